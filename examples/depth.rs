@@ -1,5 +1,5 @@
-//! Where neighbours know more than features do, the exit without messages is right half as often as the best one, and the policy,
-//! which saw no test node, is within five points of the best.
+//! Where neighbours know more than features do, the exit without messages is right half as often as
+//! the best one, and the policy, which saw no test node, is within five points of the best.
 //!
 //!     cargo run --release --example depth
 
@@ -8,22 +8,38 @@ use gnarl::prelude::*;
 use gnarl::train::Targets;
 
 pub(crate) fn main() -> gnarl::Result<()> {
-    let graph = csbm(&CsbmConfig { num_nodes: 400, ..CsbmConfig::default() }, 0)?;
+    let graph = csbm(
+        &CsbmConfig {
+            num_nodes: 400,
+            ..CsbmConfig::default()
+        },
+        0,
+    )?;
     let data = Dataset::from_graph("blocks", graph.clone());
-    let gcn = Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded).epochs(100);
+    let gcn = Model::new(Backbone::Gcn)
+        .features(FeatureScaling::AsLoaded)
+        .epochs(100);
     let fitted = gcn.depth(Exits::st(3)).fit(&data.split(0)?, 0)?;
 
     // Every exit by itself on the test nodes, and who takes it.
-    let (Some(answers), Some(labels)) = (fitted.exit_answers(&data.content)?, graph.labels()) else { return Ok(()) };
+    let (Some(answers), Some(labels)) = (fitted.exit_answers(&data.content)?, graph.labels())
+    else {
+        return Ok(());
+    };
     let test = Targets::new(fitted.trained_on().split.test(), labels);
     let taken = fitted.predict(&data.content)?.exits.unwrap_or_default();
-    let of_exits: Vec<f64> = (0..fitted.num_exits()).map(|exit| answers.accuracy(exit, &test)).collect();
+    let of_exits: Vec<f64> = (0..fitted.num_exits())
+        .map(|exit| answers.accuracy(exit, &test))
+        .collect();
     for (exit, accuracy) in of_exits.iter().enumerate() {
         let nodes = taken.iter().filter(|&&e| e == exit).count();
         println!("exit {exit}: {accuracy:5.1} % right, taken by {nodes} nodes");
     }
     let policy = fitted.accuracy(&data, Part::Test)?;
-    println!("by the policy: {policy:.1} %; where any exit is right: {:.1} %", answers.oracle_accuracy(&test));
+    println!(
+        "by the policy: {policy:.1} %; where any exit is right: {:.1} %",
+        answers.oracle_accuracy(&test)
+    );
 
     let best = of_exits.iter().copied().fold(0.0, f64::max);
     assert!(of_exits.len() == 4 && of_exits[0] < best / 2.0);

@@ -1,5 +1,5 @@
-//! RobustCRF reads other answers off the same weights: less certain ones on average, and on the clean karate club right about as
-//! often, within six points.
+//! RobustCRF reads other answers off the same weights: less certain ones on average, and on the
+//! clean karate club right about as often, within six points.
 //!
 //!     cargo run --release --example inference
 
@@ -9,20 +9,42 @@ use gnarl::prelude::*;
 pub(crate) fn main() -> gnarl::Result<()> {
     let data = Dataset::load("karate")?;
     let fitted = Model::new(Backbone::Gcn).fit(&data.split(0)?, 0)?;
-    let (before, plain) = (fitted.predict(&data.content)?, fitted.accuracy(&data, Part::Test)?);
+    let (before, plain) = (
+        fitted.predict(&data.content)?,
+        fitted.accuracy(&data, Part::Test)?,
+    );
 
     // Agreement over graphs up to a tenth of the edges away; nothing is trained again.
-    let crf = RobustCrf { on: Some(Perturbed::Structure), radius: Some(0.1), ..RobustCrf::default() };
+    let crf = RobustCrf {
+        on: Some(Perturbed::Structure),
+        radius: Some(0.1),
+        ..RobustCrf::default()
+    };
     let defended = fitted.with_inference(crf.into(), &data.content, true)?;
-    let (after, agreed) = (defended.predict(&data.content)?, defended.accuracy(&data, Part::Test)?);
+    let (after, agreed) = (
+        defended.predict(&data.content)?,
+        defended.accuracy(&data, Part::Test)?,
+    );
 
     // The largest probability of a node, on average.
     let confidence = |answers: &Predictions| {
-        let largest = |u: usize| answers.probabilities.row(u).iter().fold(0f32, |most, &p| most.max(p));
+        let largest = |u: usize| {
+            answers
+                .probabilities
+                .row(u)
+                .iter()
+                .fold(0f32, |most, &p| most.max(p))
+        };
         (0..34).map(largest).sum::<f32>() / 34.0
     };
-    println!("one forward pass: {plain:.1} % right, confidence {:.3}", confidence(&before));
-    println!("RobustCRF: {agreed:.1} % right, confidence {:.3}", confidence(&after));
+    println!(
+        "one forward pass: {plain:.1} % right, confidence {:.3}",
+        confidence(&before)
+    );
+    println!(
+        "RobustCRF: {agreed:.1} % right, confidence {:.3}",
+        confidence(&after)
+    );
 
     assert!(confidence(&after) < confidence(&before));
     assert!((agreed - plain).abs() <= 6.0);

@@ -1,5 +1,5 @@
-//! All five axes in one model: above 70 % of the karate club's test members right, and a model read back from its file says the
-//! same of every member, to the last bit.
+//! All five axes in one model: above 70 % of the karate club's test members right, and a model read
+//! back from its file says the same of every member, to the last bit.
 //!
 //!     cargo run --release --example joined
 
@@ -18,7 +18,8 @@ pub(crate) fn main() -> gnarl::Result<()> {
     let accuracy = fitted.accuracy(&data, Part::Test)?;
     println!("{accuracy:.1} % of test nodes right");
 
-    let file = std::env::temp_dir().join(format!("gnarl-joined-{}.safetensors", std::process::id()));
+    let file =
+        std::env::temp_dir().join(format!("gnarl-joined-{}.safetensors", std::process::id()));
     fitted.save(&file)?;
     let again = Fitted::load(&file);
     let _ = std::fs::remove_file(&file);

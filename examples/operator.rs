@@ -1,5 +1,5 @@
-//! Where edges join different classes, a GCN that learns its operator beats one with A_hat by twenty points or more: about 90 %
-//! of test nodes right against some 50 %.
+//! Where edges join different classes, a GCN that learns its operator beats one with A_hat by
+//! twenty points or more: about 90 % of test nodes right against some 50 %.
 //!
 //!     cargo run --release --example operator
 
@@ -8,12 +8,21 @@ use gnarl::prelude::*;
 
 pub(crate) fn main() -> gnarl::Result<()> {
     // One edge in twenty stays within a class.
-    let blocks = CsbmConfig { num_nodes: 400, homophily: 0.05, separation: 0.5, ..CsbmConfig::default() };
+    let blocks = CsbmConfig {
+        num_nodes: 400,
+        homophily: 0.05,
+        separation: 0.5,
+        ..CsbmConfig::default()
+    };
     let data = Dataset::from_graph("blocks", csbm(&blocks, 0)?);
 
-    let gcn = Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded).epochs(100);
+    let gcn = Model::new(Backbone::Gcn)
+        .features(FeatureScaling::AsLoaded)
+        .epochs(100);
     let usual = gcn.fit(&data.split(0)?, 0)?;
-    let learned = gcn.operator(Cgso::by(Centrality::Degree)).fit(&data.split(0)?, 0)?;
+    let learned = gcn
+        .operator(Cgso::by(Centrality::Degree))
+        .fit(&data.split(0)?, 0)?;
     let [before, after] = [&usual, &learned].map(|fitted| fitted.accuracy(&data, Part::Test));
     let (before, after) = (before?, after?);
     println!("A_hat: {before:.1} %, learned: {after:.1} %");

@@ -1,5 +1,5 @@
-//! A model of your own under RobustCRF: any function from a graph to a matrix of class scores. What comes out are distributions over
-//! the classes, and here the classes that the scores prefer.
+//! A model of your own under RobustCRF: any function from a graph to a matrix of class scores. What
+//! comes out are distributions over the classes, and here the classes that the scores prefer.
 //!
 //!     cargo run --release --example outside_model
 
@@ -12,18 +12,27 @@ use gnarl_graph::{DenseMatrix, Graph};
 pub(crate) fn main() -> gnarl::Result<()> {
     let graph = karate();
 
-    // The whole of the model: with which of four members, one from each group, does a member share the most friends?
+    // The whole of the model: with which of four members, one from each group, does a member share
+    // the most friends?
     let model = FromFn {
         num_classes: 4,
         function: |graph: &Graph| {
             let near = |u: u32, v: u32| u == v || graph.has_edge(u, v);
-            let shared = |u: u32, v: u32| (0..34).filter(|&w| near(u, w) && near(v, w)).count() as f32;
-            let scores = (0..34).flat_map(|u| [8, 0, 23, 4].map(|known| shared(u, known))).collect();
+            let shared =
+                |u: u32, v: u32| (0..34).filter(|&w| near(u, w) && near(v, w)).count() as f32;
+            let scores = (0..34)
+                .flat_map(|u| [8, 0, 23, 4].map(|known| shared(u, known)))
+                .collect();
             Ok(DenseMatrix::new(34, 4, scores)?)
         },
     };
 
-    let crf = RobustCrf { on: Some(Perturbed::Structure), radius: Some(0.1), sigma: Some(0.05), ..RobustCrf::new() };
+    let crf = RobustCrf {
+        on: Some(Perturbed::Structure),
+        radius: Some(0.1),
+        sigma: Some(0.05),
+        ..RobustCrf::new()
+    };
     let reading = Inference::from(crf).fit(&model, &graph, &[])?;
     let (plain, agreed) = (model.scores(&graph)?, reading.answer(&model, &graph, 0)?);
     println!("node  its own scores  agreed over neighbouring graphs");

@@ -1,12 +1,17 @@
-//! Models as TOML: whatever can be read can be planned or is refused, and is written as what it was.
+//! Models as TOML: whatever can be read can be planned or is refused, and is written as what it
+//! was.
 #![no_main]
 
 use gnarl::model::Model;
 use gnarl_graph::dataset::Task;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    let Ok(model) = Model::from_toml(text) else { return };
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let Ok(model) = Model::from_toml(text) else {
+        return;
+    };
     for task in [Task::Node, Task::Graph] {
         let _ = model.plan(task);
     }

@@ -30,7 +30,8 @@ use crate::examples;
 use crate::global::Global;
 use crate::plot;
 
-/// Graph neural networks and what decides how well they work. Without a command: what the five axes do on Cora and MUTAG, as a page.
+/// Graph neural networks and what decides how well they work. Without a command: what the five axes
+/// do on Cora and MUTAG, as a page.
 #[derive(Debug, Parser)]
 #[command(name = "gnarl", version, max_term_width = 100, after_help = examples::GNARL)]
 pub struct Cli {
@@ -40,10 +41,12 @@ pub struct Cli {
     /// Without a command: where the page goes [default: gnarl-report.html]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Without a command: what is shown, axes (the five axes on Cora and MUTAG) or karate (plain models on a club of 34) [default: axes]
+    /// Without a command: what is shown, axes (the five axes on Cora and MUTAG) or karate (plain
+    /// models on a club of 34) [default: axes]
     #[arg(long, value_name = "TOUR")]
     pub tour: Option<Tour>,
-    /// Without a command: so many epochs of each training, for a quick look at what would be printed
+    /// Without a command: so many epochs of each training, for a quick look at what would be
+    /// printed
     #[arg(long, value_name = "EPOCHS", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub rough: Option<u32>,
     /// The command; none is the demo.
@@ -55,7 +58,11 @@ impl Cli {
     /// What was said about the demo.
     pub fn demo(&self) -> DemoSettings<'_> {
         let rough = self.rough.map(|epochs| epochs as usize);
-        DemoSettings { out: self.out.as_deref(), tour: self.tour.unwrap_or(Tour::Axes), rough }
+        DemoSettings {
+            out: self.out.as_deref(),
+            tour: self.tour.unwrap_or(Tour::Axes),
+            rough,
+        }
     }
 }
 
@@ -68,7 +75,8 @@ pub enum Command {
     /// How central each node is
     #[command(after_help = examples::CENTRALITY)]
     Centrality(CentralityArgs),
-    /// Eigenvalues of classical and centrality operators, the gap, the Cheeger constant and the bounds between them
+    /// Eigenvalues of classical and centrality operators, the gap, the Cheeger constant and the
+    /// bounds between them
     #[command(after_help = examples::SPECTRUM)]
     Spectrum(SpectrumArgs),
     /// Dirichlet energy by depth: how much difference between neighbours SGC and CSGC leave
@@ -89,15 +97,18 @@ pub enum Command {
     /// A plain model against each axis switched on, every pair of axes, and all of them
     #[command(after_help = examples::AXES)]
     Axes(Box<AxesArgs>),
-    /// What training on a graph of some size takes: memory and time, on the whole graph, sampled, and with workers
+    /// What training on a graph of some size takes: memory and time, on the whole graph, sampled,
+    /// and with workers
     Plan(PlanArgs),
     /// Classes by a saved model
     #[command(after_help = examples::PREDICT)]
     Predict(PredictArgs),
-    /// A graph and a model to play with in a browser: change edges and features, and see the answers move
+    /// A graph and a model to play with in a browser: change edges and features, and see the
+    /// answers move
     #[command(after_help = examples::EXPLORE)]
     Explore(Box<ExploreArgs>),
-    /// How far a trained model's answers move when features or edges do: estimates, and bounds nothing exceeds
+    /// How far a trained model's answers move when features or edges do: estimates, and bounds
+    /// nothing exceeds
     #[command(after_help = examples::ROBUSTNESS)]
     Robustness(Box<RobustnessArgs>),
     /// What no attacker within a radius can change of a trained model's answers: certificates
@@ -120,24 +131,36 @@ pub enum Command {
 }
 
 impl Command {
-    /// The files that it was told to write, by the options that named them; of a stem the picture, for all that begin with it.
+    /// The files that it was told to write, by the options that named them; of a stem the picture,
+    /// for all that begin with it.
     pub fn places(&self) -> Vec<(&'static str, PathBuf)> {
         let file = |option, path: &Option<PathBuf>| path.clone().map(|path| (option, path));
-        let stem = |option, path: &Option<PathBuf>| path.as_deref().map(|stem| (option, plot::picture(stem)));
+        let stem = |option, path: &Option<PathBuf>| {
+            path.as_deref().map(|stem| (option, plot::picture(stem)))
+        };
         let places: Vec<Option<_>> = match self {
             Command::Data(DataCommand::Info(args)) => vec![stem("--adjacency", &args.adjacency)],
             Command::Data(_) | Command::Bench(_) | Command::Reproduce(_) => vec![],
-            Command::Completions(_) | Command::Man(_) | Command::Plan(_) | Command::Explore(_) => vec![],
+            Command::Completions(_) | Command::Man(_) | Command::Plan(_) | Command::Explore(_) => {
+                vec![]
+            }
             Command::Report(args) => {
                 let pages = args.fill.iter().map(|page| Some(("--fill", page.clone())));
-                [Some(("--out", args.out.clone())), file("--markdown", &args.markdown)]
-                    .into_iter()
-                    .chain(pages)
-                    .collect()
+                [
+                    Some(("--out", args.out.clone())),
+                    file("--markdown", &args.markdown),
+                ]
+                .into_iter()
+                .chain(pages)
+                .collect()
             }
-            Command::Centrality(args) => vec![file("--output", &args.output), stem("--plot", &args.plot)],
+            Command::Centrality(args) => {
+                vec![file("--output", &args.output), stem("--plot", &args.plot)]
+            }
             Command::Spectrum(args) => vec![stem("--plot", &args.plot)],
-            Command::Energy(args) => vec![file("--output", &args.output), stem("--plot", &args.plot)],
+            Command::Energy(args) => {
+                vec![file("--output", &args.output), stem("--plot", &args.plot)]
+            }
             Command::Cluster(args) => vec![file("--output", &args.output)],
             Command::Train(args) => vec![
                 file("--save", &args.save),
@@ -146,19 +169,31 @@ impl Command {
                 stem("--histograms", &args.study.histograms),
             ],
             Command::Attack(args) => {
-                vec![file("--write", &args.write), file("--page", &args.page), stem("--plot", &args.plot)]
+                vec![
+                    file("--write", &args.write),
+                    file("--page", &args.page),
+                    stem("--plot", &args.plot),
+                ]
             }
             Command::Advise(args) => vec![file("--write", &args.write)],
             Command::Axes(args) => vec![file("--write", &args.write)],
-            Command::Predict(args) => vec![file("--output", &args.output), file("--embeddings", &args.embeddings)],
-            Command::Robustness(args) => vec![stem("--output", &args.output), file("--page", &args.page)],
-            Command::Certify(args) => vec![stem("--output", &args.output), file("--nodes", &args.nodes)],
+            Command::Predict(args) => vec![
+                file("--output", &args.output),
+                file("--embeddings", &args.embeddings),
+            ],
+            Command::Robustness(args) => {
+                vec![stem("--output", &args.output), file("--page", &args.page)]
+            }
+            Command::Certify(args) => {
+                vec![stem("--output", &args.output), file("--nodes", &args.nodes)]
+            }
         };
         places.into_iter().flatten().collect()
     }
 }
 
-/// Understands a command line. A number below 0 behind an option is its value, so that what is wrong with it is said of that option.
+/// Understands a command line. A number below 0 behind an option is its value, so that what is
+/// wrong with it is said of that option.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut command = taking_negatives(Cli::command());
     let mut matches = command.try_get_matches_from_mut(words)?;
@@ -166,15 +201,30 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Err
 }
 
 fn taking_negatives(command: clap::Command) -> clap::Command {
-    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_string()).collect();
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|sub| sub.get_name().to_string())
+        .collect();
     let takes_values = |arg: &clap::Arg| !arg.is_positional() && arg.get_action().takes_values();
-    let command = command.mut_args(|arg| if takes_values(&arg) { arg.allow_negative_numbers(true) } else { arg });
-    names.iter().fold(command, |command, name| command.mut_subcommand(name, taking_negatives))
+    let command = command.mut_args(|arg| {
+        if takes_values(&arg) {
+            arg.allow_negative_numbers(true)
+        } else {
+            arg
+        }
+    });
+    names.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, taking_negatives)
+    })
 }
 
-/// Answers a command line that clap did not accept: help and version as asked, anything else in one line.
+/// Answers a command line that clap did not accept: help and version as asked, anything else in one
+/// line.
 pub fn refuse(error: &clap::Error) -> u8 {
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+    ) {
         // A reader who stopped listening is not an error.
         let _ = error.print();
         return 0;
@@ -220,7 +270,13 @@ mod tests {
     /// The words of an example, as a shell would pass them: what follows two spaces is prose.
     fn words(line: &str) -> Vec<OsString> {
         let command = line.trim().split("  ").next().unwrap_or_default();
-        command.split(" > ").next().unwrap_or_default().split(' ').map(OsString::from).collect()
+        command
+            .split(" > ")
+            .next()
+            .unwrap_or_default()
+            .split(' ')
+            .map(OsString::from)
+            .collect()
     }
 
     #[test]
@@ -228,7 +284,10 @@ mod tests {
         let mut open = vec![Cli::command()];
         let (mut seen, mut without) = (0, Vec::new());
         while let Some(command) = open.pop() {
-            let help = command.get_after_help().map(|help| help.to_string()).unwrap_or_default();
+            let help = command
+                .get_after_help()
+                .map(|help| help.to_string())
+                .unwrap_or_default();
             for line in help.lines().filter(|line| line.starts_with("  gnarl")) {
                 assert!(line.chars().count() <= 98, "wraps: {line}");
                 if let Err(e) = parse(words(line)) {
@@ -243,10 +302,26 @@ mod tests {
         }
         assert!(seen >= 30, "{seen}");
         without.sort();
-        let plain = ["check", "convert", "epoch", "get", "growth", "inference", "info", "list", "report"];
+        let plain = [
+            "check",
+            "convert",
+            "epoch",
+            "get",
+            "growth",
+            "inference",
+            "info",
+            "list",
+            "report",
+        ];
         assert_eq!(without, plain, "commands without an example");
-        for section in gnarl::model::Model::sections().iter().filter_map(|section| section.axis) {
-            assert!(examples::TRAIN.contains(&format!("--{section} ")), "{section} has no example");
+        for section in gnarl::model::Model::sections()
+            .iter()
+            .filter_map(|section| section.axis)
+        {
+            assert!(
+                examples::TRAIN.contains(&format!("--{section} ")),
+                "{section} has no example"
+            );
         }
     }
 
@@ -257,7 +332,10 @@ mod tests {
             line(&["gnarl", "--seed", "NaN"]),
             "error: invalid value 'NaN' for '--seed <N>': invalid digit found in string; try --help"
         );
-        assert_eq!(line(&["gnarl", "data"]), "error: a subcommand is missing; try --help");
+        assert_eq!(
+            line(&["gnarl", "data"]),
+            "error: a subcommand is missing; try --help"
+        );
         assert_eq!(
             line(&["gnarl", "centrality", "--data", "karate"]),
             "error: the following required arguments were not provided: --kind <KIND>; try --help"

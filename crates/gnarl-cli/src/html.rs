@@ -1,5 +1,6 @@
-//! Markup: text becomes it in one place, [`escape`]; tables. By hand and not by a template crate: a template would hold a dozen tags and call back
-//! into Rust for all the rest. Whole pages are [`page`](crate::page)'s.
+//! Markup: text becomes it in one place, [`escape`]; tables. By hand and not by a template crate: a
+//! template would hold a dozen tags and call back into Rust for all the rest. Whole pages are
+//! [`page`](crate::page)'s.
 
 /// Characters that mean something in HTML, made harmless.
 pub fn escape(text: &str) -> String {
@@ -28,12 +29,15 @@ pub struct Cell {
 impl Cell {
     /// Plain text.
     pub fn text(text: &str) -> Self {
-        Self { markup: escape(text), class: "" }
+        Self {
+            markup: escape(text),
+            class: "",
+        }
     }
 }
 
-/// A table that sorts, with a header; the first field of a row is its name. Headers and names are text. Where it is too wide it scrolls by itself, with the
-/// keyboard too.
+/// A table that sorts, with a header; the first field of a row is its name. Headers and names are
+/// text. Where it is too wide it scrolls by itself, with the keyboard too.
 pub fn table(headers: &[&str], rows: &[(String, Vec<Cell>)]) -> String {
     let mut html = String::from(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table class=\"sortable\">\n<thead><tr>",
@@ -45,7 +49,11 @@ pub fn table(headers: &[&str], rows: &[(String, Vec<Cell>)]) -> String {
     for (name, cells) in rows {
         html += &format!("<tr><th scope=\"row\">{}</th>", escape(name));
         for Cell { markup, class } in cells {
-            let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+            let class = if class.is_empty() {
+                String::new()
+            } else {
+                format!(" class=\"{class}\"")
+            };
             html += &format!("<td{class}>{markup}</td>");
         }
         html += "</tr>\n";
@@ -53,8 +61,11 @@ pub fn table(headers: &[&str], rows: &[(String, Vec<Cell>)]) -> String {
     html + "</tbody>\n</table></div>\n"
 }
 
-/// Okabe and Ito's colours, which readers with any kind of colour vision can tell apart, and dashes once they run out.
-pub const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#777777"];
+/// Okabe and Ito's colours, which readers with any kind of colour vision can tell apart, and dashes
+/// once they run out.
+pub const COLOURS: [&str; 7] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#777777",
+];
 
 #[cfg(test)]
 mod tests {
@@ -62,7 +73,10 @@ mod tests {
 
     #[test]
     fn text_cannot_become_markup() {
-        assert_eq!(escape("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
+        assert_eq!(
+            escape("<a href=\"x\">&'"),
+            "&lt;a href=&quot;x&quot;&gt;&amp;&#39;"
+        );
         let table = table(&["<b>"], &[("<i>".into(), vec![Cell::text("<u>")])]);
         for tag in ["<b>", "<i>", "<u>"] {
             assert!(!table.contains(tag), "{tag} in {table}");
@@ -71,11 +85,22 @@ mod tests {
 
     #[test]
     fn tags_are_closed() {
-        let rows = vec![("a".to_string(), vec![Cell { markup: "<small>1</small>".into(), class: "agree" }])];
+        let rows = vec![(
+            "a".to_string(),
+            vec![Cell {
+                markup: "<small>1</small>".into(),
+                class: "agree",
+            }],
+        )];
         let table = table(&["", "x"], &rows);
         for tag in ["table", "thead", "tbody", "tr", "th", "td", "small", "div"] {
-            let opened = table.matches(&format!("<{tag}>")).count() + table.matches(&format!("<{tag} ")).count();
-            assert_eq!(opened, table.matches(&format!("</{tag}>")).count(), "{tag} in {table}");
+            let opened = table.matches(&format!("<{tag}>")).count()
+                + table.matches(&format!("<{tag} ")).count();
+            assert_eq!(
+                opened,
+                table.matches(&format!("</{tag}>")).count(),
+                "{tag} in {table}"
+            );
             assert!(opened > 0, "{tag}");
         }
         assert!(table.contains("<td class=\"agree\"><small>1</small></td>"));

@@ -1,5 +1,5 @@
-//! Ctrl-C, and what a system sends that goes down or a terminal that closes: the first ends the work cleanly with what is finished so
-//! far, the second ends the program.
+//! Ctrl-C, and what a system sends that goes down or a terminal that closes: the first ends the
+//! work cleanly with what is finished so far, the second ends the program.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,9 +18,12 @@ struct Asked {
 
 static ASKED: OnceLock<Asked> = OnceLock::new();
 
-/// The exit code of a program ended by an interrupt: 128 and the number of the signal, 130 for Ctrl-C.
+/// The exit code of a program ended by an interrupt: 128 and the number of the signal, 130 for
+/// Ctrl-C.
 pub fn exit_code() -> u8 {
-    let by = ASKED.get().map_or(0, |asked| asked.by.load(Ordering::Relaxed));
+    let by = ASKED
+        .get()
+        .map_or(0, |asked| asked.by.load(Ordering::Relaxed));
     code(if by == 0 { signal::SIGINT } else { by as i32 })
 }
 
@@ -39,7 +42,11 @@ pub struct Interrupted {
 
 impl fmt::Display for Interrupted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "interrupted: {} of {} runs were finished; the others do not count", self.finished, self.asked)
+        write!(
+            f,
+            "interrupted: {} of {} runs were finished; the others do not count",
+            self.finished, self.asked
+        )
     }
 }
 
@@ -50,9 +57,13 @@ pub fn flag() -> &'static AtomicBool {
     let asked = ASKED.get_or_init(|| {
         let asked = Asked::default();
         for signal in signals() {
-            // Without a handler the signal ends the program at once, which is no worse. In this order: the first sets the flag that the second
-            // finds.
-            let second = on_signal::register_conditional_shutdown(signal, code(signal).into(), asked.stop.clone());
+            // Without a handler the signal ends the program at once, which is no worse. In this
+            // order: the first sets the flag that the second finds.
+            let second = on_signal::register_conditional_shutdown(
+                signal,
+                code(signal).into(),
+                asked.stop.clone(),
+            );
             let _ = second
                 .and_then(|_| on_signal::register_usize(signal, asked.by.clone(), signal as usize))
                 .and_then(|_| on_signal::register(signal, asked.stop.clone()));
@@ -76,7 +87,8 @@ fn signals() -> Vec<i32> {
 /// The signals that a process ignores, a bit for each, from Linux' account of it.
 fn ignored(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -85,7 +97,10 @@ mod tests {
 
     #[test]
     fn what_is_ignored_is_read_off_the_mask() {
-        assert_eq!(ignored("Name:\tgnarl\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"), (1 << 12) | 1);
+        assert_eq!(
+            ignored("Name:\tgnarl\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"),
+            (1 << 12) | 1
+        );
         assert_eq!((ignored(""), ignored("SigIgn: none")), (0, 0));
         assert_eq!([1, 2, 15].map(code), [129, 130, 143]);
     }

@@ -14,7 +14,8 @@
 //! | `global` | options of every command |
 //! | `interrupt` | what Ctrl-C does |
 //!
-//! [`run`] is all that others call: the program `gnarl`, and the command that comes with the Python package.
+//! [`run`] is all that others call: the program `gnarl`, and the command that comes with the Python
+//! package.
 
 mod args;
 mod commands;
@@ -47,7 +48,8 @@ pub use serve::fuzz_request;
 /// What a program does to its allocator when a graph lies on disk because it is large.
 static ON_LARGE: std::sync::OnceLock<fn()> = std::sync::OnceLock::new();
 
-/// Calls this once a graph turns out to lie on disk: there memory matters more than the time to get it back from the system.
+/// Calls this once a graph turns out to lie on disk: there memory matters more than the time to get
+/// it back from the system.
 pub fn on_large_graphs(call: fn()) {
     let _ = ON_LARGE.set(call);
 }
@@ -58,8 +60,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => cli,
         Err(error) => return args::refuse(&error),
     };
-    // The command itself runs on one of the pool's threads: it then takes part in its own parallel work instead of
-    // sleeping through it, which costs two task switches each time.
+    // The command itself runs on one of the pool's threads: it then takes part in its own parallel
+    // work instead of sleeping through it, which costs two task switches each time.
     progress::speak(match (cli.global.quiet, cli.global.verbose) {
         (true, _) => Voice::Quiet,
         (false, true) => Voice::Verbose,
@@ -76,8 +78,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Starts the threads that every parallel part of the library runs on.
 fn start(threads: Option<usize>) -> anyhow::Result<rayon::ThreadPool> {
-    // Threads of a command's own, as those that run the cells of a table side by side, work on the process' pool: it has to be as large. Where a
-    // process runs several commands the first has sized it, and that is no error.
+    // Threads of a command's own, as those that run the cells of a table side by side, work on the
+    // process' pool: it has to be as large. Where a process runs several commands the first has
+    // sized it, and that is no error.
     let _ = gnarl::tensor::start_threads(threads);
     gnarl::tensor::thread_pool(threads).with_context(|| match threads {
         Some(threads) => format!("--threads {threads}: the threads could not be started"),
@@ -96,56 +99,90 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
         output::check_place(option, &file)?;
     }
     if cli.command.is_some() && (cli.tour.is_some() || cli.rough.is_some()) {
-        return Err(gnarl_graph::Error::argument("gnarl", "--tour is for gnarl without a command").into());
+        return Err(
+            gnarl_graph::Error::argument("gnarl", "--tour is for gnarl without a command").into(),
+        );
     }
     match &cli.command {
         None => output::print(global, commands::demo::run(global, &cli.demo())?),
         Some(Command::Data(data)) => match data {
             DataCommand::List => output::print(global, commands::data::list::run(global)?),
-            DataCommand::Info(args) => output::print(global, commands::data::info::run(global, args)?),
-            DataCommand::Get(args) => output::print(global, commands::data::get::run(global, args)?),
-            DataCommand::Check(args) => output::print(global, commands::data::check::run(global, args)?),
-            DataCommand::Import(args) => output::print(global, commands::data::import::run(global, args)?),
-            DataCommand::Convert(args) => output::print(global, commands::data::convert::run(global, args)?),
+            DataCommand::Info(args) => {
+                output::print(global, commands::data::info::run(global, args)?)
+            }
+            DataCommand::Get(args) => {
+                output::print(global, commands::data::get::run(global, args)?)
+            }
+            DataCommand::Check(args) => {
+                output::print(global, commands::data::check::run(global, args)?)
+            }
+            DataCommand::Import(args) => {
+                output::print(global, commands::data::import::run(global, args)?)
+            }
+            DataCommand::Convert(args) => {
+                output::print(global, commands::data::convert::run(global, args)?)
+            }
         },
-        Some(Command::Centrality(args)) => output::print(global, commands::centrality::run(global, args)?),
-        Some(Command::Spectrum(args)) => output::print(global, commands::spectrum::run(global, args)?),
+        Some(Command::Centrality(args)) => {
+            output::print(global, commands::centrality::run(global, args)?)
+        }
+        Some(Command::Spectrum(args)) => {
+            output::print(global, commands::spectrum::run(global, args)?)
+        }
         Some(Command::Energy(args)) => output::print(global, commands::energy::run(global, args)?),
-        Some(Command::Cluster(args)) => output::print(global, commands::cluster::run(global, args)?),
+        Some(Command::Cluster(args)) => {
+            output::print(global, commands::cluster::run(global, args)?)
+        }
         Some(Command::Train(args)) => output::print(global, commands::train::run(global, args)?),
         Some(Command::Attack(args)) => output::print(global, commands::attack::run(global, args)?),
         Some(Command::Advise(args)) => output::print(global, commands::advise::run(global, args)?),
         Some(Command::Axes(args)) => output::print(global, commands::axes::run(global, args)?),
         Some(Command::Plan(args)) => output::print(global, commands::plan::run(args)?),
-        Some(Command::Predict(args)) => output::print(global, commands::predict::run(global, args)?),
-        Some(Command::Robustness(args)) => output::print(global, commands::robustness::run(global, args)?),
-        Some(Command::Certify(args)) => output::print(global, commands::certify::run(global, args)?),
-        Some(Command::Bench(BenchCommand::Epoch(args))) => output::print(global, commands::bench::epoch(global, args)?),
+        Some(Command::Predict(args)) => {
+            output::print(global, commands::predict::run(global, args)?)
+        }
+        Some(Command::Robustness(args)) => {
+            output::print(global, commands::robustness::run(global, args)?)
+        }
+        Some(Command::Certify(args)) => {
+            output::print(global, commands::certify::run(global, args)?)
+        }
+        Some(Command::Bench(BenchCommand::Epoch(args))) => {
+            output::print(global, commands::bench::epoch(global, args)?)
+        }
         Some(Command::Bench(BenchCommand::Inference(args))) => {
             output::print(global, commands::bench::inference(global, args)?)
         }
         Some(Command::Bench(BenchCommand::Growth(args))) => {
             output::print(global, commands::growth::growth(global, args)?)
         }
-        Some(Command::Reproduce(args)) => output::print(global, commands::reproduce::run(global, args)?),
+        Some(Command::Reproduce(args)) => {
+            output::print(global, commands::reproduce::run(global, args)?)
+        }
         Some(Command::Explore(args)) => commands::explore::run(global, args),
         Some(Command::Report(args)) => output::print(global, commands::report::run(args)?),
-        Some(Command::Completions(args)) => output::print(global, commands::manual::completions(Cli::command(), args)),
-        Some(Command::Man(args)) => output::print(global, commands::manual::man(Cli::command(), args)?),
+        Some(Command::Completions(args)) => {
+            output::print(global, commands::manual::completions(Cli::command(), args))
+        }
+        Some(Command::Man(args)) => {
+            output::print(global, commands::manual::man(Cli::command(), args)?)
+        }
     }
 }
 
-/// Prints the error on one line. Wrong usage and bad input exit with 2, what the user cannot help (network, solver,
-/// full disk) with 1.
+/// Prints the error on one line. Wrong usage and bad input exit with 2, what the user cannot help
+/// (network, solver, full disk) with 1.
 fn fail(error: &anyhow::Error) -> u8 {
     use gnarl_graph::Error;
     if output::is_broken_pipe(error) {
         return 0;
     }
-    let of_graph = error.downcast_ref::<Error>().or(match error.downcast_ref::<gnarl::Error>() {
-        Some(gnarl::Error::Graph(e)) => Some(e),
-        _ => None,
-    });
+    let of_graph = error
+        .downcast_ref::<Error>()
+        .or(match error.downcast_ref::<gnarl::Error>() {
+            Some(gnarl::Error::Graph(e)) => Some(e),
+            _ => None,
+        });
     let code = match of_graph {
         Some(Error::Download { .. } | Error::NotConverged { .. }) => 1,
         Some(_) => 2,
@@ -155,13 +192,18 @@ fn fail(error: &anyhow::Error) -> u8 {
             None => 2,
         },
     };
-    let code = if error.downcast_ref::<interrupt::Interrupted>().is_some() { interrupt::exit_code() } else { code };
+    let code = if error.downcast_ref::<interrupt::Interrupted>().is_some() {
+        interrupt::exit_code()
+    } else {
+        code
+    };
     // Standard error may be closed: then there is nobody to tell.
     let _ = writeln!(std::io::stderr(), "error: {}", one_line(error));
     code
 }
 
-/// The error and its causes on one line; a message that already has its cause in it does not get it twice.
+/// The error and its causes on one line; a message that already has its cause in it does not get it
+/// twice.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {

@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
-/// Training allocates and frees the same large blocks every epoch; this allocator keeps them, the system's returns them.
+/// Training allocates and frees the same large blocks every epoch; this allocator keeps them, the
+/// system's returns them.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Lets the allocator keep what is freed. By default it hands large blocks back to the system after a moment and gets them
-/// back empty: at a million nodes an epoch then spends half of its time waiting for the kernel to clear pages.
+/// Lets the allocator keep what is freed. By default it hands large blocks back to the system after
+/// a moment and gets them back empty: at a million nodes an epoch then spends half of its time
+/// waiting for the kernel to clear pages.
 fn keep_freed_memory() {
     /// From `mimalloc.h`, where the numbers of options are the same in versions 2 and 3.
     const PURGE_DELAY: i32 = 15;
@@ -19,13 +21,14 @@ fn keep_freed_memory() {
     unsafe {
         // Never.
         mi_option_set(PURGE_DELAY, -1);
-        // In KiB, of addresses and not of memory: an arena must have room for several blocks of hundreds of MB.
+        // In KiB, of addresses and not of memory: an arena must have room for several blocks of
+        // hundreds of MB.
         mi_option_set(ARENA_RESERVE, 4 << 20);
     }
 }
 
-/// Lets the allocator hand freed memory back after all: batches of sampled neighbourhoods differ in size, and what is kept of
-/// them would add up.
+/// Lets the allocator hand freed memory back after all: batches of sampled neighbourhoods differ in
+/// size, and what is kept of them would add up.
 fn give_freed_memory_back() {
     const PURGE_DELAY: i32 = 15;
     unsafe extern "C" {

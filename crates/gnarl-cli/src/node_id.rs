@@ -39,7 +39,9 @@ pub fn csv<const N: usize>(
 ) -> gnarl_graph::Result<Vec<u8>> {
     let fail = |e: String| Error::argument("CSV", e);
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(header).map_err(|e| fail(e.to_string()))?;
+    writer
+        .write_record(header)
+        .map_err(|e| fail(e.to_string()))?;
     for row in rows {
         writer.write_record(row).map_err(|e| fail(e.to_string()))?;
     }

@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::path::Path;
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
+};
 use gnarl_graph::Error;
 use gnarl_graph::metrics::PairedDifference;
 use serde::Serialize;
@@ -63,7 +65,9 @@ pub fn print(global: &Global, report: impl Report) -> anyhow::Result<()> {
 
 /// Whether an error only says that the reader of our output went away, as in `gnarl … | head`.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 /// Writes a file whole or not at all.
@@ -71,22 +75,33 @@ pub fn write_whole(file: &Path, content: impl AsRef<[u8]>) -> gnarl_graph::Resul
     gnarl_graph::files::write_atomically(file, content)
 }
 
-/// Fails for a file that could not be written, before hours are spent on what it is for; `option` is what named it.
+/// Fails for a file that could not be written, before hours are spent on what it is for; `option`
+/// is what named it.
 pub fn check_place(option: &str, file: &Path) -> gnarl_graph::Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let refuse = |what: String| Err(Error::setting(option, what));
     match (file.is_dir(), folder.is_dir()) {
         (true, _) => refuse(format!("{} is a folder; name a file", file.display())),
-        (_, false) => refuse(format!("{}: there is no folder {}", file.display(), folder.display())),
+        (_, false) => refuse(format!(
+            "{}: there is no folder {}",
+            file.display(),
+            folder.display()
+        )),
         _ => gnarl_graph::files::check_writable(file).or_else(|e| refuse(e.to_string())),
     }
 }
 
-/// A table with a ruled header. Columns whose header starts with `>` hold numbers and stand to the right.
+/// A table with a ruled header. Columns whose header starts with `>` hold numbers and stand to the
+/// right.
 pub fn table(headers: &[&str]) -> Table {
     let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
     let mut table = Table::new();
-    table.load_style(style).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(style)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(headers.iter().map(|h| h.strip_prefix('>').unwrap_or(h)));
     for (i, header) in headers.iter().enumerate() {
         if let Some(column) = table.column_mut(i).filter(|_| header.starts_with('>')) {
@@ -99,9 +114,12 @@ pub fn table(headers: &[&str]) -> Table {
 /// Columns of a table of prose where no terminal says how wide it is.
 const WIDTH_OF_PROSE: u16 = 110;
 
-/// Wraps a table of long words and sentences also where its reader is no terminal, and in one that is very wide.
+/// Wraps a table of long words and sentences also where its reader is no terminal, and in one that
+/// is very wide.
 pub fn keep_narrow(table: &mut Table) {
-    let width = table.width().map_or(WIDTH_OF_PROSE, |width| width.min(WIDTH_OF_PROSE));
+    let width = table
+        .width()
+        .map_or(WIDTH_OF_PROSE, |width| width.min(WIDTH_OF_PROSE));
     table.set_width(width);
     // A name is to be copied, not to be read.
     if let Some(names) = table.column_mut(0) {
@@ -112,7 +130,9 @@ pub fn keep_narrow(table: &mut Table) {
 /// A table of a name and what belongs to it, without a header.
 pub fn pairs<'a>(rows: impl IntoIterator<Item = (&'a str, String)>) -> Table {
     let mut table = Table::new();
-    table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(TableStyle::new())
+        .set_content_arrangement(ContentArrangement::Dynamic);
     for (name, value) in rows {
         table.add_row([Cell::new(name), Cell::new(value)]);
     }
@@ -131,7 +151,8 @@ pub fn count(number: u64) -> String {
     group(&number.to_string())
 }
 
-/// A number to four significant digits: separators where it is large, an exponent where it is tiny or huge.
+/// A number to four significant digits: separators where it is large, an exponent where it is tiny
+/// or huge.
 pub fn real(number: f64) -> String {
     if !number.is_finite() {
         return number.to_string();
@@ -154,7 +175,11 @@ pub fn real(number: f64) -> String {
 
 /// A paired difference with its standard error, starred where it is clear.
 pub fn difference(of: &PairedDifference) -> String {
-    let PairedDifference { mean, standard_error, .. } = of;
+    let PairedDifference {
+        mean,
+        standard_error,
+        ..
+    } = of;
     let clear = if of.is_clear() { " *" } else { "" };
     match standard_error.is_finite() {
         true => format!("{mean:+.2} ± {standard_error:.2}{clear}"),
@@ -179,19 +204,29 @@ fn group(digits: &str) -> String {
 pub fn bars(counts: &[usize]) -> String {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
-    counts.iter().map(|&c| if c == 0 { ' ' } else { LEVELS[(c * LEVELS.len()).div_ceil(most).max(1) - 1] }).collect()
+    counts
+        .iter()
+        .map(|&c| {
+            if c == 0 {
+                ' '
+            } else {
+                LEVELS[(c * LEVELS.len()).div_ceil(most).max(1) - 1]
+            }
+        })
+        .collect()
 }
 
 /// What the tests of an inference's own assumption came to, in words; nothing where there was none.
 pub fn untrusted(untrusted: Option<usize>, runs: usize) -> Option<String> {
     match untrusted? {
         0 => Some("its idea of clean inputs held on what was trained on".into()),
-        all if all == runs => {
-            Some("its idea of clean inputs did not hold on what was trained on: answers are plain".into())
-        }
-        some => {
-            Some(format!("its idea of clean inputs did not hold in {some} of {runs} runs: answers there are plain"))
-        }
+        all if all == runs => Some(
+            "its idea of clean inputs did not hold on what was trained on: answers are plain"
+                .into(),
+        ),
+        some => Some(format!(
+            "its idea of clean inputs did not hold in {some} of {runs} runs: answers there are plain"
+        )),
     }
 }
 
@@ -201,7 +236,10 @@ mod tests {
 
     #[test]
     fn numbers_have_separators_and_four_digits() {
-        assert_eq!([0, 999, 1000, 1234567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0, 999, 1000, 1234567].map(count),
+            ["0", "999", "1,000", "1,234,567"]
+        );
         let cases = [
             (0.0, "0"),
             (3.0, "3"),

@@ -1,4 +1,5 @@
-//! Signs of life on standard error: only on a terminal, and only once a job has taken a second; and where asked for, how long parts took.
+//! Signs of life on standard error: only on a terminal, and only once a job has taken a second; and
+//! where asked for, how long parts took.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
@@ -46,7 +47,11 @@ pub fn is_watched() -> bool {
 pub fn took(what: &str, started: Instant) {
     if is(Voice::Verbose) {
         // Standard error may be closed: then there is nobody to tell.
-        let _ = writeln!(std::io::stderr(), "{what}: {:.3} s", started.elapsed().as_secs_f64());
+        let _ = writeln!(
+            std::io::stderr(),
+            "{what}: {:.3} s",
+            started.elapsed().as_secs_f64()
+        );
     }
 }
 
@@ -116,7 +121,11 @@ impl std::ops::Deref for Steps {
 
 /// A bar over a known number of steps; hidden where standard error is not a terminal.
 pub fn steps(what: &str, total: u64) -> Steps {
-    Steps { bar: bar(what, total), what: what.to_string(), started: Instant::now() }
+    Steps {
+        bar: bar(what, total),
+        what: what.to_string(),
+        started: Instant::now(),
+    }
 }
 
 fn bar(what: &str, total: u64) -> ProgressBar {
@@ -136,7 +145,8 @@ pub fn cells(what: &str) -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} cells, {msg}") {
         bar.set_style(style);
     }
-    bar.with_prefix(what.to_string()).with_message("reading what is there")
+    bar.with_prefix(what.to_string())
+        .with_message("reading what is there")
 }
 
 /// Moves a bar of [`cells`] to where the runner stands.
@@ -144,7 +154,10 @@ pub fn show_cells(bar: &ProgressBar, progress: &gnarl::thesis::Progress) {
     bar.set_length(progress.total as u64);
     bar.set_position(progress.done as u64);
     bar.set_message(match progress.seconds_left {
-        Some(seconds) => format!("{} left", HumanDuration(Duration::from_secs_f64(seconds.min(1e9)))),
+        Some(seconds) => format!(
+            "{} left",
+            HumanDuration(Duration::from_secs_f64(seconds.min(1e9)))
+        ),
         None => "time left unknown".to_string(),
     });
 }
@@ -186,7 +199,13 @@ impl Progress for Bars {
     fn begin(&self, file: &str, total: Option<u64>) {
         self.end();
         if is_watched() {
-            let bar = Bar { file: file.to_string(), total, received: 0, started: Instant::now(), shown: None };
+            let bar = Bar {
+                file: file.to_string(),
+                total,
+                received: 0,
+                started: Instant::now(),
+                shown: None,
+            };
             *self.lock() = Some(bar);
         }
     }
@@ -213,6 +232,8 @@ impl Progress for Bars {
 impl Bars {
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Bar>> {
         // A bar is only for show: its state is usable even after a panic elsewhere.
-        self.current.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.current
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

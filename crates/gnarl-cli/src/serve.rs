@@ -1,7 +1,9 @@
 //! A page for one reader: a server on this machine that knows one secret folder and nothing else.
 //!
-//! It speaks as little HTTP as a browser needs: one request for each connection, small ones, within a few seconds. Whatever does not name the secret, asks from
-//! another place, is too large or too slow is refused, and costs nobody else anything: requests are read side by side and answered one after the other.
+//! It speaks as little HTTP as a browser needs: one request for each connection, small ones, within
+//! a few seconds. Whatever does not name the secret, asks from another place, is too large or too
+//! slow is refused, and costs nobody else anything: requests are read side by side and answered one
+//! after the other.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -47,17 +49,29 @@ pub struct Answer {
 impl Answer {
     /// A page.
     pub fn page(body: String) -> Self {
-        Self { status: 200, kind: "text/html; charset=utf-8", body }
+        Self {
+            status: 200,
+            kind: "text/html; charset=utf-8",
+            body,
+        }
     }
 
     /// An object.
     pub fn json(body: String) -> Self {
-        Self { status: 200, kind: "application/json", body }
+        Self {
+            status: 200,
+            kind: "application/json",
+            body,
+        }
     }
 
     /// Why not, in a line.
     pub fn refused(status: u16, why: &str) -> Self {
-        Self { status, kind: "text/plain; charset=utf-8", body: format!("{why}\n") }
+        Self {
+            status,
+            kind: "text/plain; charset=utf-8",
+            body: format!("{why}\n"),
+        }
     }
 }
 
@@ -69,7 +83,8 @@ pub struct Server {
     secret: String,
 }
 
-/// 128 bits that nobody can guess: what the system gives every process to shuffle its tables with. It has nothing to do with results, so no seed decides it.
+/// 128 bits that nobody can guess: what the system gives every process to shuffle its tables with.
+/// It has nothing to do with results, so no seed decides it.
 fn secret() -> String {
     let part = |number: u64| RandomState::new().hash_one(number);
     format!("{:016x}{:016x}", part(1), part(2))
@@ -80,7 +95,11 @@ impl Server {
     pub fn bind(host: IpAddr, port: u16) -> std::io::Result<Self> {
         let listener = TcpListener::bind((host, port))?;
         listener.set_nonblocking(true)?;
-        Ok(Self { at: listener.local_addr()?, listener, secret: secret() })
+        Ok(Self {
+            at: listener.local_addr()?,
+            listener,
+            secret: secret(),
+        })
     }
 
     /// What to type into a browser.
@@ -102,7 +121,8 @@ impl Server {
             loop {
                 match self.listener.accept() {
                     Ok((stream, _)) if readers.load(Ordering::Relaxed) < MOST_READERS => {
-                        let (sender, readers, check) = (sender.clone(), Arc::clone(&readers), self.check());
+                        let (sender, readers, check) =
+                            (sender.clone(), Arc::clone(&readers), self.check());
                         readers.fetch_add(1, Ordering::Relaxed);
                         std::thread::spawn(move || {
                             let mut stream = stream;
@@ -140,7 +160,9 @@ impl Server {
     }
 
     /// What a request must be: for this host, within the secret folder.
-    fn check(&self) -> impl Fn((Request, Option<String>)) -> Result<Request, Answer> + Send + 'static {
+    fn check(
+        &self,
+    ) -> impl Fn((Request, Option<String>)) -> Result<Request, Answer> + Send + 'static {
         let (port, secret) = (self.at.port(), self.secret.clone());
         let hosts = [self.at.to_string(), format!("localhost:{port}")];
         // At every address of the machine it cannot be known what others call it.
@@ -151,9 +173,18 @@ impl Server {
                 return Err(Answer::refused(403, "not for this host"));
             }
             let nothing = || Answer::refused(404, "nothing is here");
-            let path = request.path.strip_prefix('/').and_then(|rest| rest.split_once('/')).ok_or_else(nothing)?;
+            let path = request
+                .path
+                .strip_prefix('/')
+                .and_then(|rest| rest.split_once('/'))
+                .ok_or_else(nothing)?;
             let is_secret = path.0.len() == secret.len()
-                && path.0.bytes().zip(secret.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0;
+                && path
+                    .0
+                    .bytes()
+                    .zip(secret.bytes())
+                    .fold(0, |differs, (a, b)| differs | (a ^ b))
+                    == 0;
             if !is_secret {
                 return Err(nothing());
             }
@@ -187,8 +218,11 @@ fn read(stream: &mut TcpStream) -> Result<(Request, Option<String>), Answer> {
     })
 }
 
-/// Reads a request and its host from bytes that come in pieces, within the largest sizes; `more` adds a piece, or says why not.
-fn receive(mut more: impl FnMut(&mut Vec<u8>) -> Result<(), Answer>) -> Result<(Request, Option<String>), Answer> {
+/// Reads a request and its host from bytes that come in pieces, within the largest sizes; `more`
+/// adds a piece, or says why not.
+fn receive(
+    mut more: impl FnMut(&mut Vec<u8>) -> Result<(), Answer>,
+) -> Result<(Request, Option<String>), Answer> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -199,7 +233,12 @@ fn receive(mut more: impl FnMut(&mut Vec<u8>) -> Result<(), Answer>) -> Result<(
         }
         more(&mut bytes)?;
     };
-    let Head { method, path, host, length } = head(&bytes[..end])?;
+    let Head {
+        method,
+        path,
+        host,
+        length,
+    } = head(&bytes[..end])?;
     if length > MOST_BODY {
         return Err(Answer::refused(413, "the request is too large"));
     }
@@ -237,7 +276,8 @@ fn head(bytes: &[u8]) -> Result<Head, Answer> {
     let text = std::str::from_utf8(bytes).map_err(|_| wrong("the head is no text"))?;
     let mut lines = text.split("\r\n");
     let mut words = lines.next().unwrap_or("").split(' ');
-    let (Some(method), Some(path), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
+    let (Some(method), Some(path), Some(version), None) =
+        (words.next(), words.next(), words.next(), words.next())
     else {
         return Err(wrong("the first line is no request"));
     };
@@ -249,10 +289,17 @@ fn head(bytes: &[u8]) -> Result<Head, Answer> {
     }
     let (mut host, mut length, mut kind) = (None, 0, "");
     for line in lines {
-        let (name, value) = line.split_once(':').ok_or_else(|| wrong("a line of the head has no name"))?;
+        let (name, value) = line
+            .split_once(':')
+            .ok_or_else(|| wrong("a line of the head has no name"))?;
         match name.to_ascii_lowercase().as_str() {
             "host" => host = Some(value.trim().to_string()),
-            "content-length" => length = value.trim().parse().map_err(|_| wrong("the length is no number"))?,
+            "content-length" => {
+                length = value
+                    .trim()
+                    .parse()
+                    .map_err(|_| wrong("the length is no number"))?
+            }
             "content-type" => kind = value.trim(),
             "transfer-encoding" => return Err(wrong("the body must come in one piece")),
             _ => (),
@@ -262,7 +309,12 @@ fn head(bytes: &[u8]) -> Result<Head, Answer> {
     if method == "POST" && !kind.starts_with("application/json") {
         return Err(Answer::refused(415, "application/json is understood"));
     }
-    Ok(Head { method: method.to_string(), path: path.to_string(), host, length })
+    Ok(Head {
+        method: method.to_string(),
+        path: path.to_string(),
+        host,
+        length,
+    })
 }
 
 fn write(stream: &mut TcpStream, answer: &Answer) -> std::io::Result<()> {
@@ -284,14 +336,18 @@ mod tests {
     use super::*;
 
     fn status(head: &str) -> u16 {
-        super::head(head.as_bytes()).err().map_or(200, |answer| answer.status)
+        super::head(head.as_bytes())
+            .err()
+            .map_or(200, |answer| answer.status)
     }
 
     #[test]
     fn heads_that_are_none_are_refused() {
         assert_eq!(status("GET / HTTP/1.1\r\nHost: a"), 200);
         assert_eq!(
-            status("POST / HTTP/1.1\r\ncontent-type: application/json; charset=utf-8\r\nContent-Length: 3"),
+            status(
+                "POST / HTTP/1.1\r\ncontent-type: application/json; charset=utf-8\r\nContent-Length: 3"
+            ),
             200
         );
         for (head, expected) in [
@@ -302,7 +358,10 @@ mod tests {
             ("PUT / HTTP/1.1", 405),
             ("GET / HTTP/1.1\r\nno colon", 400),
             ("GET / HTTP/1.1\r\nContent-Length: many", 400),
-            ("GET / HTTP/1.1\r\nContent-Length: 99999999999999999999999", 400),
+            (
+                "GET / HTTP/1.1\r\nContent-Length: 99999999999999999999999",
+                400,
+            ),
             ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked", 400),
             ("POST / HTTP/1.1\r\nContent-Type: text/plain", 415),
         ] {
@@ -334,28 +393,52 @@ mod tests {
         assert_eq!(server.url(), format!("http://{at}/{secret}/"));
         std::thread::scope(|scope| {
             let running = scope.spawn(|| {
-                let echo = |request: &Request| Answer::json(format!("{} {}", request.path, request.body.len()));
+                let echo = |request: &Request| {
+                    Answer::json(format!("{} {}", request.path, request.body.len()))
+                };
                 server.run(&AtomicBool::new(false), Some(2), echo).unwrap();
             });
             let ask = |path: &str, host: &str| {
-                told(&server, format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())
+                told(
+                    &server,
+                    format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes(),
+                )
             };
             let here = at.to_string();
             assert_eq!(ask("/", &here), "HTTP/1.1 404 Refused");
             assert_eq!(ask("/favicon.ico", &here), "HTTP/1.1 404 Refused");
-            assert_eq!(ask(&format!("/{}/", "0".repeat(32)), &here), "HTTP/1.1 404 Refused");
-            assert_eq!(ask(&format!("/{secret}/"), "evil.example"), "HTTP/1.1 403 Refused");
-            assert_eq!(told(&server, b"GET / HTTP/1.1\r\nHost"), "HTTP/1.1 400 Refused", "cut off");
-            assert_eq!(told(&server, &[b'x'; MOST_HEAD + 5000]), "HTTP/1.1 431 Refused");
+            assert_eq!(
+                ask(&format!("/{}/", "0".repeat(32)), &here),
+                "HTTP/1.1 404 Refused"
+            );
+            assert_eq!(
+                ask(&format!("/{secret}/"), "evil.example"),
+                "HTTP/1.1 403 Refused"
+            );
+            assert_eq!(
+                told(&server, b"GET / HTTP/1.1\r\nHost"),
+                "HTTP/1.1 400 Refused",
+                "cut off"
+            );
+            assert_eq!(
+                told(&server, &[b'x'; MOST_HEAD + 5000]),
+                "HTTP/1.1 431 Refused"
+            );
             let large = format!(
                 "POST /{secret}/ HTTP/1.1\r\nHost: {here}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
                 MOST_BODY + 1
             );
             assert_eq!(told(&server, large.as_bytes()), "HTTP/1.1 413 Refused");
-            assert_eq!(told(&server, &[0xff, 0xfe, b'\r', b'\n', b'\r', b'\n']), "HTTP/1.1 400 Refused");
+            assert_eq!(
+                told(&server, &[0xff, 0xfe, b'\r', b'\n', b'\r', b'\n']),
+                "HTTP/1.1 400 Refused"
+            );
             // Two that are answered end it.
             assert_eq!(ask(&format!("/{secret}/"), &here), "HTTP/1.1 200 OK");
-            assert_eq!(ask(&format!("/{secret}/x"), &format!("localhost:{}", at.port())), "HTTP/1.1 200 OK");
+            assert_eq!(
+                ask(&format!("/{secret}/x"), &format!("localhost:{}", at.port())),
+                "HTTP/1.1 200 OK"
+            );
             running.join().unwrap();
         });
     }

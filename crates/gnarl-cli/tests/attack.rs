@@ -3,25 +3,55 @@
 use crate::common;
 use common::{gnarl, json, mean, real_data, refusal, text};
 
-const ATTACK: [&str; 9] = ["attack", "--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8"];
+const ATTACK: [&str; 9] = [
+    "attack", "--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8",
+];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&ATTACK[..], more].concat()
 }
 
-/// A machine that has next to nothing: what is refused there, with the estimate, goes on where somebody insists.
+/// A machine that has next to nothing: what is refused there, with the estimate, goes on where
+/// somebody insists.
 #[test]
 fn an_estimate_is_refused_unless_forced() {
     let words = with(&["--attack", "random-add"]);
-    let refused = gnarl(&words).env("GNARL_MEMORY", "1K").assert().code(2).stdout("");
+    let refused = gnarl(&words)
+        .env("GNARL_MEMORY", "1K")
+        .assert()
+        .code(2)
+        .stdout("");
     let e = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
-    assert!(e.starts_with("error: memory: gcn on csbm needs at least "), "{e}");
-    let forced = gnarl(&[&words[..], &["--force"]].concat()).env("GNARL_MEMORY", "1K").assert().success();
+    assert!(
+        e.starts_with("error: memory: gcn on csbm needs at least "),
+        "{e}"
+    );
+    let forced = gnarl(&[&words[..], &["--force"]].concat())
+        .env("GNARL_MEMORY", "1K")
+        .assert()
+        .success();
     let said = String::from_utf8(forced.get_output().stderr.clone()).unwrap();
-    assert!(said.starts_with("forced: memory: gcn on csbm needs at least ") && said.lines().count() == 1, "{said}");
-    let silent = gnarl(&[&words[..], &["--force", "--quiet"]].concat()).env("GNARL_MEMORY", "1K").assert().success();
+    assert!(
+        said.starts_with("forced: memory: gcn on csbm needs at least ")
+            && said.lines().count() == 1,
+        "{said}"
+    );
+    let silent = gnarl(&[&words[..], &["--force", "--quiet"]].concat())
+        .env("GNARL_MEMORY", "1K")
+        .assert()
+        .success();
     assert_eq!(silent.get_output().stderr, b"");
-    let block = with(&["--attack", "prbcd", "--block", "1000", "--attack-epochs", "2", "--settling", "1", "--force"]);
+    let block = with(&[
+        "--attack",
+        "prbcd",
+        "--block",
+        "1000",
+        "--attack-epochs",
+        "2",
+        "--settling",
+        "1",
+        "--force",
+    ]);
     gnarl(&block).env("GNARL_MEMORY", "1K").assert().success();
 }
 
@@ -37,32 +67,56 @@ fn every_attack_reports_what_it_did() {
         ("random-remove", &[]),
     ] {
         let report = json(&with(&[&["--attack", kind, "--runs", "2"], more].concat()));
-        assert_eq!((report["attack"].as_str(), report["config"]["mode"].as_str()), (Some(kind), Some("evasion")));
-        let (clean, attacked) = (mean(&report["clean_accuracy"]), mean(&report["attacked_accuracy"]));
+        assert_eq!(
+            (report["attack"].as_str(), report["config"]["mode"].as_str()),
+            (Some(kind), Some("evasion"))
+        );
+        let (clean, attacked) = (
+            mean(&report["clean_accuracy"]),
+            mean(&report["attacked_accuracy"]),
+        );
         assert_eq!(report["clean_accuracy"], report["test_accuracy"]);
         assert!(attacked <= clean + 1.0, "{kind}: {clean} to {attacked}");
-        assert!((0.0..=100.0).contains(&mean(&report["success_rate"])), "{kind}");
+        assert!(
+            (0.0..=100.0).contains(&mean(&report["success_rate"])),
+            "{kind}"
+        );
         let runs = report["runs"].as_array().unwrap();
         assert_eq!(runs.len(), 2);
         for run in runs {
-            let flips = run["edges_added"].as_u64().unwrap() + run["edges_removed"].as_u64().unwrap();
+            let flips =
+                run["edges_added"].as_u64().unwrap() + run["edges_removed"].as_u64().unwrap();
             let moved = run["features"]["nodes"].as_u64().unwrap();
             let on_features = kind == "gaussian" || kind == "pgd-features";
-            assert_eq!((flips == 0, moved == 0), (on_features, !on_features), "{kind}: {run}");
+            assert_eq!(
+                (flips == 0, moved == 0),
+                (on_features, !on_features),
+                "{kind}: {run}"
+            );
         }
     }
     let shown = text(&with(&["--attack", "dice"]));
-    assert!(shown.contains("attacked accuracy") && shown.contains("dice, 0.1 of the edges"), "{shown}");
+    assert!(
+        shown.contains("attacked accuracy") && shown.contains("dice, 0.1 of the edges"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn the_clean_model_is_that_of_train_and_no_budget_leaves_it_as_it_is() {
-    let trained =
-        json(&["train", "--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8", "--runs", "2"]);
+    let trained = json(&[
+        "train", "--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8", "--runs",
+        "2",
+    ]);
     for mode in ["evasion", "poisoning"] {
-        let report = json(&with(&["--attack", "gaussian", "--budget", "0", "--runs", "2", "--mode", mode]));
+        let report = json(&with(&[
+            "--attack", "gaussian", "--budget", "0", "--runs", "2", "--mode", mode,
+        ]));
         assert_eq!(report["clean_accuracy"], trained["test_accuracy"]);
-        assert_eq!(report["attacked_accuracy"], trained["test_accuracy"], "{mode}");
+        assert_eq!(
+            report["attacked_accuracy"], trained["test_accuracy"],
+            "{mode}"
+        );
         assert_eq!(mean(&report["success_rate"]), 0.0);
     }
 }
@@ -70,13 +124,64 @@ fn the_clean_model_is_that_of_train_and_no_budget_leaves_it_as_it_is() {
 #[test]
 fn poisoning_surrogates_and_other_axes_run() {
     for more in [
-        &["--attack", "dice", "--mode", "poisoning", "--labels", "predicted"][..],
-        &["--attack", "pgd-features", "--mode", "poisoning", "--steps", "5"],
-        &["--attack", "pgd-features", "--surrogate", "--steps", "5", "--norm", "linf"],
-        &["--attack", "pgd-features", "--steps", "5", "--operator", "cgso", "--centrality", "degree", "--init", "H"],
-        &["--attack", "pgd-structure", "--steps", "5", "--weights", "orthonormal", "--operator", "H"],
+        &[
+            "--attack",
+            "dice",
+            "--mode",
+            "poisoning",
+            "--labels",
+            "predicted",
+        ][..],
+        &[
+            "--attack",
+            "pgd-features",
+            "--mode",
+            "poisoning",
+            "--steps",
+            "5",
+        ],
+        &[
+            "--attack",
+            "pgd-features",
+            "--surrogate",
+            "--steps",
+            "5",
+            "--norm",
+            "linf",
+        ],
+        &[
+            "--attack",
+            "pgd-features",
+            "--steps",
+            "5",
+            "--operator",
+            "cgso",
+            "--centrality",
+            "degree",
+            "--init",
+            "H",
+        ],
+        &[
+            "--attack",
+            "pgd-structure",
+            "--steps",
+            "5",
+            "--weights",
+            "orthonormal",
+            "--operator",
+            "H",
+        ],
         &["--attack", "gaussian", "--recipe", "thesis-ch5"],
-        &["--attack", "dice", "--depth", "admp-st", "--max-depth", "2", "--policy", "core"],
+        &[
+            "--attack",
+            "dice",
+            "--depth",
+            "admp-st",
+            "--max-depth",
+            "2",
+            "--policy",
+            "core",
+        ],
     ] {
         let report = json(&with(more));
         assert!(mean(&report["clean_accuracy"]) > 30.0, "{more:?}");
@@ -87,9 +192,18 @@ fn poisoning_surrogates_and_other_axes_run() {
 fn the_number_of_threads_changes_nothing() {
     for kind in ["gaussian", "pgd-features", "pgd-structure", "dice"] {
         let outcome = |threads| {
-            let mut report = json(&with(&["--attack", kind, "--runs", "2", "--threads", threads]));
+            let mut report = json(&with(&[
+                "--attack",
+                kind,
+                "--runs",
+                "2",
+                "--threads",
+                threads,
+            ]));
             for run in report["runs"].as_array_mut().unwrap() {
-                run.as_object_mut().unwrap().retain(|name, _| !name.contains("seconds") && name != "epoch_ms");
+                run.as_object_mut()
+                    .unwrap()
+                    .retain(|name, _| !name.contains("seconds") && name != "epoch_ms");
             }
             report["runs"].clone()
         };
@@ -101,10 +215,15 @@ fn the_number_of_threads_changes_nothing() {
 fn what_is_wrong_is_said_in_one_line() {
     let refused = |more: &[&str]| refusal(&with(more));
     let e = refused(&["--attack", "pdg-features"]);
-    assert!(e.contains("unknown attack 'pdg-features'; did you mean pgd-features"), "{e}");
-    for (bad, what) in
-        [("-1", "must be a number of at least 0"), ("NaN", "expected a number"), ("inf", "expected a number")]
-    {
+    assert!(
+        e.contains("unknown attack 'pdg-features'; did you mean pgd-features"),
+        "{e}"
+    );
+    for (bad, what) in [
+        ("-1", "must be a number of at least 0"),
+        ("NaN", "expected a number"),
+        ("inf", "expected a number"),
+    ] {
         for kind in ["gaussian", "pgd-features", "dice"] {
             let e = refused(&["--attack", kind, "--budget", bad]);
             assert!(e.contains("budget: ") && e.contains(what), "{e}");
@@ -113,46 +232,120 @@ fn what_is_wrong_is_said_in_one_line() {
     let e = refused(&["--attack", "dice", "--budget", "1.5"]);
     assert!(e.contains("budget: 1.5 is more than all edges"), "{e}");
     let e = refused(&["--attack", "dice", "--norm", "l2"]);
-    assert!(e.contains("norm: belongs to pgd-features, and the attack is dice"), "{e}");
-    let e = refused(&["--attack", "dice", "--surrogate"]);
-    assert!(e.contains("surrogate, transfer: dice with true labels looks into no model"), "{e}");
-    let e = refused(&["--attack", "random-flips", "--labels", "predicted"]);
-    assert!(e.contains("labels: random-flips goes by no classes, true or predicted; leave it out"), "{e}");
-    let e = refused(&["--attack", "random-flips", "--surrogate"]);
-    assert!(e.contains("random-flips looks into no model"), "{e}");
-    for more in [&["--attack", "prbcd"][..], &["--attack", "dice", "--inference", "robust-crf"]] {
-        let e = refused(&[more, &["--sees", "network"]].concat());
-        assert!(e.contains("--sees: network is for a trained model with an inference"), "{e}");
-    }
-    let e = refused(&["--attack", "dice", "--attack-epochs", "3"]);
-    assert!(e.contains("attack-epochs: belongs to prbcd and prbcd-local, and the attack is dice"), "{e}");
-    let e = refused(&["--attack", "dice", "--mode", "evasive"]);
-    assert!(e.contains("unknown mode 'evasive'"), "{e}");
-    let e = refusal(&["attack", "--data", "csbm", "--model", "gat", "--epochs", "2", "--attack", "pgd-structure"]);
     assert!(
-        e.contains("which gat with operator the paper's does not have") && e.contains("through a surrogate"),
+        e.contains("norm: belongs to pgd-features, and the attack is dice"),
         "{e}"
     );
-    let e = refused(&["--attack", "pgd-features", "--depth", "admp-st", "--max-depth", "1"]);
-    assert!(e.contains("pgd-features follows gradients, and this model has none to give to its features"), "{e}");
+    let e = refused(&["--attack", "dice", "--surrogate"]);
+    assert!(
+        e.contains("surrogate, transfer: dice with true labels looks into no model"),
+        "{e}"
+    );
+    let e = refused(&["--attack", "random-flips", "--labels", "predicted"]);
+    assert!(
+        e.contains("labels: random-flips goes by no classes, true or predicted; leave it out"),
+        "{e}"
+    );
+    let e = refused(&["--attack", "random-flips", "--surrogate"]);
+    assert!(e.contains("random-flips looks into no model"), "{e}");
+    for more in [
+        &["--attack", "prbcd"][..],
+        &["--attack", "dice", "--inference", "robust-crf"],
+    ] {
+        let e = refused(&[more, &["--sees", "network"]].concat());
+        assert!(
+            e.contains("--sees: network is for a trained model with an inference"),
+            "{e}"
+        );
+    }
+    let e = refused(&["--attack", "dice", "--attack-epochs", "3"]);
+    assert!(
+        e.contains("attack-epochs: belongs to prbcd and prbcd-local, and the attack is dice"),
+        "{e}"
+    );
+    let e = refused(&["--attack", "dice", "--mode", "evasive"]);
+    assert!(e.contains("unknown mode 'evasive'"), "{e}");
+    let e = refusal(&[
+        "attack",
+        "--data",
+        "csbm",
+        "--model",
+        "gat",
+        "--epochs",
+        "2",
+        "--attack",
+        "pgd-structure",
+    ]);
+    assert!(
+        e.contains("which gat with operator the paper's does not have")
+            && e.contains("through a surrogate"),
+        "{e}"
+    );
+    let e = refused(&[
+        "--attack",
+        "pgd-features",
+        "--depth",
+        "admp-st",
+        "--max-depth",
+        "1",
+    ]);
+    assert!(
+        e.contains(
+            "pgd-features follows gradients, and this model has none to give to its features"
+        ),
+        "{e}"
+    );
     let e = refusal(&["attack", "--data", "csbm", "--model", "gcn"]);
     assert!(e.contains("--attack <KIND>"), "{e}");
 }
 
-/// The study's setting on real data: noise hurts, and gradients hurt more than noise of the same length.
+/// The study's setting on real data: noise hurts, and gradients hurt more than noise of the same
+/// length.
 #[test]
 fn gradients_hurt_cora_more_than_noise_of_their_length() {
     let Some(dir) = real_data() else { return };
     let report = |kind: &str, budget: &str| {
-        let args = ["attack", "--data", "cora", "--model", "gcn", "--recipe", "thesis-ch5", "--epochs", "60"];
-        let more = ["--attack", kind, "--budget", budget, "--data-dir", dir.to_str().unwrap()];
+        let args = [
+            "attack",
+            "--data",
+            "cora",
+            "--model",
+            "gcn",
+            "--recipe",
+            "thesis-ch5",
+            "--epochs",
+            "60",
+        ];
+        let more = [
+            "--attack",
+            kind,
+            "--budget",
+            budget,
+            "--data-dir",
+            dir.to_str().unwrap(),
+        ];
         json(&[&args[..], &more].concat())
     };
-    let fall = |report: &serde_json::Value| mean(&report["clean_accuracy"]) - mean(&report["attacked_accuracy"]);
+    let fall = |report: &serde_json::Value| {
+        mean(&report["clean_accuracy"]) - mean(&report["attacked_accuracy"])
+    };
     let length = |report: &serde_json::Value| report["runs"][0]["features"]["l2"].as_f64().unwrap();
     let noisy = report("gaussian", "0.5");
-    assert!(mean(&noisy["clean_accuracy"]) > 70.0 && fall(&noisy) > 5.0, "{noisy}");
+    assert!(
+        mean(&noisy["clean_accuracy"]) > 70.0 && fall(&noisy) > 5.0,
+        "{noisy}"
+    );
     let gradients = report("pgd-features", "0.15");
-    assert!(length(&gradients) < length(&noisy), "{} and {}", length(&gradients), length(&noisy));
-    assert!(fall(&gradients) > fall(&noisy) + 5.0, "{} and {}", fall(&gradients), fall(&noisy));
+    assert!(
+        length(&gradients) < length(&noisy),
+        "{} and {}",
+        length(&gradients),
+        length(&noisy)
+    );
+    assert!(
+        fall(&gradients) > fall(&noisy) + 5.0,
+        "{} and {}",
+        fall(&gradients),
+        fall(&noisy)
+    );
 }

@@ -3,7 +3,9 @@
 use crate::common;
 use common::{json, mean, real_data, refusal, text};
 
-const MODEL: [&str; 8] = ["--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8"];
+const MODEL: [&str; 8] = [
+    "--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8",
+];
 
 fn attack<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["attack"][..], &MODEL, more].concat()
@@ -16,32 +18,77 @@ fn what_is_written_is_judged_alike_and_lists_its_flips() {
     let name = file.to_str().unwrap();
     for (kind, more) in [
         ("dice", &["--budget", "0.1"][..]),
-        ("mettack", &["--budget", "0.02", "--inner-steps", "10", "--mode", "poisoning"]),
+        (
+            "mettack",
+            &[
+                "--budget",
+                "0.02",
+                "--inner-steps",
+                "10",
+                "--mode",
+                "poisoning",
+            ],
+        ),
         ("nettack", &["--budget", "2", "--degree-test", "false"]),
-        ("grbcd", &["--budget", "0.05", "--steps", "5", "--block", "2000"]),
+        (
+            "grbcd",
+            &["--budget", "0.05", "--steps", "5", "--block", "2000"],
+        ),
     ] {
-        let made = json(&attack(&[&["--attack", kind, "--write", name], more].concat()));
+        let made = json(&attack(
+            &[&["--attack", kind, "--write", name], more].concat(),
+        ));
         let csv = std::fs::read_to_string(dir.path().join("attacked.csv")).unwrap();
         let lines: Vec<&str> = csv.lines().skip(1).collect();
-        assert_eq!(lines.len() as f64, made["flips"].as_f64().unwrap(), "{kind}");
-        assert!(lines.iter().all(|line| line.contains(",add,") || line.contains(",remove,")), "{kind}: {csv}");
-        assert_eq!(lines.iter().all(|line| !line.ends_with(',')), kind == "nettack", "targets are named: {csv}");
+        assert_eq!(
+            lines.len() as f64,
+            made["flips"].as_f64().unwrap(),
+            "{kind}"
+        );
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.contains(",add,") || line.contains(",remove,")),
+            "{kind}: {csv}"
+        );
+        assert_eq!(
+            lines.iter().all(|line| !line.ends_with(',')),
+            kind == "nettack",
+            "targets are named: {csv}"
+        );
         if kind == "nettack" {
             continue;
         }
-        let mode = if kind == "mettack" { "poisoning" } else { "evasion" };
+        let mode = if kind == "mettack" {
+            "poisoning"
+        } else {
+            "evasion"
+        };
         let judged = json(&attack(&["--on", name, "--mode", mode]));
         assert_eq!(judged["attack"], "given");
-        assert_eq!(judged["attacked_accuracy"], made["attacked_accuracy"], "{kind}");
+        assert_eq!(
+            judged["attacked_accuracy"], made["attacked_accuracy"],
+            "{kind}"
+        );
         assert_eq!(judged["clean_accuracy"], made["clean_accuracy"], "{kind}");
     }
     // Features that an attack moved are in the file, too.
-    json(&attack(&["--attack", "gaussian", "--budget", "2", "--write", name, "--features", "as-loaded"]));
+    json(&attack(&[
+        "--attack",
+        "gaussian",
+        "--budget",
+        "2",
+        "--write",
+        name,
+        "--features",
+        "as-loaded",
+    ]));
     let noisy = json(&attack(&["--on", name, "--features", "as-loaded"]));
     assert!(noisy["runs"][0]["features"]["nodes"].as_u64().unwrap() > 0);
 }
 
-/// Features that were attacked as the model takes them are judged as they were attacked, and a weighted graph keeps its weights.
+/// Features that were attacked as the model takes them are judged as they were attacked, and a
+/// weighted graph keeps its weights.
 #[test]
 fn what_is_written_of_features_and_weights_is_what_was_attacked() {
     let dir = tempfile::tempdir().unwrap();
@@ -57,21 +104,43 @@ fn what_is_written_of_features_and_weights_is_what_was_attacked() {
         )
     };
     for scaling in ["row-normalised", "standardised", "as-loaded"] {
-        for (kind, mode) in [("gaussian", "evasion"), ("pgd-features", "evasion"), ("gaussian", "poisoning")] {
+        for (kind, mode) in [
+            ("gaussian", "evasion"),
+            ("pgd-features", "evasion"),
+            ("gaussian", "poisoning"),
+        ] {
             let common = ["--features", scaling, "--mode", mode];
-            let made = json(&attack(&[&["--attack", kind, "--budget", "0.3", "--write", name], &common[..]].concat()));
+            let made = json(&attack(
+                &[
+                    &["--attack", kind, "--budget", "0.3", "--write", name],
+                    &common[..],
+                ]
+                .concat(),
+            ));
             let judged = json(&attack(&[&["--on", name], &common[..]].concat()));
             assert_eq!(of_run(&judged), of_run(&made), "{kind}, {scaling}, {mode}");
         }
     }
-    json(&attack(&["--attack", "gaussian", "--write", name, "--features", "standardised"]));
+    json(&attack(&[
+        "--attack",
+        "gaussian",
+        "--write",
+        name,
+        "--features",
+        "standardised",
+    ]));
     let e = refusal(&attack(&["--on", name, "--features", "as-loaded"]));
-    assert!(e.contains("are standardised") && e.contains("--features standardised"), "{e}");
+    assert!(
+        e.contains("are standardised") && e.contains("--features standardised"),
+        "{e}"
+    );
 
     // Whole features that were flipped are as many in the file, however the model scales them.
     let binary = dir.path().join("binary");
     common::write_rings(&binary, &[("red", 0), ("blue", 1)], 20);
-    let features = std::fs::read_to_string(binary.join("features.csv")).unwrap().replace("0.2", "0");
+    let features = std::fs::read_to_string(binary.join("features.csv"))
+        .unwrap()
+        .replace("0.2", "0");
     std::fs::write(binary.join("features.csv"), features).unwrap();
     let base = [
         "attack",
@@ -86,8 +155,18 @@ fn what_is_written_of_features_and_weights_is_what_was_attacked() {
     ];
     std::fs::write(dir.path().join("one"), "red-3\n").unwrap();
     let targets = dir.path().join("one").to_str().unwrap().to_string();
-    let nettack =
-        ["--attack", "nettack", "--parts", "features", "--budget", "1", "--targets", &targets, "--write", name];
+    let nettack = [
+        "--attack",
+        "nettack",
+        "--parts",
+        "features",
+        "--budget",
+        "1",
+        "--targets",
+        &targets,
+        "--write",
+        name,
+    ];
     let made = json(&[&base[..], &nettack].concat());
     // A second feature beside the first: scaled, both entries of the row move.
     assert_eq!(made["flips"].as_f64(), Some(1.0), "{made}");
@@ -96,16 +175,32 @@ fn what_is_written_of_features_and_weights_is_what_was_attacked() {
 
     let own = dir.path().join("weighted");
     std::fs::create_dir(&own).unwrap();
-    let (mut edges, mut labels) = (String::from("source,target,weight\n"), String::from("node,label\n"));
+    let (mut edges, mut labels) = (
+        String::from("source,target,weight\n"),
+        String::from("node,label\n"),
+    );
     for u in 0..60 {
         let weight = 0.05 + f64::from(u * 7 % 11);
-        edges += &format!("{u},{},{weight}\n{u},{},{}\n", (u + 2) % 60, (u + 7) % 60, weight / 9.0);
+        edges += &format!(
+            "{u},{},{weight}\n{u},{},{}\n",
+            (u + 2) % 60,
+            (u + 7) % 60,
+            weight / 9.0
+        );
         labels += &format!("{u},{}\n", u % 2);
     }
     std::fs::write(own.join("edges.csv"), edges).unwrap();
     std::fs::write(own.join("labels.csv"), labels).unwrap();
     let on = |more: &[&str]| {
-        let base = ["attack", "--data", own.to_str().unwrap(), "--model", "sgc", "--epochs", "30"];
+        let base = [
+            "attack",
+            "--data",
+            own.to_str().unwrap(),
+            "--model",
+            "sgc",
+            "--epochs",
+            "30",
+        ];
         json(&[&base[..], more].concat())
     };
     for kind in ["random-flips", "random-add", "prbcd"] {
@@ -122,7 +217,14 @@ fn targets_and_flips_go_by_names() {
     common::write_rings(dir.path(), &[("red", 0), ("blue", 1)], 20);
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
     let edges = std::fs::read_to_string(at("edges.csv")).unwrap();
-    let node = edges.lines().nth(1).unwrap().split(',').next().unwrap().to_string();
+    let node = edges
+        .lines()
+        .nth(1)
+        .unwrap()
+        .split(',')
+        .next()
+        .unwrap()
+        .to_string();
     assert!(node.parse::<u32>().is_err(), "nodes have names: {node}");
     std::fs::write(at("targets"), format!("{node}\n")).unwrap();
     let folder = dir.path().to_str().unwrap();
@@ -140,14 +242,26 @@ fn targets_and_flips_go_by_names() {
         "--degree-test",
         "false",
     ];
-    let made = json(&[&base[..], &["--budget", "2", "--targets", &targets, "--write", &written]].concat());
+    let made = json(
+        &[
+            &base[..],
+            &["--budget", "2", "--targets", &targets, "--write", &written],
+        ]
+        .concat(),
+    );
     assert_eq!(made["flips"].as_f64(), Some(2.0));
     let csv = std::fs::read_to_string(at("out.csv")).unwrap();
-    assert!(csv.lines().skip(1).all(|line| line.ends_with(&format!(",{node}"))), "{csv}");
+    assert!(
+        csv.lines()
+            .skip(1)
+            .all(|line| line.ends_with(&format!(",{node}"))),
+        "{csv}"
+    );
     std::fs::write(at("targets"), "nobody\n").unwrap();
     let e = refusal(&[&base[..], &["--targets", &targets]].concat());
     assert!(
-        e.contains("line 1") && e.contains("'nobody' is no node: a node's name, or its number, is expected"),
+        e.contains("line 1")
+            && e.contains("'nobody' is no node: a node's name, or its number, is expected"),
         "{e}"
     );
 }
@@ -158,23 +272,54 @@ fn files_that_do_not_fit_are_refused_in_one_line() {
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
     let e = refusal(&attack(&["--attack", "dice", "--write", &at("x.csv")]));
     assert!(e.contains("a name that ends in .npz"), "{e}");
-    let e = refusal(&attack(&["--attack", "dice", "--write", &at("no/folder/x.npz")]));
+    let e = refusal(&attack(&[
+        "--attack",
+        "dice",
+        "--write",
+        &at("no/folder/x.npz"),
+    ]));
     assert!(e.contains("there is no folder"), "{e}");
     std::fs::write(at("junk.npz"), "junk").unwrap();
     assert!(refusal(&attack(&["--on", &at("junk.npz")])).contains("junk.npz"));
     std::fs::write(at("targets"), "3\nx\n").unwrap();
-    let e = refusal(&attack(&["--attack", "nettack", "--targets", &at("targets")]));
+    let e = refusal(&attack(&[
+        "--attack",
+        "nettack",
+        "--targets",
+        &at("targets"),
+    ]));
     assert!(e.contains("line 2") && e.contains("'x' is no node"), "{e}");
     std::fs::write(at("targets"), "3\n5\n3\n").unwrap();
-    let e = refusal(&attack(&["--attack", "nettack", "--targets", &at("targets")]));
-    assert!(e.contains("line 3") && e.contains("'3' is there twice, on line 1 too"), "{e}");
+    let e = refusal(&attack(&[
+        "--attack",
+        "nettack",
+        "--targets",
+        &at("targets"),
+    ]));
+    assert!(
+        e.contains("line 3") && e.contains("'3' is there twice, on line 1 too"),
+        "{e}"
+    );
     for strange in [&b"{\"a\": 1}"[..], b"[3, ", b"\xff\xfe", b""] {
         std::fs::write(at("targets"), strange).unwrap();
-        let e = refusal(&attack(&["--attack", "nettack", "--targets", &at("targets")]));
-        assert!(e.contains("a list of nodes as JSON is expected, or one node on each line"), "{e}");
+        let e = refusal(&attack(&[
+            "--attack",
+            "nettack",
+            "--targets",
+            &at("targets"),
+        ]));
+        assert!(
+            e.contains("a list of nodes as JSON is expected, or one node on each line"),
+            "{e}"
+        );
     }
     std::fs::write(at("far.json"), "[5, 4000000]").unwrap();
-    let e = refusal(&attack(&["--attack", "nettack", "--targets", &at("far.json")]));
+    let e = refusal(&attack(&[
+        "--attack",
+        "nettack",
+        "--targets",
+        &at("far.json"),
+    ]));
     assert!(e.contains("target 4000000"), "{e}");
     let e = refusal(&attack(&["--on", &at("x.npz"), "--attack", "dice"]));
     assert!(e.contains("cannot be used with"), "{e}");
@@ -198,13 +343,30 @@ fn targets_are_those_of_the_file_or_forty_by_the_rule() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("targets.json");
     std::fs::write(&file, "{\"attacked_test_nodes\": [400, 401, 402, 403]}").unwrap();
-    let few = ["--attack", "nettack", "--budget", "3", "--degree-test", "false"];
-    let chosen = json(&attack(&[&few[..], &["--targets", file.to_str().unwrap()]].concat()));
+    let few = [
+        "--attack",
+        "nettack",
+        "--budget",
+        "3",
+        "--degree-test",
+        "false",
+    ];
+    let chosen = json(&attack(
+        &[&few[..], &["--targets", file.to_str().unwrap()]].concat(),
+    ));
     assert_eq!(chosen["flips"].as_f64(), Some(12.0));
     let by_rule = json(&attack(&few));
     assert_eq!(by_rule["flips"].as_f64(), Some(120.0), "forty targets");
-    assert_eq!(mean(&by_rule["clean_accuracy"]), 100.0, "of those that are answered right");
-    assert!(mean(&by_rule["attacked_accuracy"]) < 80.0, "{}", by_rule["attacked_accuracy"]);
+    assert_eq!(
+        mean(&by_rule["clean_accuracy"]),
+        100.0,
+        "of those that are answered right"
+    );
+    assert!(
+        mean(&by_rule["attacked_accuracy"]) < 80.0,
+        "{}",
+        by_rule["attacked_accuracy"]
+    );
 }
 
 #[test]
@@ -212,31 +374,90 @@ fn several_models_and_budgets_make_one_table_with_an_mlp() {
     let dir = tempfile::tempdir().unwrap();
     let stem = dir.path().join("curve");
     let name = stem.to_str().unwrap();
-    let base = ["attack", "--data", "csbm", "--epochs", "30", "--hidden", "8", "--runs", "2", "--plot", name];
-    let report = json(&[&base[..], &["--model", "gcn,sgc", "--attack", "dice", "--budget", "0,0.1,0.2"]].concat());
+    let base = [
+        "attack", "--data", "csbm", "--epochs", "30", "--hidden", "8", "--runs", "2", "--plot",
+        name,
+    ];
+    let report = json(
+        &[
+            &base[..],
+            &[
+                "--model",
+                "gcn,sgc",
+                "--attack",
+                "dice",
+                "--budget",
+                "0,0.1,0.2",
+            ],
+        ]
+        .concat(),
+    );
     assert_eq!(report["models"], serde_json::json!(["gcn", "sgc", "mlp"]));
     assert_eq!(report["amounts"], serde_json::json!([0.0, 0.1, 0.2]));
-    assert_eq!((report["protocol"].as_str(), report["recipe"].as_str()), (Some("own"), Some("default")));
+    assert_eq!(
+        (report["protocol"].as_str(), report["recipe"].as_str()),
+        (Some("own"), Some("default"))
+    );
     let cells = report["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 9);
-    for cell in cells.iter().filter(|cell| cell["model"] == 2 || cell["budget"] == 0) {
-        assert_eq!(cell["attacked_accuracy"], cell["clean_accuracy"], "no edge misleads an MLP, nothing changes at 0");
+    for cell in cells
+        .iter()
+        .filter(|cell| cell["model"] == 2 || cell["budget"] == 0)
+    {
+        assert_eq!(
+            cell["attacked_accuracy"], cell["clean_accuracy"],
+            "no edge misleads an MLP, nothing changes at 0"
+        );
     }
     for ending in ["csv", "svg", "png"] {
         assert!(stem.with_extension(ending).is_file(), "{ending}");
     }
-    assert_eq!(std::fs::read_to_string(stem.with_extension("csv")).unwrap().lines().count(), 10);
-    let adaptive =
-        ["--model", "gcn,gat", "--attack", "prbcd", "--attack-epochs", "5", "--settling", "2", "--block", "2000"];
+    assert_eq!(
+        std::fs::read_to_string(stem.with_extension("csv"))
+            .unwrap()
+            .lines()
+            .count(),
+        10
+    );
+    let adaptive = [
+        "--model",
+        "gcn,gat",
+        "--attack",
+        "prbcd",
+        "--attack-epochs",
+        "5",
+        "--settling",
+        "2",
+        "--block",
+        "2000",
+    ];
     let shown = text(&[&base[..], &adaptive].concat());
-    assert!(shown.contains("* adaptive") && shown.contains("gat: attack: prbcd follows gradients"), "{shown}");
+    assert!(
+        shown.contains("* adaptive") && shown.contains("gat: attack: prbcd follows gradients"),
+        "{shown}"
+    );
     let e = refusal(&attack(&["--attack", "prbcd", "--attack-epochs", "few"]));
     assert!(e.contains("attack-epochs: 'few' does not fit"), "{e}");
-    let weaker = json(&[&["attack"][..], &MODEL, &adaptive[2..], &["--transfer", "sgc"]].concat());
-    assert_eq!((weaker["adaptive"].as_bool(), weaker["config"]["surrogate"].as_str()), (Some(false), Some("sgc")));
+    let weaker = json(
+        &[
+            &["attack"][..],
+            &MODEL,
+            &adaptive[2..],
+            &["--transfer", "sgc"],
+        ]
+        .concat(),
+    );
+    assert_eq!(
+        (
+            weaker["adaptive"].as_bool(),
+            weaker["config"]["surrogate"].as_str()
+        ),
+        (Some(false), Some("sgc"))
+    );
 }
 
-/// The literature's graphs load with their split, and are worse the more of their edges were attacked.
+/// The literature's graphs load with their split, and are worse the more of their edges were
+/// attacked.
 #[test]
 fn published_attacks_are_datasets() {
     let Some(dir) = real_data() else { return };
@@ -263,6 +484,12 @@ fn published_attacks_are_datasets() {
     };
     let (clean, fifth) = (accuracy("cora-metattack-0"), accuracy("cora-metattack-0.2"));
     assert!(clean > 81.0 && fifth < clean - 10.0, "{clean} {fifth}");
-    let facts = json(&["data", "check", "cora-metattack-0.05", "--data-dir", dir.to_str().unwrap()]);
+    let facts = json(&[
+        "data",
+        "check",
+        "cora-metattack-0.05",
+        "--data-dir",
+        dir.to_str().unwrap(),
+    ]);
     assert_eq!(facts["stats"]["nodes"], 2485, "{facts}");
 }

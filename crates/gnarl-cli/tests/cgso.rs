@@ -3,7 +3,9 @@
 use crate::common;
 use common::{json, refusal, text};
 
-const TRAIN: [&str; 9] = ["train", "--data", "csbm", "--model", "gcn", "--epochs", "20", "--hidden", "8"];
+const TRAIN: [&str; 9] = [
+    "train", "--data", "csbm", "--model", "gcn", "--epochs", "20", "--hidden", "8",
+];
 
 fn with(more: &[&'static str]) -> Vec<&'static str> {
     [&TRAIN[..], more].concat()
@@ -13,26 +15,65 @@ fn with(more: &[&'static str]) -> Vec<&'static str> {
 fn every_classical_operator_has_a_name() {
     for name in ["A", "L", "Q", "l-rw", "L_sym", "a-hat", "h"] {
         let report = json(&[&TRAIN[..], &["--operator", name]].concat());
-        let operator = report["config"]["model"]["operator"].as_str().unwrap().to_string();
-        assert_eq!(operator.to_lowercase(), name.to_lowercase().replace('-', "_"));
+        let operator = report["config"]["model"]["operator"]
+            .as_str()
+            .unwrap()
+            .to_string();
+        assert_eq!(
+            operator.to_lowercase(),
+            name.to_lowercase().replace('-', "_")
+        );
         assert!(report.get("operator_parameters").is_none());
     }
 }
 
 #[test]
 fn scalars_are_reported_over_the_runs() {
-    let report = json(&with(&["--operator", "cgso", "--centrality", "core", "--init", "l-sym", "--runs", "2"]));
+    let report = json(&with(&[
+        "--operator",
+        "cgso",
+        "--centrality",
+        "core",
+        "--init",
+        "l-sym",
+        "--runs",
+        "2",
+    ]));
     let scalars = report["operator_parameters"].as_object().unwrap();
-    assert_eq!(scalars.keys().collect::<Vec<_>>(), ["m1", "m2", "m3", "e1", "e2", "e3", "a"]);
+    assert_eq!(
+        scalars.keys().collect::<Vec<_>>(),
+        ["m1", "m2", "m3", "e1", "e2", "e3", "a"]
+    );
     for (name, scalar) in scalars {
-        let runs: Vec<f64> = scalar["runs"].as_array().unwrap().iter().map(|r| r.as_f64().unwrap()).collect();
+        let runs: Vec<f64> = scalar["runs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|r| r.as_f64().unwrap())
+            .collect();
         assert_eq!(runs.len(), 2, "{name}");
-        assert!((scalar["mean"].as_f64().unwrap() - (runs[0] + runs[1]) / 2.0).abs() < 1e-9, "{name}");
-        assert_eq!(report["runs"][1]["operator"][name], scalar["runs"][1], "{name}");
+        assert!(
+            (scalar["mean"].as_f64().unwrap() - (runs[0] + runs[1]) / 2.0).abs() < 1e-9,
+            "{name}"
+        );
+        assert_eq!(
+            report["runs"][1]["operator"][name], scalar["runs"][1],
+            "{name}"
+        );
     }
     assert_eq!(report["config"]["model"]["operator"]["init"], "L_sym");
-    let shown = text(&with(&["--operator", "cgso", "--centrality", "degree+pagerank", "--init", "h"]));
-    assert!(shown.contains("cgso, degree+pagerank, from H") && shown.contains("pagerank.e3"), "{shown}");
+    let shown = text(&with(&[
+        "--operator",
+        "cgso",
+        "--centrality",
+        "degree+pagerank",
+        "--init",
+        "h",
+    ]));
+    assert!(
+        shown.contains("cgso, degree+pagerank, from H") && shown.contains("pagerank.e3"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -41,9 +82,28 @@ fn auto_says_what_it_tried_and_can_be_run_again() {
     let tried = report["initialisations"].as_array().unwrap();
     assert_eq!(tried.len(), 7);
     let chosen = report["runs"][0]["init"].as_str().unwrap();
-    let best = tried.iter().map(|t| t["val_accuracy"].as_f64().unwrap()).fold(0.0, f64::max);
-    assert_eq!(tried.iter().find(|t| t["init"] == chosen).unwrap()["val_accuracy"], best);
-    let again = json(&[&TRAIN[..], &["--operator", "cgso", "--centrality", "degree", "--init", chosen]].concat());
+    let best = tried
+        .iter()
+        .map(|t| t["val_accuracy"].as_f64().unwrap())
+        .fold(0.0, f64::max);
+    assert_eq!(
+        tried.iter().find(|t| t["init"] == chosen).unwrap()["val_accuracy"],
+        best
+    );
+    let again = json(
+        &[
+            &TRAIN[..],
+            &[
+                "--operator",
+                "cgso",
+                "--centrality",
+                "degree",
+                "--init",
+                chosen,
+            ],
+        ]
+        .concat(),
+    );
     assert_eq!(again["test_accuracy"], report["test_accuracy"]);
     assert_eq!(again["operator_parameters"], report["operator_parameters"]);
 }
@@ -54,10 +114,22 @@ fn a_saved_model_predicts_as_it_was_trained() {
     for init in ["q", "auto"] {
         let file = dir.path().join(format!("{init}.safetensors"));
         let file = file.to_str().unwrap();
-        let cgso = ["--operator", "cgso", "--centrality", "walks", "--init", init, "--save", file];
+        let cgso = [
+            "--operator",
+            "cgso",
+            "--centrality",
+            "walks",
+            "--init",
+            init,
+            "--save",
+            file,
+        ];
         let trained = json(&[&TRAIN[..], &cgso].concat());
         let predicted = json(&["predict", "--load", file, "--data", "csbm"]);
-        assert_eq!(predicted["test_accuracy"], trained["test_accuracy"]["runs"][0], "{init}");
+        assert_eq!(
+            predicted["test_accuracy"], trained["test_accuracy"]["runs"][0],
+            "{init}"
+        );
     }
 }
 
@@ -84,36 +156,107 @@ fn bench_takes_it_too() {
 fn energies_by_depth_go_to_a_table_and_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("energy.csv");
-    let args =
-        ["energy", "--data", "karate", "--centrality", "core", "--depth", "5", "--output", file.to_str().unwrap()];
+    let args = [
+        "energy",
+        "--data",
+        "karate",
+        "--centrality",
+        "core",
+        "--depth",
+        "5",
+        "--output",
+        file.to_str().unwrap(),
+    ];
     let report = json(&args);
     let operators = report["operators"].as_array().unwrap();
-    assert_eq!((operators[0]["model"].as_str(), operators[1]["model"].as_str()), (Some("SGC"), Some("CSGC core")));
-    let relative = |i: usize, depth: usize| operators[i]["energies"][depth]["relative"].as_f64().unwrap();
-    assert_eq!(relative(0, 0), relative(1, 0), "both start from the features");
-    assert!((1..=5).all(|k| relative(0, k) < relative(0, k - 1)), "A_hat smooths");
+    assert_eq!(
+        (
+            operators[0]["model"].as_str(),
+            operators[1]["model"].as_str()
+        ),
+        (Some("SGC"), Some("CSGC core"))
+    );
+    let relative = |i: usize, depth: usize| {
+        operators[i]["energies"][depth]["relative"]
+            .as_f64()
+            .unwrap()
+    };
+    assert_eq!(
+        relative(0, 0),
+        relative(1, 0),
+        "both start from the features"
+    );
+    assert!(
+        (1..=5).all(|k| relative(0, k) < relative(0, k - 1)),
+        "A_hat smooths"
+    );
     let csv = std::fs::read_to_string(&file).unwrap();
     assert_eq!(csv.lines().count(), 1 + 2 * 6);
-    assert!(csv.starts_with("model,depth,energy,relative\nSGC,0,"), "{csv}");
+    assert!(
+        csv.starts_with("model,depth,energy,relative\nSGC,0,"),
+        "{csv}"
+    );
     assert!(text(&args).contains("CSGC core"));
 }
 
 #[test]
 fn what_is_wrong_is_said_in_one_line() {
     let report = json(&with(&["--operator", "cgso", "--init", "h"]));
-    assert_eq!(report["config"]["model"]["operator"]["centrality"], "closed-degree", "the usual one");
-    let e = refusal(&with(&["--operator", "cgso", "--centrality", "betweenness"]));
-    assert!(e.contains("unknown centrality 'betweenness'; known: degree, core, pagerank, walks, closed-degree"), "{e}");
+    assert_eq!(
+        report["config"]["model"]["operator"]["centrality"], "closed-degree",
+        "the usual one"
+    );
+    let e = refusal(&with(&[
+        "--operator",
+        "cgso",
+        "--centrality",
+        "betweenness",
+    ]));
+    assert!(
+        e.contains(
+            "unknown centrality 'betweenness'; known: degree, core, pagerank, walks, closed-degree"
+        ),
+        "{e}"
+    );
     let e = refusal(&with(&["--operator", "cgso", "--centrality", "core+core"]));
     assert!(e.contains("names core twice"), "{e}");
-    let e = refusal(&with(&["--operator", "cgso", "--centrality", "core", "--init", "l-sim"]));
+    let e = refusal(&with(&[
+        "--operator",
+        "cgso",
+        "--centrality",
+        "core",
+        "--init",
+        "l-sim",
+    ]));
     assert!(e.contains("unknown initialisation 'l-sim'"), "{e}");
     let e = refusal(&with(&["--operator", "cgs"]));
-    assert!(e.contains("unknown operator 'cgs'; did you mean cgso?"), "{e}");
+    assert!(
+        e.contains("unknown operator 'cgs'; did you mean cgso?"),
+        "{e}"
+    );
     let e = refusal(&with(&["--centrality", "core"]));
-    assert!(e.contains("centrality: belongs to cgso, and the operator is the paper's"), "{e}");
+    assert!(
+        e.contains("centrality: belongs to cgso, and the operator is the paper's"),
+        "{e}"
+    );
     let e = refusal(&with(&["--operator", "A", "--init", "h"]));
-    assert!(e.contains("init: belongs to cgso, and the operator is A"), "{e}");
-    let e = refusal(&["train", "--data", "csbm", "--model", "mlp", "--operator", "cgso", "--centrality", "core"]);
-    assert!(e.contains("operator: mlp passes no messages: an operator would change nothing"), "{e}");
+    assert!(
+        e.contains("init: belongs to cgso, and the operator is A"),
+        "{e}"
+    );
+    let e = refusal(&[
+        "train",
+        "--data",
+        "csbm",
+        "--model",
+        "mlp",
+        "--operator",
+        "cgso",
+        "--centrality",
+        "core",
+    ]);
+    assert!(
+        e.contains("operator: mlp passes no messages: an operator would change nothing"),
+        "{e}"
+    );
 }

@@ -1,4 +1,5 @@
-//! Every test of the command line, in one program: it is linked once, and no test waits for the last of another file.
+//! Every test of the command line, in one program: it is linked once, and no test waits for the
+//! last of another file.
 
 mod common;
 

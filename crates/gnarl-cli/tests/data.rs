@@ -1,5 +1,5 @@
-//! `gnarl data` without a network: what is listed, told and checked. Expected numbers: NetworkX 3 on
-//! `karate_club_graph()`, with the four communities of greatest modularity as classes.
+//! `gnarl data` without a network: what is listed, told and checked. Expected numbers: NetworkX 3
+//! on `karate_club_graph()`, with the four communities of greatest modularity as classes.
 
 use crate::common;
 use common::{close, gnarl, json, one_object, refusal, text};
@@ -8,25 +8,55 @@ use common::{close, gnarl, json, one_object, refusal, text};
 fn the_list_names_every_dataset_and_none_is_here() {
     let report = json(&["data", "list"]);
     let datasets = report["datasets"].as_array().unwrap();
-    for name in ["citeseer", "pubmed", "squirrel", "amazon_electronics_photo", "ogbn-arxiv", "penn94", "PROTEINS"] {
-        let entry = datasets.iter().find(|d| d["name"].as_str().unwrap().eq_ignore_ascii_case(name));
+    for name in [
+        "citeseer",
+        "pubmed",
+        "squirrel",
+        "amazon_electronics_photo",
+        "ogbn-arxiv",
+        "penn94",
+        "PROTEINS",
+    ] {
+        let entry = datasets
+            .iter()
+            .find(|d| d["name"].as_str().unwrap().eq_ignore_ascii_case(name));
         let entry = entry.unwrap_or_else(|| panic!("{name} is not listed"));
-        assert_eq!((&entry["present"], &entry["embedded"]), (&false.into(), &false.into()), "{name}");
+        assert_eq!(
+            (&entry["present"], &entry["embedded"]),
+            (&false.into(), &false.into()),
+            "{name}"
+        );
     }
     for name in ["cora", "MUTAG"] {
         let entry = datasets.iter().find(|d| d["name"] == name).unwrap();
-        assert_eq!((&entry["present"], &entry["embedded"]), (&false.into(), &true.into()), "a copy is in the program");
+        assert_eq!(
+            (&entry["present"], &entry["embedded"]),
+            (&false.into(), &true.into()),
+            "a copy is in the program"
+        );
     }
-    let karate = datasets.iter().find(|d| d["name"] == "karate").expect("embedded graphs are listed too");
+    let karate = datasets
+        .iter()
+        .find(|d| d["name"] == "karate")
+        .expect("embedded graphs are listed too");
     assert_eq!(karate["present"], true);
 
     let shown = text(&["data", "list"]);
-    let cora = shown.lines().find(|l| l.trim_start().starts_with("cora ")).unwrap();
+    let cora = shown
+        .lines()
+        .find(|l| l.trim_start().starts_with("cora "))
+        .unwrap();
     for part in ["2,708", "5,278", "1,433", "7"] {
-        assert!(cora.split_whitespace().any(|word| word == part), "{part} in {cora}");
+        assert!(
+            cora.split_whitespace().any(|word| word == part),
+            "{part} in {cora}"
+        );
     }
     assert!(cora.ends_with("built in"), "{cora}");
-    let citeseer = shown.lines().find(|l| l.trim_start().starts_with("citeseer ")).unwrap();
+    let citeseer = shown
+        .lines()
+        .find(|l| l.trim_start().starts_with("citeseer "))
+        .unwrap();
     assert!(citeseer.ends_with(" no"), "{citeseer}");
 }
 
@@ -35,24 +65,49 @@ fn info_gives_citation_counts_and_files() {
     let info = json(&["data", "info", "Cora"]);
     assert_eq!(info["name"], "cora");
     assert_eq!(info["expected"]["nodes"], 2708);
-    assert_eq!(info["expected"]["undirected_edges"], 5278, "not the thesis' 5,208");
+    assert_eq!(
+        info["expected"]["undirected_edges"], 5278,
+        "not the thesis' 5,208"
+    );
     assert!(!info["files"].as_array().unwrap().is_empty());
-    assert_eq!((&info["present"], &info["embedded"]), (&false.into(), &true.into()));
+    assert_eq!(
+        (&info["present"], &info["embedded"]),
+        (&false.into(), &true.into())
+    );
     let shown = text(&["data", "info", "mutag"]);
-    assert!(shown.contains("a copy is part of the program") && shown.contains("Debnath"), "{shown}");
+    assert!(
+        shown.contains("a copy is part of the program") && shown.contains("Debnath"),
+        "{shown}"
+    );
     let shown = text(&["data", "info", "photo"]);
-    assert!(shown.contains("amazon_electronics_photo") && shown.contains("119,081"), "{shown}");
+    assert!(
+        shown.contains("amazon_electronics_photo") && shown.contains("119,081"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn info_knows_the_graphs_that_need_no_files() {
     let info = json(&["data", "info", "Karate"]);
-    assert_eq!((&info["name"], &info["nodes"], &info["undirected_edges"]), (&"karate".into(), &34.into(), &78.into()));
-    assert_eq!((&info["present"], &info["splits"]), (&true.into(), &1.into()));
+    assert_eq!(
+        (&info["name"], &info["nodes"], &info["undirected_edges"]),
+        (&"karate".into(), &34.into(), &78.into())
+    );
+    assert_eq!(
+        (&info["present"], &info["splits"]),
+        (&true.into(), &1.into())
+    );
     let shown = text(&["data", "info", "karate"]);
-    assert!(shown.contains("Zachary 1977") && shown.contains("34 nodes, 78 undirected edges, 34 features"), "{shown}");
+    assert!(
+        shown.contains("Zachary 1977")
+            && shown.contains("34 nodes, 78 undirected edges, 34 features"),
+        "{shown}"
+    );
     for name in ["csbm", "sbbam"] {
-        assert!(text(&["data", "info", name]).contains("drawn from the seed"), "{name}");
+        assert!(
+            text(&["data", "info", name]).contains("drawn from the seed"),
+            "{name}"
+        );
     }
     assert!(refusal(&["data", "info", "karat"]).contains("did you mean karate"));
 }
@@ -74,10 +129,22 @@ fn check_gives_the_facts_of_karate() {
     ] {
         assert_eq!(stats[key], value, "{key}");
     }
-    assert!(close(stats["edge_homophily"].as_f64().unwrap(), 57.0 / 78.0));
-    assert!(close(stats["mean_core"].as_f64().unwrap(), 2.911764705882353));
-    assert!(close(stats["mean_walks_2"].as_f64().unwrap(), 35.64705882352941));
-    assert!(close(stats["max_pagerank"].as_f64().unwrap(), 0.1009191823325516));
+    assert!(close(
+        stats["edge_homophily"].as_f64().unwrap(),
+        57.0 / 78.0
+    ));
+    assert!(close(
+        stats["mean_core"].as_f64().unwrap(),
+        2.911764705882353
+    ));
+    assert!(close(
+        stats["mean_walks_2"].as_f64().unwrap(),
+        35.64705882352941
+    ));
+    assert!(close(
+        stats["max_pagerank"].as_f64().unwrap(),
+        0.1009191823325516
+    ));
     assert_eq!(report["report"]["self_loops"], 0);
     assert_eq!(report["mismatches"].as_array().unwrap().len(), 0);
     assert!(text(&["data", "check", "karate"]).contains("0.7308"));
@@ -86,11 +153,17 @@ fn check_gives_the_facts_of_karate() {
 #[test]
 fn several_are_checked_at_once() {
     let report = json(&["data", "check", "karate", "csbm"]);
-    let names: Vec<&str> = report["datasets"].as_array().unwrap().iter().map(|d| d["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = report["datasets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|d| d["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["karate", "csbm"]);
 }
 
-/// A folder with a user's own graph: a triangle 0-1-2 with a tail 2-3, one line twice and one self-loop.
+/// A folder with a user's own graph: a triangle 0-1-2 with a tail 2-3, one line twice and one
+/// self-loop.
 fn own_graph(edges: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("edges.csv"), edges).unwrap();
@@ -104,9 +177,22 @@ fn own_files_go_all_the_way() {
     let path = dir.path().to_str().unwrap();
     let report = json(&["data", "check", path]);
     let stats = &report["stats"];
-    assert_eq!((&stats["nodes"], &stats["undirected_edges"], &stats["classes"]), (&4.into(), &4.into(), &2.into()));
+    assert_eq!(
+        (
+            &stats["nodes"],
+            &stats["undirected_edges"],
+            &stats["classes"]
+        ),
+        (&4.into(), &4.into(), &2.into())
+    );
     assert_eq!(stats["edge_homophily"], 0.5);
-    assert_eq!((&report["report"]["duplicates"], &report["report"]["self_loops"]), (&1.into(), &1.into()));
+    assert_eq!(
+        (
+            &report["report"]["duplicates"],
+            &report["report"]["self_loops"]
+        ),
+        (&1.into(), &1.into())
+    );
 
     let core = json(&["centrality", "--data", path, "--kind", "core"]);
     assert_eq!(core["values"], serde_json::json!([2.0, 2.0, 2.0, 1.0]));
@@ -118,14 +204,26 @@ fn own_files_go_all_the_way() {
 fn check_says_what_of_own_files_was_used() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().to_str().unwrap();
-    std::fs::write(dir.path().join("edges.csv"), "source,target,weight,since\nada,bob,1,1999\nbob,cyd,2,2001\n")
-        .unwrap();
+    std::fs::write(
+        dir.path().join("edges.csv"),
+        "source,target,weight,since\nada,bob,1,1999\nbob,cyd,2,2001\n",
+    )
+    .unwrap();
     std::fs::write(dir.path().join("labels.csv"), "node,class\nada,x\n").unwrap();
     std::fs::write(dir.path().join("readme.md"), "mine").unwrap();
     let sources = &json(&["data", "check", path])["sources"];
-    assert_eq!(sources["used"][0]["what"], "edges with weights, nodes by name");
-    assert_eq!(sources["used"][1]["what"], "1 classes, 1 of 3 nodes have one");
-    assert_eq!(sources["unused"][0]["what"], "column since not read: neither node nor weight");
+    assert_eq!(
+        sources["used"][0]["what"],
+        "edges with weights, nodes by name"
+    );
+    assert_eq!(
+        sources["used"][1]["what"],
+        "1 classes, 1 of 3 nodes have one"
+    );
+    assert_eq!(
+        sources["unused"][0]["what"],
+        "column since not read: neither node nor weight"
+    );
     assert_eq!(sources["unused"][1]["file"], "readme.md");
     let shown = text(&["data", "check", path]);
     assert!(

@@ -3,11 +3,24 @@
 use crate::common;
 use common::{json, mean, refusal};
 
-const NAMES: [&str; 10] =
-    ["jk-cat", "jk-max", "jk-lstm", "jk-cat-gin", "jk-max-gin", "jk-lstm-gin", "gcnii", "gpr-gnn", "gpr-gin", "adagcn"];
+const NAMES: [&str; 10] = [
+    "jk-cat",
+    "jk-max",
+    "jk-lstm",
+    "jk-cat-gin",
+    "jk-max-gin",
+    "jk-lstm-gin",
+    "gcnii",
+    "gpr-gnn",
+    "gpr-gin",
+    "adagcn",
+];
 
 fn train<'a>(model: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let args = ["train", "--data", "csbm", "--model", model, "--epochs", "60", "--hidden", "16", "--lr", "0.03"];
+    let args = [
+        "train", "--data", "csbm", "--model", model, "--epochs", "60", "--hidden", "16", "--lr",
+        "0.03",
+    ];
     [&args[..], more].concat()
 }
 
@@ -18,21 +31,37 @@ fn every_name_trains_at_every_depth() {
             let report = json(&train(name, &["--layers", layers]));
             assert_eq!(report["model"], name);
             assert_eq!(report["config"]["model"]["backbone"], name);
-            assert_eq!(report["config"]["model"]["network"]["layers"].to_string(), layers, "{name}");
+            assert_eq!(
+                report["config"]["model"]["network"]["layers"].to_string(),
+                layers,
+                "{name}"
+            );
             // Four classes of the same size: 25 % by chance, give or take 2 on 500 nodes.
-            assert!(mean(&report["test_accuracy"]) > 35.0, "{name} of {layers} layers: {}", report["test_accuracy"]);
+            assert!(
+                mean(&report["test_accuracy"]) > 35.0,
+                "{name} of {layers} layers: {}",
+                report["test_accuracy"]
+            );
         }
     }
-    assert!(refusal(&train("gcn", &["--layers", "0"])).contains("layers must be at least 1 for gcn"));
+    assert!(
+        refusal(&train("gcn", &["--layers", "0"])).contains("layers must be at least 1 for gcn")
+    );
     assert!(refusal(&train("jk-sum", &[])).contains("unknown model 'jk-sum'; did you mean jk-"));
 }
 
 #[test]
 fn adagcn_trains_a_learner_for_every_depth() {
     let report = json(&train("adagcn", &["--layers", "3"]));
-    assert_eq!(report["runs"][0]["trained"][0]["epochs"], 240, "60 epochs for each of depths 0 to 3");
+    assert_eq!(
+        report["runs"][0]["trained"][0]["epochs"], 240,
+        "60 epochs for each of depths 0 to 3"
+    );
     let one = json(&train("adagcn", &["--layers", "0"]));
-    assert_eq!(report["parameters"].as_u64().unwrap(), 4 * one["parameters"].as_u64().unwrap());
+    assert_eq!(
+        report["parameters"].as_u64().unwrap(),
+        4 * one["parameters"].as_u64().unwrap()
+    );
 }
 
 #[test]
@@ -40,10 +69,26 @@ fn operators_can_be_named_and_learned() {
     for name in ["jk-lstm", "gcnii", "gpr-gnn", "adagcn"] {
         json(&train(name, &["--operator", "H"]));
     }
-    let learned = json(&train("gcnii", &["--operator", "cgso", "--centrality", "core", "--init", "a-hat"]));
+    let learned = json(&train(
+        "gcnii",
+        &[
+            "--operator",
+            "cgso",
+            "--centrality",
+            "core",
+            "--init",
+            "a-hat",
+        ],
+    ));
     assert_eq!(learned["operator_parameters"].as_object().unwrap().len(), 7);
-    let e = refusal(&train("adagcn", &["--operator", "cgso", "--centrality", "core"]));
-    assert!(e.contains("adagcn trains one learner after the other"), "{e}");
+    let e = refusal(&train(
+        "adagcn",
+        &["--operator", "cgso", "--centrality", "core"],
+    ));
+    assert!(
+        e.contains("adagcn trains one learner after the other"),
+        "{e}"
+    );
 }
 
 #[test]
@@ -54,7 +99,15 @@ fn a_saved_model_predicts_what_it_did() {
         let file = file.to_str().unwrap();
         let trained = json(&train(name, &["--save", file]));
         let predicted = json(&["predict", "--load", file, "--data", "csbm"]);
-        assert_eq!(predicted["test_accuracy"], trained["test_accuracy"]["mean"], "{name}");
+        assert_eq!(
+            predicted["test_accuracy"], trained["test_accuracy"]["mean"],
+            "{name}"
+        );
     }
-    assert!(json(&["bench", "epoch", "--data", "karate", "--model", "jk-lstm"])["epoch_ms"].as_f64().unwrap() > 0.0);
+    assert!(
+        json(&["bench", "epoch", "--data", "karate", "--model", "jk-lstm"])["epoch_ms"]
+            .as_f64()
+            .unwrap()
+            > 0.0
+    );
 }

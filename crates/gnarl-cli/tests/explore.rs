@@ -9,9 +9,17 @@ use serde_json::Value;
 
 #[test]
 fn a_change_moves_answers_and_none_moves_nothing() {
-    let running = Running::new(Path::new("."), &["--data", "karate", "--epochs", "60", "--json"], 10);
+    let running = Running::new(
+        Path::new("."),
+        &["--data", "karate", "--epochs", "60", "--json"],
+        10,
+    );
     assert!(running.host.starts_with("127.0.0.1:"), "{}", running.host);
-    assert_eq!(running.ask("GET", "/", "").0, 404, "without the secret there is nothing");
+    assert_eq!(
+        running.ask("GET", "/", "").0,
+        404,
+        "without the secret there is nothing"
+    );
     let (status, page) = running.ask("GET", &format!("/{}/", running.secret), "");
     assert_eq!(status, 200);
     assert!(page.contains("data-component=\"graph\"") && page.contains("connect-src 'self'"));
@@ -19,15 +27,18 @@ fn a_change_moves_answers_and_none_moves_nothing() {
     assert_eq!(status, 200, "{same}");
     let same: Value = serde_json::from_str(&same).unwrap();
     assert_eq!(same["predicted"].as_array().unwrap().len(), 34);
-    // Member 11 has one tie, to member 0; without it and with three to another community it is called something else.
-    let (_, moved) = running.change(r#"{"edges": [[0, 11], [11, 33], [11, 32], [30, 11]], "features": []}"#);
+    // Member 11 has one tie, to member 0; without it and with three to another community it is
+    // called something else.
+    let (_, moved) =
+        running.change(r#"{"edges": [[0, 11], [11, 33], [11, 32], [30, 11]], "features": []}"#);
     let moved: Value = serde_json::from_str(&moved).unwrap();
     assert_ne!(moved["predicted"][11], same["predicted"][11], "{moved}");
     // Features of the club are zeros and ones: flipping one changes how sure the model is.
     let (_, flipped) = running.change(r#"{"edges": [], "features": [[0, 0], [0, 33]]}"#);
     let flipped: Value = serde_json::from_str(&flipped).unwrap();
     assert_ne!(flipped["margin"], same["margin"]);
-    // Other weights are other answers; twice asked for they are the same, and without them all is as it was.
+    // Other weights are other answers; twice asked for they are the same, and without them all is
+    // as it was.
     let weights = r#"{"edges": [], "features": [], "axes": {"weights": "orthonormal"}}"#;
     let (status, bounded) = running.change(weights);
     assert_eq!(status, 200, "{bounded}");
@@ -35,10 +46,19 @@ fn a_change_moves_answers_and_none_moves_nothing() {
     let bounded: Value = serde_json::from_str(&bounded).unwrap();
     assert_ne!(bounded["margin"], same["margin"]);
     for (wrong, why) in [
-        (r#"{"edges": [[0, 34]], "features": []}"#, "no two of the 34 nodes"),
+        (
+            r#"{"edges": [[0, 34]], "features": []}"#,
+            "no two of the 34 nodes",
+        ),
         ("[]", "not a change"),
-        (r#"{"edges": [], "features": [], "axes": {"weights": "leaden"}}"#, "cannot be switched so"),
-        (r#"{"edges": [], "features": [], "axes": {"hidden": "1000000000"}}"#, "cannot be switched so"),
+        (
+            r#"{"edges": [], "features": [], "axes": {"weights": "leaden"}}"#,
+            "cannot be switched so",
+        ),
+        (
+            r#"{"edges": [], "features": [], "axes": {"hidden": "1000000000"}}"#,
+            "cannot be switched so",
+        ),
     ] {
         let (status, told) = running.change(wrong);
         assert_eq!(status, 400, "{told}");

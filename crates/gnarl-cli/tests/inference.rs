@@ -3,7 +3,9 @@
 use crate::common;
 use common::{json, mean, refusal, text};
 
-const MODEL: [&str; 8] = ["--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8"];
+const MODEL: [&str; 8] = [
+    "--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8",
+];
 
 fn attack<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["attack"], &MODEL[..], more].concat()
@@ -11,19 +13,42 @@ fn attack<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn an_attack_is_judged_with_and_without_it_on_the_same_inputs() {
-    let bare = json(&attack(&["--attack", "gaussian", "--budget", "1", "--runs", "3"]));
+    let bare = json(&attack(&[
+        "--attack", "gaussian", "--budget", "1", "--runs", "3",
+    ]));
     for kind in ["robust-crf", "smoothing", "clean-crf"] {
         for (attacked, part) in [("gaussian", "features"), ("dice", "structure")] {
-            let report =
-                json(&attack(&["--attack", attacked, "--runs", "3", "--inference", kind, "--neighbours", "3"]));
-            assert_eq!(report["config"]["model"]["inference"]["on"], part, "{kind}: the part that is attacked");
+            let report = json(&attack(&[
+                "--attack",
+                attacked,
+                "--runs",
+                "3",
+                "--inference",
+                kind,
+                "--neighbours",
+                "3",
+            ]));
+            assert_eq!(
+                report["config"]["model"]["inference"]["on"], part,
+                "{kind}: the part that is attacked"
+            );
             let defended = &report["defended"];
-            let difference = mean(&defended["attacked_accuracy"]) - mean(&report["attacked_accuracy"]);
-            assert!((difference - mean(&defended["attacked_difference"])).abs() < 1e-9, "{kind} under {attacked}");
-            assert!(defended["attacked_difference"]["standard_error"].as_f64().unwrap() >= 0.0);
+            let difference =
+                mean(&defended["attacked_accuracy"]) - mean(&report["attacked_accuracy"]);
+            assert!(
+                (difference - mean(&defended["attacked_difference"])).abs() < 1e-9,
+                "{kind} under {attacked}"
+            );
+            assert!(
+                defended["attacked_difference"]["standard_error"]
+                    .as_f64()
+                    .unwrap()
+                    >= 0.0
+            );
         }
     }
-    // With all the weight on its own answer it is the model, and the model's figures are those without it.
+    // With all the weight on its own answer it is the model, and the model's figures are those
+    // without it.
     let own = json(&attack(&[
         "--attack",
         "gaussian",
@@ -37,15 +62,35 @@ fn an_attack_is_judged_with_and_without_it_on_the_same_inputs() {
         "1",
     ]));
     assert_eq!(own["attacked_accuracy"], bare["attacked_accuracy"]);
-    assert_eq!(own["defended"]["attacked_accuracy"], bare["attacked_accuracy"]);
-    let shown = text(&attack(&["--attack", "dice", "--inference", "clean-crf", "--runs", "2"]));
-    assert!(shown.contains("clean-crf") && shown.contains("(+0.00 ± 0.00)"), "{shown}");
+    assert_eq!(
+        own["defended"]["attacked_accuracy"],
+        bare["attacked_accuracy"]
+    );
+    let shown = text(&attack(&[
+        "--attack",
+        "dice",
+        "--inference",
+        "clean-crf",
+        "--runs",
+        "2",
+    ]));
+    assert!(
+        shown.contains("clean-crf") && shown.contains("(+0.00 ± 0.00)"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn tuning_robustness_and_other_axes_run() {
-    let tuned =
-        json(&attack(&["--attack", "gaussian", "--inference", "robust-crf", "--inference-tune", "--updates", "1"]));
+    let tuned = json(&attack(&[
+        "--attack",
+        "gaussian",
+        "--inference",
+        "robust-crf",
+        "--inference-tune",
+        "--updates",
+        "1",
+    ]));
     assert_eq!(tuned["config"]["model"]["inference"]["tune"], true);
     let deep = json(&attack(&[
         "--attack",
@@ -61,14 +106,50 @@ fn tuning_robustness_and_other_axes_run() {
         "--weights",
         "orthonormal",
     ]));
-    assert!((mean(&deep["defended"]["clean_accuracy"]) - mean(&deep["clean_accuracy"])).abs() < 15.0, "{deep}");
-    let robustness =
-        [&["robustness"], &MODEL[..], &["--epsilon", "1", "--samples", "5", "--inference", "robust-crf"]].concat();
+    assert!(
+        (mean(&deep["defended"]["clean_accuracy"]) - mean(&deep["clean_accuracy"])).abs() < 15.0,
+        "{deep}"
+    );
+    let robustness = [
+        &["robustness"],
+        &MODEL[..],
+        &[
+            "--epsilon",
+            "1",
+            "--samples",
+            "5",
+            "--inference",
+            "robust-crf",
+        ],
+    ]
+    .concat();
     let report = json(&robustness);
-    assert!(report["no_bounds"].as_str().unwrap().contains("plain forward pass"));
-    let plain = json(&[&["robustness"], &MODEL[..], &["--epsilon", "1", "--samples", "5"]].concat());
-    assert_ne!(report["curve"][0]["mean"], plain["curve"][0]["mean"], "the neighbours were not asked");
-    let bench = json(&[&["bench", "inference"], &MODEL[..], &["--inference", "robust-crf", "--rounds", "2"]].concat());
+    assert!(
+        report["no_bounds"]
+            .as_str()
+            .unwrap()
+            .contains("plain forward pass")
+    );
+    let plain = json(
+        &[
+            &["robustness"],
+            &MODEL[..],
+            &["--epsilon", "1", "--samples", "5"],
+        ]
+        .concat(),
+    );
+    assert_ne!(
+        report["curve"][0]["mean"], plain["curve"][0]["mean"],
+        "the neighbours were not asked"
+    );
+    let bench = json(
+        &[
+            &["bench", "inference"],
+            &MODEL[..],
+            &["--inference", "robust-crf", "--rounds", "2"],
+        ]
+        .concat(),
+    );
     assert_eq!(bench["evaluations"], 31);
 }
 
@@ -79,11 +160,31 @@ fn a_saved_model_predicts_by_it() {
     let file = file.to_str().unwrap();
     json(&[&["train"], &MODEL[..], &["--save", file]].concat());
     let plain = json(&["predict", "--load", file, "--data", "csbm"]);
-    let own = json(&["predict", "--load", file, "--data", "csbm", "--inference", "robust-crf", "--crf-sigma", "1"]);
+    let own = json(&[
+        "predict",
+        "--load",
+        file,
+        "--data",
+        "csbm",
+        "--inference",
+        "robust-crf",
+        "--crf-sigma",
+        "1",
+    ]);
     assert_eq!(plain["predictions"], own["predictions"]);
     assert_eq!(plain["test_accuracy"], own["plain_test_accuracy"]);
     assert_eq!(own["inference"]["kind"], "robust-crf");
-    let noisy = json(&["predict", "--load", file, "--data", "csbm", "--inference", "smoothing", "--radius", "50"]);
+    let noisy = json(&[
+        "predict",
+        "--load",
+        file,
+        "--data",
+        "csbm",
+        "--inference",
+        "smoothing",
+        "--radius",
+        "50",
+    ]);
     assert_ne!(plain["predictions"], noisy["predictions"]);
 }
 
@@ -94,15 +195,74 @@ fn wrong_use_is_one_line() {
             attack(&["--attack", "dice", "--crf-sigma", "0.5"]),
             "crf-sigma: belongs to robust-crf and clean-crf, and the inference is plain",
         ),
-        (attack(&["--attack", "dice", "--inference", "robust-crf", "--crf-sigma", "2"]), "sigma 2 must lie in 0 to 1"),
-        (attack(&["--attack", "dice", "--inference", "robust-crf", "--radius", "nan"]), "radius: "),
-        (attack(&["--attack", "dice", "--inference", "clean-crf", "--radius", "1"]), "the inference is clean-crf"),
         (
-            attack(&["--attack", "dice", "--inference", "robust-crf", "--neighbours", "100", "--updates", "9"]),
+            attack(&[
+                "--attack",
+                "dice",
+                "--inference",
+                "robust-crf",
+                "--crf-sigma",
+                "2",
+            ]),
+            "sigma 2 must lie in 0 to 1",
+        ),
+        (
+            attack(&[
+                "--attack",
+                "dice",
+                "--inference",
+                "robust-crf",
+                "--radius",
+                "nan",
+            ]),
+            "radius: ",
+        ),
+        (
+            attack(&[
+                "--attack",
+                "dice",
+                "--inference",
+                "clean-crf",
+                "--radius",
+                "1",
+            ]),
+            "the inference is clean-crf",
+        ),
+        (
+            attack(&[
+                "--attack",
+                "dice",
+                "--inference",
+                "robust-crf",
+                "--neighbours",
+                "100",
+                "--updates",
+                "9",
+            ]),
             "evaluations",
         ),
-        (vec!["predict", "--data", "karate", "--external", "/no/such/program"], "cannot be started"),
-        (vec!["predict", "--data", "karate", "--external", "true", "--time-limit", "nan"], "--time-limit"),
+        (
+            vec![
+                "predict",
+                "--data",
+                "karate",
+                "--external",
+                "/no/such/program",
+            ],
+            "cannot be started",
+        ),
+        (
+            vec![
+                "predict",
+                "--data",
+                "karate",
+                "--external",
+                "true",
+                "--time-limit",
+                "nan",
+            ],
+            "--time-limit",
+        ),
     ] {
         let line = refusal(&arguments);
         assert!(line.contains(expected), "{line}");
@@ -143,7 +303,18 @@ fn a_program_outside_is_defended_and_its_failures_are_one_line() {
             {"class": "0", "items": 0}, {"class": "1", "items": 34}, {"class": "2", "items": 0}, {"class": "3", "items": 0}
         ])
     );
-    let hangs = script("hangs.sh", "read hello; echo '{\"num_classes\": 4}'; read request; sleep 20\n");
-    let line = refusal(&["predict", "--external", &hangs, "--data", "karate", "--time-limit", "0.5"]);
+    let hangs = script(
+        "hangs.sh",
+        "read hello; echo '{\"num_classes\": 4}'; read request; sleep 20\n",
+    );
+    let line = refusal(&[
+        "predict",
+        "--external",
+        &hangs,
+        "--data",
+        "karate",
+        "--time-limit",
+        "0.5",
+    ]);
     assert!(line.contains("no answer within 500ms"), "{line}");
 }

@@ -1,4 +1,5 @@
-//! Ctrl-C, and what a system that goes down sends: what was finished counts, the exit code says by what it was ended.
+//! Ctrl-C, and what a system that goes down sends: what was finished counts, the exit code says by
+//! what it was ended.
 #![cfg(unix)]
 
 use crate::common;
@@ -8,15 +9,19 @@ use std::time::Duration;
 
 use common::one_object;
 
-/// Runs the program and interrupts it after so long. `None` where the signal came before anything listened for it, or too late.
+/// Runs the program and interrupts it after so long. `None` where the signal came before anything
+/// listened for it, or too late.
 fn interrupted(args: &[&str], after: Duration) -> Option<Output> {
     ended_by("INT", args, after)
 }
 
-/// Whether SIGINT is ignored here, as in a background job of a shell. The program leaves it so, and would run to its end: there is nothing to test.
+/// Whether SIGINT is ignored here, as in a background job of a shell. The program leaves it so, and
+/// would run to its end: there is nothing to test.
 fn is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let mask = status
+        .lines()
+        .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     let ignored = mask.is_some_and(|mask| mask >> 1 & 1 == 1);
     if ignored {
         eprintln!("skipped: SIGINT is ignored here");
@@ -34,7 +39,11 @@ fn ended_by(signal: &str, args: &[&str], after: Duration) -> Option<Output> {
         .unwrap();
     std::thread::sleep(after);
     let pid = child.id().to_string();
-    Command::new("kill").args([&format!("-{signal}"), &pid]).stderr(Stdio::null()).status().unwrap();
+    Command::new("kill")
+        .args([&format!("-{signal}"), &pid])
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     (output.status.signal().is_none() && !output.status.success()).then_some(output)
 }
@@ -47,7 +56,17 @@ fn one_line(stderr: &[u8]) -> String {
 
 /// Every try waits longer: how long a program takes to begin is the machine's.
 const TRIES: u64 = 12;
-const TRAIN: [&str; 9] = ["train", "--data", "karate", "--model", "gcn", "--runs", "6", "--threads", "1"];
+const TRAIN: [&str; 9] = [
+    "train",
+    "--data",
+    "karate",
+    "--model",
+    "gcn",
+    "--runs",
+    "6",
+    "--threads",
+    "1",
+];
 
 #[test]
 fn nothing_finished_is_nothing_reported() {
@@ -60,7 +79,10 @@ fn nothing_finished_is_nothing_reported() {
         .expect("interrupted in time");
     assert_eq!(output.status.code(), Some(130));
     assert_eq!(output.stdout, b"");
-    assert_eq!(one_line(&output.stderr), "error: interrupted: 0 of 6 runs were finished; the others do not count\n");
+    assert_eq!(
+        one_line(&output.stderr),
+        "error: interrupted: 0 of 6 runs were finished; the others do not count\n"
+    );
 }
 
 #[test]
@@ -68,9 +90,16 @@ fn finished_runs_alone_count() {
     if is_ignored() {
         return;
     }
-    let args = [&TRAIN[..5], &["--threads", "1", "--epochs", "150", "--json"]].concat();
+    let args = [
+        &TRAIN[..5],
+        &["--threads", "1", "--epochs", "150", "--json"],
+    ]
+    .concat();
     let few = [&args[..], &["--runs", "3"]].concat();
-    let whole = Command::new(assert_cmd::cargo::cargo_bin!("gnarl")).args(few).output().unwrap();
+    let whole = Command::new(assert_cmd::cargo::cargo_bin!("gnarl"))
+        .args(few)
+        .output()
+        .unwrap();
     let whole = one_object(&String::from_utf8(whole.stdout).unwrap());
     // More than any machine finishes.
     let args = [&args[..], &["--runs", "100000"]].concat();
@@ -83,24 +112,50 @@ fn finished_runs_alone_count() {
     let report = one_object(&String::from_utf8(output.stdout).unwrap());
     let finished = report["runs"].as_array().unwrap().len();
     assert!((1..100_000).contains(&finished), "{finished}");
-    assert_eq!((&report["interrupted"], &report["unfinished_runs"]), (&true.into(), &(100_000 - finished).into()));
-    let expected = format!("error: interrupted: {finished} of 100000 runs were finished; the others do not count\n");
+    assert_eq!(
+        (&report["interrupted"], &report["unfinished_runs"]),
+        (&true.into(), &(100_000 - finished).into())
+    );
+    let expected = format!(
+        "error: interrupted: {finished} of 100000 runs were finished; the others do not count\n"
+    );
     assert_eq!(one_line(&output.stderr), expected);
     // Those that count are what they are in a command that nobody interrupts.
-    for (run, same) in report["runs"].as_array().unwrap().iter().zip(whole["runs"].as_array().unwrap()) {
-        assert_eq!((&run["seed"], &run["test_accuracy"]), (&same["seed"], &same["test_accuracy"]));
+    for (run, same) in report["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(whole["runs"].as_array().unwrap())
+    {
+        assert_eq!(
+            (&run["seed"], &run["test_accuracy"]),
+            (&same["seed"], &same["test_accuracy"])
+        );
         assert_eq!(run["trained"][0]["epochs"], 150);
     }
 }
 
-/// What a system sends before it goes down, and a terminal that closes: what is finished is reported and saved.
+/// What a system sends before it goes down, and a terminal that closes: what is finished is
+/// reported and saved.
 #[test]
 fn other_signals_save_like_ctrl_c() {
     let dir = tempfile::tempdir().unwrap();
     for (signal, code) in [("TERM", 143), ("HUP", 129)] {
         let file = dir.path().join(format!("{signal}.safetensors"));
-        let runs =
-            [&TRAIN[..5], &["--runs", "100000", "--threads", "1", "--epochs", "50", "--json", "--save"]].concat();
+        let runs = [
+            &TRAIN[..5],
+            &[
+                "--runs",
+                "100000",
+                "--threads",
+                "1",
+                "--epochs",
+                "50",
+                "--json",
+                "--save",
+            ],
+        ]
+        .concat();
         let args = [&runs[..], &[file.to_str().unwrap()]].concat();
         let found = (1..TRIES).find_map(|tries| {
             let output = ended_by(signal, &args, Duration::from_millis(700 * tries))?;
@@ -121,10 +176,27 @@ fn samples_end_with_the_first_interrupt() {
     if is_ignored() {
         return;
     }
-    let args = ["robustness", "--data", "csbm", "--model", "gcn", "--epochs", "2", "--samples", "1000000", "--json"];
+    let args = [
+        "robustness",
+        "--data",
+        "csbm",
+        "--model",
+        "gcn",
+        "--epochs",
+        "2",
+        "--samples",
+        "1000000",
+        "--json",
+    ];
     let output = (1..TRIES)
         .find_map(|tries| interrupted(&args, Duration::from_millis(900 * tries)))
         .expect("interrupted in time");
-    assert_eq!((output.status.code(), &output.stdout[..]), (Some(130), &b""[..]));
-    assert_eq!(one_line(&output.stderr), "error: interrupted: 0 of 2 runs were finished; the others do not count\n");
+    assert_eq!(
+        (output.status.code(), &output.stdout[..]),
+        (Some(130), &b""[..])
+    );
+    assert_eq!(
+        one_line(&output.stderr),
+        "error: interrupted: 0 of 2 runs were finished; the others do not count\n"
+    );
 }

@@ -1,8 +1,9 @@
-//! The program ended by SIGKILL at moments of all kinds: nothing half-written lies under a final name, and what goes on ends as if nothing had
-//! been. Also two programs in one folder, disks that are full and folders that nobody may write into.
+//! The program ended by SIGKILL at moments of all kinds: nothing half-written lies under a final
+//! name, and what goes on ends as if nothing had been. Also two programs in one folder, disks that
+//! are full and folders that nobody may write into.
 //!
-//! A few kills each; `GNARL_KILLS=100` makes them a hundred (`scripts/kill.sh 100` does so and prints a table). Kills that came too late, after
-//! the end, do not count.
+//! A few kills each; `GNARL_KILLS=100` makes them a hundred (`scripts/kill.sh 100` does so and
+//! prints a table). Kills that came too late, after the end, do not count.
 #![cfg(unix)]
 
 use crate::common;
@@ -39,20 +40,36 @@ impl Kills {
     fn of(what: &'static str, args: &[&str]) -> Self {
         let start = Instant::now();
         text(args);
-        Self { what, took: start.elapsed(), tries: 0, kills: 0, too_late: 0 }
+        Self {
+            what,
+            took: start.elapsed(),
+            tries: 0,
+            kills: 0,
+            too_late: 0,
+        }
     }
 
     /// Whether there are more to come.
     fn go_on(&self) -> bool {
-        assert!(self.too_late < 10 * wanted() + 20, "{}: every kill comes too late", self.what);
+        assert!(
+            self.too_late < 10 * wanted() + 20,
+            "{}: every kill comes too late",
+            self.what
+        );
         self.kills < wanted()
     }
 
-    /// A moment from the start to a little after the end; every other one in the last fifth, where results are written.
+    /// A moment from the start to a little after the end; every other one in the last fifth, where
+    /// results are written.
     fn moment(&mut self) -> Duration {
         self.tries += 1;
-        let share = (mix(mix(self.tries) ^ self.what.len() as u64) >> 11) as f64 / (1u64 << 53) as f64;
-        self.took.mul_f64(if self.tries.is_multiple_of(2) { 0.8 + 0.25 * share } else { share })
+        let share =
+            (mix(mix(self.tries) ^ self.what.len() as u64) >> 11) as f64 / (1u64 << 53) as f64;
+        self.took.mul_f64(if self.tries.is_multiple_of(2) {
+            0.8 + 0.25 * share
+        } else {
+            share
+        })
     }
 
     /// Starts the program and kills it at such a moment.
@@ -68,7 +85,11 @@ impl Kills {
         std::thread::sleep(after);
         match child.try_wait().unwrap() {
             Some(ended) => {
-                assert!(ended.success(), "{}: {args:?} ended with {ended}", self.what);
+                assert!(
+                    ended.success(),
+                    "{}: {args:?} ended with {ended}",
+                    self.what
+                );
                 self.too_late += 1;
                 // A machine that was busy when the work was measured is not now.
                 self.took = self.took.mul_f64(0.95);
@@ -83,12 +104,15 @@ impl Kills {
 
     /// The line that `scripts/kill.sh` makes its table of.
     fn tell(self, found: &str) {
-        println!("killed | {} | {} | {} | {found} |", self.what, self.kills, self.too_late);
+        println!(
+            "killed | {} | {} | {} | {found} |",
+            self.what, self.kills, self.too_late
+        );
     }
 }
 
-/// Every file of a folder with its bytes; temporary names, which a kill may leave, are none of its files, and neither is the note of when an import was last
-/// looked over.
+/// Every file of a folder with its bytes; temporary names, which a kill may leave, are none of its
+/// files, and neither is the note of when an import was last looked over.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -96,7 +120,9 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         for entry in std::fs::read_dir(&at).unwrap().map(Result::unwrap) {
             if entry.file_type().unwrap().is_dir() {
                 folders.push(entry.path());
-            } else if !entry.file_name().to_str().unwrap().starts_with('.') && entry.file_name() != "verified.json" {
+            } else if !entry.file_name().to_str().unwrap().starts_with('.')
+                && entry.file_name() != "verified.json"
+            {
                 let name = entry.path().strip_prefix(folder).unwrap().to_path_buf();
                 found.insert(name, std::fs::read(entry.path()).unwrap());
             }
@@ -105,12 +131,15 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// An import is there whole or not at all, and the next one is not disturbed by what a killed one left.
+/// An import is there whole or not at all, and the next one is not disturbed by what a killed one
+/// left.
 #[test]
 fn imports() {
     let dir = tempfile::tempdir().unwrap();
     let edges = dir.path().join("edges.csv");
-    let lines: String = (0..80_000u64).map(|i| format!("{},{}\n", i * 7919 % 20_021, i * 104_729 % 20_023)).collect();
+    let lines: String = (0..80_000u64)
+        .map(|i| format!("{},{}\n", i * 7919 % 20_021, i * 104_729 % 20_023))
+        .collect();
     std::fs::write(&edges, lines).unwrap();
     let (whole, out) = (dir.path().join("whole"), dir.path().join("out"));
     let args = |out: &'static str| ["data", "import", "edges.csv", "--memory", "1", "--out", out];
@@ -144,7 +173,9 @@ fn imports() {
 fn without_times(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            fields.retain(|name, _| !(name.contains("seconds") || name.contains("time") || name.contains("_ms")));
+            fields.retain(|name, _| {
+                !(name.contains("seconds") || name.contains("time") || name.contains("_ms"))
+            });
             fields.values_mut().for_each(without_times);
         }
         Value::Array(items) => items.iter_mut().for_each(without_times),
@@ -152,10 +183,15 @@ fn without_times(value: &mut Value) {
     }
 }
 
-/// A training with checkpoints that is killed and goes on, again and again, saves the bytes of one that nobody disturbed, and reports the same.
+/// A training with checkpoints that is killed and goes on, again and again, saves the bytes of one
+/// that nobody disturbed, and reports the same.
 fn training(what: &'static str, more: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
-    let (whole, saved, folder) = (dir.path().join("whole"), dir.path().join("saved"), dir.path().join("checkpoints"));
+    let (whole, saved, folder) = (
+        dir.path().join("whole"),
+        dir.path().join("saved"),
+        dir.path().join("checkpoints"),
+    );
     let plain = [&["train", "--data", "csbm", "--curves"], more].concat();
     let report = |args: &[&str]| {
         let mut report = json(args);
@@ -169,8 +205,19 @@ fn training(what: &'static str, more: &[&str]) {
     while kills.go_on() {
         // At most four kills in a row, then it is let go.
         for turn in 0..5 {
-            let resume = if folder.join("journal.json").exists() { &["--resume"][..] } else { &[] };
-            let more = ["--checkpoint", path(&folder), "--checkpoint-every", "0", "--save", path(&saved)];
+            let resume = if folder.join("journal.json").exists() {
+                &["--resume"][..]
+            } else {
+                &[]
+            };
+            let more = [
+                "--checkpoint",
+                path(&folder),
+                "--checkpoint-every",
+                "0",
+                "--save",
+                path(&saved),
+            ];
             let args = [&plain[..], &more, resume].concat();
             if turn < 4 && kills.go_on() {
                 kills.kill(&args);
@@ -191,27 +238,57 @@ fn training(what: &'static str, more: &[&str]) {
         std::fs::remove_file(&saved).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
     }
-    kills.tell(&format!("{chains} models the same to the byte, none under its name {early} times before"));
+    kills.tell(&format!(
+        "{chains} models the same to the byte, none under its name {early} times before"
+    ));
 }
 
 #[test]
 fn trainings() {
-    training("training with checkpoints", &["--model", "gcn", "--epochs", "60", "--runs", "2"]);
+    training(
+        "training with checkpoints",
+        &["--model", "gcn", "--epochs", "60", "--runs", "2"],
+    );
 }
 
 #[test]
 fn trainings_of_bounded_weights() {
-    training("training of orthonormal weights", &["--model", "gcn", "--weights", "orthonormal", "--epochs", "40"]);
+    training(
+        "training of orthonormal weights",
+        &[
+            "--model",
+            "gcn",
+            "--weights",
+            "orthonormal",
+            "--epochs",
+            "40",
+        ],
+    );
 }
 
 #[test]
 fn trainings_on_neighbourhoods() {
-    training("training on neighbourhoods", &["--model", "sage", "--batch-nodes", "16", "--epochs", "20"]);
+    training(
+        "training on neighbourhoods",
+        &["--model", "sage", "--batch-nodes", "16", "--epochs", "20"],
+    );
 }
 
 #[test]
 fn trainings_of_exits() {
-    training("training of exits", &["--model", "gcn", "--depth", "admp-st", "--max-depth", "2", "--epochs", "20"]);
+    training(
+        "training of exits",
+        &[
+            "--model",
+            "gcn",
+            "--depth",
+            "admp-st",
+            "--max-depth",
+            "2",
+            "--epochs",
+            "20",
+        ],
+    );
 }
 
 /// Where a model was saved before, there is the old one or the new one.
@@ -220,7 +297,19 @@ fn saving_over_an_older_model() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("model.safetensors");
     let args = |seed: &'static str| {
-        ["train", "--data", "karate", "--model", "gcn", "--epochs", "5", "--save", path(&file), "--seed", seed]
+        [
+            "train",
+            "--data",
+            "karate",
+            "--model",
+            "gcn",
+            "--epochs",
+            "5",
+            "--save",
+            path(&file),
+            "--seed",
+            seed,
+        ]
     };
     text(&args("1"));
     let old = std::fs::read(&file).unwrap();
@@ -232,21 +321,40 @@ fn saving_over_an_older_model() {
         std::fs::write(&file, &old).unwrap();
         kills.kill(&args("2"));
         let found = std::fs::read(&file).unwrap();
-        assert!(found == old || found == new, "neither the old model nor the new one");
+        assert!(
+            found == old || found == new,
+            "neither the old model nor the new one"
+        );
         new_ones += usize::from(found == new);
     }
     let was_old = kills.tries as usize - new_ones;
-    kills.tell(&format!("{was_old} times the old model, {new_ones} times the new one"));
+    kills.tell(&format!(
+        "{was_old} times the old model, {new_ones} times the new one"
+    ));
 }
 
 fn table(dir: &Path, data: &str, out: &Path) -> Vec<String> {
-    let words = ["reproduce", "results_gcn", "--rows", "no aug", "--runs", "2", "--columns", "mutag"];
+    let words = [
+        "reproduce",
+        "results_gcn",
+        "--rows",
+        "no aug",
+        "--runs",
+        "2",
+        "--columns",
+        "mutag",
+    ];
     let out = dir.join(out);
     let folders = ["--data-dir", data, "--out", path(&out)];
-    words.iter().chain(&folders).map(|word| word.to_string()).collect()
+    words
+        .iter()
+        .chain(&folders)
+        .map(|word| word.to_string())
+        .collect()
 }
 
-/// A table that is killed and goes on has the figures of one that nobody disturbed, and every cell that is there is whole.
+/// A table that is killed and goes on has the figures of one that nobody disturbed, and every cell
+/// that is there is whole.
 #[test]
 fn tables() {
     let dir = tempfile::tempdir().unwrap();
@@ -268,17 +376,27 @@ fn tables() {
     let (mut ended, mut cells) = (0, 0);
     while kills.go_on() {
         kills.kill(&args);
-        for (name, bytes) in if out.exists() { contents(&out) } else { BTreeMap::new() } {
+        for (name, bytes) in if out.exists() {
+            contents(&out)
+        } else {
+            BTreeMap::new()
+        } {
             if name.extension().is_some_and(|ending| ending == "json") {
                 one_object(&String::from_utf8(bytes).unwrap());
                 cells += 1;
             }
         }
-        assert_eq!(report(&args), expected, "what went on is not what was never disturbed");
+        assert_eq!(
+            report(&args),
+            expected,
+            "what went on is not what was never disturbed"
+        );
         ended += 1;
         std::fs::remove_dir_all(&out).unwrap();
     }
-    kills.tell(&format!("{ended} tables with the same figures, {cells} files of cells and tables read on the way"));
+    kills.tell(&format!(
+        "{ended} tables with the same figures, {cells} files of cells and tables read on the way"
+    ));
 }
 
 /// Two programs that make one table in one folder, and two that save under one name.
@@ -297,19 +415,39 @@ fn two_programs_share_a_folder() {
     let expected = report(&alone);
     std::thread::scope(|scope| {
         let both = [(); 2].map(|()| scope.spawn(|| report(&shared)));
-        both.into_iter().for_each(|one| assert_eq!(one.join().unwrap(), expected));
+        both.into_iter()
+            .for_each(|one| assert_eq!(one.join().unwrap(), expected));
     });
     assert_eq!(report(&shared), expected);
     let names = |folder: &Path| contents(folder).into_keys().collect::<Vec<_>>();
-    assert_eq!(names(&shared), names(&alone), "one file for each cell and table, and nothing else");
+    assert_eq!(
+        names(&shared),
+        names(&alone),
+        "one file for each cell and table, and nothing else"
+    );
 
-    // Checkpoints in one folder are one run's: the second is refused or both end with the same model.
+    // Checkpoints in one folder are one run's: the second is refused or both end with the same
+    // model.
     let checkpoints = dir.path().join("checkpoints");
-    let train = ["train", "--data", "csbm", "--model", "gcn", "--epochs", "40", "--checkpoint", path(&checkpoints)];
+    let train = [
+        "train",
+        "--data",
+        "csbm",
+        "--model",
+        "gcn",
+        "--epochs",
+        "40",
+        "--checkpoint",
+        path(&checkpoints),
+    ];
     let saved = [dir.path().join("a"), dir.path().join("b")];
     std::thread::scope(|scope| {
         let both = saved.each_ref().map(|file| {
-            let args = [&train[..], &["--checkpoint-every", "0", "--save", path(file)]].concat();
+            let args = [
+                &train[..],
+                &["--checkpoint-every", "0", "--save", path(file)],
+            ]
+            .concat();
             scope.spawn(move || common::gnarl(&args).output().unwrap())
         });
         let both = both.map(|one| one.join().unwrap());
@@ -319,8 +457,14 @@ fn two_programs_share_a_folder() {
         }
         assert!(both.iter().any(|run| run.status.success()));
     });
-    let bytes: Vec<Vec<u8>> = saved.iter().filter_map(|file| std::fs::read(file).ok()).collect();
-    assert!(bytes.iter().all(|model| *model == bytes[0]), "two models of one run");
+    let bytes: Vec<Vec<u8>> = saved
+        .iter()
+        .filter_map(|file| std::fs::read(file).ok())
+        .collect();
+    assert!(
+        bytes.iter().all(|model| *model == bytes[0]),
+        "two models of one run"
+    );
 }
 
 /// Whoever is root may write anywhere: then there is nothing to try.
@@ -336,16 +480,38 @@ fn folders_that_nobody_may_write_into() {
         eprintln!("skipped: whoever runs this may write into every folder");
         return;
     }
-    let train = ["train", "--data", path(&own), "--model", "gcn", "--epochs", "100000000"];
+    let train = [
+        "train",
+        "--data",
+        path(&own),
+        "--model",
+        "gcn",
+        "--epochs",
+        "100000000",
+    ];
     for args in [
         [&train[..], &["--save", path(&closed.join("m"))]].concat(),
         [&train[..], &["--checkpoint", path(&closed.join("journal"))]].concat(),
-        vec!["data", "import", path(&own), "--out", path(&closed.join("disk"))],
+        vec![
+            "data",
+            "import",
+            path(&own),
+            "--out",
+            path(&closed.join("disk")),
+        ],
         vec!["data", "convert", path(&own), path(&closed.join("out"))],
-        vec!["reproduce", "graph_prop", "--out", path(&closed.join("out"))],
+        vec![
+            "reproduce",
+            "graph_prop",
+            "--out",
+            path(&closed.join("out")),
+        ],
     ] {
         let line = refusal(&args);
-        assert!(line.contains("closed") && line.contains("ermission denied"), "{args:?}: {line}");
+        assert!(
+            line.contains("closed") && line.contains("ermission denied"),
+            "{args:?}: {line}"
+        );
     }
     assert_eq!(std::fs::read_dir(&closed).unwrap().count(), 0);
 }
@@ -359,7 +525,14 @@ impl Tiny {
     fn new(kilobytes: usize) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mount = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={kilobytes}k"), "none", path(folder.path())])
+            .args([
+                "-t",
+                "tmpfs",
+                "-o",
+                &format!("size={kilobytes}k"),
+                "none",
+                path(folder.path()),
+            ])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status();
@@ -393,31 +566,69 @@ impl Drop for Tiny {
     }
 }
 
-/// On a disk that is full every writer ends with one line that says so, what was there before stays, and nothing half-written is left.
+/// On a disk that is full every writer ends with one line that says so, what was there before
+/// stays, and nothing half-written is left.
 #[test]
 fn disks_that_are_full() {
     let Some(disk) = Tiny::new(64) else { return };
     let dir = tempfile::tempdir().unwrap();
     let (own, model) = (dir.path().join("own"), dir.path().join("model.safetensors"));
     write_rings(&own, &[("red", 0), ("green", 1), ("blue", 2)], 400);
-    text(&["train", "--data", path(&own), "--model", "gcn", "--epochs", "2", "--save", path(&model)]);
+    text(&[
+        "train",
+        "--data",
+        path(&own),
+        "--model",
+        "gcn",
+        "--epochs",
+        "2",
+        "--save",
+        path(&model),
+    ]);
     let at = |name: &str| disk.folder.path().join(name);
     std::fs::write(at("old"), "what was here before").unwrap();
     // One page is left, which the names alone would fill.
     disk.fill(56);
-    let train = ["train", "--data", path(&own), "--model", "gcn", "--epochs", "2", "--hidden", "2000"];
+    let train = [
+        "train",
+        "--data",
+        path(&own),
+        "--model",
+        "gcn",
+        "--epochs",
+        "2",
+        "--hidden",
+        "2000",
+    ];
     let predict = ["predict", "--load", path(&model), "--data", path(&own)];
     for args in [
         [&train[..], &["--save", path(&at("m.safetensors"))]].concat(),
         [&train[..], &["--save", path(&at("old"))]].concat(),
-        [&train[..], &["--checkpoint", path(&at("checkpoints")), "--checkpoint-every", "0"]].concat(),
+        [
+            &train[..],
+            &[
+                "--checkpoint",
+                path(&at("checkpoints")),
+                "--checkpoint-every",
+                "0",
+            ],
+        ]
+        .concat(),
         [&predict[..], &["--output", path(&at("p.csv"))]].concat(),
         [&predict[..], &["--output", path(&at("old"))]].concat(),
         [&predict[..], &["--output", path(&at("p.parquet"))]].concat(),
         [&predict[..], &["--embeddings", path(&at("e.npy"))]].concat(),
         vec!["data", "import", path(&own), "--out", path(&at("disk"))],
         vec!["data", "convert", path(&own), path(&at("graph.csv"))],
-        vec!["centrality", "--data", path(&own), "--kind", "core", "--output", path(&at("c.csv"))],
+        vec![
+            "centrality",
+            "--data",
+            path(&own),
+            "--kind",
+            "core",
+            "--output",
+            path(&at("c.csv")),
+        ],
     ] {
         let run = common::gnarl(&args).output().unwrap();
         let said = String::from_utf8(run.stderr).unwrap();
@@ -427,8 +638,16 @@ fn disks_that_are_full() {
             line.starts_with("error: ") && !line.contains('\n') && line.contains("No space left"),
             "{args:?}: {said}"
         );
-        assert_eq!(std::fs::read_to_string(at("old")).unwrap(), "what was here before", "{args:?}");
-        let left: Vec<String> = disk.names().into_iter().filter(|name| name != "checkpoints").collect();
+        assert_eq!(
+            std::fs::read_to_string(at("old")).unwrap(),
+            "what was here before",
+            "{args:?}"
+        );
+        let left: Vec<String> = disk
+            .names()
+            .into_iter()
+            .filter(|name| name != "checkpoints")
+            .collect();
         assert_eq!(left, ["full", "old"], "{args:?}");
         if at("checkpoints").exists() {
             std::fs::remove_dir_all(at("checkpoints")).unwrap();

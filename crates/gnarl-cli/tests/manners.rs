@@ -1,5 +1,5 @@
-//! What a good command line does beside its work: scores for every taste, the model one wants, representations, other forms of data,
-//! silence, timings, completions and pages for `man`.
+//! What a good command line does beside its work: scores for every taste, the model one wants,
+//! representations, other forms of data, silence, timings, completions and pages for `man`.
 
 use crate::common;
 use std::path::Path;
@@ -10,31 +10,59 @@ fn path(file: &Path) -> &str {
     file.to_str().unwrap()
 }
 
-const SHORT: [&str; 9] = ["train", "--data", "karate", "--model", "gcn", "--epochs", "8", "--runs", "5"];
+const SHORT: [&str; 9] = [
+    "train", "--data", "karate", "--model", "gcn", "--epochs", "8", "--runs", "5",
+];
 
 #[test]
 fn answers_are_judged_class_by_class() {
     let report = json(&SHORT);
     let classes = report["by_class"]["classes"].as_array().unwrap();
-    let confusion: Vec<Vec<u64>> = serde_json::from_value(report["by_class"]["confusion"].clone()).unwrap();
+    let confusion: Vec<Vec<u64>> =
+        serde_json::from_value(report["by_class"]["confusion"].clone()).unwrap();
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
     // Five runs over the 22 test members of karate's split.
     assert_eq!(confusion.iter().flatten().sum::<u64>(), 110);
     let right: u64 = (0..4).map(|c| confusion[c][c]).sum();
-    assert!((100.0 * right as f64 / 110.0 - mean(&report["test_accuracy"])).abs() < 1e-9, "{report}");
+    assert!(
+        (100.0 * right as f64 / 110.0 - mean(&report["test_accuracy"])).abs() < 1e-9,
+        "{report}"
+    );
     for (c, class) in classes.iter().enumerate() {
-        let (items, predicted) = (confusion[c].iter().sum::<u64>(), confusion.iter().map(|row| row[c]).sum::<u64>());
-        assert_eq!((&class["items"], &class["predicted"]), (&items.into(), &predicted.into()));
+        let (items, predicted) = (
+            confusion[c].iter().sum::<u64>(),
+            confusion.iter().map(|row| row[c]).sum::<u64>(),
+        );
+        assert_eq!(
+            (&class["items"], &class["predicted"]),
+            (&items.into(), &predicted.into())
+        );
         assert!((number(&class["recall"]) - confusion[c][c] as f64 / items as f64).abs() < 1e-12);
         if predicted > 0 {
-            assert!((number(&class["precision"]) - confusion[c][c] as f64 / predicted as f64).abs() < 1e-12);
+            assert!(
+                (number(&class["precision"]) - confusion[c][c] as f64 / predicted as f64).abs()
+                    < 1e-12
+            );
         }
     }
-    let recalls: f64 = classes.iter().map(|class| number(&class["recall"])).sum::<f64>() / 4.0;
-    assert!((100.0 * recalls - mean(&report["balanced_accuracy"])).abs() < 1e-9, "every run has the same test members");
-    assert!((0.0..=100.0).contains(&mean(&report["macro_f1"])) && mean(&report["roc_auc"]) > 50.0, "{report}");
+    let recalls: f64 = classes
+        .iter()
+        .map(|class| number(&class["recall"]))
+        .sum::<f64>()
+        / 4.0;
+    assert!(
+        (100.0 * recalls - mean(&report["balanced_accuracy"])).abs() < 1e-9,
+        "every run has the same test members"
+    );
+    assert!(
+        (0.0..=100.0).contains(&mean(&report["macro_f1"])) && mean(&report["roc_auc"]) > 50.0,
+        "{report}"
+    );
     let words = text(&SHORT);
-    assert!(words.contains("balanced accuracy, macro F1, ROC AUC") && words.contains("precision, %"), "{words}");
+    assert!(
+        words.contains("balanced accuracy, macro F1, ROC AUC") && words.contains("precision, %"),
+        "{words}"
+    );
 }
 
 /// Of seed 1 the last run is best on validation members, and the first is not.
@@ -51,9 +79,18 @@ fn the_run_that_is_kept_is_the_one_asked_for() {
     let (runs, first) = kept(&[]);
     let (_, best) = kept(&["--save-run", "best"]);
     let of = |run: &serde_json::Value, what: &str| run[what].as_f64().unwrap();
-    let most = runs.iter().map(|run| of(run, "val_accuracy")).fold(0.0, f64::max);
-    let expected = runs.iter().find(|run| of(run, "val_accuracy") == most).unwrap();
-    assert_eq!((first, best), (of(&runs[0], "test_accuracy"), of(expected, "test_accuracy")));
+    let most = runs
+        .iter()
+        .map(|run| of(run, "val_accuracy"))
+        .fold(0.0, f64::max);
+    let expected = runs
+        .iter()
+        .find(|run| of(run, "val_accuracy") == most)
+        .unwrap();
+    assert_eq!(
+        (first, best),
+        (of(&runs[0], "test_accuracy"), of(expected, "test_accuracy"))
+    );
     assert_ne!(first, best);
     let e = refusal(&[&SHORT[..], &["--save-run", "best"]].concat());
     assert!(e.contains("--save <FILE>"), "{e}");
@@ -64,7 +101,17 @@ fn predictions_are_judged_and_representations_written() {
     let dir = tempfile::tempdir().unwrap();
     let (model, data) = (dir.path().join("m.safetensors"), dir.path().join("rings"));
     write_rings(&data, &[("red", 0), ("blue", 1)], 15);
-    let train = ["train", "--data", path(&data), "--model", "gcn", "--hidden", "7", "--epochs", "20"];
+    let train = [
+        "train",
+        "--data",
+        path(&data),
+        "--model",
+        "gcn",
+        "--hidden",
+        "7",
+        "--epochs",
+        "20",
+    ];
     text(&[&train[..], &["--save", path(&model)]].concat());
     let (npy, csv) = (dir.path().join("e.npy"), dir.path().join("e.csv"));
     let predict = ["predict", "--load", path(&model), "--data", path(&data)];
@@ -74,13 +121,24 @@ fn predictions_are_judged_and_representations_written() {
     assert!(report["roc_auc"].is_number() && report["balanced_accuracy"].is_number());
     // 128 bytes of head, then 30 rows of 7 numbers.
     let array = std::fs::read(&npy).unwrap();
-    assert!(array.starts_with(b"\x93NUMPY") && array.len() == 128 + 30 * 7 * 4, "{}", array.len());
+    assert!(
+        array.starts_with(b"\x93NUMPY") && array.len() == 128 + 30 * 7 * 4,
+        "{}",
+        array.len()
+    );
     text(&[&predict[..], &["--embeddings", path(&csv)]].concat());
     let rows = std::fs::read_to_string(&csv).unwrap();
     let first: Vec<&str> = rows.lines().nth(1).unwrap().split(',').collect();
-    assert_eq!((rows.lines().count(), first.len(), first[0]), (31, 8, "red-0"));
+    assert_eq!(
+        (rows.lines().count(), first.len(), first[0]),
+        (31, 8, "red-0")
+    );
     let number = f32::from_le_bytes(array[128..132].try_into().unwrap());
-    assert_eq!(first[1].parse::<f32>().unwrap(), number, "both forms hold the same");
+    assert_eq!(
+        first[1].parse::<f32>().unwrap(),
+        number,
+        "both forms hold the same"
+    );
     let e = refusal(&[&predict[..], &["--embeddings", "e.txt"]].concat());
     assert!(e.contains("ends in .npy or .csv"), "{e}");
 }
@@ -107,13 +165,32 @@ fn silence_and_timings() {
     assert_eq!(text(&["data", "info", "karate", "--quiet"]), "");
     let object = json(&["data", "info", "karate", "--quiet"]);
     assert_eq!(object["name"], "karate", "--json is asked for");
-    let run = gnarl(&["centrality", "--data", "karate", "--kind", "degree", "--verbose"]).assert().success();
+    let run = gnarl(&[
+        "centrality",
+        "--data",
+        "karate",
+        "--kind",
+        "degree",
+        "--verbose",
+    ])
+    .assert()
+    .success();
     let said = String::from_utf8(run.get_output().stderr.clone()).unwrap();
-    let parts: Vec<&str> = said.lines().filter_map(|line| line.strip_suffix(" s")?.split(": ").next()).collect();
-    assert_eq!(parts, ["loading karate", "degree of karate", "all"], "{said}");
+    let parts: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.strip_suffix(" s")?.split(": ").next())
+        .collect();
+    assert_eq!(
+        parts,
+        ["loading karate", "degree of karate", "all"],
+        "{said}"
+    );
     let e = refusal(&["data", "list", "--quiet", "--verbose"]);
     assert!(e.contains("--quiet") && e.contains("--verbose"), "{e}");
-    let help = gnarl(&["train", "--help"]).env("NO_COLOR", "1").assert().success();
+    let help = gnarl(&["train", "--help"])
+        .env("NO_COLOR", "1")
+        .assert()
+        .success();
     assert!(!help.get_output().stdout.contains(&0x1b), "no escapes");
 }
 
@@ -121,19 +198,34 @@ fn silence_and_timings() {
 fn shells_and_man_learn_every_command() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = text(&["completions", shell]);
-        assert!(["robustness", "save-run", "convert"].iter().all(|word| script.contains(word)), "{shell}");
+        assert!(
+            ["robustness", "save-run", "convert"]
+                .iter()
+                .all(|word| script.contains(word)),
+            "{shell}"
+        );
     }
     assert!(refusal(&["completions", "tcsh"]).contains("tcsh"));
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("man1");
     assert!(text(&["man", "--out", path(&out)]).contains("gnarl-advise.1"));
-    let pages: Vec<String> =
-        std::fs::read_dir(&out).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
-    for page in ["gnarl.1", "gnarl-train.1", "gnarl-data-convert.1", "gnarl-bench-epoch.1"] {
+    let pages: Vec<String> = std::fs::read_dir(&out)
+        .unwrap()
+        .map(|f| f.unwrap().file_name().into_string().unwrap())
+        .collect();
+    for page in [
+        "gnarl.1",
+        "gnarl-train.1",
+        "gnarl-data-convert.1",
+        "gnarl-bench-epoch.1",
+    ] {
         assert!(pages.iter().any(|p| p == page), "{page} of {pages:?}");
     }
     let page = std::fs::read_to_string(out.join("gnarl-train.1")).unwrap();
-    assert!(page.contains("orthonormal") && page.contains(".TH gnarl-train"), "{page}");
+    assert!(
+        page.contains("orthonormal") && page.contains(".TH gnarl-train"),
+        "{page}"
+    );
 }
 
 /// Read back as the classes of a graph of one's own, which a table by columns may hold.
@@ -142,8 +234,23 @@ fn predictions_are_written_as_parquet() {
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str| dir.path().join(name);
     json(&[&SHORT[..], &["--save", path(&file("m.safetensors"))]].concat());
-    let predict = ["predict", "--load", path(&file("m.safetensors")), "--data", "karate", "--output"].map(String::from);
-    let words = |to: &Path| predict.iter().map(String::as_str).chain([path(to)]).map(String::from).collect::<Vec<_>>();
+    let predict = [
+        "predict",
+        "--load",
+        path(&file("m.safetensors")),
+        "--data",
+        "karate",
+        "--output",
+    ]
+    .map(String::from);
+    let words = |to: &Path| {
+        predict
+            .iter()
+            .map(String::as_str)
+            .chain([path(to)])
+            .map(String::from)
+            .collect::<Vec<_>>()
+    };
     let run = |to: &Path| json(&words(to).iter().map(String::as_str).collect::<Vec<_>>());
     let mine = file("mine");
     std::fs::create_dir(&mine).unwrap();
@@ -154,8 +261,17 @@ fn predictions_are_written_as_parquet() {
     let edges: String = (0..33).map(|u| format!("{u},{}\n", u + 1)).collect();
     std::fs::write(mine.join("edges.csv"), edges).unwrap();
     let read = json(&["data", "check", path(&mine)]);
-    let said = report["class_counts"].as_array().unwrap().iter().filter(|class| class["items"] != 0).count();
-    assert_eq!(read["stats"]["classes"].as_u64(), Some(said as u64), "{read}");
+    let said = report["class_counts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|class| class["items"] != 0)
+        .count();
+    assert_eq!(
+        read["stats"]["classes"].as_u64(),
+        Some(said as u64),
+        "{read}"
+    );
     let bytes = std::fs::read(mine.join("labels.parquet")).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
     // What is said of one's own files is what `data check` says.
@@ -164,40 +280,129 @@ fn predictions_are_written_as_parquet() {
     assert!(e.contains("unknown dataset"), "{e}");
 }
 
-/// Of every study that may take long: what would be run, and about how long; refused cells with their reason, and nothing written.
+/// Of every study that may take long: what would be run, and about how long; refused cells with
+/// their reason, and nothing written.
 #[test]
 fn dry_runs_say_what_would_be_run() {
-    let on = ["--data", "karate", "--epochs", "20", "--runs", "2", "--dry-run"];
+    let on = [
+        "--data",
+        "karate",
+        "--epochs",
+        "20",
+        "--runs",
+        "2",
+        "--dry-run",
+    ];
     let of = |words: &[&str]| json(&[words, &on].concat());
     let axes = of(&["axes", "--model", "gcn", "--alone", "--attack", "dice"]);
-    assert_eq!((axes["cells"].as_array().unwrap().len(), &axes["fits"]), (7, &14.into()), "{axes}");
-    assert_eq!((&axes["cells"][0]["epochs"], &axes["left_out"]), (&40.into(), &"the attacks".into()));
+    assert_eq!(
+        (axes["cells"].as_array().unwrap().len(), &axes["fits"]),
+        (7, &14.into()),
+        "{axes}"
+    );
+    assert_eq!(
+        (&axes["cells"][0]["epochs"], &axes["left_out"]),
+        (&40.into(), &"the attacks".into())
+    );
     let on_mlp = of(&["axes", "--model", "mlp", "--alone"]);
     let cgso = &on_mlp["cells"][1];
-    assert!(cgso["refused"].as_str().unwrap().contains("passes no messages") && cgso["fits"] == 0, "{cgso}");
+    assert!(
+        cgso["refused"]
+            .as_str()
+            .unwrap()
+            .contains("passes no messages")
+            && cgso["fits"] == 0,
+        "{cgso}"
+    );
 
     let dir = tempfile::tempdir().unwrap();
     let plot = dir.path().join("plot");
-    let compared = ["attack", "--model", "gcn,gin", "--attack", "dice", "--budget", "0.1,0.2", "--plot"];
+    let compared = [
+        "attack", "--model", "gcn,gin", "--attack", "dice", "--budget", "0.1,0.2", "--plot",
+    ];
     let attack = of(&[&compared[..], &[plot.to_str().unwrap()]].concat());
-    let names: Vec<&str> = attack["cells"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
-    assert_eq!((names.len(), names[0], names[5]), (6, "gcn, dice, 0.1 of the edges", "mlp, dice, 0.2 of the edges"));
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is written");
-    let poisoned = of(&["attack", "--model", "gcn", "--attack", "dice", "--mode", "poisoning"]);
-    assert_eq!(poisoned["fits"], 4, "a model of the clean graph and one of the poisoned, twice");
+    let names: Vec<&str> = attack["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| c["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (names.len(), names[0], names[5]),
+        (
+            6,
+            "gcn, dice, 0.1 of the edges",
+            "mlp, dice, 0.2 of the edges"
+        )
+    );
+    assert_eq!(
+        std::fs::read_dir(dir.path()).unwrap().count(),
+        0,
+        "nothing is written"
+    );
+    let poisoned = of(&[
+        "attack",
+        "--model",
+        "gcn",
+        "--attack",
+        "dice",
+        "--mode",
+        "poisoning",
+    ]);
+    assert_eq!(
+        poisoned["fits"], 4,
+        "a model of the clean graph and one of the poisoned, twice"
+    );
 
-    let certify = of(&["certify", "--model", "gcn", "--method", "smoothing", "--samples", "100", "--selection", "10"]);
-    assert_eq!((&certify["cells"][0]["passes"], &certify["epochs"]), (&220.0.into(), &40.into()), "{certify}");
-    let robustness = of(&["robustness", "--model", "gcn", "--epsilon", "1,2,3", "--samples", "5"]);
+    let certify = of(&[
+        "certify",
+        "--model",
+        "gcn",
+        "--method",
+        "smoothing",
+        "--samples",
+        "100",
+        "--selection",
+        "10",
+    ]);
+    assert_eq!(
+        (&certify["cells"][0]["passes"], &certify["epochs"]),
+        (&220.0.into(), &40.into()),
+        "{certify}"
+    );
+    let robustness = of(&[
+        "robustness",
+        "--model",
+        "gcn",
+        "--epsilon",
+        "1,2,3",
+        "--samples",
+        "5",
+    ]);
     assert_eq!(robustness["cells"][0]["passes"], 30.0, "{robustness}");
     let advise = of(&["advise"]);
-    let advised: Vec<&str> = advise["cells"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
-    assert_eq!(advised[..3], ["plain", "mlp, without edges", "cgso"], "{advise}");
+    let advised: Vec<&str> = advise["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| c["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        advised[..3],
+        ["plain", "mlp, without edges", "cgso"],
+        "{advise}"
+    );
     assert!(advise["seconds"].as_f64().unwrap() > 0.0);
 
     let shown = text(&[&["robustness", "--model", "gcn"][..], &on].concat());
-    assert!(shown.starts_with("robustness on karate would fit 2 models, 40 epochs in all"), "{shown}");
-    assert!(shown.contains("without the bounds; nothing was run"), "{shown}");
+    assert!(
+        shown.starts_with("robustness on karate would fit 2 models, 40 epochs in all"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("without the bounds; nothing was run"),
+        "{shown}"
+    );
     let e = refusal(&[&["axes", "--model", "gcn", "--print-spec"][..], &on].concat());
     assert!(e.contains("--print-spec") && e.contains("--dry-run"), "{e}");
 }

@@ -8,19 +8,34 @@ fn a_trained_model_has_a_page() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("model.html");
     let name = file.to_str().unwrap();
-    let report =
-        json(&["train", "--data", "karate", "--model", "gcn", "--epochs", "12", "--runs", "2", "--page", name]);
+    let report = json(&[
+        "train", "--data", "karate", "--model", "gcn", "--epochs", "12", "--runs", "2", "--page",
+        name,
+    ]);
     assert_eq!(report["written"][0], name);
     let page = std::fs::read_to_string(&file).unwrap();
     assert!(page.contains("<title>karate, as gcn sees it</title>"));
     for component in ["graph", "calibration", "confusion", "scatter", "lines"] {
-        assert!(page.contains(&format!("data-component=\"{component}\"")), "{component}");
+        assert!(
+            page.contains(&format!("data-component=\"{component}\"")),
+            "{component}"
+        );
     }
-    assert!(!page.contains("src=\"http") && !page.contains("href=\"http"), "nothing is fetched");
+    assert!(
+        !page.contains("src=\"http") && !page.contains("href=\"http"),
+        "nothing is fetched"
+    );
     // Exits have something to say of every node.
-    let exits = ["train", "--data", "karate", "--model", "gcn", "--depth", "admp-st", "--epochs", "6", "--page", name];
+    let exits = [
+        "train", "--data", "karate", "--model", "gcn", "--depth", "admp-st", "--epochs", "6",
+        "--page", name,
+    ];
     json(&exits);
-    assert!(std::fs::read_to_string(&file).unwrap().contains("exit taken"));
+    assert!(
+        std::fs::read_to_string(&file)
+            .unwrap()
+            .contains("exit taken")
+    );
 }
 
 #[test]
@@ -28,16 +43,25 @@ fn an_attack_has_a_page_to_walk_along() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("attack.html");
     let name = file.to_str().unwrap();
-    let base = ["attack", "--data", "karate", "--model", "gcn", "--epochs", "12", "--page", name];
+    let base = [
+        "attack", "--data", "karate", "--model", "gcn", "--epochs", "12", "--page", name,
+    ];
     let report = json(&[&base[..], &["--attack", "dice", "--budget", "0.2"]].concat());
     assert_eq!(report["files"][0], name);
     let page = std::fs::read_to_string(&file).unwrap();
     let flips = report["flips"].as_f64().unwrap();
-    assert!(flips > 0.0 && page.contains(&format!("after {flips} flips")), "{flips}");
+    assert!(
+        flips > 0.0 && page.contains(&format!("after {flips} flips")),
+        "{flips}"
+    );
     assert!(page.contains("Accuracy by flips") && page.contains("\"attack\":{\"title\":\"dice\""));
     // Features that moved are no walk along edges.
     json(&[&base[..], &["--attack", "gaussian", "--budget", "0.5"]].concat());
-    assert!(!std::fs::read_to_string(&file).unwrap().contains("Accuracy by flips"));
+    assert!(
+        !std::fs::read_to_string(&file)
+            .unwrap()
+            .contains("Accuracy by flips")
+    );
 }
 
 #[test]
@@ -45,16 +69,35 @@ fn robustness_has_a_page() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("far.html");
     let name = file.to_str().unwrap();
-    let base = ["robustness", "--data", "karate", "--model", "gcn", "--epochs", "6", "--samples", "20", "--page", name];
+    let base = [
+        "robustness",
+        "--data",
+        "karate",
+        "--model",
+        "gcn",
+        "--epochs",
+        "6",
+        "--samples",
+        "20",
+        "--page",
+        name,
+    ];
     let report = json(&[&base[..], &["--epsilon", "2,0.5"]].concat());
     assert_eq!(report["files"][0], name);
     let page = std::fs::read_to_string(&file).unwrap();
     assert!(page.contains("<title>gcn on karate: how far answers move</title>"));
-    assert!(page.contains("\"values\":[0.5,2.0]"), "radii stand in their order");
+    assert!(
+        page.contains("\"values\":[0.5,2.0]"),
+        "radii stand in their order"
+    );
     assert!(page.contains("The samples of each radius") && page.contains("What no input exceeds"));
     // Nothing moves within a radius of 0: there is no histogram to draw, and no harm.
     json(&[&base[..], &["--epsilon", "0"]].concat());
-    assert!(!std::fs::read_to_string(&file).unwrap().contains("The samples of each radius"));
+    assert!(
+        !std::fs::read_to_string(&file)
+            .unwrap()
+            .contains("The samples of each radius")
+    );
     // Sets of graphs, and edges.
     json(&[
         "robustness",
@@ -71,7 +114,11 @@ fn robustness_has_a_page() {
         "--page",
         name,
     ]);
-    assert!(std::fs::read_to_string(&file).unwrap().contains("around each test graph"));
+    assert!(
+        std::fs::read_to_string(&file)
+            .unwrap()
+            .contains("around each test graph")
+    );
 }
 
 /// One run has no spread.
@@ -91,7 +138,10 @@ fn the_difference_of_one_run_has_no_error() {
         "robust-crf",
     ];
     let shown = common::text(&args);
-    assert!(shown.contains("robust-crf") && !shown.contains('±') && !shown.contains("inf)"), "{shown}");
+    assert!(
+        shown.contains("robust-crf") && !shown.contains('±') && !shown.contains("inf)"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -100,13 +150,26 @@ fn what_has_no_page_is_said_before_the_work() {
     let file = dir.path().join("page.html");
     let name = file.to_str().unwrap();
     let e = refusal(&["train", "--data", "mutag", "--model", "gin", "--page", name]);
-    assert!(e.contains("--page") && e.contains("set of 188 graphs"), "{e}");
-    let attack = ["attack", "--data", "karate", "--model", "gcn", "--attack", "dice", "--page", name];
+    assert!(
+        e.contains("--page") && e.contains("set of 188 graphs"),
+        "{e}"
+    );
+    let attack = [
+        "attack", "--data", "karate", "--model", "gcn", "--attack", "dice", "--page", name,
+    ];
     let e = refusal(&[&attack[..], &["--mode", "poisoning"]].concat());
     assert!(e.contains("--page") && e.contains("poisoning"), "{e}");
     let e = refusal(&[&attack[..], &["--budget", "0.1,0.2"]].concat());
     assert!(e.contains("one model under one attack"), "{e}");
-    let e = refusal(&["train", "--data", "karate", "--model", "gcn", "--page", "/no/such/folder/page.html"]);
+    let e = refusal(&[
+        "train",
+        "--data",
+        "karate",
+        "--model",
+        "gcn",
+        "--page",
+        "/no/such/folder/page.html",
+    ]);
     assert!(e.contains("--page"), "{e}");
     assert!(!file.exists());
 }

@@ -4,27 +4,37 @@ use crate::common;
 use common::gnarl;
 use common::shown::{assert_shown, blocks};
 
-/// How far a measured number may be from the README's: another processor rounds differently, and of the 360 nodes that twenty splits of
-/// karate test, two more or less may come out right. A model without what its row says is off by several times as much.
+/// How far a measured number may be from the README's: another processor rounds differently, and of
+/// the 360 nodes that twenty splits of karate test, two more or less may come out right. A model
+/// without what its row says is off by several times as much.
 const SLACK: f64 = 0.6;
 
-/// Runs every `$ gnarl …` of the README's console blocks. A word `…` says that the numbers beside it are measured.
+/// Runs every `$ gnarl …` of the README's console blocks. A word `…` says that the numbers beside
+/// it are measured.
 #[test]
 fn every_command_prints_what_the_readme_says() {
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let readme =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
     let blocks = blocks(&readme, "console");
     assert!(blocks.len() >= 3, "the tour is gone");
     for block in blocks {
         let (command, expected) = block.split_once('\n').unwrap();
-        let words: Vec<&str> = command.strip_prefix("$ gnarl").expect("a command").split_whitespace().collect();
-        // The first minute is too long for a test; `tests/demo.rs` compares its words, and `bench/first_minute.sh` its figures.
+        let words: Vec<&str> = command
+            .strip_prefix("$ gnarl")
+            .expect("a command")
+            .split_whitespace()
+            .collect();
+        // The first minute is too long for a test; `tests/demo.rs` compares its words, and
+        // `bench/first_minute.sh` its figures.
         if words.is_empty() {
             continue;
         }
         let folder = tempfile::tempdir().unwrap();
         let run = gnarl(&words).current_dir(folder.path()).assert().success();
         let printed = String::from_utf8(run.get_output().stdout.clone()).unwrap();
-        assert_shown(command, &printed, expected, |line| line.contains(" …").then_some(SLACK));
+        assert_shown(command, &printed, expected, |line| {
+            line.contains(" …").then_some(SLACK)
+        });
     }
 }
 
@@ -34,15 +44,31 @@ fn what_is_measured_may_differ_a_little_and_the_rest_not_at_all() {
     let is_shown = |printed: &str, shown: &str, slack: Option<f64>| {
         std::panic::catch_unwind(|| assert_shown("a command", printed, shown, |_| slack)).is_ok()
     };
-    assert!(is_shown("GCN 10 steps 93.9 ± 6.7 (+1.50)", "GCN 10 steps 94.4 ± 6.7 (+1.0)", Some(0.6)));
-    for other in
-        ["GCN 11 steps 94.4", "GCN 10 steps 95.0", "GIN 10 steps 94.4", "GCN 10 steps 94.4 94.4", "GCN 10 steps"]
-    {
+    assert!(is_shown(
+        "GCN 10 steps 93.9 ± 6.7 (+1.50)",
+        "GCN 10 steps 94.4 ± 6.7 (+1.0)",
+        Some(0.6)
+    ));
+    for other in [
+        "GCN 11 steps 94.4",
+        "GCN 10 steps 95.0",
+        "GIN 10 steps 94.4",
+        "GCN 10 steps 94.4 94.4",
+        "GCN 10 steps",
+    ] {
         assert!(!is_shown(other, "GCN 10 steps 94.4", Some(0.5)), "{other}");
     }
     assert!(!is_shown("GCN 10 steps 94.3", "GCN 10 steps 94.4", None));
-    assert!(is_shown("at http://here:80/ or", "at http://here:…/ or", Some(0.0)));
-    assert!(!is_shown("at http://there:80/ or", "at http://here:…/ or", Some(0.0)));
+    assert!(is_shown(
+        "at http://here:80/ or",
+        "at http://here:…/ or",
+        Some(0.0)
+    ));
+    assert!(!is_shown(
+        "at http://there:80/ or",
+        "at http://here:…/ or",
+        Some(0.0)
+    ));
     let printed = "one\ntwo\nthree\nfour\n";
     assert!(is_shown(printed, "one\n…\nfour\n", None) && is_shown(printed, "one\n…\n", None));
     for shown in ["one\n…\nfive\n", "one\ntwo\nthree\n", "two\n…\n"] {

@@ -1,4 +1,5 @@
-//! `gnarl data check` on the real datasets, against facts computed with SciPy and NetworkX (`STATS.json`).
+//! `gnarl data check` on the real datasets, against facts computed with SciPy and NetworkX
+//! (`STATS.json`).
 
 use crate::common;
 use common::{close, gnarl, json, one_object, real_data, refusal};
@@ -9,9 +10,13 @@ fn same(ours: &Value, known: &Value) -> bool {
     match (ours, known) {
         (Value::Number(a), Value::Number(b)) if a.is_u64() && b.is_u64() => a == b,
         (Value::Number(a), Value::Number(b)) => close(a.as_f64().unwrap(), b.as_f64().unwrap()),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && b.iter().all(|(key, b)| a.get(key).is_some_and(|a| same(a, b)))
+            a.len() == b.len()
+                && b.iter()
+                    .all(|(key, b)| a.get(key).is_some_and(|a| same(a, b)))
         }
         _ => ours == known,
     }
@@ -20,13 +25,25 @@ fn same(ours: &Value, known: &Value) -> bool {
 #[test]
 fn every_fact_of_every_dataset() {
     let Some(dir) = real_data() else { return };
-    let known: Value = serde_json::from_slice(&std::fs::read(dir.join("STATS.json")).unwrap()).unwrap();
+    let known: Value =
+        serde_json::from_slice(&std::fs::read(dir.join("STATS.json")).unwrap()).unwrap();
     let known = known.as_object().unwrap();
-    assert!(known.len() >= 19, "13 node datasets and 6 graph sets at least");
+    assert!(
+        known.len() >= 19,
+        "13 node datasets and 6 graph sets at least"
+    );
     for (name, facts) in known {
         let report = json(&["data", "check", name, "--data-dir", dir.to_str().unwrap()]);
-        assert_eq!(report["mismatches"].as_array().unwrap().len(), 0, "{name}: {}", report["mismatches"]);
-        assert!(!report["expected"].as_object().unwrap().is_empty(), "{name}: the registry expects something");
+        assert_eq!(
+            report["mismatches"].as_array().unwrap().len(),
+            0,
+            "{name}: {}",
+            report["mismatches"]
+        );
+        assert!(
+            !report["expected"].as_object().unwrap().is_empty(),
+            "{name}: the registry expects something"
+        );
         for (key, value) in facts.as_object().unwrap() {
             let ours = &report["stats"][key];
             assert!(same(ours, value), "{name}: {key} is {ours}, not {value}");
@@ -37,7 +54,11 @@ fn every_fact_of_every_dataset() {
 #[test]
 fn names_have_aliases_and_no_case() {
     let Some(dir) = real_data() else { return };
-    for (alias, name) in [("PHOTO", "amazon_electronics_photo"), ("Cornell", "cornell"), ("mutag", "MUTAG")] {
+    for (alias, name) in [
+        ("PHOTO", "amazon_electronics_photo"),
+        ("Cornell", "cornell"),
+        ("mutag", "MUTAG"),
+    ] {
         let report = json(&["data", "check", alias, "--data-dir", dir.to_str().unwrap()]);
         assert_eq!(report["name"], name);
     }
@@ -47,8 +68,19 @@ fn names_have_aliases_and_no_case() {
 fn centrality_needs_one_graph() {
     let Some(dir) = real_data() else { return };
     for command in [["centrality", "--kind"], ["spectrum", "--centrality"]] {
-        let e = refusal(&[command[0], command[1], "core", "--data", "MUTAG", "--data-dir", dir.to_str().unwrap()]);
-        assert!(e.contains("MUTAG is a set of 188 graphs") && e.contains("needs one graph"), "{e}");
+        let e = refusal(&[
+            command[0],
+            command[1],
+            "core",
+            "--data",
+            "MUTAG",
+            "--data-dir",
+            dir.to_str().unwrap(),
+        ]);
+        assert!(
+            e.contains("MUTAG is a set of 188 graphs") && e.contains("needs one graph"),
+            "{e}"
+        );
     }
 }
 
@@ -59,8 +91,11 @@ fn copy_of_cornell(dir: &std::path::Path) -> tempfile::TempDir {
         std::fs::create_dir_all(copy.path().join(folder)).unwrap();
         for file in std::fs::read_dir(dir.join(folder)).unwrap() {
             let file = file.unwrap();
-            if folder.ends_with("cornell") || file.file_name().to_string_lossy().starts_with("cornell") {
-                std::fs::copy(file.path(), copy.path().join(folder).join(file.file_name())).unwrap();
+            if folder.ends_with("cornell")
+                || file.file_name().to_string_lossy().starts_with("cornell")
+            {
+                std::fs::copy(file.path(), copy.path().join(folder).join(file.file_name()))
+                    .unwrap();
             }
         }
     }
@@ -75,7 +110,13 @@ fn files_that_contradict_the_registry_exit_with_2() {
     let lines = std::fs::read_to_string(&edges).unwrap();
     let without_last: Vec<&str> = lines.trim_end().rsplitn(2, '\n').collect();
     std::fs::write(&edges, format!("{}\n", without_last[1])).unwrap();
-    let args = ["data", "check", "cornell", "--data-dir", copy.path().to_str().unwrap()];
+    let args = [
+        "data",
+        "check",
+        "cornell",
+        "--data-dir",
+        copy.path().to_str().unwrap(),
+    ];
     let run = gnarl(&[&args[..], &["--json"]].concat()).assert().code(2);
     let report = one_object(&String::from_utf8_lossy(&run.get_output().stdout));
     assert_eq!(report["mismatches"][0]["key"], "undirected_edges");
@@ -99,6 +140,12 @@ fn a_corrupted_file_is_named() {
     let copy = copy_of_cornell(&dir);
     let edges = copy.path().join("geom-gcn/cornell/out1_graph_edges.txt");
     std::fs::write(&edges, "node_id\tnode_id\n0\tx\n").unwrap();
-    let e = refusal(&["data", "check", "cornell", "--data-dir", copy.path().to_str().unwrap()]);
+    let e = refusal(&[
+        "data",
+        "check",
+        "cornell",
+        "--data-dir",
+        copy.path().to_str().unwrap(),
+    ]);
     assert!(e.contains("out1_graph_edges.txt: line 2"), "{e}");
 }

@@ -4,7 +4,8 @@ use crate::common;
 use common::{gnarl, json, one_object, real_data, refusal, text};
 use std::path::Path;
 
-/// A small graph in the place of Cornell or Texas: two rings of 12 pages, each of one class, features that tell them apart.
+/// A small graph in the place of Cornell or Texas: two rings of 12 pages, each of one class,
+/// features that tell them apart.
 fn small(data: &Path, name: &str) {
     let folder = data.join("geom-gcn").join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -35,19 +36,48 @@ fn wrong_names_get_a_suggestion() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
     let e = refusal(&["reproduce", "graph_porp", "--out", out]);
-    assert_eq!(e, "error: unknown table 'graph_porp'; did you mean graph_prop?");
-    let e = refusal(&["reproduce", "graph_prop", "--out", out, "--columns", "corra"]);
-    assert!(e.contains("unknown column 'corra'; did you mean Cora"), "{e}");
-    let e = refusal(&["reproduce", "topological_GCN", "--out", out, "--rows", "ChebNet"]);
-    assert!(e.contains("no row of cgsO:tab:topological_GCN has 'chebnet' in it"), "{e}");
+    assert_eq!(
+        e,
+        "error: unknown table 'graph_porp'; did you mean graph_prop?"
+    );
+    let e = refusal(&[
+        "reproduce",
+        "graph_prop",
+        "--out",
+        out,
+        "--columns",
+        "corra",
+    ]);
+    assert!(
+        e.contains("unknown column 'corra'; did you mean Cora"),
+        "{e}"
+    );
+    let e = refusal(&[
+        "reproduce",
+        "topological_GCN",
+        "--out",
+        out,
+        "--rows",
+        "ChebNet",
+    ]);
+    assert!(
+        e.contains("no row of cgsO:tab:topological_GCN has 'chebnet' in it"),
+        "{e}"
+    );
     for tables in [&["topological_GCN"][..], &["topological_GCN", "graph_prop"]] {
         let e = refusal(&[&["reproduce"], tables, &["--out", out, "--rows", " "]].concat());
         assert!(e.contains("leave it out for all rows"), "{e}");
     }
     let e = refusal(&["reproduce", "topological_GCN", "--recipe", "theses"]);
-    assert!(e.contains("unknown recipe 'theses'; did you mean thesis?"), "{e}");
+    assert!(
+        e.contains("unknown recipe 'theses'; did you mean thesis?"),
+        "{e}"
+    );
     let e = refusal(&["reproduce", "graph_prop", "--out", out, "--runs", "3"]);
-    assert!(e.contains("trains nothing: --runs and --recipe do not apply"), "{e}");
+    assert!(
+        e.contains("trains nothing: --runs and --recipe do not apply"),
+        "{e}"
+    );
     let e = refusal(&["reproduce", "topological_GCN", "--quick", "--runs", "3"]);
     assert!(e.contains("--quick") && e.contains("--runs"), "{e}");
 }
@@ -56,16 +86,37 @@ fn wrong_names_get_a_suggestion() {
 fn without_data_everything_is_a_hole_and_nothing_fails() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
-    let report = json(&["reproduce", "cgsO:tab:additional_CA_GCN", "--quick", "--out", out]);
-    assert_eq!((report["cells"].as_u64(), report["cells_stored"].as_u64()), (Some(152), Some(0)));
-    assert_eq!((&report["quick"], &report["runs"]), (&true.into(), &3.into()));
+    let report = json(&[
+        "reproduce",
+        "cgsO:tab:additional_CA_GCN",
+        "--quick",
+        "--out",
+        out,
+    ]);
+    assert_eq!(
+        (report["cells"].as_u64(), report["cells_stored"].as_u64()),
+        (Some(152), Some(0))
+    );
+    assert_eq!(
+        (&report["quick"], &report["runs"]),
+        (&true.into(), &3.into())
+    );
     let cell = &report["rows"][5]["cells"][0];
     assert_eq!(cell["status"], "hole");
-    assert_eq!(cell["message"], "not in the data folder; gnarl data get cora");
+    assert_eq!(
+        cell["message"],
+        "not in the data folder; gnarl data get cora"
+    );
     assert_eq!(cell["thesis"]["mean"].as_f64(), Some(80.84));
     let shown = text(&["reproduce", "additional_ca_gcn", "--quick", "--out", out]);
-    assert!(shown.contains("recipe thesis, 3 runs from seed 0, quick: fewer than the thesis' 10"), "{shown}");
-    assert!(shown.contains("holes: ") && shown.contains("80.84 ± 0.40") && shown.contains("OOM"), "{shown}");
+    assert!(
+        shown.contains("recipe thesis, 3 runs from seed 0, quick: fewer than the thesis' 10"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("holes: ") && shown.contains("80.84 ± 0.40") && shown.contains("OOM"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -73,36 +124,87 @@ fn a_table_is_run_written_and_continued() {
     let dir = tempfile::tempdir().unwrap();
     let (data, out) = (dir.path().join("data"), dir.path().join("out"));
     small(&data, "cornell");
-    let common = ["--data-dir", data.to_str().unwrap(), "--out", out.to_str().unwrap(), "--columns", "cornell"];
+    let common = [
+        "--data-dir",
+        data.to_str().unwrap(),
+        "--out",
+        out.to_str().unwrap(),
+        "--columns",
+        "cornell",
+    ];
     let facts = json(&[&["reproduce", "graph_prop"][..], &common].concat());
-    assert_eq!((facts["cells"].as_u64(), facts["cells_stored"].as_u64()), (Some(6), Some(6)));
+    assert_eq!(
+        (facts["cells"].as_u64(), facts["cells_stored"].as_u64()),
+        (Some(6), Some(6))
+    );
     let degree = &facts["rows"][1]["cells"][0];
-    assert_eq!((degree["ours"]["mean"].as_f64(), degree["difference"]["is_clear"].as_bool()), (Some(2.0), Some(true)));
+    assert_eq!(
+        (
+            degree["ours"]["mean"].as_f64(),
+            degree["difference"]["is_clear"].as_bool()
+        ),
+        (Some(2.0), Some(true))
+    );
 
     // Cornell's public splits are not there: the cells say so, and the rest of the report stands.
-    let train = [&["reproduce", "topological_GCN", "--rows", "gcn w/ a", "--runs", "2"][..], &common].concat();
+    let train = [
+        &[
+            "reproduce",
+            "topological_GCN",
+            "--rows",
+            "gcn w/ a",
+            "--runs",
+            "2",
+        ][..],
+        &common,
+    ]
+    .concat();
     let report = json(&train);
     let failed = &report["rows"][0]["cells"][0];
     assert_eq!(failed["status"], "failed");
-    assert!(failed["message"].as_str().unwrap().contains("gnarl data get cornell"), "{failed}");
+    assert!(
+        failed["message"]
+            .as_str()
+            .unwrap()
+            .contains("gnarl data get cornell"),
+        "{failed}"
+    );
 
     for name in ["graph_prop", "topological_GCN"] {
-        let read = |ending: &str| std::fs::read_to_string(out.join(format!("{name}.{ending}"))).unwrap();
+        let read =
+            |ending: &str| std::fs::read_to_string(out.join(format!("{name}.{ending}"))).unwrap();
         one_object(&read("json"));
         let csv = read("csv");
-        assert!(csv.starts_with("table,row,recipe,column,dataset,status,"), "{csv}");
+        assert!(
+            csv.starts_with("table,row,recipe,column,dataset,status,"),
+            "{csv}"
+        );
         let page = read("html");
-        assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"), "{page}");
-        assert!(page.contains(&format!("<h1>cgsO:tab:{name}</h1>")) && !page.contains(" src="), "{page}");
+        assert!(
+            page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"),
+            "{page}"
+        );
+        assert!(
+            page.contains(&format!("<h1>cgsO:tab:{name}</h1>")) && !page.contains(" src="),
+            "{page}"
+        );
     }
     let files = || {
-        let mut names: Vec<_> = std::fs::read_dir(out.join("cells")).unwrap().map(|f| f.unwrap().path()).collect();
+        let mut names: Vec<_> = std::fs::read_dir(out.join("cells"))
+            .unwrap()
+            .map(|f| f.unwrap().path())
+            .collect();
         names.sort();
         names
     };
     let kept = files();
     assert_eq!(kept.len(), 6, "{kept:?}");
-    let times = || files().iter().map(|f| f.metadata().unwrap().modified().unwrap()).collect::<Vec<_>>();
+    let times = || {
+        files()
+            .iter()
+            .map(|f| f.metadata().unwrap().modified().unwrap())
+            .collect::<Vec<_>>()
+    };
     let before = times();
     let again = json(&[&["reproduce", "graph_prop"][..], &common].concat());
     assert_eq!(again["rows"], facts["rows"]);
@@ -114,41 +216,79 @@ fn a_table_is_run_written_and_continued() {
     assert_eq!(texas["columns"], serde_json::json!(["Texas"]));
     let written = one_object(&std::fs::read_to_string(out.join("graph_prop.json")).unwrap());
     assert_eq!(written["columns"], serde_json::json!(["Cornell", "Texas"]));
-    assert_eq!((&written["rows"][1]["cells"][0], &written["cells_stored"]), (degree, &6.into()));
+    assert_eq!(
+        (&written["rows"][1]["cells"][0], &written["cells_stored"]),
+        (degree, &6.into())
+    );
     assert_eq!(written["rows"][1]["cells"][1]["status"], "hole");
 }
 
-/// The thesis' facts about graphs that are the same there and here: within a unit of their last printed digit.
+/// The thesis' facts about graphs that are the same there and here: within a unit of their last
+/// printed digit.
 #[test]
 fn facts_of_real_graphs_are_those_of_the_thesis() {
     let Some(data) = real_data() else { return };
     let dir = tempfile::tempdir().unwrap();
     let (data, out) = (data.to_str().unwrap(), dir.path().to_str().unwrap());
     let columns = "cora,citeseer,photo,computers,cs,physics";
-    let report = json(&["reproduce", "graph_prop", "--data-dir", data, "--out", out, "--columns", columns]);
+    let report = json(&[
+        "reproduce",
+        "graph_prop",
+        "--data-dir",
+        data,
+        "--out",
+        out,
+        "--columns",
+        columns,
+    ]);
     for row in report["rows"].as_array().unwrap() {
         for cell in row["cells"].as_array().unwrap() {
             // Papers without a label are in the first class there and left out here.
             let differs = row["label"] == "homophily" && cell["dataset"] == "citeseer";
-            assert_eq!(cell["difference"]["is_clear"], differs, "{} of {cell}", row["label"]);
+            assert_eq!(
+                cell["difference"]["is_clear"], differs,
+                "{} of {cell}",
+                row["label"]
+            );
         }
     }
 }
 
-/// Real training on the smallest real graph, ten public splits: GCN on Cornell is at 56 ± 1.6 in the thesis.
+/// Real training on the smallest real graph, ten public splits: GCN on Cornell is at 56 ± 1.6 in
+/// the thesis.
 #[test]
 fn a_row_of_the_thesis_is_reproduced() {
     let Some(data) = real_data() else { return };
     let dir = tempfile::tempdir().unwrap();
     let (data, out) = (data.to_str().unwrap(), dir.path().to_str().unwrap());
-    let args =
-        ["reproduce", "topological_GCN", "--data-dir", data, "--out", out, "--columns", "cornell", "--runs", "2"];
-    let run = gnarl(&[&args[..], &["--rows", "A_hat", "--json"]].concat()).assert().success();
+    let args = [
+        "reproduce",
+        "topological_GCN",
+        "--data-dir",
+        data,
+        "--out",
+        out,
+        "--columns",
+        "cornell",
+        "--runs",
+        "2",
+    ];
+    let run = gnarl(&[&args[..], &["--rows", "A_hat", "--json"]].concat())
+        .assert()
+        .success();
     let report = one_object(&String::from_utf8_lossy(&run.get_output().stdout));
     let cell = &report["rows"][0]["cells"][0];
-    assert_eq!(cell["ours"]["splits"].as_array().unwrap().len(), 2, "{cell}");
-    assert_ne!(cell["ours"]["splits"][0], cell["ours"]["splits"][1], "each run its own split");
-    // The thesis has 56.22 with a deviation of 1.62 over ten splits; a split of 37 test pages is off by 8 points at one deviation.
+    assert_eq!(
+        cell["ours"]["splits"].as_array().unwrap().len(),
+        2,
+        "{cell}"
+    );
+    assert_ne!(
+        cell["ours"]["splits"][0], cell["ours"]["splits"][1],
+        "each run its own split"
+    );
+    // The thesis has 56.22 with a deviation of 1.62 over ten splits; a split of 37 test pages is
+    // off by 8 points at one deviation.
     let mean = cell["ours"]["mean"].as_f64().unwrap();
     assert!((mean - 56.22).abs() < 11.0, "{cell}");
     // Two of 37 pages and the like: the mean is a multiple of half a page.
@@ -165,14 +305,32 @@ fn a_row_of_the_thesis_is_reproduced() {
 fn the_comparison_of_depths_says_what_it_would_run() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
-    let args = ["reproduce", "results_with_baselines_2", "--columns", "cornell", "--rows", "JKNET-CAT", "--out", out];
+    let args = [
+        "reproduce",
+        "results_with_baselines_2",
+        "--columns",
+        "cornell",
+        "--rows",
+        "JKNET-CAT",
+        "--out",
+        out,
+    ];
     let work = &json(&args)["rows"][0]["cells"][0]["config"]["work"]["best-depth"];
     let work = &work["model"];
-    assert_eq!((&work["backbone"], &work["network"]["layers"]), (&"jk-cat".into(), &5.into()));
-    assert_eq!((&work["training"]["keep"], &work["training"]["schedule"]), (&"last".into(), &serde_json::Value::Null));
-    let work =
-        &json(&["reproduce", "dynam:fig:photo_synthetic", "--out", out])["rows"][0]["cells"][0]["config"]["work"];
-    assert_eq!(work["halves"]["model"]["backbone"], "mlp", "depth 0 passes no messages");
+    assert_eq!(
+        (&work["backbone"], &work["network"]["layers"]),
+        (&"jk-cat".into(), &5.into())
+    );
+    assert_eq!(
+        (&work["training"]["keep"], &work["training"]["schedule"]),
+        (&"last".into(), &serde_json::Value::Null)
+    );
+    let work = &json(&["reproduce", "dynam:fig:photo_synthetic", "--out", out])["rows"][0]["cells"]
+        [0]["config"]["work"];
+    assert_eq!(
+        work["halves"]["model"]["backbone"], "mlp",
+        "depth 0 passes no messages"
+    );
 }
 
 #[test]
@@ -186,29 +344,64 @@ fn tables_of_attacks_say_what_they_would_run_and_what_is_not_there() {
     };
     let gcorn = cell(&report, "psi 1.0: GCORN", 0);
     let work = &gcorn["config"]["work"]["attacked"];
-    assert_eq!((&work["recipe"], &work["attack"]["budget"]), (&"thesis-ch5".into(), &1.0.into()));
+    assert_eq!(
+        (&work["recipe"], &work["attack"]["budget"]),
+        (&"thesis-ch5".into(), &1.0.into())
+    );
     let model = &work["model"];
-    assert_eq!((&model["weights"]["kind"], &model["weights"]["order"]), (&"orthonormal".into(), &2.into()));
-    assert_eq!((&model["training"]["weight-decay"], &model["inference"]["kind"]), (&0.0.into(), &"plain".into()));
-    assert_eq!(gcorn["message"], "not in the data folder; gnarl data get cora");
+    assert_eq!(
+        (&model["weights"]["kind"], &model["weights"]["order"]),
+        (&"orthonormal".into(), &2.into())
+    );
+    assert_eq!(
+        (
+            &model["training"]["weight-decay"],
+            &model["inference"]["kind"]
+        ),
+        (&0.0.into(), &"plain".into())
+    );
+    assert_eq!(
+        gcorn["message"],
+        "not in the data folder; gnarl data get cora"
+    );
     let nettack = &cell(&report, "Nettack: AirGNN", 1)["config"]["work"]["attacked"];
-    assert_eq!((&nettack["model"]["backbone"], &nettack["attack"]["parts"]), (&"airgnn".into(), &"both".into()));
+    assert_eq!(
+        (&nettack["model"]["backbone"], &nettack["attack"]["parts"]),
+        (&"airgnn".into(), &"both".into())
+    );
     let shown = text(&["reproduce", "results_node_classification", "--out", out]);
     assert!(shown.contains("77.10 ± 1.80"), "{shown}");
 
     let report = json(&["reproduce", "structure_results", "--out", out]);
-    let good_at = &cell(&report, "DICE, evasion: GOOD-AT", 1)["config"]["work"]["attacked"]["model"];
+    let good_at =
+        &cell(&report, "DICE, evasion: GOOD-AT", 1)["config"]["work"]["attacked"]["model"];
     assert_eq!(good_at["inference"]["kind"], "good-at");
     let work = &cell(&report, "DICE, poisoning: RobustCRF", 2)["config"]["work"]["attacked"];
-    assert_eq!((&work["mode"], &work["attack"]["kind"]), (&"poisoning".into(), &"dice".into()));
+    assert_eq!(
+        (&work["mode"], &work["attack"]["kind"]),
+        (&"poisoning".into(), &"dice".into())
+    );
     let inference = &work["model"]["inference"];
-    assert_eq!((&inference["kind"], &inference["on"]), (&"robust-crf".into(), &"structure".into()));
-    assert_eq!((&inference["radius"], &inference["sigma"]), (&0.04.into(), &0.05.into()), "CiteSeer's");
-    assert_eq!(work["protocol"]["largest-component-fractions"]["train"], 0.1);
+    assert_eq!(
+        (&inference["kind"], &inference["on"]),
+        (&"robust-crf".into(), &"structure".into())
+    );
+    assert_eq!(
+        (&inference["radius"], &inference["sigma"]),
+        (&0.04.into(), &0.05.into()),
+        "CiteSeer's"
+    );
+    assert_eq!(
+        work["protocol"]["largest-component-fractions"]["train"],
+        0.1
+    );
     let coraml = &cell(&report, "clean: GCN", 1)["config"]["work"]["attacked"]["model"];
     assert_eq!(coraml["features"], "as-loaded");
     // Bare or defended, the cell is the same.
-    assert_eq!(cell(&report, "clean: RobustCRF", 0)["config"], cell(&report, "DICE, evasion: GCN", 0)["config"]);
+    assert_eq!(
+        cell(&report, "clean: RobustCRF", 0)["config"],
+        cell(&report, "DICE, evasion: GCN", 0)["config"]
+    );
 }
 
 #[test]
@@ -216,7 +409,14 @@ fn a_figure_is_drawn() {
     let dir = tempfile::tempdir().unwrap();
     let (data, out) = (dir.path().join("data"), dir.path().join("out"));
     small(&data, "texas");
-    let args = ["reproduce", "size_CRF", "--data-dir", data.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let args = [
+        "reproduce",
+        "size_CRF",
+        "--data-dir",
+        data.to_str().unwrap(),
+        "--out",
+        out.to_str().unwrap(),
+    ];
     let report = json(&args);
     let cell = &report["rows"][1]["cells"][0];
     assert_eq!(cell["ours"]["parts"][0]["mean"], 24.0);
@@ -226,90 +426,235 @@ fn a_figure_is_drawn() {
     let drawn = |ending: &str| std::fs::read(out.join(format!("size_CRF-nodes.{ending}"))).unwrap();
     assert!(drawn("png").starts_with(b"\x89PNG"));
     let svg = String::from_utf8(drawn("svg")).unwrap();
-    assert!(svg.contains("100 flips") && svg.contains("number of graphs"), "{svg}");
+    assert!(
+        svg.contains("100 flips") && svg.contains("number of graphs"),
+        "{svg}"
+    );
     let files = report["files"].as_array().unwrap();
-    assert!(files.iter().any(|file| file.as_str().unwrap().ends_with("size_CRF-nodes.png")), "{files:?}");
-    assert!(std::fs::read_to_string(out.join("size_CRF.html")).unwrap().contains("100 flips"));
+    assert!(
+        files
+            .iter()
+            .any(|file| file.as_str().unwrap().ends_with("size_CRF-nodes.png")),
+        "{files:?}"
+    );
+    assert!(
+        std::fs::read_to_string(out.join("size_CRF.html"))
+            .unwrap()
+            .contains("100 flips")
+    );
 }
 
 #[test]
 fn sets_of_graphs_are_what_the_thesis_says() {
     let Some(data) = real_data() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let common = ["--data-dir", data.to_str().unwrap(), "--out", dir.path().to_str().unwrap()];
+    let common = [
+        "--data-dir",
+        data.to_str().unwrap(),
+        "--out",
+        dir.path().to_str().unwrap(),
+    ];
     let report = json(&[&["reproduce", "data_statistics"][..], &common].concat());
-    assert_eq!((report["cells"].as_u64(), report["cells_stored"].as_u64()), (Some(25), Some(25)));
-    for cell in report["rows"].as_array().unwrap().iter().flat_map(|row| row["cells"].as_array().unwrap()) {
+    assert_eq!(
+        (report["cells"].as_u64(), report["cells_stored"].as_u64()),
+        (Some(25), Some(25))
+    );
+    for cell in report["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|row| row["cells"].as_array().unwrap())
+    {
         assert_ne!(cell["difference"]["is_clear"], true, "{cell}");
     }
     let shown = text(&[&["reproduce", "data_statistics"][..], &common].concat());
-    assert!(shown.contains("computed once: nothing is trained") && shown.contains("715.7"), "{shown}");
+    assert!(
+        shown.contains("computed once: nothing is trained") && shown.contains("715.7"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn many_tables_at_once_and_the_page_about_them() {
     let dir = tempfile::tempdir().unwrap();
-    let (data, out, results) = (dir.path().join("data"), dir.path().join("out"), dir.path().join("results"));
+    let (data, out, results) = (
+        dir.path().join("data"),
+        dir.path().join("out"),
+        dir.path().join("results"),
+    );
     small(&data, "cornell");
-    let folders = ["--data-dir", data.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    let with =
-        |more: &[&str]| [&["reproduce"], more, &folders].concat().iter().map(|s| s.to_string()).collect::<Vec<_>>();
+    let folders = [
+        "--data-dir",
+        data.to_str().unwrap(),
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    let with = |more: &[&str]| {
+        [&["reproduce"], more, &folders]
+            .concat()
+            .iter()
+            .map(|s| s.to_string())
+            .collect::<Vec<_>>()
+    };
     let as_json = |args: Vec<String>| json(&args.iter().map(String::as_str).collect::<Vec<_>>());
 
     let plan = as_json(with(&["all", "--dry-run"]));
-    assert_eq!((plan["tables"].as_u64(), plan["stale"].as_u64()), (Some(58), Some(0)));
-    assert!(plan["cells"].as_u64().unwrap() > 1000 && plan["seconds_left"].is_null(), "{plan}");
-    let only = ["ch3", "--columns", "cornell", "--rows", "degree", "--results", results.to_str().unwrap()];
+    assert_eq!(
+        (plan["tables"].as_u64(), plan["stale"].as_u64()),
+        (Some(58), Some(0))
+    );
+    assert!(
+        plan["cells"].as_u64().unwrap() > 1000 && plan["seconds_left"].is_null(),
+        "{plan}"
+    );
+    let only = [
+        "ch3",
+        "--columns",
+        "cornell",
+        "--rows",
+        "degree",
+        "--results",
+        results.to_str().unwrap(),
+    ];
     let report = as_json(with(&only));
     let tables = report["tables"].as_array().unwrap();
     assert_eq!(tables.len(), 1, "only one table has such a row");
-    assert_eq!((&tables[0]["table"], &tables[0]["measured"]), (&"cgsO:tab:graph_prop".into(), &1.into()));
+    assert_eq!(
+        (&tables[0]["table"], &tables[0]["measured"]),
+        (&"cgsO:tab:graph_prop".into(), &1.into())
+    );
 
     // A row that is called so is meant alone, and a part of names all that have it.
-    let of_rows =
-        |rows: &str| as_json(with(&["structural_perturbations", "--rows", rows, "--dry-run"]))["cells"].as_u64();
+    let of_rows = |rows: &str| {
+        as_json(with(&[
+            "structural_perturbations",
+            "--rows",
+            rows,
+            "--dry-run",
+        ]))["cells"]
+            .as_u64()
+    };
     assert_eq!(of_rows("dice: gcn"), Some(4));
     assert!(of_rows("dice: gc") > Some(4));
 
     // Of several columns each table has its own.
-    let plan = as_json(with(&["sgc_1,sgc_2", "--columns", "texas,cornell", "--dry-run"]));
-    assert_eq!((plan["tables"].as_u64(), plan["cells"].as_u64()), (Some(2), Some(10)));
-    let e = refusal(&["reproduce", "sgc_1,sgc_2", "--columns", "texas,cornel", "--dry-run"]);
-    assert!(e.contains("unknown column 'cornel'; did you mean Cornell"), "{e}");
+    let plan = as_json(with(&[
+        "sgc_1,sgc_2",
+        "--columns",
+        "texas,cornell",
+        "--dry-run",
+    ]));
+    assert_eq!(
+        (plan["tables"].as_u64(), plan["cells"].as_u64()),
+        (Some(2), Some(10))
+    );
+    let e = refusal(&[
+        "reproduce",
+        "sgc_1,sgc_2",
+        "--columns",
+        "texas,cornel",
+        "--dry-run",
+    ]);
+    assert!(
+        e.contains("unknown column 'cornel'; did you mean Cornell"),
+        "{e}"
+    );
     // A part counts its own cells, and is not interrupted where others are another part's.
-    let shard = |i: usize| as_json(with(&["sgc_1,sgc_2", "--dry-run", "--shard", &format!("{i}/3")]));
-    let parts: Vec<u64> = (1..=3).map(|i| shard(i)["cells"].as_u64().unwrap()).collect();
+    let shard = |i: usize| {
+        as_json(with(&[
+            "sgc_1,sgc_2",
+            "--dry-run",
+            "--shard",
+            &format!("{i}/3"),
+        ]))
+    };
+    let parts: Vec<u64> = (1..=3)
+        .map(|i| shard(i)["cells"].as_u64().unwrap())
+        .collect();
     let whole = as_json(with(&["sgc_1,sgc_2", "--dry-run"]));
     assert_eq!(parts.iter().sum::<u64>(), whole["cells"].as_u64().unwrap());
-    assert_eq!((shard(1)["done"].as_u64(), whole["done"].as_u64()), (Some(0), Some(0)));
+    assert_eq!(
+        (shard(1)["done"].as_u64(), whole["done"].as_u64()),
+        (Some(0), Some(0))
+    );
     let broken = dir.path().join("broken");
     std::fs::create_dir(&broken).unwrap();
     std::fs::write(broken.join("sgc_2.json"), "{").unwrap();
-    let e = refusal(&["reproduce", "sgc_1,sgc_2", "--columns", "cora", "--results", broken.to_str().unwrap()]);
+    let e = refusal(&[
+        "reproduce",
+        "sgc_1,sgc_2",
+        "--columns",
+        "cora",
+        "--results",
+        broken.to_str().unwrap(),
+    ]);
     assert!(e.contains("sgc_2.json"), "{e}");
 
     let page = dir.path().join("page.html");
-    let report = ["report", "--results", results.to_str().unwrap(), "--out", page.to_str().unwrap()];
+    let report = [
+        "report",
+        "--results",
+        results.to_str().unwrap(),
+        "--out",
+        page.to_str().unwrap(),
+    ];
     let found = json(&report);
-    assert_eq!((found["cells_run"].as_u64(), found["tables_with_figures"].as_u64()), (Some(1), Some(1)));
-    assert!(found["claims"].as_array().unwrap().iter().all(|claim| claim["verdict"] == "not-run"));
+    assert_eq!(
+        (
+            found["cells_run"].as_u64(),
+            found["tables_with_figures"].as_u64()
+        ),
+        (Some(1), Some(1))
+    );
+    assert!(
+        found["claims"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|claim| claim["verdict"] == "not-run")
+    );
     let shown = text(&report);
-    assert!(shown.contains("the thesis' claims: 0 holds") && shown.contains("1 of "), "{shown}");
+    assert!(
+        shown.contains("the thesis' claims: 0 holds") && shown.contains("1 of "),
+        "{shown}"
+    );
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains(">Tables</h2>") && page.contains("mean degree"), "no tables");
+    assert!(
+        page.contains(">Tables</h2>") && page.contains("mean degree"),
+        "no tables"
+    );
 
     let nothing = dir.path().join("nothing");
     let e = refusal(&["report", "--results", nothing.to_str().unwrap()]);
-    assert!(e.contains("has no figures of any table; gnarl reproduce"), "{e}");
+    assert!(
+        e.contains("has no figures of any table; gnarl reproduce"),
+        "{e}"
+    );
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let e = refusal(&["reproduce", "all", "--dry-run", "--results", file]);
-    assert!(e.contains(file) && !e.contains("rows"), "a file where a folder of results is meant: {e}");
+    assert!(
+        e.contains(file) && !e.contains("rows"),
+        "a file where a folder of results is meant: {e}"
+    );
     let e = refusal(&["reproduce", "graph_prop", "--shard", "3/2"]);
     assert!(e.contains("2/3 is the second of three"), "{e}");
     let e = refusal(&["reproduce", "ch3,oracel"]);
-    assert!(e.contains("unknown table 'oracel'; did you mean oracle"), "{e}");
-    let e = refusal(&["reproduce", "all", "--rows", "no such row", "--out", out.to_str().unwrap()]);
-    assert!(e.contains("none of the tables has such rows and columns"), "{e}");
+    assert!(
+        e.contains("unknown table 'oracel'; did you mean oracle"),
+        "{e}"
+    );
+    let e = refusal(&[
+        "reproduce",
+        "all",
+        "--rows",
+        "no such row",
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    assert!(
+        e.contains("none of the tables has such rows and columns"),
+        "{e}"
+    );
 }
 
 /// The page in the docs is what the figures in the repository come to.
@@ -320,13 +665,26 @@ fn the_page_of_results_is_made_from_the_figures() {
     let (page, text_page) = (dir.path().join("page.html"), dir.path().join("page.md"));
     let results = root.join("results");
     let names = [&results, &page, &text_page].map(|path| path.to_str().unwrap().to_string());
-    let found = json(&["report", "--results", &names[0], "--out", &names[1], "--markdown", &names[2]]);
+    let found = json(&[
+        "report",
+        "--results",
+        &names[0],
+        "--out",
+        &names[1],
+        "--markdown",
+        &names[2],
+    ]);
     assert!(found["cells_run"].as_u64().unwrap() > 50, "{found}");
     let made = std::fs::read_to_string(text_page).unwrap();
     let kept = std::fs::read_to_string(root.join("docs/results.md")).unwrap();
-    assert!(made == kept, "make it again: gnarl report --markdown docs/results.md");
+    assert!(
+        made == kept,
+        "make it again: gnarl report --markdown docs/results.md"
+    );
     // Blocks of figures in other pages, too: filled in a copy, they are as they were.
-    let pages = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = std::fs::read_dir(root.join("docs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let mut filled = 0;
     for page in pages.filter(|path| path.extension().is_some_and(|e| e == "md")) {
         let kept = std::fs::read_to_string(&page).unwrap();
@@ -335,9 +693,21 @@ fn the_page_of_results_is_made_from_the_figures() {
         }
         let copy = dir.path().join(page.file_name().unwrap());
         std::fs::write(&copy, &kept).unwrap();
-        json(&["report", "--results", &names[0], "--out", &names[1], "--fill", copy.to_str().unwrap()]);
+        json(&[
+            "report",
+            "--results",
+            &names[0],
+            "--out",
+            &names[1],
+            "--fill",
+            copy.to_str().unwrap(),
+        ]);
         let made = std::fs::read_to_string(copy).unwrap();
-        assert!(made == kept, "make it again: gnarl report --fill {}", page.display());
+        assert!(
+            made == kept,
+            "make it again: gnarl report --fill {}",
+            page.display()
+        );
         filled += 1;
     }
     assert!(filled > 0);

@@ -1,4 +1,5 @@
-//! Graphs on disk, sampled neighbourhoods, checkpoints and plans, from the command line. What a kill leaves is in `kills`.
+//! Graphs on disk, sampled neighbourhoods, checkpoints and plans, from the command line. What a
+//! kill leaves is in `kills`.
 
 use crate::common;
 use std::path::Path;
@@ -17,9 +18,27 @@ fn a_graph_on_disk_trains_to_the_same_model_and_is_answered_by_names() {
     let dir = tempfile::tempdir().unwrap();
     let (own, disk) = rings(dir.path());
     let imported = json(&["data", "import", &own, "--out", &disk]);
-    assert_eq!((&imported["nodes"], &imported["edges"], &imported["features"]), (&120.into(), &123.into(), &3.into()));
-    let train =
-        |data: &str| json(&["train", "--data", data, "--model", "sage", "--epochs", "30", "--features", "as-loaded"]);
+    assert_eq!(
+        (
+            &imported["nodes"],
+            &imported["edges"],
+            &imported["features"]
+        ),
+        (&120.into(), &123.into(), &3.into())
+    );
+    let train = |data: &str| {
+        json(&[
+            "train",
+            "--data",
+            data,
+            "--model",
+            "sage",
+            "--epochs",
+            "30",
+            "--features",
+            "as-loaded",
+        ])
+    };
     let (in_memory, on_disk) = (train(&own), train(&disk));
     assert_eq!(in_memory["test_accuracy"], on_disk["test_accuracy"]);
     assert!(text(&["data", "check", &disk]).contains("120"));
@@ -30,63 +49,164 @@ fn a_graph_on_disk_trains_to_the_same_model_and_is_answered_by_names() {
     );
     let (model, csv) = (dir.path().join("m.safetensors"), dir.path().join("p.csv"));
     let (model, csv) = (model.to_str().unwrap(), csv.to_str().unwrap());
-    let sampled = ["--batch-nodes", "16", "--fanout", "3,2", "--epochs", "60", "--save", model];
+    let sampled = [
+        "--batch-nodes",
+        "16",
+        "--fanout",
+        "3,2",
+        "--epochs",
+        "60",
+        "--save",
+        model,
+    ];
     let trained = json(&[&["train", "--data", &disk, "--model", "sage"], &sampled[..]].concat());
-    assert!(mean(&trained["test_accuracy"]) > 80.0, "{}", trained["test_accuracy"]);
+    assert!(
+        mean(&trained["test_accuracy"]) > 80.0,
+        "{}",
+        trained["test_accuracy"]
+    );
     assert_eq!(trained["config"]["model"]["training"]["fanout"], "3,2");
     let predicted = json(&["predict", "--load", model, "--data", &disk, "--output", csv]);
-    assert_eq!(predicted["test_accuracy"], trained["test_accuracy"]["runs"][0]);
+    assert_eq!(
+        predicted["test_accuracy"],
+        trained["test_accuracy"]["runs"][0]
+    );
     assert!(std::fs::read_to_string(csv).unwrap().contains("\nblue-7,"));
     // The same model on the same graph in memory says the same.
-    assert_eq!(json(&["predict", "--load", model, "--data", &own])["test_accuracy"], predicted["test_accuracy"]);
+    assert_eq!(
+        json(&["predict", "--load", model, "--data", &own])["test_accuracy"],
+        predicted["test_accuracy"]
+    );
 }
 
 #[test]
 fn sampling_does_not_depend_on_the_number_of_threads() {
-    let args = ["train", "--data", "csbm", "--batch-nodes", "32", "--epochs", "4", "--curves"];
-    for model in
-        [&["--model", "gat"][..], &["--model", "gcn", "--operator", "cgso", "--init", "A_hat", "--augment", "dropedge"]]
-    {
+    let args = [
+        "train",
+        "--data",
+        "csbm",
+        "--batch-nodes",
+        "32",
+        "--epochs",
+        "4",
+        "--curves",
+    ];
+    for model in [
+        &["--model", "gat"][..],
+        &[
+            "--model",
+            "gcn",
+            "--operator",
+            "cgso",
+            "--init",
+            "A_hat",
+            "--augment",
+            "dropedge",
+        ],
+    ] {
         let curve = |threads: &str| {
             json(&[&args, model, &["--threads", threads]].concat())["runs"][0]["trained"][0]["curve"].clone()
         };
         let (one, three) = (curve("1"), curve("3"));
-        assert!(one.as_array().is_some_and(|curve| curve.len() == 4), "{one}");
+        assert!(
+            one.as_array().is_some_and(|curve| curve.len() == 4),
+            "{one}"
+        );
         assert_eq!(one, three);
     }
 }
 
 #[test]
 fn what_sampling_leaves_no_room_for_is_refused_in_one_line() {
-    let train = |more: &[&str]| refusal(&[&["train", "--data", "karate", "--batch-nodes", "8"], more].concat());
+    let train = |more: &[&str]| {
+        refusal(&[&["train", "--data", "karate", "--batch-nodes", "8"], more].concat())
+    };
     for (more, what) in [
-        (&["--model", "appnp"][..], "take one of gcn, gat, gatv2, gin and sage"),
-        (&["--model", "gcn", "--fanout", "3,2,1"], "3,2,1 is for 3 rounds of message passing, and there are 2"),
+        (
+            &["--model", "appnp"][..],
+            "take one of gcn, gat, gatv2, gin and sage",
+        ),
+        (
+            &["--model", "gcn", "--fanout", "3,2,1"],
+            "3,2,1 is for 3 rounds of message passing, and there are 2",
+        ),
         (&["--model", "gcn", "--fanout", "0"], "hears nobody"),
-        (&["--model", "gcn", "--depth", "admp-st"], "admp-alm trains all exits at once"),
-        (&["--model", "gcn", "--augment", "gratin"], "dropedge is possible"),
-        (&["--model", "gcn", "--inference", "robust-crf"], "whole graph"),
-        (&["--model", "gcn", "--defense", "jaccard"], "another graph first"),
+        (
+            &["--model", "gcn", "--depth", "admp-st"],
+            "admp-alm trains all exits at once",
+        ),
+        (
+            &["--model", "gcn", "--augment", "gratin"],
+            "dropedge is possible",
+        ),
+        (
+            &["--model", "gcn", "--inference", "robust-crf"],
+            "whole graph",
+        ),
+        (
+            &["--model", "gcn", "--defense", "jaccard"],
+            "another graph first",
+        ),
     ] {
         let line = train(more);
         assert!(line.contains(what), "{line}");
     }
-    assert!(refusal(&["train", "--data", "karate", "--model", "gcn", "--batch-nodes", "0"]).contains("at least 1"));
-    assert!(refusal(&["data", "import", "karate", "--out", "/no/such/folder/x"]).contains("No such file"));
-    assert!(refusal(&["train", "--data", "karate", "--model", "gcn", "--resume"]).contains("--checkpoint"));
+    assert!(
+        refusal(&[
+            "train",
+            "--data",
+            "karate",
+            "--model",
+            "gcn",
+            "--batch-nodes",
+            "0"
+        ])
+        .contains("at least 1")
+    );
+    assert!(
+        refusal(&["data", "import", "karate", "--out", "/no/such/folder/x"])
+            .contains("No such file")
+    );
+    assert!(
+        refusal(&["train", "--data", "karate", "--model", "gcn", "--resume"])
+            .contains("--checkpoint")
+    );
 }
 
 #[test]
 fn exits_are_trained_on_neighbourhoods_too() {
-    let args =
-        ["train", "--data", "csbm", "--model", "gcn", "--depth", "admp-alm", "--max-depth", "2", "--batch-nodes", "40"];
+    let args = [
+        "train",
+        "--data",
+        "csbm",
+        "--model",
+        "gcn",
+        "--depth",
+        "admp-alm",
+        "--max-depth",
+        "2",
+        "--batch-nodes",
+        "40",
+    ];
     let report = json(&[&args[..], &["--epochs", "30"]].concat());
-    assert!(mean(&report["test_accuracy"]) > 60.0, "{}", report["test_accuracy"]);
+    assert!(
+        mean(&report["test_accuracy"]) > 60.0,
+        "{}",
+        report["test_accuracy"]
+    );
 }
 
 #[test]
 fn a_plan_says_what_fits() {
-    let args = ["plan", "--nodes", "10000000", "--edges", "50000000", "--features", "16"];
+    let args = [
+        "plan",
+        "--nodes",
+        "10000000",
+        "--edges",
+        "50000000",
+        "--features",
+        "16",
+    ];
     let plan = json(&args);
     let gigabytes = |way: &str| plan[way]["bytes"].as_f64().unwrap() / 1e9;
     assert!((4.0..30.0).contains(&gigabytes("whole")), "{plan}");
@@ -96,13 +216,23 @@ fn a_plan_says_what_fits() {
     assert!(refusal(&[&args[..], &["--train-share", "2"]].concat()).contains("no share"));
 }
 
-/// Checkpoints are not written over by a training that does not say so, and none goes on from another's.
+/// Checkpoints are not written over by a training that does not say so, and none goes on from
+/// another's.
 #[test]
 fn checkpoints_are_of_one_training() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("checkpoints");
-    let args =
-        ["train", "--data", "karate", "--model", "gcn", "--epochs", "20", "--checkpoint", folder.to_str().unwrap()];
+    let args = [
+        "train",
+        "--data",
+        "karate",
+        "--model",
+        "gcn",
+        "--epochs",
+        "20",
+        "--checkpoint",
+        folder.to_str().unwrap(),
+    ];
     text(&args);
     let refused = refusal(&args);
     assert!(refused.contains("go on with --resume"), "{refused}");

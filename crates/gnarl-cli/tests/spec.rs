@@ -13,7 +13,17 @@ fn same_by_spec(data: &[&str], model: &[&str]) {
     let read = json(&[&["train"], data, &["--spec", file.to_str().unwrap()]].concat());
     assert_eq!(read["test_accuracy"], told["test_accuracy"], "{spec}");
     assert_eq!(read["config"]["model"], told["config"]["model"], "{spec}");
-    assert_eq!(text(&[&["train"], data, &["--spec", file.to_str().unwrap(), "--print-spec"]].concat()), spec);
+    assert_eq!(
+        text(
+            &[
+                &["train"],
+                data,
+                &["--spec", file.to_str().unwrap(), "--print-spec"]
+            ]
+            .concat()
+        ),
+        spec
+    );
 }
 
 const FIVE_AXES: [&str; 29] = [
@@ -50,9 +60,20 @@ const FIVE_AXES: [&str; 29] = [
 
 #[test]
 fn a_spec_is_the_command_line_it_came_from() {
-    same_by_spec(&["--data", "karate"], &["--model", "gatv2", "--epochs", "20", "--heads", "2", "--hidden", "8"]);
-    same_by_spec(&["--data", "csbm"], &["--model", "gcn", "--epochs", "10", "--recipe", "thesis"]);
-    same_by_spec(&["--data", "karate"], &[&FIVE_AXES[..], &["--policy", "core"]].concat());
+    same_by_spec(
+        &["--data", "karate"],
+        &[
+            "--model", "gatv2", "--epochs", "20", "--heads", "2", "--hidden", "8",
+        ],
+    );
+    same_by_spec(
+        &["--data", "csbm"],
+        &["--model", "gcn", "--epochs", "10", "--recipe", "thesis"],
+    );
+    same_by_spec(
+        &["--data", "karate"],
+        &[&FIVE_AXES[..], &["--policy", "core"]].concat(),
+    );
 }
 
 #[test]
@@ -64,27 +85,87 @@ fn options_are_put_over_a_spec() {
         file.to_str().unwrap().to_string()
     };
     let path = spec("backbone = \"gcn\"\n[training]\nepochs = 7\n");
-    let report = json(&["train", "--data", "karate", "--spec", &path, "--hidden", "5"]);
+    let report = json(&[
+        "train", "--data", "karate", "--spec", &path, "--hidden", "5",
+    ]);
     let model = &report["config"]["model"];
-    assert_eq!((&model["training"]["epochs"], &model["network"]["hidden"]), (&7.into(), &5.into()));
-    let e = refusal(&["train", "--data", "karate", "--spec", &path, "--model", "gcn"]);
+    assert_eq!(
+        (&model["training"]["epochs"], &model["network"]["hidden"]),
+        (&7.into(), &5.into())
+    );
+    let e = refusal(&[
+        "train", "--data", "karate", "--spec", &path, "--model", "gcn",
+    ]);
     assert!(e.contains("--spec") && e.contains("--model"), "{e}");
-    let e = refusal(&["train", "--data", "karate", "--spec", &spec("backbone = \"gcn\"\nhiden = 3\n")]);
-    assert!(e.contains("model.toml") && e.contains("line 2") && e.contains("hiden"), "{e}");
+    let e = refusal(&[
+        "train",
+        "--data",
+        "karate",
+        "--spec",
+        &spec("backbone = \"gcn\"\nhiden = 3\n"),
+    ]);
+    assert!(
+        e.contains("model.toml") && e.contains("line 2") && e.contains("hiden"),
+        "{e}"
+    );
     let e = refusal(&["train", "--data", "karate", "--spec", "no-such-file.toml"]);
     assert!(e.contains("no-such-file.toml: "), "{e}");
     let e = refusal(&["train", "--data", "karate"]);
     assert!(e.contains("--model: name a model"), "{e}");
-    for command in [&["attack", "--attack", "dice"][..], &["robustness", "--epsilon", "1"], &["bench", "epoch"]] {
-        let shown = text(&[command, &["--data", "karate", "--model", "sgc", "--print-spec"]].concat());
-        assert!(shown.starts_with("backbone = \"sgc\"\n"), "{command:?}: {shown}");
+    for command in [
+        &["attack", "--attack", "dice"][..],
+        &["robustness", "--epsilon", "1"],
+        &["bench", "epoch"],
+    ] {
+        let shown = text(
+            &[
+                command,
+                &["--data", "karate", "--model", "sgc", "--print-spec"],
+            ]
+            .concat(),
+        );
+        assert!(
+            shown.starts_with("backbone = \"sgc\"\n"),
+            "{command:?}: {shown}"
+        );
     }
 }
 
 #[test]
 fn a_spec_is_the_command_line_on_sets_too() {
     let Some(dir) = real_data() else { return };
-    let data = ["--data", "MUTAG", "--data-dir", dir.to_str().unwrap(), "--runs", "2"];
-    same_by_spec(&data, &["--model", "gin", "--epochs", "5", "--augment", "gratin", "--head-epochs", "5"]);
-    same_by_spec(&data, &["--model", "gcn", "--epochs", "5", "--head", "true", "--augment", "submix"]);
+    let data = [
+        "--data",
+        "MUTAG",
+        "--data-dir",
+        dir.to_str().unwrap(),
+        "--runs",
+        "2",
+    ];
+    same_by_spec(
+        &data,
+        &[
+            "--model",
+            "gin",
+            "--epochs",
+            "5",
+            "--augment",
+            "gratin",
+            "--head-epochs",
+            "5",
+        ],
+    );
+    same_by_spec(
+        &data,
+        &[
+            "--model",
+            "gcn",
+            "--epochs",
+            "5",
+            "--head",
+            "true",
+            "--augment",
+            "submix",
+        ],
+    );
 }

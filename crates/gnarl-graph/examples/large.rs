@@ -1,11 +1,13 @@
-//! A made-up graph of any size as a user would have it: text, and features as a `.npy`. For `bench/scale.sh`.
+//! A made-up graph of any size as a user would have it: text, and features as a `.npy`. For
+//! `bench/scale.sh`.
 //!
 //! ```text
 //! large DIR NODES EDGES FEATURES CLASSES
 //! ```
 //!
-//! writes DIR/edges.tsv, DIR/features.npy (where there are features), DIR/labels.csv and DIR/splits.csv. Node u is of class u mod CLASSES; seven of
-//! ten edges stay within a class, ends are skewed towards small numbers, and features are noise around a mean of the class.
+//! writes DIR/edges.tsv, DIR/features.npy (where there are features), DIR/labels.csv and
+//! DIR/splits.csv. Node u is of class u mod CLASSES; seven of ten edges stay within a class, ends
+//! are skewed towards small numbers, and features are noise around a mean of the class.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -16,18 +18,31 @@ use rand::RngExt;
 
 fn main() -> std::io::Result<()> {
     let args: Vec<String> = std::env::args().collect();
-    let [_, dir, numbers @ ..] = &args[..] else { panic!("large DIR NODES EDGES FEATURES CLASSES") };
-    let numbers: Vec<u64> = numbers.iter().map(|n| n.parse().expect("a number")).collect();
-    let [nodes, edges, features, classes] = numbers[..] else { panic!("large DIR NODES EDGES FEATURES CLASSES") };
+    let [_, dir, numbers @ ..] = &args[..] else {
+        panic!("large DIR NODES EDGES FEATURES CLASSES")
+    };
+    let numbers: Vec<u64> = numbers
+        .iter()
+        .map(|n| n.parse().expect("a number"))
+        .collect();
+    let [nodes, edges, features, classes] = numbers[..] else {
+        panic!("large DIR NODES EDGES FEATURES CLASSES")
+    };
     let dir = Path::new(dir);
     std::fs::create_dir_all(dir)?;
-    let create = |name: &str| Ok::<_, std::io::Error>(BufWriter::with_capacity(1 << 20, File::create(dir.join(name))?));
+    let create = |name: &str| {
+        Ok::<_, std::io::Error>(BufWriter::with_capacity(
+            1 << 20,
+            File::create(dir.join(name))?,
+        ))
+    };
 
     let mut out = create("edges.tsv")?;
     let rng = &mut stream(1, "large", 0);
     let mut line = Vec::with_capacity(32);
     for _ in 0..edges {
-        // The square of a uniform number: small numbers more often, the first node a few thousand times.
+        // The square of a uniform number: small numbers more often, the first node a few thousand
+        // times.
         let skewed = rng.random::<f64>();
         let u = ((skewed * skewed) * nodes as f64) as u64;
         let mut v = rng.random_range(0..nodes);
@@ -45,7 +60,8 @@ fn main() -> std::io::Result<()> {
 
     if features > 0 {
         let mut out = create("features.npy")?;
-        let text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({nodes}, {features}), }}");
+        let text =
+            format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({nodes}, {features}), }}");
         out.write_all(b"\x93NUMPY\x01\x00\x76\x00")?;
         out.write_all(format!("{text:<117}\n").as_bytes())?;
         for u in 0..nodes {

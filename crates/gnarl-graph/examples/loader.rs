@@ -1,11 +1,12 @@
-//! Neighbourhoods of all training nodes of a graph on disk, drawn and nothing else, then with the features of their nodes: gnarl's side of the
-//! loaders that `bench/scale.sh` compares.
+//! Neighbourhoods of all training nodes of a graph on disk, drawn and nothing else, then with the
+//! features of their nodes: gnarl's side of the loaders that `bench/scale.sh` compares.
 //!
 //! ```text
 //! loader FOLDER BATCH EPOCHS
 //! ```
 //!
-//! prints one JSON object: the median seconds of an epoch, and arcs drawn a second. Batches are made side by side, one by each thread.
+//! prints one JSON object: the median seconds of an epoch, and arcs drawn a second. Batches are
+//! made side by side, one by each thread.
 
 use std::path::Path;
 use std::time::Instant;
@@ -18,7 +19,9 @@ use serde_json::json;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
-    let [_, folder, batch, epochs] = &args[..] else { return Err("loader FOLDER BATCH EPOCHS".into()) };
+    let [_, folder, batch, epochs] = &args[..] else {
+        return Err("loader FOLDER BATCH EPOCHS".into());
+    };
     let (batch, epochs): (usize, usize) = (batch.parse()?, epochs.parse()?);
     let (graph, _) = disk::open(Path::new(folder))?;
     let split = graph.splits().first().ok_or("the folder has no split")?;
@@ -44,7 +47,10 @@ fn median(epochs: usize, mut epoch: impl FnMut(u64) -> usize) -> (f64, usize) {
         seconds.push(start.elapsed().as_secs_f64());
     }
     seconds.sort_by(f64::total_cmp);
-    (seconds.get(seconds.len() / 2).copied().unwrap_or(f64::NAN), arcs)
+    (
+        seconds.get(seconds.len() / 2).copied().unwrap_or(f64::NAN),
+        arcs,
+    )
 }
 
 /// Arcs that are drawn around all training nodes, 15 of each and 10 of each of those.
@@ -55,7 +61,15 @@ fn epoch_of(graph: &Graph, train: &[u32], batch: usize, epoch: u64, with_feature
         let around = sampler.sample(nodes, (epoch << 32) | step as u64, epoch);
         let features = with_features.then(|| graph.features_of(&around.nodes));
         std::hint::black_box(&features);
-        around.rounds.iter().map(|round| round.senders.len()).sum::<usize>()
+        around
+            .rounds
+            .iter()
+            .map(|round| round.senders.len())
+            .sum::<usize>()
     };
-    batches.par_iter().enumerate().map_init(|| Sampler::new(graph, fanout), draw).sum()
+    batches
+        .par_iter()
+        .enumerate()
+        .map_init(|| Sampler::new(graph, fanout), draw)
+        .sum()
 }

@@ -43,7 +43,8 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let now = IN_USE.fetch_add(layout.size(), Relaxed) + layout.size();
         PEAK.fetch_max(now, Relaxed);
-        // SAFETY: the caller's promise is the system allocator's. Passed on, because the system has zeroed pages ready.
+        // SAFETY: the caller's promise is the system allocator's. Passed on, because the system has
+        // zeroed pages ready.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -51,7 +52,8 @@ unsafe impl GlobalAlloc for Counting {
         let now = IN_USE.fetch_add(new_size, Relaxed) + new_size - layout.size();
         IN_USE.fetch_sub(layout.size(), Relaxed);
         PEAK.fetch_max(now, Relaxed);
-        // SAFETY: the caller's promise is the system allocator's, which can grow a block where it stands.
+        // SAFETY: the caller's promise is the system allocator's, which can grow a block where it
+        // stands.
         unsafe { System.realloc(pointer, layout, new_size) }
     }
 
@@ -91,7 +93,10 @@ fn make(dir: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let mut text = BufWriter::new(fs::File::create(dir.join("edges.txt"))?);
     let mut binary = BufWriter::new(fs::File::create(dir.join("edges.u32"))?);
     while seen.len() < NUM_EDGES {
-        let (u, v) = (rng.random_range(0..NUM_NODES), rng.random_range(0..NUM_NODES));
+        let (u, v) = (
+            rng.random_range(0..NUM_NODES),
+            rng.random_range(0..NUM_NODES),
+        );
         if u != v && seen.insert((u.min(v), u.max(v))) {
             writeln!(text, "{u} {v}")?;
             binary.write_all(&u.to_le_bytes())?;
@@ -107,17 +112,31 @@ fn measure_all(dir: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let (loaded, load_text, load_text_bytes) = measure(|| edge_list::load(&dir.join("edges.txt")));
     let text_arcs = loaded?.0.num_arcs();
     let edges = read_edges(&dir.join("edges.u32"))?;
-    let (built, load_array, load_bytes) = measure(|| Graph::from_edges(NUM_NODES as usize, edges.iter().copied()));
+    let (built, load_array, load_bytes) =
+        measure(|| Graph::from_edges(NUM_NODES as usize, edges.iter().copied()));
     let graph = built?.0;
-    assert_eq!(graph.num_arcs(), text_arcs, "text and array hold the same edges");
+    assert_eq!(
+        graph.num_arcs(),
+        text_arcs,
+        "text and array hold the same edges"
+    );
     drop(edges);
     let (degree, degree_seconds, _) = measure(|| degrees(&graph));
     let (core, core_seconds, core_bytes) = measure(|| core_numbers(&graph));
     // igraph's default, PRPACK, is called with a tolerance of 1e-10.
-    let settings = PageRank { tolerance: 1e-10, ..PageRank::default() };
+    let settings = PageRank {
+        tolerance: 1e-10,
+        ..PageRank::default()
+    };
     let (scores, pagerank_seconds, pagerank_bytes) = measure(|| pagerank(&graph, &settings));
     let scores = scores?;
-    fs::write(dir.join("gnarl.pagerank"), scores.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
+    fs::write(
+        dir.join("gnarl.pagerank"),
+        scores
+            .iter()
+            .flat_map(|x| x.to_le_bytes())
+            .collect::<Vec<u8>>(),
+    )?;
 
     let share = |bytes: usize| bytes as f64 / graph.adjacency_bytes() as f64;
     let report = json!({
@@ -148,5 +167,8 @@ fn measure_all(dir: &Path) -> Result<(), Box<dyn std::error::Error>> {
 
 fn read_edges(path: &Path) -> std::io::Result<Vec<(u32, u32)>> {
     let id = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
-    Ok(fs::read(path)?.chunks_exact(8).map(|pair| (id(&pair[..4]), id(&pair[4..]))).collect())
+    Ok(fs::read(path)?
+        .chunks_exact(8)
+        .map(|pair| (id(&pair[..4]), id(&pair[4..])))
+        .collect())
 }

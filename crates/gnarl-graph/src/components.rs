@@ -1,4 +1,5 @@
-//! Connected components of compressed sparse rows: below [`Graph`](crate::Graph), which takes its largest one from here.
+//! Connected components of compressed sparse rows: below [`Graph`](crate::Graph), which takes its
+//! largest one from here.
 
 /// Which component each node belongs to, numbered by their smallest node.
 #[derive(Debug, Clone)]
@@ -11,7 +12,8 @@ impl Components {
     /// The components of symmetric rows, by breadth-first search. O(n + m).
     ///
     /// # Panics
-    /// If the rows are not those of a graph: `offsets` rise to the number of `targets`, which are rows themselves.
+    /// If the rows are not those of a graph: `offsets` rise to the number of `targets`, which are
+    /// rows themselves.
     pub fn of_rows(offsets: &[u64], targets: &[u32]) -> Self {
         const UNSEEN: u32 = u32::MAX;
         let num_nodes = offsets.len() - 1;
@@ -57,7 +59,8 @@ impl Components {
         self.sizes.len()
     }
 
-    /// The largest component; of equals the one with the smallest node. `None` for a graph without nodes.
+    /// The largest component; of equals the one with the smallest node. `None` for a graph without
+    /// nodes.
     pub fn largest(&self) -> Option<u32> {
         (0..self.sizes.len() as u32).max_by_key(|&c| (self.sizes[c as usize], std::cmp::Reverse(c)))
     }
@@ -71,8 +74,14 @@ mod tests {
     fn two_pairs_and_a_node_alone() {
         // 0-3, 1 alone, 2-4.
         let found = Components::of_rows(&[0, 1, 1, 2, 3, 4], &[3, 4, 0, 2]);
-        assert_eq!((0..5).map(|u| found.of(u)).collect::<Vec<_>>(), [0, 1, 2, 0, 2]);
-        assert_eq!((found.sizes(), found.count(), found.largest()), (&[2, 1, 2][..], 3, Some(0)));
+        assert_eq!(
+            (0..5).map(|u| found.of(u)).collect::<Vec<_>>(),
+            [0, 1, 2, 0, 2]
+        );
+        assert_eq!(
+            (found.sizes(), found.count(), found.largest()),
+            (&[2, 1, 2][..], 3, Some(0))
+        );
         assert_eq!(Components::of_rows(&[0], &[]).largest(), None);
     }
 }

@@ -1,6 +1,7 @@
 //! Everything that can go wrong below the network layers, as one enum.
 //!
-//! A message says what was wrong, where, and what to do, on one line: the command line prints it unchanged.
+//! A message says what was wrong, where, and what to do, on one line: the command line prints it
+//! unchanged.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -91,22 +92,35 @@ pub enum Error {
 impl Error {
     /// An [`Error::Argument`].
     pub fn argument(op: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Self {
-        Error::Argument { op: op.into(), what: what.into() }
+        Error::Argument {
+            op: op.into(),
+            what: what.into(),
+        }
     }
 
     /// An [`Error::Argument`] about a setting by its name.
     pub fn setting(name: &str, what: impl Into<String>) -> Self {
-        Error::Argument { op: name.to_string().into(), what: what.into() }
+        Error::Argument {
+            op: name.to_string().into(),
+            what: what.into(),
+        }
     }
 
     /// An [`Error::Data`].
     pub fn data(file: &Path, place: impl Into<String>, what: impl Into<String>) -> Self {
-        Error::Data { file: file.to_path_buf(), place: place.into(), what: what.into() }
+        Error::Data {
+            file: file.to_path_buf(),
+            place: place.into(),
+            what: what.into(),
+        }
     }
 
     /// An [`Error::Io`].
     pub fn io(path: &Path, source: std::io::Error) -> Self {
-        Error::Io { path: path.to_path_buf(), source }
+        Error::Io {
+            path: path.to_path_buf(),
+            source,
+        }
     }
 
     /// An [`Error::Unknown`] that offers the names closest to `name` among `known`.
@@ -117,12 +131,21 @@ impl Error {
     ) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
         let lower = name.to_lowercase();
-        // Few letters to change, two that changed places counting once, then those that begin alike.
+        // Few letters to change, two that changed places counting once, then those that begin
+        // alike.
         let mut near: Vec<(usize, f64, &str)> = known
             .iter()
             .map(|k| (k, k.to_lowercase()))
-            .map(|(k, l)| (strsim::osa_distance(&lower, &l), strsim::jaro_winkler(&lower, &l), *k))
-            .filter(|(changes, alike, _)| *alike > 0.75 || *changes == 1 && lower.chars().count() > 1)
+            .map(|(k, l)| {
+                (
+                    strsim::osa_distance(&lower, &l),
+                    strsim::jaro_winkler(&lower, &l),
+                    *k,
+                )
+            })
+            .filter(|(changes, alike, _)| {
+                *alike > 0.75 || *changes == 1 && lower.chars().count() > 1
+            })
             .collect();
         near.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         let hint = if near.is_empty() {
@@ -131,7 +154,11 @@ impl Error {
             let near: Vec<&str> = near.into_iter().take(3).map(|(_, _, k)| k).collect();
             format!("did you mean {}?", near.join(" or "))
         };
-        Error::Unknown { kind: kind.into(), name: name.to_string(), hint }
+        Error::Unknown {
+            kind: kind.into(),
+            name: name.to_string(),
+            hint,
+        }
     }
 }
 
@@ -147,7 +174,10 @@ mod tests {
             "unknown dataset 'Corra'; did you mean cora?"
         );
         let e = Error::unknown("model", "gnc", ["gcn", "gcnii", "gin"]).to_string();
-        assert!(e.starts_with("unknown model 'gnc'; did you mean gcn"), "{e}");
+        assert!(
+            e.starts_with("unknown model 'gnc'; did you mean gcn"),
+            "{e}"
+        );
         assert_eq!(
             Error::unknown("dataset", "zzz", known).to_string(),
             "unknown dataset 'zzz'; known: cora, citeseer, pubmed"

@@ -1,4 +1,5 @@
-//! Node features: sparse or dense, and they stay what they were when loaded; on disk also packed into fewer bits.
+//! Node features: sparse or dense, and they stay what they were when loaded; on disk also packed
+//! into fewer bits.
 
 use std::sync::OnceLock;
 
@@ -114,14 +115,22 @@ impl PackedRows {
         let range = row * self.num_cols..(row + 1) * self.num_cols;
         match &self.numbers {
             Packed::Half(bits) => {
-                out.iter_mut().zip(&*bits.part(range)).for_each(|(x, &bits)| *x = f16::from_bits(bits).to_f32());
+                out.iter_mut()
+                    .zip(&*bits.part(range))
+                    .for_each(|(x, &bits)| *x = f16::from_bits(bits).to_f32());
             }
-            Packed::Byte { bytes, scale, offset } => {
+            Packed::Byte {
+                bytes,
+                scale,
+                offset,
+            } => {
                 let columns = scale.iter().zip(offset);
                 out.iter_mut()
                     .zip(&*bytes.part(range))
                     .zip(columns)
-                    .for_each(|((x, &byte), (scale, offset))| *x = offset + scale * f32::from(byte));
+                    .for_each(|((x, &byte), (scale, offset))| {
+                        *x = offset + scale * f32::from(byte)
+                    });
             }
         }
     }
@@ -140,22 +149,34 @@ impl PackedRows {
 }
 
 /// Rows side by side, each written by `fill`.
-fn gathered(rows: &[u32], num_cols: usize, fill: impl Fn(usize, &mut [f32]) + Sync) -> DenseMatrix<f32> {
+fn gathered(
+    rows: &[u32],
+    num_cols: usize,
+    fill: impl Fn(usize, &mut [f32]) + Sync,
+) -> DenseMatrix<f32> {
     let mut data = vec![0f32; rows.len() * num_cols];
     if num_cols > 0 {
         let chunk = 256;
-        data.par_chunks_mut(chunk * num_cols).zip(rows.par_chunks(chunk)).for_each(|(data, rows)| {
-            data.chunks_exact_mut(num_cols).zip(rows).for_each(|(out, &row)| fill(row as usize, out));
-        });
+        data.par_chunks_mut(chunk * num_cols)
+            .zip(rows.par_chunks(chunk))
+            .for_each(|(data, rows)| {
+                data.chunks_exact_mut(num_cols)
+                    .zip(rows)
+                    .for_each(|(out, &row)| fill(row as usize, out));
+            });
     }
     DenseMatrix::new(rows.len(), num_cols, data).expect("as many as were made")
 }
 
-/// The features that a graph carries: as they are used, or packed, and unpacked when all of them are asked for.
+/// The features that a graph carries: as they are used, or packed, and unpacked when all of them
+/// are asked for.
 #[derive(Debug)]
 pub(crate) enum NodeFeatures {
     Whole(Features),
-    Packed { rows: PackedRows, whole: OnceLock<Features> },
+    Packed {
+        rows: PackedRows,
+        whole: OnceLock<Features>,
+    },
 }
 
 impl From<Features> for NodeFeatures {
@@ -166,7 +187,10 @@ impl From<Features> for NodeFeatures {
 
 impl From<PackedRows> for NodeFeatures {
     fn from(rows: PackedRows) -> Self {
-        Self::Packed { rows, whole: OnceLock::new() }
+        Self::Packed {
+            rows,
+            whole: OnceLock::new(),
+        }
     }
 }
 
@@ -199,9 +223,14 @@ impl NodeFeatures {
     /// Those of some nodes.
     pub fn of(&self, nodes: &[u32]) -> Features {
         match self {
-            Self::Whole(Features::Dense(m)) => Features::Dense(gathered(nodes, m.num_cols(), |row, out| {
-                out.copy_from_slice(&m.stored().part(row * m.num_cols()..(row + 1) * m.num_cols()));
-            })),
+            Self::Whole(Features::Dense(m)) => {
+                Features::Dense(gathered(nodes, m.num_cols(), |row, out| {
+                    out.copy_from_slice(
+                        &m.stored()
+                            .part(row * m.num_cols()..(row + 1) * m.num_cols()),
+                    );
+                }))
+            }
             Self::Whole(features) => features.select_rows(nodes),
             Self::Packed { rows, .. } => Features::Dense(rows.unpack(nodes)),
         }
@@ -222,21 +251,48 @@ mod tests {
 
     #[test]
     fn both_layouts_say_the_same() {
-        let sparse = Features::Sparse(CsrMatrix::new(3, vec![0, 1, 3], vec![1, 0, 2], vec![5.0, 1.0, 0.0]).unwrap());
+        let sparse = Features::Sparse(
+            CsrMatrix::new(3, vec![0, 1, 3], vec![1, 0, 2], vec![5.0, 1.0, 0.0]).unwrap(),
+        );
         let dense = Features::Dense(sparse.to_dense());
         assert_eq!(dense.to_dense().data(), [0.0, 5.0, 0.0, 1.0, 0.0, 0.0]);
-        assert_eq!((sparse.num_nonzeros(), dense.num_nonzeros()), (2, 2), "a stored zero does not count");
-        assert_eq!(sparse.select_rows(&[1]).to_dense(), dense.select_rows(&[1]).to_dense());
+        assert_eq!(
+            (sparse.num_nonzeros(), dense.num_nonzeros()),
+            (2, 2),
+            "a stored zero does not count"
+        );
+        assert_eq!(
+            sparse.select_rows(&[1]).to_dense(),
+            dense.select_rows(&[1]).to_dense()
+        );
     }
 
     #[test]
     fn packed_rows_are_unpacked_one_by_one_and_all_at_once() {
-        let half = Packed::Half([0.5f32, -2.0, 1.0, 65504.0].map(|x| f16::from_f32(x).to_bits()).to_vec().into());
-        let byte = Packed::Byte { bytes: vec![0, 255, 10, 1].into(), scale: vec![0.5, 2.0], offset: vec![-1.0, 0.0] };
-        for (numbers, expected) in [(half, [0.5, -2.0, 1.0, 65504.0]), (byte, [-1.0, 510.0, 4.0, 2.0])] {
-            let features = NodeFeatures::from(PackedRows { numbers, num_cols: 2 });
+        let half = Packed::Half(
+            [0.5f32, -2.0, 1.0, 65504.0]
+                .map(|x| f16::from_f32(x).to_bits())
+                .to_vec()
+                .into(),
+        );
+        let byte = Packed::Byte {
+            bytes: vec![0, 255, 10, 1].into(),
+            scale: vec![0.5, 2.0],
+            offset: vec![-1.0, 0.0],
+        };
+        for (numbers, expected) in [
+            (half, [0.5, -2.0, 1.0, 65504.0]),
+            (byte, [-1.0, 510.0, 4.0, 2.0]),
+        ] {
+            let features = NodeFeatures::from(PackedRows {
+                numbers,
+                num_cols: 2,
+            });
             assert_eq!((features.num_rows(), features.num_cols()), (2, 2));
-            assert_eq!(features.of(&[1, 0, 1]).values(), [&expected[2..], &expected[..2], &expected[2..]].concat());
+            assert_eq!(
+                features.of(&[1, 0, 1]).values(),
+                [&expected[2..], &expected[..2], &expected[2..]].concat()
+            );
             assert_eq!(features.whole().values(), expected);
         }
     }

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// Writes a file under a temporary name beside it and renames: a reader sees the old file or the new one, never half of it,
-/// and a failure leaves nothing behind. The temporary name is this call's own.
+/// Writes a file under a temporary name beside it and renames: a reader sees the old file or the
+/// new one, never half of it, and a failure leaves nothing behind. The temporary name is this
+/// call's own.
 ///
-/// Where the path is a link, the file it leads to is made or replaced and the link stays. What is there and is no regular file, a device
-/// or a pipe, is written into. A folder is refused.
+/// Where the path is a link, the file it leads to is made or replaced and the link stays. What is
+/// there and is no regular file, a device or a pipe, is written into. A folder is refused.
 ///
 /// ```
 /// let dir = tempfile::tempdir().unwrap();
@@ -22,8 +23,14 @@ pub fn write_atomically(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     let fail = |e: std::io::Error| Error::io(path, e);
     match Target::of(path)? {
         Target::Stream => {
-            let mut stream = std::fs::OpenOptions::new().write(true).open(path).map_err(fail)?;
-            stream.write_all(bytes.as_ref()).and_then(|()| stream.flush()).map_err(fail)
+            let mut stream = std::fs::OpenOptions::new()
+                .write(true)
+                .open(path)
+                .map_err(fail)?;
+            stream
+                .write_all(bytes.as_ref())
+                .and_then(|()| stream.flush())
+                .map_err(fail)
         }
         Target::File(target) => {
             let mut file = temporary(&target).map_err(fail)?;
@@ -35,8 +42,8 @@ pub fn write_atomically(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     }
 }
 
-/// Fails where [`write_atomically`] could not write: before hours are spent on what is to be written. Nothing stays of the try, and a pipe
-/// is not opened.
+/// Fails where [`write_atomically`] could not write: before hours are spent on what is to be
+/// written. Nothing stays of the try, and a pipe is not opened.
 pub fn check_writable(path: &Path) -> Result<()> {
     match Target::of(path)? {
         Target::Stream => Ok(()),
@@ -56,7 +63,9 @@ impl Target {
     fn of(path: &Path) -> Result<Self> {
         let fail = |e: std::io::Error| Error::io(path, e);
         match std::fs::metadata(path) {
-            Ok(there) if there.is_dir() => Err(Error::data(path, "output", "a folder, a file is expected")),
+            Ok(there) if there.is_dir() => {
+                Err(Error::data(path, "output", "a folder, a file is expected"))
+            }
             Ok(there) if !there.is_file() || is_open_file(path) => Ok(Self::Stream),
             Ok(_) => Ok(Self::File(std::fs::canonicalize(path).map_err(fail)?)),
             Err(_) => {
@@ -70,9 +79,12 @@ impl Target {
     }
 }
 
-/// Whether a path is the system's name for a file that this process has open, as `/dev/stdout`: others write there, too.
+/// Whether a path is the system's name for a file that this process has open, as `/dev/stdout`:
+/// others write there, too.
 fn is_open_file(path: &Path) -> bool {
-    ["/proc", "/dev/fd", "/dev/stdout", "/dev/stderr"].iter().any(|system| path.starts_with(system))
+    ["/proc", "/dev/fd", "/dev/stdout", "/dev/stderr"]
+        .iter()
+        .any(|system| path.starts_with(system))
 }
 
 /// Where links lead that end in nothing.
@@ -89,9 +101,13 @@ fn end_of_links(path: &Path) -> std::io::Result<PathBuf> {
     Err(std::io::Error::other("links that lead in a circle"))
 }
 
-/// A new file beside the target, with the permissions that file has, or those that any new one gets.
+/// A new file beside the target, with the permissions that file has, or those that any new one
+/// gets.
 fn temporary(target: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = target
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let mut name = tempfile::Builder::new();
     name.prefix(".gnarl-").suffix(".part");
     match std::fs::metadata(target) {
@@ -107,8 +123,10 @@ mod tests {
     use std::fs;
 
     fn names(dir: &Path) -> Vec<String> {
-        let mut names: Vec<String> =
-            fs::read_dir(dir).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = fs::read_dir(dir)
+            .unwrap()
+            .map(|f| f.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -131,9 +149,17 @@ mod tests {
         let folder = dir.path().join("folder");
         fs::create_dir(&folder).unwrap();
         let e = write_atomically(&folder, "x").unwrap_err().to_string();
-        assert!(e.ends_with("folder: output: a folder, a file is expected"), "{e}");
-        let e = write_atomically(&dir.path().join("no/such.csv"), "x").unwrap_err().to_string();
-        assert!(e.contains("no/such.csv: ") && e.contains("No such file"), "{e}");
+        assert!(
+            e.ends_with("folder: output: a folder, a file is expected"),
+            "{e}"
+        );
+        let e = write_atomically(&dir.path().join("no/such.csv"), "x")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("no/such.csv: ") && e.contains("No such file"),
+            "{e}"
+        );
         assert_eq!(names(dir.path()), ["folder"]);
     }
 
@@ -149,16 +175,29 @@ mod tests {
         write_atomically(&link, "new").unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640, "permissions stay");
+        assert_eq!(
+            fs::metadata(&target).unwrap().permissions().mode() & 0o777,
+            0o640,
+            "permissions stay"
+        );
         let fresh = dir.path().join("fresh");
         fs::write(dir.path().join("plain"), "").unwrap();
         write_atomically(&fresh, "x").unwrap();
-        let mode = |name: &str| fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
+        let mode = |name: &str| {
+            fs::metadata(dir.path().join(name))
+                .unwrap()
+                .permissions()
+                .mode()
+        };
         assert_eq!(mode("fresh"), mode("plain"), "a new file is like any other");
         let nowhere = dir.path().join("nowhere");
         symlink("made", &nowhere).unwrap();
         write_atomically(&nowhere, "later").unwrap();
-        assert_eq!(fs::read_to_string(dir.path().join("made")).unwrap(), "later", "a link to what is not there yet");
+        assert_eq!(
+            fs::read_to_string(dir.path().join("made")).unwrap(),
+            "later",
+            "a link to what is not there yet"
+        );
         assert!(fs::symlink_metadata(&nowhere).unwrap().is_symlink());
         let (one, other) = (dir.path().join("one"), dir.path().join("other"));
         symlink(&one, &other).unwrap();
@@ -171,16 +210,29 @@ mod tests {
     #[test]
     fn devices_and_pipes_are_written_into_and_stay_what_they_are() {
         use std::os::unix::fs::FileTypeExt;
-        let is_device = |path: &str| fs::symlink_metadata(path).unwrap().file_type().is_char_device();
+        let is_device = |path: &str| {
+            fs::symlink_metadata(path)
+                .unwrap()
+                .file_type()
+                .is_char_device()
+        };
         write_atomically(Path::new("/dev/null"), "x").unwrap();
         check_writable(Path::new("/dev/full")).unwrap();
-        let e = write_atomically(Path::new("/dev/full"), "x").unwrap_err().to_string();
+        let e = write_atomically(Path::new("/dev/full"), "x")
+            .unwrap_err()
+            .to_string();
         assert!(e.starts_with("/dev/full: No space left"), "{e}");
         assert!(is_device("/dev/null") && is_device("/dev/full"));
 
         let dir = tempfile::tempdir().unwrap();
         let pipe = dir.path().join("pipe");
-        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
         check_writable(&pipe).unwrap();
         let reader = {
             let pipe = pipe.clone();
@@ -192,7 +244,8 @@ mod tests {
         assert_eq!(names(dir.path()), ["pipe"]);
     }
 
-    /// Many at once, with a file in the way that was once the temporary name: each is there, whole, and nothing else.
+    /// Many at once, with a file in the way that was once the temporary name: each is there, whole,
+    /// and nothing else.
     #[test]
     fn parallel_writes_do_not_meet() {
         let dir = tempfile::tempdir().unwrap();
@@ -201,12 +254,22 @@ mod tests {
         std::thread::scope(|scope| {
             for i in 0..16 {
                 let file = &file;
-                scope.spawn(move || (0..20).for_each(|_| write_atomically(file, format!("{i}").repeat(5000)).unwrap()));
+                scope.spawn(move || {
+                    (0..20)
+                        .for_each(|_| write_atomically(file, format!("{i}").repeat(5000)).unwrap())
+                });
             }
         });
         let text = fs::read_to_string(&file).unwrap();
-        assert!((0..16).any(|i| text == format!("{i}").repeat(5000)), "{} bytes of several", text.len());
-        assert_eq!(fs::read_to_string(dir.path().join("a.csv.part")).unwrap(), "not ours");
+        assert!(
+            (0..16).any(|i| text == format!("{i}").repeat(5000)),
+            "{} bytes of several",
+            text.len()
+        );
+        assert_eq!(
+            fs::read_to_string(dir.path().join("a.csv.part")).unwrap(),
+            "not ours"
+        );
         assert_eq!(names(dir.path()), ["a.csv", "a.csv.part"]);
     }
 
@@ -217,9 +280,22 @@ mod tests {
         let old = dir.path().join("old.csv");
         fs::write(&old, "old").unwrap();
         check_writable(&old).unwrap();
-        assert_eq!((fs::read_to_string(&old).unwrap(), names(dir.path())), ("old".into(), vec!["old.csv".to_string()]));
-        let e = check_writable(&dir.path().join("no/such.csv")).unwrap_err().to_string();
-        assert!(e.contains("no/such.csv: ") && e.contains("No such file"), "{e}");
-        assert!(check_writable(dir.path()).unwrap_err().to_string().contains("a folder"));
+        assert_eq!(
+            (fs::read_to_string(&old).unwrap(), names(dir.path())),
+            ("old".into(), vec!["old.csv".to_string()])
+        );
+        let e = check_writable(&dir.path().join("no/such.csv"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("no/such.csv: ") && e.contains("No such file"),
+            "{e}"
+        );
+        assert!(
+            check_writable(dir.path())
+                .unwrap_err()
+                .to_string()
+                .contains("a folder")
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! [`Graph`]: an undirected simple graph in compressed sparse rows, with what its nodes carry.
 //!
-//! Every edge is stored as two arcs, one in each endpoint's row, so a row is a whole neighbourhood. A graph never
-//! changes: operations return a new one, and the parts they leave alone (features, labels) are shared, not copied.
+//! Every edge is stored as two arcs, one in each endpoint's row, so a row is a whole neighbourhood.
+//! A graph never changes: operations return a new one, and the parts they leave alone (features,
+//! labels) are shared, not copied.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -44,7 +45,8 @@ pub struct Rows {
     pub weights: Option<Vec<f64>>,
 }
 
-/// An immutable undirected simple graph: adjacency, optional weights, features, labels, node names and named splits.
+/// An immutable undirected simple graph: adjacency, optional weights, features, labels, node names
+/// and named splits.
 ///
 /// ```
 /// use gnarl_graph::Graph;
@@ -67,14 +69,19 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Builds a graph from any iterator of edges in O(n + m), dropping self-loops and duplicates and reporting both.
+    /// Builds a graph from any iterator of edges in O(n + m), dropping self-loops and duplicates
+    /// and reporting both.
     ///
     /// Fails where an id is `num_nodes` or more, naming the edge.
-    pub fn from_edges(num_nodes: usize, edges: impl IntoIterator<Item = (u32, u32)>) -> Result<(Self, BuildReport)> {
+    pub fn from_edges(
+        num_nodes: usize,
+        edges: impl IntoIterator<Item = (u32, u32)>,
+    ) -> Result<(Self, BuildReport)> {
         Builder::<()>::collect(num_nodes, edges.into_iter().map(|(u, v)| (u, v, ())))?.build()
     }
 
-    /// Like [`from_edges`](Self::from_edges) with a finite weight per edge; of duplicates the first weight is kept.
+    /// Like [`from_edges`](Self::from_edges) with a finite weight per edge; of duplicates the first
+    /// weight is kept.
     pub fn from_weighted_edges(
         num_nodes: usize,
         edges: impl IntoIterator<Item = (u32, u32, f64)>,
@@ -82,8 +89,9 @@ impl Graph {
         Builder::<f64>::collect(num_nodes, edges)?.build()
     }
 
-    /// Takes over compressed rows that are a graph as it stands: every row ascending, without its own node, every arc with its reverse,
-    /// weights finite and the same in both directions. O(n + m), and no copy. Rows that are no such graph are given back, for
+    /// Takes over compressed rows that are a graph as it stands: every row ascending, without its
+    /// own node, every arc with its reverse, weights finite and the same in both directions. O(n +
+    /// m), and no copy. Rows that are no such graph are given back, for
     /// [`from_edges`](Self::from_edges) to put in order, or for an error.
     ///
     /// ```
@@ -98,7 +106,11 @@ impl Graph {
     ) -> std::result::Result<Self, Rows> {
         match is_simple(&offsets, &targets, weights.as_deref()) {
             true => Ok(Self::from_rows(offsets, targets, weights)),
-            false => Err(Rows { offsets, targets, weights }),
+            false => Err(Rows {
+                offsets,
+                targets,
+                weights,
+            }),
         }
     }
 
@@ -113,7 +125,11 @@ impl Graph {
     }
 
     /// The same of rows that may lie in a file.
-    pub(crate) fn from_stored(offsets: Stored<u64>, targets: Stored<u32>, weights: Option<Stored<f64>>) -> Self {
+    pub(crate) fn from_stored(
+        offsets: Stored<u64>,
+        targets: Stored<u32>,
+        weights: Option<Stored<f64>>,
+    ) -> Self {
         debug_assert_eq!(offsets.last().copied(), Some(targets.len() as u64));
         Self {
             offsets: Arc::new(offsets),
@@ -151,7 +167,8 @@ impl Graph {
         &self.targets
     }
 
-    /// The weight of each arc, in the order of [`targets`](Self::targets); `None` where all edges weigh one.
+    /// The weight of each arc, in the order of [`targets`](Self::targets); `None` where all edges
+    /// weigh one.
     pub fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref().map(|weights| &**weights)
     }
@@ -188,8 +205,12 @@ impl Graph {
 
     /// Every edge once, as `(u, v)` with `u < v`, in ascending order.
     pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        (0..self.num_nodes() as u32)
-            .flat_map(move |u| self.neighbours(u).iter().filter(move |&&v| u < v).map(move |&v| (u, v)))
+        (0..self.num_nodes() as u32).flat_map(move |u| {
+            self.neighbours(u)
+                .iter()
+                .filter(move |&&v| u < v)
+                .map(move |&v| (u, v))
+        })
     }
 
     /// Every edge once with its weight, as `(u, v, w)` with `u < v`.
@@ -206,26 +227,36 @@ impl Graph {
         self.features.as_deref().map(NodeFeatures::whole)
     }
 
-    /// The features of some nodes, in their order, without a look at the others: of a graph on disk nothing else is read.
+    /// The features of some nodes, in their order, without a look at the others: of a graph on disk
+    /// nothing else is read.
     pub fn features_of(&self, nodes: &[u32]) -> Option<Features> {
         self.features.as_deref().map(|features| features.of(nodes))
     }
 
-    /// All features, with the first node of each block: one block in memory, or some rows at a time where they lie in a file, so that a look at
-    /// all of them needs no room for all of them.
+    /// All features, with the first node of each block: one block in memory, or some rows at a time
+    /// where they lie in a file, so that a look at all of them needs no room for all of them.
     pub fn feature_blocks(&self) -> impl Iterator<Item = (u32, Cow<'_, Features>)> + '_ {
         const ROWS: usize = 1 << 13;
         let whole = self.features.is_some() && !self.is_on_disk();
-        let from_file = if self.features.is_some() && !whole { self.num_nodes().div_ceil(ROWS) } else { 0 };
-        let one = whole.then(|| self.features()).flatten().map(|features| (0, Cow::Borrowed(features)));
-        one.into_iter().chain((0..from_file).filter_map(move |block| {
-            let nodes: Vec<u32> =
-                (block * ROWS..((block + 1) * ROWS).min(self.num_nodes())).map(|u| u as u32).collect();
-            if block % 64 == 63 {
-                self.release();
-            }
-            Some((nodes[0], Cow::Owned(self.features_of(&nodes)?)))
-        }))
+        let from_file = if self.features.is_some() && !whole {
+            self.num_nodes().div_ceil(ROWS)
+        } else {
+            0
+        };
+        let one = whole
+            .then(|| self.features())
+            .flatten()
+            .map(|features| (0, Cow::Borrowed(features)));
+        one.into_iter()
+            .chain((0..from_file).filter_map(move |block| {
+                let nodes: Vec<u32> = (block * ROWS..((block + 1) * ROWS).min(self.num_nodes()))
+                    .map(|u| u as u32)
+                    .collect();
+                if block % 64 == 63 {
+                    self.release();
+                }
+                Some((nodes[0], Cow::Owned(self.features_of(&nodes)?)))
+            }))
     }
 
     /// Number of features of each node, `None` where there are none.
@@ -238,7 +269,8 @@ impl Graph {
         self.targets.is_mapped()
     }
 
-    /// Gives memory in use for arrays that lie in files back to the system; they are read again when they are looked at.
+    /// Gives memory in use for arrays that lie in files back to the system; they are read again
+    /// when they are looked at.
     pub fn release(&self) {
         self.targets.release();
         if let Some(weights) = &self.weights {
@@ -261,7 +293,9 @@ impl Graph {
 
     /// What node `u` is called: its name, or its number where nodes have none.
     pub fn node_name(&self, u: u32) -> String {
-        self.node_names.as_ref().map_or_else(|| u.to_string(), |names| names[u as usize].clone())
+        self.node_names
+            .as_ref()
+            .map_or_else(|| u.to_string(), |names| names[u as usize].clone())
     }
 
     /// The named splits.
@@ -279,7 +313,9 @@ impl Graph {
 
     /// Bytes held by the adjacency: offsets, targets and weights.
     pub fn adjacency_bytes(&self) -> usize {
-        self.offsets.len() * 8 + self.targets.len() * 4 + self.weights.as_ref().map_or(0, |w| w.len() * 8)
+        self.offsets.len() * 8
+            + self.targets.len() * 4
+            + self.weights.as_ref().map_or(0, |w| w.len() * 8)
     }
 
     /// The same graph with these features, one row per node.
@@ -314,7 +350,10 @@ impl Graph {
         self.check_rows("names", names.len())?;
         let mut seen = std::collections::HashSet::with_capacity(names.len());
         if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
-            return Err(Error::argument("graph", format!("two nodes are called '{twice}'")));
+            return Err(Error::argument(
+                "graph",
+                format!("two nodes are called '{twice}'"),
+            ));
         }
         self.node_names = Some(Arc::new(names));
         Ok(self)
@@ -325,7 +364,10 @@ impl Graph {
         for (i, split) in splits.iter().enumerate() {
             split.check_range(self.num_nodes())?;
             if splits[..i].iter().any(|s| s.name() == split.name()) {
-                return Err(Error::argument("graph", format!("two splits are called {}", split.name())));
+                return Err(Error::argument(
+                    "graph",
+                    format!("two splits are called {}", split.name()),
+                ));
             }
         }
         self.splits = Arc::new(splits);
@@ -336,21 +378,31 @@ impl Graph {
         if rows == self.num_nodes() {
             return Ok(());
         }
-        Err(Error::argument("graph", format!("{what} for {rows} nodes, but the graph has {}", self.num_nodes())))
+        Err(Error::argument(
+            "graph",
+            format!(
+                "{what} for {rows} nodes, but the graph has {}",
+                self.num_nodes()
+            ),
+        ))
     }
 
-    /// The subgraph induced by `nodes`, which become `0, 1, …` in the order given; features, labels, names and splits
-    /// follow.
+    /// The subgraph induced by `nodes`, which become `0, 1, …` in the order given; features,
+    /// labels, names and splits follow.
     ///
     /// Fails where a node is out of range or named twice. O(n + the nodes' degrees).
     pub fn subgraph(&self, nodes: &[u32]) -> Result<Self> {
         const OUTSIDE: u32 = u32::MAX;
         let mut new_id = vec![OUTSIDE; self.num_nodes()];
         for (i, &u) in nodes.iter().enumerate() {
-            let slot =
-                new_id.get_mut(u as usize).ok_or_else(|| out_of_range("Graph::subgraph", u, self.num_nodes()))?;
+            let slot = new_id
+                .get_mut(u as usize)
+                .ok_or_else(|| out_of_range("Graph::subgraph", u, self.num_nodes()))?;
             if *slot != OUTSIDE {
-                return Err(Error::argument("Graph::subgraph", format!("node {u} is named twice")));
+                return Err(Error::argument(
+                    "Graph::subgraph",
+                    format!("node {u} is named twice"),
+                ));
             }
             *slot = i as u32;
         }
@@ -361,7 +413,9 @@ impl Graph {
         let mut row: Vec<(u32, f64)> = Vec::new();
         for &u in nodes {
             row.clear();
-            let inside = self.arc_range(u).map(|k| (new_id[self.targets[k] as usize], self.arc_weight(k)));
+            let inside = self
+                .arc_range(u)
+                .map(|k| (new_id[self.targets[k] as usize], self.arc_weight(k)));
             row.extend(inside.filter(|(v, _)| *v != OUTSIDE));
             row.sort_unstable_by_key(|(v, _)| *v);
             targets.extend(row.iter().map(|(v, _)| *v));
@@ -371,27 +425,40 @@ impl Graph {
             offsets.push(targets.len() as u64);
         }
         let mut sub = Self::from_rows(offsets, targets, weights);
-        sub.features = self.features_of(nodes).map(|features| Arc::new(features.into()));
+        sub.features = self
+            .features_of(nodes)
+            .map(|features| Arc::new(features.into()));
         sub.labels = self.labels.as_ref().map(|l| Arc::new(l.select(nodes)));
-        let names_of = |names: &Arc<Vec<String>>| nodes.iter().map(|&u| names[u as usize].clone()).collect();
-        sub.node_names = self.node_names.as_ref().map(|names| Arc::new(names_of(names)));
+        let names_of =
+            |names: &Arc<Vec<String>>| nodes.iter().map(|&u| names[u as usize].clone()).collect();
+        sub.node_names = self
+            .node_names
+            .as_ref()
+            .map(|names| Arc::new(names_of(names)));
         let translate = |u: u32| Some(new_id[u as usize]).filter(|&v| v != OUTSIDE);
         sub.splits = Arc::new(self.splits.iter().map(|s| s.translate(translate)).collect());
         Ok(sub)
     }
 
-    /// The nodes renumbered: node `u` becomes `new_ids[u]`. Fails unless `new_ids` is a permutation.
+    /// The nodes renumbered: node `u` becomes `new_ids[u]`. Fails unless `new_ids` is a
+    /// permutation.
     pub fn permute(&self, new_ids: &[u32]) -> Result<Self> {
         let n = self.num_nodes();
         let mut order = vec![u32::MAX; n];
         if new_ids.len() != n {
-            return Err(Error::argument("Graph::permute", format!("{} new ids for {n} nodes", new_ids.len())));
+            return Err(Error::argument(
+                "Graph::permute",
+                format!("{} new ids for {n} nodes", new_ids.len()),
+            ));
         }
         for (old, &new) in new_ids.iter().enumerate() {
             match order.get_mut(new as usize) {
                 None => return Err(out_of_range("Graph::permute", new, n)),
                 Some(slot) if *slot != u32::MAX => {
-                    return Err(Error::argument("Graph::permute", format!("two nodes would become {new}")));
+                    return Err(Error::argument(
+                        "Graph::permute",
+                        format!("two nodes would become {new}"),
+                    ));
                 }
                 Some(slot) => *slot = old as u32,
             }
@@ -399,28 +466,38 @@ impl Graph {
         self.subgraph(&order)
     }
 
-    /// The subgraph of the largest component (of equals, the one with the smallest node id), and the old id of each node.
+    /// The subgraph of the largest component (of equals, the one with the smallest node id), and
+    /// the old id of each node.
     pub fn largest_component(&self) -> (Self, Vec<u32>) {
         let components = Components::of_rows(&self.offsets, &self.targets);
-        let Some(largest) = components.largest() else { return (self.clone(), Vec::new()) };
-        let nodes: Vec<u32> = (0..self.num_nodes() as u32).filter(|&u| components.of(u) == largest).collect();
-        let sub = self.subgraph(&nodes).expect("component nodes are valid and distinct");
+        let Some(largest) = components.largest() else {
+            return (self.clone(), Vec::new());
+        };
+        let nodes: Vec<u32> = (0..self.num_nodes() as u32)
+            .filter(|&u| components.of(u) == largest)
+            .collect();
+        let sub = self
+            .subgraph(&nodes)
+            .expect("component nodes are valid and distinct");
         (sub, nodes)
     }
 
-    /// The same nodes, with all they carry, and these edges in the place of its own, of weight one. Loops and duplicates are dropped.
+    /// The same nodes, with all they carry, and these edges in the place of its own, of weight one.
+    /// Loops and duplicates are dropped.
     pub fn with_edges(&self, edges: impl IntoIterator<Item = (u32, u32)>) -> Result<Self> {
         let mut graph = Self::from_edges(self.num_nodes(), edges)?.0;
         graph.carry_from(self);
         Ok(graph)
     }
 
-    /// A new graph with these edges as well (weight one where the graph is weighted); the report counts those already there.
+    /// A new graph with these edges as well (weight one where the graph is weighted); the report
+    /// counts those already there.
     pub fn add_edges(&self, edges: &[(u32, u32)]) -> Result<(Self, BuildReport)> {
         let (mut graph, mut report) = if self.weights.is_some() {
             Self::from_weighted_edges(
                 self.num_nodes(),
-                self.weighted_edges().chain(edges.iter().map(|&(u, v)| (u, v, 1.0))),
+                self.weighted_edges()
+                    .chain(edges.iter().map(|&(u, v)| (u, v, 1.0))),
             )?
         } else {
             Self::from_edges(self.num_nodes(), self.edges().chain(edges.iter().copied()))?
@@ -451,7 +528,10 @@ impl Graph {
         let mut offsets = Vec::with_capacity(self.offsets.len());
         offsets.push(0u64);
         let mut targets = Vec::with_capacity(self.targets.len());
-        let mut weights = self.weights.as_ref().map(|_| Vec::with_capacity(targets.capacity()));
+        let mut weights = self
+            .weights
+            .as_ref()
+            .map(|_| Vec::with_capacity(targets.capacity()));
         for u in 0..self.num_nodes() as u32 {
             for k in self.arc_range(u) {
                 if !gone[k] {
@@ -477,14 +557,18 @@ impl Graph {
     }
 }
 
-/// Whether compressed rows are those of a graph: every row ascending and every arc with its reverse. Read row by row, the arcs upwards reach
-/// each node in the order of its own arcs downwards, so that a place in every row is all that is looked up. Ranges of nodes that are reached are
-/// looked at side by side.
+/// Whether compressed rows are those of a graph: every row ascending and every arc with its
+/// reverse. Read row by row, the arcs upwards reach each node in the order of its own arcs
+/// downwards, so that a place in every row is all that is looked up. Ranges of nodes that are
+/// reached are looked at side by side.
 pub(crate) fn is_simple(offsets: &[u64], targets: &[u32], weights: Option<&[f64]>) -> bool {
     let arcs = targets.len();
-    let in_order = offsets.first() == Some(&0) && offsets.last() == Some(&(arcs as u64)) && offsets.is_sorted();
+    let in_order = offsets.first() == Some(&0)
+        && offsets.last() == Some(&(arcs as u64))
+        && offsets.is_sorted();
     let n = offsets.len().saturating_sub(1);
-    if !in_order || n > MAX_NODES || weights.is_some_and(|w| w.len() != arcs || !w.iter().all(fits)) {
+    if !in_order || n > MAX_NODES || weights.is_some_and(|w| w.len() != arcs || !w.iter().all(fits))
+    {
         return false;
     }
     // Where the arcs upwards of a node begin, where its row is in order.
@@ -494,7 +578,11 @@ pub(crate) fn is_simple(offsets: &[u64], targets: &[u32], weights: Option<&[f64]
         let below = row.partition_point(|&v| (v as usize) < u);
         (fits && row.get(below) != Some(&(u as u32))).then_some(offsets[u] + below as u64)
     };
-    let upwards: Option<Vec<u64>> = (0..n).into_par_iter().with_min_len(4096).map(upwards).collect();
+    let upwards: Option<Vec<u64>> = (0..n)
+        .into_par_iter()
+        .with_min_len(4096)
+        .map(upwards)
+        .collect();
     let Some(upwards) = upwards else { return false };
     let parts = rayon::current_num_threads().clamp(1, MAX_PARTS);
     let is_answered = |part: usize| {
@@ -502,7 +590,11 @@ pub(crate) fn is_simple(offsets: &[u64], targets: &[u32], weights: Option<&[f64]
         let mut next = offsets[low..high].to_vec();
         for u in 0..high {
             let row = upwards[u] as usize..offsets[u + 1] as usize;
-            let start = if u < low { targets[row.clone()].partition_point(|&v| (v as usize) < low) } else { 0 };
+            let start = if u < low {
+                targets[row.clone()].partition_point(|&v| (v as usize) < low)
+            } else {
+                0
+            };
             for k in row.start + start..row.end {
                 let v = targets[k] as usize;
                 if v >= high {
@@ -531,7 +623,10 @@ fn fits(weight: &f64) -> bool {
 }
 
 fn out_of_range(op: &'static str, id: u32, num_nodes: usize) -> Error {
-    Error::argument(op, format!("node {id} is out of range, the graph has {num_nodes} nodes"))
+    Error::argument(
+        op,
+        format!("node {id} is out of range, the graph has {num_nodes} nodes"),
+    )
 }
 
 /// What an edge carries while a graph is built: nothing, or a weight.
@@ -557,7 +652,8 @@ impl Payload for f64 {
             return Some(format!("weight {self} is not finite"));
         }
         // Networks compute with 32 bits, where it would become infinite.
-        (self.abs() > f64::from(f32::MAX)).then(|| format!("weight {self:e} is too large, at most {:e} fits", f32::MAX))
+        (self.abs() > f64::from(f32::MAX))
+            .then(|| format!("weight {self:e} is too large, at most {:e} fits", f32::MAX))
     }
     fn into_weights(values: Vec<f64>) -> Option<Vec<f64>> {
         Some(values)
@@ -577,7 +673,10 @@ impl<P: Payload> Builder<P> {
     fn collect(num_nodes: usize, edges: impl IntoIterator<Item = (u32, u32, P)>) -> Result<Self> {
         const OP: &str = "Graph::from_edges";
         if num_nodes > MAX_NODES {
-            return Err(Error::argument(OP, format!("{num_nodes} nodes, at most {MAX_NODES} fit")));
+            return Err(Error::argument(
+                OP,
+                format!("{num_nodes} nodes, at most {MAX_NODES} fit"),
+            ));
         }
         let edges = edges.into_iter();
         let mut kept = Vec::with_capacity(edges.size_hint().0);
@@ -586,12 +685,16 @@ impl<P: Payload> Builder<P> {
         let mut report = BuildReport::default();
         for (i, (u, v, payload)) in edges.enumerate() {
             if u as usize >= num_nodes || v as usize >= num_nodes {
-                let what =
-                    format!("edge {i} joins {u} and {v}, but ids must be below the number of nodes, {num_nodes}");
+                let what = format!(
+                    "edge {i} joins {u} and {v}, but ids must be below the number of nodes, {num_nodes}"
+                );
                 return Err(Error::argument(OP, what));
             }
             if let Some(fault) = payload.fault() {
-                return Err(Error::argument(OP, format!("edge {i} joins {u} and {v}: {fault}")));
+                return Err(Error::argument(
+                    OP,
+                    format!("edge {i} joins {u} and {v}: {fault}"),
+                ));
             }
             report.edges_given += 1;
             if u == v {
@@ -605,14 +708,25 @@ impl<P: Payload> Builder<P> {
         loops.sort_unstable();
         loops.dedup();
         report.self_loop_nodes = loops.len() as u64;
-        Ok(Self { num_nodes, edges: kept, payloads, report })
+        Ok(Self {
+            num_nodes,
+            edges: kept,
+            payloads,
+            report,
+        })
     }
 
-    /// Scatters both arcs of each edge into unsorted rows, then transposes: since the arcs are symmetric, reading the
-    /// rows in order and writing each entry to its target's row gives the same matrix with every row sorted. Duplicates
-    /// are then neighbours. Two linear passes, no comparison sort.
+    /// Scatters both arcs of each edge into unsorted rows, then transposes: since the arcs are
+    /// symmetric, reading the rows in order and writing each entry to its target's row gives the
+    /// same matrix with every row sorted. Duplicates are then neighbours. Two linear passes, no
+    /// comparison sort.
     fn build(self) -> Result<(Graph, BuildReport)> {
-        let Self { num_nodes, edges, payloads, mut report } = self;
+        let Self {
+            num_nodes,
+            edges,
+            payloads,
+            mut report,
+        } = self;
         let mut offsets = vec![0u64; num_nodes + 1];
         for &(u, v) in &edges {
             offsets[u as usize + 1] += 1;
@@ -656,7 +770,8 @@ impl<P: Payload> Builder<P> {
         }
         drop((rows, row_payloads));
 
-        // Compact in place. A row's duplicates stand in the order given, so the first weight wins in both rows.
+        // Compact in place. A row's duplicates stand in the order given, so the first weight wins
+        // in both rows.
         let mut write = 0usize;
         let mut start = 0usize;
         for u in 0..num_nodes {
@@ -684,7 +799,10 @@ impl<P: Payload> Builder<P> {
             values.truncate(write);
             values.shrink_to_fit();
         }
-        Ok((Graph::from_rows(offsets, targets, P::into_weights(values)), report))
+        Ok((
+            Graph::from_rows(offsets, targets, P::into_weights(values)),
+            report,
+        ))
     }
 }
 
@@ -695,7 +813,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn path(n: u32) -> Graph {
-        Graph::from_edges(n as usize, (1..n).map(|v| (v - 1, v))).unwrap().0
+        Graph::from_edges(n as usize, (1..n).map(|v| (v - 1, v)))
+            .unwrap()
+            .0
     }
 
     proptest! {
@@ -729,12 +849,27 @@ mod tests {
     #[test]
     fn rows_in_disorder_are_given_back() {
         let taken = |offsets: &[u64], targets: &[u32], weights: Option<&[f64]>| {
-            Graph::from_rows_as_they_are(offsets.to_vec(), targets.to_vec(), weights.map(<[f64]>::to_vec)).is_ok()
+            Graph::from_rows_as_they_are(
+                offsets.to_vec(),
+                targets.to_vec(),
+                weights.map(<[f64]>::to_vec),
+            )
+            .is_ok()
         };
         assert!(taken(&[0, 1, 2], &[1, 0], Some(&[2.0, 2.0])) && taken(&[0], &[], None));
-        assert!(!taken(&[0, 1, 2], &[1, 0], Some(&[2.0, 3.0])), "two weights");
-        assert!(!taken(&[0, 1, 2], &[1, 0], Some(&[f64::NAN; 2])) && !taken(&[0, 1, 2], &[1, 0], Some(&[2.0])));
-        assert!(!taken(&[], &[], None) && !taken(&[1, 2], &[0], None) && !taken(&[0, 2, 1, 2], &[1, 0], None));
+        assert!(
+            !taken(&[0, 1, 2], &[1, 0], Some(&[2.0, 3.0])),
+            "two weights"
+        );
+        assert!(
+            !taken(&[0, 1, 2], &[1, 0], Some(&[f64::NAN; 2]))
+                && !taken(&[0, 1, 2], &[1, 0], Some(&[2.0]))
+        );
+        assert!(
+            !taken(&[], &[], None)
+                && !taken(&[1, 2], &[0], None)
+                && !taken(&[0, 2, 1, 2], &[1, 0], None)
+        );
         assert!(!taken(&[0, 1], &[0], None), "a loop");
         assert!(!taken(&[0, 2, 4], &[1, 1, 0, 0], None), "twice");
     }
@@ -788,9 +923,16 @@ mod tests {
 
     #[test]
     fn edges_out_of_range_are_named() {
-        let e = Graph::from_edges(3, [(0, 1), (1, 3)]).unwrap_err().to_string();
-        assert_eq!(e, "Graph::from_edges: edge 1 joins 1 and 3, but ids must be below the number of nodes, 3");
-        let e = Graph::from_weighted_edges(3, [(0, 1, f64::NAN)]).unwrap_err().to_string();
+        let e = Graph::from_edges(3, [(0, 1), (1, 3)])
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "Graph::from_edges: edge 1 joins 1 and 3, but ids must be below the number of nodes, 3"
+        );
+        let e = Graph::from_weighted_edges(3, [(0, 1, f64::NAN)])
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("weight NaN is not finite"), "{e}");
     }
 
@@ -807,43 +949,98 @@ mod tests {
     fn subgraph_carries_features_labels_and_splits() {
         use crate::{CsrMatrix, DenseMatrix};
         let g = path(4)
-            .with_features(Features::Dense(DenseMatrix::new(4, 1, vec![0.0, 1.0, 2.0, 3.0]).unwrap()))
+            .with_features(Features::Dense(
+                DenseMatrix::new(4, 1, vec![0.0, 1.0, 2.0, 3.0]).unwrap(),
+            ))
             .unwrap()
             .with_labels(Labels::new(vec![Some(0), None, Some(1), Some(1)], 2).unwrap())
             .unwrap()
-            .with_splits(vec![Split::new("public", vec![0], vec![2], vec![3]).unwrap()])
+            .with_splits(vec![
+                Split::new("public", vec![0], vec![2], vec![3]).unwrap(),
+            ])
             .unwrap();
         let s = g.subgraph(&[3, 2, 1]).unwrap();
         assert_eq!(s.edges().collect::<Vec<_>>(), [(0, 1), (1, 2)]);
         assert_eq!(s.features().unwrap().to_dense().data(), [3.0, 2.0, 1.0]);
         assert_eq!(s.labels().unwrap().get(2), None);
         let split = s.split("public").unwrap();
-        assert_eq!((split.train(), split.val(), split.test()), (&[][..], &[1][..], &[0][..]));
-        assert!(g.subgraph(&[1, 1]).unwrap_err().to_string().contains("named twice"));
-        assert!(g.subgraph(&[4]).unwrap_err().to_string().contains("out of range"));
-        assert!(g.with_features(Features::Sparse(CsrMatrix::identity(3))).is_err());
+        assert_eq!(
+            (split.train(), split.val(), split.test()),
+            (&[][..], &[1][..], &[0][..])
+        );
+        assert!(
+            g.subgraph(&[1, 1])
+                .unwrap_err()
+                .to_string()
+                .contains("named twice")
+        );
+        assert!(
+            g.subgraph(&[4])
+                .unwrap_err()
+                .to_string()
+                .contains("out of range")
+        );
+        assert!(
+            g.with_features(Features::Sparse(CsrMatrix::identity(3)))
+                .is_err()
+        );
     }
 
     #[test]
     fn names_follow_their_nodes() {
         let names = ["a", "b", "c", "d"].map(String::from).to_vec();
-        let g = Graph::from_edges(4, [(1, 2), (2, 3)]).unwrap().0.with_node_names(names).unwrap();
-        assert_eq!(g.subgraph(&[3, 1]).unwrap().node_names().unwrap(), ["d", "b"]);
-        assert_eq!(g.largest_component().0.node_names().unwrap(), ["b", "c", "d"]);
+        let g = Graph::from_edges(4, [(1, 2), (2, 3)])
+            .unwrap()
+            .0
+            .with_node_names(names)
+            .unwrap();
+        assert_eq!(
+            g.subgraph(&[3, 1]).unwrap().node_names().unwrap(),
+            ["d", "b"]
+        );
+        assert_eq!(
+            g.largest_component().0.node_names().unwrap(),
+            ["b", "c", "d"]
+        );
         assert_eq!(g.permute(&[3, 2, 1, 0]).unwrap().node_name(0), "d");
-        assert_eq!(g.add_edges(&[(0, 1)]).unwrap().0.remove_edges(&[(1, 2)]).unwrap().node_name(0), "a");
+        assert_eq!(
+            g.add_edges(&[(0, 1)])
+                .unwrap()
+                .0
+                .remove_edges(&[(1, 2)])
+                .unwrap()
+                .node_name(0),
+            "a"
+        );
         let plain = path(2);
-        assert_eq!((plain.node_names(), plain.node_name(1)), (None, "1".to_string()));
-        let e = plain.clone().with_node_names(vec!["x".into(); 2]).unwrap_err().to_string();
+        assert_eq!(
+            (plain.node_names(), plain.node_name(1)),
+            (None, "1".to_string())
+        );
+        let e = plain
+            .clone()
+            .with_node_names(vec!["x".into(); 2])
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "graph: two nodes are called 'x'");
-        let e = plain.with_node_names(vec!["x".into()]).unwrap_err().to_string();
+        let e = plain
+            .with_node_names(vec!["x".into()])
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "graph: names for 1 nodes, but the graph has 2");
     }
 
     #[test]
     fn weights_that_32_bits_cannot_hold_are_refused() {
-        let e = Graph::from_weighted_edges(2, [(0, 1, 1e39)]).unwrap_err().to_string();
-        assert!(e.ends_with("edge 0 joins 0 and 1: weight 1e39 is too large, at most 3.4028235e38 fits"), "{e}");
+        let e = Graph::from_weighted_edges(2, [(0, 1, 1e39)])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.ends_with(
+                "edge 0 joins 0 and 1: weight 1e39 is too large, at most 3.4028235e38 fits"
+            ),
+            "{e}"
+        );
         assert!(Graph::from_weighted_edges(2, [(0, 1, -3e38)]).is_ok());
     }
 
@@ -851,11 +1048,29 @@ mod tests {
     fn adding_and_removing_edges_return_new_graphs() {
         let g = path(4);
         let (more, report) = g.add_edges(&[(3, 0), (0, 1), (2, 2)]).unwrap();
-        assert_eq!((more.num_edges(), report.duplicates, report.self_loops, report.edges_given), (4, 1, 1, 3));
+        assert_eq!(
+            (
+                more.num_edges(),
+                report.duplicates,
+                report.self_loops,
+                report.edges_given
+            ),
+            (4, 1, 1, 3)
+        );
         let less = more.remove_edges(&[(1, 0), (0, 1)]).unwrap();
         assert_eq!(less.edges().collect::<Vec<_>>(), [(0, 3), (1, 2), (2, 3)]);
-        assert!(less.remove_edges(&[(0, 1)]).unwrap_err().to_string().contains("no edge between 0 and 1"));
-        assert!(less.remove_edges(&[(0, 9)]).unwrap_err().to_string().contains("node 9 is out of range"));
+        assert!(
+            less.remove_edges(&[(0, 1)])
+                .unwrap_err()
+                .to_string()
+                .contains("no edge between 0 and 1")
+        );
+        assert!(
+            less.remove_edges(&[(0, 9)])
+                .unwrap_err()
+                .to_string()
+                .contains("node 9 is out of range")
+        );
         assert_eq!(g.num_edges(), 3);
     }
 
@@ -869,8 +1084,26 @@ mod tests {
 
     #[test]
     fn permutations_are_checked() {
-        assert!(path(3).permute(&[0, 0, 1]).unwrap_err().to_string().contains("two nodes would become 0"));
-        assert!(path(3).permute(&[0, 1]).unwrap_err().to_string().contains("2 new ids for 3"));
-        assert!(path(3).permute(&[0, 1, 7]).unwrap_err().to_string().contains("node 7 is out of range"));
+        assert!(
+            path(3)
+                .permute(&[0, 0, 1])
+                .unwrap_err()
+                .to_string()
+                .contains("two nodes would become 0")
+        );
+        assert!(
+            path(3)
+                .permute(&[0, 1])
+                .unwrap_err()
+                .to_string()
+                .contains("2 new ids for 3")
+        );
+        assert!(
+            path(3)
+                .permute(&[0, 1, 7])
+                .unwrap_err()
+                .to_string()
+                .contains("node 7 is out of range")
+        );
     }
 }

@@ -15,8 +15,8 @@ pub struct GraphSet {
 }
 
 impl GraphSet {
-    /// Wraps graphs and a label for each. `num_node_labels` is how many distinct node labels the files named, where
-    /// they named any: the graphs then carry them as one-hot features.
+    /// Wraps graphs and a label for each. `num_node_labels` is how many distinct node labels the
+    /// files named, where they named any: the graphs then carry them as one-hot features.
     pub fn new(graphs: Vec<Graph>, labels: Labels, num_node_labels: Option<usize>) -> Result<Self> {
         if graphs.len() != labels.len() {
             let what = format!("{} graphs, but {} graph labels", graphs.len(), labels.len());
@@ -32,7 +32,12 @@ impl GraphSet {
             );
             return Err(Error::argument("GraphSet::new", what));
         }
-        Ok(Self { graphs, labels, num_node_labels, splits: Vec::new() })
+        Ok(Self {
+            graphs,
+            labels,
+            num_node_labels,
+            splits: Vec::new(),
+        })
     }
 
     /// The same set with these splits of its graphs.
@@ -94,11 +99,26 @@ mod tests {
         use crate::{CsrMatrix, Features};
         let plain = Graph::empty(2).unwrap();
         let labels = Labels::from_values([Some(0), Some(1)]);
-        let set = GraphSet::new(vec![plain.clone(), Graph::empty(0).unwrap()], labels.clone(), None).unwrap();
+        let set = GraphSet::new(
+            vec![plain.clone(), Graph::empty(0).unwrap()],
+            labels.clone(),
+            None,
+        )
+        .unwrap();
         assert_eq!((set.len(), set.num_nodes(), set.num_edges()), (2, 2, 0));
-        let e = GraphSet::new(vec![plain.clone()], labels.clone(), None).unwrap_err().to_string();
+        let e = GraphSet::new(vec![plain.clone()], labels.clone(), None)
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "GraphSet::new: 1 graphs, but 2 graph labels");
-        let other = plain.clone().with_features(Features::Sparse(CsrMatrix::identity(2))).unwrap();
-        assert!(GraphSet::new(vec![plain, other], labels, None).unwrap_err().to_string().contains("graph 0 has None"));
+        let other = plain
+            .clone()
+            .with_features(Features::Sparse(CsrMatrix::identity(2)))
+            .unwrap();
+        assert!(
+            GraphSet::new(vec![plain, other], labels, None)
+                .unwrap_err()
+                .to_string()
+                .contains("graph 0 has None")
+        );
     }
 }

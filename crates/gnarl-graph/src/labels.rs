@@ -13,18 +13,25 @@ pub struct Labels {
 impl Labels {
     /// Wraps classes, each below `num_classes` or absent.
     pub fn new(classes: Vec<Option<u32>>, num_classes: usize) -> Result<Self> {
-        if let Some((i, c)) =
-            classes.iter().enumerate().find_map(|(i, c)| c.filter(|&c| c as usize >= num_classes).map(|c| (i, c)))
+        if let Some((i, c)) = classes
+            .iter()
+            .enumerate()
+            .find_map(|(i, c)| c.filter(|&c| c as usize >= num_classes).map(|c| (i, c)))
         {
             return Err(Error::argument(
                 "Labels::new",
                 format!("item {i} has class {c}, but there are {num_classes} classes"),
             ));
         }
-        Ok(Self { classes, num_classes, names: None })
+        Ok(Self {
+            classes,
+            num_classes,
+            names: None,
+        })
     }
 
-    /// Turns integer labels of any range into classes `0, 1, …` in ascending order, remembering the original values.
+    /// Turns integer labels of any range into classes `0, 1, …` in ascending order, remembering the
+    /// original values.
     ///
     /// ```
     /// let labels = gnarl_graph::Labels::from_values([2, 0, 2].map(Some));
@@ -36,7 +43,11 @@ impl Labels {
         let mut distinct: Vec<i64> = values.iter().flatten().copied().collect();
         distinct.sort_unstable();
         distinct.dedup();
-        let class = |v: i64| distinct.binary_search(&v).expect("every value was collected") as u32;
+        let class = |v: i64| {
+            distinct
+                .binary_search(&v)
+                .expect("every value was collected") as u32
+        };
         Self {
             classes: values.iter().map(|v| v.map(class)).collect(),
             num_classes: distinct.len(),
@@ -83,7 +94,9 @@ impl Labels {
 
     /// The name of a class: as given, else its number.
     pub fn name(&self, class: u32) -> String {
-        self.names.as_ref().map_or_else(|| class.to_string(), |n| n[class as usize].clone())
+        self.names
+            .as_ref()
+            .map_or_else(|| class.to_string(), |n| n[class as usize].clone())
     }
 
     /// Items per class, unlabelled ones left out.
@@ -111,8 +124,13 @@ mod tests {
 
     #[test]
     fn classes_out_of_range_are_refused() {
-        let e = Labels::new(vec![Some(0), Some(3)], 3).unwrap_err().to_string();
-        assert_eq!(e, "Labels::new: item 1 has class 3, but there are 3 classes");
+        let e = Labels::new(vec![Some(0), Some(3)], 3)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "Labels::new: item 1 has class 3, but there are 3 classes"
+        );
     }
 
     #[test]

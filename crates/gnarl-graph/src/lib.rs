@@ -19,14 +19,16 @@
 //! | [`stored`] | numbers in memory or in a mapped file |
 //! | [`limits`] | what a machine can hold and a person can wait for |
 //!
-//! A room uses those below it, never those above: error, random, limits, names, files, stored and matrix; then features, labels, split,
-//! components, graph and graph set; then properties, centrality, operator, sample, metrics, distance and generate; then spectrum,
-//! dataset and community.
+//! A room uses those below it, never those above: error, random, limits, names, files, stored and
+//! matrix; then features, labels, split, components, graph and graph set; then properties,
+//! centrality, operator, sample, metrics, distance and generate; then spectrum, dataset and
+//! community.
 //!
 //! # One word per thing
 //!
-//! `num_nodes` is n; `num_edges` counts undirected pairs, m; `num_arcs` counts stored directed entries, 2m; `num_classes`
-//! is the number of labels; `budget` is what an attack may spend; a `split` names training, validation and test items.
+//! `num_nodes` is n; `num_edges` counts undirected pairs, m; `num_arcs` counts stored directed
+//! entries, 2m; `num_classes` is the number of labels; `budget` is what an attack may spend; a
+//! `split` names training, validation and test items.
 
 pub mod centrality;
 pub mod community;

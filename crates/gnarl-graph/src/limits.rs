@@ -1,11 +1,13 @@
-//! What a machine can hold and a person can wait for. Whatever a number of a user or of a file decides the size of is estimated first and refused
-//! here, before anything is allocated: [`Demand`] for memory and work, [`MOST`] for counts.
+//! What a machine can hold and a person can wait for. Whatever a number of a user or of a file
+//! decides the size of is estimated first and refused here, before anything is allocated:
+//! [`Demand`] for memory and work, [`MOST`] for counts.
 
 use std::sync::RwLock;
 
 use crate::error::{Error, Result};
 
-/// The most that a count may be, of steps, samples, columns or layers, where its setting does not say otherwise.
+/// The most that a count may be, of steps, samples, columns or layers, where its setting does not
+/// say otherwise.
 pub const MOST: u64 = 1_000_000;
 
 /// The variable that says how much memory may be used, as in `8G`.
@@ -16,19 +18,22 @@ const SPEED: f64 = 1e10;
 /// Work that nobody waits for, 30 days.
 const LONGEST_SECONDS: f64 = 30.0 * 86_400.0;
 
-/// What is taken for the memory of a system that does not tell: more than most have, and less than what a typing error asks for.
+/// What is taken for the memory of a system that does not tell: more than most have, and less than
+/// what a typing error asks for.
 const UNKNOWN_MEMORY: u64 = 1 << 40;
 
 /// Who hears of estimates that are gone past; nobody where they refuse.
 static FORCED: RwLock<Option<fn(&Error)>> = RwLock::new(None);
 
-/// Lets whatever [`Demand::check`] would refuse go on in this process and tells `tell` what it would have said, from now on; with `None` it
-/// refuses again. For a person who knows better than the estimate: results do not depend on it.
+/// Lets whatever [`Demand::check`] would refuse go on in this process and tells `tell` what it
+/// would have said, from now on; with `None` it refuses again. For a person who knows better than
+/// the estimate: results do not depend on it.
 pub fn force(tell: Option<fn(&Error)>) {
     *FORCED.write().unwrap_or_else(|broken| broken.into_inner()) = tell;
 }
 
-/// What a piece of work asks of the machine, estimated from below: what is refused would not have gone well.
+/// What a piece of work asks of the machine, estimated from below: what is refused would not have
+/// gone well.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Demand {
     what: String,
@@ -41,7 +46,11 @@ pub struct Demand {
 impl Demand {
     /// Of nothing yet; `what` names the work in messages.
     pub fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), bytes: 0.0, operations: 0.0 }
+        Self {
+            what: what.into(),
+            bytes: 0.0,
+            operations: 0.0,
+        }
     }
 
     /// With so much more memory.
@@ -56,7 +65,8 @@ impl Demand {
         self
     }
 
-    /// Refuses what this machine does not hold, or would not finish within a month, unless somebody [`force`]s it; `remedy` says what to do.
+    /// Refuses what this machine does not hold, or would not finish within a month, unless somebody
+    /// [`force`]s it; `remedy` says what to do.
     pub fn check(&self, remedy: &str) -> Result<()> {
         let checked = self.check_with(memory(), rayon::current_num_threads(), remedy);
         let forced = *FORCED.read().unwrap_or_else(|broken| broken.into_inner());
@@ -77,18 +87,28 @@ impl Demand {
                 let (needed, most) = (bytes(self.bytes), bytes(most as f64));
                 Err(Error::argument(
                     "memory",
-                    format!("{} needs about {needed}, more than {most}; {remedy}", self.what),
+                    format!(
+                        "{} needs about {needed}, more than {most}; {remedy}",
+                        self.what
+                    ),
                 ))
             }
         }
     }
 
     fn check_with(&self, memory: Option<u64>, threads: usize, remedy: &str) -> Result<()> {
-        let refuse =
-            |op: &'static str, what: String| Err(Error::argument(op, format!("{} {what}; {remedy}", self.what)));
+        let refuse = |op: &'static str, what: String| {
+            Err(Error::argument(
+                op,
+                format!("{} {what}; {remedy}", self.what),
+            ))
+        };
         if let Some(free) = memory.filter(|&free| self.bytes.is_nan() || self.bytes > free as f64) {
             let (needed, free) = (bytes(self.bytes), bytes(free as f64));
-            return refuse("memory", format!("needs at least {needed}, and {free} are free (or as {VARIABLE} says)"));
+            return refuse(
+                "memory",
+                format!("needs at least {needed}, and {free} are free (or as {VARIABLE} says)"),
+            );
         }
         let seconds = self.operations / (SPEED * threads.max(1) as f64);
         match seconds <= LONGEST_SECONDS {
@@ -102,35 +122,69 @@ impl Demand {
 pub fn check_count(name: &str, count: u64, most: u64) -> Result<()> {
     match count <= most {
         true => Ok(()),
-        false => Err(Error::setting(name, format!("{count} is beyond {most}, the most that is taken; take fewer"))),
+        false => Err(Error::setting(
+            name,
+            format!("{count} is beyond {most}, the most that is taken; take fewer"),
+        )),
     }
 }
 
-/// Bytes that may be used: what [`VARIABLE`] says, else what the system and the process' group have left, else a terabyte.
+/// Bytes that may be used: what [`VARIABLE`] says, else what the system and the process' group have
+/// left, else a terabyte.
 pub fn memory() -> Option<u64> {
-    if let Some(said) = std::env::var(VARIABLE).ok().and_then(|text| parse_bytes(&text)) {
+    if let Some(said) = std::env::var(VARIABLE)
+        .ok()
+        .and_then(|text| parse_bytes(&text))
+    {
         return Some(said);
     }
-    let number = |file: &str| std::fs::read_to_string(file).ok().and_then(|text| text.trim().parse::<u64>().ok());
-    let available = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
-    let group = match (number("/sys/fs/cgroup/memory.max"), number("/sys/fs/cgroup/memory.current")) {
+    let number = |file: &str| {
+        std::fs::read_to_string(file)
+            .ok()
+            .and_then(|text| text.trim().parse::<u64>().ok())
+    };
+    let available = std::fs::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| available(&text));
+    let group = match (
+        number("/sys/fs/cgroup/memory.max"),
+        number("/sys/fs/cgroup/memory.current"),
+    ) {
         (Some(most), Some(used)) => Some(most.saturating_sub(used)),
         _ => None,
     };
-    [available, group].into_iter().flatten().min().or(Some(UNKNOWN_MEMORY))
+    [available, group]
+        .into_iter()
+        .flatten()
+        .min()
+        .or(Some(UNKNOWN_MEMORY))
 }
 
 /// The line `MemAvailable` of Linux' `/proc/meminfo`.
 fn available(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim()
+        .strip_suffix("kB")?
+        .trim()
+        .parse::<u64>()
+        .ok()
+        .map(|kilobytes| kilobytes * 1024)
 }
 
 /// `8G`, `512M` or a number of bytes.
 fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
-    let units = [('K', 1u64 << 10), ('M', 1 << 20), ('G', 1 << 30), ('T', 1 << 40)];
-    let unit = units.iter().find(|(letter, _)| text.ends_with([*letter, letter.to_ascii_lowercase()]));
+    let units = [
+        ('K', 1u64 << 10),
+        ('M', 1 << 20),
+        ('G', 1 << 30),
+        ('T', 1 << 40),
+    ];
+    let unit = units
+        .iter()
+        .find(|(letter, _)| text.ends_with([*letter, letter.to_ascii_lowercase()]));
     let (digits, factor) = match unit {
         Some((_, factor)) => (&text[..text.len() - 1], *factor),
         None => (text, 1),
@@ -166,31 +220,66 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_with_the_estimate() {
-        let demand = Demand::new("gcn on karate").and_bytes(3e9).and_operations(1e9);
+        let demand = Demand::new("gcn on karate")
+            .and_bytes(3e9)
+            .and_operations(1e9);
         assert!(demand.check_with(Some(4 << 30), 1, "fewer").is_ok());
-        let e = demand.check_with(Some(2 << 30), 1, "take fewer columns").unwrap_err().to_string();
+        let e = demand
+            .check_with(Some(2 << 30), 1, "take fewer columns")
+            .unwrap_err()
+            .to_string();
         assert_eq!(
             e,
             "memory: gcn on karate needs at least 3.0 GB, and 2.1 GB are free (or as GNARL_MEMORY says); take fewer columns"
         );
-        assert!(demand.check_with(None, 1, "fewer").is_ok(), "a system that does not tell");
+        assert!(
+            demand.check_with(None, 1, "fewer").is_ok(),
+            "a system that does not tell"
+        );
         assert!(demand.check_within(3_000_000_000, "fewer").is_ok());
-        let e = demand.check_within(2_000_000_000, "take fewer").unwrap_err().to_string();
-        assert_eq!(e, "memory: gcn on karate needs about 3.0 GB, more than 2.0 GB; take fewer");
-        assert!(Demand::new("x").and_bytes(f64::INFINITY).check_with(Some(u64::MAX), 1, "y").is_err());
-        assert!(Demand::new("x").and_bytes(f64::NAN).check_with(Some(u64::MAX), 1, "y").is_err());
+        let e = demand
+            .check_within(2_000_000_000, "take fewer")
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "memory: gcn on karate needs about 3.0 GB, more than 2.0 GB; take fewer"
+        );
+        assert!(
+            Demand::new("x")
+                .and_bytes(f64::INFINITY)
+                .check_with(Some(u64::MAX), 1, "y")
+                .is_err()
+        );
+        assert!(
+            Demand::new("x")
+                .and_bytes(f64::NAN)
+                .check_with(Some(u64::MAX), 1, "y")
+                .is_err()
+        );
     }
 
     /// At 10^10 a second, 10^18 operations are 10^8 s, 1157 days: on forty cores 29.
     #[test]
     fn what_takes_more_than_a_month_is_refused() {
         let demand = Demand::new("gcn on karate").and_operations(1e18);
-        let e = demand.check_with(None, 1, "take fewer epochs").unwrap_err().to_string();
-        assert_eq!(e, "time: gcn on karate takes at least 3 years; take fewer epochs");
+        let e = demand
+            .check_with(None, 1, "take fewer epochs")
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "time: gcn on karate takes at least 3 years; take fewer epochs"
+        );
         assert!(demand.check_with(None, 40, "").is_ok());
         assert_eq!(duration(40.0 * 86_400.0), "40 days");
         assert_eq!(duration(1e20), "3e12 years");
-        assert!(Demand::new("x").and_operations(f64::NAN).check_with(None, 1, "y").is_err());
+        assert!(
+            Demand::new("x")
+                .and_operations(f64::NAN)
+                .check_with(None, 1, "y")
+                .is_err()
+        );
     }
 
     #[test]
@@ -198,18 +287,33 @@ mod tests {
         assert_eq!(parse_bytes("8G"), Some(8 << 30));
         assert_eq!(parse_bytes(" 512m "), Some(512 << 20));
         assert_eq!(parse_bytes("1000"), Some(1000));
-        assert_eq!((parse_bytes("much"), parse_bytes("-1"), parse_bytes("99999999999T")), (None, None, None));
+        assert_eq!(
+            (
+                parse_bytes("much"),
+                parse_bytes("-1"),
+                parse_bytes("99999999999T")
+            ),
+            (None, None, None)
+        );
         assert_eq!(bytes(999.0), "999 bytes");
         assert_eq!(bytes(2.25e10), "22 GB");
         assert_eq!(bytes(1e30), "1.0e18 TB");
-        assert_eq!(available("MemTotal: 9 kB\nMemAvailable:   20 kB\n"), Some(20480));
+        assert_eq!(
+            available("MemTotal: 9 kB\nMemAvailable:   20 kB\n"),
+            Some(20480)
+        );
         assert_eq!(available("nothing"), None);
     }
 
     #[test]
     fn counts_have_an_end() {
         assert!(check_count("steps", MOST, MOST).is_ok());
-        let e = check_count("steps", 1_000_000_000, MOST).unwrap_err().to_string();
-        assert_eq!(e, "steps: 1000000000 is beyond 1000000, the most that is taken; take fewer");
+        let e = check_count("steps", 1_000_000_000, MOST)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "steps: 1000000000 is beyond 1000000, the most that is taken; take fewer"
+        );
     }
 }

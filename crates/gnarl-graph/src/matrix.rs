@@ -1,6 +1,7 @@
 //! The two matrix types that graphs carry: compressed sparse rows and dense rows.
 //!
-//! Features are `f32` and stay sparse or dense as they were loaded; operators are `f64` and always sparse.
+//! Features are `f32` and stay sparse or dense as they were loaded; operators are `f64` and always
+//! sparse.
 
 use crate::error::{Error, Result};
 use crate::stored::Stored;
@@ -17,7 +18,8 @@ pub struct CsrMatrix<T> {
 }
 
 impl<T: Copy> CsrMatrix<T> {
-    /// Checks and wraps ready arrays. Unsorted rows are sorted; duplicate columns in a row are an error.
+    /// Checks and wraps ready arrays. Unsorted rows are sorted; duplicate columns in a row are an
+    /// error.
     ///
     /// ```
     /// use gnarl_graph::CsrMatrix;
@@ -26,13 +28,25 @@ impl<T: Copy> CsrMatrix<T> {
     /// assert_eq!(m.row(1).0.len(), 0);
     /// # Ok::<(), gnarl_graph::Error>(())
     /// ```
-    pub fn new(num_cols: usize, offsets: Vec<u64>, mut indices: Vec<u32>, mut values: Vec<T>) -> Result<Self> {
+    pub fn new(
+        num_cols: usize,
+        offsets: Vec<u64>,
+        mut indices: Vec<u32>,
+        mut values: Vec<T>,
+    ) -> Result<Self> {
         let refuse = |what: String| Err(Error::argument("CsrMatrix::new", what));
         if offsets.first() != Some(&0) {
-            return refuse(format!("offsets must start with 0, not {:?}", offsets.first()));
+            return refuse(format!(
+                "offsets must start with 0, not {:?}",
+                offsets.first()
+            ));
         }
         if let Some(i) = offsets.windows(2).position(|w| w[0] > w[1]) {
-            return refuse(format!("offsets fall from {} to {} at row {i}", offsets[i], offsets[i + 1]));
+            return refuse(format!(
+                "offsets fall from {} to {} at row {i}",
+                offsets[i],
+                offsets[i + 1]
+            ));
         }
         let end = offsets[offsets.len() - 1];
         if end != indices.len() as u64 || indices.len() != values.len() {
@@ -46,10 +60,13 @@ impl<T: Copy> CsrMatrix<T> {
             let range = offsets[row] as usize..offsets[row + 1] as usize;
             let cols = &indices[range.clone()];
             if let Some(&c) = cols.iter().find(|&&c| c as usize >= num_cols) {
-                return refuse(format!("row {row} has column {c}, but there are {num_cols} columns"));
+                return refuse(format!(
+                    "row {row} has column {c}, but there are {num_cols} columns"
+                ));
             }
             if !cols.is_sorted() {
-                let mut entries: Vec<(u32, T)> = range.clone().map(|k| (indices[k], values[k])).collect();
+                let mut entries: Vec<(u32, T)> =
+                    range.clone().map(|k| (indices[k], values[k])).collect();
                 entries.sort_by_key(|e| e.0);
                 for (k, (c, v)) in range.clone().zip(entries) {
                     indices[k] = c;
@@ -73,7 +90,12 @@ impl<T: Copy> CsrMatrix<T> {
         let (offsets, indices, values) = (offsets.into(), indices.into(), values.into());
         debug_assert_eq!(offsets.last().copied(), Some(indices.len() as u64));
         debug_assert_eq!(indices.len(), values.len());
-        Self { num_cols, offsets, indices, values }
+        Self {
+            num_cols,
+            offsets,
+            indices,
+            values,
+        }
     }
 
     /// Number of rows.
@@ -214,15 +236,24 @@ impl CsrMatrix<f64> {
         use rayon::prelude::*;
         assert_eq!(x.len(), self.num_cols, "mul_vec: vector length");
         assert_eq!(out.len(), self.num_rows(), "mul_vec: output length");
-        out.par_iter_mut().enumerate().with_min_len(1024).for_each(|(i, y)| {
-            let (cols, values) = self.row(i);
-            *y = cols.iter().zip(values).map(|(&c, &v)| v * x[c as usize]).sum();
-        });
+        out.par_iter_mut()
+            .enumerate()
+            .with_min_len(1024)
+            .for_each(|(i, y)| {
+                let (cols, values) = self.row(i);
+                *y = cols
+                    .iter()
+                    .zip(values)
+                    .map(|(&c, &v)| v * x[c as usize])
+                    .sum();
+            });
     }
 
     /// The sum of each row.
     pub fn row_sums(&self) -> Vec<f64> {
-        (0..self.num_rows()).map(|i| self.row(i).1.iter().sum()).collect()
+        (0..self.num_rows())
+            .map(|i| self.row(i).1.iter().sum())
+            .collect()
     }
 
     /// Row-major dense copy; for small matrices.
@@ -246,7 +277,12 @@ impl CsrMatrix<f64> {
 impl<T: Copy + num::One> CsrMatrix<T> {
     /// The identity of size `n`: the features of a graph that has none.
     pub fn identity(n: usize) -> Self {
-        Self::from_parts(n, (0..=n as u64).collect::<Vec<_>>(), (0..n as u32).collect::<Vec<_>>(), vec![T::ONE; n])
+        Self::from_parts(
+            n,
+            (0..=n as u64).collect::<Vec<_>>(),
+            (0..n as u32).collect::<Vec<_>>(),
+            vec![T::ONE; n],
+        )
     }
 }
 
@@ -282,15 +318,26 @@ impl<T: Copy + Default> DenseMatrix<T> {
         if num_rows.checked_mul(num_cols) != Some(data.len()) {
             return Err(Error::argument(
                 "DenseMatrix::new",
-                format!("{num_rows} rows of {num_cols} need a value each, but there are {} values", data.len()),
+                format!(
+                    "{num_rows} rows of {num_cols} need a value each, but there are {} values",
+                    data.len()
+                ),
             ));
         }
-        Ok(Self { num_rows, num_cols, data })
+        Ok(Self {
+            num_rows,
+            num_cols,
+            data,
+        })
     }
 
     /// All zeros.
     pub fn zeros(num_rows: usize, num_cols: usize) -> Self {
-        Self { num_rows, num_cols, data: vec![T::default(); num_rows * num_cols].into() }
+        Self {
+            num_rows,
+            num_cols,
+            data: vec![T::default(); num_rows * num_cols].into(),
+        }
     }
 
     /// Number of rows.
@@ -335,7 +382,11 @@ impl<T: Copy + Default> DenseMatrix<T> {
         for &r in rows {
             data.extend_from_slice(self.row(r as usize));
         }
-        Self { num_rows: rows.len(), num_cols: self.num_cols, data: data.into() }
+        Self {
+            num_rows: rows.len(),
+            num_cols: self.num_cols,
+            data: data.into(),
+        }
     }
 }
 
@@ -351,9 +402,15 @@ mod tests {
     fn products_and_transpose_agree_by_hand() {
         let m = sample();
         assert_eq!(m.mul_vec(&[1.0, 10.0, 100.0]), [201.0, 0.0, 30.0]);
-        assert_eq!(m.transpose().mul_vec(&[1.0, 10.0, 100.0]), [1.0, 300.0, 2.0]);
+        assert_eq!(
+            m.transpose().mul_vec(&[1.0, 10.0, 100.0]),
+            [1.0, 300.0, 2.0]
+        );
         assert_eq!(m.transpose().transpose(), m);
-        assert_eq!(m.to_dense().data(), [1.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.0]);
+        assert_eq!(
+            m.to_dense().data(),
+            [1.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.0]
+        );
         assert_eq!((m.get(0, 2), m.get(1, 0)), (Some(2.0), None));
     }
 
@@ -374,7 +431,10 @@ mod tests {
 
     #[test]
     fn identity_multiplies_to_itself() {
-        assert_eq!(CsrMatrix::<f64>::identity(3).mul_vec(&[1.0, 2.0, 3.0]), [1.0, 2.0, 3.0]);
+        assert_eq!(
+            CsrMatrix::<f64>::identity(3).mul_vec(&[1.0, 2.0, 3.0]),
+            [1.0, 2.0, 3.0]
+        );
         assert_eq!(CsrMatrix::<f32>::identity(0).num_rows(), 0);
     }
 }

@@ -1,5 +1,5 @@
-//! What results are judged by: accuracy, classes one by one ([`ClassScores`]), agreement of clusterings, modularity, attack success, histograms, and means
-//! with their errors.
+//! What results are judged by: accuracy, classes one by one ([`ClassScores`]), agreement of
+//! clusterings, modularity, attack success, histograms, and means with their errors.
 //!
 //! Accuracies and rates are shares from 0 to 1; who prints them makes per cent of them.
 
@@ -17,8 +17,8 @@ pub use self::classes::{ClassScores, OneClass};
 
 /// The share of `items` whose prediction is their label.
 ///
-/// `predictions` has a class for every item, labelled or not; `items` are the ones that count. Fails where there
-/// are none, or where one has no label.
+/// `predictions` has a class for every item, labelled or not; `items` are the ones that count.
+/// Fails where there are none, or where one has no label.
 pub fn accuracy(predictions: &[u32], labels: &Labels, items: &[u32]) -> Result<f64> {
     const OP: &str = "accuracy";
     if items.is_empty() {
@@ -33,7 +33,11 @@ pub fn accuracy(predictions: &[u32], labels: &Labels, items: &[u32]) -> Result<f
 }
 
 /// How often each class (row) was predicted as each class (column), over `items`.
-pub fn confusion_matrix(predictions: &[u32], labels: &Labels, items: &[u32]) -> Result<DenseMatrix<u64>> {
+pub fn confusion_matrix(
+    predictions: &[u32],
+    labels: &Labels,
+    items: &[u32],
+) -> Result<DenseMatrix<u64>> {
     const OP: &str = "confusion_matrix";
     let num_classes = labels.num_classes();
     let mut counts = DenseMatrix::zeros(num_classes, num_classes);
@@ -41,7 +45,9 @@ pub fn confusion_matrix(predictions: &[u32], labels: &Labels, items: &[u32]) -> 
         let class = label_of(OP, labels, predictions.len(), i)?;
         let predicted = predictions[i as usize];
         if predicted as usize >= num_classes {
-            let what = format!("item {i} is predicted as class {predicted}, but there are {num_classes} classes");
+            let what = format!(
+                "item {i} is predicted as class {predicted}, but there are {num_classes} classes"
+            );
             return Err(Error::argument(OP, what));
         }
         counts.row_mut(class as usize)[predicted as usize] += 1;
@@ -49,11 +55,22 @@ pub fn confusion_matrix(predictions: &[u32], labels: &Labels, items: &[u32]) -> 
     Ok(counts)
 }
 
-/// The share of the items that were classified rightly before an attack and are not after it. `None` where none was
-/// right before. Items without a label are never right.
-pub fn attack_success_rate(clean: &[u32], attacked: &[u32], labels: &Labels, items: &[u32]) -> Result<Option<f64>> {
+/// The share of the items that were classified rightly before an attack and are not after it.
+/// `None` where none was right before. Items without a label are never right.
+pub fn attack_success_rate(
+    clean: &[u32],
+    attacked: &[u32],
+    labels: &Labels,
+    items: &[u32],
+) -> Result<Option<f64>> {
     const OP: &str = "attack_success_rate";
-    check_lengths(OP, "clean predictions", clean.len(), "attacked ones", attacked.len())?;
+    check_lengths(
+        OP,
+        "clean predictions",
+        clean.len(),
+        "attacked ones",
+        attacked.len(),
+    )?;
     let (mut right, mut turned) = (0u64, 0u64);
     for &i in items {
         check_item(OP, labels, clean.len(), i)?;
@@ -67,7 +84,9 @@ pub fn attack_success_rate(clean: &[u32], attacked: &[u32], labels: &Labels, ite
 
 fn label_of(op: &'static str, labels: &Labels, num_predictions: usize, item: u32) -> Result<u32> {
     check_item(op, labels, num_predictions, item)?;
-    labels.get(item).ok_or_else(|| Error::argument(op, format!("item {item} has no label")))
+    labels
+        .get(item)
+        .ok_or_else(|| Error::argument(op, format!("item {item} has no label")))
 }
 
 fn check_item(op: &'static str, labels: &Labels, num_predictions: usize, item: u32) -> Result<()> {
@@ -75,7 +94,13 @@ fn check_item(op: &'static str, labels: &Labels, num_predictions: usize, item: u
     if (item as usize) < labels.len() {
         return Ok(());
     }
-    Err(Error::argument(op, format!("item {item} is out of range, there are {} labels", labels.len())))
+    Err(Error::argument(
+        op,
+        format!(
+            "item {item} is out of range, there are {} labels",
+            labels.len()
+        ),
+    ))
 }
 
 fn check_lengths(op: &'static str, a: &str, len_a: usize, b: &str, len_b: usize) -> Result<()> {
@@ -85,9 +110,9 @@ fn check_lengths(op: &'static str, a: &str, len_a: usize, b: &str, len_b: usize)
     Err(Error::argument(op, format!("{len_a} {a}, but {len_b} {b}")))
 }
 
-/// Adjusted mutual information of two clusterings of the same items (Vinh et al. 2010), with the arithmetic mean of
-/// their entropies, as scikit-learn's `adjusted_mutual_info_score`: 1 for equal partitions, 0 on average for unrelated
-/// ones. The names of the clusters do not matter.
+/// Adjusted mutual information of two clusterings of the same items (Vinh et al. 2010), with the
+/// arithmetic mean of their entropies, as scikit-learn's `adjusted_mutual_info_score`: 1 for equal
+/// partitions, 0 on average for unrelated ones. The names of the clusters do not matter.
 ///
 /// Of two clusterings without information (one cluster each, or no items) the score is 1.
 ///
@@ -104,13 +129,21 @@ pub fn adjusted_mutual_information(a: &[u32], b: &[u32]) -> Result<f64> {
     }
     let expected = table.expected_mutual_information();
     let mean_entropy = (table.entropy(&table.a_sizes) + table.entropy(&table.b_sizes)) / 2.0;
-    // Both differences are zero where no other outcome was possible; rounding must not make that 0/0.
-    let away_from_zero = |x: f64| if x < 0.0 { x.min(-f64::EPSILON) } else { x.max(f64::EPSILON) };
-    Ok(away_from_zero(table.mutual_information() - expected) / away_from_zero(mean_entropy - expected))
+    // Both differences are zero where no other outcome was possible; rounding must not make that
+    // 0/0.
+    let away_from_zero = |x: f64| {
+        if x < 0.0 {
+            x.min(-f64::EPSILON)
+        } else {
+            x.max(f64::EPSILON)
+        }
+    };
+    Ok(away_from_zero(table.mutual_information() - expected)
+        / away_from_zero(mean_entropy - expected))
 }
 
-/// Mutual information of two clusterings over the arithmetic mean of their entropies, as scikit-learn's
-/// `normalized_mutual_info_score`: from 0 to 1, and not corrected for chance.
+/// Mutual information of two clusterings over the arithmetic mean of their entropies, as
+/// scikit-learn's `normalized_mutual_info_score`: from 0 to 1, and not corrected for chance.
 pub fn normalised_mutual_information(a: &[u32], b: &[u32]) -> Result<f64> {
     let table = Contingency::new("normalised_mutual_information", a, b)?;
     if let Some(score) = table.trivial_score() {
@@ -120,12 +153,14 @@ pub fn normalised_mutual_information(a: &[u32], b: &[u32]) -> Result<f64> {
     Ok(table.mutual_information() / mean_entropy)
 }
 
-/// Adjusted Rand index of two clusterings of the same items (Hubert and Arabie 1985), as scikit-learn's
-/// `adjusted_rand_score`: 1 for equal partitions, 0 on average for unrelated ones.
+/// Adjusted Rand index of two clusterings of the same items (Hubert and Arabie 1985), as
+/// scikit-learn's `adjusted_rand_score`: 1 for equal partitions, 0 on average for unrelated ones.
 pub fn adjusted_rand_index(a: &[u32], b: &[u32]) -> Result<f64> {
     let table = Contingency::new("adjusted_rand_index", a, b)?;
     // Ordered pairs of distinct items, counted exactly: together in both, in a, in b.
-    let squares = |sizes: &mut dyn Iterator<Item = u64>| -> i128 { sizes.map(|k| i128::from(k).pow(2)).sum() };
+    let squares = |sizes: &mut dyn Iterator<Item = u64>| -> i128 {
+        sizes.map(|k| i128::from(k).pow(2)).sum()
+    };
     let n = i128::from(table.num_items);
     let both = squares(&mut table.cells.iter().map(|cell| cell.2));
     let in_a = squares(&mut table.a_sizes.iter().copied());
@@ -152,16 +187,31 @@ struct Contingency {
 
 impl Contingency {
     fn new(op: &'static str, a: &[u32], b: &[u32]) -> Result<Self> {
-        check_lengths(op, "items in one clustering", a.len(), "in the other", b.len())?;
+        check_lengths(
+            op,
+            "items in one clustering",
+            a.len(),
+            "in the other",
+            b.len(),
+        )?;
         let (a, a_sizes) = consecutive(a);
         let (b, b_sizes) = consecutive(b);
         let mut pairs: Vec<(u32, u32)> = a.into_iter().zip(b).collect();
         pairs.sort_unstable();
-        let cells = pairs.chunk_by(|p, q| p == q).map(|same| (same[0].0, same[0].1, same.len() as u64)).collect();
-        Ok(Self { num_items: pairs.len() as u64, a_sizes, b_sizes, cells })
+        let cells = pairs
+            .chunk_by(|p, q| p == q)
+            .map(|same| (same[0].0, same[0].1, same.len() as u64))
+            .collect();
+        Ok(Self {
+            num_items: pairs.len() as u64,
+            a_sizes,
+            b_sizes,
+            cells,
+        })
     }
 
-    /// Scores that need no arithmetic: 1 for equal partitions, 0 where just one of them has a single cluster.
+    /// Scores that need no arithmetic: 1 for equal partitions, 0 where just one of them has a
+    /// single cluster.
     fn trivial_score(&self) -> Option<f64> {
         let (a, b) = (self.a_sizes.len(), self.b_sizes.len());
         if a == b && self.cells.len() == a {
@@ -178,14 +228,19 @@ impl Contingency {
     fn mutual_information(&self) -> f64 {
         let n = self.num_items as f64;
         let term = |&(i, j, k): &(u32, u32, u64)| {
-            let (k, a, b) = (k as f64, self.a_sizes[i as usize] as f64, self.b_sizes[j as usize] as f64);
+            let (k, a, b) = (
+                k as f64,
+                self.a_sizes[i as usize] as f64,
+                self.b_sizes[j as usize] as f64,
+            );
             k / n * ((k * n).ln() - (a * b).ln())
         };
         self.cells.iter().map(term).sum::<f64>().max(0.0)
     }
 
-    /// The mean mutual information over all ways to deal the items to clusters of these sizes: each cell is then
-    /// hypergeometric. Clusters of equal size share a term, so the cost is O(n √n) at most.
+    /// The mean mutual information over all ways to deal the items to clusters of these sizes: each
+    /// cell is then hypergeometric. Clusters of equal size share a term, so the cost is O(n √n) at
+    /// most.
     fn expected_mutual_information(&self) -> f64 {
         let n = self.num_items as usize;
         let log_factorial = log_factorials(n);
@@ -193,7 +248,10 @@ impl Contingency {
         let mut expected = 0.0;
         for &(a, times_a) in &a_groups {
             for &(b, times_b) in &b_groups {
-                let fixed = log_factorial[a] + log_factorial[b] + log_factorial[n - a] + log_factorial[n - b]
+                let fixed = log_factorial[a]
+                    + log_factorial[b]
+                    + log_factorial[n - a]
+                    + log_factorial[n - b]
                     - log_factorial[n];
                 let log_outer = (a as f64 * b as f64).ln();
                 let term = |k: usize| {
@@ -202,7 +260,8 @@ impl Contingency {
                         - log_factorial[a - k]
                         - log_factorial[b - k]
                         - log_factorial[n + k - a - b];
-                    let information = k as f64 / n as f64 * ((k as f64 * n as f64).ln() - log_outer);
+                    let information =
+                        k as f64 / n as f64 * ((k as f64 * n as f64).ln() - log_outer);
                     information * log_probability.exp()
                 };
                 let smallest = (a + b).saturating_sub(n).max(1);
@@ -233,10 +292,14 @@ fn consecutive(clusters: &[u32]) -> (Vec<u32>, Vec<u64>) {
 fn size_groups(sizes: &[u64]) -> Vec<(usize, f64)> {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();
-    sorted.chunk_by(|a, b| a == b).map(|same| (same[0] as usize, same.len() as f64)).collect()
+    sorted
+        .chunk_by(|a, b| a == b)
+        .map(|same| (same[0] as usize, same.len() as f64))
+        .collect()
 }
 
-/// `ln k!` for `k` up to `n`, by compensated summation: off by a few units in the last place even for millions.
+/// `ln k!` for `k` up to `n`, by compensated summation: off by a few units in the last place even
+/// for millions.
 fn log_factorials(n: usize) -> Vec<f64> {
     let mut table = Vec::with_capacity(n + 1);
     let (mut sum, mut lost) = (0.0f64, 0.0f64);
@@ -252,23 +315,38 @@ fn log_factorials(n: usize) -> Vec<f64> {
 }
 
 /// Newman's modularity of a partition into communities, one number per node:
-/// `Q = Σ_c [ W_c / W - resolution · (D_c / 2W)² ]`, with `W` the weight of all edges, `W_c` of those within community c
-/// and `D_c` the degrees in it. As NetworkX's `modularity`.
+/// `Q = Σ_c [ W_c / W - resolution · (D_c / 2W)² ]`, with `W` the weight of all edges, `W_c` of
+/// those within community c and `D_c` the degrees in it. As NetworkX's `modularity`.
 ///
 /// Fails for a graph without edges, whose modularity is 0/0, and for negative weights.
 pub fn modularity(graph: &Graph, communities: &[u32], resolution: f64) -> Result<f64> {
     const OP: &str = "modularity";
-    check_lengths(OP, "communities", communities.len(), "nodes", graph.num_nodes())?;
+    check_lengths(
+        OP,
+        "communities",
+        communities.len(),
+        "nodes",
+        graph.num_nodes(),
+    )?;
     if !(resolution.is_finite() && resolution >= 0.0) {
-        return Err(Error::argument(OP, format!("resolution {resolution} must be a number of at least 0")));
+        return Err(Error::argument(
+            OP,
+            format!("resolution {resolution} must be a number of at least 0"),
+        ));
     }
     if let Some(w) = graph.weights().and_then(|w| w.iter().find(|w| **w < 0.0)) {
-        return Err(Error::argument(OP, format!("weight {w} is negative, at least 0 is needed")));
+        return Err(Error::argument(
+            OP,
+            format!("weight {w} is negative, at least 0 is needed"),
+        ));
     }
     let degree = degrees(graph);
     let total: f64 = degree.iter().sum();
     if total == 0.0 {
-        return Err(Error::argument(OP, "a graph without edges has no modularity"));
+        return Err(Error::argument(
+            OP,
+            "a graph without edges has no modularity",
+        ));
     }
     let (community, sizes) = consecutive(communities);
     let mut inside = 0.0;
@@ -310,7 +388,8 @@ impl Histogram {
 
 /// How confident predictions are: a histogram over `[0, 1]` of the largest probability of each row.
 ///
-/// Fails where a row is not a distribution (to within 1e-4: softmax in `f32` is that exact) or `bins` is zero.
+/// Fails where a row is not a distribution (to within 1e-4: softmax in `f32` is that exact) or
+/// `bins` is zero.
 pub fn confidence_histogram<T>(probabilities: &DenseMatrix<T>, bins: usize) -> Result<Histogram>
 where
     T: Copy + Default + Into<f64>,
@@ -328,13 +407,27 @@ where
     T: Copy + Default + Into<f64>,
 {
     let rows = distributions("entropy_histogram", probabilities, bins)?;
-    let entropy = |row: Vec<f64>| -row.into_iter().filter(|&p| p > 0.0).map(|p| p * p.ln()).sum::<f64>();
+    let entropy = |row: Vec<f64>| {
+        -row.into_iter()
+            .filter(|&p| p > 0.0)
+            .map(|p| p * p.ln())
+            .sum::<f64>()
+    };
     let high = (probabilities.num_cols().max(1) as f64).ln();
-    Ok(Histogram::of(rows.into_iter().map(entropy), 0.0, high, bins))
+    Ok(Histogram::of(
+        rows.into_iter().map(entropy),
+        0.0,
+        high,
+        bins,
+    ))
 }
 
 /// The rows, checked to be distributions.
-fn distributions<T>(op: &'static str, probabilities: &DenseMatrix<T>, bins: usize) -> Result<Vec<Vec<f64>>>
+fn distributions<T>(
+    op: &'static str,
+    probabilities: &DenseMatrix<T>,
+    bins: usize,
+) -> Result<Vec<Vec<f64>>>
 where
     T: Copy + Default + Into<f64>,
 {
@@ -346,11 +439,17 @@ where
         .map(|i| {
             let row: Vec<f64> = probabilities.row(i).iter().map(|&p| p.into()).collect();
             if let Some(p) = row.iter().find(|p| !(0.0..=1.0 + SLACK).contains(*p)) {
-                return Err(Error::argument(op, format!("row {i} has {p}, which is not a probability")));
+                return Err(Error::argument(
+                    op,
+                    format!("row {i} has {p}, which is not a probability"),
+                ));
             }
             let sum: f64 = row.iter().sum();
             if (sum - 1.0).abs() > SLACK {
-                return Err(Error::argument(op, format!("row {i} sums to {sum}, but probabilities sum to 1")));
+                return Err(Error::argument(
+                    op,
+                    format!("row {i} sums to {sum}, but probabilities sum to 1"),
+                ));
             }
             Ok(row)
         })
@@ -380,7 +479,11 @@ pub fn mean_std(values: &[f64]) -> Result<MeanStd> {
     let runs = values.len();
     let mean = values.iter().sum::<f64>() / runs as f64;
     let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    let std = if runs == 1 { 0.0 } else { (squares / (runs - 1) as f64).sqrt() };
+    let std = if runs == 1 {
+        0.0
+    } else {
+        (squares / (runs - 1) as f64).sqrt()
+    };
     Ok(MeanStd { mean, std, runs })
 }
 
@@ -396,7 +499,8 @@ pub struct PairedDifference {
 }
 
 impl PairedDifference {
-    /// Whether the difference is more than two standard errors: only then is one method called better.
+    /// Whether the difference is more than two standard errors: only then is one method called
+    /// better.
     pub fn is_clear(&self) -> bool {
         self.mean.abs() > 2.0 * self.standard_error
     }
@@ -404,11 +508,25 @@ impl PairedDifference {
 
 /// Compares two methods run by run: same splits, same seeds, same attacked inputs.
 pub fn paired_difference(a: &[f64], b: &[f64]) -> Result<PairedDifference> {
-    check_lengths("paired_difference", "values of one method", a.len(), "of the other", b.len())?;
+    check_lengths(
+        "paired_difference",
+        "values of one method",
+        a.len(),
+        "of the other",
+        b.len(),
+    )?;
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
     let MeanStd { mean, std, runs: n } = mean_std(&differences)?;
-    let standard_error = if n == 1 { f64::INFINITY } else { std / (n as f64).sqrt() };
-    Ok(PairedDifference { mean, standard_error, n })
+    let standard_error = if n == 1 {
+        f64::INFINITY
+    } else {
+        std / (n as f64).sqrt()
+    };
+    Ok(PairedDifference {
+        mean,
+        standard_error,
+        n,
+    })
 }
 
 #[cfg(test)]
@@ -427,7 +545,13 @@ mod tests {
     fn agrees_with_scikit_learn() {
         let cases = [
             // [0, 0, 1, 1], [0, 0, 1, 2]
-            (vec![0, 0, 1, 1], vec![0, 0, 1, 2], 0.5714285714285715, 0.5714285714285714, 0.7999999999999999),
+            (
+                vec![0, 0, 1, 1],
+                vec![0, 0, 1, 2],
+                0.5714285714285715,
+                0.5714285714285714,
+                0.7999999999999999,
+            ),
             // [0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]
             (
                 clusters(6, |i| i / 3),
@@ -437,7 +561,13 @@ mod tests {
                 0.5158037429793889,
             ),
             // [i % 3 for i in range(60)], [(i * i) % 5 for i in range(60)]
-            (clusters(60, |i| i % 3), clusters(60, |i| i * i % 5), -0.03391122198083171, -0.032955715756951595, 0.0),
+            (
+                clusters(60, |i| i % 3),
+                clusters(60, |i| i * i % 5),
+                -0.03391122198083171,
+                -0.032955715756951595,
+                0.0,
+            ),
             // [i // 100 for i in range(300)], [(i * 7919 % 300) // 60 for i in range(300)]
             (
                 clusters(300, |i| i / 100),
@@ -455,9 +585,21 @@ mod tests {
                 0.8009318836933965,
             ),
             // [0, 1, 0, 1], [0, 0, 1, 1]
-            (clusters(4, |i| i % 2), clusters(4, |i| i / 2), -0.49999999999999944, -0.5, 0.0),
+            (
+                clusters(4, |i| i % 2),
+                clusters(4, |i| i / 2),
+                -0.49999999999999944,
+                -0.5,
+                0.0,
+            ),
             // [0, 1, 2, 3], [0, 0, 0, 1]
-            (clusters(4, |i| i), vec![0, 0, 0, 1], 5.389698919029922e-16, 0.0, 0.5771596324111234),
+            (
+                clusters(4, |i| i),
+                vec![0, 0, 0, 1],
+                5.389698919029922e-16,
+                0.0,
+                0.5771596324111234,
+            ),
         ];
         for (a, b, ami, ari, nmi) in cases {
             let got = adjusted_mutual_information(&a, &b).unwrap();
@@ -468,14 +610,21 @@ mod tests {
             assert!((got - nmi).abs() < 1e-13, "NMI {got} against {nmi}");
         }
         // [(i % 1000) // 10 for i in range(20000)], [(i * i % 997) % 40 for i in range(20000)]
-        let (a, b) = (clusters(20_000, |i| i % 1000 / 10), clusters(20_000, |i| i * i % 997 % 40));
+        let (a, b) = (
+            clusters(20_000, |i| i % 1000 / 10),
+            clusters(20_000, |i| i * i % 997 % 40),
+        );
         let got = adjusted_mutual_information(&a, &b).unwrap();
         assert!((got - 0.05642132950189816).abs() < 1e-10, "{got}");
     }
 
     #[test]
     fn clusterings_that_tell_nothing() {
-        for score in [adjusted_mutual_information, adjusted_rand_index, normalised_mutual_information] {
+        for score in [
+            adjusted_mutual_information,
+            adjusted_rand_index,
+            normalised_mutual_information,
+        ] {
             assert_eq!(score(&[], &[]).unwrap(), 1.0);
             assert_eq!(score(&[5], &[2]).unwrap(), 1.0);
             assert_eq!(score(&[0, 0], &[3, 3]).unwrap(), 1.0);
@@ -484,7 +633,10 @@ mod tests {
             let singles = clusters(3000, |i| i);
             assert_eq!(score(&singles, &singles).unwrap(), 1.0);
             let e = score(&[0], &[0, 1]).unwrap_err().to_string();
-            assert!(e.ends_with("1 items in one clustering, but 2 in the other"), "{e}");
+            assert!(
+                e.ends_with("1 items in one clustering, but 2 in the other"),
+                "{e}"
+            );
         }
         let (singles, pairs) = (clusters(50, |i| i), clusters(50, |i| i / 2));
         assert!(adjusted_mutual_information(&singles, &pairs).unwrap().abs() < 1e-10);
@@ -493,13 +645,18 @@ mod tests {
     #[test]
     fn unrelated_clusterings_score_about_zero() {
         use rand::RngExt;
-        // 200 pairs of random clusterings of 100 items: the mean score is 0 but for chance (its deviation is below 0.002).
+        // 200 pairs of random clusterings of 100 items: the mean score is 0 but for chance (its
+        // deviation is below 0.002).
         let draw = |index| {
             let mut rng = crate::random::stream(1, "test", index);
-            (0..100).map(|_| rng.random_range(0..6u32)).collect::<Vec<_>>()
+            (0..100)
+                .map(|_| rng.random_range(0..6u32))
+                .collect::<Vec<_>>()
         };
         for score in [adjusted_mutual_information, adjusted_rand_index] {
-            let sum: f64 = (0..200).map(|i| score(&draw(2 * i), &draw(2 * i + 1)).unwrap()).sum();
+            let sum: f64 = (0..200)
+                .map(|i| score(&draw(2 * i), &draw(2 * i + 1)).unwrap())
+                .sum();
             assert!((sum / 200.0).abs() < 0.006, "{}", sum / 200.0);
         }
     }
@@ -548,20 +705,38 @@ mod tests {
     fn log_factorials_are_exact() {
         // scipy.special.gammaln([11, 1001, 1000001])
         let table = log_factorials(1_000_000);
-        for (k, expected) in [(10, 15.104412573075516), (1000, 5912.128178488164), (1_000_000, 12815518.384658169)] {
-            assert!((table[k] - expected).abs() <= 1e-15 * expected, "{k}: {}", table[k]);
+        for (k, expected) in [
+            (10, 15.104412573075516),
+            (1000, 5912.128178488164),
+            (1_000_000, 12815518.384658169),
+        ] {
+            assert!(
+                (table[k] - expected).abs() <= 1e-15 * expected,
+                "{k}: {}",
+                table[k]
+            );
         }
     }
 
     #[test]
     fn modularity_agrees_with_networkx() {
-        // nx.community.modularity(g, [{0, 1}, {2, 3}]) and (g, [{0, 1, 3}, {2}], resolution=2.0), networkx 3.6.1
-        let edges = [(0, 1, 2.0), (1, 2, 0.5), (2, 3, 1.5), (3, 0, 1.0), (1, 3, 4.0)];
+        // nx.community.modularity(g, [{0, 1}, {2, 3}]) and (g, [{0, 1, 3}, {2}], resolution=2.0),
+        // networkx 3.6.1
+        let edges = [
+            (0, 1, 2.0),
+            (1, 2, 0.5),
+            (2, 3, 1.5),
+            (3, 0, 1.0),
+            (1, 3, 4.0),
+        ];
         let g = Graph::from_weighted_edges(4, edges).unwrap().0;
         assert!((modularity(&g, &[0, 0, 1, 1], 1.0).unwrap() + 0.1126543209876543).abs() < 1e-15);
         assert!((modularity(&g, &[9, 9, 4, 9], 2.0).unwrap() + 0.8271604938271604).abs() < 1e-15);
         // A cycle of six in two arcs of three: 4/6 - 2 (1/2)². One community: 0.
-        assert!((modularity(&cycle(6).unwrap(), &[0, 0, 0, 1, 1, 1], 1.0).unwrap() - 1.0 / 6.0).abs() < 1e-15);
+        assert!(
+            (modularity(&cycle(6).unwrap(), &[0, 0, 0, 1, 1, 1], 1.0).unwrap() - 1.0 / 6.0).abs()
+                < 1e-15
+        );
         assert_eq!(modularity(&cycle(6).unwrap(), &[3; 6], 1.0).unwrap(), 0.0);
     }
 
@@ -572,7 +747,10 @@ mod tests {
             fault(&Graph::empty(2).unwrap(), &[0, 0], 1.0),
             "modularity: a graph without edges has no modularity"
         );
-        assert_eq!(fault(&path(3).unwrap(), &[0, 0], 1.0), "modularity: 2 communities, but 3 nodes");
+        assert_eq!(
+            fault(&path(3).unwrap(), &[0, 0], 1.0),
+            "modularity: 2 communities, but 3 nodes"
+        );
         assert!(fault(&path(2).unwrap(), &[0, 0], f64::NAN).contains("resolution NaN must be"));
         let negative = Graph::from_weighted_edges(2, [(0, 1, -1.0)]).unwrap().0;
         assert!(fault(&negative, &[0, 0], 1.0).contains("weight -1 is negative"));
@@ -585,31 +763,67 @@ mod tests {
     #[test]
     fn accuracy_and_confusion_by_hand() {
         let predictions = [0, 2, 1, 0, 2];
-        assert_eq!(accuracy(&predictions, &labels(), &[0, 1, 2, 4]).unwrap(), 0.75);
+        assert_eq!(
+            accuracy(&predictions, &labels(), &[0, 1, 2, 4]).unwrap(),
+            0.75
+        );
         assert_eq!(accuracy(&predictions, &labels(), &[1]).unwrap(), 0.0);
         let counts = confusion_matrix(&predictions, &labels(), &[0, 1, 2, 4]).unwrap();
         assert_eq!(counts.data(), [1, 0, 0, 0, 1, 1, 0, 0, 1]);
-        let fault = |p: &[u32], items: &[u32]| accuracy(p, &labels(), items).unwrap_err().to_string();
-        assert_eq!(fault(&predictions, &[]), "accuracy: there are no items to score");
+        let fault =
+            |p: &[u32], items: &[u32]| accuracy(p, &labels(), items).unwrap_err().to_string();
+        assert_eq!(
+            fault(&predictions, &[]),
+            "accuracy: there are no items to score"
+        );
         assert_eq!(fault(&predictions, &[3]), "accuracy: item 3 has no label");
-        assert_eq!(fault(&predictions, &[5]), "accuracy: item 5 is out of range, there are 5 labels");
-        assert_eq!(fault(&predictions[..4], &[0]), "accuracy: 4 predictions, but 5 labels");
-        let e = confusion_matrix(&[0, 7, 0, 0, 0], &labels(), &[1]).unwrap_err().to_string();
-        assert_eq!(e, "confusion_matrix: item 1 is predicted as class 7, but there are 3 classes");
+        assert_eq!(
+            fault(&predictions, &[5]),
+            "accuracy: item 5 is out of range, there are 5 labels"
+        );
+        assert_eq!(
+            fault(&predictions[..4], &[0]),
+            "accuracy: 4 predictions, but 5 labels"
+        );
+        let e = confusion_matrix(&[0, 7, 0, 0, 0], &labels(), &[1])
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "confusion_matrix: item 1 is predicted as class 7, but there are 3 classes"
+        );
     }
 
     #[test]
     fn success_is_counted_among_items_right_before() {
         let all = [0, 1, 2, 3, 4];
         let clean = [0, 1, 0, 0, 2];
-        // Right before: 0, 1, 4. Wrong after among them: 1. Item 2 turned right, item 3 has no label.
-        assert_eq!(attack_success_rate(&clean, &[0, 2, 1, 1, 2], &labels(), &all).unwrap(), Some(1.0 / 3.0));
-        assert_eq!(attack_success_rate(&clean, &clean, &labels(), &all).unwrap(), Some(0.0));
-        assert_eq!(attack_success_rate(&clean, &[1; 5], &labels(), &[2, 3]).unwrap(), None);
-        let e = attack_success_rate(&clean, &[0], &labels(), &all).unwrap_err().to_string();
-        assert_eq!(e, "attack_success_rate: 5 clean predictions, but 1 attacked ones");
+        // Right before: 0, 1, 4. Wrong after among them: 1. Item 2 turned right, item 3 has no
+        // label.
+        assert_eq!(
+            attack_success_rate(&clean, &[0, 2, 1, 1, 2], &labels(), &all).unwrap(),
+            Some(1.0 / 3.0)
+        );
+        assert_eq!(
+            attack_success_rate(&clean, &clean, &labels(), &all).unwrap(),
+            Some(0.0)
+        );
+        assert_eq!(
+            attack_success_rate(&clean, &[1; 5], &labels(), &[2, 3]).unwrap(),
+            None
+        );
+        let e = attack_success_rate(&clean, &[0], &labels(), &all)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "attack_success_rate: 5 clean predictions, but 1 attacked ones"
+        );
         assert!(
-            attack_success_rate(&clean, &clean, &labels(), &[9]).unwrap_err().to_string().contains("item 9 is out")
+            attack_success_rate(&clean, &clean, &labels(), &[9])
+                .unwrap_err()
+                .to_string()
+                .contains("item 9 is out")
         );
     }
 
@@ -617,13 +831,35 @@ mod tests {
     fn histograms_by_hand() {
         let p = DenseMatrix::new(4, 2, vec![1.0, 0.0, 0.5, 0.5, 0.25, 0.75, 0.0, 1.0]).unwrap();
         let h = confidence_histogram(&p, 4).unwrap();
-        assert_eq!(h, Histogram { low: 0.0, high: 1.0, counts: vec![0, 0, 1, 3] });
+        assert_eq!(
+            h,
+            Histogram {
+                low: 0.0,
+                high: 1.0,
+                counts: vec![0, 0, 1, 3]
+            }
+        );
         // Entropies 0, ln 2, 0.562, 0 of at most 0.693.
         let h = entropy_histogram(&p, 2).unwrap();
-        assert_eq!(h, Histogram { low: 0.0, high: 2f64.ln(), counts: vec![2, 2] });
+        assert_eq!(
+            h,
+            Histogram {
+                low: 0.0,
+                high: 2f64.ln(),
+                counts: vec![2, 2]
+            }
+        );
         let single = DenseMatrix::new(3, 1, vec![1.0f32; 3]).unwrap();
-        assert_eq!(entropy_histogram(&single, 5).unwrap().counts, [3, 0, 0, 0, 0]);
-        assert_eq!(confidence_histogram(&DenseMatrix::<f32>::zeros(0, 3), 2).unwrap().counts, [0, 0]);
+        assert_eq!(
+            entropy_histogram(&single, 5).unwrap().counts,
+            [3, 0, 0, 0, 0]
+        );
+        assert_eq!(
+            confidence_histogram(&DenseMatrix::<f32>::zeros(0, 3), 2)
+                .unwrap()
+                .counts,
+            [0, 0]
+        );
     }
 
     #[test]
@@ -634,27 +870,69 @@ mod tests {
             assert!(confidence_histogram(&p, 2).is_err());
             e
         };
-        assert_eq!(fault([0.5, 0.6]), "entropy_histogram: row 1 sums to 1.1, but probabilities sum to 1");
-        assert_eq!(fault([-0.5, 1.5]), "entropy_histogram: row 1 has -0.5, which is not a probability");
-        assert_eq!(fault([f64::NAN, 1.0]), "entropy_histogram: row 1 has NaN, which is not a probability");
+        assert_eq!(
+            fault([0.5, 0.6]),
+            "entropy_histogram: row 1 sums to 1.1, but probabilities sum to 1"
+        );
+        assert_eq!(
+            fault([-0.5, 1.5]),
+            "entropy_histogram: row 1 has -0.5, which is not a probability"
+        );
+        assert_eq!(
+            fault([f64::NAN, 1.0]),
+            "entropy_histogram: row 1 has NaN, which is not a probability"
+        );
         let p = DenseMatrix::new(1, 1, vec![1.0]).unwrap();
-        assert_eq!(entropy_histogram(&p, 0).unwrap_err().to_string(), "entropy_histogram: at least one bin is needed");
+        assert_eq!(
+            entropy_histogram(&p, 0).unwrap_err().to_string(),
+            "entropy_histogram: at least one bin is needed"
+        );
     }
 
     #[test]
     fn means_and_errors_by_hand() {
-        assert_eq!(mean_std(&[1.0, 2.0, 3.0]).unwrap(), MeanStd { mean: 2.0, std: 1.0, runs: 3 });
-        assert_eq!(mean_std(&[5.0]).unwrap(), MeanStd { mean: 5.0, std: 0.0, runs: 1 });
-        assert_eq!(mean_std(&[]).unwrap_err().to_string(), "mean_std: there are no values");
-        assert_eq!(mean_std(&[1.0, f64::NAN]).unwrap_err().to_string(), "mean_std: value 1 is NaN");
+        assert_eq!(
+            mean_std(&[1.0, 2.0, 3.0]).unwrap(),
+            MeanStd {
+                mean: 2.0,
+                std: 1.0,
+                runs: 3
+            }
+        );
+        assert_eq!(
+            mean_std(&[5.0]).unwrap(),
+            MeanStd {
+                mean: 5.0,
+                std: 0.0,
+                runs: 1
+            }
+        );
+        assert_eq!(
+            mean_std(&[]).unwrap_err().to_string(),
+            "mean_std: there are no values"
+        );
+        assert_eq!(
+            mean_std(&[1.0, f64::NAN]).unwrap_err().to_string(),
+            "mean_std: value 1 is NaN"
+        );
         // Differences 1, 2, 3, 2: deviation √(2/3), error √(2/3) / 2.
         let d = paired_difference(&[2.0, 4.0, 6.0, 8.0], &[1.0, 2.0, 3.0, 6.0]).unwrap();
         assert_eq!((d.mean, d.n), (2.0, 4));
         assert!((d.standard_error - (2f64 / 3.0).sqrt() / 2.0).abs() < 1e-15);
         assert!(d.is_clear());
-        assert!(!paired_difference(&[5.0], &[0.0]).unwrap().is_clear(), "one run proves nothing");
-        assert!(!paired_difference(&[1.0, 0.0], &[0.0, 1.0]).unwrap().is_clear());
+        assert!(
+            !paired_difference(&[5.0], &[0.0]).unwrap().is_clear(),
+            "one run proves nothing"
+        );
+        assert!(
+            !paired_difference(&[1.0, 0.0], &[0.0, 1.0])
+                .unwrap()
+                .is_clear()
+        );
         let e = paired_difference(&[1.0], &[]).unwrap_err().to_string();
-        assert_eq!(e, "paired_difference: 1 values of one method, but 0 of the other");
+        assert_eq!(
+            e,
+            "paired_difference: 1 values of one method, but 0 of the other"
+        );
     }
 }

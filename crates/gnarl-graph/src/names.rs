@@ -1,8 +1,9 @@
 //! Choices and their names: one list for each kind of choice, and everything that follows from it.
 //!
-//! [`named!`](crate::named) makes an enum of choices that are a name and nothing more. [`choices!`](crate::choices) makes one
-//! of choices that each have settings of their own: a struct in a file of its own that implements [`Choice`], and one line in
-//! the list. Names, parsing whatever the case, "did you mean", help, files, and the refusal of a setting that belongs to
+//! [`named!`](crate::named) makes an enum of choices that are a name and nothing more.
+//! [`choices!`](crate::choices) makes one of choices that each have settings of their own: a struct
+//! in a file of its own that implements [`Choice`], and one line in the list. Names, parsing
+//! whatever the case, "did you mean", help, files, and the refusal of a setting that belongs to
 //! another choice all come from the list.
 
 use serde::Serialize;
@@ -13,12 +14,15 @@ use crate::error::{Error, Result};
 use crate::limits;
 
 /// A choice with settings of its own: an entry of a list that [`choices!`](crate::choices) makes.
-pub trait Choice: Copy + PartialEq + std::fmt::Debug + Default + Serialize + DeserializeOwned {
+pub trait Choice:
+    Copy + PartialEq + std::fmt::Debug + Default + Serialize + DeserializeOwned
+{
     /// What it is called, in lower case with hyphens.
     const NAME: &'static str;
     /// What it is, in a few words.
     const ABOUT: &'static str;
-    /// Its settings, by the names they are stored under. A test over every list compares them with what is stored.
+    /// Its settings, by the names they are stored under. A test over every list compares them with
+    /// what is stored.
     const SETTINGS: &'static [Setting] = &[];
 
     /// Refuses settings that mean nothing, naming the range.
@@ -45,7 +49,13 @@ pub struct Setting {
 impl Setting {
     /// A setting.
     pub const fn new(name: &'static str, value: &'static str, about: &'static str) -> Self {
-        Self { name, value, about, flag: name, most: limits::MOST }
+        Self {
+            name,
+            value,
+            about,
+            flag: name,
+            most: limits::MOST,
+        }
     }
 
     /// With another option on the command line, where its name alone would not say enough.
@@ -73,7 +83,11 @@ pub struct Listed {
 impl Listed {
     /// The entry of a choice.
     pub const fn of<C: Choice>() -> Self {
-        Self { name: C::NAME, about: C::ABOUT, settings: C::SETTINGS }
+        Self {
+            name: C::NAME,
+            about: C::ABOUT,
+            settings: C::SETTINGS,
+        }
     }
 
     fn takes(&self, setting: &str) -> bool {
@@ -87,12 +101,19 @@ pub type Given = (String, String);
 /// The key under which a choice with settings stores its name.
 pub const KIND: &str = "kind";
 
-/// The same error with the option in the place of the setting that it is about: two choices may call different options alike.
+/// The same error with the option in the place of the setting that it is about: two choices may
+/// call different options alike.
 pub fn by_flag(settings: &[Setting], error: Error) -> Error {
     match error {
         Error::Argument { op, what } => {
-            let flag = settings.iter().find(|setting| setting.name == op).map(|setting| setting.flag.into());
-            Error::Argument { op: flag.unwrap_or(op), what }
+            let flag = settings
+                .iter()
+                .find(|setting| setting.name == op)
+                .map(|setting| setting.flag.into());
+            Error::Argument {
+                op: flag.unwrap_or(op),
+                what,
+            }
         }
         other => other,
     }
@@ -108,10 +129,13 @@ pub fn overlaid<T: Serialize + DeserializeOwned>(value: &T, given: &[Given]) -> 
             fields.insert(name.clone(), value);
             serde_json::from_value::<T>(Value::Object(fields.clone())).map(|_| fields)
         };
-        // A number may stand for a word. What is wrong is said by the reader that took it for what it should be.
+        // A number may stand for a word. What is wrong is said by the reader that took it for what
+        // it should be.
         let as_word = |first: serde_json::Error| {
             tried(Value::String(text.clone()), &fields).map_err(|second| {
-                if first.to_string().starts_with("invalid type") && !second.to_string().starts_with("invalid type") {
+                if first.to_string().starts_with("invalid type")
+                    && !second.to_string().starts_with("invalid type")
+                {
                     second
                 } else {
                     first
@@ -124,11 +148,15 @@ pub fn overlaid<T: Serialize + DeserializeOwned>(value: &T, given: &[Given]) -> 
                 let why = plainly(&e.to_string());
                 // Some values name the setting themselves.
                 let why = why.strip_prefix(&format!("{name}: ")).unwrap_or(&why);
-                return Err(Error::setting(name, format!("'{text}' does not fit: {why}")));
+                return Err(Error::setting(
+                    name,
+                    format!("'{text}' does not fit: {why}"),
+                ));
             }
         };
     }
-    serde_json::from_value(Value::Object(fields)).map_err(|e| Error::argument("settings", plainly(&e.to_string())))
+    serde_json::from_value(Value::Object(fields))
+        .map_err(|e| Error::argument("settings", plainly(&e.to_string())))
 }
 
 /// The settings of a value by name.
@@ -136,7 +164,10 @@ pub fn fields<T: Serialize>(value: &T) -> Result<Map<String, Value>> {
     match serde_json::to_value(value) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(Value::Null) => Ok(Map::new()),
-        Ok(other) => Err(Error::argument("settings", format!("{other} is not a list of settings"))),
+        Ok(other) => Err(Error::argument(
+            "settings",
+            format!("{other} is not a list of settings"),
+        )),
         Err(e) => Err(Error::argument("settings", e.to_string())),
     }
 }
@@ -147,9 +178,20 @@ fn typed(text: &str) -> Value {
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),
         _ => {
-            let whole = text.parse::<u64>().map(Value::from).or_else(|_| text.parse::<i64>().map(Value::from));
-            let real = || text.parse::<f64>().ok().and_then(serde_json::Number::from_f64).map(Value::Number);
-            whole.ok().or_else(real).unwrap_or_else(|| Value::String(text.to_string()))
+            let whole = text
+                .parse::<u64>()
+                .map(Value::from)
+                .or_else(|_| text.parse::<i64>().map(Value::from));
+            let real = || {
+                text.parse::<f64>()
+                    .ok()
+                    .and_then(serde_json::Number::from_f64)
+                    .map(Value::Number)
+            };
+            whole
+                .ok()
+                .or_else(real)
+                .unwrap_or_else(|| Value::String(text.to_string()))
         }
     }
 }
@@ -171,18 +213,39 @@ pub fn plainly(message: &str) -> String {
 
 /// Refuses a setting that the chosen entry does not take, saying whose it is.
 pub fn refuse_stray(what: &str, list: &[Listed], chosen: &Listed, given: &[Given]) -> Result<()> {
-    let Some((name, _)) = given.iter().find(|(name, _)| !chosen.takes(name)) else { return Ok(()) };
-    let takers: Vec<&str> = list.iter().filter(|entry| entry.takes(name)).map(|entry| entry.name).collect();
+    let Some((name, _)) = given.iter().find(|(name, _)| !chosen.takes(name)) else {
+        return Ok(());
+    };
+    let takers: Vec<&str> = list
+        .iter()
+        .filter(|entry| entry.takes(name))
+        .map(|entry| entry.name)
+        .collect();
     Err(match takers.is_empty() {
-        false => Error::setting(name, format!("belongs to {}, and the {what} is {}", listed(&takers), chosen.name)),
-        true => Error::unknown("setting", name, list.iter().flat_map(|entry| entry.settings).map(|s| s.name)),
+        false => Error::setting(
+            name,
+            format!(
+                "belongs to {}, and the {what} is {}",
+                listed(&takers),
+                chosen.name
+            ),
+        ),
+        true => Error::unknown(
+            "setting",
+            name,
+            list.iter().flat_map(|entry| entry.settings).map(|s| s.name),
+        ),
     })
 }
 
 /// Refuses whole numbers beyond the most that their settings may be.
 pub fn check_counts(settings: &[Setting], stored: &Fields) -> Result<()> {
-    let counts = settings.iter().filter_map(|setting| Some((setting, stored.get(setting.name)?.as_u64()?)));
-    counts.into_iter().try_for_each(|(setting, count)| limits::check_count(setting.name, count, setting.most))
+    let counts = settings
+        .iter()
+        .filter_map(|setting| Some((setting, stored.get(setting.name)?.as_u64()?)));
+    counts
+        .into_iter()
+        .try_for_each(|(setting, count)| limits::check_count(setting.name, count, setting.most))
 }
 
 /// `a, b and c`
@@ -206,7 +269,11 @@ pub fn restored<C: Choice>(settings: Map<String, Value>) -> Result<C> {
     let mut all = fields(&C::default())?;
     for (name, value) in settings {
         if !C::SETTINGS.iter().any(|known| known.name == name) {
-            return Err(Error::unknown("setting", &name, C::SETTINGS.iter().map(|s| s.name)));
+            return Err(Error::unknown(
+                "setting",
+                &name,
+                C::SETTINGS.iter().map(|s| s.name),
+            ));
         }
         all.insert(name, value);
     }
@@ -214,15 +281,16 @@ pub fn restored<C: Choice>(settings: Map<String, Value>) -> Result<C> {
         [] => C::default(),
         _ => {
             check_counts(C::SETTINGS, &all)?;
-            serde_json::from_value(Value::Object(all)).map_err(|e| Error::argument(C::NAME, plainly(&e.to_string())))?
+            serde_json::from_value(Value::Object(all))
+                .map_err(|e| Error::argument(C::NAME, plainly(&e.to_string())))?
         }
     };
     choice.check()?;
     Ok(choice)
 }
 
-/// An enum whose variants are names and nothing more: `ALL`, `name`, `Display`, `FromStr` whatever the case with "did you mean",
-/// and stored by name. The words after `as` say what is chosen.
+/// An enum whose variants are names and nothing more: `ALL`, `name`, `Display`, `FromStr` whatever
+/// the case with "did you mean", and stored by name. The words after `as` say what is chosen.
 ///
 /// ```
 /// gnarl_graph::named! {
@@ -286,9 +354,10 @@ macro_rules! named {
     };
 }
 
-/// An enum of choices that have settings of their own, each a type that implements [`Choice`](crate::names::Choice): the list,
-/// parsing by name, settings put over the usual ones, refusals, and storing as a table whose `kind` is the name (or as the name
-/// alone, which means the usual settings). With `dyn Trait` behind the name, `method` gives the choice as that.
+/// An enum of choices that have settings of their own, each a type that implements
+/// [`Choice`](crate::names::Choice): the list, parsing by name, settings put over the usual ones,
+/// refusals, and storing as a table whose `kind` is the name (or as the name alone, which means the
+/// usual settings). With `dyn Trait` behind the name, `method` gives the choice as that.
 ///
 /// ```
 /// use gnarl_graph::names::{Choice, Setting};
@@ -360,7 +429,8 @@ macro_rules! choices {
                 match self { $(Self::$Variant(_) => $crate::names::Listed::of::<$Type>()),+ }
             }
 
-            /// The same with these settings put over its own. A setting that belongs to another choice is refused.
+            /// The same with these settings put over its own. A setting that belongs to another
+            /// choice is refused.
             pub fn with(&self, given: &[$crate::names::Given]) -> $crate::Result<Self> {
                 $crate::names::refuse_stray($what, Self::LIST, &self.listed(), given)?;
                 let by_flag = |e| $crate::names::by_flag(self.listed().settings, e);
@@ -434,11 +504,15 @@ pub fn parted(what: &str, value: Value) -> Result<(String, Fields)> {
         Value::String(name) => Ok((name, Map::new())),
         Value::Object(mut fields) => match fields.shift_remove(KIND) {
             Some(Value::String(name)) => Ok((name, fields)),
-            _ => Err(Error::argument("settings", format!("a {what} needs a {KIND}, its name"))),
+            _ => Err(Error::argument(
+                "settings",
+                format!("a {what} needs a {KIND}, its name"),
+            )),
         },
-        other => {
-            Err(Error::argument("settings", format!("{other} is not a {what}: a name, or settings with a {KIND}")))
-        }
+        other => Err(Error::argument(
+            "settings",
+            format!("{other} is not a {what}: a name, or settings with a {KIND}"),
+        )),
     }
 }
 
@@ -450,11 +524,26 @@ pub fn parted(what: &str, value: Value) -> Result<(String, Fields)> {
 pub fn assert_listed(list: &[Listed], stored: impl Iterator<Item = Result<Fields>>) {
     for (entry, stored) in list.iter().zip(stored) {
         let stored = stored.expect("settings can be stored");
-        let names: Vec<&str> = stored.keys().map(String::as_str).filter(|name| *name != KIND).collect();
+        let names: Vec<&str> = stored
+            .keys()
+            .map(String::as_str)
+            .filter(|name| *name != KIND)
+            .collect();
         let listed: Vec<&str> = entry.settings.iter().map(|s| s.name).collect();
         assert_eq!(names, listed, "the settings of {}", entry.name);
-        assert!(!entry.about.is_empty() && entry.settings.iter().all(|s| !s.about.is_empty()), "{}", entry.name);
-        assert!(entry.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{}", entry.name);
+        assert!(
+            !entry.about.is_empty() && entry.settings.iter().all(|s| !s.about.is_empty()),
+            "{}",
+            entry.name
+        );
+        assert!(
+            entry
+                .name
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
+            "{}",
+            entry.name
+        );
     }
 }
 
@@ -486,7 +575,11 @@ mod tests {
 
     impl Default for Paint {
         fn default() -> Self {
-            Self { colour: Colour::Red, coats: 2, share: 0.5 }
+            Self {
+                colour: Colour::Red,
+                coats: 2,
+                share: 0.5,
+            }
         }
     }
 
@@ -500,7 +593,11 @@ mod tests {
         ];
 
         fn check(&self) -> Result<()> {
-            if self.coats > 0 { Ok(()) } else { Err(Error::argument("paint", "0 coats; at least 1 is needed")) }
+            if self.coats > 0 {
+                Ok(())
+            } else {
+                Err(Error::argument("paint", "0 coats; at least 1 is needed"))
+            }
         }
     }
 
@@ -518,43 +615,101 @@ mod tests {
     }
 
     fn given(pairs: &[(&str, &str)]) -> Vec<Given> {
-        pairs.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect()
+        pairs
+            .iter()
+            .map(|(a, b)| (a.to_string(), b.to_string()))
+            .collect()
     }
 
     #[test]
     fn names_are_read_whatever_their_case_and_near_misses_are_named() {
         assert_eq!("BLUE".parse::<Colour>().unwrap(), Colour::Blue);
         assert_eq!(format!("{:>5}", Colour::Red), "  red");
-        assert_eq!("bleu".parse::<Colour>().unwrap_err().to_string(), "unknown colour 'bleu'; did you mean blue?");
-        assert_eq!(serde_json::from_str::<Colour>("\"blue\"").unwrap(), Colour::Blue);
-        assert!(serde_json::from_str::<Colour>("\"bleu\"").unwrap_err().to_string().contains("did you mean blue?"));
-        assert_eq!("Paint".parse::<Deed>().unwrap(), Deed::Paint(Paint::default()));
+        assert_eq!(
+            "bleu".parse::<Colour>().unwrap_err().to_string(),
+            "unknown colour 'bleu'; did you mean blue?"
+        );
+        assert_eq!(
+            serde_json::from_str::<Colour>("\"blue\"").unwrap(),
+            Colour::Blue
+        );
+        assert!(
+            serde_json::from_str::<Colour>("\"bleu\"")
+                .unwrap_err()
+                .to_string()
+                .contains("did you mean blue?")
+        );
+        assert_eq!(
+            "Paint".parse::<Deed>().unwrap(),
+            Deed::Paint(Paint::default())
+        );
     }
 
     #[test]
     fn settings_are_put_over_the_usual_ones_and_strays_refused() {
         let paint = "paint".parse::<Deed>().unwrap();
-        let wide = paint.with(&given(&[("coats", "3"), ("colour", "blue"), ("share", "1")])).unwrap();
-        assert_eq!(wide, Deed::Paint(Paint { colour: Colour::Blue, coats: 3, share: 1.0 }));
+        let wide = paint
+            .with(&given(&[
+                ("coats", "3"),
+                ("colour", "blue"),
+                ("share", "1"),
+            ]))
+            .unwrap();
+        assert_eq!(
+            wide,
+            Deed::Paint(Paint {
+                colour: Colour::Blue,
+                coats: 3,
+                share: 1.0
+            })
+        );
         let fail = |deed: &str, pairs: &[(&str, &str)]| {
-            deed.parse::<Deed>().unwrap().with(&given(pairs)).unwrap_err().to_string()
+            deed.parse::<Deed>()
+                .unwrap()
+                .with(&given(pairs))
+                .unwrap_err()
+                .to_string()
         };
-        assert_eq!(fail("leave", &[("coats", "3")]), "coats: belongs to paint, and the deed is leave");
-        assert_eq!(fail("paint", &[("coat", "3")]), "unknown setting 'coat'; did you mean coats?");
-        assert_eq!(fail("paint", &[("coats", "0")]), "paint: 0 coats; at least 1 is needed");
+        assert_eq!(
+            fail("leave", &[("coats", "3")]),
+            "coats: belongs to paint, and the deed is leave"
+        );
+        assert_eq!(
+            fail("paint", &[("coat", "3")]),
+            "unknown setting 'coat'; did you mean coats?"
+        );
+        assert_eq!(
+            fail("paint", &[("coats", "0")]),
+            "paint: 0 coats; at least 1 is needed"
+        );
         let e = fail("paint", &[("coats", "-1")]);
-        assert!(e.starts_with("coats: '-1' does not fit: ") && e.contains("a whole number"), "{e}");
+        assert!(
+            e.starts_with("coats: '-1' does not fit: ") && e.contains("a whole number"),
+            "{e}"
+        );
         assert!(fail("paint", &[("colour", "bleu")]).contains("did you mean blue?"));
     }
 
     #[test]
     fn choices_are_stored_with_their_name_and_read_back() {
-        let deed = Deed::Paint(Paint { coats: 1, ..Paint::default() });
+        let deed = Deed::Paint(Paint {
+            coats: 1,
+            ..Paint::default()
+        });
         let text = serde_json::to_string(&deed).unwrap();
-        assert_eq!(text, r#"{"kind":"paint","colour":"red","coats":1,"share":0.5}"#);
+        assert_eq!(
+            text,
+            r#"{"kind":"paint","colour":"red","coats":1,"share":0.5}"#
+        );
         assert_eq!(serde_json::from_str::<Deed>(&text).unwrap(), deed);
-        assert_eq!(serde_json::from_str::<Deed>("\"paint\"").unwrap(), Deed::Paint(Paint::default()));
-        assert_eq!(serde_json::from_str::<Deed>(r#"{"kind":"leave"}"#).unwrap(), Deed::Leave(Leave {}));
+        assert_eq!(
+            serde_json::from_str::<Deed>("\"paint\"").unwrap(),
+            Deed::Paint(Paint::default())
+        );
+        assert_eq!(
+            serde_json::from_str::<Deed>(r#"{"kind":"leave"}"#).unwrap(),
+            Deed::Leave(Leave {})
+        );
         for (broken, what) in [
             ("3", "is not a deed"),
             (r#"{"coats":1}"#, "needs a kind"),
@@ -563,7 +718,9 @@ mod tests {
             (r#"{"kind":"paint","coats":"x"}"#, "a whole number"),
             (r#"{"kind":"leave","coats":1}"#, "unknown setting 'coats'"),
         ] {
-            let e = serde_json::from_str::<Deed>(broken).unwrap_err().to_string();
+            let e = serde_json::from_str::<Deed>(broken)
+                .unwrap_err()
+                .to_string();
             assert!(e.contains(what), "{broken}: {e}");
         }
     }
@@ -571,7 +728,10 @@ mod tests {
     #[test]
     fn lists_say_what_is_stored() {
         assert_listed(Deed::LIST, Deed::all().map(|deed| deed.stored()));
-        assert_eq!(Deed::all().map(|deed| deed.about()).collect::<Vec<_>>(), ["as it is", "colours it"]);
+        assert_eq!(
+            Deed::all().map(|deed| deed.about()).collect::<Vec<_>>(),
+            ["as it is", "colours it"]
+        );
         assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
     }
 }

@@ -1,7 +1,8 @@
-//! Graph shift operators as sparse matrices: the classical ones (thesis ch. 2, `tab:classical_gso`) and the fixed
-//! centrality operators `V^e2 A V^e3` (ch. 3).
+//! Graph shift operators as sparse matrices: the classical ones (thesis ch. 2, `tab:classical_gso`)
+//! and the fixed centrality operators `V^e2 A V^e3` (ch. 3).
 //!
-//! Nodes without edges give zero rows in every operator but `A_hat`, whose self-loop remains; nothing is ever NaN.
+//! Nodes without edges give zero rows in every operator but `A_hat`, whose self-loop remains;
+//! nothing is ever NaN.
 
 use std::fmt;
 use std::str::FromStr;
@@ -46,8 +47,8 @@ impl ClassicalOperator {
         Op::MeanAggregation,
     ];
 
-    /// The operator of a graph. In a weighted graph `A` holds the weights and `D` their sums; a normalised operator
-    /// refuses negative degrees.
+    /// The operator of a graph. In a weighted graph `A` holds the weights and `D` their sums; a
+    /// normalised operator refuses negative degrees.
     ///
     /// ```
     /// use gnarl_graph::{Graph, operator::ClassicalOperator};
@@ -57,8 +58,13 @@ impl ClassicalOperator {
     /// # Ok::<(), gnarl_graph::Error>(())
     /// ```
     pub fn matrix(self, graph: &Graph) -> Result<CsrMatrix<f64>> {
-        let Factors { diagonal, left, right } = self.factors(graph)?;
-        let of = |factor: &Option<Vec<f64>>, u: usize| factor.as_ref().map_or(1.0, |factor| factor[u]);
+        let Factors {
+            diagonal,
+            left,
+            right,
+        } = self.factors(graph)?;
+        let of =
+            |factor: &Option<Vec<f64>>, u: usize| factor.as_ref().map_or(1.0, |factor| factor[u]);
         let diagonal = |u: usize| diagonal.as_ref().map_or(0.0, |diagonal| diagonal[u]);
         let sign = self.sign();
         Ok(assemble(graph, diagonal, |u, v, w| match (&left, &right) {
@@ -74,46 +80,90 @@ impl ClassicalOperator {
         }
     }
 
-    /// The operator as numbers per node, from which any of its rows follows: what [`matrix`](Self::matrix) is made of, without the sign
-    /// of its arcs being put in twice. Fails as that does. O(n + m), and three numbers a node at most.
+    /// The operator as numbers per node, from which any of its rows follows: what
+    /// [`matrix`](Self::matrix) is made of, without the sign of its arcs being put in twice. Fails
+    /// as that does. O(n + m), and three numbers a node at most.
     fn factors(self, graph: &Graph) -> Result<Factors> {
         let degree = degrees(graph);
         let inverse = |power: f64, shift: f64| -> Result<Vec<f64>> {
             if let Some(u) = degree.iter().position(|&d| d + shift < 0.0) {
-                let what = format!("node {u} has degree {}, {self} needs degrees of at least 0", degree[u]);
+                let what = format!(
+                    "node {u} has degree {}, {self} needs degrees of at least 0",
+                    degree[u]
+                );
                 return Err(Error::argument("operator", what));
             }
-            // A node of degree zero has no arcs to scale, or only arcs of weight zero: any finite value will do.
-            Ok(degree.iter().map(|&d| if d + shift > 0.0 { (d + shift).powf(power) } else { 0.0 }).collect())
+            // A node of degree zero has no arcs to scale, or only arcs of weight zero: any finite
+            // value will do.
+            Ok(degree
+                .iter()
+                .map(|&d| {
+                    if d + shift > 0.0 {
+                        (d + shift).powf(power)
+                    } else {
+                        0.0
+                    }
+                })
+                .collect())
         };
         let is_there = || degree.iter().map(|&d| f64::from(d > 0.0)).collect();
-        let plain = Factors { diagonal: None, left: None, right: None };
+        let plain = Factors {
+            diagonal: None,
+            left: None,
+            right: None,
+        };
         Ok(match self {
             Op::Adjacency => plain,
-            Op::Laplacian | Op::SignlessLaplacian => Factors { diagonal: Some(degree.clone()), ..plain },
-            Op::RandomWalkLaplacian => Factors { diagonal: Some(is_there()), left: Some(inverse(-1.0, 0.0)?), ..plain },
+            Op::Laplacian | Op::SignlessLaplacian => Factors {
+                diagonal: Some(degree.clone()),
+                ..plain
+            },
+            Op::RandomWalkLaplacian => Factors {
+                diagonal: Some(is_there()),
+                left: Some(inverse(-1.0, 0.0)?),
+                ..plain
+            },
             Op::SymmetricLaplacian => {
                 let d = inverse(-0.5, 0.0)?;
-                Factors { diagonal: Some(is_there()), left: Some(d.clone()), right: Some(d) }
+                Factors {
+                    diagonal: Some(is_there()),
+                    left: Some(d.clone()),
+                    right: Some(d),
+                }
             }
             Op::NormalisedAdjacency => {
                 let d = inverse(-0.5, 1.0)?;
-                Factors { diagonal: Some(d.iter().map(|d| d * d).collect()), left: Some(d.clone()), right: Some(d) }
+                Factors {
+                    diagonal: Some(d.iter().map(|d| d * d).collect()),
+                    left: Some(d.clone()),
+                    right: Some(d),
+                }
             }
-            Op::MeanAggregation => Factors { left: Some(inverse(-1.0, 0.0)?), ..plain },
+            Op::MeanAggregation => Factors {
+                left: Some(inverse(-1.0, 0.0)?),
+                ..plain
+            },
         })
     }
 
     /// The operator by its rows, for graphs whose matrix would not fit in memory.
     pub fn rows(self, graph: &Graph) -> Result<RowFactors> {
-        let Factors { diagonal, left, right } = self.factors(graph)?;
+        let Factors {
+            diagonal,
+            left,
+            right,
+        } = self.factors(graph)?;
         let narrow = |factor: Vec<f64>| factor.iter().map(|x| *x as f32).collect::<Vec<f32>>();
         let signed = match (left, self.sign() < 0.0) {
             (left, false) => left.map(narrow),
             (Some(left), true) => Some(left.iter().map(|x| -*x as f32).collect()),
             (None, true) => Some(vec![-1.0; graph.num_nodes()]),
         };
-        Ok(RowFactors { diagonal: diagonal.map(narrow), left: signed, right: right.map(narrow) })
+        Ok(RowFactors {
+            diagonal: diagonal.map(narrow),
+            left: signed,
+            right: right.map(narrow),
+        })
     }
 }
 
@@ -124,7 +174,8 @@ struct Factors {
     right: Option<Vec<f64>>,
 }
 
-/// An operator by its rows: `diag(d) + diag(l) A diag(r)`, where what is not given is nothing for d and one for l and r.
+/// An operator by its rows: `diag(d) + diag(l) A diag(r)`, where what is not given is nothing for d
+/// and one for l and r.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowFactors {
     /// What a node adds of itself.
@@ -143,7 +194,9 @@ impl RowFactors {
 
     /// What an arc of this weight carries from `v` to `u`.
     pub fn arc(&self, u: u32, v: u32, weight: f32) -> f32 {
-        let of = |factor: &Option<Vec<f32>>, u: u32| factor.as_ref().map_or(1.0, |factor| factor[u as usize]);
+        let of = |factor: &Option<Vec<f32>>, u: u32| {
+            factor.as_ref().map_or(1.0, |factor| factor[u as usize])
+        };
         weight * of(&self.left, u) * of(&self.right, v)
     }
 }
@@ -171,7 +224,13 @@ impl FromStr for ClassicalOperator {
         Self::ALL
             .into_iter()
             .find(|op| op.to_string().eq_ignore_ascii_case(&spelled))
-            .ok_or_else(|| Error::unknown("operator", name, ["A", "L", "Q", "L_rw", "L_sym", "A_hat", "H"]))
+            .ok_or_else(|| {
+                Error::unknown(
+                    "operator",
+                    name,
+                    ["A", "L", "Q", "L_rw", "L_sym", "A_hat", "H"],
+                )
+            })
     }
 }
 
@@ -180,32 +239,50 @@ impl FromStr for ClassicalOperator {
 /// Fails where `v` has another length, a negative or non-finite value, or a power that overflows.
 pub fn centrality_operator(graph: &Graph, v: &[f64], e2: f64, e3: f64) -> Result<CsrMatrix<f64>> {
     let (left, right) = (powers(graph, v, e2)?, powers(graph, v, e3)?);
-    Ok(assemble(graph, |_| 0.0, |u, w, weight| left[u] * weight * right[w]))
+    Ok(assemble(
+        graph,
+        |_| 0.0,
+        |u, w, weight| left[u] * weight * right[w],
+    ))
 }
 
 /// `v^exponent` for each node, with zeros of `v` replaced by one.
 pub fn powers(graph: &Graph, v: &[f64], exponent: f64) -> Result<Vec<f64>> {
     const OP: &str = "centrality operator";
     if v.len() != graph.num_nodes() {
-        return Err(Error::argument(OP, format!("{} values for {} nodes", v.len(), graph.num_nodes())));
+        return Err(Error::argument(
+            OP,
+            format!("{} values for {} nodes", v.len(), graph.num_nodes()),
+        ));
     }
     v.iter()
         .enumerate()
         .map(|(u, &value)| {
             if value.is_nan() || value < 0.0 {
-                return Err(Error::argument(OP, format!("node {u} has centrality {value}, at least 0 is needed")));
+                return Err(Error::argument(
+                    OP,
+                    format!("node {u} has centrality {value}, at least 0 is needed"),
+                ));
             }
-            let power = if value == 0.0 { 1.0 } else { value.powf(exponent) };
+            let power = if value == 0.0 {
+                1.0
+            } else {
+                value.powf(exponent)
+            };
             if power.is_finite() {
                 Ok(power)
             } else {
-                Err(Error::argument(OP, format!("node {u}: {value} to the power {exponent} is out of range")))
+                Err(Error::argument(
+                    OP,
+                    format!("node {u}: {value} to the power {exponent} is out of range"),
+                ))
             }
         })
         .collect()
 }
 
-/// A matrix with the graph's pattern: `diagonal(u)` where it is not zero, `entry(u, v, weight)` on each arc.
+/// A matrix with the graph's pattern: `diagonal(u)` where it is not zero, `entry(u, v, weight)` on
+/// each arc.
 pub(crate) fn assemble(
     graph: &Graph,
     diagonal: impl Fn(usize) -> f64,
@@ -245,10 +322,16 @@ mod tests {
     use proptest::prelude::*;
 
     fn random_graph() -> impl Strategy<Value = Graph> {
-        (1usize..12, prop::collection::vec((0u32..12, 0u32..12), 0..40)).prop_map(|(n, edges)| {
-            let inside = edges.into_iter().filter(move |&(u, v)| (u as usize) < n && (v as usize) < n);
-            Graph::from_edges(n, inside).unwrap().0
-        })
+        (
+            1usize..12,
+            prop::collection::vec((0u32..12, 0u32..12), 0..40),
+        )
+            .prop_map(|(n, edges)| {
+                let inside = edges
+                    .into_iter()
+                    .filter(move |&(u, v)| (u as usize) < n && (v as usize) < n);
+                Graph::from_edges(n, inside).unwrap().0
+            })
     }
 
     proptest! {
@@ -305,8 +388,14 @@ mod tests {
     fn complete_graph_by_hand() {
         let k3 = Graph::from_edges(3, [(0, 1), (0, 2), (1, 2)]).unwrap().0;
         let rows = |op: Op| op.matrix(&k3).unwrap().to_dense().data().to_vec();
-        assert_eq!(rows(Op::Laplacian), [2.0, -1.0, -1.0, -1.0, 2.0, -1.0, -1.0, -1.0, 2.0]);
-        assert_eq!(rows(Op::SignlessLaplacian), [2.0, 1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 2.0]);
+        assert_eq!(
+            rows(Op::Laplacian),
+            [2.0, -1.0, -1.0, -1.0, 2.0, -1.0, -1.0, -1.0, 2.0]
+        );
+        assert_eq!(
+            rows(Op::SignlessLaplacian),
+            [2.0, 1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 2.0]
+        );
         for x in rows(Op::NormalisedAdjacency) {
             assert!((x - 1.0 / 3.0).abs() < 1e-15);
         }
@@ -317,7 +406,12 @@ mod tests {
         let g = Graph::from_edges(2, [(0, 1)]).unwrap().0;
         let m = centrality_operator(&g, &[0.0, 4.0], -0.5, 2.0).unwrap();
         assert_eq!(m.to_dense().data(), [0.0, 16.0, 0.5, 0.0]);
-        for bad in [vec![1.0], vec![-1.0, 1.0], vec![f64::NAN, 1.0], vec![1e300, 1.0]] {
+        for bad in [
+            vec![1.0],
+            vec![-1.0, 1.0],
+            vec![f64::NAN, 1.0],
+            vec![1e300, 1.0],
+        ] {
             assert!(centrality_operator(&g, &bad, 2.0, 0.0).is_err(), "{bad:?}");
         }
     }
@@ -327,6 +421,12 @@ mod tests {
         for op in Op::ALL {
             assert_eq!(op.to_string().to_lowercase().parse::<Op>().unwrap(), op);
         }
-        assert!("lsym".parse::<Op>().unwrap_err().to_string().contains("L_sym"));
+        assert!(
+            "lsym"
+                .parse::<Op>()
+                .unwrap_err()
+                .to_string()
+                .contains("L_sym")
+        );
     }
 }

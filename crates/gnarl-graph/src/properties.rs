@@ -1,6 +1,8 @@
-//! Facts about a graph: density, degrees, components, homophily, diameter, Dirichlet energy, random walk (thesis ch. 2).
+//! Facts about a graph: density, degrees, components, homophily, diameter, Dirichlet energy, random
+//! walk (thesis ch. 2).
 //!
-//! The random-walk matrix `D⁻¹ A` is [`ClassicalOperator::MeanAggregation`](crate::operator::ClassicalOperator).
+//! The random-walk matrix `D⁻¹ A` is
+//! [`ClassicalOperator::MeanAggregation`](crate::operator::ClassicalOperator).
 
 use rayon::prelude::*;
 
@@ -13,7 +15,11 @@ use crate::matrix::DenseMatrix;
 /// The share of pairs that are joined, `2m / (n (n - 1))`; 0 below two nodes.
 pub fn density(graph: &Graph) -> f64 {
     let n = graph.num_nodes() as f64;
-    if n < 2.0 { 0.0 } else { graph.num_arcs() as f64 / (n * (n - 1.0)) }
+    if n < 2.0 {
+        0.0
+    } else {
+        graph.num_arcs() as f64 / (n * (n - 1.0))
+    }
 }
 
 /// Degrees at a glance; neighbours are counted, weights are not used.
@@ -29,19 +35,24 @@ pub struct DegreeSummary {
     pub isolated: usize,
 }
 
-/// Smallest, largest and mean degree and the number of isolated nodes; all zero for a graph without nodes.
+/// Smallest, largest and mean degree and the number of isolated nodes; all zero for a graph without
+/// nodes.
 pub fn degree_summary(graph: &Graph) -> DegreeSummary {
     let all = || (0..graph.num_nodes() as u32).map(|u| graph.degree(u));
     DegreeSummary {
         min: all().min().unwrap_or(0),
         max: all().max().unwrap_or(0),
-        mean: if graph.num_nodes() == 0 { 0.0 } else { graph.num_arcs() as f64 / graph.num_nodes() as f64 },
+        mean: if graph.num_nodes() == 0 {
+            0.0
+        } else {
+            graph.num_arcs() as f64 / graph.num_nodes() as f64
+        },
         isolated: all().filter(|&d| d == 0).count(),
     }
 }
 
-/// The homophily ratio: the share of edges that join nodes of one class, among those whose both ends have a label.
-/// `None` where there is no such edge or no labels.
+/// The homophily ratio: the share of edges that join nodes of one class, among those whose both
+/// ends have a label. `None` where there is no such edge or no labels.
 pub fn edge_homophily(graph: &Graph) -> Option<f64> {
     let labels = graph.labels()?;
     let (mut same, mut labelled) = (0u64, 0u64);
@@ -54,8 +65,8 @@ pub fn edge_homophily(graph: &Graph) -> Option<f64> {
     (labelled > 0).then(|| same as f64 / labelled as f64)
 }
 
-/// The mean over nodes of the share of neighbours in the node's own class (Pei et al. 2020). Counts labelled nodes with
-/// labelled neighbours, and those neighbours; `None` where there are none.
+/// The mean over nodes of the share of neighbours in the node's own class (Pei et al. 2020). Counts
+/// labelled nodes with labelled neighbours, and those neighbours; `None` where there are none.
 pub fn node_homophily(graph: &Graph) -> Option<f64> {
     let labels = graph.labels()?;
     let share = |u: u32| {
@@ -85,7 +96,11 @@ pub fn is_connected(graph: &Graph) -> bool {
 pub fn distances_from(graph: &Graph, u: u32) -> Vec<Option<u32>> {
     let mut search = Search::new(graph.num_nodes());
     search.run(graph, u);
-    search.distance.iter().map(|&d| Some(d).filter(|&d| d != UNREACHED)).collect()
+    search
+        .distance
+        .iter()
+        .map(|&d| Some(d).filter(|&d| d != UNREACHED))
+        .collect()
 }
 
 /// The number of steps from `u` to the farthest node of its component. O(n + m).
@@ -96,11 +111,13 @@ pub fn eccentricity(graph: &Graph, u: u32) -> u32 {
     Search::new(graph.num_nodes()).run(graph, u)
 }
 
-/// The largest distance between two nodes; `None` where it is infinite, since the graph is disconnected, and for a graph
-/// without nodes. For one component of many, see [`component_diameters`].
+/// The largest distance between two nodes; `None` where it is infinite, since the graph is
+/// disconnected, and for a graph without nodes. For one component of many, see
+/// [`component_diameters`].
 ///
-/// Exact, by the bounds of Takes and Kosters (2011): some tens of searches on most real graphs, thousands on large random
-/// ones, and one from almost every node on a cycle, where all are alike: O(n m). [`diameter_lower_bound`] takes two.
+/// Exact, by the bounds of Takes and Kosters (2011): some tens of searches on most real graphs,
+/// thousands on large random ones, and one from almost every node on a cycle, where all are alike:
+/// O(n m). [`diameter_lower_bound`] takes two.
 pub fn diameter(graph: &Graph) -> Option<u32> {
     match component_diameters(graph)[..] {
         [diameter] => Some(diameter),
@@ -108,31 +125,45 @@ pub fn diameter(graph: &Graph) -> Option<u32> {
     }
 }
 
-/// The largest distance within each component, in the order of [`components`]. The cost is that of [`diameter`].
+/// The largest distance within each component, in the order of [`components`]. The cost is that of
+/// [`diameter`].
 pub fn component_diameters(graph: &Graph) -> Vec<u32> {
     let components = components(graph);
-    let mut nodes: Vec<Vec<u32>> = components.sizes().iter().map(|&size| Vec::with_capacity(size)).collect();
+    let mut nodes: Vec<Vec<u32>> = components
+        .sizes()
+        .iter()
+        .map(|&size| Vec::with_capacity(size))
+        .collect();
     for u in 0..graph.num_nodes() as u32 {
         nodes[components.of(u) as usize].push(u);
     }
     let mut search = Search::new(graph.num_nodes());
-    nodes.into_iter().map(|component| diameter_of(graph, component, &mut search)).collect()
+    nodes
+        .into_iter()
+        .map(|component| diameter_of(graph, component, &mut search))
+        .collect()
 }
 
 /// The diameter of one component, given by its nodes.
 ///
-/// A search from u bounds the eccentricity of every v at distance d: it is at least d and at least ecc(u) - d, and at
-/// most ecc(u) + d. Nodes that cannot exceed the largest eccentricity seen drop out. Searching in turn from the node that
-/// may reach farthest, which raises the lower bound, and from the most central one, which lowers the upper bounds, soon
-/// leaves none.
+/// A search from u bounds the eccentricity of every v at distance d: it is at least d and at least
+/// ecc(u) - d, and at most ecc(u) + d. Nodes that cannot exceed the largest eccentricity seen drop
+/// out. Searching in turn from the node that may reach farthest, which raises the lower bound, and
+/// from the most central one, which lowers the upper bounds, soon leaves none.
 fn diameter_of(graph: &Graph, component: Vec<u32>, search: &mut Search) -> u32 {
     struct Candidate {
         node: u32,
         at_least: u32,
         at_most: u32,
     }
-    let mut candidates: Vec<Candidate> =
-        component.into_iter().map(|node| Candidate { node, at_least: 0, at_most: u32::MAX }).collect();
+    let mut candidates: Vec<Candidate> = component
+        .into_iter()
+        .map(|node| Candidate {
+            node,
+            at_least: 0,
+            at_most: u32::MAX,
+        })
+        .collect();
     let mut diameter = 0;
     let mut from_outside = true;
     loop {
@@ -140,7 +171,9 @@ fn diameter_of(graph: &Graph, component: Vec<u32>, search: &mut Search) -> u32 {
         let next = if from_outside {
             candidates.iter().max_by_key(|c| (c.at_most, degree(c)))
         } else {
-            candidates.iter().min_by_key(|c| (c.at_least, std::cmp::Reverse(degree(c))))
+            candidates
+                .iter()
+                .min_by_key(|c| (c.at_least, std::cmp::Reverse(degree(c))))
         };
         let Some(next) = next else { return diameter };
         from_outside = !from_outside;
@@ -155,10 +188,11 @@ fn diameter_of(graph: &Graph, component: Vec<u32>, search: &mut Search) -> u32 {
     }
 }
 
-/// A lower bound on the largest finite distance, by two searches: from a node of highest degree to a farthest node, and
-/// from that one on. Often exact; 0 for a graph without edges. O(n + m).
+/// A lower bound on the largest finite distance, by two searches: from a node of highest degree to
+/// a farthest node, and from that one on. Often exact; 0 for a graph without edges. O(n + m).
 pub fn diameter_lower_bound(graph: &Graph) -> u32 {
-    let hub = (0..graph.num_nodes() as u32).max_by_key(|&u| (graph.degree(u), std::cmp::Reverse(u)));
+    let hub =
+        (0..graph.num_nodes() as u32).max_by_key(|&u| (graph.degree(u), std::cmp::Reverse(u)));
     hub.map_or(0, |u| Search::new(graph.num_nodes()).double_sweep(graph, u))
 }
 
@@ -173,7 +207,10 @@ struct Search {
 
 impl Search {
     fn new(num_nodes: usize) -> Self {
-        Self { distance: vec![UNREACHED; num_nodes], order: Vec::new() }
+        Self {
+            distance: vec![UNREACHED; num_nodes],
+            order: Vec::new(),
+        }
     }
 
     /// Searches from `u` and returns the largest distance found.
@@ -198,7 +235,8 @@ impl Search {
         self.distance[self.order[self.order.len() - 1] as usize]
     }
 
-    /// Searches from `u`, then from the last node reached; returns the largest distance of the second search.
+    /// Searches from `u`, then from the last node reached; returns the largest distance of the
+    /// second search.
     fn double_sweep(&mut self, graph: &Graph, u: u32) -> u32 {
         self.run(graph, u);
         let far = self.order[self.order.len() - 1];
@@ -209,14 +247,16 @@ impl Search {
 /// Which Dirichlet energy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirichletEnergy {
-    /// `1/2 Σ_ij a_ij ‖x_i / √(1 + d_i) - x_j / √(1 + d_j)‖²`, the thesis' (ch. 2, oversmoothing): zero where the rows
-    /// are in proportion to `√(1 + d)`, which is what endless aggregation by `A_hat` leads to.
+    /// `1/2 Σ_ij a_ij ‖x_i / √(1 + d_i) - x_j / √(1 + d_j)‖²`, the thesis' (ch. 2, oversmoothing):
+    /// zero where the rows are in proportion to `√(1 + d)`, which is what endless aggregation by
+    /// `A_hat` leads to.
     Normalised,
     /// `1/2 Σ_ij a_ij ‖x_i - x_j‖²`: zero where the rows are equal.
     Unnormalised,
 }
 
-/// How much the rows of `x`, one per node, differ along the edges. O(m · columns), rows in parallel.
+/// How much the rows of `x`, one per node, differ along the edges. O(m · columns), rows in
+/// parallel.
 ///
 /// ```
 /// use gnarl_graph::{DenseMatrix, generate::path, properties::{DirichletEnergy, dirichlet_energy}};
@@ -227,7 +267,11 @@ pub enum DirichletEnergy {
 pub fn dirichlet_energy(graph: &Graph, x: &DenseMatrix<f64>, kind: DirichletEnergy) -> Result<f64> {
     const OP: &str = "dirichlet_energy";
     if x.num_rows() != graph.num_nodes() {
-        let what = format!("{} rows for a graph of {} nodes", x.num_rows(), graph.num_nodes());
+        let what = format!(
+            "{} rows for a graph of {} nodes",
+            x.num_rows(),
+            graph.num_nodes()
+        );
         return Err(Error::argument(OP, what));
     }
     let scale: Vec<f64> = match kind {
@@ -235,33 +279,51 @@ pub fn dirichlet_energy(graph: &Graph, x: &DenseMatrix<f64>, kind: DirichletEner
         DirichletEnergy::Normalised => {
             let degree = degrees(graph);
             if let Some(u) = degree.iter().position(|&d| d <= -1.0) {
-                return Err(Error::argument(OP, format!("node {u} has degree {}, more than -1 is needed", degree[u])));
+                return Err(Error::argument(
+                    OP,
+                    format!("node {u} has degree {}, more than -1 is needed", degree[u]),
+                ));
             }
             degree.iter().map(|d| 1.0 / (1.0 + d).sqrt()).collect()
         }
     };
-    // Each edge stands in two rows, which is the sum over ordered pairs; half of it is each edge once.
+    // Each edge stands in two rows, which is the sum over ordered pairs; half of it is each edge
+    // once.
     let row_energy = |u: usize| -> f64 {
-        let arcs = graph.arc_range(u as u32).filter(|&k| graph.targets()[k] as usize > u);
+        let arcs = graph
+            .arc_range(u as u32)
+            .filter(|&k| graph.targets()[k] as usize > u);
         arcs.map(|k| {
             let v = graph.targets()[k] as usize;
-            let squares = x.row(u).iter().zip(x.row(v)).map(|(a, b)| (a * scale[u] - b * scale[v]).powi(2));
+            let squares = x
+                .row(u)
+                .iter()
+                .zip(x.row(v))
+                .map(|(a, b)| (a * scale[u] - b * scale[v]).powi(2));
             graph.arc_weight(k) * squares.sum::<f64>()
         })
         .sum()
     };
-    let rows: Vec<f64> = (0..graph.num_nodes()).into_par_iter().with_min_len(256).map(row_energy).collect();
+    let rows: Vec<f64> = (0..graph.num_nodes())
+        .into_par_iter()
+        .with_min_len(256)
+        .map(row_energy)
+        .collect();
     Ok(rows.iter().sum())
 }
 
-/// The stationary distribution of the random walk, `π = d / Σ d` (weighted degrees in a weighted graph).
+/// The stationary distribution of the random walk, `π = d / Σ d` (weighted degrees in a weighted
+/// graph).
 ///
-/// In a disconnected graph it is the one that leaves each component its share of the edges. Fails for a graph without
-/// edges, on which there is no walk, and for negative weights.
+/// In a disconnected graph it is the one that leaves each component its share of the edges. Fails
+/// for a graph without edges, on which there is no walk, and for negative weights.
 pub fn stationary_distribution(graph: &Graph) -> Result<Vec<f64>> {
     const OP: &str = "stationary_distribution";
     if let Some(w) = graph.weights().and_then(|w| w.iter().find(|w| **w < 0.0)) {
-        return Err(Error::argument(OP, format!("weight {w} is negative, a random walk needs weights of at least 0")));
+        return Err(Error::argument(
+            OP,
+            format!("weight {w} is negative, a random walk needs weights of at least 0"),
+        ));
     }
     let degree = degrees(graph);
     let total: f64 = degree.iter().sum();
@@ -280,10 +342,16 @@ mod tests {
     use proptest::prelude::*;
 
     fn random_graph() -> impl Strategy<Value = Graph> {
-        (1usize..24, prop::collection::vec((0u32..24, 0u32..24), 0..40)).prop_map(|(n, edges)| {
-            let inside = edges.into_iter().filter(move |&(u, v)| (u as usize) < n && (v as usize) < n);
-            Graph::from_edges(n, inside).unwrap().0
-        })
+        (
+            1usize..24,
+            prop::collection::vec((0u32..24, 0u32..24), 0..40),
+        )
+            .prop_map(|(n, edges)| {
+                let inside = edges
+                    .into_iter()
+                    .filter(move |&(u, v)| (u as usize) < n && (v as usize) < n);
+                Graph::from_edges(n, inside).unwrap().0
+            })
     }
 
     /// Floyd and Warshall's algorithm.
@@ -372,7 +440,10 @@ mod tests {
         assert_eq!(diameter(&Graph::empty(1).unwrap()), Some(0));
         assert_eq!(diameter(&Graph::empty(0).unwrap()), None);
         assert_eq!(diameter(&Graph::empty(2).unwrap()), None);
-        assert_eq!(component_diameters(&Graph::from_edges(6, [(0, 1), (2, 3), (3, 4)]).unwrap().0), [1, 2, 0]);
+        assert_eq!(
+            component_diameters(&Graph::from_edges(6, [(0, 1), (2, 3), (3, 4)]).unwrap().0),
+            [1, 2, 0]
+        );
         assert_eq!(diameter_lower_bound(&path(50).unwrap()), 49);
         assert_eq!(diameter_lower_bound(&Graph::empty(0).unwrap()), 0);
     }
@@ -384,17 +455,40 @@ mod tests {
         assert_eq!(diameter(&tree), Some(diameter_lower_bound(&tree)));
         let few_edges = (0..50_000u32).flat_map(|i| [0, 1, 2].map(|k| (4 * i + k, 4 * i + k + 1)));
         let many_parts = Graph::from_edges(200_000, few_edges).unwrap().0;
-        assert_eq!(component_diameters(&many_parts), vec![3; 50_000], "linear in the number of components");
+        assert_eq!(
+            component_diameters(&many_parts),
+            vec![3; 50_000],
+            "linear in the number of components"
+        );
     }
 
     #[test]
     fn density_and_degrees_by_hand() {
         assert_eq!(density(&complete(7).unwrap()), 1.0);
         assert_eq!(density(&star(4).unwrap()), 0.5);
-        assert_eq!((density(&Graph::empty(0).unwrap()), density(&Graph::empty(1).unwrap())), (0.0, 0.0));
+        assert_eq!(
+            (
+                density(&Graph::empty(0).unwrap()),
+                density(&Graph::empty(1).unwrap())
+            ),
+            (0.0, 0.0)
+        );
         let g = Graph::from_edges(5, [(0, 1), (0, 2), (0, 3)]).unwrap().0;
-        assert_eq!(degree_summary(&g), DegreeSummary { min: 0, max: 3, mean: 1.2, isolated: 1 });
-        let none = DegreeSummary { min: 0, max: 0, mean: 0.0, isolated: 0 };
+        assert_eq!(
+            degree_summary(&g),
+            DegreeSummary {
+                min: 0,
+                max: 3,
+                mean: 1.2,
+                isolated: 1
+            }
+        );
+        let none = DegreeSummary {
+            min: 0,
+            max: 0,
+            mean: 0.0,
+            isolated: 0,
+        };
         assert_eq!(degree_summary(&Graph::empty(0).unwrap()), none);
     }
 
@@ -404,11 +498,18 @@ mod tests {
         let labels = Labels::new(vec![Some(0), Some(0), Some(1), None, Some(1)], 2).unwrap();
         let bare = path(4).unwrap();
         assert_eq!((edge_homophily(&bare), node_homophily(&bare)), (None, None));
-        let g = Graph::from_edges(5, [(0, 1), (1, 2), (2, 3)]).unwrap().0.with_labels(labels.clone()).unwrap();
+        let g = Graph::from_edges(5, [(0, 1), (1, 2), (2, 3)])
+            .unwrap()
+            .0
+            .with_labels(labels.clone())
+            .unwrap();
         assert_eq!(edge_homophily(&g), Some(0.5));
         assert_eq!(node_homophily(&g), Some((1.0 + 0.5 + 0.0) / 3.0));
         let edgeless = Graph::empty(5).unwrap().with_labels(labels).unwrap();
-        assert_eq!((edge_homophily(&edgeless), node_homophily(&edgeless)), (None, None));
+        assert_eq!(
+            (edge_homophily(&edgeless), node_homophily(&edgeless)),
+            (None, None)
+        );
     }
 
     #[test]
@@ -418,25 +519,51 @@ mod tests {
         let smooth = DenseMatrix::new(3, 1, vec![2f64.sqrt(), 3f64.sqrt(), 2f64.sqrt()]).unwrap();
         assert!(dirichlet_energy(&g, &smooth, DirichletEnergy::Normalised).unwrap() < 1e-30);
         let x = DenseMatrix::new(3, 1, vec![1.0, 0.0, 0.0]).unwrap();
-        assert!((dirichlet_energy(&g, &x, DirichletEnergy::Normalised).unwrap() - 0.5).abs() < 1e-15);
+        assert!(
+            (dirichlet_energy(&g, &x, DirichletEnergy::Normalised).unwrap() - 0.5).abs() < 1e-15
+        );
         let weighted = Graph::from_weighted_edges(2, [(0, 1, 3.0)]).unwrap().0;
         let x = DenseMatrix::new(2, 1, vec![2.0, 0.0]).unwrap();
-        assert_eq!(dirichlet_energy(&weighted, &x, DirichletEnergy::Unnormalised).unwrap(), 12.0);
-        assert!((dirichlet_energy(&weighted, &x, DirichletEnergy::Normalised).unwrap() - 3.0).abs() < 1e-15);
-        let e = dirichlet_energy(&g, &x, DirichletEnergy::Normalised).unwrap_err().to_string();
+        assert_eq!(
+            dirichlet_energy(&weighted, &x, DirichletEnergy::Unnormalised).unwrap(),
+            12.0
+        );
+        assert!(
+            (dirichlet_energy(&weighted, &x, DirichletEnergy::Normalised).unwrap() - 3.0).abs()
+                < 1e-15
+        );
+        let e = dirichlet_energy(&g, &x, DirichletEnergy::Normalised)
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "dirichlet_energy: 2 rows for a graph of 3 nodes");
         let negative = Graph::from_weighted_edges(2, [(0, 1, -2.0)]).unwrap().0;
         assert!(
-            dirichlet_energy(&negative, &x, DirichletEnergy::Normalised).unwrap_err().to_string().contains("degree -2")
+            dirichlet_energy(&negative, &x, DirichletEnergy::Normalised)
+                .unwrap_err()
+                .to_string()
+                .contains("degree -2")
         );
     }
 
     #[test]
     fn walks_need_edges() {
-        assert_eq!(stationary_distribution(&star(4).unwrap()).unwrap(), [0.5, 1.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0]);
-        let e = stationary_distribution(&Graph::empty(3).unwrap()).unwrap_err().to_string();
-        assert_eq!(e, "stationary_distribution: the graph has no edges to walk on");
+        assert_eq!(
+            stationary_distribution(&star(4).unwrap()).unwrap(),
+            [0.5, 1.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0]
+        );
+        let e = stationary_distribution(&Graph::empty(3).unwrap())
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "stationary_distribution: the graph has no edges to walk on"
+        );
         let negative = Graph::from_weighted_edges(2, [(0, 1, -2.0)]).unwrap().0;
-        assert!(stationary_distribution(&negative).unwrap_err().to_string().contains("weight -2 is negative"));
+        assert!(
+            stationary_distribution(&negative)
+                .unwrap_err()
+                .to_string()
+                .contains("weight -2 is negative")
+        );
     }
 }

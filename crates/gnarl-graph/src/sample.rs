@@ -1,11 +1,13 @@
-//! Sampled neighbourhoods: what some nodes' representations after a few rounds are estimated from, in place of all that they depend on
-//! (Hamilton et al. 2017, GraphSAGE).
+//! Sampled neighbourhoods: what some nodes' representations after a few rounds are estimated from,
+//! in place of all that they depend on (Hamilton et al. 2017, GraphSAGE).
 //!
-//! Of each receiver of a round at most so many neighbours send, drawn without replacement, all of them where it has no more. An arc
-//! that is drawn stands for those that are not: its weight is multiplied by `degree / drawn`, so that any sum over the neighbourhood
-//! that is linear in what neighbours send keeps its expectation.
+//! Of each receiver of a round at most so many neighbours send, drawn without replacement, all of
+//! them where it has no more. An arc that is drawn stands for those that are not: its weight is
+//! multiplied by `degree / drawn`, so that any sum over the neighbourhood that is linear in what
+//! neighbours send keeps its expectation.
 //!
-//! Draws depend on the key, the round and the node alone: neither the other nodes of a batch nor the number of threads changes them.
+//! Draws depend on the key, the round and the node alone: neither the other nodes of a batch nor
+//! the number of threads changes them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +22,8 @@ use crate::random::mix;
 /// Largest number of rounds a fan-out is given for.
 const MAX_ROUNDS: usize = 16;
 
-/// How many neighbours of a node send in each round, the round nearest to the answer first: `15,10`, where `all` stands for all of them.
+/// How many neighbours of a node send in each round, the round nearest to the answer first:
+/// `15,10`, where `all` stands for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Fanout {
@@ -36,7 +39,10 @@ impl Fanout {
     pub fn new(counts: &[usize]) -> Result<Self> {
         let refuse = |what: String| Err(Error::setting("fanout", what));
         if counts.is_empty() || counts.len() > MAX_ROUNDS {
-            return refuse(format!("{} counts, 1 to {MAX_ROUNDS} are possible", counts.len()));
+            return refuse(format!(
+                "{} counts, 1 to {MAX_ROUNDS} are possible",
+                counts.len()
+            ));
         }
         let mut all = [0; MAX_ROUNDS];
         for (slot, &count) in all.iter_mut().zip(counts) {
@@ -45,12 +51,18 @@ impl Fanout {
             }
             *slot = count.min(ALL as usize) as u32;
         }
-        Ok(Self { counts: all, rounds: counts.len() })
+        Ok(Self {
+            counts: all,
+            rounds: counts.len(),
+        })
     }
 
     /// All neighbours in so many rounds.
     pub fn all(rounds: usize) -> Self {
-        Self { counts: [ALL; MAX_ROUNDS], rounds: rounds.min(MAX_ROUNDS) }
+        Self {
+            counts: [ALL; MAX_ROUNDS],
+            rounds: rounds.min(MAX_ROUNDS),
+        }
     }
 
     /// Number of rounds.
@@ -97,7 +109,10 @@ impl FromStr for Fanout {
         let count = |field: &str| match field.trim() {
             all if all.eq_ignore_ascii_case("all") => Ok(ALL as usize),
             number => number.parse().map_err(|_| {
-                Error::setting("fanout", format!("'{text}' is not a list of counts, nearest round first, as in 15,10"))
+                Error::setting(
+                    "fanout",
+                    format!("'{text}' is not a list of counts, nearest round first, as in 15,10"),
+                )
             }),
         };
         Self::new(&text.split(',').map(count).collect::<Result<Vec<_>>>()?)
@@ -154,17 +169,23 @@ pub struct Sampler {
 impl Sampler {
     /// Draws in this graph.
     pub fn new(graph: &Graph, fanout: Fanout) -> Self {
-        Self { graph: graph.clone(), fanout, dropped: 0.0, place: vec![u32::MAX; graph.num_nodes()] }
+        Self {
+            graph: graph.clone(),
+            fanout,
+            dropped: 0.0,
+            place: vec![u32::MAX; graph.num_nodes()],
+        }
     }
 
-    /// The same without a share of the edges, which `edges_key` of [`sample`](Self::sample) draws: the same ones for both ends and in
-    /// every round.
+    /// The same without a share of the edges, which `edges_key` of [`sample`](Self::sample) draws:
+    /// the same ones for both ends and in every round.
     pub fn dropping(mut self, share: f64) -> Self {
         self.dropped = share.clamp(0.0, 1.0);
         self
     }
 
-    /// The neighbourhood of some nodes, which must differ. O(arcs drawn + degrees where edges are dropped).
+    /// The neighbourhood of some nodes, which must differ. O(arcs drawn + degrees where edges are
+    /// dropped).
     pub fn sample(&mut self, nodes: &[u32], key: u64, edges_key: u64) -> Neighbourhood {
         let mut all = nodes.to_vec();
         for (i, &u) in nodes.iter().enumerate() {
@@ -187,7 +208,11 @@ impl Sampler {
         }
         rounds.reverse();
         all.iter().for_each(|&u| self.place[u as usize] = u32::MAX);
-        Neighbourhood { nodes: all, sizes, rounds }
+        Neighbourhood {
+            nodes: all,
+            sizes,
+            rounds,
+        }
     }
 
     /// The arcs into each of these nodes, senders by their own numbers.
@@ -197,7 +222,10 @@ impl Sampler {
         let parts: Vec<Round> = receivers
             .par_chunks(AT_ONCE)
             .map(|chunk| {
-                let mut round = Round { offsets: Vec::with_capacity(chunk.len()), ..Round::default() };
+                let mut round = Round {
+                    offsets: Vec::with_capacity(chunk.len()),
+                    ..Round::default()
+                };
                 let mut kept = Vec::new();
                 let mut drawn = Vec::new();
                 for &u in chunk {
@@ -205,18 +233,27 @@ impl Sampler {
                     let degree = arcs.len();
                     kept.clear();
                     if self.dropped > 0.0 {
-                        kept.extend(
-                            (0..degree)
-                                .filter(|&i| !self.is_dropped(u, self.graph.targets()[arcs.start + i], edges_key)),
-                        );
+                        kept.extend((0..degree).filter(|&i| {
+                            !self.is_dropped(u, self.graph.targets()[arcs.start + i], edges_key)
+                        }));
                     }
-                    let there = if self.dropped > 0.0 { kept.len() } else { degree };
+                    let there = if self.dropped > 0.0 {
+                        kept.len()
+                    } else {
+                        degree
+                    };
                     let count = there.min(most);
-                    let scale = if count == degree { 1.0 } else { degree as f64 / count.max(1) as f64 };
+                    let scale = if count == degree {
+                        1.0
+                    } else {
+                        degree as f64 / count.max(1) as f64
+                    };
                     let mut take = |i: usize| {
                         let arc = arcs.start + if self.dropped > 0.0 { kept[i] } else { i };
                         round.senders.push(self.graph.targets()[arc]);
-                        round.weights.push((self.graph.arc_weight(arc) * scale) as f32);
+                        round
+                            .weights
+                            .push((self.graph.arc_weight(arc) * scale) as f32);
                     };
                     match count == there {
                         true => (0..there).for_each(&mut take),
@@ -230,10 +267,15 @@ impl Sampler {
                 round
             })
             .collect();
-        let mut whole = Round { offsets: vec![0], ..Round::default() };
+        let mut whole = Round {
+            offsets: vec![0],
+            ..Round::default()
+        };
         for part in parts {
             let before = whole.senders.len();
-            whole.offsets.extend(part.offsets.iter().map(|end| before + end));
+            whole
+                .offsets
+                .extend(part.offsets.iter().map(|end| before + end));
             whole.senders.extend(part.senders);
             whole.weights.extend(part.weights);
         }
@@ -251,13 +293,15 @@ fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// `count` different numbers below `end`, ascending, each set of them as likely as any other (Floyd's algorithm).
+/// `count` different numbers below `end`, ascending, each set of them as likely as any other
+/// (Floyd's algorithm).
 fn distinct(end: usize, count: usize, key: u64, out: &mut Vec<u32>) {
     out.clear();
     for (i, last) in (end - count..end).enumerate() {
         // The high bits of a product: no division, and a bias below 2^-32.
-        let draw =
-            (u128::from(mix(key ^ (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))) * (last as u128 + 1)) >> 64;
+        let draw = (u128::from(mix(key ^ (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+            * (last as u128 + 1))
+            >> 64;
         let draw = draw as u32;
         let at = out.partition_point(|&x| x < draw);
         match out.get(at) == Some(&draw) {
@@ -274,17 +318,32 @@ mod tests {
 
     fn star_with_tail() -> Graph {
         // Node 0 has neighbours 1 to 8; 8 has 9 too.
-        Graph::from_edges(10, (1..9).map(|v| (0, v)).chain([(8, 9)])).unwrap().0
+        Graph::from_edges(10, (1..9).map(|v| (0, v)).chain([(8, 9)]))
+            .unwrap()
+            .0
     }
 
     #[test]
     fn fanouts_are_read_back() {
         let fanout: Fanout = "15, 10,all".parse().unwrap();
-        assert_eq!((fanout.to_string().as_str(), fanout.rounds()), ("15,10,all", 3));
-        assert_eq!(serde_json::from_str::<Fanout>("\"15,10,all\"").unwrap(), fanout);
-        assert_eq!(Fanout::new(&[2, 3]).unwrap().nodes_per_seed(10.0), 1.0 + 2.0 + 6.0);
-        for (text, what) in [("", "as in 15,10"), ("3,0", "hears nobody"), ("a", "as in 15,10"), ("-1", "as in 15,10")]
-        {
+        assert_eq!(
+            (fanout.to_string().as_str(), fanout.rounds()),
+            ("15,10,all", 3)
+        );
+        assert_eq!(
+            serde_json::from_str::<Fanout>("\"15,10,all\"").unwrap(),
+            fanout
+        );
+        assert_eq!(
+            Fanout::new(&[2, 3]).unwrap().nodes_per_seed(10.0),
+            1.0 + 2.0 + 6.0
+        );
+        for (text, what) in [
+            ("", "as in 15,10"),
+            ("3,0", "hears nobody"),
+            ("a", "as in 15,10"),
+            ("-1", "as in 15,10"),
+        ] {
             let e = text.parse::<Fanout>().unwrap_err().to_string();
             assert!(e.starts_with("fanout: ") && e.contains(what), "{e}");
         }
@@ -300,15 +359,26 @@ mod tests {
             (got.nodes.as_slice(), got.sizes.as_slice()),
             (&[9, 1, 8, 0, 2, 3, 4, 5, 6, 7][..], &[2, 4, 10][..])
         );
-        assert_eq!(got.rounds[1], Round { offsets: vec![0, 1, 2], senders: vec![2, 3], weights: vec![1.0; 2] });
+        assert_eq!(
+            got.rounds[1],
+            Round {
+                offsets: vec![0, 1, 2],
+                senders: vec![2, 3],
+                weights: vec![1.0; 2]
+            }
+        );
         assert_eq!(got.rounds[0].offsets, [0, 1, 2, 4, 12]);
         // Nothing of it is left for the next.
         assert_eq!(sampler.sample(&[0], 5, 0).sizes, [1, 9, 10]);
         let alone = Sampler::new(&Graph::empty(3).unwrap(), Fanout::all(2)).sample(&[1], 0, 0);
-        assert_eq!((alone.nodes, alone.rounds[0].offsets.clone()), (vec![1], vec![0, 0]));
+        assert_eq!(
+            (alone.nodes, alone.rounds[0].offsets.clone()),
+            (vec![1], vec![0, 0])
+        );
     }
 
-    /// Every neighbour is drawn equally often, every pair too, and what is drawn stands for all: 6 deviations of a binomial.
+    /// Every neighbour is drawn equally often, every pair too, and what is drawn stands for all: 6
+    /// deviations of a binomial.
     #[test]
     fn draws_are_uniform_and_sums_keep_their_expectation() {
         let graph = star_with_tail();
@@ -317,7 +387,11 @@ mod tests {
         let (mut single, mut pairs, mut sum) = ([0u32; 10], [[0u32; 10]; 10], 0.0);
         for key in 0..draws {
             let got = sampler.sample(&[0], mix(key), 0);
-            let senders: Vec<usize> = got.rounds[0].senders.iter().map(|&s| got.nodes[s as usize] as usize).collect();
+            let senders: Vec<usize> = got.rounds[0]
+                .senders
+                .iter()
+                .map(|&s| got.nodes[s as usize] as usize)
+                .collect();
             assert!(senders.len() == 3 && senders.is_sorted_by(|a, b| a < b));
             assert_eq!(got.rounds[0].weights, [8.0 / 3.0; 3]);
             for (i, &a) in senders.iter().enumerate() {
@@ -329,13 +403,20 @@ mod tests {
         let close = |count: u32, p: f64, what: String| {
             let n = draws as f64;
             let off = (f64::from(count) - n * p).abs();
-            assert!(off < 6.0 * (n * p * (1.0 - p)).sqrt(), "{what}: {count} of {draws}, not {p}");
+            assert!(
+                off < 6.0 * (n * p * (1.0 - p)).sqrt(),
+                "{what}: {count} of {draws}, not {p}"
+            );
         };
         for a in 1..9 {
             close(single[a], 3.0 / 8.0, format!("node {a}"));
             (a + 1..9).for_each(|b| close(pairs[a][b], 3.0 / 28.0, format!("{a} with {b}")));
         }
-        assert!((sum / draws as f64 - 36.0).abs() < 0.5, "the sum of neighbours is 36, not {}", sum / draws as f64);
+        assert!(
+            (sum / draws as f64 - 36.0).abs() < 0.5,
+            "the sum of neighbours is 36, not {}",
+            sum / draws as f64
+        );
     }
 
     #[test]
@@ -346,15 +427,29 @@ mod tests {
         let named = |got: &Neighbourhood, receiver: usize| {
             let round = got.rounds.last().unwrap();
             let senders = &round.senders[round.offsets[receiver]..round.offsets[receiver + 1]];
-            senders.iter().map(|&s| got.nodes[s as usize]).collect::<Vec<_>>()
+            senders
+                .iter()
+                .map(|&s| got.nodes[s as usize])
+                .collect::<Vec<_>>()
         };
-        let (together, alone) = (sampler.sample(&[7, 30, 12], 9, 0), sampler.sample(&[12], 9, 0));
+        let (together, alone) = (
+            sampler.sample(&[7, 30, 12], 9, 0),
+            sampler.sample(&[12], 9, 0),
+        );
         assert_eq!(named(&together, 2), named(&alone, 0));
         assert_ne!(sampler.sample(&[12], 10, 0), alone);
-        let few = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let many = rayon::ThreadPoolBuilder::new().num_threads(5).build().unwrap();
+        let few = rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .build()
+            .unwrap();
+        let many = rayon::ThreadPoolBuilder::new()
+            .num_threads(5)
+            .build()
+            .unwrap();
         let nodes: Vec<u32> = (0..graph.num_nodes() as u32).collect();
-        let by = |pool: &rayon::ThreadPool| pool.install(|| Sampler::new(&graph, fanout).sample(&nodes, 9, 0));
+        let by = |pool: &rayon::ThreadPool| {
+            pool.install(|| Sampler::new(&graph, fanout).sample(&nodes, 9, 0))
+        };
         assert_eq!(by(&few), by(&many));
     }
 
@@ -367,10 +462,15 @@ mod tests {
         let round = &got.rounds[0];
         let heard: std::collections::HashSet<(u32, u32)> = nodes
             .iter()
-            .flat_map(|&u| (round.offsets[u as usize]..round.offsets[u as usize + 1]).map(move |k| (u, k)))
+            .flat_map(|&u| {
+                (round.offsets[u as usize]..round.offsets[u as usize + 1]).map(move |k| (u, k))
+            })
             .map(|(u, k)| (u, round.senders[k]))
             .collect();
-        assert!(heard.iter().all(|&(u, v)| heard.contains(&(v, u))), "an edge is there for both or for none");
+        assert!(
+            heard.iter().all(|&(u, v)| heard.contains(&(v, u))),
+            "an edge is there for both or for none"
+        );
         let share = heard.len() as f64 / graph.num_arcs() as f64;
         assert!((share - 0.6).abs() < 0.05, "{share} of the edges are left");
         assert_ne!(sampler.sample(&nodes, 0, 78), got);

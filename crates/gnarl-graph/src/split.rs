@@ -1,8 +1,8 @@
 //! Which items train, validate and test, and the protocols that draw such splits.
 //!
-//! The splits that come with a dataset (Planetoid's public one, Geom-GCN's ten) are read by its loader. The rest are
-//! drawn here from a seed: 20 per class / 500 / 1,000 (thesis ch. 3, Amazon and Coauthor), 10 / 10 / 80 % (ch. 6, on
-//! the largest component) and k folds (ch. 7).
+//! The splits that come with a dataset (Planetoid's public one, Geom-GCN's ten) are read by its
+//! loader. The rest are drawn here from a seed: 20 per class / 500 / 1,000 (thesis ch. 3, Amazon
+//! and Coauthor), 10 / 10 / 80 % (ch. 6, on the largest component) and k folds (ch. 7).
 
 use rand::seq::SliceRandom;
 
@@ -21,7 +21,12 @@ pub struct Split {
 
 impl Split {
     /// Sorts the three sets and checks that no item stands twice.
-    pub fn new(name: impl Into<String>, mut train: Vec<u32>, mut val: Vec<u32>, mut test: Vec<u32>) -> Result<Self> {
+    pub fn new(
+        name: impl Into<String>,
+        mut train: Vec<u32>,
+        mut val: Vec<u32>,
+        mut test: Vec<u32>,
+    ) -> Result<Self> {
         let name = name.into();
         for part in [&mut train, &mut val, &mut test] {
             part.sort_unstable();
@@ -29,9 +34,17 @@ impl Split {
         let mut all = [&train[..], &val, &test].concat();
         all.sort_unstable();
         if let Some(w) = all.windows(2).find(|w| w[0] == w[1]) {
-            return Err(Error::setting(&format!("split {name}"), format!("item {} is in it twice", w[0])));
+            return Err(Error::setting(
+                &format!("split {name}"),
+                format!("item {} is in it twice", w[0]),
+            ));
         }
-        Ok(Self { name, train, val, test })
+        Ok(Self {
+            name,
+            train,
+            val,
+            test,
+        })
     }
 
     /// The split's name, e.g. `public` or `geom-gcn-3`.
@@ -56,7 +69,10 @@ impl Split {
 
     /// Fails where an id is not below `num_items`.
     pub fn check_range(&self, num_items: usize) -> Result<()> {
-        let largest = [&self.train, &self.val, &self.test].into_iter().filter_map(|p| p.last()).max();
+        let largest = [&self.train, &self.val, &self.test]
+            .into_iter()
+            .filter_map(|p| p.last())
+            .max();
         match largest {
             Some(&id) if id as usize >= num_items => {
                 let what = format!("item {id} is in it, but there are {num_items}");
@@ -73,12 +89,24 @@ impl Split {
             new.sort_unstable();
             new
         };
-        Self { name: self.name.clone(), train: part(&self.train), val: part(&self.val), test: part(&self.test) }
+        Self {
+            name: self.name.clone(),
+            train: part(&self.train),
+            val: part(&self.val),
+            test: part(&self.test),
+        }
     }
 
-    /// `per_class` training items of each class, then `num_val` and `num_test` of the other labelled items, all by seed
-    /// (thesis ch. 3: 20, 500, 1,000). A class with fewer items gives all it has; too few items over is an error.
-    pub fn per_class(labels: &Labels, per_class: usize, num_val: usize, num_test: usize, seed: u64) -> Result<Self> {
+    /// `per_class` training items of each class, then `num_val` and `num_test` of the other
+    /// labelled items, all by seed (thesis ch. 3: 20, 500, 1,000). A class with fewer items gives
+    /// all it has; too few items over is an error.
+    pub fn per_class(
+        labels: &Labels,
+        per_class: usize,
+        num_val: usize,
+        num_test: usize,
+        seed: u64,
+    ) -> Result<Self> {
         let order = shuffled_labelled(labels, seed, "split per class");
         let mut taken = vec![0usize; labels.num_classes()];
         let (mut train, mut rest) = (Vec::new(), Vec::new());
@@ -100,32 +128,54 @@ impl Split {
         }
         let test = rest[num_val..num_val + num_test].to_vec();
         rest.truncate(num_val);
-        Self::new(format!("per-class-{per_class}-seed-{seed}"), train, rest, test)
+        Self::new(
+            format!("per-class-{per_class}-seed-{seed}"),
+            train,
+            rest,
+            test,
+        )
     }
 
-    /// The same split with at most so many of its training items of each class, by seed; those without a label drop out.
+    /// The same split with at most so many of its training items of each class, by seed; those
+    /// without a label drop out.
     pub fn fewer(&self, labels: &Labels, of_classes: &[usize], seed: u64) -> Result<Self> {
         if of_classes.len() != labels.num_classes() {
-            let what = format!("{} numbers of items for {} classes", of_classes.len(), labels.num_classes());
+            let what = format!(
+                "{} numbers of items for {} classes",
+                of_classes.len(),
+                labels.num_classes()
+            );
             return Err(Error::argument("training items per class", what));
         }
         let mut order = self.train.clone();
         order.shuffle(&mut stream(seed, "fewer training items", 0));
         let mut taken = vec![0usize; labels.num_classes()];
         order.retain(|&u| {
-            let Some(class) = labels.get(u) else { return false };
+            let Some(class) = labels.get(u) else {
+                return false;
+            };
             taken[class as usize] += 1;
             taken[class as usize] <= of_classes[class as usize]
         });
         let name = match of_classes.iter().all(|count| *count == of_classes[0]) {
             true => of_classes.first().map_or(String::new(), usize::to_string),
-            false => of_classes.iter().map(usize::to_string).collect::<Vec<_>>().join("+"),
+            false => of_classes
+                .iter()
+                .map(usize::to_string)
+                .collect::<Vec<_>>()
+                .join("+"),
         };
-        Self::new(format!("{}-{name}-per-class", self.name), order, self.val.clone(), self.test.clone())
+        Self::new(
+            format!("{}-{name}-per-class", self.name),
+            order,
+            self.val.clone(),
+            self.test.clone(),
+        )
     }
 
-    /// So many splits, in turn, with `count` training items of each class; of class `i` modulo classes of split `i` only `rare`, where that
-    /// is asked for. A split that comes again has items of its own.
+    /// So many splits, in turn, with `count` training items of each class; of class `i` modulo
+    /// classes of split `i` only `rare`, where that is asked for. A split that comes again has
+    /// items of its own.
     pub fn fewer_in_turn(
         splits: &[Self],
         wanted: usize,
@@ -140,12 +190,23 @@ impl Split {
             if let (Some(rare), Some(of_class)) = (rare, of_classes.get_mut(in_turn)) {
                 *of_class = rare;
             }
-            split.fewer(labels, &of_classes, seed.wrapping_add((i / splits.len()) as u64))
+            split.fewer(
+                labels,
+                &of_classes,
+                seed.wrapping_add((i / splits.len()) as u64),
+            )
         };
-        splits.iter().cycle().take(wanted).enumerate().map(of_split).collect()
+        splits
+            .iter()
+            .cycle()
+            .take(wanted)
+            .enumerate()
+            .map(of_split)
+            .collect()
     }
 
-    /// A random share of the labelled items to train, another to validate, the rest to test (thesis ch. 6: 0.1, 0.1).
+    /// A random share of the labelled items to train, another to validate, the rest to test (thesis
+    /// ch. 6: 0.1, 0.1).
     pub fn fractions(labels: &Labels, train: f64, val: f64, seed: u64) -> Result<Self> {
         let shares_are_valid = train >= 0.0 && val >= 0.0 && train + val <= 1.0;
         if !shares_are_valid {
@@ -157,12 +218,18 @@ impl Split {
         let num_val = ((order.len() as f64 * val).round() as usize).min(order.len() - num_train);
         let (a, b) = (num_train, num_train + num_val);
         let name = format!("fractions-{train}-{val}-seed-{seed}");
-        Self::new(name, order[..a].to_vec(), order[a..b].to_vec(), order[b..].to_vec())
+        Self::new(
+            name,
+            order[..a].to_vec(),
+            order[a..b].to_vec(),
+            order[b..].to_vec(),
+        )
     }
 
-    /// `k` stratified folds by seed: split `i` tests on fold `i`, validates on the next one and trains on the others
-    /// (thesis ch. 7: 10 folds give 80 / 10 / 10). Folds partition the labelled items; their sizes and their class
-    /// counts differ by one at most. Files sorted by label are no trap: every class is shuffled and dealt out.
+    /// `k` stratified folds by seed: split `i` tests on fold `i`, validates on the next one and
+    /// trains on the others (thesis ch. 7: 10 folds give 80 / 10 / 10). Folds partition the
+    /// labelled items; their sizes and their class counts differ by one at most. Files sorted by
+    /// label are no trap: every class is shuffled and dealt out.
     pub fn folds(labels: &Labels, k: usize, seed: u64) -> Result<Vec<Self>> {
         let mut order = shuffled_labelled(labels, seed, "split folds");
         if k < 3 || k > order.len() {
@@ -172,7 +239,8 @@ impl Split {
             );
             return Err(Error::argument("folds", what));
         }
-        // Dealing class after class in one round keeps both the fold sizes and the class counts level.
+        // Dealing class after class in one round keeps both the fold sizes and the class counts
+        // level.
         order.sort_by_key(|&u| labels.get(u));
         let mut folds = vec![Vec::new(); k];
         for (i, u) in order.into_iter().enumerate() {
@@ -181,8 +249,16 @@ impl Split {
         (0..k)
             .map(|i| {
                 let next = (i + 1) % k;
-                let train = (0..k).filter(|&j| j != i && j != next).flat_map(|j| folds[j].iter().copied()).collect();
-                Self::new(format!("fold-{i}-of-{k}-seed-{seed}"), train, folds[next].clone(), folds[i].clone())
+                let train = (0..k)
+                    .filter(|&j| j != i && j != next)
+                    .flat_map(|j| folds[j].iter().copied())
+                    .collect();
+                Self::new(
+                    format!("fold-{i}-of-{k}-seed-{seed}"),
+                    train,
+                    folds[next].clone(),
+                    folds[i].clone(),
+                )
             })
             .collect()
     }
@@ -190,7 +266,9 @@ impl Split {
 
 /// The labelled items in random order.
 fn shuffled_labelled(labels: &Labels, seed: u64, purpose: &str) -> Vec<u32> {
-    let mut items: Vec<u32> = (0..labels.len() as u32).filter(|&u| labels.get(u).is_some()).collect();
+    let mut items: Vec<u32> = (0..labels.len() as u32)
+        .filter(|&u| labels.get(u).is_some())
+        .collect();
     items.shuffle(&mut stream(seed, purpose, 0));
     items
 }
@@ -201,7 +279,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn labels(counts: &[usize]) -> Labels {
-        let classes = counts.iter().enumerate().flat_map(|(c, &k)| vec![Some(c as u32); k]).collect();
+        let classes = counts
+            .iter()
+            .enumerate()
+            .flat_map(|(c, &k)| vec![Some(c as u32); k])
+            .collect();
         Labels::new(classes, counts.len()).unwrap()
     }
 
@@ -213,19 +295,32 @@ mod tests {
     fn per_class_takes_as_many_of_each() {
         let l = labels(&[50, 30, 5]);
         let s = Split::per_class(&l, 10, 20, 30, 7).unwrap();
-        assert_eq!(class_counts(&l, s.train()), [10, 10, 5], "a small class gives all it has");
+        assert_eq!(
+            class_counts(&l, s.train()),
+            [10, 10, 5],
+            "a small class gives all it has"
+        );
         assert_eq!((s.val().len(), s.test().len()), (20, 30));
         assert_eq!(s, Split::per_class(&l, 10, 20, 30, 7).unwrap());
-        assert_ne!(s.train(), Split::per_class(&l, 10, 20, 30, 8).unwrap().train());
+        assert_ne!(
+            s.train(),
+            Split::per_class(&l, 10, 20, 30, 8).unwrap().train()
+        );
         let e = Split::per_class(&l, 10, 50, 50, 7).unwrap_err().to_string();
-        assert!(e.contains("60 labelled items are left") && e.contains("50 + 50"), "{e}");
+        assert!(
+            e.contains("60 labelled items are left") && e.contains("50 + 50"),
+            "{e}"
+        );
     }
 
     #[test]
     fn fractions_cover_everything_once() {
         let l = labels(&[60, 40]);
         let s = Split::fractions(&l, 0.1, 0.1, 1).unwrap();
-        assert_eq!((s.train().len(), s.val().len(), s.test().len()), (10, 10, 80));
+        assert_eq!(
+            (s.train().len(), s.val().len(), s.test().len()),
+            (10, 10, 80)
+        );
         assert!(Split::fractions(&l, 0.8, 0.3, 1).is_err());
         assert!(Split::fractions(&l, f64::NAN, 0.3, 1).is_err());
     }
@@ -261,9 +356,16 @@ mod tests {
 
     #[test]
     fn overlap_and_range_are_refused() {
-        let e = Split::new("x", vec![1, 2], vec![2], vec![]).unwrap_err().to_string();
+        let e = Split::new("x", vec![1, 2], vec![2], vec![])
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "split x: item 2 is in it twice");
-        assert!(Split::new("x", vec![5], vec![], vec![]).unwrap().check_range(5).is_err());
+        assert!(
+            Split::new("x", vec![5], vec![], vec![])
+                .unwrap()
+                .check_range(5)
+                .is_err()
+        );
         assert!(Split::folds(&labels(&[2]), 3, 0).is_err());
     }
 
@@ -272,31 +374,76 @@ mod tests {
         let labels = Labels::new((0..60).map(|u| Some(u % 3)).collect(), 3).unwrap();
         let splits = Split::folds(&labels, 5, 0).unwrap();
         let fewer = Split::fewer_in_turn(&splits[..2], 4, &labels, 6, Some(2), 1).unwrap();
-        let count = |i: usize, class: u32| fewer[i].train().iter().filter(|&&u| labels.get(u) == Some(class)).count();
+        let count = |i: usize, class: u32| {
+            fewer[i]
+                .train()
+                .iter()
+                .filter(|&&u| labels.get(u) == Some(class))
+                .count()
+        };
         for i in 0..4 {
-            assert_eq!((0..3).map(|class| count(i, class)).collect::<Vec<_>>()[i % 3], 2, "fold {i}");
+            assert_eq!(
+                (0..3).map(|class| count(i, class)).collect::<Vec<_>>()[i % 3],
+                2,
+                "fold {i}"
+            );
             assert_eq!(fewer[i].train().len(), 14);
         }
         assert_eq!(fewer[2].test(), splits[0].test(), "a split comes again");
-        assert!(Split::fewer_in_turn(&[], 3, &labels, 6, None, 1).unwrap().is_empty());
+        assert!(
+            Split::fewer_in_turn(&[], 3, &labels, 6, None, 1)
+                .unwrap()
+                .is_empty()
+        );
     }
 
     #[test]
     fn fewer_items_of_each_class() {
-        let labels = Labels::new((0..60).map(|u| if u == 7 { None } else { Some(u % 3) }).collect(), 3).unwrap();
-        let split = Split::new("s", (0..40).collect(), (40..50).collect(), (50..60).collect()).unwrap();
+        let labels = Labels::new(
+            (0..60)
+                .map(|u| if u == 7 { None } else { Some(u % 3) })
+                .collect(),
+            3,
+        )
+        .unwrap();
+        let split = Split::new(
+            "s",
+            (0..40).collect(),
+            (40..50).collect(),
+            (50..60).collect(),
+        )
+        .unwrap();
         let fewer = split.fewer(&labels, &[4; 3], 1).unwrap();
         for class in 0..3 {
-            let count = fewer.train().iter().filter(|&&u| labels.get(u) == Some(class)).count();
+            let count = fewer
+                .train()
+                .iter()
+                .filter(|&&u| labels.get(u) == Some(class))
+                .count();
             assert_eq!(count, 4);
         }
-        assert!(fewer.train().iter().all(|u| split.train().contains(u)) && fewer.train().len() == 12);
+        assert!(
+            fewer.train().iter().all(|u| split.train().contains(u)) && fewer.train().len() == 12
+        );
         assert_eq!((fewer.val(), fewer.test()), (split.val(), split.test()));
-        assert_ne!(fewer.train(), split.fewer(&labels, &[4; 3], 2).unwrap().train());
-        assert_eq!(split.fewer(&labels, &[100; 3], 1).unwrap().train().len(), 39, "all that have a label");
+        assert_ne!(
+            fewer.train(),
+            split.fewer(&labels, &[4; 3], 2).unwrap().train()
+        );
+        assert_eq!(
+            split.fewer(&labels, &[100; 3], 1).unwrap().train().len(),
+            39,
+            "all that have a label"
+        );
         let uneven = split.fewer(&labels, &[4, 1, 4], 1).unwrap();
-        assert_eq!((uneven.train().len(), uneven.name()), (9, "s-4+1+4-per-class"));
+        assert_eq!(
+            (uneven.train().len(), uneven.name()),
+            (9, "s-4+1+4-per-class")
+        );
         let e = split.fewer(&labels, &[4], 1).unwrap_err().to_string();
-        assert_eq!(e, "training items per class: 1 numbers of items for 3 classes");
+        assert_eq!(
+            e,
+            "training items per class: 1 numbers of items for 3 classes"
+        );
     }
 }

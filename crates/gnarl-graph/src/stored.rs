@@ -1,7 +1,8 @@
 //! [`Stored`]: numbers that lie in memory, or in a file that is mapped into it.
 //!
-//! A graph on disk (`dataset::disk`) is opened by mapping its arrays: nothing is read until it is looked at, and everything that works
-//! on slices works on it. This file has the crate's only `unsafe` code.
+//! A graph on disk (`dataset::disk`) is opened by mapping its arrays: nothing is read until it is
+//! looked at, and everything that works on slices works on it. This file has the crate's only
+//! `unsafe` code.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -25,18 +26,25 @@ macro_rules! plain {
 }
 plain!(u8, u16, u32, i32, u64, f32, f64);
 
-/// An array of numbers, in memory or mapped. A copy of either shares the numbers until one of the two is written to.
+/// An array of numbers, in memory or mapped. A copy of either shares the numbers until one of the
+/// two is written to.
 pub struct Stored<T> {
     inner: Inner<T>,
 }
 
 enum Inner<T> {
     Owned(Arc<Vec<T>>),
-    Mapped { map: Arc<Mmap>, start: usize, count: usize, file: Arc<File> },
+    Mapped {
+        map: Arc<Mmap>,
+        start: usize,
+        count: usize,
+        file: Arc<File>,
+    },
 }
 
-/// From this many bytes on, numbers here and there are read from the file and not through its map: the system maps a stretch of the file around every
-/// number that is looked at, so that a few in a hundred soon have the whole file count as this process's memory.
+/// From this many bytes on, numbers here and there are read from the file and not through its map:
+/// the system maps a stretch of the file around every number that is looked at, so that a few in a
+/// hundred soon have the whole file count as this process's memory.
 const READ_FROM: usize = 3 << 28;
 
 impl<T> Stored<T> {
@@ -45,12 +53,14 @@ impl<T> Stored<T> {
         matches!(self.inner, Inner::Mapped { .. })
     }
 
-    /// Gives the pages of a mapped array back to the system, which keeps them as long as it has room: memory that was in use for them is
-    /// free again, and the next look at a number maps its page anew. Nothing happens to an owned one.
+    /// Gives the pages of a mapped array back to the system, which keeps them as long as it has
+    /// room: memory that was in use for them is free again, and the next look at a number maps its
+    /// page anew. Nothing happens to an owned one.
     pub fn release(&self) {
         #[cfg(unix)]
         if let Inner::Mapped { map, .. } = &self.inner {
-            // SAFETY: the mapping is shared and read-only; pages that are dropped are read from the file again.
+            // SAFETY: the mapping is shared and read-only; pages that are dropped are read from the
+            // file again.
             let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
         }
     }
@@ -59,32 +69,59 @@ impl<T> Stored<T> {
 impl<T: Plain> Stored<T> {
     /// Maps `count` numbers from byte `start` of a file on. Fails where the file is shorter.
     ///
-    /// A file that somebody else cuts short while it is mapped ends the program, as with any mapped file: folders of graphs are written
-    /// once, under another name, and never changed.
+    /// A file that somebody else cuts short while it is mapped ends the program, as with any mapped
+    /// file: folders of graphs are written once, under another name, and never changed.
     pub fn map(path: &Path, file: &File, start: usize, count: usize) -> Result<Self> {
-        const { assert!(cfg!(target_endian = "little"), "mapped arrays are little-endian") };
+        const {
+            assert!(
+                cfg!(target_endian = "little"),
+                "mapped arrays are little-endian"
+            )
+        };
         if count == 0 {
             return Ok(Vec::new().into());
         }
         let size = std::mem::size_of::<T>();
-        let end = count.checked_mul(size).and_then(|bytes| bytes.checked_add(start));
+        let end = count
+            .checked_mul(size)
+            .and_then(|bytes| bytes.checked_add(start));
         let length = file.metadata().map_err(|e| Error::io(path, e))?.len();
         if end.is_none_or(|end| end as u64 > length) {
-            return Err(Error::data(path, "whole file", format!("{length} bytes are too few for {count} numbers")));
+            return Err(Error::data(
+                path,
+                "whole file",
+                format!("{length} bytes are too few for {count} numbers"),
+            ));
         }
-        // SAFETY: the file is opened for reading and nothing here writes to it; see above for those who would.
+        // SAFETY: the file is opened for reading and nothing here writes to it; see above for those
+        // who would.
         let map = unsafe { Mmap::map(file) }.map_err(|e| Error::io(path, e))?;
         if !start.is_multiple_of(std::mem::align_of::<T>()) {
-            return Err(Error::data(path, "header", format!("numbers start at byte {start}, which is not aligned")));
+            return Err(Error::data(
+                path,
+                "header",
+                format!("numbers start at byte {start}, which is not aligned"),
+            ));
         }
         let file = Arc::new(file.try_clone().map_err(|e| Error::io(path, e))?);
-        Ok(Self { inner: Inner::Mapped { map: Arc::new(map), start, count, file } })
+        Ok(Self {
+            inner: Inner::Mapped {
+                map: Arc::new(map),
+                start,
+                count,
+                file,
+            },
+        })
     }
 
     /// Some of the numbers, without mapping more of a large file than there is already.
     pub fn part(&self, range: Range<usize>) -> Cow<'_, [T]> {
         let numbers = &self[range.clone()];
-        let from_file = if std::mem::size_of_val(&**self) >= READ_FROM { self.read(range) } else { None };
+        let from_file = if std::mem::size_of_val(&**self) >= READ_FROM {
+            self.read(range)
+        } else {
+            None
+        };
         from_file.map_or(Cow::Borrowed(numbers), Cow::Owned)
     }
 
@@ -95,14 +132,18 @@ impl<T: Plain> Stored<T> {
             use std::os::unix::fs::FileExt;
             let size = std::mem::size_of::<T>();
             let mut numbers: Vec<T> = Vec::with_capacity(range.len());
-            // SAFETY: there is room for as many bytes as these numbers have, any bytes are numbers of this type, and zeros are written before
-            // anything is lent.
+            // SAFETY: there is room for as many bytes as these numbers have, any bytes are numbers
+            // of this type, and zeros are written before anything is lent.
             let bytes = unsafe {
                 std::ptr::write_bytes(numbers.as_mut_ptr(), 0, range.len());
                 numbers.set_len(range.len());
-                std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast::<u8>(), range.len() * size)
+                std::slice::from_raw_parts_mut(
+                    numbers.as_mut_ptr().cast::<u8>(),
+                    range.len() * size,
+                )
             };
-            file.read_exact_at(bytes, (start + range.start * size) as u64).ok()?;
+            file.read_exact_at(bytes, (start + range.start * size) as u64)
+                .ok()?;
             return Some(numbers);
         }
         None
@@ -145,8 +186,11 @@ impl<T> Deref for Stored<T> {
     fn deref(&self) -> &[T] {
         match &self.inner {
             Inner::Owned(numbers) => numbers,
-            // SAFETY: `map` checked the bounds and the alignment (a map starts at a page), and made it for numbers that any bytes are one of.
-            Inner::Mapped { map, start, count, .. } => unsafe {
+            // SAFETY: `map` checked the bounds and the alignment (a map starts at a page), and made
+            // it for numbers that any bytes are one of.
+            Inner::Mapped {
+                map, start, count, ..
+            } => unsafe {
                 std::slice::from_raw_parts(map.as_ptr().add(*start).cast::<T>(), *count)
             },
         }
@@ -155,7 +199,9 @@ impl<T> Deref for Stored<T> {
 
 impl<T> From<Vec<T>> for Stored<T> {
     fn from(numbers: Vec<T>) -> Self {
-        Self { inner: Inner::Owned(Arc::new(numbers)) }
+        Self {
+            inner: Inner::Owned(Arc::new(numbers)),
+        }
     }
 }
 
@@ -163,9 +209,17 @@ impl<T> Clone for Stored<T> {
     fn clone(&self) -> Self {
         let inner = match &self.inner {
             Inner::Owned(numbers) => Inner::Owned(numbers.clone()),
-            Inner::Mapped { map, start, count, file } => {
-                Inner::Mapped { map: map.clone(), start: *start, count: *count, file: file.clone() }
-            }
+            Inner::Mapped {
+                map,
+                start,
+                count,
+                file,
+            } => Inner::Mapped {
+                map: map.clone(),
+                start: *start,
+                count: *count,
+                file: file.clone(),
+            },
         };
         Self { inner }
     }
@@ -192,15 +246,27 @@ mod tests {
     fn mapped_numbers_are_those_of_the_file_and_a_copy_is_written_to() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"eight by").unwrap();
-        [1.5f32, -2.0, 7.25].iter().for_each(|x| file.write_all(&x.to_le_bytes()).unwrap());
+        [1.5f32, -2.0, 7.25]
+            .iter()
+            .for_each(|x| file.write_all(&x.to_le_bytes()).unwrap());
         let open = File::open(file.path()).unwrap();
         let mut mapped = Stored::<f32>::map(file.path(), &open, 8, 3).unwrap();
-        assert_eq!((&*mapped, mapped.is_mapped()), (&[1.5, -2.0, 7.25][..], true));
+        assert_eq!(
+            (&*mapped, mapped.is_mapped()),
+            (&[1.5, -2.0, 7.25][..], true)
+        );
         assert_eq!(mapped.read(1..3), Some(vec![-2.0, 7.25]));
-        assert_eq!((mapped.read(0..0), Stored::from(vec![1.0f32]).read(0..1)), (Some(Vec::new()), None));
+        assert_eq!(
+            (mapped.read(0..0), Stored::from(vec![1.0f32]).read(0..1)),
+            (Some(Vec::new()), None)
+        );
         assert_eq!(&*mapped.part(0..2), [1.5, -2.0]);
         mapped.release();
-        assert_eq!(mapped.clone(), Stored::from(vec![1.5, -2.0, 7.25]), "released pages are read again");
+        assert_eq!(
+            mapped.clone(),
+            Stored::from(vec![1.5, -2.0, 7.25]),
+            "released pages are read again"
+        );
         mapped.to_mut()[0] = 3.0;
         assert_eq!((mapped[0], mapped.is_mapped()), (3.0, false));
         let again = Stored::<f32>::map(file.path(), &open, 8, 3).unwrap();
@@ -211,10 +277,15 @@ mod tests {
     fn a_copy_shares_numbers_until_one_is_written_to() {
         let mut first = Stored::from(vec![1.0f32, 2.0]);
         let copy = first.clone();
-        assert!(std::ptr::eq(&*first, &*copy) && Arc::ptr_eq(&first.in_memory(), &copy.in_memory()));
+        assert!(
+            std::ptr::eq(&*first, &*copy) && Arc::ptr_eq(&first.in_memory(), &copy.in_memory())
+        );
         first.to_mut()[0] = 3.0;
         assert_eq!((&*first, &*copy), (&[3.0, 2.0][..], &[1.0, 2.0][..]));
-        assert_eq!((first.into_vec(), copy.clone().into_vec()), (vec![3.0, 2.0], copy.to_vec()));
+        assert_eq!(
+            (first.into_vec(), copy.clone().into_vec()),
+            (vec![3.0, 2.0], copy.to_vec())
+        );
     }
 
     #[test]
@@ -222,10 +293,18 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&[0; 16]).unwrap();
         let open = File::open(file.path()).unwrap();
-        let fault = |start, count| Stored::<u64>::map(file.path(), &open, start, count).unwrap_err().to_string();
+        let fault = |start, count| {
+            Stored::<u64>::map(file.path(), &open, start, count)
+                .unwrap_err()
+                .to_string()
+        };
         assert!(fault(8, 2).contains("16 bytes are too few for 2 numbers"));
         assert!(fault(0, usize::MAX).contains("too few"));
         assert!(fault(4, 1).contains("not aligned"));
-        assert!(Stored::<u64>::map(file.path(), &open, 16, 0).unwrap().is_empty());
+        assert!(
+            Stored::<u64>::map(file.path(), &open, 16, 0)
+                .unwrap()
+                .is_empty()
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Loading by name: every figure of the reference statistics is reproduced, and what cannot be loaded says why.
+//! Loading by name: every figure of the reference statistics is reproduced, and what cannot be
+//! loaded says why.
 
 use crate::common;
 
@@ -12,7 +13,11 @@ use serde_json::Value;
 fn assert_same(expected: &Value, found: &Value, at: &str) {
     match (expected, found) {
         (Value::Object(e), Value::Object(f)) => {
-            assert_eq!(e.keys().collect::<Vec<_>>(), f.keys().collect::<Vec<_>>(), "{at}: keys and their order");
+            assert_eq!(
+                e.keys().collect::<Vec<_>>(),
+                f.keys().collect::<Vec<_>>(),
+                "{at}: keys and their order"
+            );
             for (key, value) in e {
                 assert_same(value, &f[key], &format!("{at}.{key}"));
             }
@@ -25,7 +30,10 @@ fn assert_same(expected: &Value, found: &Value, at: &str) {
         }
         (Value::Number(e), Value::Number(f)) if e.is_f64() => {
             let (e, f) = (e.as_f64().unwrap(), f.as_f64().unwrap());
-            assert!((e - f).abs() <= 1e-9 * e.abs(), "{at}: {e} expected, {f} found");
+            assert!(
+                (e - f).abs() <= 1e-9 * e.abs(),
+                "{at}: {e} expected, {f} found"
+            );
         }
         _ => assert_eq!(expected, found, "{at}"),
     }
@@ -33,25 +41,40 @@ fn assert_same(expected: &Value, found: &Value, at: &str) {
 
 #[test]
 fn every_reference_figure_is_reproduced() {
-    let Some(dir) = common::real_data() else { return };
-    let stats: Value = serde_json::from_str(&std::fs::read_to_string(dir.join("STATS.json")).unwrap()).unwrap();
+    let Some(dir) = common::real_data() else {
+        return;
+    };
+    let stats: Value =
+        serde_json::from_str(&std::fs::read_to_string(dir.join("STATS.json")).unwrap()).unwrap();
     for (name, expected) in stats.as_object().unwrap() {
         let loaded = load(name, &dir, 0).unwrap();
         let mut found = match &loaded.content {
-            Content::Graph(graph) => facts::node_facts(graph, &loaded.report, &loaded.name).unwrap(),
+            Content::Graph(graph) => {
+                facts::node_facts(graph, &loaded.report, &loaded.name).unwrap()
+            }
             Content::Graphs(set) => facts::graph_set_facts(set),
         };
-        assert_eq!(facts::mismatches(loaded.entry.unwrap(), &found), [], "{name}");
+        assert_eq!(
+            facts::mismatches(loaded.entry.unwrap(), &found),
+            [],
+            "{name}"
+        );
         // The one key that the reference lacks, and the one dataset that has it.
         let unlabelled = found.as_object_mut().unwrap().shift_remove("unlabelled");
-        assert_eq!(unlabelled.and_then(|u| u.as_u64()), (name == "citeseer").then_some(15), "{name}");
+        assert_eq!(
+            unlabelled.and_then(|u| u.as_u64()),
+            (name == "citeseer").then_some(15),
+            "{name}"
+        );
         assert_same(expected, &found, name);
     }
 }
 
 #[test]
 fn protocols_fit_the_real_datasets() {
-    let Some(dir) = common::real_data() else { return };
+    let Some(dir) = common::real_data() else {
+        return;
+    };
     for (name, nodes, sizes) in [
         ("cora", 2708, (140, 500, 1000)),
         ("citeseer", 3327, (120, 500, 1000)),
@@ -61,7 +84,14 @@ fn protocols_fit_the_real_datasets() {
     ] {
         let (graph, splits) = protocol_splits(&load(name, &dir, 0).unwrap(), 0, 1).unwrap();
         let s = &splits[0];
-        assert_eq!((graph.num_nodes(), (s.train().len(), s.val().len(), s.test().len())), (nodes, sizes), "{name}");
+        assert_eq!(
+            (
+                graph.num_nodes(),
+                (s.train().len(), s.val().len(), s.test().len())
+            ),
+            (nodes, sizes),
+            "{name}"
+        );
     }
     let mutag = load("mutag", &dir, 0).unwrap();
     let folds = protocol_folds(&mutag, 0, 10).unwrap();
@@ -72,10 +102,27 @@ fn protocols_fit_the_real_datasets() {
 fn names_without_files_load_anywhere() {
     let nowhere = Path::new("no such folder");
     let karate = load("Karate", nowhere, 0).unwrap();
-    assert_eq!((karate.name.as_str(), karate.graph().unwrap().num_nodes()), ("karate", 34));
+    assert_eq!(
+        (karate.name.as_str(), karate.graph().unwrap().num_nodes()),
+        ("karate", 34)
+    );
     // Three blocks of 100 nodes (thesis ch. 3).
-    assert_eq!(load("sbbam", nowhere, 1).unwrap().graph().unwrap().num_nodes(), 300);
-    let edges = |seed| load("csbm", nowhere, seed).unwrap().graph().unwrap().edges().collect::<Vec<_>>();
+    assert_eq!(
+        load("sbbam", nowhere, 1)
+            .unwrap()
+            .graph()
+            .unwrap()
+            .num_nodes(),
+        300
+    );
+    let edges = |seed| {
+        load("csbm", nowhere, seed)
+            .unwrap()
+            .graph()
+            .unwrap()
+            .edges()
+            .collect::<Vec<_>>()
+    };
     assert_eq!(edges(1), edges(1));
     assert_ne!(edges(1), edges(2));
 }
@@ -86,23 +133,39 @@ fn a_path_is_read_as_an_edge_list() {
     let file = dir.path().join("mine.csv");
     std::fs::write(&file, "0,1\n1,2\n2,2\n").unwrap();
     let loaded = load(file.to_str().unwrap(), Path::new("."), 0).unwrap();
-    assert_eq!((loaded.graph().unwrap().num_edges(), loaded.report.self_loops), (2, 1));
+    assert_eq!(
+        (
+            loaded.graph().unwrap().num_edges(),
+            loaded.report.self_loops
+        ),
+        (2, 1)
+    );
     assert!(loaded.entry.is_none());
     assert!(loaded.graph_set().is_err());
-    assert!(matches!(load("./no-such-file.csv", Path::new("."), 0), Err(Error::Io { .. })));
+    assert!(matches!(
+        load("./no-such-file.csv", Path::new("."), 0),
+        Err(Error::Io { .. })
+    ));
 }
 
 #[test]
 fn what_is_not_there_says_how_to_get_it() {
     let dir = tempfile::tempdir().unwrap();
     let e = load("Photo", dir.path(), 0).unwrap_err().to_string();
-    assert!(e.starts_with("dataset amazon_electronics_photo is not in "), "{e}");
+    assert!(
+        e.starts_with("dataset amazon_electronics_photo is not in "),
+        "{e}"
+    );
     assert!(
         e.contains("npz/amazon_electronics_photo.npz is missing; run `gnarl data get amazon_electronics_photo`"),
         "{e}"
     );
     let genius = || load("genius", dir.path(), 0).unwrap_err().to_string();
-    assert!(genius().contains("linkx/genius.npz is missing; run `gnarl data get genius`"), "{}", genius());
+    assert!(
+        genius().contains("linkx/genius.npz is missing; run `gnarl data get genius`"),
+        "{}",
+        genius()
+    );
     std::fs::create_dir(dir.path().join("linkx")).unwrap();
     std::fs::write(dir.path().join("linkx/genius.mat"), "").unwrap();
     assert!(

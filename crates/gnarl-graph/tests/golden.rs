@@ -10,7 +10,11 @@ use golden::{Graphs, assert_close};
 fn graphs() -> Graphs {
     let file: Graphs = golden::read("graphs.json");
     assert!(file.graphs.iter().any(|g| g.weights.is_some()));
-    assert!(file.graphs.iter().any(|g| g.degree.contains(&0.0) && !g.edges.is_empty()));
+    assert!(
+        file.graphs
+            .iter()
+            .any(|g| g.degree.contains(&0.0) && !g.edges.is_empty())
+    );
     assert!(file.graphs.iter().any(|g| g.core.iter().any(|&c| c >= 4)));
     file
 }
@@ -42,7 +46,12 @@ fn walk_counts_are_exact() {
     for row in graphs().graphs {
         assert_eq!(row.walks.len(), 4);
         for (expected, length) in row.walks.iter().zip(1..) {
-            assert_eq!(walk_counts(&row.graph(), length).unwrap(), *expected, "{}, length {length}", row.name);
+            assert_eq!(
+                walk_counts(&row.graph(), length).unwrap(),
+                *expected,
+                "{}, length {length}",
+                row.name
+            );
         }
     }
 }
@@ -54,8 +63,18 @@ fn components_are_exact() {
         let of: Vec<u32> = (0..row.num_nodes as u32).map(|u| found.of(u)).collect();
         assert_eq!(of, row.component_of, "{}", row.name);
         for (c, &size) in found.sizes().iter().enumerate() {
-            assert_eq!(size, row.component_of.iter().filter(|&&x| x == c as u32).count(), "{}", row.name);
+            assert_eq!(
+                size,
+                row.component_of.iter().filter(|&&x| x == c as u32).count(),
+                "{}",
+                row.name
+            );
         }
-        assert_eq!(found.count() as u32, row.component_of.iter().max().map_or(0, |c| c + 1), "{}", row.name);
+        assert_eq!(
+            found.count() as u32,
+            row.component_of.iter().max().map_or(0, |c| c + 1),
+            "{}",
+            row.name
+        );
     }
 }

@@ -1,9 +1,12 @@
-//! AMI and ARI, balanced accuracy, F1 and areas under ROC curves against scikit-learn; modularity, density and diameter against NetworkX.
+//! AMI and ARI, balanced accuracy, F1 and areas under ROC curves against scikit-learn; modularity,
+//! density and diameter against NetworkX.
 
 use crate::golden_values as golden;
 
 use gnarl_graph::DenseMatrix;
-use gnarl_graph::metrics::{ClassScores, adjusted_mutual_information, adjusted_rand_index, modularity};
+use gnarl_graph::metrics::{
+    ClassScores, adjusted_mutual_information, adjusted_rand_index, modularity,
+};
 use gnarl_graph::properties::{density, diameter};
 use golden::{Graphs, assert_close};
 use serde::Deserialize;
@@ -27,10 +30,23 @@ struct Pair {
 fn ami_and_ari() {
     let file: Clusterings = golden::read("clusterings.json");
     assert!(file.pairs.len() >= 12);
-    for Pair { name, a, b, ami, ari } in file.pairs {
-        let got = [adjusted_mutual_information(&a, &b).unwrap(), adjusted_rand_index(&a, &b).unwrap()];
+    for Pair {
+        name,
+        a,
+        b,
+        ami,
+        ari,
+    } in file.pairs
+    {
+        let got = [
+            adjusted_mutual_information(&a, &b).unwrap(),
+            adjusted_rand_index(&a, &b).unwrap(),
+        ];
         assert_close(&got, &[ami, ari], 1e-12, &name);
-        let swapped = [adjusted_mutual_information(&b, &a).unwrap(), adjusted_rand_index(&b, &a).unwrap()];
+        let swapped = [
+            adjusted_mutual_information(&b, &a).unwrap(),
+            adjusted_rand_index(&b, &a).unwrap(),
+        ];
         assert_close(&swapped, &[ami, ari], 1e-12, &name);
     }
 }
@@ -42,7 +58,12 @@ fn modularity_weighted_or_not_at_two_resolutions() {
         let graph = row.graph();
         for m in &row.modularity {
             let got = modularity(&graph, &m.communities, m.resolution).unwrap();
-            assert_close(&[got], &[m.value], 1e-13, &format!("{} at {}", row.name, m.resolution));
+            assert_close(
+                &[got],
+                &[m.value],
+                1e-13,
+                &format!("{} at {}", row.name, m.resolution),
+            );
             compared += 1;
         }
     }
@@ -85,14 +106,46 @@ fn class_scores() {
     let file: Judged = golden::read("class_scores.json");
     assert!(file.cases.len() >= 6);
     for case in file.cases {
-        let probabilities = DenseMatrix::new(case.truth.len(), case.classes, case.probabilities).unwrap();
-        let got = ClassScores::new(&case.truth, &case.predicted, Some(&probabilities), case.classes).unwrap();
+        let probabilities =
+            DenseMatrix::new(case.truth.len(), case.classes, case.probabilities).unwrap();
+        let got = ClassScores::new(
+            &case.truth,
+            &case.predicted,
+            Some(&probabilities),
+            case.classes,
+        )
+        .unwrap();
         let all = [got.balanced_accuracy, got.macro_f1, got.roc_auc.unwrap()];
-        assert_close(&all, &[case.balanced_accuracy, case.macro_f1, case.roc_auc], 1e-12, &case.name);
-        let column = |of: fn(&gnarl_graph::metrics::OneClass) -> f64| got.classes.iter().map(of).collect::<Vec<f64>>();
-        assert_close(&column(|class| class.precision), &case.precision, 1e-12, &case.name);
-        assert_close(&column(|class| class.recall), &case.recall, 1e-12, &case.name);
+        assert_close(
+            &all,
+            &[case.balanced_accuracy, case.macro_f1, case.roc_auc],
+            1e-12,
+            &case.name,
+        );
+        let column = |of: fn(&gnarl_graph::metrics::OneClass) -> f64| {
+            got.classes.iter().map(of).collect::<Vec<f64>>()
+        };
+        assert_close(
+            &column(|class| class.precision),
+            &case.precision,
+            1e-12,
+            &case.name,
+        );
+        assert_close(
+            &column(|class| class.recall),
+            &case.recall,
+            1e-12,
+            &case.name,
+        );
         assert_close(&column(|class| class.f1), &case.f1, 1e-12, &case.name);
-        assert_eq!(got.classes.iter().map(|class| class.items).collect::<Vec<_>>(), case.items, "{}", case.name);
+        assert_eq!(
+            got.classes
+                .iter()
+                .map(|class| class.items)
+                .collect::<Vec<_>>(),
+            case.items,
+            "{}",
+            case.name
+        );
     }
 }

@@ -35,27 +35,44 @@ fn graphs() -> Vec<(gnarl_graph::Graph, SpectrumRow)> {
         assert_eq!(g.name, s.name);
         (g.graph(), s)
     };
-    graphs.graphs.into_iter().zip(spectra.graphs).map(pair).collect()
+    graphs
+        .graphs
+        .into_iter()
+        .zip(spectra.graphs)
+        .map(pair)
+        .collect()
 }
 
-/// `S^1/2 M S^-1/2` for a matrix that this makes symmetric; what rounding leaves is first measured, then mirrored away.
+/// `S^1/2 M S^-1/2` for a matrix that this makes symmetric; what rounding leaves is first measured,
+/// then mirrored away.
 fn similar_symmetric(m: &CsrMatrix<f64>, scale: &[f64]) -> CsrMatrix<f64> {
     let entry = |i: usize, j: usize| m.get(i, j as u32).unwrap() * (scale[i] / scale[j]).sqrt();
     let mut values = Vec::with_capacity(m.num_entries());
     for i in 0..m.num_rows() {
         for &j in m.row(i).0 {
             let (low, high) = (i.min(j as usize), i.max(j as usize));
-            assert!((entry(low, high) - entry(high, low)).abs() < 1e-13, "entry {i}, {j}");
+            assert!(
+                (entry(low, high) - entry(high, low)).abs() < 1e-13,
+                "entry {i}, {j}"
+            );
             values.push(entry(low, high));
         }
     }
-    CsrMatrix::new(m.num_cols(), m.offsets().to_vec(), m.indices().to_vec(), values).unwrap()
+    CsrMatrix::new(
+        m.num_cols(),
+        m.offsets().to_vec(),
+        m.indices().to_vec(),
+        values,
+    )
+    .unwrap()
 }
 
 /// The centralities as a diagonal, zeros replaced by one.
 fn diagonal(centrality: Centrality, graph: &gnarl_graph::Graph) -> Vec<f64> {
     let v = centrality.values(graph).unwrap();
-    v.into_iter().map(|x| if x == 0.0 { 1.0 } else { x }).collect()
+    v.into_iter()
+        .map(|x| if x == 0.0 { 1.0 } else { x })
+        .collect()
 }
 
 #[test]
@@ -64,10 +81,22 @@ fn classical_operators() {
         assert_eq!(row.classical.len(), ClassicalOperator::ALL.len());
         for op in ClassicalOperator::ALL {
             let m = op.matrix(&graph).unwrap();
-            let asymmetric = matches!(op, ClassicalOperator::RandomWalkLaplacian | ClassicalOperator::MeanAggregation);
-            let m = if asymmetric { similar_symmetric(&m, &degrees(&graph)) } else { m };
+            let asymmetric = matches!(
+                op,
+                ClassicalOperator::RandomWalkLaplacian | ClassicalOperator::MeanAggregation
+            );
+            let m = if asymmetric {
+                similar_symmetric(&m, &degrees(&graph))
+            } else {
+                m
+            };
             let got = symmetric_eigenvalues(&m).unwrap();
-            assert_close(&got, &row.classical[&op.to_string()], TOLERANCE, &format!("{op} of {}", row.name));
+            assert_close(
+                &got,
+                &row.classical[&op.to_string()],
+                TOLERANCE,
+                &format!("{op} of {}", row.name),
+            );
         }
     }
 }
@@ -81,9 +110,19 @@ fn markov_averaging_operators() {
             let expected = &row.markov[&centrality.to_string()];
             let what = format!("{centrality} on {}", row.name);
             let markov = centrality_operator(&graph, &v, -1.0, 0.0).unwrap();
-            assert_close(&symmetric_eigenvalues(&similar_symmetric(&markov, &v)).unwrap(), expected, TOLERANCE, &what);
+            assert_close(
+                &symmetric_eigenvalues(&similar_symmetric(&markov, &v)).unwrap(),
+                expected,
+                TOLERANCE,
+                &what,
+            );
             let symmetric = markov_symmetric(&graph, &centrality.values(&graph).unwrap()).unwrap();
-            assert_close(&symmetric_eigenvalues(&symmetric).unwrap(), expected, TOLERANCE, &what);
+            assert_close(
+                &symmetric_eigenvalues(&symmetric).unwrap(),
+                expected,
+                TOLERANCE,
+                &what,
+            );
         }
     }
 }

@@ -34,7 +34,9 @@ fn folder(files: &[(&str, &str)], packed: bool) -> tempfile::TempDir {
         let path = dir.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         match packed {
-            true => std::fs::write(dir.path().join(format!("{name}.gz")), gz(text.as_bytes())).unwrap(),
+            true => {
+                std::fs::write(dir.path().join(format!("{name}.gz")), gz(text.as_bytes())).unwrap()
+            }
             false => std::fs::write(path, text).unwrap(),
         }
     }
@@ -50,7 +52,10 @@ fn message<T>(result: Result<T>) -> String {
     let Err(e) = result else { panic!("loaded") };
     let text = e.to_string();
     assert!(!text.contains('\n'), "{text}");
-    let at = text.find("raw/").or_else(|| text.find("split/")).unwrap_or_else(|| panic!("no file in {text}"));
+    let at = text
+        .find("raw/")
+        .or_else(|| text.find("split/"))
+        .unwrap_or_else(|| panic!("no file in {text}"));
     text[at..].to_string()
 }
 
@@ -59,20 +64,38 @@ fn a_small_folder_packed_and_plain() {
     for packed in [true, false] {
         let dir = folder(&SMALL, packed);
         let (graph, report) = ogb::load(dir.path()).unwrap();
-        assert_eq!((graph.num_nodes(), graph.edges().collect::<Vec<_>>()), (5, vec![(0, 1), (1, 2)]));
-        assert_eq!((report.edges_given, report.duplicates, report.self_loops), (4, 1, 1));
+        assert_eq!(
+            (graph.num_nodes(), graph.edges().collect::<Vec<_>>()),
+            (5, vec![(0, 1), (1, 2)])
+        );
+        assert_eq!(
+            (report.edges_given, report.duplicates, report.self_loops),
+            (4, 1, 1)
+        );
         let labels = graph.labels().unwrap();
         assert_eq!(labels.classes(), [Some(2), Some(0), None, Some(2), Some(1)]);
         assert_eq!(labels.name(2), "3");
         let features = graph.features().unwrap().to_dense();
-        assert_eq!(features.data(), [0.5, -1.0, 1e-3, 2.0, 0.0, 0.0, 3.0, 4.0, 5.0, 6.0]);
+        assert_eq!(
+            features.data(),
+            [0.5, -1.0, 1e-3, 2.0, 0.0, 0.0, 3.0, 4.0, 5.0, 6.0]
+        );
         let split = graph.split("time").unwrap();
-        assert_eq!((split.train(), split.val(), split.test()), (&[0, 1][..], &[3][..], &[4][..]));
+        assert_eq!(
+            (split.train(), split.val(), split.test()),
+            (&[0, 1][..], &[3][..], &[4][..])
+        );
 
         let (graph, _) = ogb::load_arxiv_year(dir.path()).unwrap();
         assert_eq!(graph.labels().unwrap().classes(), [0, 1, 2, 3, 4].map(Some));
-        assert_eq!((graph.num_edges(), graph.features().unwrap().num_cols()), (2, 2));
-        assert!(graph.splits().is_empty(), "a split by time would give the class away");
+        assert_eq!(
+            (graph.num_edges(), graph.features().unwrap().num_cols()),
+            (2, 2)
+        );
+        assert!(
+            graph.splits().is_empty(),
+            "a split by time would give the class away"
+        );
     }
 }
 
@@ -86,10 +109,18 @@ fn optional_parts_may_be_absent() {
         let text = message(ogb::load(folder(&files, true).path()));
         assert_eq!(text, format!("{name}: no such file, with or without .gz"));
     }
-    let no_valid = message(ogb::load(folder(&[&SMALL[..7], &SMALL[8..]].concat(), true).path()));
-    assert_eq!(no_valid, "split/time/valid.csv: no such file, with or without .gz");
+    let no_valid = message(ogb::load(
+        folder(&[&SMALL[..7], &SMALL[8..]].concat(), true).path(),
+    ));
+    assert_eq!(
+        no_valid,
+        "split/time/valid.csv: no such file, with or without .gz"
+    );
     let no_year = message(ogb::load_arxiv_year(folder(&SMALL[..4], true).path()));
-    assert_eq!(no_year, "raw/node_year.csv: no such file, with or without .gz");
+    assert_eq!(
+        no_year,
+        "raw/node_year.csv: no such file, with or without .gz"
+    );
 }
 
 #[test]
@@ -99,16 +130,32 @@ fn counts_are_kept() {
         rows("raw/edge.csv", "0,1\n1,2\n"),
         "raw/edge.csv.gz: whole file: 2 rows, but the raw/num-* lists say 4"
     );
-    assert!(rows("raw/edge.csv", "0,1\n0,1\n0,1\n0,1\n0,1\n").contains("edge.csv.gz: line 5: one row too many, 4 are"));
+    assert!(
+        rows("raw/edge.csv", "0,1\n0,1\n0,1\n0,1\n0,1\n")
+            .contains("edge.csv.gz: line 5: one row too many, 4 are")
+    );
     assert!(rows("raw/node-label.csv", "1\n2\n").contains("node-label.csv.gz: whole file: 2 rows"));
     assert!(rows("raw/node-feat.csv", "1\n2\n").contains("node-feat.csv.gz: whole file: 2 rows"));
-    assert!(rows("raw/num-node-list.csv", "6").contains("node-label.csv.gz: whole file: 5 rows, but"));
-    assert!(rows("raw/num-node-list.csv", "4000000000").contains("node-label.csv.gz: whole file: 5 rows, but"));
-    assert!(rows("raw/num-node-list.csv", "-5").contains("num-node-list.csv.gz: line 1: '-5' is not a count"));
+    assert!(
+        rows("raw/num-node-list.csv", "6").contains("node-label.csv.gz: whole file: 5 rows, but")
+    );
+    assert!(
+        rows("raw/num-node-list.csv", "4000000000")
+            .contains("node-label.csv.gz: whole file: 5 rows, but")
+    );
+    assert!(
+        rows("raw/num-node-list.csv", "-5")
+            .contains("num-node-list.csv.gz: line 1: '-5' is not a count")
+    );
     assert!(rows("raw/num-node-list.csv", "5000000000000").contains("is not a count"));
-    assert!(rows("raw/num-node-list.csv", "5\n5\n").contains("line 2: a second graph, only datasets of one graph"));
+    assert!(
+        rows("raw/num-node-list.csv", "5\n5\n")
+            .contains("line 2: a second graph, only datasets of one graph")
+    );
     assert!(rows("raw/num-edge-list.csv", "").contains("num-edge-list.csv.gz: line 1: empty"));
-    assert!(rows("split/time/train.csv", "0\n0\n0\n0\n0\n0\n").contains("line 6: more than 5 rows"));
+    assert!(
+        rows("split/time/train.csv", "0\n0\n0\n0\n0\n0\n").contains("line 6: more than 5 rows")
+    );
 }
 
 #[test]
@@ -118,16 +165,29 @@ fn wrong_rows_say_where() {
         rows("raw/edge.csv", "0,1\n1,5\n0,1\n0,1\n"),
         "raw/edge.csv.gz: line 2: '5' is not a node id, a whole number from 0 to 4 is expected"
     );
-    assert!(rows("raw/edge.csv", "0,1\n-1,2\n0,1\n0,1\n").contains("line 2: '-1' is not a node id"));
+    assert!(
+        rows("raw/edge.csv", "0,1\n-1,2\n0,1\n0,1\n").contains("line 2: '-1' is not a node id")
+    );
     assert!(rows("raw/edge.csv", "0 1\n").contains("line 1: '0 1' is not an arc 'u,v'"));
     assert!(rows("raw/node-feat.csv", "1,2\n1,NaN\n").contains("line 2: 'NaN' is not a feature"));
-    assert!(rows("raw/node-feat.csv", "1,2\n1\n").ends_with("line 2: 1 features, but the rows before have 2"));
+    assert!(
+        rows("raw/node-feat.csv", "1,2\n1\n")
+            .ends_with("line 2: 1 features, but the rows before have 2")
+    );
     assert!(rows("raw/node-label.csv", "1\nx\n").ends_with("line 2: 'x' is not a class"));
-    assert!(rows("split/time/test.csv", "9\n").contains("test.csv.gz: line 1: '9' is not a node id"));
-    assert!(rows("split/time/test.csv", "1\n").ends_with("split/time: whole split: split time: item 1 is in it twice"));
+    assert!(
+        rows("split/time/test.csv", "9\n").contains("test.csv.gz: line 1: '9' is not a node id")
+    );
+    assert!(
+        rows("split/time/test.csv", "1\n")
+            .ends_with("split/time: whole split: split time: item 1 is in it twice")
+    );
     let mut files = SMALL;
     files[4].1 = "2010\n2011\nMMXII\n2013\n2014\n";
-    assert!(message(ogb::load_arxiv_year(folder(&files, true).path())).ends_with("line 3: 'MMXII' is not a year"));
+    assert!(
+        message(ogb::load_arxiv_year(folder(&files, true).path()))
+            .ends_with("line 3: 'MMXII' is not a year")
+    );
 }
 
 #[test]
@@ -137,7 +197,10 @@ fn damaged_and_swollen_files_are_refused() {
     let whole = std::fs::read(&path).unwrap();
     for cut in 0..whole.len() {
         std::fs::write(&path, &whole[..cut]).unwrap();
-        assert!(message(ogb::load(dir.path())).starts_with("raw/edge.csv.gz: "), "cut at {cut}");
+        assert!(
+            message(ogb::load(dir.path())).starts_with("raw/edge.csv.gz: "),
+            "cut at {cut}"
+        );
     }
     let mut flipped = whole.clone();
     let crc = flipped.len() - 6;
@@ -151,12 +214,25 @@ fn damaged_and_swollen_files_are_refused() {
     assert!(message(ogb::load(dir.path())).contains("line 1: not UTF-8"));
     // Eighty million bytes in one line, and in eighty lines of many spaces.
     std::fs::write(&path, gz(&vec![b'1'; 80 << 20])).unwrap();
-    assert!(message(ogb::load(dir.path())).ends_with("edge.csv.gz: line 1: longer than 16777216 bytes"));
+    assert!(
+        message(ogb::load(dir.path())).ends_with("edge.csv.gz: line 1: longer than 16777216 bytes")
+    );
     let row = [b"0".to_vec(), vec![b' '; 1 << 20], b"\n".to_vec()].concat();
-    std::fs::write(dir.path().join("raw/num-node-list.csv.gz"), gz(b"4000000000")).unwrap();
-    std::fs::write(dir.path().join("raw/node-label.csv.gz"), gz(&row.repeat(80))).unwrap();
+    std::fs::write(
+        dir.path().join("raw/num-node-list.csv.gz"),
+        gz(b"4000000000"),
+    )
+    .unwrap();
+    std::fs::write(
+        dir.path().join("raw/node-label.csv.gz"),
+        gz(&row.repeat(80)),
+    )
+    .unwrap();
     let text = message(ogb::load(dir.path()));
-    assert!(text.contains("bytes after decompression, refused"), "{text}");
+    assert!(
+        text.contains("bytes after decompression, refused"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Dense linear algebra behind plain functions on slices.
 //!
-//! faer's solvers are generic and take a minute to compile for each crate that calls them. Called from here they are
-//! compiled once, and the crates above stay quick to build; tests call them optimised, too. Everything runs on one thread, so that the number of threads
-//! cannot change the rounding.
+//! faer's solvers are generic and take a minute to compile for each crate that calls them. Called
+//! from here they are compiled once, and the crates above stay quick to build; tests call them
+//! optimised, too. Everything runs on one thread, so that the number of threads cannot change the
+//! rounding.
 
 use std::sync::LazyLock;
 
@@ -26,7 +27,8 @@ static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoConvergence;
 
-/// Eigenvalues, ascending, and where asked for the eigenvectors (column-major) of a symmetric matrix of `n` rows.
+/// Eigenvalues, ascending, and where asked for the eigenvectors (column-major) of a symmetric
+/// matrix of `n` rows.
 ///
 /// `matrix` is column-major; what stands above the diagonal is not read. O(n³).
 ///
@@ -38,15 +40,32 @@ pub struct NoConvergence;
 /// assert!((values[0] - 1.0).abs() < 1e-15 && (values[1] - 3.0).abs() < 1e-15);
 /// assert!((vectors[2] - vectors[3]).abs() < 1e-15);
 /// ```
-pub fn symmetric_eigen(n: usize, matrix: &[f64], with_vectors: bool) -> Result<(Vec<f64>, Vec<f64>), NoConvergence> {
+pub fn symmetric_eigen(
+    n: usize,
+    matrix: &[f64],
+    with_vectors: bool,
+) -> Result<(Vec<f64>, Vec<f64>), NoConvergence> {
     assert_eq!(matrix.len(), n * n, "a square matrix");
     if n == 0 {
         return Ok((Vec::new(), Vec::new()));
     }
     let mut values = Col::<f64>::zeros(n);
-    let mut vectors = if with_vectors { Mat::<f64>::zeros(n, n) } else { Mat::new() };
-    let compute = if with_vectors { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
-    let mut memory = MemBuffer::new(self_adjoint_evd_scratch::<f64>(n, compute, Par::Seq, Default::default()));
+    let mut vectors = if with_vectors {
+        Mat::<f64>::zeros(n, n)
+    } else {
+        Mat::new()
+    };
+    let compute = if with_vectors {
+        ComputeEigenvectors::Yes
+    } else {
+        ComputeEigenvectors::No
+    };
+    let mut memory = MemBuffer::new(self_adjoint_evd_scratch::<f64>(
+        n,
+        compute,
+        Par::Seq,
+        Default::default(),
+    ));
     self_adjoint_evd(
         MatRef::from_column_major_slice(matrix, n, n),
         values.as_mut().as_diagonal_mut(),
@@ -56,7 +75,10 @@ pub fn symmetric_eigen(n: usize, matrix: &[f64], with_vectors: bool) -> Result<(
         Default::default(),
     )
     .map_err(|_| NoConvergence)?;
-    let columns = (0..vectors.ncols()).flat_map(|j| (0..n).map(move |i| (i, j))).map(|at| vectors[at]).collect();
+    let columns = (0..vectors.ncols())
+        .flat_map(|j| (0..n).map(move |i| (i, j)))
+        .map(|at| vectors[at])
+        .collect();
     Ok(((0..n).map(|i| values[i]).collect(), columns))
 }
 
@@ -76,33 +98,63 @@ pub struct NotPositiveDefinite;
 /// assert!((x[0] - 1.0).abs() < 1e-15 && (x[1] - 2.0).abs() < 1e-15);
 /// assert!(gnarl_linalg::cholesky_solve(1, &[-1.0], &[1.0]).is_err());
 /// ```
-pub fn cholesky_solve(n: usize, matrix: &[f64], right: &[f64]) -> Result<Vec<f64>, NotPositiveDefinite> {
-    assert_eq!((matrix.len(), right.len()), (n * n, n), "a square matrix and as many values as rows");
+pub fn cholesky_solve(
+    n: usize,
+    matrix: &[f64],
+    right: &[f64],
+) -> Result<Vec<f64>, NotPositiveDefinite> {
+    assert_eq!(
+        (matrix.len(), right.len()),
+        (n * n, n),
+        "a square matrix and as many values as rows"
+    );
     if n == 0 {
         return Ok(Vec::new());
     }
     let mut factor = MatRef::from_column_major_slice(matrix, n, n).to_owned();
-    let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(n, Par::Seq, Default::default()));
+    let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(
+        n,
+        Par::Seq,
+        Default::default(),
+    ));
     let stack = MemStack::new(&mut memory);
-    cholesky_in_place(factor.as_mut(), Default::default(), Par::Seq, stack, Default::default())
-        .map_err(|_| NotPositiveDefinite)?;
+    cholesky_in_place(
+        factor.as_mut(),
+        Default::default(),
+        Par::Seq,
+        stack,
+        Default::default(),
+    )
+    .map_err(|_| NotPositiveDefinite)?;
     let mut x = MatRef::from_column_major_slice(right, n, 1).to_owned();
     let mut memory = MemBuffer::new(solve_in_place_scratch::<f64>(n, 1, Par::Seq));
-    solve_in_place_with_conj(factor.as_ref(), Conj::No, x.as_mut(), Par::Seq, MemStack::new(&mut memory));
+    solve_in_place_with_conj(
+        factor.as_ref(),
+        Conj::No,
+        x.as_mut(),
+        Par::Seq,
+        MemStack::new(&mut memory),
+    );
     let x: Vec<f64> = (0..n).map(|i| x[(i, 0)]).collect();
     // A NaN passes the factorisation's comparisons.
-    if x.iter().all(|x| x.is_finite()) { Ok(x) } else { Err(NotPositiveDefinite) }
+    if x.iter().all(|x| x.is_finite()) {
+        Ok(x)
+    } else {
+        Err(NotPositiveDefinite)
+    }
 }
 
 /// A matrix with a value that is NaN or infinite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotFinite;
 
-/// Orthonormal columns that span those of a matrix of `rows` × `cols`, by its QR factorisation with column pivoting.
+/// Orthonormal columns that span those of a matrix of `rows` × `cols`, by its QR factorisation with
+/// column pivoting.
 ///
-/// Both matrices are column-major. There are as many columns as the rank, none for a matrix of zeros: what remains of a
-/// column beside the others counts as rounding where it is at most `tolerance` times the length of the longest column.
-/// The same matrix always gives the same basis. O(rows · cols · min(rows, cols)).
+/// Both matrices are column-major. There are as many columns as the rank, none for a matrix of
+/// zeros: what remains of a column beside the others counts as rounding where it is at most
+/// `tolerance` times the length of the longest column. The same matrix always gives the same basis.
+/// O(rows · cols · min(rows, cols)).
 ///
 /// # Panics
 /// If there are not `rows * cols` values.
@@ -113,7 +165,12 @@ pub struct NotFinite;
 /// assert_eq!(basis.len(), 2);
 /// assert!((basis[0].abs() - 0.6).abs() < 1e-15 && (basis[1].abs() - 0.8).abs() < 1e-15);
 /// ```
-pub fn orthonormal_basis(rows: usize, cols: usize, matrix: &[f64], tolerance: f64) -> Result<Vec<f64>, NotFinite> {
+pub fn orthonormal_basis(
+    rows: usize,
+    cols: usize,
+    matrix: &[f64],
+    tolerance: f64,
+) -> Result<Vec<f64>, NotFinite> {
     assert_eq!(matrix.len(), rows * cols, "a value for each row and column");
     if !matrix.iter().all(|value| value.is_finite()) {
         return Err(NotFinite);
@@ -126,7 +183,13 @@ pub fn orthonormal_basis(rows: usize, cols: usize, matrix: &[f64], tolerance: f6
     let block = recommended_block_size::<f64>(rows, cols);
     let mut coefficients = Mat::<f64>::zeros(block, size);
     let (mut order, mut order_inverse) = (vec![0usize; cols], vec![0usize; cols]);
-    let mut memory = MemBuffer::new(qr_in_place_scratch::<usize, f64>(rows, cols, block, Par::Seq, Default::default()));
+    let mut memory = MemBuffer::new(qr_in_place_scratch::<usize, f64>(
+        rows,
+        cols,
+        block,
+        Par::Seq,
+        Default::default(),
+    ));
     qr_in_place(
         factor.as_mut(),
         coefficients.as_mut(),
@@ -136,12 +199,15 @@ pub fn orthonormal_basis(rows: usize, cols: usize, matrix: &[f64], tolerance: f6
         MemStack::new(&mut memory),
         Default::default(),
     );
-    // The diagonal of R descends: the first is the length of the longest column, each the rest of one beside those
-    // before it.
+    // The diagonal of R descends: the first is the length of the longest column, each the rest of
+    // one beside those before it.
     let rest = |k: usize| factor[(k, k)].abs();
-    let rank = (0..size).take_while(|&k| rest(k) > tolerance * rest(0)).count();
+    let rank = (0..size)
+        .take_while(|&k| rest(k) > tolerance * rest(0))
+        .count();
     let mut basis = Mat::<f64>::identity(rows, rank);
-    let scratch = apply_block_householder_sequence_on_the_left_in_place_scratch::<f64>(rows, block, rank);
+    let scratch =
+        apply_block_householder_sequence_on_the_left_in_place_scratch::<f64>(rows, block, rank);
     apply_block_householder_sequence_on_the_left_in_place_with_conj(
         factor.as_ref(),
         coefficients.as_ref(),
@@ -150,11 +216,14 @@ pub fn orthonormal_basis(rows: usize, cols: usize, matrix: &[f64], tolerance: f6
         Par::Seq,
         MemStack::new(&mut MemBuffer::new(scratch)),
     );
-    Ok((0..rank).flat_map(|j| (0..rows).map(move |i| (i, j))).map(|at| basis[at]).collect())
+    Ok((0..rank)
+        .flat_map(|j| (0..rows).map(move |i| (i, j)))
+        .map(|at| basis[at])
+        .collect())
 }
 
-/// Adds `c` times `x` to `sum`, in the widest registers that the machine has: products are rounded before they are added, so that
-/// these change no bit. What is longer than the other is left alone.
+/// Adds `c` times `x` to `sum`, in the widest registers that the machine has: products are rounded
+/// before they are added, so that these change no bit. What is longer than the other is left alone.
 ///
 /// ```
 /// let mut sum = [1.0, 2.0, 3.0];
@@ -168,7 +237,8 @@ pub fn add_multiple(sum: &mut [f64], c: f64, x: &[f64]) {
     );
 }
 
-/// The inner product, in eight running sums that fit vector registers; the same bits in all of them.
+/// The inner product, in eight running sums that fit vector registers; the same bits in all of
+/// them.
 ///
 /// # Panics
 /// If one is longer than the other.
@@ -179,7 +249,12 @@ pub fn add_multiple(sum: &mut [f64], c: f64, x: &[f64]) {
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     assert_eq!(x.len(), y.len(), "vectors of one length");
     let (xs, ys) = (x.chunks_exact(8), y.chunks_exact(8));
-    let tail: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(a, b)| a * b).sum();
+    let tail: f64 = xs
+        .remainder()
+        .iter()
+        .zip(ys.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
     let sums = ARCH.dispatch(
         #[inline(always)]
         || {
@@ -203,28 +278,40 @@ mod tests {
         a.iter().zip(b).map(|(x, y)| x * y).sum()
     }
 
-    /// Columns that are orthonormal, and every column of the matrix is the sum of its parts along them.
+    /// Columns that are orthonormal, and every column of the matrix is the sum of its parts along
+    /// them.
     fn assert_spans(rows: usize, matrix: &[f64], basis: &[f64]) {
         let columns: Vec<&[f64]> = basis.chunks_exact(rows).collect();
         for (i, a) in columns.iter().enumerate() {
             for (j, b) in columns.iter().enumerate() {
                 let expected = if i == j { 1.0 } else { 0.0 };
-                assert!((dot(a, b) - expected).abs() < 1e-12, "columns {i} and {j}: {}", dot(a, b));
+                assert!(
+                    (dot(a, b) - expected).abs() < 1e-12,
+                    "columns {i} and {j}: {}",
+                    dot(a, b)
+                );
             }
         }
         for column in matrix.chunks_exact(rows) {
             let mut rest = column.to_vec();
             for known in &columns {
                 let part = dot(known, column);
-                rest.iter_mut().zip(*known).for_each(|(r, k)| *r -= part * k);
+                rest.iter_mut()
+                    .zip(*known)
+                    .for_each(|(r, k)| *r -= part * k);
             }
-            assert!(dot(&rest, &rest).sqrt() < 1e-10 * dot(column, column).sqrt().max(1.0), "{rest:?}");
+            assert!(
+                dot(&rest, &rest).sqrt() < 1e-10 * dot(column, column).sqrt().max(1.0),
+                "{rest:?}"
+            );
         }
     }
 
     /// Values that look random and repeat nowhere.
     fn scattered(count: usize) -> Vec<f64> {
-        (0..count).map(|i| ((i * i * 7 + i * 3 + 1) % 101) as f64 / 50.0 - 1.0).collect()
+        (0..count)
+            .map(|i| ((i * i * 7 + i * 3 + 1) % 101) as f64 / 50.0 - 1.0)
+            .collect()
     }
 
     #[test]
@@ -253,6 +340,9 @@ mod tests {
     fn nothing_spans_nothing_and_what_is_not_finite_is_refused() {
         assert_eq!(orthonormal_basis(3, 2, &[0.0; 6], 1e-9).unwrap(), [0.0; 0]);
         assert_eq!(orthonormal_basis(0, 2, &[], 1e-9).unwrap(), [0.0; 0]);
-        assert_eq!(orthonormal_basis(2, 1, &[1.0, f64::NAN], 1e-9), Err(NotFinite));
+        assert_eq!(
+            orthonormal_basis(2, 1, &[1.0, f64::NAN], 1e-9),
+            Err(NotFinite)
+        );
     }
 }

@@ -44,21 +44,36 @@ fn row<T: Whole, U>(
     convert: impl Fn(u64) -> U,
 ) -> Option<PyResult<Vec<U>>> {
     let typed = array.cast::<PyArray1<T>>().ok()?.readonly();
-    let Ok(numbers) = typed.as_slice() else { return Some(Err(wrong(format!("{what}: not contiguous")))) };
-    // Whether all fit is seen by the bits that any has: a loop without a way out of it is several times as fast.
+    let Ok(numbers) = typed.as_slice() else {
+        return Some(Err(wrong(format!("{what}: not contiguous"))));
+    };
+    // Whether all fit is seen by the bits that any has: a loop without a way out of it is several
+    // times as fast.
     if numbers.iter().fold(0, |all, x| all | x.bits()) <= most {
         return Some(Ok(numbers.iter().map(|x| convert(x.bits())).collect()));
     }
     let at = numbers.iter().position(|x| x.bits() > most).unwrap_or(0);
-    Some(Err(wrong(format!("{what}: entry {at} is {}; it must lie in 0 to {most}", numbers[at]))))
+    Some(Err(wrong(format!(
+        "{what}: entry {at} is {}; it must lie in 0 to {most}",
+        numbers[at]
+    ))))
 }
 
-fn rows<U>(array: &Bound<'_, PyAny>, what: &str, most: u64, convert: impl Fn(u64) -> U) -> PyResult<Vec<U>> {
+fn rows<U>(
+    array: &Bound<'_, PyAny>,
+    what: &str,
+    most: u64,
+    convert: impl Fn(u64) -> U,
+) -> PyResult<Vec<U>> {
     let found = row::<i32, U>(array, (what, most), &convert)
         .or_else(|| row::<i64, U>(array, (what, most), &convert))
         .or_else(|| row::<u32, U>(array, (what, most), &convert))
         .or_else(|| row::<u64, U>(array, (what, most), &convert));
-    found.unwrap_or_else(|| Err(wrong(format!("{what}: not a row of whole numbers of 32 or 64 bits"))))
+    found.unwrap_or_else(|| {
+        Err(wrong(format!(
+            "{what}: not a row of whole numbers of 32 or 64 bits"
+        )))
+    })
 }
 
 /// Ids of nodes or items: whole numbers of at least 0 that fit 32 bits.
@@ -73,12 +88,19 @@ pub fn offsets(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u64>> {
 
 /// Finite numbers.
 pub fn reals(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<f64>> {
-    let typed = array.cast::<PyArray1<f64>>().map_err(|_| wrong(format!("{what}: not a row of float64 numbers")))?;
+    let typed = array
+        .cast::<PyArray1<f64>>()
+        .map_err(|_| wrong(format!("{what}: not a row of float64 numbers")))?;
     let typed = typed.readonly();
-    let numbers = typed.as_slice().map_err(|_| wrong(format!("{what}: not contiguous")))?;
+    let numbers = typed
+        .as_slice()
+        .map_err(|_| wrong(format!("{what}: not contiguous")))?;
     match numbers.iter().position(|x| !x.is_finite()) {
         None => Ok(numbers.to_vec()),
-        Some(at) => Err(wrong(format!("{what}: entry {at} is {}; numbers must be finite", numbers[at]))),
+        Some(at) => Err(wrong(format!(
+            "{what}: entry {at} is {}; numbers must be finite",
+            numbers[at]
+        ))),
     }
 }
 
@@ -87,15 +109,25 @@ fn finite(data: &[f32], columns: usize, what: &str) -> PyResult<()> {
         None => Ok(()),
         Some(at) => {
             let (row, column) = (at / columns.max(1), at % columns.max(1));
-            Err(wrong(format!("{what}: row {row}, column {column} is {}; numbers must be finite in 32 bits", data[at])))
+            Err(wrong(format!(
+                "{what}: row {row}, column {column} is {}; numbers must be finite in 32 bits",
+                data[at]
+            )))
         }
     }
 }
 
 /// A matrix of finite numbers of 32 bits.
 pub fn dense(array: &Bound<'_, PyAny>, what: &str) -> PyResult<DenseMatrix<f32>> {
-    let not = |_| wrong(format!("{what}: not a matrix of float32 numbers, row by row"));
-    let typed = array.cast::<PyArray2<f32>>().map_err(|e| not(e.to_string()))?.readonly();
+    let not = |_| {
+        wrong(format!(
+            "{what}: not a matrix of float32 numbers, row by row"
+        ))
+    };
+    let typed = array
+        .cast::<PyArray2<f32>>()
+        .map_err(|e| not(e.to_string()))?
+        .readonly();
     let (rows, columns) = (typed.shape()[0], typed.shape()[1]);
     let data = typed.as_slice().map_err(|e| not(e.to_string()))?;
     finite(data, columns, what)?;
@@ -104,13 +136,23 @@ pub fn dense(array: &Bound<'_, PyAny>, what: &str) -> PyResult<DenseMatrix<f32>>
 
 /// A matrix of finite numbers of 64 bits.
 pub fn dense64(array: &Bound<'_, PyAny>, what: &str) -> PyResult<DenseMatrix<f64>> {
-    let not = |_| wrong(format!("{what}: not a matrix of float64 numbers, row by row"));
-    let typed = array.cast::<PyArray2<f64>>().map_err(|e| not(e.to_string()))?.readonly();
+    let not = |_| {
+        wrong(format!(
+            "{what}: not a matrix of float64 numbers, row by row"
+        ))
+    };
+    let typed = array
+        .cast::<PyArray2<f64>>()
+        .map_err(|e| not(e.to_string()))?
+        .readonly();
     let (rows, columns) = (typed.shape()[0], typed.shape()[1]);
     let data = typed.as_slice().map_err(|e| not(e.to_string()))?;
     if let Some(at) = data.iter().position(|x| !x.is_finite()) {
         let (row, column) = (at / columns.max(1), at % columns.max(1));
-        return Err(wrong(format!("{what}: row {row}, column {column} is {}; numbers must be finite", data[at])));
+        return Err(wrong(format!(
+            "{what}: row {row}, column {column} is {}; numbers must be finite",
+            data[at]
+        )));
     }
     DenseMatrix::new(rows, columns, data.to_vec()).map_err(crate::errors::raised_by_graph)
 }
@@ -121,19 +163,31 @@ pub fn sparse(
     columns: usize,
     what: &str,
 ) -> PyResult<CsrMatrix<f32>> {
-    let typed = data.cast::<PyArray1<f32>>().map_err(|_| wrong(format!("{what}: its values are not float32")))?;
-    let values = typed.readonly().as_slice().map_err(|_| wrong(format!("{what}: not contiguous")))?.to_vec();
+    let typed = data
+        .cast::<PyArray1<f32>>()
+        .map_err(|_| wrong(format!("{what}: its values are not float32")))?;
+    let values = typed
+        .readonly()
+        .as_slice()
+        .map_err(|_| wrong(format!("{what}: not contiguous")))?
+        .to_vec();
     if let Some(at) = values.iter().position(|x| !x.is_finite()) {
-        return Err(wrong(format!("{what}: stored entry {at} is {}; numbers must be finite in 32 bits", values[at])));
+        return Err(wrong(format!(
+            "{what}: stored entry {at} is {}; numbers must be finite in 32 bits",
+            values[at]
+        )));
     }
     let made = CsrMatrix::new(columns, offsets(indptr, what)?, ids(indices, what)?, values);
     made.map_err(|e| wrong(format!("{what}: {e}")))
 }
 
 /// An array on memory that somebody else owns and never changes; nobody may write to it.
-pub fn shared<'py, T: Element>(owner: &Bound<'py, PyAny>, data: &[T]) -> PyResult<Bound<'py, PyArray1<T>>> {
-    // SAFETY: callers hand in memory of `owner`, a frozen class whose parts are behind `Arc`s that live as long as it does, and the
-    // array keeps `owner` alive.
+pub fn shared<'py, T: Element>(
+    owner: &Bound<'py, PyAny>,
+    data: &[T],
+) -> PyResult<Bound<'py, PyArray1<T>>> {
+    // SAFETY: callers hand in memory of `owner`, a frozen class whose parts are behind `Arc`s that
+    // live as long as it does, and the array keeps `owner` alive.
     let array = unsafe { PyArray1::borrow_from_array(&ArrayView1::from(data), owner.clone()) };
     array.call_method1("setflags", (false,))?;
     Ok(array)
@@ -161,12 +215,22 @@ pub fn given<'py, T: Element + Copy + Default>(
 }
 
 /// Row boundaries, columns, values and the shape of a sparse matrix, for `scipy.sparse.csr_array`.
-pub type Csr<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>, (usize, usize));
+pub type Csr<'py> = (
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<f64>>,
+    (usize, usize),
+);
 
 /// A sparse matrix handed over to Python.
 pub fn given_csr<'py>(py: Python<'py>, matrix: &CsrMatrix<f64>) -> Csr<'py> {
     let offsets: Vec<i64> = matrix.offsets().iter().map(|&x| x as i64).collect();
     let indices: Vec<i64> = matrix.indices().iter().map(|&x| i64::from(x)).collect();
     let shape = (matrix.num_rows(), matrix.num_cols());
-    (PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, indices), PyArray1::from_slice(py, matrix.values()), shape)
+    (
+        PyArray1::from_vec(py, offsets),
+        PyArray1::from_vec(py, indices),
+        PyArray1::from_slice(py, matrix.values()),
+        shape,
+    )
 }

@@ -64,9 +64,21 @@ impl Settings {
         let given: [(&str, bool, bool); 16] = [
             ("p_plus", self.p_plus.is_some(), flips),
             ("p_minus", self.p_minus.is_some(), flips),
-            ("edge_p_plus", self.edge_p_plus.is_some(), flips && target == Target::Both),
-            ("edge_p_minus", self.edge_p_minus.is_some(), flips && target == Target::Both),
-            ("gaussian", self.gaussian.is_some(), smoothing && target == Target::Features),
+            (
+                "edge_p_plus",
+                self.edge_p_plus.is_some(),
+                flips && target == Target::Both,
+            ),
+            (
+                "edge_p_minus",
+                self.edge_p_minus.is_some(),
+                flips && target == Target::Both,
+            ),
+            (
+                "gaussian",
+                self.gaussian.is_some(),
+                smoothing && target == Target::Features,
+            ),
             ("samples", self.samples.is_some(), smoothing),
             ("selection", self.selection.is_some(), smoothing),
             ("alpha", self.alpha.is_some(), smoothing),
@@ -75,12 +87,21 @@ impl Settings {
             ("norm", self.norm.is_some(), moved),
             ("scope", self.scope.is_some(), moved),
             ("radii", !self.radii.is_empty(), moved),
-            ("max_radius", self.max_radius.is_some(), !smoothing && !moved),
+            (
+                "max_radius",
+                self.max_radius.is_some(),
+                !smoothing && !moved,
+            ),
             ("threat", self.threat.is_some(), method == Method::Exact),
             ("local", self.local.is_some(), method == Method::Convex),
         ];
-        match given.iter().find(|(_, is_given, applies)| *is_given && !applies) {
-            Some((name, ..)) => Err(wrong(format!("{name}: does not belong to {method} of {target}"))),
+        match given
+            .iter()
+            .find(|(_, is_given, applies)| *is_given && !applies)
+        {
+            Some((name, ..)) => Err(wrong(format!(
+                "{name}: does not belong to {method} of {target}"
+            ))),
             None => Ok(()),
         }
     }
@@ -108,7 +129,8 @@ impl Settings {
     }
 }
 
-/// Shares by radius as JSON; then of every item its id, the class that is certified, its radius, and of smoothing by flips its deletions.
+/// Shares by radius as JSON; then of every item its id, the class that is certified, its radius,
+/// and of smoothing by flips its deletions.
 type Found<'py> = (
     String,
     Bound<'py, PyArray1<i64>>,
@@ -117,7 +139,8 @@ type Found<'py> = (
     Option<Bound<'py, PyArray1<i64>>>,
 );
 
-/// What no attacker within a radius can change of a model's answers about a graph or a set of graphs.
+/// What no attacker within a radius can change of a model's answers about a graph or a set of
+/// graphs.
 #[pyfunction]
 #[pyo3(signature = (model, on, method, target, settings, items=None, seed=0, n_jobs=None))]
 #[allow(clippy::too_many_arguments)]
@@ -137,7 +160,11 @@ pub fn certify<'py>(
     settings.check(method, target)?;
     let items = items.map(|items| ids(items, "items")).transpose()?;
     let asked = settings.asked().map_err(raised_by_graph)?;
-    let certificate = |task: Task| asked.certificate(method, target, task).map_err(raised_by_graph);
+    let certificate = |task: Task| {
+        asked
+            .certificate(method, target, task)
+            .map_err(raised_by_graph)
+    };
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
     let found = if let Ok(fitted) = model.cast::<PyFitted>() {
@@ -149,15 +176,23 @@ pub fn certify<'py>(
         }
         let (content, certificate) = (on.content, certificate(fitted.task())?);
         if content.task() != fitted.task() {
-            return Err(wrong(format!("certify: the model classifies {}s, and this is no such data", fitted.task())));
+            return Err(wrong(format!(
+                "certify: the model classifies {}s, and this is no such data",
+                fitted.task()
+            )));
         }
         work::run(py, n_jobs, &stop, None, move || {
-            let watch = SampleWatch { on_samples: &|_| {}, stop: &stopped };
+            let watch = SampleWatch {
+                on_samples: &|_| {},
+                stop: &stopped,
+            };
             study::certify(&fitted, &content, &certificate, items, watch)
         })?
     } else {
         let Certificate::Smoothing(settings) = certificate(Task::Node)? else {
-            return Err(wrong(format!("method: {method} looks into a network of gnarl's; smoothing asks any model")));
+            return Err(wrong(format!(
+                "method: {method} looks into a network of gnarl's; smoothing asks any model"
+            )));
         };
         let graph = on.cast::<PyGraph>()?.get();
         let (subject, graph) = Subject::of(model).asked(py, graph, &stop)?;
@@ -165,12 +200,18 @@ pub fn certify<'py>(
         question(py, n_jobs, &stop, subject, move |asked: &Questioned| {
             let all = || (0..graph.num_nodes() as u32).collect();
             let items = items.unwrap_or_else(all);
-            let watch = SampleWatch { on_samples: &|_| {}, stop: &stopped };
+            let watch = SampleWatch {
+                on_samples: &|_| {},
+                stop: &stopped,
+            };
             asked.with(|model| study::certify_any(model, &graph, &settings, items, seed, watch))
         })?
     };
     let Some(found) = found else {
-        return Err(raised_by_graph(GraphError::argument("certify", "stopped before all samples were drawn")));
+        return Err(raised_by_graph(GraphError::argument(
+            "certify",
+            "stopped before all samples were drawn",
+        )));
     };
     given(py, &found)
 }
@@ -179,8 +220,13 @@ fn given<'py>(py: Python<'py>, found: &Certified) -> PyResult<Found<'py>> {
     let text = json!({"certified": found.certified, "by_flips": found.by_flips, "certifiable": found.certifiable,
         "smoothed_accuracy": found.smoothed_accuracy})
     .to_string();
-    let whole = |of: fn(&study::CertifiedNode) -> i64| PyArray1::from_iter(py, found.nodes.iter().map(of));
-    let deletions: Option<Vec<i64>> = found.nodes.iter().map(|node| node.deletions.map(|d| d as i64)).collect();
+    let whole =
+        |of: fn(&study::CertifiedNode) -> i64| PyArray1::from_iter(py, found.nodes.iter().map(of));
+    let deletions: Option<Vec<i64>> = found
+        .nodes
+        .iter()
+        .map(|node| node.deletions.map(|d| d as i64))
+        .collect();
     let deletions = deletions.filter(|deletions| !deletions.is_empty());
     Ok((
         text,

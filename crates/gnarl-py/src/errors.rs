@@ -1,13 +1,16 @@
 //! Errors of the library as Python's exceptions, each on one line.
 
 use pyo3::PyErr;
-use pyo3::exceptions::{PyArithmeticError, PyFileNotFoundError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{
+    PyArithmeticError, PyFileNotFoundError, PyOSError, PyRuntimeError, PyValueError,
+};
 
 /// The exception for an error of gnarl.
 pub fn raised(error: gnarl::Error) -> PyErr {
     match error {
         gnarl::Error::Graph(error) => raised_by_graph(error),
-        gnarl::Error::Diverged { .. } | gnarl::Error::Tensor(gnarl::TensorError::NotFinite { .. }) => {
+        gnarl::Error::Diverged { .. }
+        | gnarl::Error::Tensor(gnarl::TensorError::NotFinite { .. }) => {
             PyArithmeticError::new_err(error.to_string())
         }
         gnarl::Error::Internal { .. } => PyRuntimeError::new_err(error.to_string()),
@@ -20,7 +23,9 @@ pub fn raised_by_graph(error: gnarl_graph::Error) -> PyErr {
     use gnarl_graph::Error;
     let text = error.to_string();
     match error {
-        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
+        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            PyFileNotFoundError::new_err(text)
+        }
         Error::Absent { .. } => PyFileNotFoundError::new_err(text),
         Error::Io { .. } | Error::Download { .. } => PyOSError::new_err(text),
         Error::NotConverged { .. } => PyArithmeticError::new_err(text),

@@ -30,43 +30,80 @@ pub struct PyGraph {
 impl PyGraph {
     /// A graph of one's own.
     pub fn of(graph: Graph, name: impl Into<String>) -> Self {
-        Self { name: name.into(), graph, entry: None, scaled: false, report: BuildReport::default() }
+        Self {
+            name: name.into(),
+            graph,
+            entry: None,
+            scaled: false,
+            report: BuildReport::default(),
+        }
     }
 
     /// The same in the place of another.
     pub fn instead(&self, graph: Graph) -> Self {
-        Self { graph, ..self.clone() }
+        Self {
+            graph,
+            ..self.clone()
+        }
     }
 }
 
 /// A part of a split as Python hands it over.
-pub type Parts<'py> = (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+pub type Parts<'py> = (
+    String,
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+);
 
 /// Row boundaries, columns and values of a sparse matrix, and how many columns it has.
-type SparseParts<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>, usize);
+type SparseParts<'py> = (
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    usize,
+);
 
 /// A split of these parts.
 pub fn split_of((name, train, val, test): &Parts<'_>) -> PyResult<Split> {
-    let split =
-        Split::new(name, ids(train, "training items")?, ids(val, "validation items")?, ids(test, "test items")?);
+    let split = Split::new(
+        name,
+        ids(train, "training items")?,
+        ids(val, "validation items")?,
+        ids(test, "test items")?,
+    );
     split.map_err(raised_by_graph)
 }
 
 /// A split handed over to Python.
-pub type GivenSplit<'py> = (String, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
+pub type GivenSplit<'py> = (
+    String,
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<i64>>,
+);
 
 pub fn given_split<'py>(py: Python<'py>, split: &Split) -> GivenSplit<'py> {
     let part = |items: &[u32]| PyArray1::from_iter(py, items.iter().map(|&i| i64::from(i)));
-    (split.name().to_string(), part(split.train()), part(split.val()), part(split.test()))
+    (
+        split.name().to_string(),
+        part(split.train()),
+        part(split.val()),
+        part(split.test()),
+    )
 }
 
 /// Classes by their codes, -1 for none, and the classes' names.
 fn labels_of(codes: &Bound<'_, PyAny>, names: Vec<String>) -> PyResult<Labels> {
-    let typed = codes.cast::<PyArray1<i64>>().map_err(|_| wrong("y: classes must be coded by int64 numbers"))?;
+    let typed = codes
+        .cast::<PyArray1<i64>>()
+        .map_err(|_| wrong("y: classes must be coded by int64 numbers"))?;
     let typed = numpy::PyArrayMethods::readonly(typed);
     let codes = typed.as_slice().map_err(|_| wrong("y: not contiguous"))?;
     let classes = codes.iter().map(|&c| u32::try_from(c).ok()).collect();
-    Labels::new(classes, names.len()).and_then(|labels| labels.with_names(names)).map_err(raised_by_graph)
+    Labels::new(classes, names.len())
+        .and_then(|labels| labels.with_names(names))
+        .map_err(raised_by_graph)
 }
 
 fn given_labels<'py>(py: Python<'py>, labels: &Labels) -> Bound<'py, PyArray1<i64>> {
@@ -74,7 +111,9 @@ fn given_labels<'py>(py: Python<'py>, labels: &Labels) -> Bound<'py, PyArray1<i6
 }
 
 fn names_of(labels: &Labels) -> Vec<String> {
-    (0..labels.num_classes() as u32).map(|c| labels.name(c)).collect()
+    (0..labels.num_classes() as u32)
+        .map(|c| labels.name(c))
+        .collect()
 }
 
 #[pymethods]
@@ -83,7 +122,10 @@ impl PyGraph {
     #[new]
     #[pyo3(signature = (data, **keywords))]
     fn new(data: &Bound<'_, PyAny>, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let made = data.py().import(CONVERT)?.call_method("to_graph", (data,), keywords)?;
+        let made = data
+            .py()
+            .import(CONVERT)?
+            .call_method("to_graph", (data,), keywords)?;
         Ok(made.cast::<Self>()?.get().clone())
     }
 
@@ -98,19 +140,29 @@ impl PyGraph {
         weights: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let (rows, columns) = (ids(rows, "edges")?, ids(columns, "edges")?);
-        let weights = weights.map(|weights| reals(weights, "edge weights")).transpose()?;
+        let weights = weights
+            .map(|weights| reals(weights, "edge weights"))
+            .transpose()?;
         if rows.len() != columns.len() || weights.as_ref().is_some_and(|w| w.len() != rows.len()) {
-            return Err(wrong("edges: there must be as many first ends, second ends and weights"));
+            return Err(wrong(
+                "edges: there must be as many first ends, second ends and weights",
+            ));
         }
         let made = py.detach(move || {
             let pairs = rows.iter().zip(&columns).map(|(&u, &v)| (u, v));
             match weights {
                 None => Graph::from_edges(num_nodes, pairs),
-                Some(weights) => Graph::from_weighted_edges(num_nodes, pairs.zip(weights).map(|((u, v), w)| (u, v, w))),
+                Some(weights) => Graph::from_weighted_edges(
+                    num_nodes,
+                    pairs.zip(weights).map(|((u, v), w)| (u, v, w)),
+                ),
             }
         });
         let (graph, report) = made.map_err(raised_by_graph)?;
-        Ok(Self { report, ..Self::of(graph, "graph") })
+        Ok(Self {
+            report,
+            ..Self::of(graph, "graph")
+        })
     }
 
     /// From compressed rows.
@@ -123,27 +175,44 @@ impl PyGraph {
         weights: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let (offsets, targets) = (offsets(indptr, "indptr")?, ids(indices, "indices")?);
-        let weights = weights.map(|weights| reals(weights, "edge weights")).transpose()?;
-        if !offsets.is_sorted() || offsets.first() != Some(&0) || offsets.last() != Some(&(targets.len() as u64)) {
-            return Err(wrong(format!("indptr: it must rise from 0 to the number of entries, {}", targets.len())));
+        let weights = weights
+            .map(|weights| reals(weights, "edge weights"))
+            .transpose()?;
+        if !offsets.is_sorted()
+            || offsets.first() != Some(&0)
+            || offsets.last() != Some(&(targets.len() as u64))
+        {
+            return Err(wrong(format!(
+                "indptr: it must rise from 0 to the number of entries, {}",
+                targets.len()
+            )));
         }
         if weights.as_ref().is_some_and(|w| w.len() != targets.len()) {
             return Err(wrong("edge weights: there must be one for each entry"));
         }
         let (graph, report) =
-            work::quietly(py, None, move || match Graph::from_rows_as_they_are(offsets, targets, weights) {
-                Ok(graph) => Ok((graph, BuildReport::default())),
-                Err(rows) => {
-                    let n = rows.offsets.len() - 1;
-                    let ends = |u: usize| rows.offsets[u] as usize..rows.offsets[u + 1] as usize;
-                    let pairs = (0..n).flat_map(|u| ends(u).map(move |k| (u as u32, k)));
-                    Ok(match &rows.weights {
-                        None => Graph::from_edges(n, pairs.map(|(u, k)| (u, rows.targets[k])))?,
-                        Some(w) => Graph::from_weighted_edges(n, pairs.map(|(u, k)| (u, rows.targets[k], w[k])))?,
-                    })
+            work::quietly(py, None, move || {
+                match Graph::from_rows_as_they_are(offsets, targets, weights) {
+                    Ok(graph) => Ok((graph, BuildReport::default())),
+                    Err(rows) => {
+                        let n = rows.offsets.len() - 1;
+                        let ends =
+                            |u: usize| rows.offsets[u] as usize..rows.offsets[u + 1] as usize;
+                        let pairs = (0..n).flat_map(|u| ends(u).map(move |k| (u as u32, k)));
+                        Ok(match &rows.weights {
+                            None => Graph::from_edges(n, pairs.map(|(u, k)| (u, rows.targets[k])))?,
+                            Some(w) => Graph::from_weighted_edges(
+                                n,
+                                pairs.map(|(u, k)| (u, rows.targets[k], w[k])),
+                            )?,
+                        })
+                    }
                 }
             })?;
-        Ok(Self { report, ..Self::of(graph, "graph") })
+        Ok(Self {
+            report,
+            ..Self::of(graph, "graph")
+        })
     }
 
     /// The same with some parts replaced.
@@ -165,14 +234,23 @@ impl PyGraph {
             new.name = name;
         }
         if let Some(x) = x {
-            new.graph = new.graph.with_features(Features::Dense(dense(x, "x")?)).map_err(raised_by_graph)?;
+            new.graph = new
+                .graph
+                .with_features(Features::Dense(dense(x, "x")?))
+                .map_err(raised_by_graph)?;
         }
         if let Some((indptr, indices, data, columns)) = sparse_x {
             let matrix = sparse((&indptr, &indices, &data), columns, "x")?;
-            new.graph = new.graph.with_features(Features::Sparse(matrix)).map_err(raised_by_graph)?;
+            new.graph = new
+                .graph
+                .with_features(Features::Sparse(matrix))
+                .map_err(raised_by_graph)?;
         }
         if let Some((codes, names)) = y {
-            new.graph = new.graph.with_labels(labels_of(&codes, names)?).map_err(raised_by_graph)?;
+            new.graph = new
+                .graph
+                .with_labels(labels_of(&codes, names)?)
+                .map_err(raised_by_graph)?;
         }
         if let Some(splits) = splits {
             let splits = splits.iter().map(split_of).collect::<PyResult<Vec<_>>>()?;
@@ -183,7 +261,11 @@ impl PyGraph {
         }
         new.scaled = scaled.unwrap_or(new.scaled);
         if let Some(registered) = registered {
-            new.entry = if registered { registry::get(&new.name) } else { None };
+            new.entry = if registered {
+                registry::get(&new.name)
+            } else {
+                None
+            };
         }
         Ok(new)
     }
@@ -218,7 +300,8 @@ impl PyGraph {
         self.entry.is_some()
     }
 
-    /// Whether its features are scaled as a fitted model takes them: then a model does not scale them again.
+    /// Whether its features are scaled as a fitted model takes them: then a model does not scale
+    /// them again.
     #[getter]
     fn scaled(&self) -> bool {
         self.scaled
@@ -239,14 +322,19 @@ impl PyGraph {
     /// The weight of each entry of indices; None where all edges weigh one.
     #[getter]
     fn weights<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
-        slf.get().graph.weights().map(|weights| shared(slf.as_any(), weights)).transpose()
+        slf.get()
+            .graph
+            .weights()
+            .map(|weights| shared(slf.as_any(), weights))
+            .transpose()
     }
 
     /// Both directions of every edge, int64, shape (2, 2 * num_edges), as PyTorch Geometric has it.
     #[getter]
     fn edge_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         let graph = &self.graph;
-        let from = (0..graph.num_nodes() as u32).flat_map(|u| graph.neighbours(u).iter().map(move |_| i64::from(u)));
+        let from = (0..graph.num_nodes() as u32)
+            .flat_map(|u| graph.neighbours(u).iter().map(move |_| i64::from(u)));
         let to = graph.targets().iter().map(|&v| i64::from(v));
         let both: Vec<i64> = from.chain(to).collect();
         numpy::PyArrayMethods::reshape(&PyArray1::from_vec(py, both), [2, graph.num_arcs()])
@@ -261,14 +349,23 @@ impl PyGraph {
         }
     }
 
-    /// Features that are stored without their zeros: row boundaries, columns, values and the number of columns.
+    /// Features that are stored without their zeros: row boundaries, columns, values and the number
+    /// of columns.
     #[getter]
     #[allow(clippy::type_complexity)]
     fn _sparse_x<'py>(
         slf: &Bound<'py, Self>,
-    ) -> PyResult<Option<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f32>>, usize)>>
-    {
-        let Some(Features::Sparse(matrix)) = slf.get().graph.features() else { return Ok(None) };
+    ) -> PyResult<
+        Option<(
+            Bound<'py, PyArray1<u64>>,
+            Bound<'py, PyArray1<u32>>,
+            Bound<'py, PyArray1<f32>>,
+            usize,
+        )>,
+    > {
+        let Some(Features::Sparse(matrix)) = slf.get().graph.features() else {
+            return Ok(None);
+        };
         let owner = slf.as_any();
         Ok(Some((
             shared(owner, matrix.offsets())?,
@@ -283,12 +380,17 @@ impl PyGraph {
     fn x<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match slf.get().graph.features() {
             None => Ok(None),
-            Some(Features::Dense(matrix)) => Ok(Some(shared_matrix(slf.as_any(), matrix)?.into_any())),
-            Some(sparse) => Ok(Some(crate::arrays::given(slf.py(), &sparse.to_dense())?.into_any())),
+            Some(Features::Dense(matrix)) => {
+                Ok(Some(shared_matrix(slf.as_any(), matrix)?.into_any()))
+            }
+            Some(sparse) => Ok(Some(
+                crate::arrays::given(slf.py(), &sparse.to_dense())?.into_any(),
+            )),
         }
     }
 
-    /// The class of each node by its place among the classes, -1 for none; None for a graph without labels.
+    /// The class of each node by its place among the classes, -1 for none; None for a graph without
+    /// labels.
     #[getter]
     fn y<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<i64>>> {
         self.graph.labels().map(|labels| given_labels(py, labels))
@@ -309,7 +411,11 @@ impl PyGraph {
     /// The splits that came with it: name, training, validation and test nodes.
     #[getter]
     fn splits<'py>(&self, py: Python<'py>) -> Vec<GivenSplit<'py>> {
-        self.graph.splits().iter().map(|split| given_split(py, split)).collect()
+        self.graph
+            .splits()
+            .iter()
+            .map(|split| given_split(py, split))
+            .collect()
     }
 
     /// What was dropped to make it undirected and simple.
@@ -323,11 +429,12 @@ impl PyGraph {
         Ok(dropped)
     }
 
-    /// The split that a model is fitted to where none is named, as on the command line: the graph as the dataset's protocol has it
-    /// (which may be its largest component), and the split.
+    /// The split that a model is fitted to where none is named, as on the command line: the graph
+    /// as the dataset's protocol has it (which may be its largest component), and the split.
     #[pyo3(signature = (seed=0))]
     fn protocol<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<(Self, GivenSplit<'py>)> {
-        let first = dataset(&self.name, Content::Graph(self.graph.clone()), self.entry).benchmark(seed, 1);
+        let first =
+            dataset(&self.name, Content::Graph(self.graph.clone()), self.entry).benchmark(seed, 1);
         let first = first.map_err(raised_by_graph)?.first();
         let graph = first.content.graph().map_err(raised_by_graph)?.clone();
         Ok((self.instead(graph), given_split(py, &first.split)))
@@ -336,9 +443,18 @@ impl PyGraph {
     /// The neighbours of a node.
     fn neighbours<'py>(&self, py: Python<'py>, node: usize) -> PyResult<Bound<'py, PyArray1<i64>>> {
         if node >= self.graph.num_nodes() {
-            return Err(PyIndexError::new_err(format!("node {node}: the graph has {}", self.graph.num_nodes())));
+            return Err(PyIndexError::new_err(format!(
+                "node {node}: the graph has {}",
+                self.graph.num_nodes()
+            )));
         }
-        Ok(PyArray1::from_iter(py, self.graph.neighbours(node as u32).iter().map(|&v| i64::from(v))))
+        Ok(PyArray1::from_iter(
+            py,
+            self.graph
+                .neighbours(node as u32)
+                .iter()
+                .map(|&v| i64::from(v)),
+        ))
     }
 
     /// The largest component.
@@ -348,8 +464,15 @@ impl PyGraph {
 
     /// The graph among some of its nodes, in that order.
     fn subgraph(&self, nodes: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let nodes = nodes.py().import(CONVERT)?.call_method1("to_items", (nodes, self.graph.num_nodes(), "nodes"))?;
-        Ok(self.instead(self.graph.subgraph(&ids(&nodes, "nodes")?).map_err(raised_by_graph)?))
+        let nodes = nodes
+            .py()
+            .import(CONVERT)?
+            .call_method1("to_items", (nodes, self.graph.num_nodes(), "nodes"))?;
+        Ok(self.instead(
+            self.graph
+                .subgraph(&ids(&nodes, "nodes")?)
+                .map_err(raised_by_graph)?,
+        ))
     }
 
     /// The adjacency as a scipy.sparse.csr_array, float64.
@@ -359,7 +482,9 @@ impl PyGraph {
 
     /// A networkx.Graph with x and y as attributes of its nodes.
     fn to_networkx<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import(CONVERT)?.call_method1("to_networkx", (slf,))
+        slf.py()
+            .import(CONVERT)?
+            .call_method1("to_networkx", (slf,))
     }
 
     /// A torch_geometric.data.Data with x, y, edge_index and masks.
@@ -377,11 +502,21 @@ impl PyGraph {
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        let Ok(other) = other.cast::<Self>() else { return false };
+        let Ok(other) = other.cast::<Self>() else {
+            return false;
+        };
         let (a, b) = (&self.graph, &other.get().graph);
-        let same_rows = a.offsets() == b.offsets() && a.targets() == b.targets() && a.weights() == b.weights();
-        let labels = |graph: &Graph| graph.labels().map(|labels| (labels.classes().to_vec(), names_of(labels)));
-        same_rows && a.features() == b.features() && labels(a) == labels(b) && a.splits() == b.splits()
+        let same_rows =
+            a.offsets() == b.offsets() && a.targets() == b.targets() && a.weights() == b.weights();
+        let labels = |graph: &Graph| {
+            graph
+                .labels()
+                .map(|labels| (labels.classes().to_vec(), names_of(labels)))
+        };
+        same_rows
+            && a.features() == b.features()
+            && labels(a) == labels(b)
+            && a.splits() == b.splits()
     }
 
     fn __hash__(&self) -> u64 {
@@ -389,11 +524,18 @@ impl PyGraph {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import(CONVERT)?.call_method1("reduce_graph", (slf,))
+        slf.py()
+            .import(CONVERT)?
+            .call_method1("reduce_graph", (slf,))
     }
 
     fn __repr__(&self) -> String {
-        let mut words = format!("Graph({:?}: {} nodes, {} edges", self.name, self.num_nodes(), self.num_edges());
+        let mut words = format!(
+            "Graph({:?}: {} nodes, {} edges",
+            self.name,
+            self.num_nodes(),
+            self.num_edges()
+        );
         if self.graph.weights().is_some() {
             words += ", weighted";
         }
@@ -410,7 +552,9 @@ impl PyGraph {
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import(CONVERT)?.call_method1("html_of_graph", (slf,))
+        slf.py()
+            .import(CONVERT)?
+            .call_method1("html_of_graph", (slf,))
     }
 }
 
@@ -433,7 +577,11 @@ impl PyGraphSet {
         y: Option<&Bound<'_, PyAny>>,
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let made = graphs.py().import(CONVERT)?.call_method("to_graph_set", (graphs, y), keywords)?;
+        let made =
+            graphs
+                .py()
+                .import(CONVERT)?
+                .call_method("to_graph_set", (graphs, y), keywords)?;
         Ok(made.cast::<Self>()?.get().clone())
     }
 
@@ -447,11 +595,20 @@ impl PyGraphSet {
         splits: Vec<Parts<'_>>,
         registered: bool,
     ) -> PyResult<Self> {
-        let graphs = graphs.iter().map(|graph| graph.get().graph.clone()).collect();
+        let graphs = graphs
+            .iter()
+            .map(|graph| graph.get().graph.clone())
+            .collect();
         let set = GraphSet::new(graphs, labels_of(codes, names)?, None);
         let splits = splits.iter().map(split_of).collect::<PyResult<Vec<_>>>()?;
-        let set = set.and_then(|set| set.with_splits(splits)).map_err(raised_by_graph)?;
-        let entry = if registered { registry::get(&name) } else { None };
+        let set = set
+            .and_then(|set| set.with_splits(splits))
+            .map_err(raised_by_graph)?;
+        let entry = if registered {
+            registry::get(&name)
+        } else {
+            None
+        };
         Ok(Self { name, set, entry })
     }
 
@@ -482,14 +639,22 @@ impl PyGraphSet {
     /// The splits that came with it.
     #[getter]
     fn splits<'py>(&self, py: Python<'py>) -> Vec<GivenSplit<'py>> {
-        self.set.splits().iter().map(|split| given_split(py, split)).collect()
+        self.set
+            .splits()
+            .iter()
+            .map(|split| given_split(py, split))
+            .collect()
     }
 
     /// The fold that a model is fitted to where no other split is named, as on the command line.
     #[pyo3(signature = (seed=0))]
     fn protocol<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<GivenSplit<'py>> {
-        let first = dataset(&self.name, Content::Graphs(self.set.clone()), self.entry).benchmark(seed, 1);
-        Ok(given_split(py, &first.map_err(raised_by_graph)?.first().split))
+        let first =
+            dataset(&self.name, Content::Graphs(self.set.clone()), self.entry).benchmark(seed, 1);
+        Ok(given_split(
+            py,
+            &first.map_err(raised_by_graph)?.first().split,
+        ))
     }
 
     fn __len__(&self) -> usize {
@@ -497,31 +662,54 @@ impl PyGraphSet {
     }
 
     fn __getitem__(&self, at: isize) -> PyResult<PyGraph> {
-        let place = if at < 0 { at + self.set.len() as isize } else { at };
-        let found = usize::try_from(place).ok().and_then(|place| self.set.graphs().get(place));
-        let found =
-            found.ok_or_else(|| PyIndexError::new_err(format!("graph {at}: the set has {}", self.set.len())))?;
-        Ok(PyGraph::of(found.clone(), format!("{}[{place}]", self.name)))
+        let place = if at < 0 {
+            at + self.set.len() as isize
+        } else {
+            at
+        };
+        let found = usize::try_from(place)
+            .ok()
+            .and_then(|place| self.set.graphs().get(place));
+        let found = found.ok_or_else(|| {
+            PyIndexError::new_err(format!("graph {at}: the set has {}", self.set.len()))
+        })?;
+        Ok(PyGraph::of(
+            found.clone(),
+            format!("{}[{place}]", self.name),
+        ))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import(CONVERT)?.call_method1("reduce_graph_set", (slf,))
+        slf.py()
+            .import(CONVERT)?
+            .call_method1("reduce_graph_set", (slf,))
     }
 
     fn __repr__(&self) -> String {
         let (name, set) = (&self.name, &self.set);
         let counts = format!("{} nodes, {} edges", set.num_nodes(), set.num_edges());
-        format!("GraphSet({name:?}: {} graphs, {counts}, {} classes)", set.len(), set.labels().num_classes())
+        format!(
+            "GraphSet({name:?}: {} graphs, {counts}, {} classes)",
+            set.len(),
+            set.labels().num_classes()
+        )
     }
 }
 
 /// A dataset of these parts.
 pub fn dataset(name: &str, content: Content, entry: Option<&'static Entry>) -> Dataset {
     let report = BuildReport::default();
-    Dataset { name: name.to_string(), content, report, entry, sources: Sources::default() }
+    Dataset {
+        name: name.to_string(),
+        content,
+        report,
+        entry,
+        sources: Sources::default(),
+    }
 }
 
-/// What a model is fitted to or answers for: a graph or a set, with its name and what is known of it.
+/// What a model is fitted to or answers for: a graph or a set, with its name and what is known of
+/// it.
 pub struct Data {
     pub name: String,
     pub content: Content,
@@ -532,14 +720,33 @@ pub struct Data {
 /// One of our two classes as data.
 pub fn data(object: &Bound<'_, PyAny>) -> PyResult<Data> {
     if let Ok(graph) = object.cast::<PyGraph>() {
-        let PyGraph { name, graph, entry, scaled, .. } = graph.get().clone();
-        return Ok(Data { name, content: Content::Graph(graph), entry, scaled });
+        let PyGraph {
+            name,
+            graph,
+            entry,
+            scaled,
+            ..
+        } = graph.get().clone();
+        return Ok(Data {
+            name,
+            content: Content::Graph(graph),
+            entry,
+            scaled,
+        });
     }
     if let Ok(set) = object.cast::<PyGraphSet>() {
         let PyGraphSet { name, set, entry } = set.get().clone();
-        return Ok(Data { name, content: Content::Graphs(set), entry, scaled: false });
+        return Ok(Data {
+            name,
+            content: Content::Graphs(set),
+            entry,
+            scaled: false,
+        });
     }
-    Err(wrong(format!("a Graph or a GraphSet is needed, not {}", object.get_type().name()?)))
+    Err(wrong(format!(
+        "a Graph or a GraphSet is needed, not {}",
+        object.get_type().name()?
+    )))
 }
 
 /// A dataset by name or path.
@@ -553,9 +760,25 @@ pub fn load_dataset<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let folder = self::data_dir(data_dir.as_deref());
     let loaded = work::quietly(py, None, move || Ok(load(&name, &folder, seed)?))?;
-    let Dataset { name, content, report, entry, .. } = loaded;
+    let Dataset {
+        name,
+        content,
+        report,
+        entry,
+        ..
+    } = loaded;
     Ok(match content {
-        Content::Graph(graph) => Bound::new(py, PyGraph { name, graph, entry, scaled: false, report })?.into_any(),
+        Content::Graph(graph) => Bound::new(
+            py,
+            PyGraph {
+                name,
+                graph,
+                entry,
+                scaled: false,
+                report,
+            },
+        )?
+        .into_any(),
         Content::Graphs(set) => Bound::new(py, PyGraphSet { name, set, entry })?.into_any(),
     })
 }
@@ -563,6 +786,9 @@ pub fn load_dataset<'py>(
 /// The names of the datasets that are known, the built-in ones first.
 #[pyfunction]
 pub fn dataset_names(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
-    let names: Vec<&str> = gnarl_graph::dataset::load::BUILT_IN.into_iter().chain(registry::names()).collect();
+    let names: Vec<&str> = gnarl_graph::dataset::load::BUILT_IN
+        .into_iter()
+        .chain(registry::names())
+        .collect();
     PyTuple::new(py, names)
 }

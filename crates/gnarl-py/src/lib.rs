@@ -1,5 +1,5 @@
-//! gnarl for Python: the extension module inside the package. Conversions, docs and what follows scikit-learn's manners are in Python
-//! (`python/gnarl`); here is what needs the library.
+//! gnarl for Python: the extension module inside the package. Conversions, docs and what follows
+//! scikit-learn's manners are in Python (`python/gnarl`); here is what needs the library.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -28,7 +28,8 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
-/// Training allocates and frees the same large blocks every epoch; this allocator keeps them, the system's returns them.
+/// Training allocates and frees the same large blocks every epoch; this allocator keeps them, the
+/// system's returns them.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -51,8 +52,8 @@ mod _gnarl {
     use super::outside::{PyDefended, attack, purified, robustness};
     #[pymodule_export]
     use super::parts::{
-        centrality, centrality_operator, communities, describe, eigenpairs, generate, modularity, operator,
-        spectrum_report,
+        centrality, centrality_operator, communities, describe, eigenpairs, generate, modularity,
+        operator, spectrum_report,
     };
     #[pymodule_export]
     use super::run_command;

@@ -1,4 +1,5 @@
-//! The model value and the fitted model as Python sees them. Options, defaults and refusals are the library's own lists.
+//! The model value and the fitted model as Python sees them. Options, defaults and refusals are the
+//! library's own lists.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,7 +26,8 @@ use crate::errors::{raised, raised_by_graph, wrong};
 use crate::graph::{GivenSplit, Parts, PyGraph, data, dataset, given_split, split_of};
 use crate::work;
 
-/// Everything a model can be told, as JSON: sections with an axis, its choices, and their settings with who takes them.
+/// Everything a model can be told, as JSON: sections with an axis, its choices, and their settings
+/// with who takes them.
 #[pyfunction]
 pub fn model_sections() -> String {
     let section = |section: gnarl::model::Section| {
@@ -38,21 +40,29 @@ pub fn model_sections() -> String {
     };
     let sections: Vec<_> = Model::sections().into_iter().map(section).collect();
     let backbones: Vec<&str> = Backbone::ALL.iter().map(|(name, _)| *name).collect();
-    let scalings: Vec<&str> = FeatureScaling::ALL.iter().map(|scaling| scaling.name()).collect();
+    let scalings: Vec<&str> = FeatureScaling::ALL
+        .iter()
+        .map(|scaling| scaling.name())
+        .collect();
     let recipes: Vec<&str> = Recipe::ALL.iter().map(|recipe| recipe.name()).collect();
     let attacks: Vec<_> = gnarl::attack::Attack::LIST.iter().map(listed).collect();
-    let densities: Vec<_> = gnarl::augment::density::Density::LIST.iter().map(listed).collect();
+    let densities: Vec<_> = gnarl::augment::density::Density::LIST
+        .iter()
+        .map(listed)
+        .collect();
     json!({"sections": sections, "backbones": backbones, "features": scalings, "recipes": recipes, "attacks": attacks,
         "densities": densities})
     .to_string()
 }
 
 fn listed(entry: &gnarl_graph::names::Listed) -> serde_json::Value {
-    let setting = |s: &gnarl_graph::names::Setting| json!({"flag": s.flag, "name": s.name, "about": s.about});
+    let setting =
+        |s: &gnarl_graph::names::Setting| json!({"flag": s.flag, "name": s.name, "about": s.about});
     json!({"name": entry.name, "about": entry.about, "settings": entry.settings.iter().map(setting).collect::<Vec<_>>()})
 }
 
-/// A model in words: a backbone or a file, options put over it by their flags, and whose settings the open ones take.
+/// A model in words: a backbone or a file, options put over it by their flags, and whose settings
+/// the open ones take.
 #[derive(FromPyObject)]
 pub struct Words {
     #[pyo3(item)]
@@ -69,13 +79,21 @@ impl Words {
     /// As the command line puts it together.
     pub fn model(&self, dataset: &str, task: Task) -> PyResult<Model> {
         let described = match (&self.backbone, &self.spec) {
-            (Some(_), Some(_)) => return Err(wrong("spec: describes the whole model; leave out the name of one")),
+            (Some(_), Some(_)) => {
+                return Err(wrong(
+                    "spec: describes the whole model; leave out the name of one",
+                ));
+            }
             (Some(name), None) => Model::new(name.parse::<Backbone>().map_err(raised_by_graph)?),
             (None, Some(text)) => Model::from_toml(text).map_err(raised)?,
             (None, None) => Model::new(Backbone::Gcn),
         };
         let recipe: Recipe = self.recipe.parse().map_err(raised_by_graph)?;
-        Ok(recipe.fill(described.over(&self.options).map_err(raised_by_graph)?, dataset, task))
+        Ok(recipe.fill(
+            described.over(&self.options).map_err(raised_by_graph)?,
+            dataset,
+            task,
+        ))
     }
 }
 
@@ -87,7 +105,11 @@ fn task(name: &str) -> PyResult<Task> {
 #[pyfunction]
 pub fn spec(words: Words, dataset: &str, task: &str) -> PyResult<String> {
     let task = self::task(task)?;
-    words.model(dataset, task)?.plan(task).and_then(|plan| plan.model.to_toml()).map_err(raised)
+    words
+        .model(dataset, task)?
+        .plan(task)
+        .and_then(|plan| plan.model.to_toml())
+        .map_err(raised)
 }
 
 /// How far a fit has come, for whoever waits.
@@ -97,8 +119,9 @@ struct Told {
     last: Mutex<Option<Epoch>>,
 }
 
-/// Fits a model. Where no split is given, the first of the dataset's protocol is taken, drawn by the seed where that draws.
-/// `progress` is called with the epochs done, those of all trainings together, the loss and the validation accuracy.
+/// Fits a model. Where no split is given, the first of the dataset's protocol is taken, drawn by
+/// the seed where that draws. `progress` is called with the epochs done, those of all trainings
+/// together, the loss and the validation accuracy.
 #[pyfunction]
 #[pyo3(signature = (on, words, split=None, seed=0, n_jobs=None, progress=None))]
 pub fn fit(
@@ -119,7 +142,9 @@ pub fn fit(
     let model = words.model(&on.name, on.content.task())?;
     let split = split.as_ref().map(split_of).transpose()?;
     if let Some(split) = &split {
-        split.check_range(on.content.num_items()).map_err(raised_by_graph)?;
+        split
+            .check_range(on.content.num_items())
+            .map_err(raised_by_graph)?;
     }
     let plan = model.plan(on.content.task()).map_err(raised)?;
     let total = plan.trainings(Some(&on.content)) * plan.training.epochs;
@@ -129,7 +154,9 @@ pub fn fit(
         let (name, content, split) = match split {
             Some(split) => (on.name, on.content, split),
             None => {
-                let first = dataset(&on.name, on.content, on.entry).benchmark(seed, 1)?.first();
+                let first = dataset(&on.name, on.content, on.entry)
+                    .benchmark(seed, 1)?
+                    .first();
                 (first.name, first.content, first.split)
             }
         };
@@ -138,16 +165,30 @@ pub fn fit(
             *tells.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(*epoch);
         };
         let watch = Watch::new(&on_epoch, &stopped);
-        model.ready(&name, &content, FitOptions::default())?.fit(&split, seed, &watch)
+        model
+            .ready(&name, &content, FitOptions::default())?
+            .fit(&split, seed, &watch)
     };
     let tick = |py: Python<'_>| -> PyResult<()> {
-        let Some(progress) = &progress else { return Ok(()) };
+        let Some(progress) = &progress else {
+            return Ok(());
+        };
         let last = *told.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let (loss, accuracy) = (last.map(|epoch| epoch.loss), last.and_then(|epoch| epoch.val_accuracy()));
-        progress.call1(py, (told.epochs.load(Ordering::Relaxed), total, loss, accuracy)).map(drop)
+        let (loss, accuracy) = (
+            last.map(|epoch| epoch.loss),
+            last.and_then(|epoch| epoch.val_accuracy()),
+        );
+        progress
+            .call1(
+                py,
+                (told.epochs.load(Ordering::Relaxed), total, loss, accuracy),
+            )
+            .map(drop)
     };
     let fitted = work::run(py, n_jobs, &stop, Some(&tick), work)?;
-    Ok(PyFitted { fitted: Arc::new(fitted) })
+    Ok(PyFitted {
+        fitted: Arc::new(fitted),
+    })
 }
 
 /// A fitted model.
@@ -158,7 +199,11 @@ pub struct PyFitted {
 }
 
 /// Classes, distributions over classes and, of models with exits, the exits taken.
-type Answers<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<f32>>, Option<Bound<'py, PyArray1<i64>>>);
+type Answers<'py> = (
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray2<f32>>,
+    Option<Bound<'py, PyArray1<i64>>>,
+);
 
 #[pymethods]
 impl PyFitted {
@@ -173,15 +218,26 @@ impl PyFitted {
     ) -> PyResult<Answers<'py>> {
         let on = data(on)?;
         let fitted = self.fitted.clone();
-        let found = work::quietly(py, n_jobs, move || match (&on.content, on.scaled, plainly) {
-            (Content::Graph(graph), true, _) => Ok((on_scaled(&fitted, graph, plainly)?, None)),
-            (content, false, false) => fitted.predict(content).map(|found| (found.probabilities, found.exits)),
-            (content, _, _) => fitted.predict_plainly(content).map(|found| (found.probabilities, found.exits)),
+        let found = work::quietly(py, n_jobs, move || {
+            match (&on.content, on.scaled, plainly) {
+                (Content::Graph(graph), true, _) => Ok((on_scaled(&fitted, graph, plainly)?, None)),
+                (content, false, false) => fitted
+                    .predict(content)
+                    .map(|found| (found.probabilities, found.exits)),
+                (content, _, _) => fitted
+                    .predict_plainly(content)
+                    .map(|found| (found.probabilities, found.exits)),
+            }
         })?;
         let (probabilities, exits) = found;
         let classes = (0..probabilities.num_rows()).map(|i| argmax(probabilities.row(i)) as i64);
-        let exits = exits.map(|exits| PyArray1::from_iter(py, exits.iter().map(|&exit| exit as i64)));
-        Ok((PyArray1::from_iter(py, classes), given(py, &probabilities)?, exits))
+        let exits =
+            exits.map(|exits| PyArray1::from_iter(py, exits.iter().map(|&exit| exit as i64)));
+        Ok((
+            PyArray1::from_iter(py, classes),
+            given(py, &probabilities)?,
+            exits,
+        ))
     }
 
     /// Whether this is what it was trained on, so that it is known which items were held out.
@@ -193,14 +249,19 @@ impl PyFitted {
     /// What it was trained on, where this is it: of a graph perhaps its largest component.
     fn recognised(&self, on: &Bound<'_, PyGraph>) -> Option<PyGraph> {
         let graph = on.get();
-        let whole = dataset(&graph.name, Content::Graph(graph.graph.clone()), graph.entry);
+        let whole = dataset(
+            &graph.name,
+            Content::Graph(graph.graph.clone()),
+            graph.entry,
+        );
         match self.fitted.recognised(&whole) {
             Some(Content::Graph(found)) => Some(graph.instead(found)),
             _ => None,
         }
     }
 
-    /// The same weights with another inference, which learns what it needs of clean inputs from a graph or set.
+    /// The same weights with another inference, which learns what it needs of clean inputs from a
+    /// graph or set.
     #[pyo3(signature = (name, settings, on, n_jobs=None))]
     fn with_inference(
         &self,
@@ -210,16 +271,24 @@ impl PyFitted {
         on: &Bound<'_, PyAny>,
         n_jobs: Option<usize>,
     ) -> PyResult<Self> {
-        let inference = name.parse::<Inference>().and_then(|known| known.with(&settings)).map_err(raised_by_graph)?;
+        let inference = name
+            .parse::<Inference>()
+            .and_then(|known| known.with(&settings))
+            .map_err(raised_by_graph)?;
         let on = data(on)?;
         let fitted = self.fitted.clone();
         let changed = work::quietly(py, n_jobs, move || {
             let is_trained_on = on.content.fingerprint() == fitted.trained_on().fingerprint;
-            let inference = gnarl::thesis::inference_values::thesis_inference(inference, &fitted.trained_on().dataset);
+            let inference = gnarl::thesis::inference_values::thesis_inference(
+                inference,
+                &fitted.trained_on().dataset,
+            );
             let copy = Fitted::from_bytes(&fitted.to_bytes()?, "model")?;
             copy.with_inference(inference, &on.content, is_trained_on)
         })?;
-        Ok(Self { fitted: Arc::new(changed) })
+        Ok(Self {
+            fitted: Arc::new(changed),
+        })
     }
 
     /// The file that the command line reads, too.
@@ -231,7 +300,9 @@ impl PyFitted {
     /// Reads a file of `save` or of the command line.
     #[staticmethod]
     fn load(py: Python<'_>, file: PathBuf) -> PyResult<Self> {
-        work::quietly(py, None, move || Fitted::load(file)).map(|fitted| Self { fitted: Arc::new(fitted) })
+        work::quietly(py, None, move || Fitted::load(file)).map(|fitted| Self {
+            fitted: Arc::new(fitted),
+        })
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -240,11 +311,20 @@ impl PyFitted {
 
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        Fitted::from_bytes(bytes, "pickle").map(|fitted| Self { fitted: Arc::new(fitted) }).map_err(raised)
+        Fitted::from_bytes(bytes, "pickle")
+            .map(|fitted| Self {
+                fitted: Arc::new(fitted),
+            })
+            .map_err(raised)
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        Ok((slf.get_type().getattr("from_bytes")?, (slf.get().to_bytes(slf.py())?,)))
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((
+            slf.get_type().getattr("from_bytes")?,
+            (slf.get().to_bytes(slf.py())?,),
+        ))
     }
 
     /// How fitting went, as JSON; of a model that was loaded there is nothing to tell.
@@ -311,9 +391,14 @@ impl PyFitted {
     fn operator<'py>(&self, py: Python<'py>, graph: &Bound<'py, PyGraph>) -> PyResult<Csr<'py>> {
         let (fitted, on) = (self.fitted.clone(), graph.get().clone());
         let matrix = work::quietly(py, None, move || {
-            let prepared = if on.scaled { on.graph } else { fitted.prepared(&on.graph)? };
+            let prepared = if on.scaled {
+                on.graph
+            } else {
+                fitted.prepared(&on.graph)?
+            };
             let Some(network) = fitted.network()?.white_box() else {
-                let what = "a model with exits has one for each of them; this is for models of one depth";
+                let what =
+                    "a model with exits has one for each of them; this is for models of one depth";
                 return Err(gnarl_graph::Error::argument("operator", what).into());
             };
             let operator = network.learned_operator(&prepared)?;
@@ -325,7 +410,12 @@ impl PyFitted {
             let pattern = operator.pattern();
             let offsets = pattern.offsets().iter().map(|&at| at as u64).collect();
             let values = values.into_iter().map(f64::from).collect();
-            Ok(gnarl_graph::CsrMatrix::new(pattern.num_cols(), offsets, pattern.indices().to_vec(), values)?)
+            Ok(gnarl_graph::CsrMatrix::new(
+                pattern.num_cols(),
+                offsets,
+                pattern.indices().to_vec(),
+                values,
+            )?)
         })?;
         Ok(given_csr(py, &matrix))
     }
@@ -336,7 +426,10 @@ impl PyFitted {
         if graph.scaled {
             return Ok(graph.clone());
         }
-        Ok(PyGraph { scaled: true, ..graph.instead(self.fitted.scaled(&graph.graph).map_err(raised)?) })
+        Ok(PyGraph {
+            scaled: true,
+            ..graph.instead(self.fitted.scaled(&graph.graph).map_err(raised)?)
+        })
     }
 
     fn __repr__(&self) -> String {
@@ -350,7 +443,8 @@ impl PyFitted {
     }
 }
 
-/// Distributions on a graph whose features are scaled already: after the defence, as the model's inference reads them.
+/// Distributions on a graph whose features are scaled already: after the defence, as the model's
+/// inference reads them.
 fn on_scaled(fitted: &Fitted, graph: &Graph, plainly: bool) -> gnarl::Result<DenseMatrix<f32>> {
     let graph = fitted.model().defense.method().purified(graph)?;
     let network: &dyn Classifier = fitted.network()?;

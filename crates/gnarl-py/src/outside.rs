@@ -1,4 +1,5 @@
-//! Models that are attacked, measured and defended: ours, or any function of Python's from a graph to scores.
+//! Models that are attacked, measured and defended: ours, or any function of Python's from a graph
+//! to scores.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,7 +37,12 @@ pub(crate) struct Outside {
 
 impl Outside {
     /// Asks it once, to learn how many classes there are.
-    fn new(py: Python<'_>, function: &Bound<'_, PyAny>, like: &PyGraph, stop: &Arc<AtomicBool>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        function: &Bound<'_, PyAny>,
+        like: &PyGraph,
+        stop: &Arc<AtomicBool>,
+    ) -> PyResult<Self> {
         if !function.is_callable() {
             let what = format!(
                 "model: a fitted model or a function from a Graph to scores is needed, not {}",
@@ -56,8 +62,12 @@ impl Outside {
     }
 
     fn ask(&self, py: Python<'_>, graph: &Graph) -> PyResult<DenseMatrix<f32>> {
-        let scores = self.function.call1(py, (Bound::new(py, self.like.instead(graph.clone()))?,))?;
-        let scores = py.import("gnarl._convert")?.call_method1("to_scores", (scores,))?;
+        let scores = self
+            .function
+            .call1(py, (Bound::new(py, self.like.instead(graph.clone()))?,))?;
+        let scores = py
+            .import("gnarl._convert")?
+            .call_method1("to_scores", (scores,))?;
         let scores = dense(&scores, "scores of the model")?;
         if self.num_classes > 0 && scores.num_cols() != self.num_classes {
             return Err(wrong(format!(
@@ -88,7 +98,10 @@ impl Classifier for Outside {
         }
         Python::attach(|py| self.ask(py, graph)).map_err(|error| {
             let what = error.to_string();
-            self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            self.raised
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_or_insert(error);
             gone(what)
         })
     }
@@ -132,10 +145,18 @@ impl Subject {
         stop: &Arc<AtomicBool>,
     ) -> PyResult<(Questioned, PyGraph)> {
         match self {
-            Subject::Fitted(fitted) if graph.scaled => Ok((Questioned::Fitted(fitted.clone()), graph.clone())),
+            Subject::Fitted(fitted) if graph.scaled => {
+                Ok((Questioned::Fitted(fitted.clone()), graph.clone()))
+            }
             Subject::Fitted(fitted) => {
-                let scaled = fitted.fitted.scaled(&graph.graph).map_err(crate::errors::raised)?;
-                let scaled = PyGraph { scaled: true, ..graph.instead(scaled) };
+                let scaled = fitted
+                    .fitted
+                    .scaled(&graph.graph)
+                    .map_err(crate::errors::raised)?;
+                let scaled = PyGraph {
+                    scaled: true,
+                    ..graph.instead(scaled)
+                };
                 Ok((Questioned::Fitted(fitted.clone()), scaled))
             }
             Subject::Function(function) => {
@@ -153,7 +174,8 @@ pub(crate) enum Questioned {
 }
 
 impl Questioned {
-    /// Calls a function with the model as an attacker sees it: on scaled features, by a plain forward pass.
+    /// Calls a function with the model as an attacker sees it: on scaled features, by a plain
+    /// forward pass.
     pub(crate) fn with<T>(&self, f: impl FnOnce(&dyn Classifier) -> T) -> T {
         match self {
             Questioned::Fitted(fitted) => f(&fitted.fitted.bare()),
@@ -161,10 +183,13 @@ impl Questioned {
         }
     }
 
-    /// The same for an attacker who judges by answers: inference included, gradients straight through it.
+    /// The same for an attacker who judges by answers: inference included, gradients straight
+    /// through it.
     fn with_answers<T>(&self, f: impl FnOnce(&dyn Classifier) -> T) -> T {
         match self {
-            Questioned::Fitted(fitted) if !fitted.fitted.model().inference.is_plain() => f(&fitted.fitted.answering()),
+            Questioned::Fitted(fitted) if !fitted.fitted.model().inference.is_plain() => {
+                f(&fitted.fitted.answering())
+            }
             _ => self.with(f),
         }
     }
@@ -173,7 +198,12 @@ impl Questioned {
     fn or_raised<T>(&self, result: PyResult<T>) -> PyResult<T> {
         match self {
             Questioned::Outside(outside) => {
-                match outside.raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                match outside
+                    .raised
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .take()
+                {
                     Some(raised) if result.is_err() => Err(raised),
                     _ => result,
                 }
@@ -199,8 +229,8 @@ pub(crate) fn question<T: Send + 'static>(
 
 #[pymethods]
 impl PyDefended {
-    /// An inference over a model. What it has to know of clean inputs it learns from the graph and training nodes given, or from
-    /// several graphs.
+    /// An inference over a model. What it has to know of clean inputs it learns from the graph and
+    /// training nodes given, or from several graphs.
     #[new]
     #[pyo3(signature = (model, name, settings, clean, train=None, seed=0, n_jobs=None))]
     #[allow(clippy::too_many_arguments)]
@@ -214,11 +244,18 @@ impl PyDefended {
         seed: u64,
         n_jobs: Option<usize>,
     ) -> PyResult<Self> {
-        let inference = name.parse::<Inference>().and_then(|known| known.with(&settings)).map_err(raised_by_graph)?;
+        let inference = name
+            .parse::<Inference>()
+            .and_then(|known| known.with(&settings))
+            .map_err(raised_by_graph)?;
         if inference.tunes() {
-            return Err(wrong("tune: chooses on validation nodes while a model is fitted; give sigma and radius here"));
+            return Err(wrong(
+                "tune: chooses on validation nodes while a model is fitted; give sigma and radius here",
+            ));
         }
-        let train = train.map(|train| ids(train, "training nodes")).transpose()?;
+        let train = train
+            .map(|train| ids(train, "training nodes"))
+            .transpose()?;
         let model = Subject::of(model);
         let reading = match clean.first() {
             None => inference.fit_to(&Nobody, CleanInputs::Graphs(&[])).map_err(|_| {
@@ -254,18 +291,32 @@ impl PyDefended {
                 })?
             }
         };
-        Ok(Self { model, reading, seed, n_jobs })
+        Ok(Self {
+            model,
+            reading,
+            seed,
+            n_jobs,
+        })
     }
 
     /// Distributions over the classes: a row for each node, or one for the graph.
-    fn probabilities<'py>(&self, py: Python<'py>, graph: &Bound<'py, PyGraph>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        graph: &Bound<'py, PyGraph>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let stop = Arc::new(AtomicBool::new(false));
         let (asked, graph) = self.model.asked(py, graph.get(), &stop)?;
         let (reading, seed) = (self.reading.clone(), self.seed);
         let answer = move |asked: &Questioned| match asked {
             // The network inside, so that short cuts are taken; the defence comes first.
             Questioned::Fitted(fitted) => {
-                let purified = fitted.fitted.model().defense.method().purified(&graph.graph)?;
+                let purified = fitted
+                    .fitted
+                    .model()
+                    .defense
+                    .method()
+                    .purified(&graph.graph)?;
                 reading.answer(fitted.fitted.network()?, &purified, seed)
             }
             Questioned::Outside(outside) => reading.answer(&**outside, &graph.graph, seed),
@@ -273,7 +324,8 @@ impl PyDefended {
         given(py, &question(py, self.n_jobs, &stop, asked, answer)?)
     }
 
-    /// How far an inference that tests its own assumption may be trusted; None where nothing was tested.
+    /// How far an inference that tests its own assumption may be trusted; None where nothing was
+    /// tested.
     #[getter]
     fn trusted(&self) -> Option<f64> {
         self.reading.trusted()
@@ -286,7 +338,11 @@ impl PyDefended {
     }
 
     fn __repr__(&self) -> String {
-        format!("Defended({}, at most {} evaluations)", self.reading.inference(), self.evaluations())
+        format!(
+            "Defended({}, at most {} evaluations)",
+            self.reading.inference(),
+            self.evaluations()
+        )
     }
 }
 
@@ -303,16 +359,24 @@ impl Classifier for Nobody {
     }
 }
 
-/// The changed graph, the edges that are new and those that are gone, and how far features moved, as JSON.
-type Attacked<'py> = (PyGraph, Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>, String);
+/// The changed graph, the edges that are new and those that are gone, and how far features moved,
+/// as JSON.
+type Attacked<'py> = (
+    PyGraph,
+    Bound<'py, PyArray2<i64>>,
+    Bound<'py, PyArray2<i64>>,
+    String,
+);
 
 fn pairs<'py>(py: Python<'py>, pairs: &[(u32, u32)]) -> PyResult<Bound<'py, PyArray2<i64>>> {
-    let flat = pairs.iter().flat_map(|&(u, v)| [i64::from(u), i64::from(v)]);
+    let flat = pairs
+        .iter()
+        .flat_map(|&(u, v)| [i64::from(u), i64::from(v)]);
     PyArray1::from_iter(py, flat).reshape([pairs.len(), 2])
 }
 
-/// Attacks a graph. Targets are rows of the model's scores with the classes that the attacker takes them for; training nodes are for
-/// attacks on training.
+/// Attacks a graph. Targets are rows of the model's scores with the classes that the attacker takes
+/// them for; training nodes are for attacks on training.
 #[pyfunction]
 #[pyo3(signature = (graph, name, settings, model=None, targets=vec![], training=vec![], seed=0, n_jobs=None))]
 #[allow(clippy::too_many_arguments)]
@@ -327,32 +391,63 @@ pub fn attack<'py>(
     seed: u64,
     n_jobs: Option<usize>,
 ) -> PyResult<Attacked<'py>> {
-    let attack = name.parse::<Attack>().and_then(|known| known.with(&settings)).map_err(raised_by_graph)?;
+    let attack = name
+        .parse::<Attack>()
+        .and_then(|known| known.with(&settings))
+        .map_err(raised_by_graph)?;
     let original = graph.get().clone();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
-    let run = move |on: &Graph, model: Option<&dyn Classifier>, targets: &[(u32, u32)], training: &[(u32, u32)]| {
+    let run = move |on: &Graph,
+                    model: Option<&dyn Classifier>,
+                    targets: &[(u32, u32)],
+                    training: &[(u32, u32)]| {
         let rows = on.num_nodes() as u32;
-        if let Some((row, _)) = targets.iter().chain(training).find(|(row, _)| *row >= rows.max(1)) {
-            return Err(GraphError::argument("attack", format!("target {row}, and the graph has {rows} nodes")).into());
+        if let Some((row, _)) = targets
+            .iter()
+            .chain(training)
+            .find(|(row, _)| *row >= rows.max(1))
+        {
+            return Err(GraphError::argument(
+                "attack",
+                format!("target {row}, and the graph has {rows} nodes"),
+            )
+            .into());
         }
         if let (Some(model), Some((_, class))) = (
             model,
-            targets
-                .iter()
-                .chain(training)
-                .find(|(_, class)| model.is_some_and(|model| *class as usize >= model.num_classes())),
+            targets.iter().chain(training).find(|(_, class)| {
+                model.is_some_and(|model| *class as usize >= model.num_classes())
+            }),
         ) {
-            let what = format!("a target of class {class}, and the model knows {}", model.num_classes());
+            let what = format!(
+                "a target of class {class}, and the model knows {}",
+                model.num_classes()
+            );
             return Err(GraphError::argument("attack", what).into());
         }
-        attack.run(&Scene { graph: on, model, targets, labels: on.labels(), training, stop: Some(&stopped) }, seed)
+        attack.run(
+            &Scene {
+                graph: on,
+                model,
+                targets,
+                labels: on.labels(),
+                training,
+                stop: Some(&stopped),
+            },
+            seed,
+        )
     };
     let (attacked, on) = match model {
         None => {
             let on = original.clone();
             let graph = on.graph.clone();
-            (work::run(py, n_jobs, &stop, None, move || run(&graph, None, &targets, &training))?, on)
+            (
+                work::run(py, n_jobs, &stop, None, move || {
+                    run(&graph, None, &targets, &training)
+                })?,
+                on,
+            )
         }
         Some(model) => {
             let (asked, on) = Subject::of(model).asked(py, &original, &stop)?;
@@ -360,7 +455,11 @@ pub fn attack<'py>(
             let by_answers = attack.method().judges_by_answers();
             let attack = move |asked: &Questioned| {
                 let run = |model: &dyn Classifier| run(&graph, Some(model), &targets, &training);
-                if by_answers { asked.with_answers(run) } else { asked.with(run) }
+                if by_answers {
+                    asked.with_answers(run)
+                } else {
+                    asked.with(run)
+                }
             };
             (question(py, n_jobs, &stop, asked, attack)?, on)
         }
@@ -370,20 +469,40 @@ pub fn attack<'py>(
         true => on.instead(attacked.graph),
         // Edges alone: the features stay as they were handed over.
         false => {
-            let flips: Vec<(u32, u32)> = change.added.iter().chain(&change.removed).copied().collect();
+            let flips: Vec<(u32, u32)> = change
+                .added
+                .iter()
+                .chain(&change.removed)
+                .copied()
+                .collect();
             original.instead(flipped(&original.graph, &flips).map_err(raised_by_graph)?)
         }
     };
     let features = serde_json::to_string(&change.features).map_err(|e| wrong(e.to_string()))?;
-    Ok((changed, pairs(py, &change.added)?, pairs(py, &change.removed)?, features))
+    Ok((
+        changed,
+        pairs(py, &change.added)?,
+        pairs(py, &change.removed)?,
+        features,
+    ))
 }
 
 /// The graph after a defence that looks at the graph alone.
 #[pyfunction]
-pub fn purified(py: Python<'_>, graph: &Bound<'_, PyGraph>, name: &str, settings: Vec<Given>) -> PyResult<PyGraph> {
-    let defense = name.parse::<Defense>().and_then(|known| known.with(&settings)).map_err(raised_by_graph)?;
+pub fn purified(
+    py: Python<'_>,
+    graph: &Bound<'_, PyGraph>,
+    name: &str,
+    settings: Vec<Given>,
+) -> PyResult<PyGraph> {
+    let defense = name
+        .parse::<Defense>()
+        .and_then(|known| known.with(&settings))
+        .map_err(raised_by_graph)?;
     let (like, on) = (graph.get().clone(), graph.get().graph.clone());
-    Ok(like.instead(work::quietly(py, None, move || defense.method().purified(&on))?))
+    Ok(like.instead(work::quietly(py, None, move || {
+        defense.method().purified(&on)
+    })?))
 }
 
 /// How far a model's answers move around a graph, as JSON, and the distance of every sample.
@@ -412,29 +531,55 @@ pub fn robustness<'py>(
     };
     let whole = || match epsilon.fract() == 0.0 && (0.0..1e15).contains(&epsilon) {
         true => Ok(epsilon as usize),
-        false => {
-            Err(wrong(format!("epsilon: {epsilon} is not a number of edges to flip, which target structure takes")))
-        }
+        false => Err(wrong(format!(
+            "epsilon: {epsilon} is not a number of edges to flip, which target structure takes"
+        ))),
     };
     let ball = || Ball::new(norm, epsilon, sampler).map_err(raised_by_graph);
     let region = match (target, flips) {
         ("features", None) => Region::Features(ball()?),
-        ("structure", None) => Region::Structure { flips: whole()?, law },
-        ("both", Some(flips)) => Region::Both { ball: ball()?, flips, law },
+        ("structure", None) => Region::Structure {
+            flips: whole()?,
+            law,
+        },
+        ("both", Some(flips)) => Region::Both {
+            ball: ball()?,
+            flips,
+            law,
+        },
         ("both", None) | ("features" | "structure", Some(_)) => {
             return Err(wrong("flips: belongs to target both, which needs it"));
         }
-        _ => return Err(wrong(format!("target: '{target}' is not features, structure or both"))),
+        _ => {
+            return Err(wrong(format!(
+                "target: '{target}' is not features, structure or both"
+            )));
+        }
     };
     let budget = match region {
-        Region::Features(ball) => Budget::Features { norm: ball.norm(), epsilon: ball.epsilon() },
+        Region::Features(ball) => Budget::Features {
+            norm: ball.norm(),
+            epsilon: ball.epsilon(),
+        },
         Region::Structure { flips, .. } => Budget::Structure { flips },
-        Region::Both { ball, flips, .. } => Budget::Both { norm: ball.norm(), epsilon: ball.epsilon(), flips },
+        Region::Both { ball, flips, .. } => Budget::Both {
+            norm: ball.norm(),
+            epsilon: ball.epsilon(),
+            flips,
+        },
     };
-    let settings = Settings { region, samples, sigmas, seed };
+    let settings = Settings {
+        region,
+        samples,
+        sigmas,
+        seed,
+    };
     let stop = Arc::new(AtomicBool::new(false));
     let defended = model.cast::<PyDefended>().ok();
-    let subject = defended.as_ref().map_or_else(|| Subject::of(model), |defended| defended.get().model.clone_ref(py));
+    let subject = defended.as_ref().map_or_else(
+        || Subject::of(model),
+        |defended| defended.get().model.clone_ref(py),
+    );
     let (asked, on) = subject.asked(py, graph.get(), &stop)?;
     let reading = match (&defended, &asked) {
         (Some(defended), _) => defended.get().reading.clone(),
@@ -446,14 +591,26 @@ pub fn robustness<'py>(
         asked.with(|bare| {
             let found = match reading.is_plain() {
                 true => estimate(bare, &graph, &settings)?,
-                false => estimate(&Defended { model: bare, reading: &reading, seed }, &graph, &settings)?,
+                false => estimate(
+                    &Defended {
+                        model: bare,
+                        reading: &reading,
+                        seed,
+                    },
+                    &graph,
+                    &settings,
+                )?,
             };
             let bounds = match (reading.is_plain(), bare.white_box()) {
-                (false, _) => Err("they are for a plain forward pass, not for another inference".to_string()),
-                (_, None) => Err("they are for plain networks of gnarl, without exits and defences".to_string()),
-                (true, Some(network)) => {
-                    Bounds::new(network, &graph).and_then(|bounds| bounds.within(budget)).map_err(|e| e.to_string())
+                (false, _) => {
+                    Err("they are for a plain forward pass, not for another inference".to_string())
                 }
+                (_, None) => Err(
+                    "they are for plain networks of gnarl, without exits and defences".to_string(),
+                ),
+                (true, Some(network)) => Bounds::new(network, &graph)
+                    .and_then(|bounds| bounds.within(budget))
+                    .map_err(|e| e.to_string()),
             };
             Ok((found, bounds))
         })

@@ -5,7 +5,9 @@ use gnarl_graph::community::{ClusterConfig, Method, cluster};
 
 use gnarl_graph::generate::{CsbmConfig, SbbamConfig, SbmConfig};
 use gnarl_graph::operator::ClassicalOperator;
-use gnarl_graph::spectrum::{EigenSettings, ReportSettings, Which, centrality_eigenpairs, report, sparse_eigenpairs};
+use gnarl_graph::spectrum::{
+    EigenSettings, ReportSettings, Which, centrality_eigenpairs, report, sparse_eigenpairs,
+};
 use gnarl_graph::{Graph, metrics, properties};
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
@@ -30,15 +32,25 @@ pub fn centrality<'py>(
     n_jobs: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (kind, graph) = (centrality_named(kind)?, graph.get().graph.clone());
-    Ok(PyArray1::from_vec(py, work::quietly(py, n_jobs, move || Ok(kind.scores(&graph)?))?))
+    Ok(PyArray1::from_vec(
+        py,
+        work::quietly(py, n_jobs, move || Ok(kind.scores(&graph)?))?,
+    ))
 }
 
 /// A classical operator of a graph.
 #[pyfunction]
-pub fn operator<'py>(py: Python<'py>, graph: &Bound<'py, PyGraph>, name: &str) -> PyResult<Csr<'py>> {
+pub fn operator<'py>(
+    py: Python<'py>,
+    graph: &Bound<'py, PyGraph>,
+    name: &str,
+) -> PyResult<Csr<'py>> {
     let operator: ClassicalOperator = name.parse().map_err(raised_by_graph)?;
     let graph = graph.get().graph.clone();
-    Ok(given_csr(py, &work::quietly(py, None, move || Ok(operator.matrix(&graph)?))?))
+    Ok(given_csr(
+        py,
+        &work::quietly(py, None, move || Ok(operator.matrix(&graph)?))?,
+    ))
 }
 
 /// `V^e2 A V^e3` for the values V of a centrality.
@@ -52,7 +64,12 @@ pub fn centrality_operator<'py>(
 ) -> PyResult<Csr<'py>> {
     let (kind, graph) = (centrality_named(kind)?, graph.get().graph.clone());
     let matrix = work::quietly(py, None, move || {
-        Ok(gnarl_graph::operator::centrality_operator(&graph, &kind.values(&graph)?, e2, e3)?)
+        Ok(gnarl_graph::operator::centrality_operator(
+            &graph,
+            &kind.values(&graph)?,
+            e2,
+            e3,
+        )?)
     })?;
     Ok(given_csr(py, &matrix))
 }
@@ -60,7 +77,8 @@ pub fn centrality_operator<'py>(
 /// Eigenvalues and their vectors.
 type Pairs<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>);
 
-/// Eigenvalues at one end of the spectrum of a symmetric classical operator, or of a centrality operator, and their vectors as columns.
+/// Eigenvalues at one end of the spectrum of a symmetric classical operator, or of a centrality
+/// operator, and their vectors as columns.
 #[pyfunction]
 #[pyo3(signature = (graph, name, k, which, exponents=None, n_jobs=None))]
 pub fn eigenpairs<'py>(
@@ -76,27 +94,49 @@ pub fn eigenpairs<'py>(
         "largest" => Which::Largest,
         "smallest" => Which::Smallest,
         "magnitude" => Which::LargestMagnitude,
-        _ => return Err(wrong(format!("which: '{which}' is not largest, smallest or magnitude"))),
+        _ => {
+            return Err(wrong(format!(
+                "which: '{which}' is not largest, smallest or magnitude"
+            )));
+        }
     };
     let graph = graph.get().graph.clone();
     if k > graph.num_nodes() {
-        return Err(wrong(format!("k: {k} eigenvalues of a graph of {} nodes", graph.num_nodes())));
+        return Err(wrong(format!(
+            "k: {k} eigenvalues of a graph of {} nodes",
+            graph.num_nodes()
+        )));
     }
     let pairs = match exponents {
         None => {
             let operator: ClassicalOperator = name.parse().map_err(raised_by_graph)?;
             work::quietly(py, n_jobs, move || {
-                Ok(sparse_eigenpairs(&operator.matrix(&graph)?, k, which, &EigenSettings::default())?)
+                Ok(sparse_eigenpairs(
+                    &operator.matrix(&graph)?,
+                    k,
+                    which,
+                    &EigenSettings::default(),
+                )?)
             })?
         }
         Some((e2, e3)) => {
             let kind = centrality_named(name)?;
             work::quietly(py, n_jobs, move || {
-                Ok(centrality_eigenpairs(&graph, &kind.values(&graph)?, e2, e3, k, which)?)
+                Ok(centrality_eigenpairs(
+                    &graph,
+                    &kind.values(&graph)?,
+                    e2,
+                    e3,
+                    k,
+                    which,
+                )?)
             })?
         }
     };
-    Ok((PyArray1::from_slice(py, &pairs.values), given(py, &pairs.vectors)?))
+    Ok((
+        PyArray1::from_slice(py, &pairs.values),
+        given(py, &pairs.vectors)?,
+    ))
 }
 
 /// Spectra, constants and inequalities of a graph and a centrality, as JSON.
@@ -109,7 +149,9 @@ pub fn spectrum_report(
     n_jobs: Option<usize>,
 ) -> PyResult<String> {
     let (kind, graph) = (centrality_named(kind)?, graph.get().graph.clone());
-    let found = work::quietly(py, n_jobs, move || Ok(report(&graph, kind, &ReportSettings::default())?))?;
+    let found = work::quietly(py, n_jobs, move || {
+        Ok(report(&graph, kind, &ReportSettings::default())?)
+    })?;
     serde_json::to_string(&found).map_err(|e| wrong(e.to_string()))
 }
 
@@ -130,16 +172,30 @@ pub fn communities<'py>(
     n_jobs: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let method: Method = method.parse().map_err(raised_by_graph)?;
-    let of_cgso = [("centrality", centrality.is_some()), ("e2", e2.is_some()), ("e3", e3.is_some())];
-    if let (true, Some((option, _))) = (method != Method::Cgso, of_cgso.iter().find(|(_, given)| *given)) {
-        return Err(wrong(format!("{option}: belongs to cgso, and the method is {method}")));
+    let of_cgso = [
+        ("centrality", centrality.is_some()),
+        ("e2", e2.is_some()),
+        ("e3", e3.is_some()),
+    ];
+    if let (true, Some((option, _))) = (
+        method != Method::Cgso,
+        of_cgso.iter().find(|(_, given)| *given),
+    ) {
+        return Err(wrong(format!(
+            "{option}: belongs to cgso, and the method is {method}"
+        )));
     }
     if n_init.is_some() && !method.uses_kmeans() {
-        return Err(wrong(format!("n_init: belongs to methods that end with k-means, and the method is {method}")));
+        return Err(wrong(format!(
+            "n_init: belongs to methods that end with k-means, and the method is {method}"
+        )));
     }
     let usual = ClusterConfig::new(method);
     let config = ClusterConfig {
-        centrality: centrality.map(centrality_named).transpose()?.unwrap_or(usual.centrality),
+        centrality: centrality
+            .map(centrality_named)
+            .transpose()?
+            .unwrap_or(usual.centrality),
         e2: e2.unwrap_or(usual.e2),
         e3: e3.unwrap_or(usual.e3),
         clusters,
@@ -153,8 +209,17 @@ pub fn communities<'py>(
 
 /// Newman's modularity of communities.
 #[pyfunction]
-pub fn modularity(graph: &Bound<'_, PyGraph>, communities: &Bound<'_, PyAny>, resolution: f64) -> PyResult<f64> {
-    metrics::modularity(&graph.get().graph, &ids(communities, "communities")?, resolution).map_err(raised_by_graph)
+pub fn modularity(
+    graph: &Bound<'_, PyGraph>,
+    communities: &Bound<'_, PyAny>,
+    resolution: f64,
+) -> PyResult<f64> {
+    metrics::modularity(
+        &graph.get().graph,
+        &ids(communities, "communities")?,
+        resolution,
+    )
+    .map_err(raised_by_graph)
 }
 
 /// What can be said about a graph in numbers.
@@ -182,22 +247,33 @@ impl<'py> Given<'_, 'py> {
     where
         for<'a> <T as FromPyObject<'a, 'py>>::Error: Into<PyErr>,
     {
-        let Some(value) = self.0.get_item(name)? else { return Ok(None) };
+        let Some(value) = self.0.get_item(name)? else {
+            return Ok(None);
+        };
         self.0.del_item(name)?;
-        value.extract::<T>().map(Some).map_err(|e| wrong(format!("{name}: {}", e.into())))
+        value
+            .extract::<T>()
+            .map(Some)
+            .map_err(|e| wrong(format!("{name}: {}", e.into())))
     }
 
     fn need<T: for<'a> FromPyObject<'a, 'py>>(&self, name: &str) -> PyResult<T>
     where
         for<'a> <T as FromPyObject<'a, 'py>>::Error: Into<PyErr>,
     {
-        self.take(name)?.ok_or_else(|| wrong(format!("{name}: is needed")))
+        self.take(name)?
+            .ok_or_else(|| wrong(format!("{name}: is needed")))
     }
 }
 
 /// A graph of one of the models, by its settings and a seed.
 #[pyfunction]
-pub fn generate(py: Python<'_>, kind: &str, settings: &Bound<'_, PyDict>, seed: u64) -> PyResult<PyGraph> {
+pub fn generate(
+    py: Python<'_>,
+    kind: &str,
+    settings: &Bound<'_, PyDict>,
+    seed: u64,
+) -> PyResult<PyGraph> {
     use gnarl_graph::generate as g;
     let given = Given(settings);
     type Draw = Box<dyn FnOnce() -> gnarl_graph::Result<Graph> + Send>;
@@ -219,8 +295,10 @@ pub fn generate(py: Python<'_>, kind: &str, settings: &Bound<'_, PyDict>, seed: 
             Box::new(move || g::configuration_model(&degrees, seed))
         }
         "sbm" => {
-            let config =
-                SbmConfig { block_sizes: given.need("block_sizes")?, probabilities: given.need("probabilities")? };
+            let config = SbmConfig {
+                block_sizes: given.need("block_sizes")?,
+                probabilities: given.need("probabilities")?,
+            };
             Box::new(move || g::sbm(&config, seed))
         }
         "csbm" => {
@@ -239,7 +317,10 @@ pub fn generate(py: Python<'_>, kind: &str, settings: &Bound<'_, PyDict>, seed: 
         "sbbam" => {
             let usual = SbbamConfig::default();
             let attachment: Option<String> = given.take("attachment")?;
-            let attachment = attachment.map(|name| name.parse()).transpose().map_err(raised_by_graph)?;
+            let attachment = attachment
+                .map(|name| name.parse())
+                .transpose()
+                .map_err(raised_by_graph)?;
             let config = SbbamConfig {
                 block_sizes: given.take("block_sizes")?.unwrap_or(usual.block_sizes),
                 r: given.take("r")?.unwrap_or(usual.r),
@@ -263,7 +344,8 @@ pub fn generate(py: Python<'_>, kind: &str, settings: &Bound<'_, PyDict>, seed: 
             Box::new(move || g::grid(rows, columns))
         }
         "rewire" => {
-            let (graph, share): (Bound<'_, PyAny>, f64) = (given.need("graph")?, given.need("share")?);
+            let (graph, share): (Bound<'_, PyAny>, f64) =
+                (given.need("graph")?, given.need("share")?);
             let graph = graph.cast::<PyGraph>()?.get().graph.clone();
             Box::new(move || g::rewire(&graph, share, seed))
         }
@@ -272,5 +354,8 @@ pub fn generate(py: Python<'_>, kind: &str, settings: &Bound<'_, PyDict>, seed: 
     if let Some(stray) = settings.keys().iter().next() {
         return Err(wrong(format!("{kind}: unknown setting {stray}")));
     }
-    Ok(PyGraph::of(work::quietly(py, None, move || Ok(draw()?))?, kind))
+    Ok(PyGraph::of(
+        work::quietly(py, None, move || Ok(draw()?))?,
+        kind,
+    ))
 }

@@ -1,4 +1,5 @@
-//! One worker's copy of a model whose training is shared: gradients out, averaged gradients in. `gnarl.ray` holds workers together.
+//! One worker's copy of a model whose training is shared: gradients out, averaged gradients in.
+//! `gnarl.ray` holds workers together.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -65,21 +66,34 @@ impl PySharedTraining {
         let model = words.model(&on.name, on.content.task())?;
         let split = split.as_ref().map(split_of).transpose()?;
         if let Some(split) = &split {
-            split.check_range(on.content.num_items()).map_err(raised_by_graph)?;
+            split
+                .check_range(on.content.num_items())
+                .map_err(raised_by_graph)?;
         }
         let training = work::quietly(py, n_jobs, move || {
             let on = match (split, on.content) {
-                (Some(split), content @ Content::Graph(_)) => SplitData { name: on.name, content, split },
-                (_, content) => dataset(&on.name, content, on.entry).benchmark(seed, 1)?.first(),
+                (Some(split), content @ Content::Graph(_)) => SplitData {
+                    name: on.name,
+                    content,
+                    split,
+                },
+                (_, content) => dataset(&on.name, content, on.entry)
+                    .benchmark(seed, 1)?
+                    .first(),
             };
             SharedTraining::new(&model, on, seed)
         })?;
-        Ok(Self { training: Arc::new(Mutex::new(Some(training))), n_jobs })
+        Ok(Self {
+            training: Arc::new(Mutex::new(Some(training))),
+            n_jobs,
+        })
     }
 
     /// Epochs asked for, and steps of each.
     fn plan(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
-        self.with(py, |training| Ok((training.plan().training.epochs, training.steps())))
+        self.with(py, |training| {
+            Ok((training.plan().training.epochs, training.steps()))
+        })
     }
 
     /// Steps made.
@@ -87,7 +101,8 @@ impl PySharedTraining {
         self.with(py, |training| Ok(training.steps_done()))
     }
 
-    /// The mean loss over a worker's share of a step's nodes, its gradients, and how many nodes that were.
+    /// The mean loss over a worker's share of a step's nodes, its gradients, and how many nodes
+    /// that were.
     fn gradients<'py>(
         &self,
         py: Python<'py>,
@@ -96,15 +111,18 @@ impl PySharedTraining {
         worker: usize,
         workers: usize,
     ) -> PyResult<Share<'py>> {
-        let (loss, gradients, count) =
-            self.with(py, move |training| training.gradients(epoch, step, worker, workers))?;
+        let (loss, gradients, count) = self.with(py, move |training| {
+            training.gradients(epoch, step, worker, workers)
+        })?;
         Ok((loss, PyArray1::from_vec(py, gradients), count))
     }
 
     /// Makes a step along averaged gradients.
     fn step(&self, py: Python<'_>, gradients: PyReadonlyArray1<'_, f32>) -> PyResult<()> {
-        let gradients =
-            gradients.as_slice().map_err(|_| wrong("gradients: not one after the other in memory"))?.to_vec();
+        let gradients = gradients
+            .as_slice()
+            .map_err(|_| wrong("gradients: not one after the other in memory"))?
+            .to_vec();
         self.with(py, move |training| training.step(&gradients))
     }
 
@@ -119,7 +137,10 @@ impl PySharedTraining {
     /// Everything that a next step follows from.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
         let (values, rates) = self.with(py, |training| training.state())?;
-        Ok((PyArray1::from_vec(py, values), PyArray1::from_vec(py, rates)))
+        Ok((
+            PyArray1::from_vec(py, values),
+            PyArray1::from_vec(py, rates),
+        ))
     }
 
     /// Puts a state back, which may be another worker's.
@@ -130,8 +151,10 @@ impl PySharedTraining {
         rates: PyReadonlyArray1<'_, f64>,
     ) -> PyResult<()> {
         let contiguous = |_| wrong("state: not one after the other in memory");
-        let (values, rates) =
-            (values.as_slice().map_err(contiguous)?.to_vec(), rates.as_slice().map_err(contiguous)?.to_vec());
+        let (values, rates) = (
+            values.as_slice().map_err(contiguous)?.to_vec(),
+            rates.as_slice().map_err(contiguous)?.to_vec(),
+        );
         self.with(py, move |training| training.restore(&values, &rates))
     }
 
@@ -142,9 +165,15 @@ impl PySharedTraining {
 
     /// The model as it is now; nothing can be asked of the training after it.
     fn finish(&self, py: Python<'_>) -> PyResult<PyFitted> {
-        let training = self.training.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let training = self
+            .training
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         let training = training.ok_or_else(|| raised(over()))?;
         let fitted = work::quietly(py, self.n_jobs, move || training.finish())?;
-        Ok(PyFitted { fitted: Arc::new(fitted) })
+        Ok(PyFitted {
+            fitted: Arc::new(fitted),
+        })
     }
 }

@@ -16,9 +16,13 @@ use crate::work;
 
 fn density_named(name: &str, components: Option<&str>) -> PyResult<Density> {
     let density: Density = name.parse().map_err(raised_by_graph)?;
-    let Some(components) = components else { return Ok(density) };
+    let Some(components) = components else {
+        return Ok(density);
+    };
     if !density.takes_components() {
-        return Err(wrong(format!("components: belongs to mixtures, and the density is {density}")));
+        return Err(wrong(format!(
+            "components: belongs to mixtures, and the density is {density}"
+        )));
     }
     let components: Components = components.parse().map_err(raised_by_graph)?;
     Ok(density.with_components(components))
@@ -54,18 +58,38 @@ impl PyDensity {
         }
         let fitted = work::quietly(py, n_jobs, move || {
             let (n, d) = (points.num_rows(), points.num_cols());
-            let mean: Vec<f64> = (0..d).map(|j| (0..n).map(|i| points.row(i)[j]).sum::<f64>() / n as f64).collect();
-            let about = (0..n).flat_map(|i| points.row(i).iter().zip(&mean).map(|(x, m)| x - m)).collect();
-            Ok(density.method().fit(&points, &DenseMatrix::new(n, d, about)?, seed)?)
+            let mean: Vec<f64> = (0..d)
+                .map(|j| (0..n).map(|i| points.row(i)[j]).sum::<f64>() / n as f64)
+                .collect();
+            let about = (0..n)
+                .flat_map(|i| points.row(i).iter().zip(&mean).map(|(x, m)| x - m))
+                .collect();
+            Ok(density
+                .method()
+                .fit(&points, &DenseMatrix::new(n, d, about)?, seed)?)
         })?;
-        Ok(Self { fitted: Arc::from(fitted), name: density.to_string() })
+        Ok(Self {
+            fitted: Arc::from(fitted),
+            name: density.to_string(),
+        })
     }
 
     /// Vectors drawn from it, one a row.
     #[pyo3(signature = (count, seed=0))]
-    fn sample<'py>(&self, py: Python<'py>, count: usize, seed: u64) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        if count.checked_mul(self.fitted.dim()).is_none_or(|size| size > 1 << 32) {
-            return Err(wrong(format!("{count} vectors of {} numbers are too many", self.fitted.dim())));
+    fn sample<'py>(
+        &self,
+        py: Python<'py>,
+        count: usize,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        if count
+            .checked_mul(self.fitted.dim())
+            .is_none_or(|size| size > 1 << 32)
+        {
+            return Err(wrong(format!(
+                "{count} vectors of {} numbers are too many",
+                self.fitted.dim()
+            )));
         }
         let rng = &mut stream(seed, "density draws", 0);
         let drawn: Vec<f64> = (0..count).flat_map(|_| self.fitted.sample(rng)).collect();
@@ -73,7 +97,11 @@ impl PyDensity {
     }
 
     /// The logarithm of the density at each row of a matrix.
-    fn log_density<'py>(&self, py: Python<'py>, points: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    fn log_density<'py>(
+        &self,
+        py: Python<'py>,
+        points: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let points = dense64(points, "X")?;
         if points.num_cols() != self.fitted.dim() {
             return Err(wrong(format!(
@@ -82,9 +110,15 @@ impl PyDensity {
                 self.fitted.dim()
             )));
         }
-        let logs: Option<Vec<f64>> = (0..points.num_rows()).map(|i| self.fitted.log_density(points.row(i))).collect();
-        let logs =
-            logs.ok_or_else(|| wrong(format!("{} draws vectors and cannot say how likely one is here", self.name)))?;
+        let logs: Option<Vec<f64>> = (0..points.num_rows())
+            .map(|i| self.fitted.log_density(points.row(i)))
+            .collect();
+        let logs = logs.ok_or_else(|| {
+            wrong(format!(
+                "{} draws vectors and cannot say how likely one is here",
+                self.name
+            ))
+        })?;
         Ok(PyArray1::from_vec(py, logs))
     }
 
@@ -133,15 +167,20 @@ pub fn gratin<'py>(
     if vectors.num_cols() == 0 {
         return Err(wrong("X: vectors of no numbers"));
     }
-    let drawing =
-        Drawing { density: density_named(density, components)?, draws: draws.parse().map_err(raised_by_graph)? };
-    let drawn = work::quietly(py, n_jobs, move || Ok(draw(&vectors, &classes, &drawing, seed)?))?;
+    let drawing = Drawing {
+        density: density_named(density, components)?,
+        draws: draws.parse().map_err(raised_by_graph)?,
+    };
+    let drawn = work::quietly(py, n_jobs, move || {
+        Ok(draw(&vectors, &classes, &drawing, seed)?)
+    })?;
     let fits = serde_json::to_string(&drawn.fits).map_err(|e| wrong(e.to_string()))?;
     let of = PyArray1::from_iter(py, drawn.classes.iter().map(|&c| i64::from(c)));
     Ok((given(py, &drawn.vectors)?, of, fits))
 }
 
-/// What one more training vector would do to the loss on a set, for each candidate: positive where it helps.
+/// What one more training vector would do to the loss on a set, for each candidate: positive where
+/// it helps.
 #[pyfunction]
 #[pyo3(signature = (train, on, candidates, num_classes, decay, n_jobs=None))]
 pub fn influence<'py>(
@@ -157,9 +196,25 @@ pub fn influence<'py>(
         .map(|((x, y), what)| PyResult::Ok((dense64(&x, what)?, ids(&y, what)?)));
     let (train, on, candidates) = (train?, on?, candidates?);
     let found = work::quietly(py, n_jobs, move || {
-        let head = HeadInfluence::new(Labelled { vectors: &train.0, classes: &train.1 }, num_classes, decay)?;
-        let direction = head.direction(Labelled { vectors: &on.0, classes: &on.1 })?;
-        Ok(head.of(Labelled { vectors: &candidates.0, classes: &candidates.1 }, &direction)?)
+        let head = HeadInfluence::new(
+            Labelled {
+                vectors: &train.0,
+                classes: &train.1,
+            },
+            num_classes,
+            decay,
+        )?;
+        let direction = head.direction(Labelled {
+            vectors: &on.0,
+            classes: &on.1,
+        })?;
+        Ok(head.of(
+            Labelled {
+                vectors: &candidates.0,
+                classes: &candidates.1,
+            },
+            &direction,
+        )?)
     })?;
     Ok(PyArray1::from_vec(py, found))
 }

@@ -1,4 +1,5 @@
-//! Work off the interpreter: on threads of our own, without the GIL, while the calling thread waits and answers Ctrl-C.
+//! Work off the interpreter: on threads of our own, without the GIL, while the calling thread waits
+//! and answers Ctrl-C.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -21,7 +22,8 @@ const PATIENCE: Duration = Duration::from_millis(400);
 /// Threads one may ask for. Beyond this a typing error is likelier than a machine.
 const MOST_THREADS: usize = 4096;
 
-/// The pools of a process by their size. A forked process has the memory of pools, and none of their threads: it starts its own.
+/// The pools of a process by their size. A forked process has the memory of pools, and none of
+/// their threads: it starts its own.
 struct Pools {
     process: u32,
     by_size: HashMap<Option<usize>, Arc<ThreadPool>>,
@@ -41,7 +43,10 @@ fn pool(threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
         // Nobody is left to hear that these should end.
         std::mem::forget(pools.take());
     }
-    let pools = pools.get_or_insert_with(|| Pools { process, by_size: HashMap::new() });
+    let pools = pools.get_or_insert_with(|| Pools {
+        process,
+        by_size: HashMap::new(),
+    });
     if let Some(known) = pools.by_size.get(&threads) {
         return Ok(known.clone());
     }
@@ -52,7 +57,11 @@ fn pool(threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
 
 /// Work that nobody waits for keeps its threads: whoever comes next gets others.
 fn abandon(threads: Option<usize>) {
-    if let Some(pools) = POOLS.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+    if let Some(pools) = POOLS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .as_mut()
+    {
         pools.by_size.remove(&threads);
     }
 }
@@ -60,8 +69,8 @@ fn abandon(threads: Option<usize>) {
 /// What the thread that waits does from time to time, with the interpreter at hand.
 pub type Tick<'a> = &'a dyn Fn(Python<'_>) -> PyResult<()>;
 
-/// Does work on a pool and waits for it. `stop` is set where Ctrl-C was pressed or `tick` failed; work that does not heed it soon
-/// is left to end by itself, and what it gives is dropped.
+/// Does work on a pool and waits for it. `stop` is set where Ctrl-C was pressed or `tick` failed;
+/// work that does not heed it soon is left to end by itself, and what it gives is dropped.
 pub fn run<T: Send + 'static>(
     py: Python<'_>,
     threads: Option<usize>,
@@ -69,7 +78,8 @@ pub fn run<T: Send + 'static>(
     tick: Option<Tick<'_>>,
     work: impl FnOnce() -> gnarl::Result<T> + Send + 'static,
 ) -> PyResult<T> {
-    // On a thread of a pool already, as when a model of one's own asks gnarl: to wait for another could be to wait for oneself.
+    // On a thread of a pool already, as when a model of one's own asks gnarl: to wait for another
+    // could be to wait for oneself.
     if rayon::current_thread_index().is_some() {
         return finished(py.detach(|| catch_unwind(AssertUnwindSafe(work))));
     }
@@ -88,9 +98,13 @@ pub fn run<T: Send + 'static>(
                 }
                 return Ok(found);
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(PyRuntimeError::new_err("the work was lost")),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(PyRuntimeError::new_err("the work was lost"));
+            }
             Err(RecvTimeoutError::Timeout) => {
-                let asked = py.check_signals().and_then(|()| tick.map_or(Ok(()), |tick| tick(py)));
+                let asked = py
+                    .check_signals()
+                    .and_then(|()| tick.map_or(Ok(()), |tick| tick(py)));
                 if let Err(interrupt) = asked {
                     stop.store(true, Ordering::Relaxed);
                     if wait(py, &receiver, PATIENCE).is_err() {
@@ -119,7 +133,12 @@ fn wait<T: Send>(
     receiver: &Mutex<Receiver<Outcome<T>>>,
     limit: Duration,
 ) -> Result<Outcome<T>, RecvTimeoutError> {
-    py.detach(|| receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(limit))
+    py.detach(|| {
+        receiver
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .recv_timeout(limit)
+    })
 }
 
 fn finished<T>(outcome: Outcome<T>) -> PyResult<T> {
@@ -127,7 +146,9 @@ fn finished<T>(outcome: Outcome<T>) -> PyResult<T> {
         Ok(result) => result.map_err(raised),
         Err(panic) => {
             let said = panic.downcast_ref::<String>().cloned();
-            let said = said.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default();
+            let said = said
+                .or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()))
+                .unwrap_or_default();
             Err(PyRuntimeError::new_err(
                 format!("{said}; this is a fault in gnarl, please report it").replace('\n', " "),
             ))

@@ -1,7 +1,8 @@
-//! Graph neural networks along five axes: operator, depth, weights, inference and data, chosen independently in one model.
+//! Graph neural networks along five axes: operator, depth, weights, inference and data, chosen
+//! independently in one model.
 //!
-//! A [`Model`](model::Model) is a value; fitting it to data gives a [`Fitted`](model::Fitted) model; everything else asks questions
-//! of fitted models. [`prelude`] has what most programs need.
+//! A [`Model`](model::Model) is a value; fitting it to data gives a [`Fitted`](model::Fitted)
+//! model; everything else asks questions of fitted models. [`prelude`] has what most programs need.
 //!
 //! Rooms, from the ground up. A room uses what is below it, never what is above; a test holds this.
 //!

@@ -1,5 +1,6 @@
-//! The one list of tensor operations. An operation that is not in it does not compile, and one that is in it is tested: its
-//! gradients of first and second order are compared with differences, on examples that it brings.
+//! The one list of tensor operations. An operation that is not in it does not compile, and one that
+//! is in it is tested: its gradients of first and second order are compared with differences, on
+//! examples that it brings.
 
 use crate::operator::NodeFactors;
 use crate::tensor::all::*;
@@ -34,7 +35,10 @@ mod tests {
     use crate::tensor::{DType, GradStore, Tensor, Var};
 
     fn vars(inputs: &[Tensor]) -> Vec<Var> {
-        inputs.iter().map(|input| Var::from_tensor(input).unwrap()).collect()
+        inputs
+            .iter()
+            .map(|input| Var::from_tensor(input).unwrap())
+            .collect()
     }
 
     fn tensors(vars: &[Var]) -> Vec<Tensor> {
@@ -42,12 +46,19 @@ mod tests {
     }
 
     fn flat(x: &Tensor) -> Vec<f64> {
-        x.to_dtype(DType::F64).unwrap().flatten_all().unwrap().to_vec1::<f64>().unwrap()
+        x.to_dtype(DType::F64)
+            .unwrap()
+            .flatten_all()
+            .unwrap()
+            .to_vec1::<f64>()
+            .unwrap()
     }
 
     /// The gradients of variables, one after the other, with zeros where there is none.
     fn joined(grads: &GradStore, vars: &[Var]) -> Vec<f64> {
-        vars.iter().flat_map(|v| grads.get(v).map_or_else(|| vec![0.0; v.elem_count()], flat)).collect()
+        vars.iter()
+            .flat_map(|v| grads.get(v).map_or_else(|| vec![0.0; v.elem_count()], flat))
+            .collect()
     }
 
     /// Kinds of operations that a tensor was computed by.
@@ -64,7 +75,10 @@ mod tests {
 
     /// `Σ w · x` with weights of their own for every shape.
     fn projected(x: &Tensor, seed: u64) -> Tensor {
-        x.mul(&random_wide(x.dims(), seed).to_dtype(x.dtype()).unwrap()).unwrap().sum_all().unwrap()
+        x.mul(&random_wide(x.dims(), seed).to_dtype(x.dtype()).unwrap())
+            .unwrap()
+            .sum_all()
+            .unwrap()
     }
 
     /// Central differences of a function along every value of every input.
@@ -89,7 +103,10 @@ mod tests {
         assert_eq!(found.len(), expected.len(), "{what}");
         for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
             let off = (found - expected).abs();
-            assert!(off <= tolerance * (1.0 + expected.abs()), "{what}, value {at}: {found}, not {expected}");
+            assert!(
+                off <= tolerance * (1.0 + expected.abs()),
+                "{what}, value {at}: {found}, not {expected}"
+            );
         }
     }
 
@@ -97,39 +114,86 @@ mod tests {
         let (inputs, f) = (&example.inputs, &example.function);
         let own = vars(inputs);
         let y = f(&tensors(&own)).unwrap();
-        assert!(kinds(&y).contains(&kind), "{what}: the operation has no part in its example");
+        assert!(
+            kinds(&y).contains(&kind),
+            "{what}: the operation has no part in its example"
+        );
         // First order: by differences, in place, recorded, and as the second share of a gradient.
         let plain = joined(&projected(&y, 5).backward().unwrap(), &own);
-        let value = |inputs: &[Tensor]| projected(&f(inputs).unwrap(), 5).to_scalar::<f64>().unwrap();
-        assert_near(&plain, &differences(inputs, example.step, value), example.tolerance, &format!("{what}, gradient"));
+        let value = |inputs: &[Tensor]| {
+            projected(&f(inputs).unwrap(), 5)
+                .to_scalar::<f64>()
+                .unwrap()
+        };
+        assert_near(
+            &plain,
+            &differences(inputs, example.step, value),
+            example.tolerance,
+            &format!("{what}, gradient"),
+        );
         let recorded = joined(&projected(&y, 5).backward_recorded().unwrap(), &own);
-        assert_near(&recorded, &plain, example.tolerance.min(1e-9) * 100.0, &format!("{what}, recorded gradient"));
+        assert_near(
+            &recorded,
+            &plain,
+            example.tolerance.min(1e-9) * 100.0,
+            &format!("{what}, recorded gradient"),
+        );
         let again = f(&tensors(&own)).unwrap();
         let both = projected(&y, 5).add(&projected(&again, 6)).unwrap();
         let other = joined(&projected(&again, 6).backward().unwrap(), &own);
         let sums: Vec<f64> = plain.iter().zip(other).map(|(a, b)| a + b).collect();
-        assert_near(&joined(&both.into_gradients().unwrap(), &own), &sums, 1e-9, &format!("{what}, added gradients"));
+        assert_near(
+            &joined(&both.into_gradients().unwrap(), &own),
+            &sums,
+            1e-9,
+            &format!("{what}, added gradients"),
+        );
         // Second order: the gradient along a direction, differentiated.
         let along = |own: &[Var], grads: &GradStore| {
-            let parts = own.iter().enumerate().filter_map(|(i, v)| Some(projected(grads.get(v)?, 40 + i as u64)));
+            let parts = own
+                .iter()
+                .enumerate()
+                .filter_map(|(i, v)| Some(projected(grads.get(v)?, 40 + i as u64)));
             parts.reduce(|sum, part| sum.add(&part).unwrap())
         };
         let slope = |inputs: &[Tensor]| {
             let own = vars(inputs);
-            let grads = projected(&f(&tensors(&own)).unwrap(), 5).backward().unwrap();
+            let grads = projected(&f(&tensors(&own)).unwrap(), 5)
+                .backward()
+                .unwrap();
             along(&own, &grads).map_or(0.0, |slope| slope.to_scalar::<f64>().unwrap())
         };
         let recorded = along(&own, &projected(&y, 5).backward_recorded().unwrap());
         let second = recorded.map_or_else(GradStore::default, |slope| slope.backward().unwrap());
         let expected = differences(inputs, example.step, slope);
-        assert_near(&joined(&second, &own), &expected, 10.0 * example.tolerance, &format!("{what}, second order"));
+        assert_near(
+            &joined(&second, &own),
+            &expected,
+            10.0 * example.tolerance,
+            &format!("{what}, second order"),
+        );
         // Single precision.
-        let narrow: Vec<Tensor> = inputs.iter().map(|x| x.to_dtype(DType::F32).unwrap()).collect();
+        let narrow: Vec<Tensor> = inputs
+            .iter()
+            .map(|x| x.to_dtype(DType::F32).unwrap())
+            .collect();
         let narrow = vars(&narrow);
-        let Ok(z) = f(&tensors(&narrow)) else { panic!("{what}: in single precision") };
-        assert_near(&flat(&z), &flat(&y), 1e-4, &format!("{what}, in single precision"));
+        let Ok(z) = f(&tensors(&narrow)) else {
+            panic!("{what}: in single precision")
+        };
+        assert_near(
+            &flat(&z),
+            &flat(&y),
+            1e-4,
+            &format!("{what}, in single precision"),
+        );
         let grads = joined(&projected(&z, 5).backward().unwrap(), &narrow);
-        assert_near(&grads, &plain, 1e-3, &format!("{what}, gradient in single precision"));
+        assert_near(
+            &grads,
+            &plain,
+            1e-3,
+            &format!("{what}, gradient in single precision"),
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The data axis end to end, on generated graphs: augmentations in graph space, influence, selection.
+//! The data axis end to end, on generated graphs: augmentations in graph space, influence,
+//! selection.
 
 use crate::support;
 
@@ -23,7 +24,8 @@ use support::{folds_of, on_threads, small};
 fn sparse_and_dense(count: usize) -> GraphSet {
     let graph = |i: usize| {
         let n = 8 + i % 5;
-        let p = stream(i as u64, "density", 0).random_range(0.15..0.4) + if i.is_multiple_of(2) { 0.0 } else { 0.15 };
+        let p = stream(i as u64, "density", 0).random_range(0.15..0.4)
+            + if i.is_multiple_of(2) { 0.0 } else { 0.15 };
         generate::erdos_renyi(n, p, i as u64).unwrap()
     };
     let labels = Labels::new((0..count as u32).map(|i| Some(i % 2)).collect(), 2).unwrap();
@@ -38,16 +40,26 @@ fn model(backbone: Backbone, epochs: usize) -> Model {
 }
 
 /// GRATIN that is done quickly.
-const GRATIN: Gratin = Gratin { components: Some(Components::Fixed(2)), head_epochs: 10, ..Gratin::new() };
-const RETRAIN: Retrain = Retrain { head_epochs: 10, ..Retrain::new() };
+const GRATIN: Gratin = Gratin {
+    components: Some(Components::Fixed(2)),
+    head_epochs: 10,
+    ..Gratin::new()
+};
+const RETRAIN: Retrain = Retrain {
+    head_epochs: 10,
+    ..Retrain::new()
+};
 
-/// Every augmentation of sets without features of their own, with little to do for those that train a fresh head.
+/// Every augmentation of sets without features of their own, with little to do for those that train
+/// a fresh head.
 fn augmentations() -> impl Iterator<Item = Augment> {
-    Augment::all().filter(|augment| !matches!(augment, Augment::FeatureMask(_))).map(|augment| match augment {
-        Augment::Gratin(_) => GRATIN.into(),
-        Augment::Retrain(_) => RETRAIN.into(),
-        other => other,
-    })
+    Augment::all()
+        .filter(|augment| !matches!(augment, Augment::FeatureMask(_)))
+        .map(|augment| match augment {
+            Augment::Gratin(_) => GRATIN.into(),
+            Augment::Retrain(_) => RETRAIN.into(),
+            other => other,
+        })
 }
 
 fn makes_graphs(augment: &Augment) -> bool {
@@ -59,20 +71,32 @@ fn with(augment: Augment, setting: &str, value: &str) -> Augment {
 }
 
 fn study_on(on: &Benchmark, model: Model, options: FitOptions) -> TrainResult {
-    TrainStudy { seed: 5, options, ..TrainStudy::new(model) }.run(on, &Watch::quiet()).unwrap()
+    TrainStudy {
+        seed: 5,
+        options,
+        ..TrainStudy::new(model)
+    }
+    .run(on, &Watch::quiet())
+    .unwrap()
 }
 
 fn study(set: &GraphSet, model: Model) -> TrainResult {
     study_on(&folds_of(set, 4, 5), model, FitOptions::default())
 }
 
-/// Accuracies on test and validation graphs, the learning curve, and the distributions of test graphs.
+/// Accuracies on test and validation graphs, the learning curve, and the distributions of test
+/// graphs.
 type Outcome = (Option<f64>, Option<f64>, Vec<Epoch>, Vec<f32>);
 
 /// Everything but times.
 fn results(result: &TrainResult) -> Vec<Outcome> {
     let of = |r: &Run| {
-        (r.test_accuracy, r.fit.val_accuracy, r.fit.trained[0].curve.clone(), r.test_probabilities.data().to_vec())
+        (
+            r.test_accuracy,
+            r.fit.val_accuracy,
+            r.fit.trained[0].curve.clone(),
+            r.test_probabilities.data().to_vec(),
+        )
     };
     result.runs.iter().map(of).collect()
 }
@@ -90,7 +114,13 @@ fn every_augmentation_trains_repeats_and_ignores_threads() {
             let found = results(&result);
             assert_eq!(found, results(&run(3)), "{augment:?}");
             let made_copies = |run: &Run| run.fit.copy_seconds.is_some();
-            assert!(result.runs.iter().all(|run| made_copies(run) == makes_graphs(&augment)), "{augment:?}");
+            assert!(
+                result
+                    .runs
+                    .iter()
+                    .all(|run| made_copies(run) == makes_graphs(&augment)),
+                "{augment:?}"
+            );
             assert!(!seen.contains(&found), "{augment:?} is like another");
             seen.push(found);
         }
@@ -112,9 +142,15 @@ fn strength_zero_changes_nothing_and_one_does() {
     let plain = model(Backbone::Gin, 3);
     let none = results(&study(&set, plain));
     for augment in augmentations().filter(makes_graphs) {
-        // In the place of the graphs: copies beside them are more graphs, even where they are the same.
+        // In the place of the graphs: copies beside them are more graphs, even where they are the
+        // same.
         let augment = with(augment, "copies", "each-epoch");
-        let by = |strength: &str| results(&study(&set, plain.augment(with(augment, "strength", strength))));
+        let by = |strength: &str| {
+            results(&study(
+                &set,
+                plain.augment(with(augment, "strength", strength)),
+            ))
+        };
         // Parts of graphs, and graphs drawn anew, are others even so.
         if !matches!(augment, Augment::Subgraph(_) | Augment::GMixup(_)) {
             assert_eq!(by("0"), none, "{augment}");
@@ -123,19 +159,30 @@ fn strength_zero_changes_nothing_and_one_does() {
     }
 }
 
-/// With α near 0 every share is all or nothing: a vector and its label are a graph's own, or both another's, and the loss of one batch of
-/// all graphs is that without mixing. In between it is not.
+/// With α near 0 every share is all or nothing: a vector and its label are a graph's own, or both
+/// another's, and the loss of one batch of all graphs is that without mixing. In between it is not.
 #[test]
 fn labels_are_mixed_as_vectors_are() {
     let set = sparse_and_dense(40);
     let mut plain = model(Backbone::Gcn, 1);
     (plain.network.head_dropout, plain.training.batch_size) = (Some(0.0), Some(64));
     let losses = |augment: Augment| -> Vec<f32> {
-        study(&set, plain.augment(augment)).runs.iter().map(|run| run.fit.trained[0].curve[0].loss).collect()
+        study(&set, plain.augment(augment))
+            .runs
+            .iter()
+            .map(|run| run.fit.trained[0].curve[0].loss)
+            .collect()
     };
-    let mixup = |strength: &str| losses(with(ManifoldMixup::default().into(), "strength", strength));
+    let mixup =
+        |strength: &str| losses(with(ManifoldMixup::default().into(), "strength", strength));
     let none = losses(Augment::default());
-    let far = |found: Vec<f32>| found.iter().zip(&none).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let far = |found: Vec<f32>| {
+        found
+            .iter()
+            .zip(&none)
+            .map(|(a, b)| (a - b).abs())
+            .fold(0.0, f32::max)
+    };
     assert!(far(mixup("1e-4")) < 1e-6);
     assert!(far(mixup("100")) > 1e-3);
 }
@@ -148,11 +195,31 @@ fn corruption_goes_with_every_augmentation() {
         let model = model(Backbone::Gcn, 2).augment(augment);
         let mut seen = vec![results(&study_on(&on, model, FitOptions::default()))];
         for (share, keep_degrees) in [(0.1, false), (0.2, false), (0.2, true)] {
-            let corruption = Some(TrainingCorruption { edges: Corruption::new(share).unwrap(), keep_degrees });
-            let found = study_on(&on, model, FitOptions { corruption, corruption_seed: 5, ..FitOptions::default() });
-            assert!(found.runs.iter().all(|r| r.fit.trained[0].curve.iter().all(|e| e.loss.is_finite())), "{augment}");
+            let corruption = Some(TrainingCorruption {
+                edges: Corruption::new(share).unwrap(),
+                keep_degrees,
+            });
+            let found = study_on(
+                &on,
+                model,
+                FitOptions {
+                    corruption,
+                    corruption_seed: 5,
+                    ..FitOptions::default()
+                },
+            );
+            assert!(
+                found
+                    .runs
+                    .iter()
+                    .all(|r| r.fit.trained[0].curve.iter().all(|e| e.loss.is_finite())),
+                "{augment}"
+            );
             let found = results(&found);
-            assert!(!seen.contains(&found), "{augment}, {share}: it reaches what is trained on");
+            assert!(
+                !seen.contains(&found),
+                "{augment}, {share}: it reaches what is trained on"
+            );
             seen.push(found);
         }
     }
@@ -172,29 +239,67 @@ fn odd_sets_are_defined() {
         GraphSet::new(graphs, labels, None).unwrap()
     };
     let twenty = |of: &[Graph]| of.iter().cycle().take(20).cloned().collect::<Vec<_>>();
-    let influence = FitOptions { study_influence: true, ..FitOptions::default() };
-    for set in [set(twenty(&odd), 2), set(twenty(&odd[..1]), 2), set(twenty(&odd[1..2]), 2), set(twenty(&odd), 1)] {
+    let influence = FitOptions {
+        study_influence: true,
+        ..FitOptions::default()
+    };
+    for set in [
+        set(twenty(&odd), 2),
+        set(twenty(&odd[..1]), 2),
+        set(twenty(&odd[1..2]), 2),
+        set(twenty(&odd), 1),
+    ] {
         let on = folds_of(&set, 4, 5);
-        let selecting = |through| Augment::from(Gratin { select: Some(0.5), through, head_epochs: 2, ..GRATIN });
+        let selecting = |through| {
+            Augment::from(Gratin {
+                select: Some(0.5),
+                through,
+                head_epochs: 2,
+                ..GRATIN
+            })
+        };
         for augment in augmentations().chain([Through::Head, Through::Network].map(selecting)) {
             for run in study_on(&on, model(Backbone::Gcn, 2).augment(augment), influence).runs {
-                assert!(run.fit.trained[0].curve.iter().all(|e| e.loss.is_finite()), "{augment}");
-                assert!(run.test_probabilities.data().iter().all(|p| p.is_finite()), "{augment}");
+                assert!(
+                    run.fit.trained[0].curve.iter().all(|e| e.loss.is_finite()),
+                    "{augment}"
+                );
+                assert!(
+                    run.test_probabilities.data().iter().all(|p| p.is_finite()),
+                    "{augment}"
+                );
             }
         }
     }
     // One graph to train on: every partner is itself.
     let one = sparse_and_dense(4);
-    let on = |split: Split| SplitData { name: "four".into(), content: Content::Graphs(one.clone()), split };
+    let on = |split: Split| SplitData {
+        name: "four".into(),
+        content: Content::Graphs(one.clone()),
+        split,
+    };
     let of_one = on(Split::new("one", vec![0], vec![1], vec![2, 3]).unwrap());
     for augment in augmentations() {
-        let fitted = model(Backbone::Gcn, 2).augment(augment).fit(&of_one, 5).unwrap();
+        let fitted = model(Backbone::Gcn, 2)
+            .augment(augment)
+            .fit(&of_one, 5)
+            .unwrap();
         assert_eq!(fitted.report().trained[0].curve.len(), 2, "{augment}");
     }
     let no_validation = on(Split::new("none", vec![0, 1], vec![], vec![2]).unwrap());
-    let selecting = Gratin { select: Some(0.5), ..GRATIN };
-    let e = model(Backbone::Gcn, 2).augment(selecting).fit(&no_validation, 5).unwrap_err().to_string();
-    assert_eq!(e, "influence: an influence on an empty set; there must be an item in it");
+    let selecting = Gratin {
+        select: Some(0.5),
+        ..GRATIN
+    };
+    let e = model(Backbone::Gcn, 2)
+        .augment(selecting)
+        .fit(&no_validation, 5)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        e,
+        "influence: an influence on an empty set; there must be an item in it"
+    );
 }
 
 #[test]
@@ -203,22 +308,49 @@ fn the_filtering_curve_joins_the_control_and_gratin() {
     let on = folds_of(&set, 4, 5);
     let plain = model(Backbone::Gcn, 8);
     let with = |augment: Augment, study_influence| {
-        study_on(&on, plain.augment(augment), FitOptions { study_influence, ..FitOptions::default() })
+        study_on(
+            &on,
+            plain.augment(augment),
+            FitOptions {
+                study_influence,
+                ..FitOptions::default()
+            },
+        )
     };
     let retrain = with(RETRAIN.into(), false);
     let gratin = with(GRATIN.into(), false);
-    let half = with(Gratin { select: Some(0.5), ..GRATIN }.into(), false);
+    let half = with(
+        Gratin {
+            select: Some(0.5),
+            ..GRATIN
+        }
+        .into(),
+        false,
+    );
     for through in [Through::Head, Through::Network] {
         let studied = with(Gratin { through, ..GRATIN }.into(), true);
-        assert_eq!(results(&studied), results(&gratin), "looking changes nothing");
+        assert_eq!(
+            results(&studied),
+            results(&gratin),
+            "looking changes nothing"
+        );
         for (i, run) in studied.runs.iter().enumerate() {
             let fresh = run.fit.fresh_head.as_ref().unwrap();
-            assert_eq!(fresh.retrain_test_accuracy, retrain.runs[i].test_accuracy, "its own control");
+            assert_eq!(
+                fresh.retrain_test_accuracy, retrain.runs[i].test_accuracy,
+                "its own control"
+            );
             let drawn = fresh.drawn.as_ref().unwrap();
             let study = drawn.influence.as_ref().unwrap();
             let n = drawn.drawn;
-            assert_eq!((drawn.kept, study.on_validation.len(), study.on_test.len()), (n, n, n));
-            assert!(study.on_validation.iter().any(|x| *x > 0.0) && study.on_validation.iter().any(|x| *x < 0.0));
+            assert_eq!(
+                (drawn.kept, study.on_validation.len(), study.on_test.len()),
+                (n, n, n)
+            );
+            assert!(
+                study.on_validation.iter().any(|x| *x > 0.0)
+                    && study.on_validation.iter().any(|x| *x < 0.0)
+            );
             assert!(drawn.distance > 0.0 && drawn.original_distance > 0.0);
             assert_eq!(study.filtering.len(), 11);
             let end = |f: usize| {
@@ -227,15 +359,44 @@ fn the_filtering_curve_joins_the_control_and_gratin() {
             };
             let of = |run: &Run, kept| (kept, run.test_accuracy, run.fit.val_accuracy);
             let both = [of(&retrain.runs[i], 0), of(&gratin.runs[i], n)];
-            assert_eq!([end(0), end(10)], both, "nothing kept is the control, all is GRATIN");
+            assert_eq!(
+                [end(0), end(10)],
+                both,
+                "nothing kept is the control, all is GRATIN"
+            );
             if through == Through::Head {
-                assert_eq!(end(5), of(&half.runs[i], n / 2), "and half is a selection of 0.5");
-                assert_eq!(half.runs[i].fit.fresh_head.as_ref().unwrap().drawn.as_ref().unwrap().kept, n / 2);
+                assert_eq!(
+                    end(5),
+                    of(&half.runs[i], n / 2),
+                    "and half is a selection of 0.5"
+                );
+                assert_eq!(
+                    half.runs[i]
+                        .fit
+                        .fresh_head
+                        .as_ref()
+                        .unwrap()
+                        .drawn
+                        .as_ref()
+                        .unwrap()
+                        .kept,
+                    n / 2
+                );
             }
         }
     }
-    let e = plain.augment(Gratin { select: Some(1.5), ..GRATIN }).fit(&on.first(), 5).unwrap_err().to_string();
-    assert_eq!(e, "select: a share of 1.5 new vectors; it must lie in 0 to 1");
+    let e = plain
+        .augment(Gratin {
+            select: Some(1.5),
+            ..GRATIN
+        })
+        .fit(&on.first(), 5)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        e,
+        "select: a share of 1.5 new vectors; it must lie in 0 to 1"
+    );
 }
 
 #[test]
@@ -245,19 +406,47 @@ fn levelled_classes_have_a_control_of_their_own() {
     for fold in &mut uneven.splits {
         *fold = fold.fewer(set.labels(), &[12, 3], 1).unwrap();
     }
-    let with = |augment: Augment| study_on(&uneven, model(Backbone::Gcn, 8).augment(augment), FitOptions::default());
+    let with = |augment: Augment| {
+        study_on(
+            &uneven,
+            model(Backbone::Gcn, 8).augment(augment),
+            FitOptions::default(),
+        )
+    };
     let as_many = with(RETRAIN.into());
-    let level = with(Retrain { draws: Draws::Level, ..RETRAIN }.into());
-    assert_ne!(results(&as_many), results(&level), "repeating the rare class changes its head");
+    let level = with(
+        Retrain {
+            draws: Draws::Level,
+            ..RETRAIN
+        }
+        .into(),
+    );
+    assert_ne!(
+        results(&as_many),
+        results(&level),
+        "repeating the rare class changes its head"
+    );
     for density in Density::all() {
         let name = density.name();
         let components = GRATIN.components.filter(|_| density.takes_components());
-        let gratin = with(Gratin { density, components, draws: Draws::Level, ..GRATIN }.into());
+        let gratin = with(
+            Gratin {
+                density,
+                components,
+                draws: Draws::Level,
+                ..GRATIN
+            }
+            .into(),
+        );
         for (run, control) in gratin.runs.iter().zip(&level.runs) {
             let fresh = run.fit.fresh_head.as_ref().unwrap();
             assert_eq!(fresh.retrain_test_accuracy, control.test_accuracy, "{name}");
             let drawn = fresh.drawn.as_ref().unwrap();
-            assert_eq!((drawn.drawn, drawn.kept), (12 + 21, 12 + 21), "{name}: 24 of each with those that are there");
+            assert_eq!(
+                (drawn.drawn, drawn.kept),
+                (12 + 21, 12 + 21),
+                "{name}: 24 of each with those that are there"
+            );
         }
     }
 }
@@ -266,17 +455,31 @@ fn levelled_classes_have_a_control_of_their_own() {
 fn gradient(classifier: &GraphClassifier, on: &Evaluation, item: Option<usize>) -> Vec<f64> {
     let weights = classifier.params().weights().unwrap();
     let pass = Pass::evaluation(&weights);
-    let scores: Vec<_> = on.batches().iter().map(|batch| classifier.scores(batch, &pass).unwrap()).collect();
+    let scores: Vec<_> = on
+        .batches()
+        .iter()
+        .map(|batch| classifier.scores(batch, &pass).unwrap())
+        .collect();
     let scores = gnarl::tensor::Tensor::cat(&scores, 0).unwrap();
-    let rows: Vec<u32> = item.map_or_else(|| (0..on.classes().len() as u32).collect(), |i| vec![i as u32]);
+    let rows: Vec<u32> = item.map_or_else(
+        || (0..on.classes().len() as u32).collect(),
+        |i| vec![i as u32],
+    );
     let classes = rows.iter().map(|&i| on.classes()[i as usize]).collect();
-    let loss = gnarl::tensor::masked_cross_entropy(&scores, &Arc::new(rows), &Arc::new(classes)).unwrap();
+    let loss =
+        gnarl::tensor::masked_cross_entropy(&scores, &Arc::new(rows), &Arc::new(classes)).unwrap();
     let grads = loss.backward().unwrap();
     let of = |p: &Param| match grads.get(&p.var) {
         Some(grad) => grad.flatten_all().unwrap().to_vec1::<f32>().unwrap(),
         None => vec![0.0; p.var.elem_count()],
     };
-    classifier.params().list().iter().flat_map(of).map(f64::from).collect()
+    classifier
+        .params()
+        .list()
+        .iter()
+        .flat_map(of)
+        .map(f64::from)
+        .collect()
 }
 
 /// Moves parameter `at` of the flat list by `by`.
@@ -285,7 +488,9 @@ fn nudge(classifier: &GraphClassifier, mut at: usize, by: f32) {
         if at < p.var.elem_count() {
             let mut values = p.var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
             values[at] += by;
-            let moved = gnarl::tensor::Tensor::from_vec(values, p.var.dims(), &gnarl::tensor::Device::Cpu).unwrap();
+            let moved =
+                gnarl::tensor::Tensor::from_vec(values, p.var.dims(), &gnarl::tensor::Device::Cpu)
+                    .unwrap();
             return p.var.set(&moved).unwrap();
         }
         at -= p.var.elem_count();
@@ -293,42 +498,85 @@ fn nudge(classifier: &GraphClassifier, mut at: usize, by: f32) {
 }
 
 fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    let centred = |v: &[f64]| v.iter().map(|x| x - v.iter().sum::<f64>() / v.len() as f64).collect::<Vec<_>>();
+    let centred = |v: &[f64]| {
+        v.iter()
+            .map(|x| x - v.iter().sum::<f64>() / v.len() as f64)
+            .collect::<Vec<_>>()
+    };
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let (a, b) = (centred(a), centred(b));
     dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()
 }
 
-/// Products, conjugate gradients and directional differences against the whole Fisher information, entry by entry, and gradients of single
-/// graphs.
+/// Products, conjugate gradients and directional differences against the whole Fisher information,
+/// entry by entry, and gradients of single graphs.
 #[test]
 fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
     let set = sparse_and_dense(80);
     let mut model = model(Backbone::Gcn, 150).hidden(4);
     (model.network.head_dropout, model.training.keep) = (Some(0.0), Some(Keep::Last));
     let plan = model.plan(Task::Graph).unwrap();
-    let preparation = GraphPreparation::of(&plan, &gnarl::features::Scaler::AsLoaded, NodeFeatures::of(set.graphs()));
+    let preparation = GraphPreparation::of(
+        &plan,
+        &gnarl::features::Scaler::AsLoaded,
+        NodeFeatures::of(set.graphs()),
+    );
     let data = GraphData::new(set.graphs(), Backbone::Gcn, &preparation).unwrap();
     let fold = &folds_of(&set, 4, 5).splits[0];
-    let classes_of = |graphs: &[u32]| graphs.iter().map(|&g| set.labels().get(g).unwrap()).collect::<Vec<u32>>();
+    let classes_of = |graphs: &[u32]| {
+        graphs
+            .iter()
+            .map(|&g| set.labels().get(g).unwrap())
+            .collect::<Vec<u32>>()
+    };
     let part = |graphs: &[u32]| Evaluation::new(&data, graphs, &classes_of(graphs)).unwrap();
     let (train, val, test) = (part(fold.train()), part(fold.val()), part(fold.test()));
     let classifier = GraphClassifier::new(&plan.classifier(), &data.shape(2), 5).unwrap();
     let (graphs, classes) = (fold.train(), classes_of(fold.train()));
-    let on = TrainingSet { data: &data, graphs, classes: &classes, mixed: &[], anew: None, mixup: None };
-    train_classifier(&classifier, &on, &val, &plan.training, plan.batch_size, 5, &Watch::quiet()).unwrap();
+    let on = TrainingSet {
+        data: &data,
+        graphs,
+        classes: &classes,
+        mixed: &[],
+        anew: None,
+        mixup: None,
+    };
+    train_classifier(
+        &classifier,
+        &on,
+        &val,
+        &plan.training,
+        plan.batch_size,
+        5,
+        &Watch::quiet(),
+    )
+    .unwrap();
     let decay = plan.training.weight_decay;
-    let network = NetworkInfluence::new(&classifier, train.batches(), train.classes(), decay).unwrap();
+    let network =
+        NetworkInfluence::new(&classifier, train.batches(), train.classes(), decay).unwrap();
     let n = network.num_parameters();
     assert_eq!(n, classifier.params().num_trained());
     let direction = network.direction(val.batches(), val.classes()).unwrap();
     assert!(direction.residual < 0.01, "{}", direction.residual);
-    let graphs = network.of(Items::Graphs(test.batches()), test.classes(), &direction).unwrap();
-    let vectors = network.of(Items::Vectors(&test.latent(&classifier).unwrap()), test.classes(), &direction).unwrap();
+    let graphs = network
+        .of(Items::Graphs(test.batches()), test.classes(), &direction)
+        .unwrap();
+    let vectors = network
+        .of(
+            Items::Vectors(&test.latent(&classifier).unwrap()),
+            test.classes(),
+            &direction,
+        )
+        .unwrap();
 
     // mean of Jᵀ (diag(p) - p pᵀ) J, each column of the Jacobian by a difference of scores.
     const H: f32 = 2e-3;
-    let scores = || scores_of(&classifier, train.batches()).unwrap().to_vec2::<f32>().unwrap();
+    let scores = || {
+        scores_of(&classifier, train.batches())
+            .unwrap()
+            .to_vec2::<f32>()
+            .unwrap()
+    };
     let jacobian: Vec<Vec<f64>> = (0..n)
         .map(|j| {
             nudge(&classifier, j, H);
@@ -336,7 +584,11 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
             nudge(&classifier, j, -2.0 * H);
             let behind = scores().concat();
             nudge(&classifier, j, H);
-            ahead.iter().zip(&behind).map(|(a, b)| f64::from(a - b) / (2.0 * f64::from(H))).collect()
+            ahead
+                .iter()
+                .zip(&behind)
+                .map(|(a, b)| f64::from(a - b) / (2.0 * f64::from(H)))
+                .collect()
         })
         .collect();
     let mut fisher = vec![0.0; n * n];
@@ -344,7 +596,10 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
     for (i, z) in scores().iter().enumerate() {
         let p = 1.0 / (1.0 + f64::from(z[1] - z[0]).exp());
         // Of two classes: p (1 - p) times the square of the difference of scores.
-        let apart: Vec<f64> = jacobian.iter().map(|column| column[2 * i] - column[2 * i + 1]).collect();
+        let apart: Vec<f64> = jacobian
+            .iter()
+            .map(|column| column[2 * i] - column[2 * i + 1])
+            .collect();
         for a in 0..n {
             for b in 0..n {
                 fisher[a * n + b] += p * (1.0 - p) * apart[a] * apart[b] / count as f64;
@@ -352,14 +607,29 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
         }
     }
     (0..n).for_each(|j| fisher[j * n + j] += decay + direction.damping);
-    let solution = gnarl_linalg::cholesky_solve(n, &fisher, &gradient(&classifier, &val, None)).unwrap();
-    let dot = |g: &[f64], from: usize| g[from..].iter().zip(&solution[from..]).map(|(g, x)| g * x).sum::<f64>();
+    let solution =
+        gnarl_linalg::cholesky_solve(n, &fisher, &gradient(&classifier, &val, None)).unwrap();
+    let dot = |g: &[f64], from: usize| {
+        g[from..]
+            .iter()
+            .zip(&solution[from..])
+            .map(|(g, x)| g * x)
+            .sum::<f64>()
+    };
     let of_item = |from: usize| -> Vec<f64> {
-        (0..test.classes().len()).map(|i| dot(&gradient(&classifier, &test, Some(i)), from)).collect()
+        (0..test.classes().len())
+            .map(|i| dot(&gradient(&classifier, &test, Some(i)), from))
+            .collect()
     };
     let head_from = n - (4 + 1) * 2;
-    for (found, expected, what) in [(&graphs, of_item(0), "graphs"), (&vectors, of_item(head_from), "vectors")] {
-        assert!(correlation(found, &expected) > 0.99, "{what}: {found:?}, not {expected:?}");
+    for (found, expected, what) in [
+        (&graphs, of_item(0), "graphs"),
+        (&vectors, of_item(head_from), "vectors"),
+    ] {
+        assert!(
+            correlation(found, &expected) > 0.99,
+            "{what}: {found:?}, not {expected:?}"
+        );
         let sizes = [&found[..], &expected].map(|v| v.iter().map(|x| x * x).sum::<f64>().sqrt());
         assert!((sizes[0] / sizes[1] - 1.0).abs() < 0.1, "{what}: {sizes:?}");
     }

@@ -1,4 +1,5 @@
-//! Certificates against brute force: on small graphs every change within a certified radius is tried, and none changes the class.
+//! Certificates against brute force: on small graphs every change within a certified radius is
+//! tried, and none changes the class.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,8 +11,8 @@ use gnarl::nn::{Backbone, Network, NetworkConfig, Shape};
 use gnarl::operator::OperatorChoice;
 use gnarl::perturb::{Ball, Norm, Sampler, flipped};
 use gnarl::robustness::certify::{
-    BinaryGcn, Certainty, FlipNoise, Flips, Lipschitz, Noise, Propagated, Regions, Rule, SampleWatch, Scope, Smoothed,
-    Steps, Threat,
+    BinaryGcn, Certainty, FlipNoise, Flips, Lipschitz, Noise, Propagated, Regions, Rule,
+    SampleWatch, Scope, Smoothed, Steps, Threat,
 };
 use gnarl::tensor::{Device, Tensor};
 use gnarl::weights::{Orthonormal, WeightsChoice};
@@ -21,19 +22,32 @@ use rand::RngExt;
 const CLASSES: usize = 3;
 
 fn argmax(row: &[f32]) -> usize {
-    row.iter().enumerate().fold(0, |best, (i, s)| if *s > row[best] { i } else { best })
+    row.iter()
+        .enumerate()
+        .fold(0, |best, (i, s)| if *s > row[best] { i } else { best })
 }
 
 fn classes(model: &dyn Classifier, graph: &Graph) -> Vec<usize> {
     let scores = model.scores(graph).unwrap();
-    (0..scores.num_rows()).map(|u| argmax(scores.row(u))).collect()
+    (0..scores.num_rows())
+        .map(|u| argmax(scores.row(u)))
+        .collect()
 }
 
 /// A graph of so many nodes with features from a function.
 fn graph_of(n: usize, edges: &[(u32, u32)], cols: usize, mut value: impl FnMut() -> f32) -> Graph {
-    let inside = edges.iter().copied().filter(|&(u, v)| (u as usize) < n && (v as usize) < n);
-    let features = Features::Dense(DenseMatrix::new(n, cols, (0..n * cols).map(|_| value()).collect()).unwrap());
-    Graph::from_edges(n, inside).unwrap().0.with_features(features).unwrap()
+    let inside = edges
+        .iter()
+        .copied()
+        .filter(|&(u, v)| (u as usize) < n && (v as usize) < n);
+    let features = Features::Dense(
+        DenseMatrix::new(n, cols, (0..n * cols).map(|_| value()).collect()).unwrap(),
+    );
+    Graph::from_edges(n, inside)
+        .unwrap()
+        .0
+        .with_features(features)
+        .unwrap()
 }
 
 fn with_values(graph: &Graph, cols: usize, values: Vec<f32>) -> Graph {
@@ -50,20 +64,34 @@ fn network(config: &NetworkConfig, cols: usize, seed: u64) -> WhiteBox {
         let spread = if is_bias { 1.5 } else { 0.5 };
         if is_bias || config.weights == WeightsChoice::FREE {
             let count = param.var.as_tensor().elem_count();
-            let values: Vec<f32> = (0..count).map(|_| rng.random_range(-spread..spread)).collect();
+            let values: Vec<f32> = (0..count)
+                .map(|_| rng.random_range(-spread..spread))
+                .collect();
             let shape = param.var.as_tensor().dims().to_vec();
-            param.var.set(&Tensor::from_vec(values, &shape[..], &Device::Cpu).unwrap()).unwrap();
+            param
+                .var
+                .set(&Tensor::from_vec(values, &shape[..], &Device::Cpu).unwrap())
+                .unwrap();
         }
     }
     WhiteBox::new(network, OperatorChoice::Usual).unwrap()
 }
 
 fn config(backbone: Backbone, layers: usize, weights: WeightsChoice) -> NetworkConfig {
-    NetworkConfig { hidden: 4, layers, weights, heads: 2, appnp_steps: 4, ..NetworkConfig::new(backbone) }
+    NetworkConfig {
+        hidden: 4,
+        layers,
+        weights,
+        heads: 2,
+        appnp_steps: 4,
+        ..NetworkConfig::new(backbone)
+    }
 }
 
 fn pairs(n: usize) -> Vec<(u32, u32)> {
-    (0..n as u32).flat_map(|u| (u + 1..n as u32).map(move |v| (u, v))).collect()
+    (0..n as u32)
+        .flat_map(|u| (u + 1..n as u32).map(move |v| (u, v)))
+        .collect()
 }
 
 /// All sets of at most `most` of some things, the empty one first.
@@ -97,7 +125,10 @@ fn any_edges() -> impl Strategy<Value = Vec<(u32, u32)>> {
 
 /// Edges within the certified number of flips, all of them; how many nodes had a certificate.
 fn assert_edges_hold(model: &WhiteBox, graph: &Graph, most: usize, what: &str) -> usize {
-    let radii = Lipschitz::new(model, graph).unwrap().edge_radii(most).unwrap();
+    let radii = Lipschitz::new(model, graph)
+        .unwrap()
+        .edge_radii(most)
+        .unwrap();
     let clean = classes(model, graph);
     for set in subsets(&pairs(graph.num_nodes()), most) {
         let after = classes(model, &flipped(graph, &set).unwrap());
@@ -128,17 +159,33 @@ fn assert_features_hold(model: &WhiteBox, graph: &Graph, rng: &mut Rng, what: &s
                     let ball = Ball::new(norm, radius, Sampler::Exact).unwrap();
                     let mut moves = vec![0f64; n * cols];
                     match scope {
-                        Scope::One => ball.fill_row(radius, row(&mut moves, rng.random_range(0..n), cols), rng),
-                        Scope::Every => (0..n).for_each(|v| ball.fill_row(radius, row(&mut moves, v, cols), rng)),
+                        Scope::One => ball.fill_row(
+                            radius,
+                            row(&mut moves, rng.random_range(0..n), cols),
+                            rng,
+                        ),
+                        Scope::Every => (0..n)
+                            .for_each(|v| ball.fill_row(radius, row(&mut moves, v, cols), rng)),
                         Scope::Total => ball.fill_row(radius, &mut moves, rng),
                     }
                     // One time of two to a corner, where there are any.
                     if try_at % 2 == 0 && norm == Norm::Infinity {
-                        moves.iter_mut().filter(|m| **m != 0.0).for_each(|m| *m = radius * m.signum());
+                        moves
+                            .iter_mut()
+                            .filter(|m| **m != 0.0)
+                            .for_each(|m| *m = radius * m.signum());
                     }
-                    let values = x.data().iter().zip(&moves).map(|(x, m)| x + *m as f32).collect();
+                    let values = x
+                        .data()
+                        .iter()
+                        .zip(&moves)
+                        .map(|(x, m)| x + *m as f32)
+                        .collect();
                     let after = classes(model, &with_values(graph, cols, values));
-                    assert_eq!(after[u], clean[u], "{what}, {norm}, {scope}: node {u} at {radius}");
+                    assert_eq!(
+                        after[u], clean[u],
+                        "{what}, {norm}, {scope}: node {u} at {radius}"
+                    );
                 }
             }
         }
@@ -229,7 +276,8 @@ proptest! {
         }
     }
 
-    /// A smoothed function of six bits whose probabilities are added up exactly: no flips within a certified radius change its class.
+    /// A smoothed function of six bits whose probabilities are added up exactly: no flips within a
+    /// certified radius change its class.
     #[test]
     fn smoothing_certificates_hold(table in any::<u64>(), x in 0u32..64, plus in 0.0f64..0.5, minus in 0.0f64..0.9) {
         let noise = FlipNoise::new(plus, minus).unwrap();
@@ -272,7 +320,10 @@ fn certificates_are_not_empty() {
     });
     let mut found = [0; 3];
     for seed in 0..20 {
-        for (i, backbone) in [Backbone::Gcn, Backbone::Sgc, Backbone::Gin].into_iter().enumerate() {
+        for (i, backbone) in [Backbone::Gcn, Backbone::Sgc, Backbone::Gin]
+            .into_iter()
+            .enumerate()
+        {
             let model = network(&config(backbone, 1 + seed as usize % 2, FREE), 2, seed);
             found[i] += assert_edges_hold(&model, &graph, 2, &format!("{backbone}"));
         }
@@ -281,24 +332,40 @@ fn certificates_are_not_empty() {
     let mut exact = 0;
     for seed in 0..20 {
         let model = network(&config(Backbone::Appnp, 2, FREE), 2, seed);
-        let radii = Propagated::of_model(&model, &graph).unwrap().radii(Threat::Both, 2).unwrap();
+        let radii = Propagated::of_model(&model, &graph)
+            .unwrap()
+            .radii(Threat::Both, 2)
+            .unwrap();
         exact += radii.iter().filter(|(_, radius)| *radius > 0).count();
     }
     assert!(exact > 10, "{exact} of 120");
 }
 
-/// Rows that change by themselves, tried one and all, with the equations solved for each: the least is what policy iteration finds.
+/// Rows that change by themselves, tried one and all, with the equations solved for each: the least
+/// is what policy iteration finds.
 #[test]
 fn policy_iteration_finds_the_least_of_all_graphs() {
     let alpha = 0.15;
     for seed in 0..12u64 {
         let rng = &mut stream(seed, "certificates test", 4);
         let n = 4;
-        let graph = Graph::from_edges(n, pairs(n).into_iter().filter(|_| rng.random::<f64>() < 0.5)).unwrap().0;
+        let graph = Graph::from_edges(
+            n,
+            pairs(n).into_iter().filter(|_| rng.random::<f64>() < 0.5),
+        )
+        .unwrap()
+        .0;
         let values: Vec<f64> = (0..n * 2).map(|_| rng.random_range(-1.0..1.0)).collect();
         let predictions = DenseMatrix::new(n, 2, values).unwrap();
-        let lead: Vec<f64> = (0..n).map(|u| predictions.row(u)[0] - predictions.row(u)[1]).collect();
-        for (threat, budget) in [(Threat::Both, 1), (Threat::Both, 2), (Threat::Remove, 2), (Threat::Add, 1)] {
+        let lead: Vec<f64> = (0..n)
+            .map(|u| predictions.row(u)[0] - predictions.row(u)[1])
+            .collect();
+        for (threat, budget) in [
+            (Threat::Both, 1),
+            (Threat::Both, 2),
+            (Threat::Remove, 2),
+            (Threat::Add, 1),
+        ] {
             // Every row that a node may choose.
             let rows = |u: usize| -> Vec<Vec<usize>> {
                 let others: Vec<usize> = (0..n).filter(|&v| v != u).collect();
@@ -327,28 +394,44 @@ fn policy_iteration_finds_the_least_of_all_graphs() {
                         row
                     })
                     .collect();
-                let own: Vec<f64> = (0..n).map(|u| lead[u] / (rows[u].len() as f64).sqrt()).collect();
+                let own: Vec<f64> = (0..n)
+                    .map(|u| lead[u] / (rows[u].len() as f64).sqrt())
+                    .collect();
                 let mut v = own.clone();
                 for _ in 0..300 {
-                    let mean = |u: usize| rows[u].iter().map(|&w| v[w]).sum::<f64>() / rows[u].len() as f64;
-                    v = (0..n).map(|u| alpha * own[u] + (1.0 - alpha) * mean(u)).collect();
+                    let mean = |u: usize| {
+                        rows[u].iter().map(|&w| v[w]).sum::<f64>() / rows[u].len() as f64
+                    };
+                    v = (0..n)
+                        .map(|u| alpha * own[u] + (1.0 - alpha) * mean(u))
+                        .collect();
                 }
                 least.iter_mut().zip(&v).for_each(|(l, v)| *l = l.min(*v));
             }
             let whole = Propagated::new(&graph, predictions.clone(), alpha, Steps::Limit).unwrap();
             let found = whole.worst((0, 1), threat, budget).unwrap();
             for u in 0..n {
-                assert!((found[u] - least[u]).abs() < 1e-9, "{threat}, {budget}: {} and not {}", found[u], least[u]);
+                assert!(
+                    (found[u] - least[u]).abs() < 1e-9,
+                    "{threat}, {budget}: {} and not {}",
+                    found[u],
+                    least[u]
+                );
             }
             // So many rounds that rows may differ in never give more.
-            let rounds = Propagated::new(&graph, predictions.clone(), alpha, Steps::Count(400)).unwrap();
+            let rounds =
+                Propagated::new(&graph, predictions.clone(), alpha, Steps::Count(400)).unwrap();
             let rounds = rounds.worst((0, 1), threat, budget).unwrap();
-            assert!((0..n).all(|u| (rounds[u] - least[u]).abs() < 1e-9), "{rounds:?} and not {least:?}");
+            assert!(
+                (0..n).all(|u| (rounds[u] - least[u]).abs() < 1e-9),
+                "{rounds:?} and not {least:?}"
+            );
         }
     }
 }
 
-/// A classifier that says how its first bit is shown: the truth is known, and bounds are above it no more often than they may.
+/// A classifier that says how its first bit is shown: the truth is known, and bounds are above it
+/// no more often than they may.
 #[test]
 fn levels_hold_in_a_simulation() {
     let graph = graph_of(1, &[], 1, || 1.0);
@@ -356,21 +439,36 @@ fn levels_hold_in_a_simulation() {
         let shown = graph.features().unwrap().to_dense().data()[0];
         Ok(DenseMatrix::new(1, 2, vec![0.5, shown])?)
     };
-    let model = gnarl::classifier::FromFn { num_classes: 2, function };
-    let smoothed = Smoothed { model: &model, scaler: &Scaler::AsLoaded };
+    let model = gnarl::classifier::FromFn {
+        num_classes: 2,
+        function,
+    };
+    let smoothed = Smoothed {
+        model: &model,
+        scaler: &Scaler::AsLoaded,
+    };
     let stop = AtomicBool::new(false);
-    let watch = SampleWatch { on_samples: &|_| (), stop: &stop };
+    let watch = SampleWatch {
+        on_samples: &|_| (),
+        stop: &stop,
+    };
     let (truth, alpha, experiments, samples) = (0.7, 0.1, 2000u64, 40);
     let noise = Noise::Features(FlipNoise::new(0.2, 1.0 - truth).unwrap());
     let mut wrong = 0;
     for seed in 0..experiments {
-        let votes = smoothed.votes(&graph, noise, samples, (seed, "simulation"), watch).unwrap().unwrap();
+        let votes = smoothed
+            .votes(&graph, noise, samples, (seed, "simulation"), watch)
+            .unwrap()
+            .unwrap();
         let known = Certainty::new(1, votes.of(0), samples, alpha, Rule::TwoClass);
         wrong += usize::from(known.lower > truth);
     }
     let share = wrong as f64 / experiments as f64;
     let room = 4.0 * (alpha * (1.0 - alpha) / experiments as f64).sqrt();
-    assert!(share <= alpha + room && share > 0.02, "{share} of {experiments} bounds above the truth");
+    assert!(
+        share <= alpha + room && share > 0.02,
+        "{share} of {experiments} bounds above the truth"
+    );
 }
 
 /// One node, no edges, scores that do not differ, more flips than there are pairs: defined.
@@ -378,9 +476,17 @@ fn levels_hold_in_a_simulation() {
 fn odd_cases_are_defined() {
     let zeros = |graph: &Graph, backbone: Backbone| {
         let cols = graph.features().unwrap().num_cols();
-        let model = Network::new(&config(backbone, 2, FREE), &Shape::new(cols, CLASSES, 1.0), 1).unwrap();
+        let model = Network::new(
+            &config(backbone, 2, FREE),
+            &Shape::new(cols, CLASSES, 1.0),
+            1,
+        )
+        .unwrap();
         for param in model.params().list() {
-            param.var.set(&param.var.as_tensor().zeros_like().unwrap()).unwrap();
+            param
+                .var
+                .set(&param.var.as_tensor().zeros_like().unwrap())
+                .unwrap();
         }
         WhiteBox::new(model, OperatorChoice::Usual).unwrap()
     };
@@ -390,19 +496,41 @@ fn odd_cases_are_defined() {
         let known = Lipschitz::new(&tied, &graph).unwrap();
         // Weights of zero stretch nothing: no features change what does not differ.
         let radii = known.feature_radii(Norm::L2, Scope::One).unwrap();
-        assert!(radii.iter().all(|r| *r == f64::INFINITY || *r == 0.0), "{radii:?}");
-        assert_eq!(known.edge_radii(50).unwrap(), vec![0; n], "a tie is no lead");
+        assert!(
+            radii.iter().all(|r| *r == f64::INFINITY || *r == 0.0),
+            "{radii:?}"
+        );
+        assert_eq!(
+            known.edge_radii(50).unwrap(),
+            vec![0; n],
+            "a tie is no lead"
+        );
         let gcn = BinaryGcn::new(&tied, &graph).unwrap();
-        assert_eq!(gcn.radii(&(0..n as u32).collect::<Vec<_>>(), 3, 50), vec![0; n]);
+        assert_eq!(
+            gcn.radii(&(0..n as u32).collect::<Vec<_>>(), 3, 50),
+            vec![0; n]
+        );
         let appnp = zeros(&graph, Backbone::Appnp);
-        let radii = Propagated::of_model(&appnp, &graph).unwrap().radii(Threat::Both, 50).unwrap();
+        let radii = Propagated::of_model(&appnp, &graph)
+            .unwrap()
+            .radii(Threat::Both, 50)
+            .unwrap();
         assert_eq!(radii, vec![(0, 0); n]);
         let model = network(&config(Backbone::Appnp, 2, FREE), 2, 3);
-        let alone = Propagated::of_model(&model, &graph).unwrap().radii(Threat::Remove, 50).unwrap();
-        assert!(alone.iter().all(|(_, radius)| *radius == 50), "there is nothing to remove: {alone:?}");
+        let alone = Propagated::of_model(&model, &graph)
+            .unwrap()
+            .radii(Threat::Remove, 50)
+            .unwrap();
+        assert!(
+            alone.iter().all(|(_, radius)| *radius == 50),
+            "there is nothing to remove: {alone:?}"
+        );
         // A perceptron hears no edges.
         let mlp = network(&config(Backbone::Mlp, 2, FREE), 2, 3);
-        assert_eq!(Lipschitz::new(&mlp, &graph).unwrap().edge_radii(9).unwrap(), vec![9; n]);
+        assert_eq!(
+            Lipschitz::new(&mlp, &graph).unwrap().edge_radii(9).unwrap(),
+            vec![9; n]
+        );
     }
 }
 
@@ -410,34 +538,63 @@ fn odd_cases_are_defined() {
 fn what_is_not_covered_is_said_in_one_line() {
     let graph = graph_of(3, &[(0, 1)], 2, || 0.5);
     let said = [
-        Lipschitz::new(&network(&config(Backbone::Gat, 2, FREE), 2, 1), &graph).unwrap_err().to_string(),
-        Propagated::of_model(&network(&config(Backbone::Gcn, 2, FREE), 2, 1), &graph).unwrap_err().to_string(),
-        BinaryGcn::new(&network(&config(Backbone::Gcn, 3, FREE), 2, 1), &graph).unwrap_err().to_string(),
-        BinaryGcn::new(&network(&config(Backbone::Gcn, 2, FREE), 2, 1), &graph).unwrap_err().to_string(),
+        Lipschitz::new(&network(&config(Backbone::Gat, 2, FREE), 2, 1), &graph)
+            .unwrap_err()
+            .to_string(),
+        Propagated::of_model(&network(&config(Backbone::Gcn, 2, FREE), 2, 1), &graph)
+            .unwrap_err()
+            .to_string(),
+        BinaryGcn::new(&network(&config(Backbone::Gcn, 3, FREE), 2, 1), &graph)
+            .unwrap_err()
+            .to_string(),
+        BinaryGcn::new(&network(&config(Backbone::Gcn, 2, FREE), 2, 1), &graph)
+            .unwrap_err()
+            .to_string(),
     ];
-    let expected = ["cover gcn", "appnp and sgc", "one or two layers", "must be 0 or 1"];
+    let expected = [
+        "cover gcn",
+        "appnp and sgc",
+        "one or two layers",
+        "must be 0 or 1",
+    ];
     for (said, expected) in said.iter().zip(expected) {
         assert!(said.contains(expected) && !said.contains('\n'), "{said}");
     }
 }
 
-/// One linear map and one node, by hand: scores (3, 0, 0) + x W with columns e1, 0, 0: the lead of 3 + x1 is lost at x1 = -3.
+/// One linear map and one node, by hand: scores (3, 0, 0) + x W with columns e1, 0, 0: the lead of
+/// 3 + x1 is lost at x1 = -3.
 #[test]
 fn a_linear_map_by_hand() {
     let graph = graph_of(1, &[], 2, || 0.0);
-    let model = Network::new(&config(Backbone::Mlp, 1, FREE), &Shape::new(2, CLASSES, 1.0), 1).unwrap();
+    let model = Network::new(
+        &config(Backbone::Mlp, 1, FREE),
+        &Shape::new(2, CLASSES, 1.0),
+        1,
+    )
+    .unwrap();
     for param in model.params().list() {
         let (values, shape): (Vec<f32>, Vec<usize>) = match param.var.as_tensor().rank() {
             1 => (vec![3.0, 0.0, 0.0], vec![3]),
             _ => (vec![1.0, 0.0, 0.0, 1.0, 0.0, 0.0], vec![2, 3]),
         };
-        param.var.set(&Tensor::from_vec(values, &shape[..], &Device::Cpu).unwrap()).unwrap();
+        param
+            .var
+            .set(&Tensor::from_vec(values, &shape[..], &Device::Cpu).unwrap())
+            .unwrap();
     }
     let model = WhiteBox::new(model, OperatorChoice::Usual).unwrap();
     let known = Lipschitz::new(&model, &graph).unwrap();
     // The column is (1, 1): gains 1 from L1, sqrt 2 from L2, 2 from L-infinity.
-    for (norm, expected) in [(Norm::L1, 3.0), (Norm::L2, 3.0 / 2f64.sqrt()), (Norm::Infinity, 1.5)] {
+    for (norm, expected) in [
+        (Norm::L1, 3.0),
+        (Norm::L2, 3.0 / 2f64.sqrt()),
+        (Norm::Infinity, 1.5),
+    ] {
         let found = known.feature_radii(norm, Scope::One).unwrap()[0];
-        assert!((found / expected - 1.0).abs() < 1e-4 && found < expected, "{norm}: {found}, not {expected}");
+        assert!(
+            (found / expected - 1.0).abs() < 1e-4 && found < expected,
+            "{norm}: {found}, not {expected}"
+        );
     }
 }

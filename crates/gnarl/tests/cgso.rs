@@ -1,4 +1,5 @@
-//! Learnable operators end to end: every backbone, files, threads, and the choice of the initialisation.
+//! Learnable operators end to end: every backbone, files, threads, and the choice of the
+//! initialisation.
 
 use crate::support;
 
@@ -12,13 +13,25 @@ use gnarl_graph::Benchmark;
 use support::{bytes, embedded, on_graph, on_threads, small};
 
 fn cgso(centrality: &str, init: &str) -> Cgso {
-    Cgso { centrality: centrality.parse().unwrap(), init: init.parse().unwrap() }
+    Cgso {
+        centrality: centrality.parse().unwrap(),
+        init: init.parse().unwrap(),
+    }
 }
 
 fn network(graph: &Graph, prepared: &Prepared, backbone: Backbone, seed: u64) -> Network {
     let usual = NetworkConfig::new(backbone);
-    let config = NetworkConfig { hidden: 16, heads: usual.heads.min(4), ..usual };
-    Network::new(&config, &prepared.shape(graph.labels().unwrap().num_classes()), seed).unwrap()
+    let config = NetworkConfig {
+        hidden: 16,
+        heads: usual.heads.min(4),
+        ..usual
+    };
+    Network::new(
+        &config,
+        &prepared.shape(graph.labels().unwrap().num_classes()),
+        seed,
+    )
+    .unwrap()
 }
 
 const LEARNING: [Backbone; 8] = [
@@ -32,14 +45,18 @@ const LEARNING: [Backbone; 8] = [
     Backbone::H2gcn,
 ];
 
-/// Untrained and with V = D, the network is the one with the classical operator, for each of the seven: no node of this
-/// graph is alone. `A_hat` divides by the degrees without the self-loop (see `Scalars::of`) and is another matrix.
+/// Untrained and with V = D, the network is the one with the classical operator, for each of the
+/// seven: no node of this graph is alone. `A_hat` divides by the degrees without the self-loop (see
+/// `Scalars::of`) and is another matrix.
 #[test]
 fn an_untrained_cgcn_is_a_gcn() {
     let graph = embedded();
     assert!((0..graph.num_nodes() as u32).all(|u| graph.degree(u) > 0));
     for backbone in [Backbone::Gcn, Backbone::Sgc, Backbone::Sage] {
-        for op in ClassicalOperator::ALL.into_iter().filter(|op| *op != ClassicalOperator::NormalisedAdjacency) {
+        for op in ClassicalOperator::ALL
+            .into_iter()
+            .filter(|op| *op != ClassicalOperator::NormalisedAdjacency)
+        {
             let scores = |operator: OperatorChoice| {
                 let prepared = Prepared::new(&graph, backbone, operator).unwrap();
                 let network = network(&graph, &prepared, backbone, 3);
@@ -50,7 +67,10 @@ fn an_untrained_cgcn_is_a_gcn() {
             let plain = scores(op.into());
             let size = plain.iter().fold(0f32, |size, x| size.max(x.abs()));
             for (a, b) in ours.iter().zip(&plain) {
-                assert!((a - b).abs() <= 1e-6 * size, "{backbone} with {op}: {a} against {b}");
+                assert!(
+                    (a - b).abs() <= 1e-6 * size,
+                    "{backbone} with {op}: {a} against {b}"
+                );
             }
         }
     }
@@ -62,30 +82,58 @@ fn every_backbone_learns_its_operator() {
     for backbone in LEARNING {
         for centrality in ["core", "degree+pagerank"] {
             let operator = cgso(centrality, "L_sym");
-            let fitted = small(backbone, 16).operator(operator).epochs(12).fit(&data, 1).unwrap();
+            let fitted = small(backbone, 16)
+                .operator(operator)
+                .epochs(12)
+                .fit(&data, 1)
+                .unwrap();
             let (learned, start) = (&fitted.report().operator, operator.scalars());
-            assert_eq!((learned.len(), start.len()), if centrality == "core" { (7, 7) } else { (14, 14) });
+            assert_eq!(
+                (learned.len(), start.len()),
+                if centrality == "core" {
+                    (7, 7)
+                } else {
+                    (14, 14)
+                }
+            );
             for ((name, learned), start) in learned.iter().zip(&start) {
                 assert!(learned.is_finite() && *name == start.name);
-                // PageRank's v is so close to one that its exponents hardly matter; e1 waits for m1 to leave zero.
+                // PageRank's v is so close to one that its exponents hardly matter; e1 waits for m1
+                // to leave zero.
                 let moves = !name.contains('e');
-                assert!(!moves || (learned - f64::from(start.start)).abs() > 1e-4, "{backbone} {centrality}: {name}");
+                assert!(
+                    !moves || (learned - f64::from(start.start)).abs() > 1e-4,
+                    "{backbone} {centrality}: {name}"
+                );
             }
         }
     }
-    let refused =
-        |backbone: Backbone| Model::new(backbone).operator(cgso("core", "A")).fit(&data, 1).unwrap_err().to_string();
-    assert_eq!(refused(Backbone::Mlp), "operator: mlp passes no messages: an operator would change nothing");
+    let refused = |backbone: Backbone| {
+        Model::new(backbone)
+            .operator(cgso("core", "A"))
+            .fit(&data, 1)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        refused(Backbone::Mlp),
+        "operator: mlp passes no messages: an operator would change nothing"
+    );
     let e = refused(Backbone::Pna);
-    assert!(e.starts_with("operator: pna does not use an operator's values"), "{e}");
+    assert!(
+        e.starts_with("operator: pna does not use an operator's values"),
+        "{e}"
+    );
 }
 
 #[test]
 fn threads_do_not_change_a_bit() {
     let data = on_graph(embedded());
     for backbone in [Backbone::Gcn, Backbone::GatV2] {
-        let model =
-            Model::new(backbone).features(FeatureScaling::AsLoaded).operator(cgso("degree+walks", "H")).epochs(10);
+        let model = Model::new(backbone)
+            .features(FeatureScaling::AsLoaded)
+            .operator(cgso("degree+walks", "H"))
+            .epochs(10);
         let learned = |threads| on_threads(threads, || bytes(&model.fit(&data, 3).unwrap()));
         assert_eq!(learned(1), learned(2), "{backbone}");
     }
@@ -96,66 +144,123 @@ fn a_file_brings_the_learned_operator_back() {
     let data = on_graph(embedded());
     let graph = data.content.graph().unwrap();
     let operator = cgso("degree+core", "L_rw");
-    let fitted = small(Backbone::Gcn, 16).operator(operator).epochs(10).fit(&data, 1).unwrap();
+    let fitted = small(Backbone::Gcn, 16)
+        .operator(operator)
+        .epochs(10)
+        .fit(&data, 1)
+        .unwrap();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("cgcn.safetensors");
     fitted.save(&file).unwrap();
     let loaded = Fitted::load(&file).unwrap();
     assert_eq!(loaded.model(), fitted.model());
     assert_eq!(loaded.model().operator, operator.into());
-    let scalars =
-        |fitted: &Fitted| fitted.network().unwrap().white_box().unwrap().network().operator_scalars().unwrap();
+    let scalars = |fitted: &Fitted| {
+        fitted
+            .network()
+            .unwrap()
+            .white_box()
+            .unwrap()
+            .network()
+            .operator_scalars()
+            .unwrap()
+    };
     assert_eq!(scalars(&loaded), fitted.report().operator);
     let probabilities = |fitted: &Fitted| fitted.predict(&data.content).unwrap().probabilities;
     assert_eq!(probabilities(&loaded), probabilities(&fitted));
-    // A network with scalars on a fixed operator, and the other way round, is a mistake and not a guess.
+    // A network with scalars on a fixed operator, and the other way round, is a mistake and not a
+    // guess.
     let fixed = Prepared::new(graph, Backbone::Gcn, OperatorChoice::Usual).unwrap();
     let with_scalars = loaded.network().unwrap().white_box().unwrap().network();
-    let e = predict(with_scalars, &fixed.propagation, &fixed.input).unwrap_err().to_string();
+    let e = predict(with_scalars, &fixed.propagation, &fixed.input)
+        .unwrap_err()
+        .to_string();
     assert!(e.contains("the operator is not learned"), "{e}");
     let plain = network(graph, &fixed, Backbone::Gcn, 1);
     let learnable = Prepared::new(graph, Backbone::Gcn, operator.into()).unwrap();
-    let e = predict(&plain, &learnable.propagation, &learnable.input).unwrap_err().to_string();
+    let e = predict(&plain, &learnable.propagation, &learnable.input)
+        .unwrap_err()
+        .to_string();
     assert!(e.contains("no scalars for it"), "{e}");
 }
 
-/// Each fit tries the seven initialisations and keeps the best on its validation nodes, of equals the first; the model that it
-/// ends with is the one of that initialisation by name.
+/// Each fit tries the seven initialisations and keeps the best on its validation nodes, of equals
+/// the first; the model that it ends with is the one of that initialisation by name.
 #[test]
 fn the_initialisation_is_the_best_on_validation_nodes() {
     let data = on_graph(embedded());
-    let by = |init: &str| small(Backbone::Gcn, 16).operator(cgso("degree", init)).epochs(15);
-    let ready = by("auto").ready("graph", &data.content, FitOptions::default()).unwrap();
+    let by = |init: &str| {
+        small(Backbone::Gcn, 16)
+            .operator(cgso("degree", init))
+            .epochs(15)
+    };
+    let ready = by("auto")
+        .ready("graph", &data.content, FitOptions::default())
+        .unwrap();
     for seed in [5, 6] {
         let settled = ready.fit(&data.split, seed, &Watch::quiet()).unwrap();
         let tried = &settled.report().tried;
         let names: Vec<String> = tried.iter().map(|t| t.init.clone()).collect();
         assert_eq!(names, ClassicalOperator::ALL.map(|op| op.to_string()));
-        let OperatorChoice::Cgso(Cgso { init: Initialisation::Of(chosen), .. }) = settled.model().operator else {
+        let OperatorChoice::Cgso(Cgso {
+            init: Initialisation::Of(chosen),
+            ..
+        }) = settled.model().operator
+        else {
             panic!("nothing was settled: {:?}", settled.model())
         };
-        let best = tried.iter().filter_map(|t| t.val_accuracy).fold(0.0, f64::max);
+        let best = tried
+            .iter()
+            .filter_map(|t| t.val_accuracy)
+            .fold(0.0, f64::max);
         let first_best = tried.iter().find(|t| t.val_accuracy == Some(best)).unwrap();
         assert_eq!(first_best.init, chosen.to_string());
         assert_eq!(settled.report().val_accuracy, Some(best));
         let alone = by(&chosen.to_string()).fit(&data, seed).unwrap();
         assert!(alone.report().tried.is_empty());
-        assert_eq!(bytes(&alone), bytes(&settled), "the model is that of the named initialisation");
+        assert_eq!(
+            bytes(&alone),
+            bytes(&settled),
+            "the model is that of the named initialisation"
+        );
         // Each of the seven was judged by what it comes to when named.
         for t in tried {
             let named = by(&t.init).fit(&data, seed).unwrap();
             assert_eq!(named.report().val_accuracy, t.val_accuracy, "{}", t.init);
         }
     }
-    let benchmark = Benchmark { name: "graph".into(), content: data.content.clone(), splits: vec![data.split.clone()] };
-    let study = TrainStudy { runs: 2, seed: 5, ..TrainStudy::new(by("auto")) };
+    let benchmark = Benchmark {
+        name: "graph".into(),
+        content: data.content.clone(),
+        splits: vec![data.split.clone()],
+    };
+    let study = TrainStudy {
+        runs: 2,
+        seed: 5,
+        ..TrainStudy::new(by("auto"))
+    };
     let result = study.run(&benchmark, &Watch::quiet()).unwrap();
     let reports = result.initialisations();
     assert_eq!(reports.iter().map(|report| report.chosen).sum::<usize>(), 2);
     for report in &reports {
-        let of = |run: &Run| run.fit.tried.iter().find(|t| t.init == report.init).unwrap().val_accuracy.unwrap();
+        let of = |run: &Run| {
+            run.fit
+                .tried
+                .iter()
+                .find(|t| t.init == report.init)
+                .unwrap()
+                .val_accuracy
+                .unwrap()
+        };
         let mean = result.runs.iter().map(of).sum::<f64>() / 2.0;
         assert!((report.val_accuracy.unwrap() - mean).abs() < 1e-9);
-        assert_eq!(report.chosen, result.runs.iter().filter(|run| run.init.as_ref() == Some(&report.init)).count());
+        assert_eq!(
+            report.chosen,
+            result
+                .runs
+                .iter()
+                .filter(|run| run.init.as_ref() == Some(&report.init))
+                .count()
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Networks that are made to withstand attacks, as an attacker sees them who knows them: scores at whole flips are those of the flipped
-//! graph, and gradients to flips are those of differences.
+//! Networks that are made to withstand attacks, as an attacker sees them who knows them: scores at
+//! whole flips are those of the flipped graph, and gradients to flips are those of differences.
 
 use gnarl::attack::Attack;
 use gnarl::attack::pgd_features::PgdFeatures;
@@ -37,17 +37,37 @@ fn scene() -> (Graph, Vec<(u32, u32)>) {
     let rng = &mut stream(5, "defences test", 0);
     let graph = generate::erdos_renyi(NODES, 0.15, 5).unwrap();
     let own: Vec<(u32, u32)> = graph.edges().filter(|&(u, v)| u != 7 && v != 7).collect();
-    let values = (0..NODES * COLUMNS).map(|_| rng.random_range(-0.3f32..1.0)).collect();
+    let values = (0..NODES * COLUMNS)
+        .map(|_| rng.random_range(-0.3f32..1.0))
+        .collect();
     let features = Features::Dense(DenseMatrix::new(NODES, COLUMNS, values).unwrap());
-    let graph = Graph::from_edges(NODES, own).unwrap().0.with_features(features).unwrap();
+    let graph = Graph::from_edges(NODES, own)
+        .unwrap()
+        .0
+        .with_features(features)
+        .unwrap();
     let apart = |&(u, v): &(u32, u32)| !graph.has_edge(u, v);
-    let pairs = [(0, 7), (7, 9), (1, 2), (3, 11), (4, 20), (5, 16), (8, 19), (2, 23), (10, 12), (6, 13)];
+    let pairs = [
+        (0, 7),
+        (7, 9),
+        (1, 2),
+        (3, 11),
+        (4, 20),
+        (5, 16),
+        (8, 19),
+        (2, 23),
+        (10, 12),
+        (6, 13),
+    ];
     let candidates = pairs.into_iter().filter(apart).collect();
     (graph, candidates)
 }
 
 fn model(backbone: Backbone) -> WhiteBox {
-    let mut config = NetworkConfig { hidden: 8, ..NetworkConfig::new(backbone) };
+    let mut config = NetworkConfig {
+        hidden: 8,
+        ..NetworkConfig::new(backbone)
+    };
     // Untrained scores are small: of the usual slack nothing would be left of what neighbours say.
     if backbone == Backbone::AirGnn {
         config.level = 0.02;
@@ -57,13 +77,17 @@ fn model(backbone: Backbone) -> WhiteBox {
 }
 
 fn relaxed(graph: &Graph, backbone: Backbone, candidates: &[(u32, u32)]) -> Relaxed {
-    let UsualOperator::Classical(kind) = backbone.usual_operator() else { panic!("{backbone} is not relaxable") };
+    let UsualOperator::Classical(kind) = backbone.usual_operator() else {
+        panic!("{backbone} is not relaxable")
+    };
     Relaxed::new(graph, kind, candidates).unwrap()
 }
 
 fn scores(model: &WhiteBox, graph: &Graph, relaxed: &Relaxed, flips: &Tensor) -> Tensor {
     let propagation = Propagation::from(relaxed.operator(flips).unwrap());
-    model.forward(&propagation, &model.input(graph).unwrap()).unwrap()
+    model
+        .forward(&propagation, &model.input(graph).unwrap())
+        .unwrap()
 }
 
 fn values(t: &Tensor) -> Vec<f32> {
@@ -80,21 +104,28 @@ fn whole_flips_give_the_scores_of_the_flipped_graph() {
         for round in 0..20 {
             let share = [0.0, 1.0, 0.2, 0.6][round.min(2 + round % 2)];
             let flips: Vec<bool> = (0..count).map(|_| rng.random_bool(share)).collect();
-            let chosen: Vec<(u32, u32)> = (0..count).filter(|&i| flips[i]).map(|i| relaxed.pairs()[i]).collect();
+            let chosen: Vec<(u32, u32)> = (0..count)
+                .filter(|&i| flips[i])
+                .map(|i| relaxed.pairs()[i])
+                .collect();
             let whole = flips.iter().map(|&f| f32::from(u8::from(f))).collect();
             let whole = Tensor::from_vec(whole, count, &Device::Cpu).unwrap();
             let found = values(&scores(&model, &graph, &relaxed, &whole));
             let expected = model.scores(&flipped(&graph, &chosen).unwrap()).unwrap();
             for (found, expected) in found.iter().zip(expected.data()) {
                 let off = (found - expected).abs();
-                assert!(off <= 1e-4 * (1.0 + expected.abs()), "{backbone} with {chosen:?}: {found}, not {expected}");
+                assert!(
+                    off <= 1e-4 * (1.0 + expected.abs()),
+                    "{backbone} with {chosen:?}: {found}, not {expected}"
+                );
             }
         }
     }
 }
 
-/// Differences are taken at flips between zero and one. Where the median is another node from one side to the other, or an edge comes
-/// to the threshold, there is no slope to compare with: few such places are allowed.
+/// Differences are taken at flips between zero and one. Where the median is another node from one
+/// side to the other, or an edge comes to the threshold, there is no slope to compare with: few
+/// such places are allowed.
 #[test]
 fn gradients_to_flips_are_those_of_differences() {
     let (graph, candidates) = scene();
@@ -103,29 +134,47 @@ fn gradients_to_flips_are_those_of_differences() {
         let count = relaxed.pairs().len();
         let rng = &mut stream(7, "defences test", 0);
         let at: Vec<f32> = (0..count).map(|_| rng.random_range(0.2..0.35)).collect();
-        let direction: Vec<f32> = (0..NODES * 3).map(|_| rng.random_range(-1.0..1.0)).collect();
+        let direction: Vec<f32> = (0..NODES * 3)
+            .map(|_| rng.random_range(-1.0..1.0))
+            .collect();
         let direction = Tensor::from_vec(direction, (NODES, 3), &Device::Cpu).unwrap();
-        let along = |flips: &Tensor| (scores(&model, &graph, &relaxed, flips) * &direction).unwrap();
-        let flips = Var::from_tensor(&Tensor::from_slice(&at, count, &Device::Cpu).unwrap()).unwrap();
-        let slopes = along(flips.as_tensor()).sum_all().unwrap().backward().unwrap();
+        let along =
+            |flips: &Tensor| (scores(&model, &graph, &relaxed, flips) * &direction).unwrap();
+        let flips =
+            Var::from_tensor(&Tensor::from_slice(&at, count, &Device::Cpu).unwrap()).unwrap();
+        let slopes = along(flips.as_tensor())
+            .sum_all()
+            .unwrap()
+            .backward()
+            .unwrap();
         let slopes = values(slopes.get(&flips).unwrap());
         let moved = |i: usize, by: f32| -> f64 {
             let mut at = at.clone();
             at[i] += by;
-            values(&along(&Tensor::from_vec(at, count, &Device::Cpu).unwrap())).iter().map(|&x| f64::from(x)).sum()
+            values(&along(&Tensor::from_vec(at, count, &Device::Cpu).unwrap()))
+                .iter()
+                .map(|&x| f64::from(x))
+                .sum()
         };
         let step = 5e-3;
-        let differences: Vec<f64> =
-            (0..count).map(|i| (moved(i, step) - moved(i, -step)) / (2.0 * f64::from(step))).collect();
+        let differences: Vec<f64> = (0..count)
+            .map(|i| (moved(i, step) - moved(i, -step)) / (2.0 * f64::from(step)))
+            .collect();
         let largest = differences.iter().fold(0f64, |m, d| m.max(d.abs()));
         assert!(largest > 1e-3, "{backbone}: no flip matters");
-        let off = |(slope, d): &(&f32, &f64)| (f64::from(**slope) - **d).abs() > 0.02 * (largest + d.abs());
+        let off = |(slope, d): &(&f32, &f64)| {
+            (f64::from(**slope) - **d).abs() > 0.02 * (largest + d.abs())
+        };
         let wrong: Vec<(&f32, &f64)> = slopes.iter().zip(&differences).filter(off).collect();
         let allowed = match backbone {
             Backbone::SoftMedian | Backbone::GnnGuard => count / 5,
             _ => 0,
         };
-        assert!(wrong.len() <= allowed, "{backbone}: {} of {count} slopes are off: {wrong:?}", wrong.len());
+        assert!(
+            wrong.len() <= allowed,
+            "{backbone}: {} of {count} slopes are off: {wrong:?}",
+            wrong.len()
+        );
     }
 }
 
@@ -135,20 +184,44 @@ fn candidates_have_slopes_before_they_are_edges() {
     let (graph, candidates) = scene();
     for backbone in DEFENCES {
         let (model, relaxed) = (model(backbone), relaxed(&graph, backbone, &candidates));
-        let flips = Tensor::zeros(relaxed.pairs().len(), gnarl::tensor::DType::F32, &Device::Cpu).unwrap();
+        let flips = Tensor::zeros(
+            relaxed.pairs().len(),
+            gnarl::tensor::DType::F32,
+            &Device::Cpu,
+        )
+        .unwrap();
         let flips = Var::from_tensor(&flips).unwrap();
-        let spread = scores(&model, &graph, &relaxed, flips.as_tensor()).sqr().unwrap().sum_all().unwrap();
+        let spread = scores(&model, &graph, &relaxed, flips.as_tensor())
+            .sqr()
+            .unwrap()
+            .sum_all()
+            .unwrap();
         let slopes = values(spread.backward().unwrap().get(&flips).unwrap());
-        assert!(slopes.iter().all(|s| s.is_finite()), "{backbone}: {slopes:?}");
-        let felt = slopes[relaxed.num_edges()..].iter().filter(|s| **s != 0.0).count();
-        assert!(2 * felt >= candidates.len(), "{backbone}: {felt} of {} candidates matter", candidates.len());
+        assert!(
+            slopes.iter().all(|s| s.is_finite()),
+            "{backbone}: {slopes:?}"
+        );
+        let felt = slopes[relaxed.num_edges()..]
+            .iter()
+            .filter(|s| **s != 0.0)
+            .count();
+        assert!(
+            2 * felt >= candidates.len(),
+            "{backbone}: {felt} of {} candidates matter",
+            candidates.len()
+        );
     }
 }
 
 /// 240 nodes in three classes, each with a few words, most of them of its class.
 fn benchmark() -> Benchmark {
     const WORDS: u32 = 60;
-    let config = generate::CsbmConfig { num_nodes: 240, num_classes: 3, mean_degree: 5.0, ..Default::default() };
+    let config = generate::CsbmConfig {
+        num_nodes: 240,
+        num_classes: 3,
+        mean_degree: 5.0,
+        ..Default::default()
+    };
     let graph = generate::csbm(&config, 1).unwrap();
     let rng = &mut stream(8, "words of three classes", 0);
     let mut words = vec![0f32; 240 * WORDS as usize];
@@ -156,23 +229,47 @@ fn benchmark() -> Benchmark {
         let class = graph.labels().unwrap().get(u).unwrap();
         for _ in 0..5 {
             let is_own = rng.random_bool(0.6);
-            let word = if is_own { 20 * class + rng.random_range(0..20) } else { rng.random_range(0..WORDS) };
+            let word = if is_own {
+                20 * class + rng.random_range(0..20)
+            } else {
+                rng.random_range(0..WORDS)
+            };
             words[(u * WORDS + word) as usize] = 1.0;
         }
     }
     let words = Features::Dense(DenseMatrix::new(240, WORDS as usize, words).unwrap());
     let graph = graph.with_features(words).unwrap();
     let part = |of: fn(u32) -> bool| (0..240).filter(|&u| of(u % 5)).collect();
-    let split = Split::new("fifths", part(|k| k == 0), part(|k| k == 1), part(|k| k > 1)).unwrap();
-    Benchmark { name: "words".into(), content: Content::Graph(graph), splits: vec![split] }
+    let split = Split::new(
+        "fifths",
+        part(|k| k == 0),
+        part(|k| k == 1),
+        part(|k| k > 1),
+    )
+    .unwrap();
+    Benchmark {
+        name: "words".into(),
+        content: Content::Graph(graph),
+        splits: vec![split],
+    }
 }
 
-/// Test accuracy after flips of a tenth of the edges, by an attacker who knows the model and by one who knows a GCN, over two runs.
+/// Test accuracy after flips of a tenth of the edges, by an attacker who knows the model and by one
+/// who knows a GCN, over two runs.
 fn attacked(on: &Benchmark, backbone: Backbone, defense: Defense) -> (f64, f64) {
     let after = |surrogate: Option<Backbone>| {
-        let mut model = Model::new(backbone).features(FeatureScaling::AsLoaded).epochs(60).defense(defense);
+        let mut model = Model::new(backbone)
+            .features(FeatureScaling::AsLoaded)
+            .epochs(60)
+            .defense(defense);
         model.network.hidden = Some(16);
-        let attack = Prbcd { epochs: 20, settling: 6, block: 4000, roundings: 6, ..Prbcd::budget(0.1) };
+        let attack = Prbcd {
+            epochs: 20,
+            settling: 6,
+            block: 4000,
+            roundings: 6,
+            ..Prbcd::budget(0.1)
+        };
         let study = AttackStudy {
             model,
             attack: attack.into(),
@@ -191,7 +288,8 @@ fn attacked(on: &Benchmark, backbone: Backbone, defense: Defense) -> (f64, f64) 
     (after(None), after(Some(Backbone::Gcn)))
 }
 
-/// Whoever knows a defence takes more of it than whoever knows a GCN alone, by more than two of 144 test nodes: the defences that are known to break.
+/// Whoever knows a defence takes more of it than whoever knows a GCN alone, by more than two of 144
+/// test nodes: the defences that are known to break.
 #[test]
 fn adaptive_attacks_beat_transferred_ones() {
     const LEAST: f64 = 1.5;
@@ -199,15 +297,31 @@ fn adaptive_attacks_beat_transferred_ones() {
     let nothing = Defense::from(Nothing {});
     for (backbone, defense) in [
         (Backbone::Gcn, Jaccard::default().into()),
-        (Backbone::Gcn, Svd { rank: 15, ..Svd::default() }.into()),
+        (
+            Backbone::Gcn,
+            Svd {
+                rank: 15,
+                ..Svd::default()
+            }
+            .into(),
+        ),
         (Backbone::Rgcn, nothing),
         (Backbone::GnnGuard, nothing),
         (Backbone::SoftMedian, nothing),
-        (Backbone::SoftMedian, Gdc { neighbours: 16, ..Gdc::default() }.into()),
+        (
+            Backbone::SoftMedian,
+            Gdc {
+                neighbours: 16,
+                ..Gdc::default()
+            }
+            .into(),
+        ),
         (Backbone::Rung, nothing),
     ] {
         let (adaptive, transferred) = attacked(&on, backbone, defense);
-        let found = format!("{backbone} with {defense}: {adaptive:.1} adaptive, {transferred:.1} transferred");
+        let found = format!(
+            "{backbone} with {defense}: {adaptive:.1} adaptive, {transferred:.1} transferred"
+        );
         println!("{found}");
         if adaptive + LEAST >= transferred {
             wrong.push(found);
@@ -216,14 +330,28 @@ fn adaptive_attacks_beat_transferred_ones() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// An attacker who judges by what the inference answers takes as much of it as one who sees the network inside alone, or more, and says which it was.
+/// An attacker who judges by what the inference answers takes as much of it as one who sees the
+/// network inside alone, or more, and says which it was.
 #[test]
 fn inferences_are_seen_through_by_their_answers() {
     let on = benchmark();
-    let attack = Prbcd { epochs: 20, settling: 6, block: 4000, roundings: 20, ..Prbcd::budget(0.1) };
-    // Around a graph with a few other edges a network answers much as it does there, so that its own gradients say nearly all; of GOOD-AT they say nothing.
-    for (inference, more) in [(Inference::from(RobustCrf::default()), -1.5), (GoodAt::default().into(), 1.0)] {
-        let mut model = Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded).epochs(60).inference(inference);
+    let attack = Prbcd {
+        epochs: 20,
+        settling: 6,
+        block: 4000,
+        roundings: 20,
+        ..Prbcd::budget(0.1)
+    };
+    // Around a graph with a few other edges a network answers much as it does there, so that its
+    // own gradients say nearly all; of GOOD-AT they say nothing.
+    for (inference, more) in [
+        (Inference::from(RobustCrf::default()), -1.5),
+        (GoodAt::default().into(), 1.0),
+    ] {
+        let mut model = Model::new(Backbone::Gcn)
+            .features(FeatureScaling::AsLoaded)
+            .epochs(60)
+            .inference(inference);
         model.network.hidden = Some(16);
         let left = |attack: Attack, sees: Sees| {
             let study = AttackStudy {
@@ -238,7 +366,10 @@ fn inferences_are_seen_through_by_their_answers() {
                 seed: 3,
             };
             let runs = study.run(&on, &Watch::quiet()).unwrap().runs;
-            let sum: f64 = runs.iter().map(|run| run.defended.unwrap().attacked_accuracy).sum();
+            let sum: f64 = runs
+                .iter()
+                .map(|run| run.defended.unwrap().attacked_accuracy)
+                .sum();
             (sum / runs.len() as f64, study.is_adaptive())
         };
         let (by_answers, adaptive) = left(attack.into(), Sees::Answers);
@@ -246,7 +377,10 @@ fn inferences_are_seen_through_by_their_answers() {
         let (by_network, adaptive) = left(attack.into(), Sees::Network);
         assert!(!adaptive);
         println!("{inference}: {by_answers:.1} by answers, {by_network:.1} by the network");
-        assert!(by_answers + more < by_network, "{inference}: {by_answers} by answers, {by_network} by the network");
+        assert!(
+            by_answers + more < by_network,
+            "{inference}: {by_answers} by answers, {by_network} by the network"
+        );
         // Of one that judges by no answers nothing changes, and it is not called adaptive.
         let noise = Attack::from(PgdFeatures::budget(0.1));
         let (by_answers, adaptive) = left(noise, Sees::Answers);

@@ -23,13 +23,26 @@ const ALLOWED: [&str; 9] = [
 
 /// Others, each for one crate.
 const ALLOWED_FOR: [(&str, &str, &str); 4] = [
-    ("libfuzzer-sys", "NCSA", "as MIT and BSD are; for fuzzing, and part of no program that is given away"),
-    ("option-ext", "MPL-2.0", "asks for changes to its own files alone, and we make none"),
+    (
+        "libfuzzer-sys",
+        "NCSA",
+        "as MIT and BSD are; for fuzzing, and part of no program that is given away",
+    ),
+    (
+        "option-ext",
+        "MPL-2.0",
+        "asks for changes to its own files alone, and we make none",
+    ),
     ("tiny-keccak", "CC0-1.0", "given away; a build script's"),
-    ("webpki-roots", "CDLA-Permissive-2.0", "data: the certificates that downloads trust"),
+    (
+        "webpki-roots",
+        "CDLA-Permissive-2.0",
+        "data: the certificates that downloads trust",
+    ),
 ];
 
-/// Crates that are there in several versions because others ask for them. One more is worth a look at who does (`cargo tree -d`).
+/// Crates that are there in several versions because others ask for them. One more is worth a look
+/// at who does (`cargo tree -d`).
 const TWICE: [&str; 11] = [
     "equator",
     "equator-macro",
@@ -51,7 +64,11 @@ fn licences_are_known_and_ask_for_little() {
     let mut wrong = Vec::new();
     for package in &packages {
         let name = package["name"].as_str().unwrap();
-        let own = |licence: &str| ALLOWED_FOR.iter().any(|(known, allowed, _)| *known == name && *allowed == licence);
+        let own = |licence: &str| {
+            ALLOWED_FOR
+                .iter()
+                .any(|(known, allowed, _)| *known == name && *allowed == licence)
+        };
         match package["license"].as_str() {
             Some(licence) if is_allowed(licence, &|one| ALLOWED.contains(&one) || own(one)) => {}
             licence => wrong.push(format!("{name}: {}", licence.unwrap_or("no licence"))),
@@ -63,29 +80,57 @@ fn licences_are_known_and_ask_for_little() {
 /// As in other tools: OR leaves the choice, AND asks for both, an old slash is an OR.
 #[test]
 fn expressions_of_licences_are_read() {
-    let allowed = |expression: &str| is_allowed(expression, &|one| ["MIT", "X WITH y"].contains(&one));
-    for good in
-        ["MIT", "GPL OR MIT", "GPL/MIT", "MIT AND X WITH y", "(GPL OR MIT) AND X WITH y", "MIT AND (GPL OR MIT)"]
-    {
+    let allowed =
+        |expression: &str| is_allowed(expression, &|one| ["MIT", "X WITH y"].contains(&one));
+    for good in [
+        "MIT",
+        "GPL OR MIT",
+        "GPL/MIT",
+        "MIT AND X WITH y",
+        "(GPL OR MIT) AND X WITH y",
+        "MIT AND (GPL OR MIT)",
+    ] {
         assert!(allowed(good), "{good}");
     }
-    for bad in
-        ["", "GPL", "X", "MIT AND GPL", "(MIT OR GPL) AND GPL", "GPL OR MIT AND GPL", "MIT OR", "MIT GPL", "(MIT"]
-    {
+    for bad in [
+        "",
+        "GPL",
+        "X",
+        "MIT AND GPL",
+        "(MIT OR GPL) AND GPL",
+        "GPL OR MIT AND GPL",
+        "MIT OR",
+        "MIT GPL",
+        "(MIT",
+    ] {
         assert!(!allowed(bad), "{bad}");
     }
 }
 
-/// Every package is ours, or from the one registry with a checksum: none from a repository or an address.
+/// Every package is ours, or from the one registry with a checksum: none from a repository or an
+/// address.
 #[test]
 fn all_come_from_one_registry() {
     let locked = locked();
-    let sources: BTreeSet<&str> = locked.iter().filter_map(|package| package.get("source")?.as_str()).collect();
-    assert!(sources.len() == 1 && sources.iter().all(|source| source.starts_with("registry+")), "{sources:?}");
+    let sources: BTreeSet<&str> = locked
+        .iter()
+        .filter_map(|package| package.get("source")?.as_str())
+        .collect();
+    assert!(
+        sources.len() == 1 && sources.iter().all(|source| source.starts_with("registry+")),
+        "{sources:?}"
+    );
     for package in &locked {
         let name = package["name"].as_str().unwrap();
-        assert_eq!(package.contains_key("source"), package.contains_key("checksum"), "{name}");
-        assert!(package.contains_key("source") != name.starts_with("gnarl"), "{name}");
+        assert_eq!(
+            package.contains_key("source"),
+            package.contains_key("checksum"),
+            "{name}"
+        );
+        assert!(
+            package.contains_key("source") != name.starts_with("gnarl"),
+            "{name}"
+        );
     }
 }
 
@@ -93,10 +138,14 @@ fn all_come_from_one_registry() {
 fn what_is_there_twice_is_known() {
     let mut versions: BTreeMap<String, usize> = BTreeMap::new();
     for package in locked() {
-        *versions.entry(package["name"].as_str().unwrap().to_string()).or_default() += 1;
+        *versions
+            .entry(package["name"].as_str().unwrap().to_string())
+            .or_default() += 1;
     }
     // The parts of windows-sys come and go with it.
-    let twice = versions.into_iter().filter(|(name, count)| *count > 1 && !name.starts_with("windows_"));
+    let twice = versions
+        .into_iter()
+        .filter(|(name, count)| *count > 1 && !name.starts_with("windows_"));
     assert_eq!(twice.map(|(name, _)| name).collect::<Vec<_>>(), TWICE);
 }
 
@@ -104,25 +153,52 @@ fn what_is_there_twice_is_known() {
 fn locked() -> Vec<toml::Table> {
     let text = std::fs::read_to_string(Path::new(ROOT).join("Cargo.lock")).unwrap();
     let lock: toml::Table = toml::from_str(&text).unwrap();
-    lock["package"].as_array().unwrap().iter().map(|package| package.as_table().unwrap().clone()).collect()
+    lock["package"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|package| package.as_table().unwrap().clone())
+        .collect()
 }
 
-/// What cargo says of every package that is built on this machine. Those of other systems need not have been fetched.
+/// What cargo says of every package that is built on this machine. Those of other systems need not
+/// have been fetched.
 fn metadata() -> Vec<Value> {
-    let version = Command::new(std::env::var("RUSTC").unwrap_or("rustc".into())).arg("-vV").output().unwrap();
+    let version = Command::new(std::env::var("RUSTC").unwrap_or("rustc".into()))
+        .arg("-vV")
+        .output()
+        .unwrap();
     let version = String::from_utf8(version.stdout).unwrap();
-    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
+    let host = version
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .expect("a host");
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", host]);
+    cargo.args([
+        "metadata",
+        "--format-version",
+        "1",
+        "--locked",
+        "--offline",
+        "--filter-platform",
+        host,
+    ]);
     let run = cargo.current_dir(ROOT).output().unwrap();
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    assert!(
+        run.status.success(),
+        "{}",
+        String::from_utf8_lossy(&run.stderr)
+    );
     let told: Value = serde_json::from_slice(&run.stdout).unwrap();
     told["packages"].as_array().unwrap().clone()
 }
 
 /// Whether an SPDX expression leaves a choice that is allowed.
 fn is_allowed(expression: &str, one: &dyn Fn(&str) -> bool) -> bool {
-    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+    let spaced = expression
+        .replace('/', " OR ")
+        .replace('(', " ( ")
+        .replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
     let mut at = 0;
     either(&words, &mut at, one) == Some(true) && at == words.len()

@@ -1,4 +1,5 @@
-//! The pages say what is there: links lead somewhere, and the model of docs/model.md can be read and planned.
+//! The pages say what is there: links lead somewhere, and the model of docs/model.md can be read
+//! and planned.
 
 use std::path::{Path, PathBuf};
 
@@ -9,19 +10,28 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(ROOT);
-    let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|file| file.unwrap().path());
-    let all = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root.join(name)).into_iter().chain(docs);
-    all.filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect()
+    let docs = std::fs::read_dir(root.join("docs"))
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let all = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+        .map(|name| root.join(name))
+        .into_iter()
+        .chain(docs);
+    all.filter(|path| path.extension().is_some_and(|ending| ending == "md"))
+        .collect()
 }
 
 /// What stands in the brackets of `](…)`, without what is not ours.
 fn links(text: &str) -> Vec<&str> {
-    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let targets = text
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next());
     targets.filter(|link| !link.contains("://")).collect()
 }
 
-/// The anchors of a page's headings: small letters, digits, hyphens and underscores, hyphens for spaces. Of headings that are the same the
-/// second has `-1` at its end, and so on.
+/// The anchors of a page's headings: small letters, digits, hyphens and underscores, hyphens for
+/// spaces. Of headings that are the same the second has `-1` at its end, and so on.
 fn anchors(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut is_code = false;
@@ -31,10 +41,25 @@ fn anchors(text: &str) -> Vec<String> {
         if is_code || heading.len() == line.len() || !heading.starts_with(' ') {
             continue;
         }
-        let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-        let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect();
+        let kept = heading
+            .trim()
+            .chars()
+            .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        let anchor: String = kept
+            .map(|c| {
+                if c == ' ' {
+                    '-'
+                } else {
+                    c.to_ascii_lowercase()
+                }
+            })
+            .collect();
         let before = found.iter().filter(|known| **known == anchor).count();
-        found.push(if before == 0 { anchor } else { format!("{anchor}-{before}") });
+        found.push(if before == 0 {
+            anchor
+        } else {
+            format!("{anchor}-{before}")
+        });
     }
     found
 }
@@ -43,26 +68,42 @@ fn anchors(text: &str) -> Vec<String> {
 fn dead_links(page: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(page).unwrap();
     let is_alive = |link: &&str| {
-        let (file, anchor) = link.split_once('#').map_or((*link, None), |(file, anchor)| (file, Some(anchor)));
-        let target = if file.is_empty() { page.to_path_buf() } else { page.parent().unwrap().join(file) };
+        let (file, anchor) = link
+            .split_once('#')
+            .map_or((*link, None), |(file, anchor)| (file, Some(anchor)));
+        let target = if file.is_empty() {
+            page.to_path_buf()
+        } else {
+            page.parent().unwrap().join(file)
+        };
         match anchor {
             None => target.exists(),
-            Some(anchor) => {
-                std::fs::read_to_string(target).is_ok_and(|text| anchors(&text).iter().any(|a| a == anchor))
-            }
+            Some(anchor) => std::fs::read_to_string(target)
+                .is_ok_and(|text| anchors(&text).iter().any(|a| a == anchor)),
         }
     };
-    links(&text).into_iter().filter(|link| !is_alive(link)).map(|link| format!("{}: {link}", page.display())).collect()
+    links(&text)
+        .into_iter()
+        .filter(|link| !is_alive(link))
+        .map(|link| format!("{}: {link}", page.display()))
+        .collect()
 }
 
 #[test]
 fn links_lead_somewhere() {
-    assert_eq!(links("[a](b.md), [c](https://d) and [e](#f)"), ["b.md", "#f"]);
+    assert_eq!(
+        links("[a](b.md), [c](https://d) and [e](#f)"),
+        ["b.md", "#f"]
+    );
     let page = "# What the thesis' `x_y` says\n```sh\n# no heading\n```\n## Two\n#tag\n### Two\n";
     assert_eq!(anchors(page), ["what-the-thesis-x_y-says", "two", "two-1"]);
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.md");
-    std::fs::write(&page, "# Here\n[1](#here) [2](page.md#here) [3](#there) [4](page.md#there) [5](none.md)").unwrap();
+    std::fs::write(
+        &page,
+        "# Here\n[1](#here) [2](page.md#here) [3](#there) [4](page.md#there) [5](none.md)",
+    )
+    .unwrap();
     assert_eq!(dead_links(&page).len(), 3, "{:?}", dead_links(&page));
 
     let pages = pages();
@@ -71,45 +112,75 @@ fn links_lead_somewhere() {
     assert!(dead.is_empty(), "{}", dead.join("\n"));
 }
 
-/// The book (docs/SUMMARY.md) and the list of pages (docs/README.md) have every page, the book each once; that what they list is there, the
-/// test above says.
+/// The book (docs/SUMMARY.md) and the list of pages (docs/README.md) have every page, the book each
+/// once; that what they list is there, the test above says.
 #[test]
 fn every_page_is_listed() {
-    let read = |name: &str| std::fs::read_to_string(Path::new(ROOT).join("docs").join(name)).unwrap();
+    let read =
+        |name: &str| std::fs::read_to_string(Path::new(ROOT).join("docs").join(name)).unwrap();
     let (list, book) = (read("README.md"), read("SUMMARY.md"));
     let chapters = links(&book);
     for page in std::fs::read_dir(Path::new(ROOT).join("docs")).unwrap() {
         let name = page.unwrap().file_name().into_string().unwrap();
-        assert!(name == "README.md" || list.contains(&format!("({name})")), "{name} is not in docs/README.md");
+        assert!(
+            name == "README.md" || list.contains(&format!("({name})")),
+            "{name} is not in docs/README.md"
+        );
         let times = chapters.iter().filter(|chapter| **chapter == name).count();
-        assert_eq!(times, usize::from(name != "SUMMARY.md"), "{name} in docs/SUMMARY.md");
+        assert_eq!(
+            times,
+            usize::from(name != "SUMMARY.md"),
+            "{name} in docs/SUMMARY.md"
+        );
     }
     let settings = std::fs::read_to_string(Path::new(ROOT).join("book.toml")).unwrap();
-    assert!(settings.lines().any(|line| line == "src = \"docs\""), "the book is made of docs/");
+    assert!(
+        settings.lines().any(|line| line == "src = \"docs\""),
+        "the book is made of docs/"
+    );
 }
 
-/// A fuzz target is a file, a program of fuzz/Cargo.toml and a row of the page that says how many inputs it has seen.
+/// A fuzz target is a file, a program of fuzz/Cargo.toml and a row of the page that says how many
+/// inputs it has seen.
 #[test]
 fn fuzz_targets_are_accounted_for() {
     let read = |name: &str| std::fs::read_to_string(Path::new(ROOT).join(name)).unwrap();
-    let files = std::fs::read_dir(Path::new(ROOT).join("fuzz/fuzz_targets")).unwrap().map(|file| file.unwrap().path());
-    let mut targets: Vec<String> = files.map(|file| file.file_stem().unwrap().to_str().unwrap().to_string()).collect();
+    let files = std::fs::read_dir(Path::new(ROOT).join("fuzz/fuzz_targets"))
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let mut targets: Vec<String> = files
+        .map(|file| file.file_stem().unwrap().to_str().unwrap().to_string())
+        .collect();
     targets.sort();
     let page = read("docs/reliability.md");
-    let (_, table) = page.split_once("| inputs seen |\n| --- | --- | ---: |\n").expect("the table");
-    let rows = table.lines().map_while(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let (_, table) = page
+        .split_once("| inputs seen |\n| --- | --- | ---: |\n")
+        .expect("the table");
+    let rows = table
+        .lines()
+        .map_while(|line| line.strip_prefix("| `")?.split_once("` |"));
     let mut listed = Vec::new();
     for (target, rest) in rows {
-        let seen = rest.trim_end_matches(['|', ' ']).rsplit("| ").next().unwrap();
+        let seen = rest
+            .trim_end_matches(['|', ' '])
+            .rsplit("| ")
+            .next()
+            .unwrap();
         let is_count = seen.starts_with(|c: char| c.is_ascii_digit());
-        assert!(is_count || seen == "not run yet", "{target} has seen {seen:?}");
+        assert!(
+            is_count || seen == "not run yet",
+            "{target} has seen {seen:?}"
+        );
         listed.push(target.to_string());
     }
     listed.sort();
     assert_eq!(listed, targets);
     let manifest: toml::Table = toml::from_str(&read("fuzz/Cargo.toml")).unwrap();
-    let programs =
-        manifest["bin"].as_array().unwrap().iter().map(|program| program["name"].as_str().unwrap().to_string());
+    let programs = manifest["bin"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|program| program["name"].as_str().unwrap().to_string());
     let mut programs: Vec<String> = programs.collect();
     programs.sort();
     assert_eq!(programs, targets);
@@ -118,14 +189,28 @@ fn fuzz_targets_are_accounted_for() {
 #[test]
 fn the_model_of_the_page_is_one() {
     let page = std::fs::read_to_string(Path::new(ROOT).join("docs/model.md")).unwrap();
-    let text = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let text = page
+        .split("```toml\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
     let model = Model::from_toml(text).unwrap();
     let plan = model.plan(Task::Node).unwrap();
     assert_eq!(plan.network.layers, 3);
     // Five axes and a defence, none of them at its plain choice.
     let plain = Model::new(Backbone::Gcn);
-    assert!(model.operator != plain.operator && model.depth != plain.depth && model.weights != plain.weights);
-    assert!(model.inference != plain.inference && model.augment != plain.augment && model.defense != plain.defense);
+    assert!(
+        model.operator != plain.operator
+            && model.depth != plain.depth
+            && model.weights != plain.weights
+    );
+    assert!(
+        model.inference != plain.inference
+            && model.augment != plain.augment
+            && model.defense != plain.defense
+    );
     // The file says nothing that the model does not keep.
     assert_eq!(Model::from_toml(&model.to_toml().unwrap()).unwrap(), model);
 }

@@ -1,5 +1,5 @@
-//! The tape, from outside: random computations against differences, of first and second order, and training that is
-//! differentiated itself.
+//! The tape, from outside: random computations against differences, of first and second order, and
+//! training that is differentiated itself.
 
 use gnarl::tensor::{DType, Device, Result, Tensor, Var};
 use proptest::prelude::*;
@@ -21,7 +21,9 @@ fn calculate(step: Step, results: &[Tensor]) -> Result<Tensor> {
     let (rows, cols) = a.dims2()?;
     let small = |x: Tensor| x.affine(0.5, 0.0)?.tanh();
     let index = |count: usize, of: usize| {
-        let values: Vec<u32> = (0..count).map(|i| ((i * 7 + step.second) % of.max(1)) as u32).collect();
+        let values: Vec<u32> = (0..count)
+            .map(|i| ((i * 7 + step.second) % of.max(1)) as u32)
+            .collect();
         Tensor::from_vec(values, count, &Device::Cpu)
     };
     match step.operation {
@@ -62,7 +64,9 @@ fn outcome(steps: &[Step], inputs: &[Tensor]) -> Result<Tensor> {
         }
     }
     let parts = results.iter().map(|x| x.tanh()?.mean_all());
-    parts.reduce(|sum, part| sum?.add(&part?)).expect("there are inputs")
+    parts
+        .reduce(|sum, part| sum?.add(&part?))
+        .expect("there are inputs")
 }
 
 fn vars(inputs: &[Vec<f64>], dims: &[[usize; 2]]) -> Vec<Var> {
@@ -77,7 +81,9 @@ fn tensors(vars: &[Var]) -> Vec<Tensor> {
 }
 
 fn direction(len: usize) -> Vec<f64> {
-    (0..len).map(|i| ((i * 37 % 11) as f64 - 5.0) / 7.0).collect()
+    (0..len)
+        .map(|i| ((i * 37 % 11) as f64 - 5.0) / 7.0)
+        .collect()
 }
 
 /// `Σ direction · gradient`, as a tensor.
@@ -141,18 +147,39 @@ proptest! {
     }
 }
 
-/// A product with the Hessian of softmax regression, whose Hessian is known: `mean of (diag(p) - p pᵀ) ⊗ x xᵀ`.
+/// A product with the Hessian of softmax regression, whose Hessian is known:
+/// `mean of (diag(p) - p pᵀ) ⊗ x xᵀ`.
 #[test]
 fn products_with_a_hessian_are_exact() {
     let x = Tensor::new(&[[1f64, 2.0], [-0.5, 0.3], [0.7, -1.1]], &Device::Cpu).unwrap();
     let w = Var::new(&[[0.2f64, -0.4, 0.1], [0.5, 0.3, -0.2]], &Device::Cpu).unwrap();
-    let (rows, classes) = (std::sync::Arc::new(vec![0, 1, 2]), std::sync::Arc::new(vec![2, 0, 1]));
-    let loss = gnarl::tensor::masked_cross_entropy(&x.matmul(&w).unwrap(), &rows, &classes).unwrap();
+    let (rows, classes) = (
+        std::sync::Arc::new(vec![0, 1, 2]),
+        std::sync::Arc::new(vec![2, 0, 1]),
+    );
+    let loss =
+        gnarl::tensor::masked_cross_entropy(&x.matmul(&w).unwrap(), &rows, &classes).unwrap();
     let v = Tensor::new(&[[1f64, 0.5, -1.0], [0.25, -0.75, 2.0]], &Device::Cpu).unwrap();
-    let slope = loss.backward_recorded().unwrap().get(&w).unwrap().mul(&v).unwrap().sum_all().unwrap();
-    let product = slope.backward().unwrap().get(&w).unwrap().to_vec2::<f64>().unwrap();
-    let (scores, along) =
-        (x.matmul(&w).unwrap().to_vec2::<f64>().unwrap(), x.matmul(&v).unwrap().to_vec2::<f64>().unwrap());
+    let slope = loss
+        .backward_recorded()
+        .unwrap()
+        .get(&w)
+        .unwrap()
+        .mul(&v)
+        .unwrap()
+        .sum_all()
+        .unwrap();
+    let product = slope
+        .backward()
+        .unwrap()
+        .get(&w)
+        .unwrap()
+        .to_vec2::<f64>()
+        .unwrap();
+    let (scores, along) = (
+        x.matmul(&w).unwrap().to_vec2::<f64>().unwrap(),
+        x.matmul(&v).unwrap().to_vec2::<f64>().unwrap(),
+    );
     let mut expected = [[0f64; 3]; 2];
     for ((x, z), u) in x.to_vec2::<f64>().unwrap().iter().zip(&scores).zip(&along) {
         let total: f64 = z.iter().map(|z| z.exp()).sum();
@@ -165,13 +192,32 @@ fn products_with_a_hessian_are_exact() {
         }
     }
     for (found, expected) in product.iter().flatten().zip(expected.iter().flatten()) {
-        assert!((found - expected).abs() < 1e-14, "{found} against {expected}");
+        assert!(
+            (found - expected).abs() < 1e-14,
+            "{found} against {expected}"
+        );
     }
 }
 
 #[test]
 fn precisions_do_not_mix_by_themselves() {
-    let (a, b) = (Tensor::new(&[1f32], &Device::Cpu).unwrap(), Tensor::new(&[1f64], &Device::Cpu).unwrap());
-    assert!(a.add(&b).unwrap_err().to_string().contains("F64 is read as one of F32"));
-    assert_eq!(a.to_dtype(DType::F64).unwrap().add(&b).unwrap().to_vec1::<f64>().unwrap(), [2.0]);
+    let (a, b) = (
+        Tensor::new(&[1f32], &Device::Cpu).unwrap(),
+        Tensor::new(&[1f64], &Device::Cpu).unwrap(),
+    );
+    assert!(
+        a.add(&b)
+            .unwrap_err()
+            .to_string()
+            .contains("F64 is read as one of F32")
+    );
+    assert_eq!(
+        a.to_dtype(DType::F64)
+            .unwrap()
+            .add(&b)
+            .unwrap()
+            .to_vec1::<f64>()
+            .unwrap(),
+        [2.0]
+    );
 }

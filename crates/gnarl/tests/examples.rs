@@ -30,8 +30,14 @@ fn every_example_is_in_the_list() {
     for file in std::fs::read_dir(folder).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
         if name.ends_with(".rs") {
-            assert!(list.contains(&format!("/examples/{name}\"")), "{name} is not run");
-            assert!(manifest.contains(&format!("/examples/{name}\"")), "{name} is not an example of the crate");
+            assert!(
+                list.contains(&format!("/examples/{name}\"")),
+                "{name} is not run"
+            );
+            assert!(
+                manifest.contains(&format!("/examples/{name}\"")),
+                "{name} is not an example of the crate"
+            );
         }
     }
 }

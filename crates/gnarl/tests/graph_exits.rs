@@ -20,14 +20,20 @@ use support::{bytes, folds_of, on_threads, small};
 fn cycles_and_stars(count: usize) -> GraphSet {
     let graph = |i: usize| {
         let n = 4 + i / 2 % 6;
-        if i.is_multiple_of(2) { generate::cycle(n).unwrap() } else { generate::star(n).unwrap() }
+        if i.is_multiple_of(2) {
+            generate::cycle(n).unwrap()
+        } else {
+            generate::star(n).unwrap()
+        }
     };
     let labels = Labels::new((0..count as u32).map(|i| Some(i % 2)).collect(), 2).unwrap();
     GraphSet::new((0..count).map(graph).collect(), labels, None).unwrap()
 }
 
 fn odd_graphs() -> Vec<Graph> {
-    let two_parts = Graph::from_edges(6, [(0, 1), (1, 2), (0, 2), (4, 5)]).unwrap().0;
+    let two_parts = Graph::from_edges(6, [(0, 1), (1, 2), (0, 2), (4, 5)])
+        .unwrap()
+        .0;
     vec![
         generate::star(6).unwrap(),
         Graph::empty(0).unwrap(),
@@ -41,17 +47,35 @@ fn odd_graphs() -> Vec<Graph> {
 
 fn data_of(graphs: &[Graph], backbone: Backbone, operator: OperatorChoice) -> GraphData {
     let features = gnarl::features::Scaler::AsLoaded;
-    let preparation = GraphPreparation { operator, features, node_features: NodeFeatures::of(graphs) };
+    let preparation = GraphPreparation {
+        operator,
+        features,
+        node_features: NodeFeatures::of(graphs),
+    };
     GraphData::new(graphs, backbone, &preparation).unwrap()
 }
 
 fn config(backbone: Backbone, layers: usize) -> ClassifierConfig {
-    let network = NetworkConfig { hidden: 6, layers, heads: 1, dropout: 0.0, ..NetworkConfig::new(backbone) };
-    ClassifierConfig { network, readout: Readout::Sum, head_dropout: 0.5 }
+    let network = NetworkConfig {
+        hidden: 6,
+        layers,
+        heads: 1,
+        dropout: 0.0,
+        ..NetworkConfig::new(backbone)
+    };
+    ClassifierConfig {
+        network,
+        readout: Readout::Sum,
+        head_dropout: 0.5,
+    }
 }
 
 fn values(params: &Params) -> Vec<Vec<f32>> {
-    params.list().iter().map(|p| p.var.flatten_all().unwrap().to_vec1().unwrap()).collect()
+    params
+        .list()
+        .iter()
+        .map(|p| p.var.flatten_all().unwrap().to_vec1().unwrap())
+        .collect()
 }
 
 /// Puts the weights behind exit `l` into a plain classifier of `l` layers.
@@ -62,7 +86,13 @@ fn plant(exits: &ExitClassifier, l: usize, plain: &GraphClassifier) {
             None => p.name.replace("head.", &format!("heads.{l}.")),
         };
         let from = exits.params().list().iter().find(|q| q.name == name);
-        p.var.set(from.unwrap_or_else(|| panic!("{name} is not among the exits'")).var.as_tensor()).unwrap();
+        p.var
+            .set(
+                from.unwrap_or_else(|| panic!("{name} is not among the exits'"))
+                    .var
+                    .as_tensor(),
+            )
+            .unwrap();
     }
 }
 
@@ -71,7 +101,10 @@ fn assert_close(found: &gnarl::tensor::Tensor, expected: &gnarl::tensor::Tensor,
     let (found, expected) = (rows(found), rows(expected));
     assert_eq!(found.len(), expected.len(), "{what}");
     for (a, b) in found.iter().zip(&expected) {
-        assert!((a - b).abs() <= 1e-6 * (1.0 + b.abs()), "{what}: {a}, not {b}");
+        assert!(
+            (a - b).abs() <= 1e-6 * (1.0 + b.abs()),
+            "{what}: {a}, not {b}"
+        );
     }
 }
 
@@ -83,9 +116,15 @@ fn exit_l_is_a_plain_classifier_of_l_layers() {
     });
     let graphs = odd_graphs();
     let all: Vec<u32> = (0..graphs.len() as u32).collect();
-    for (name, backbone) in Backbone::ALL.into_iter().filter(|(_, b)| b.can_have_exits()) {
-        for (operator, batch_norm) in [(OperatorChoice::Usual, false), (OperatorChoice::Usual, true), (learned, false)]
-        {
+    for (name, backbone) in Backbone::ALL
+        .into_iter()
+        .filter(|(_, b)| b.can_have_exits())
+    {
+        for (operator, batch_norm) in [
+            (OperatorChoice::Usual, false),
+            (OperatorChoice::Usual, true),
+            (learned, false),
+        ] {
             if backbone == Backbone::Mlp && operator == learned {
                 continue;
             }
@@ -98,18 +137,30 @@ fn exit_l_is_a_plain_classifier_of_l_layers() {
             let exits = ExitClassifier::new(&config(3), &data.shape(3), 7).unwrap();
             // Twos: batches without a node among them.
             let found = answers(&exits, &data.batches(&all, 2).unwrap()).unwrap();
-            assert_eq!((found.len(), exits.num_answers(), exits.max_depth()), (4, 4, 3));
+            assert_eq!(
+                (found.len(), exits.num_answers(), exits.max_depth()),
+                (4, 4, 3)
+            );
             for (l, found) in found.iter().enumerate().skip(1) {
                 let plain = GraphClassifier::new(&config(l), &data.shape(3), 1).unwrap();
                 plant(&exits, l, &plain);
                 let expected = scores(&plain, &data.batches(&all, 7).unwrap()).unwrap();
                 assert_close(found, &expected, &format!("{name} on {operator}, exit {l}"));
                 let one = answers(&exits.exit(l), &data.batches(&all, 7).unwrap()).unwrap();
-                assert_close(&one[0], &expected, &format!("{name} on {operator}, exit {l} by itself"));
+                assert_close(
+                    &one[0],
+                    &expected,
+                    &format!("{name} on {operator}, exit {l} by itself"),
+                );
             }
             // Exit 0 by hand: the sum of one-hot degrees counts nodes by their degree.
             let value = |name: &str| {
-                let p = exits.params().list().iter().find(|p| p.name == name).unwrap();
+                let p = exits
+                    .params()
+                    .list()
+                    .iter()
+                    .find(|p| p.name == name)
+                    .unwrap();
                 p.var.flatten_all().unwrap().to_vec1::<f32>().unwrap()
             };
             let (weight, bias) = (value("heads.0.weight"), value("heads.0.bias"));
@@ -118,7 +169,10 @@ fn exit_l_is_a_plain_classifier_of_l_layers() {
                 for (class, found) in row.iter().enumerate() {
                     let of = |u: u32| weight[graph.degree(u) * 3 + class];
                     let expected = bias[class] + (0..graph.num_nodes() as u32).map(of).sum::<f32>();
-                    assert!((found - expected).abs() < 1e-5, "{name}, exit 0: {found}, not {expected}");
+                    assert!(
+                        (found - expected).abs() < 1e-5,
+                        "{name}, exit 0: {found}, not {expected}"
+                    );
                 }
             }
         }
@@ -126,35 +180,60 @@ fn exit_l_is_a_plain_classifier_of_l_layers() {
 }
 
 fn training() -> TrainConfig {
-    TrainConfig { epochs: 6, keep: Keep::Last, ..TrainConfig::default() }
+    TrainConfig {
+        epochs: 6,
+        keep: Keep::Last,
+        ..TrainConfig::default()
+    }
 }
 
-/// From the same start and by the same draws, the stage of exit 1 ends where a plain classifier of one layer does, bit by bit, and nothing
-/// else moves.
+/// From the same start and by the same draws, the stage of exit 1 ends where a plain classifier of
+/// one layer does, bit by bit, and nothing else moves.
 #[test]
 fn a_stage_trains_what_a_plain_classifier_would() {
     let set = cycles_and_stars(150);
-    for (backbone, batch_norm) in [(Backbone::Gcn, false), (Backbone::Gin, false), (Backbone::Gin, true)] {
+    for (backbone, batch_norm) in [
+        (Backbone::Gcn, false),
+        (Backbone::Gin, false),
+        (Backbone::Gin, true),
+    ] {
         let data = &data_of(set.graphs(), backbone, OperatorChoice::Usual);
         let mut config = config(backbone, 1);
         config.network.batch_norm = batch_norm;
-        let deep =
-            ClassifierConfig { network: NetworkConfig { layers: 3, ..config.network.clone() }, ..config.clone() };
+        let deep = ClassifierConfig {
+            network: NetworkConfig {
+                layers: 3,
+                ..config.network.clone()
+            },
+            ..config.clone()
+        };
         let exits = ExitClassifier::new(&deep, &data.shape(2), 7).unwrap();
         let plain = GraphClassifier::new(&config, &data.shape(2), 1).unwrap();
         plant(&exits, 1, &plain);
         let before = values(exits.params());
         let graphs: Vec<u32> = (0..150).collect();
         let classes: Vec<u32> = graphs.iter().map(|g| g % 2).collect();
-        let on =
-            TrainingSet { data, graphs: &graphs[..140], classes: &classes[..140], mixed: &[], anew: None, mixup: None };
+        let on = TrainingSet {
+            data,
+            graphs: &graphs[..140],
+            classes: &classes[..140],
+            mixed: &[],
+            anew: None,
+            mixup: None,
+        };
         let val = Evaluation::new(data, &graphs[140..], &classes[140..]).unwrap();
         let train = |model: &dyn GraphModel| {
-            train_classifier(model, &on, &val, &training(), 70, 5, &Watch::quiet()).unwrap().curve
+            train_classifier(model, &on, &val, &training(), 70, 5, &Watch::quiet())
+                .unwrap()
+                .curve
         };
         assert_eq!(train(&exits.stage(1)), train(&plain));
         let after = values(exits.params());
-        plant(&exits, 1, &GraphClassifier::new(&config, &data.shape(2), 1).unwrap());
+        plant(
+            &exits,
+            1,
+            &GraphClassifier::new(&config, &data.shape(2), 1).unwrap(),
+        );
         let own = exits.stage(1).trained();
         let shared: Vec<Vec<f32>> = values(plain.params());
         assert_eq!(after[own.clone()], shared[..], "{backbone}");
@@ -172,8 +251,15 @@ fn model(backbone: Backbone, epochs: usize) -> Model {
 
 fn study(set: &GraphSet, model: Model, folds: usize) -> TrainResult {
     let policies = Kind::all_of(Task::Graph);
-    let study = TrainStudy { seed: 5, policies, options: FitOptions::default(), ..TrainStudy::new(model) };
-    study.run(&folds_of(set, folds, 5), &Watch::quiet()).unwrap()
+    let study = TrainStudy {
+        seed: 5,
+        policies,
+        options: FitOptions::default(),
+        ..TrainStudy::new(model)
+    };
+    study
+        .run(&folds_of(set, folds, 5), &Watch::quiet())
+        .unwrap()
 }
 
 fn both(last: usize) -> [Exits; 2] {
@@ -185,20 +271,47 @@ fn exits_tell_cycles_from_stars() {
     let set = cycles_and_stars(60);
     for exits in both(2) {
         let result = study(&set, model(Backbone::Gin, 60).depth(exits), 5);
-        assert_eq!(result.test_accuracy().unwrap().unwrap().mean, 100.0, "{:?}", exits.scheme);
-        let report = result.depth(&Kind::all_of(Task::Graph), exits.policy).unwrap().unwrap();
-        assert_eq!((report.exit_accuracy.len(), report.policy_accuracy.len()), (3, 11));
-        assert_eq!(report.taken.iter().sum::<f64>(), 60.0, "every graph takes an exit");
-        assert_eq!(result.runs[0].fit.trained.len(), exits.scheme.num_trainings(2));
-        assert!(result.runs.iter().all(|run| run.fit.val_accuracy == Some(100.0)));
+        assert_eq!(
+            result.test_accuracy().unwrap().unwrap().mean,
+            100.0,
+            "{:?}",
+            exits.scheme
+        );
+        let report = result
+            .depth(&Kind::all_of(Task::Graph), exits.policy)
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (report.exit_accuracy.len(), report.policy_accuracy.len()),
+            (3, 11)
+        );
+        assert_eq!(
+            report.taken.iter().sum::<f64>(),
+            60.0,
+            "every graph takes an exit"
+        );
+        assert_eq!(
+            result.runs[0].fit.trained.len(),
+            exits.scheme.num_trainings(2)
+        );
+        assert!(
+            result
+                .runs
+                .iter()
+                .all(|run| run.fit.val_accuracy == Some(100.0))
+        );
     }
 }
 
-/// The first exits of a deep classifier are those of a shallow one, batch statistics and graphs made anew included.
+/// The first exits of a deep classifier are those of a shallow one, batch statistics and graphs
+/// made anew included.
 #[test]
 fn later_stages_leave_earlier_ones_alone() {
     let on = folds_of(&cycles_and_stars(40), 4, 5).first();
-    let copies = DropNode { strength: 0.3, copies: Copies::EachEpoch };
+    let copies = DropNode {
+        strength: 0.3,
+        copies: Copies::EachEpoch,
+    };
     for (batch_norm, augment) in [
         (false, Augment::default()),
         (true, Augment::default()),
@@ -215,26 +328,55 @@ fn later_stages_leave_earlier_ones_alone() {
             assert_eq!(tensor, again, "{name}, {augment}");
         }
         let (shallow, deep) = (of(Exits::alm(1)), of(Exits::alm(3)));
-        assert!(shallow.iter().any(|one| !deep.contains(one)), "all at once, deeper exits pull at earlier layers");
+        assert!(
+            shallow.iter().any(|one| !deep.contains(one)),
+            "all at once, deeper exits pull at earlier layers"
+        );
     }
 }
 
 fn tensors(fitted: &Fitted) -> Vec<(String, Vec<u8>)> {
     let bytes = bytes(fitted);
     let found = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-    let mut all: Vec<_> = found.tensors().into_iter().map(|(name, t)| (name, t.data().to_vec())).collect();
+    let mut all: Vec<_> = found
+        .tensors()
+        .into_iter()
+        .map(|(name, t)| (name, t.data().to_vec()))
+        .collect();
     all.retain(|(name, _)| !name.starts_with("split."));
     all
 }
 
-type Seen = (Option<f64>, Option<f64>, Vec<Vec<f64>>, Vec<usize>, Vec<u32>);
+type Seen = (
+    Option<f64>,
+    Option<f64>,
+    Vec<Vec<f64>>,
+    Vec<usize>,
+    Vec<u32>,
+);
 
 /// What can be compared of runs: everything but times.
 fn seen(run: &Run) -> Seen {
     let exits = run.exits.clone().unwrap();
-    let lists = vec![exits.exit_accuracy, exits.exit_val_accuracy, exits.policy_accuracy, exits.policy_val_accuracy];
-    let bits = run.test_probabilities.data().iter().map(|p| p.to_bits()).collect();
-    (run.test_accuracy, run.fit.val_accuracy, lists, exits.taken, bits)
+    let lists = vec![
+        exits.exit_accuracy,
+        exits.exit_val_accuracy,
+        exits.policy_accuracy,
+        exits.policy_val_accuracy,
+    ];
+    let bits = run
+        .test_probabilities
+        .data()
+        .iter()
+        .map(|p| p.to_bits())
+        .collect();
+    (
+        run.test_accuracy,
+        run.fit.val_accuracy,
+        lists,
+        exits.taken,
+        bits,
+    )
 }
 
 #[test]
@@ -244,28 +386,61 @@ fn threads_do_not_change_a_bit() {
         for exits in both(2) {
             let mut model = model(Backbone::Gin, 3).depth(exits);
             (model.training.batch_size, model.network.dropout) = (Some(batch_size), Some(0.3));
-            let run = |threads| on_threads(threads, || study(&set, model, 3).runs.iter().map(seen).collect::<Vec<_>>());
+            let run = |threads| {
+                on_threads(threads, || {
+                    study(&set, model, 3)
+                        .runs
+                        .iter()
+                        .map(seen)
+                        .collect::<Vec<_>>()
+                })
+            };
             assert_eq!(run(1), run(3), "{count} graphs, {:?}", exits.scheme);
         }
     }
 }
 
-/// A fresh head for every exit: without it the runs are those of the same exits, and the control of drawn vectors is retraining.
+/// A fresh head for every exit: without it the runs are those of the same exits, and the control of
+/// drawn vectors is retraining.
 #[test]
 fn every_exit_has_a_fresh_head() {
     let set = cycles_and_stars(40);
-    let gratin = Gratin { components: Some(Components::Fixed(2)), head_epochs: 10, ..Gratin::new() };
-    let retrain = Retrain { head_epochs: 10, ..Retrain::new() };
+    let gratin = Gratin {
+        components: Some(Components::Fixed(2)),
+        head_epochs: 10,
+        ..Gratin::new()
+    };
+    let retrain = Retrain {
+        head_epochs: 10,
+        ..Retrain::new()
+    };
     for exits in both(2) {
-        let with = |augment: Augment| study(&set, model(Backbone::Gcn, 8).depth(exits).augment(augment), 4).runs;
-        let (plain, retrained, drawn) = (with(Augment::default()), with(retrain.into()), with(gratin.into()));
+        let with = |augment: Augment| {
+            study(
+                &set,
+                model(Backbone::Gcn, 8).depth(exits).augment(augment),
+                4,
+            )
+            .runs
+        };
+        let (plain, retrained, drawn) = (
+            with(Augment::default()),
+            with(retrain.into()),
+            with(gratin.into()),
+        );
         for ((plain, retrained), drawn) in plain.iter().zip(&retrained).zip(&drawn) {
             let head = drawn.fit.fresh_head.as_ref().unwrap();
             assert_eq!(Some(head.none_test_accuracy), plain.test_accuracy);
             assert_eq!(Some(head.none_val_accuracy), plain.fit.val_accuracy);
             assert_eq!(head.retrain_test_accuracy, retrained.test_accuracy);
-            assert!(head.drawn.as_ref().unwrap().drawn == 3 * 20, "three exits, one vector for each graph");
-            assert_ne!(plain.test_probabilities.data(), drawn.test_probabilities.data());
+            assert!(
+                head.drawn.as_ref().unwrap().drawn == 3 * 20,
+                "three exits, one vector for each graph"
+            );
+            assert_ne!(
+                plain.test_probabilities.data(),
+                drawn.test_probabilities.data()
+            );
         }
     }
 }
@@ -279,18 +454,38 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
     let odd = odd_graphs();
     let classes: Vec<Option<i64>> = (0..21).map(|i| Some(i % 2)).collect();
     let repeated = |graphs: &[Graph]| graphs.iter().cycle().take(21).cloned().collect::<Vec<_>>();
-    for graphs in [repeated(&odd), repeated(&[Graph::empty(0).unwrap()]), repeated(&[Graph::empty(1).unwrap()])] {
+    for graphs in [
+        repeated(&odd),
+        repeated(&[Graph::empty(0).unwrap()]),
+        repeated(&[Graph::empty(1).unwrap()]),
+    ] {
         let set = set_of(graphs, &classes);
         // Masks need features, and these graphs have none.
-        for augment in Augment::all().filter(|augment| !matches!(augment, Augment::FeatureMask(_))) {
+        for augment in Augment::all().filter(|augment| !matches!(augment, Augment::FeatureMask(_)))
+        {
             for exits in both(2) {
                 let augment = match augment.method().fresh_head() {
                     Some(_) => augment.with(&[("head-epochs".into(), "2".into())]).unwrap(),
                     None => augment,
                 };
-                for run in study(&set, model(Backbone::Gin, 2).depth(exits).augment(augment), 3).runs {
-                    assert!(run.fit.trained.iter().flat_map(|t| &t.curve).all(|epoch| epoch.loss.is_finite()));
-                    assert!(run.test_probabilities.data().iter().all(|p| p.is_finite()), "{augment}");
+                for run in study(
+                    &set,
+                    model(Backbone::Gin, 2).depth(exits).augment(augment),
+                    3,
+                )
+                .runs
+                {
+                    assert!(
+                        run.fit
+                            .trained
+                            .iter()
+                            .flat_map(|t| &t.curve)
+                            .all(|epoch| epoch.loss.is_finite())
+                    );
+                    assert!(
+                        run.test_probabilities.data().iter().all(|p| p.is_finite()),
+                        "{augment}"
+                    );
                 }
             }
         }
@@ -298,29 +493,62 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
     for exits in both(1) {
         let gin = model(Backbone::Gin, 2).depth(exits);
         let one_class = set_of(odd.clone(), &[Some(4); 7]);
-        assert_eq!(study(&one_class, gin, 3).test_accuracy().unwrap().unwrap().mean, 100.0);
+        assert_eq!(
+            study(&one_class, gin, 3)
+                .test_accuracy()
+                .unwrap()
+                .unwrap()
+                .mean,
+            100.0
+        );
         // One graph, and nobody to learn a policy from: the last exit.
         let one = Content::Graphs(set_of(odd[..1].to_vec(), &[Some(0)]));
         let only = Split::new("only", vec![0], vec![], vec![]).unwrap();
-        let on = SplitData { name: "own".into(), content: one, split: only };
+        let on = SplitData {
+            name: "own".into(),
+            content: one,
+            split: only,
+        };
         let fitted = gin.fit(&on, 0).unwrap();
-        assert_eq!((fitted.report().val_accuracy, fitted.num_exits()), (None, 2));
+        assert_eq!(
+            (fitted.report().val_accuracy, fitted.num_exits()),
+            (None, 2)
+        );
         assert_eq!(fitted.predict(&on.content).unwrap().exits, Some(vec![1]));
         let answers = fitted.exit_answers(&on.content).unwrap().unwrap();
         assert_eq!((answers.num_exits(), answers.class(1, 0)), (2, 0));
-        assert!(fitted.exit_answers(&Content::Graph(odd[0].clone())).unwrap().is_none());
-        let e = fitted.predict(&Content::Graph(odd[0].clone())).unwrap_err().to_string();
-        assert_eq!(e, "predict: the model classifies graphs of a set, and this is one graph");
+        assert!(
+            fitted
+                .exit_answers(&Content::Graph(odd[0].clone()))
+                .unwrap()
+                .is_none()
+        );
+        let e = fitted
+            .predict(&Content::Graph(odd[0].clone()))
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "predict: the model classifies graphs of a set, and this is one graph"
+        );
         let nothing = Content::Graphs(set_of(vec![], &[]));
         assert_eq!(fitted.predict(&nothing).unwrap().exits, Some(vec![]));
-        let none = SplitData { split: Split::new("none", vec![], vec![], vec![0]).unwrap(), ..on };
+        let none = SplitData {
+            split: Split::new("none", vec![], vec![], vec![0]).unwrap(),
+            ..on
+        };
         let e = gin.fit(&none, 0).unwrap_err().to_string();
-        assert_eq!(e, "graph classification: there are no labelled graphs to train on");
+        assert_eq!(
+            e,
+            "graph classification: there are no labelled graphs to train on"
+        );
     }
     // Features read out and a linear map: the exits of no layer at all.
     for exits in both(0) {
-        let fitted =
-            model(Backbone::Gcn, 5).depth(exits).fit(&folds_of(&cycles_and_stars(30), 3, 5).first(), 1).unwrap();
+        let fitted = model(Backbone::Gcn, 5)
+            .depth(exits)
+            .fit(&folds_of(&cycles_and_stars(30), 3, 5).first(), 1)
+            .unwrap();
         assert_eq!((fitted.num_exits(), fitted.report().trained.len()), (1, 1));
         assert_eq!(fitted.num_parameters(), fitted.in_dim() * 2 + 2);
     }
@@ -329,8 +557,16 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
 #[test]
 fn policies_without_a_say_are_refused() {
     let refused = |policy: &str, task: Task| {
-        let exits = Exits { scheme: Scheme::AdmpSt, last: 2, policy: policy.parse().unwrap() };
-        Model::new(Backbone::Gin).depth(exits).plan(task).unwrap_err().to_string()
+        let exits = Exits {
+            scheme: Scheme::AdmpSt,
+            last: 2,
+            policy: policy.parse().unwrap(),
+        };
+        Model::new(Backbone::Gin)
+            .depth(exits)
+            .plan(task)
+            .unwrap_err()
+            .to_string()
     };
     assert!(refused("size", Task::Node).contains("size goes by how large graphs of a set are"));
     assert!(refused("echo", Task::Graph).contains("graphs of a set have none"));
@@ -338,12 +574,29 @@ fn policies_without_a_say_are_refused() {
         assert!(refused(policy, Task::Graph).contains("take size"));
     }
     let set = cycles_and_stars(30);
-    let beside =
-        TrainStudy { policies: vec![Kind::Echo], ..TrainStudy::new(model(Backbone::Gin, 1).depth(Exits::st(1))) };
-    let e = beside.run(&folds_of(&set, 3, 5), &Watch::quiet()).unwrap_err().to_string();
-    assert!(e.contains("echo goes by what neighbours are answered"), "{e}");
-    let through = Gratin { select: Some(0.5), through: gnarl::augment::Through::Network, ..Gratin::new() };
-    let e = model(Backbone::Gin, 1).depth(Exits::st(1)).augment(through).plan(Task::Graph).unwrap_err().to_string();
+    let beside = TrainStudy {
+        policies: vec![Kind::Echo],
+        ..TrainStudy::new(model(Backbone::Gin, 1).depth(Exits::st(1)))
+    };
+    let e = beside
+        .run(&folds_of(&set, 3, 5), &Watch::quiet())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.contains("echo goes by what neighbours are answered"),
+        "{e}"
+    );
+    let through = Gratin {
+        select: Some(0.5),
+        through: gnarl::augment::Through::Network,
+        ..Gratin::new()
+    };
+    let e = model(Backbone::Gin, 1)
+        .depth(Exits::st(1))
+        .augment(through)
+        .plan(Task::Graph)
+        .unwrap_err()
+        .to_string();
     assert!(e.contains("with exits take head"), "{e}");
 }
 
@@ -353,20 +606,38 @@ fn one_graph_at_a_time_answers_as_the_whole_set_does() {
     let repeated: Vec<Graph> = (0..5).flat_map(|_| odd_graphs()).collect();
     let classes: Vec<Option<i64>> = (0..repeated.len() as i64).map(|i| Some(i % 2)).collect();
     let data = Dataset::from_graphs("shapes", set_of(repeated, &classes));
-    let fitted = Model::new(Backbone::Gin).depth(Exits::st(2)).epochs(20).fit(&data.split(0).unwrap(), 1).unwrap();
+    let fitted = Model::new(Backbone::Gin)
+        .depth(Exits::st(2))
+        .epochs(20)
+        .fit(&data.split(0).unwrap(), 1)
+        .unwrap();
     let together = fitted.predict(&data.content).unwrap();
-    let Content::Graphs(set) = &data.content else { unreachable!() };
+    let Content::Graphs(set) = &data.content else {
+        unreachable!()
+    };
     for (i, graph) in set.graphs().iter().enumerate() {
-        let scores = fitted.network().unwrap().scores(&fitted.prepared(graph).unwrap()).unwrap();
+        let scores = fitted
+            .network()
+            .unwrap()
+            .scores(&fitted.prepared(graph).unwrap())
+            .unwrap();
         assert_eq!((scores.num_rows(), scores.num_cols()), (1, 2));
         let row = scores.row(0);
         let sum: f64 = row.iter().map(|&z| f64::from(z).exp()).sum();
         for (class, &z) in row.iter().enumerate() {
             let alone = f64::from(z).exp() / sum;
             let expected = f64::from(together.probabilities.row(i)[class]);
-            assert!((alone - expected).abs() < 1e-5, "graph {i}: {alone}, not {expected}");
+            assert!(
+                (alone - expected).abs() < 1e-5,
+                "graph {i}: {alone}, not {expected}"
+            );
         }
     }
-    let smoothed = fitted.with_inference(Smoothing::default().into(), &data.content, true).unwrap();
-    assert_eq!(smoothed.predict(&data.content).unwrap().classes.len(), set.len());
+    let smoothed = fitted
+        .with_inference(Smoothing::default().into(), &data.content, true)
+        .unwrap();
+    assert_eq!(
+        smoothed.predict(&data.content).unwrap().classes.len(),
+        set.len()
+    );
 }

@@ -8,7 +8,9 @@ use gnarl::features::one_hot_degrees;
 use gnarl::model::batches::{HeadTraining, Vectors, scores as scores_of, train_head};
 use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
 use gnarl::model::{FitOptions, TrainingCorruption};
-use gnarl::nn::{ClassifierConfig, GraphClassifier, Head, NetworkConfig, NetworkOption, Pass, Readout};
+use gnarl::nn::{
+    ClassifierConfig, GraphClassifier, Head, NetworkConfig, NetworkOption, Pass, Readout,
+};
 use gnarl::operator::Initialisation;
 use gnarl::prelude::*;
 use gnarl::study::train::{Run, TrainResult, TrainStudy};
@@ -26,7 +28,11 @@ use support::{bytes, folds_of, on_threads, small};
 fn cycles_and_stars(count: usize) -> GraphSet {
     let graph = |i: usize| {
         let n = 4 + i / 2 % 6;
-        if i.is_multiple_of(2) { generate::cycle(n).unwrap() } else { generate::star(n).unwrap() }
+        if i.is_multiple_of(2) {
+            generate::cycle(n).unwrap()
+        } else {
+            generate::star(n).unwrap()
+        }
     };
     let labels = Labels::new((0..count as u32).map(|i| Some(i % 2)).collect(), 2).unwrap();
     GraphSet::new((0..count).map(graph).collect(), labels, None).unwrap()
@@ -34,7 +40,9 @@ fn cycles_and_stars(count: usize) -> GraphSet {
 
 /// Graphs of every odd kind: none, one and several nodes, no edges, two parts, a dense one.
 fn odd_graphs() -> Vec<Graph> {
-    let two_parts = Graph::from_edges(6, [(0, 1), (1, 2), (0, 2), (4, 5)]).unwrap().0;
+    let two_parts = Graph::from_edges(6, [(0, 1), (1, 2), (0, 2), (4, 5)])
+        .unwrap()
+        .0;
     vec![
         generate::star(6).unwrap(),
         Graph::empty(0).unwrap(),
@@ -49,57 +57,101 @@ fn odd_graphs() -> Vec<Graph> {
 fn with_features(graphs: Vec<Graph>, sparse: bool) -> Vec<Graph> {
     let features = |(i, graph): (usize, Graph)| {
         let rng = &mut stream(i as u64, "graph test features", 0);
-        let dense: Vec<f32> = (0..5 * graph.num_nodes()).map(|_| rng.random_range(0.1..1.0)).collect();
+        let dense: Vec<f32> = (0..5 * graph.num_nodes())
+            .map(|_| rng.random_range(0.1..1.0))
+            .collect();
         let dense = DenseMatrix::new(graph.num_nodes(), 5, dense).unwrap();
-        let features = if sparse { Features::Sparse(CsrMatrix::from_dense(&dense)) } else { Features::Dense(dense) };
+        let features = if sparse {
+            Features::Sparse(CsrMatrix::from_dense(&dense))
+        } else {
+            Features::Dense(dense)
+        };
         graph.with_features(features).unwrap()
     };
     graphs.into_iter().enumerate().map(features).collect()
 }
 
 fn preparation(graphs: &[Graph], operator: OperatorChoice) -> GraphPreparation {
-    GraphPreparation { operator, features: gnarl::features::Scaler::AsLoaded, node_features: NodeFeatures::of(graphs) }
+    GraphPreparation {
+        operator,
+        features: gnarl::features::Scaler::AsLoaded,
+        node_features: NodeFeatures::of(graphs),
+    }
 }
 
 fn classifier_config(backbone: Backbone) -> ClassifierConfig {
-    let network = NetworkConfig { hidden: 8, heads: 2, dropout: 0.0, ..NetworkConfig::new(backbone) };
-    let heads = if matches!(backbone, Backbone::Gat | Backbone::GatV2) { 2 } else { 1 };
-    ClassifierConfig { network: NetworkConfig { heads, ..network }, readout: Readout::Mean, head_dropout: 0.0 }
+    let network = NetworkConfig {
+        hidden: 8,
+        heads: 2,
+        dropout: 0.0,
+        ..NetworkConfig::new(backbone)
+    };
+    let heads = if matches!(backbone, Backbone::Gat | Backbone::GatV2) {
+        2
+    } else {
+        1
+    };
+    ClassifierConfig {
+        network: NetworkConfig { heads, ..network },
+        readout: Readout::Mean,
+        head_dropout: 0.0,
+    }
 }
 
 fn classifier(data: &GraphData, config: ClassifierConfig) -> GraphClassifier {
     GraphClassifier::new(&config, &data.shape(3), 7).unwrap()
 }
 
-fn scores(classifier: &GraphClassifier, data: &GraphData, graphs: &[u32], size: usize) -> Vec<Vec<f32>> {
-    scores_of(classifier, &data.batches(graphs, size).unwrap()).unwrap().to_vec2().unwrap()
+fn scores(
+    classifier: &GraphClassifier,
+    data: &GraphData,
+    graphs: &[u32],
+    size: usize,
+) -> Vec<Vec<f32>> {
+    scores_of(classifier, &data.batches(graphs, size).unwrap())
+        .unwrap()
+        .to_vec2()
+        .unwrap()
 }
 
 fn assert_close(a: &[Vec<f32>], b: &[Vec<f32>], what: &str) {
     assert_eq!(a.len(), b.len(), "{what}");
     for (i, (a, b)) in a.iter().flatten().zip(b.iter().flatten()).enumerate() {
-        assert!((a - b).abs() <= 1e-5 * (1.0 + b.abs()), "{what}, value {i}: {a}, not {b}");
+        assert!(
+            (a - b).abs() <= 1e-5 * (1.0 + b.abs()),
+            "{what}, value {i}: {a}, not {b}"
+        );
     }
 }
 
 fn backbones() -> impl Iterator<Item = (&'static str, Backbone)> {
-    Backbone::ALL.into_iter().filter(|(_, backbone)| backbone.works_on_sets())
+    Backbone::ALL
+        .into_iter()
+        .filter(|(_, backbone)| backbone.works_on_sets())
 }
 
-/// The usual operator, a classical one that is not symmetric, and learned ones, whose PageRank is each graph's own.
+/// The usual operator, a classical one that is not symmetric, and learned ones, whose PageRank is
+/// each graph's own.
 fn operators(backbone: Backbone) -> Vec<OperatorChoice> {
     let learned = |centrality: &str| {
         let init = Initialisation::Of(ClassicalOperator::SignlessLaplacian);
-        OperatorChoice::Cgso(Cgso { centrality: centrality.parse().unwrap(), init })
+        OperatorChoice::Cgso(Cgso {
+            centrality: centrality.parse().unwrap(),
+            init,
+        })
     };
-    let mut all = vec![OperatorChoice::Usual, OperatorChoice::Classical(ClassicalOperator::RandomWalkLaplacian)];
+    let mut all = vec![
+        OperatorChoice::Usual,
+        OperatorChoice::Classical(ClassicalOperator::RandomWalkLaplacian),
+    ];
     if backbone.fixed_operator().is_none() {
         all.extend([learned("pagerank"), learned("degree+core")]);
     }
     all
 }
 
-/// The odd graphs with features; without the lone node where PageRank is asked for, which has no value there.
+/// The odd graphs with features; without the lone node where PageRank is asked for, which has no
+/// value there.
 fn odd_graphs_for(operator: OperatorChoice, sparse: bool) -> Vec<Graph> {
     let mut graphs = odd_graphs();
     if operator.to_string().contains("pagerank") {
@@ -119,7 +171,11 @@ fn a_batch_gives_what_its_graphs_give_alone() {
                 let mut config = classifier_config(backbone);
                 config.network.batch_norm = batch_norm;
                 let classifier = classifier(&data, config);
-                let twice = if let OperatorChoice::Cgso(_) = operator { &[][..] } else { &[0] };
+                let twice = if let OperatorChoice::Cgso(_) = operator {
+                    &[][..]
+                } else {
+                    &[0]
+                };
                 let order = [&[5, 0, 3, 1, 2, 6, 4], twice].concat();
                 let batched = scores(&classifier, &data, &order, order.len());
                 let alone: Vec<Vec<f32>> = order
@@ -131,7 +187,11 @@ fn a_batch_gives_what_its_graphs_give_alone() {
                     })
                     .collect();
                 assert_close(&batched, &alone, &format!("{name} on {operator}"));
-                assert_close(&scores(&classifier, &data, &order, 3), &alone, &format!("{name} in threes"));
+                assert_close(
+                    &scores(&classifier, &data, &order, 3),
+                    &alone,
+                    &format!("{name} in threes"),
+                );
             }
         }
     }
@@ -147,9 +207,12 @@ fn gradients_of_a_batch_are_the_mean_of_its_graphs() {
             let classifier = classifier(&data, classifier_config(backbone));
             let gradients = |ids: &[u32]| -> Vec<f32> {
                 let weights = classifier.params().weights().unwrap();
-                let scores = classifier.scores(&data.batch(ids).unwrap(), &Pass::evaluation(&weights)).unwrap();
+                let scores = classifier
+                    .scores(&data.batch(ids).unwrap(), &Pass::evaluation(&weights))
+                    .unwrap();
                 let rows = std::sync::Arc::new((0..ids.len() as u32).collect());
-                let classes = std::sync::Arc::new(ids.iter().map(|&g| classes[g as usize]).collect());
+                let classes =
+                    std::sync::Arc::new(ids.iter().map(|&g| classes[g as usize]).collect());
                 let loss = gnarl::tensor::masked_cross_entropy(&scores, &rows, &classes).unwrap();
                 let grads = loss.backward().unwrap();
                 let of = |p: &gnarl::nn::Param| match grads.get(&p.var) {
@@ -159,10 +222,16 @@ fn gradients_of_a_batch_are_the_mean_of_its_graphs() {
                 classifier.params().list().iter().flat_map(of).collect()
             };
             let together = gradients(&[0, 1, 2, 3, 4, 5, 6]);
-            assert!(together.iter().any(|g| g.abs() > 1e-3), "{name}: something is learned");
+            assert!(
+                together.iter().any(|g| g.abs() > 1e-3),
+                "{name}: something is learned"
+            );
             let mut mean = vec![0f32; together.len()];
             for g in 0..7 {
-                gradients(&[g]).iter().zip(&mut mean).for_each(|(g, mean)| *mean += g / 7.0);
+                gradients(&[g])
+                    .iter()
+                    .zip(&mut mean)
+                    .for_each(|(g, mean)| *mean += g / 7.0);
             }
             assert_close(&[together], &[mean], &format!("{name} on {operator}"));
         }
@@ -184,8 +253,15 @@ fn the_order_of_nodes_does_not_matter() {
     for (name, backbone) in backbones() {
         for &readout in Readout::ALL {
             let preparation = preparation(&graphs, OperatorChoice::Usual);
-            let [a, b] = [&graphs, &permuted].map(|graphs| GraphData::new(graphs, backbone, &preparation).unwrap());
-            let classifier = classifier(&a, ClassifierConfig { readout, ..classifier_config(backbone) });
+            let [a, b] = [&graphs, &permuted]
+                .map(|graphs| GraphData::new(graphs, backbone, &preparation).unwrap());
+            let classifier = classifier(
+                &a,
+                ClassifierConfig {
+                    readout,
+                    ..classifier_config(backbone)
+                },
+            );
             assert_close(
                 &scores(&classifier, &a, &all, 99),
                 &scores(&classifier, &b, &all, 99),
@@ -204,11 +280,20 @@ fn model(backbone: Backbone, epochs: usize) -> Model {
 
 /// GRATIN that is done quickly.
 fn gratin() -> Augment {
-    Gratin { components: Some(Components::Fixed(3)), head_epochs: 20, ..Gratin::new() }.into()
+    Gratin {
+        components: Some(Components::Fixed(3)),
+        head_epochs: 20,
+        ..Gratin::new()
+    }
+    .into()
 }
 
 fn retrain() -> Augment {
-    Retrain { head_epochs: 20, ..Retrain::new() }.into()
+    Retrain {
+        head_epochs: 20,
+        ..Retrain::new()
+    }
+    .into()
 }
 
 fn study(set: &GraphSet, model: Model, folds: usize, inits: usize) -> TrainResult {
@@ -222,20 +307,54 @@ fn study_with(
     inits: usize,
     corruption: Option<TrainingCorruption>,
 ) -> TrainResult {
-    let options = FitOptions { corruption, corruption_seed: 5, ..FitOptions::default() };
-    let study = TrainStudy { inits, seed: 5, options, ..TrainStudy::new(model) };
-    study.run(&folds_of(set, folds, 5), &Watch::quiet()).unwrap()
+    let options = FitOptions {
+        corruption,
+        corruption_seed: 5,
+        ..FitOptions::default()
+    };
+    let study = TrainStudy {
+        inits,
+        seed: 5,
+        options,
+        ..TrainStudy::new(model)
+    };
+    study
+        .run(&folds_of(set, folds, 5), &Watch::quiet())
+        .unwrap()
 }
 
 /// What can be compared of runs: everything but times.
-type Comparable = (u64, String, Option<f64>, Option<f64>, Vec<Epoch>, usize, Vec<f32>);
+type Comparable = (
+    u64,
+    String,
+    Option<f64>,
+    Option<f64>,
+    Vec<Epoch>,
+    usize,
+    Vec<f32>,
+);
 
 fn results(result: &TrainResult) -> Vec<Comparable> {
     let of = |run: &Run| {
-        let Run { seed, split, test_accuracy, fit, test_probabilities, .. } = run.clone();
+        let Run {
+            seed,
+            split,
+            test_accuracy,
+            fit,
+            test_probabilities,
+            ..
+        } = run.clone();
         let trained = &fit.trained[0];
         let (curve, kept) = (trained.curve.clone(), trained.kept_epoch);
-        (seed, split, test_accuracy, fit.val_accuracy, curve, kept, test_probabilities.data().to_vec())
+        (
+            seed,
+            split,
+            test_accuracy,
+            fit.val_accuracy,
+            curve,
+            kept,
+            test_probabilities.data().to_vec(),
+        )
     };
     result.runs.iter().map(of).collect()
 }
@@ -250,16 +369,26 @@ fn cycles_are_told_from_stars_by_every_fold() {
     for backbone in [Backbone::Gcn, Backbone::Gin] {
         let result = study(&set, model(backbone, 60), 6, 2);
         let seeds: Vec<u64> = result.runs.iter().map(|run| run.seed).collect();
-        assert_eq!(seeds, [5, 11, 6, 12, 7, 13, 8, 14, 9, 15, 10, 16], "fold by fold, each initialisation its own");
+        assert_eq!(
+            seeds,
+            [5, 11, 6, 12, 7, 13, 8, 14, 9, 15, 10, 16],
+            "fold by fold, each initialisation its own"
+        );
         assert_eq!(mean_test(&result), 100.0, "{backbone}");
-        assert_eq!(result.over(|run| Some(run.seed as f64)).unwrap(), [8.0, 9.0, 10.0, 11.0, 12.0, 13.0]);
+        assert_eq!(
+            result.over(|run| Some(run.seed as f64)).unwrap(),
+            [8.0, 9.0, 10.0, 11.0, 12.0, 13.0]
+        );
     }
 }
 
 #[test]
 fn threads_do_not_change_a_bit() {
     let set = cycles_and_stars(40);
-    for (backbone, augment) in [(Backbone::Gcn, Augment::default()), (Backbone::Gin, gratin())] {
+    for (backbone, augment) in [
+        (Backbone::Gcn, Augment::default()),
+        (Backbone::Gin, gratin()),
+    ] {
         let model = model(backbone, 6).augment(augment);
         let run = |threads| on_threads(threads, || results(&study(&set, model, 4, 2)));
         assert_eq!(run(1), run(3), "{backbone}");
@@ -279,17 +408,33 @@ fn a_fresh_head_is_a_control_of_its_own() {
     let set = cycles_and_stars(40);
     let with = |augment: Augment| study(&set, model(Backbone::Gcn, 15).augment(augment), 4, 1);
     let (plain, retrained, drawn) = (with(Augment::default()), with(retrain()), with(gratin()));
-    for (plain, fresh) in plain.runs.iter().chain(&plain.runs).zip(retrained.runs.iter().chain(&drawn.runs)) {
+    for (plain, fresh) in plain
+        .runs
+        .iter()
+        .chain(&plain.runs)
+        .zip(retrained.runs.iter().chain(&drawn.runs))
+    {
         let before = fresh.fit.fresh_head.as_ref().unwrap();
-        assert_eq!(Some(before.none_test_accuracy), plain.test_accuracy, "the same training before it");
+        assert_eq!(
+            Some(before.none_test_accuracy),
+            plain.test_accuracy,
+            "the same training before it"
+        );
         assert_eq!(Some(before.none_val_accuracy), plain.fit.val_accuracy);
         assert_eq!(plain.fit.trained[0].curve, fresh.fit.trained[0].curve);
-        assert_ne!(plain.test_probabilities.data(), fresh.test_probabilities.data(), "the head is another");
+        assert_ne!(
+            plain.test_probabilities.data(),
+            fresh.test_probabilities.data(),
+            "the head is another"
+        );
         assert!(plain.fit.fresh_head.is_none());
     }
     for (retrained, drawn) in retrained.runs.iter().zip(&drawn.runs) {
         let control = drawn.fit.fresh_head.as_ref().unwrap().retrain_test_accuracy;
-        assert_eq!(control, retrained.test_accuracy, "the control of drawn vectors is retraining");
+        assert_eq!(
+            control, retrained.test_accuracy,
+            "the control of drawn vectors is retraining"
+        );
     }
     assert_eq!([mean_test(&retrained), mean_test(&drawn)], [100.0, 100.0]);
 }
@@ -297,27 +442,70 @@ fn a_fresh_head_is_a_control_of_its_own() {
 #[test]
 fn a_head_takes_as_many_steps_as_asked() {
     let vectors = |values: &[f32], classes: &[u32]| Vectors {
-        latent: gnarl::tensor::Tensor::from_slice(values, (classes.len(), 1), &gnarl::tensor::Device::Cpu).unwrap(),
+        latent: gnarl::tensor::Tensor::from_slice(
+            values,
+            (classes.len(), 1),
+            &gnarl::tensor::Device::Cpu,
+        )
+        .unwrap(),
         classes: classes.to_vec(),
     };
     let on = vectors(&[1.0, -1.0, 2.0, -2.0], &[0, 1, 0, 1]);
     // Adam moves a weight by the learning rate in each step while the sign of its gradient stays.
     let moved = |epochs, steps| {
         let fresh = Head::new(1, 2, 0.0, 3).unwrap();
-        let weight = |head: &Head| head.params().list()[0].var.flatten_all().unwrap().to_vec1::<f32>().unwrap()[0];
-        let (before, training) = (weight(&fresh), HeadTraining { epochs, batch_size: 4, steps });
-        let config = TrainConfig { weight_decay: 0.0, keep: Keep::Last, ..TrainConfig::default() };
-        let (head, trained) = train_head(fresh, &on, &on, training, &config, 1, &Watch::quiet()).unwrap();
+        let weight = |head: &Head| {
+            head.params().list()[0]
+                .var
+                .flatten_all()
+                .unwrap()
+                .to_vec1::<f32>()
+                .unwrap()[0]
+        };
+        let (before, training) = (
+            weight(&fresh),
+            HeadTraining {
+                epochs,
+                batch_size: 4,
+                steps,
+            },
+        );
+        let config = TrainConfig {
+            weight_decay: 0.0,
+            keep: Keep::Last,
+            ..TrainConfig::default()
+        };
+        let (head, trained) =
+            train_head(fresh, &on, &on, training, &config, 1, &Watch::quiet()).unwrap();
         assert_eq!(trained.curve.len(), epochs);
         (weight(&head) - before) / 0.01
     };
     assert!((moved(1, None) - 1.0).abs() < 0.02 && (moved(2, None) - 2.0).abs() < 0.05);
-    assert!((moved(1, Some(3)) - 3.0).abs() < 0.1, "three passes in one epoch");
+    assert!(
+        (moved(1, Some(3)) - 3.0).abs() < 0.1,
+        "three passes in one epoch"
+    );
     let none = vectors(&[], &[]);
     let fresh = Head::new(1, 2, 0.0, 3).unwrap();
-    let training = HeadTraining { epochs: 1, batch_size: 4, steps: None };
-    let e = train_head(fresh, &none, &on, training, &TrainConfig::default(), 1, &Watch::quiet()).unwrap_err();
-    assert_eq!(e.to_string(), "graph classification: there are no labelled graphs to train on");
+    let training = HeadTraining {
+        epochs: 1,
+        batch_size: 4,
+        steps: None,
+    };
+    let e = train_head(
+        fresh,
+        &none,
+        &on,
+        training,
+        &TrainConfig::default(),
+        1,
+        &Watch::quiet(),
+    )
+    .unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "graph classification: there are no labelled graphs to train on"
+    );
 }
 
 /// Copies take the place of the training graphs in every epoch, or stand beside them for good.
@@ -328,13 +516,25 @@ fn copies_of_training_graphs_take_their_place() {
     let with = |augment: Augment| results(&study(&set, plain.augment(augment), 4, 1));
     let drop = |strength, copies| with(DropEdge { strength, copies }.into());
     let none = with(Augment::default());
-    assert_eq!(drop(0.0, Copies::EachEpoch), none, "copies that change nothing change nothing");
+    assert_eq!(
+        drop(0.0, Copies::EachEpoch),
+        none,
+        "copies that change nothing change nothing"
+    );
     assert_ne!(drop(0.0, Copies::Fixed), none, "twice as many steps");
     for copies in [Copies::Fixed, Copies::EachEpoch] {
-        assert_ne!(drop(1.0, copies), drop(0.0, copies), "{copies}: graphs without edges");
+        assert_ne!(
+            drop(1.0, copies),
+            drop(0.0, copies),
+            "{copies}: graphs without edges"
+        );
     }
     let fresh = drop(0.5, Copies::EachEpoch);
-    assert_ne!(fresh, drop(0.5, Copies::Fixed), "fresh copies differ from the first");
+    assert_ne!(
+        fresh,
+        drop(0.5, Copies::Fixed),
+        "fresh copies differ from the first"
+    );
     assert_eq!(fresh, drop(0.5, Copies::EachEpoch), "the same seed again");
 }
 
@@ -343,43 +543,76 @@ fn copies_of_training_graphs_take_their_place() {
 fn nodes_of_copies_keep_the_degrees_that_described_them() {
     let set = cycles_and_stars(40);
     let degrees = NodeFeatures::of(set.graphs()).degrees().unwrap();
-    let described = |graph: &Graph| graph.clone().with_features(one_hot_degrees(graph, degrees)).unwrap();
+    let described = |graph: &Graph| {
+        graph
+            .clone()
+            .with_features(one_hot_degrees(graph, degrees))
+            .unwrap()
+    };
     let described = set.graphs().iter().map(described).collect();
     let described = GraphSet::new(described, set.labels().clone(), None).unwrap();
     let augments = Augment::all().filter(|augment| augment.method().transform().is_some());
     // Masks need features of the data's own.
     for augment in augments.filter(|augment| !matches!(augment, Augment::FeatureMask(_))) {
         let model = model(Backbone::Gcn, 4).augment(augment);
-        let (by_degrees, by_features) = (results(&study(&set, model, 4, 1)), results(&study(&described, model, 4, 1)));
+        let (by_degrees, by_features) = (
+            results(&study(&set, model, 4, 1)),
+            results(&study(&described, model, 4, 1)),
+        );
         let is_new = matches!(augment, Augment::GMixup(_) | Augment::GeoMix(_));
         assert_eq!(by_degrees == by_features, !is_new, "{augment}");
     }
 }
 
-/// One step of several parts, and several steps: whatever draws anew in an epoch goes on where it was.
+/// One step of several parts, and several steps: whatever draws anew in an epoch goes on where it
+/// was.
 #[test]
 fn a_training_that_was_cut_off_ends_as_if_it_had_not_been() {
     let set = cycles_and_stars(104);
-    let augments =
-        [Augment::default(), gratin(), DropEdge::default().into(), Augment::ManifoldMixup(Default::default())];
-    let mut models: Vec<Model> = augments.into_iter().map(|augment| small(Backbone::Gcn, 8).augment(augment)).collect();
+    let augments = [
+        Augment::default(),
+        gratin(),
+        DropEdge::default().into(),
+        Augment::ManifoldMixup(Default::default()),
+    ];
+    let mut models: Vec<Model> = augments
+        .into_iter()
+        .map(|augment| small(Backbone::Gcn, 8).augment(augment))
+        .collect();
     models.extend([Exits::st(2), Exits::alm(2)].map(|exits| small(Backbone::Gin, 8).depth(exits)));
-    for (model, batch_size) in models.into_iter().flat_map(|model| [(model, 256), (model, 30)]) {
+    for (model, batch_size) in models
+        .into_iter()
+        .flat_map(|model| [(model, 256), (model, 30)])
+    {
         let mut model = model.epochs(9);
         (model.training.batch_size, model.training.keep) = (Some(batch_size), Some(Keep::Last));
         let what = format!("{} by {} in {batch_size}", model.augment, model.depth);
-        let study = TrainStudy { seed: 5, ..TrainStudy::new(model) };
+        let study = TrainStudy {
+            seed: 5,
+            ..TrainStudy::new(model)
+        };
         let (folds, dir) = (folds_of(&set, 3, 5), tempfile::tempdir().unwrap());
-        let journal = |resume| Journal::open(dir.path(), Duration::ZERO, serde_json::json!({}), resume).unwrap();
+        let journal = |resume| {
+            Journal::open(dir.path(), Duration::ZERO, serde_json::json!({}), resume).unwrap()
+        };
         let (begun, stop) = (journal(false), AtomicBool::new(false));
         // Folds run side by side, and one that is not so far stays stopped with the others.
         let stop_there = |epoch: usize, _: &Epoch| _ = stop.fetch_or(epoch >= 4, Ordering::Relaxed);
-        let cut = study.run(&folds, &Watch::new(&stop_there, &stop).with_journal(Some(&begun)));
+        let cut = study.run(
+            &folds,
+            &Watch::new(&stop_there, &stop).with_journal(Some(&begun)),
+        );
         let whole = |cut: &TrainResult| results(cut).iter().filter(|run| run.4.len() == 9).count();
         assert!(cut.as_ref().map_or(0, whole) < 3, "{what}: it was cut off");
         let goes_on = journal(true);
-        let again = study.run(&folds, &Watch::quiet().with_journal(Some(&goes_on))).unwrap();
-        assert_eq!(results(&again), results(&study.run(&folds, &Watch::quiet()).unwrap()), "{what}");
+        let again = study
+            .run(&folds, &Watch::quiet().with_journal(Some(&goes_on)))
+            .unwrap();
+        assert_eq!(
+            results(&again),
+            results(&study.run(&folds, &Watch::quiet()).unwrap()),
+            "{what}"
+        );
     }
 }
 
@@ -387,32 +620,73 @@ fn a_training_that_was_cut_off_ends_as_if_it_had_not_been() {
 fn corruption_reaches_training_graphs_alone_and_degrees_by_choice() {
     let set = cycles_and_stars(40);
     let model = model(Backbone::Gcn, 4);
-    let corruption = |share, keep_degrees| TrainingCorruption { edges: Corruption::new(share).unwrap(), keep_degrees };
-    let corrupted =
-        |share, keep_degrees| results(&study_with(&set, model, 4, 1, Some(corruption(share, keep_degrees))));
+    let corruption = |share, keep_degrees| TrainingCorruption {
+        edges: Corruption::new(share).unwrap(),
+        keep_degrees,
+    };
+    let corrupted = |share, keep_degrees| {
+        results(&study_with(
+            &set,
+            model,
+            4,
+            1,
+            Some(corruption(share, keep_degrees)),
+        ))
+    };
     let as_is = results(&study(&set, model, 4, 1));
-    assert_eq!(corrupted(0.0, false), as_is, "no share of edges is no change");
+    assert_eq!(
+        corrupted(0.0, false),
+        as_is,
+        "no share of edges is no change"
+    );
     assert_eq!(corrupted(0.0, true), as_is);
     assert_ne!(corrupted(0.4, false), as_is);
-    assert_ne!(corrupted(0.4, false), corrupted(0.4, true), "what degrees are of matters");
+    assert_ne!(
+        corrupted(0.4, false),
+        corrupted(0.4, true),
+        "what degrees are of matters"
+    );
     // One that passes no messages sees edges by degrees alone.
     for keep_degrees in [false, true] {
-        let options = FitOptions { corruption: Some(corruption(0.4, keep_degrees)), ..FitOptions::default() };
+        let options = FitOptions {
+            corruption: Some(corruption(0.4, keep_degrees)),
+            ..FitOptions::default()
+        };
         let on = folds_of(&set, 4, 5).first();
-        let ready = small(Backbone::Mlp, 8).epochs(2).ready(&on.name, &on.content, options);
+        let ready = small(Backbone::Mlp, 8)
+            .epochs(2)
+            .ready(&on.name, &on.content, options);
         match ready {
             Ok(_) => assert!(!keep_degrees),
-            Err(e) => assert!(keep_degrees && e.to_string().contains("corrupt: mlp would not see"), "{e}"),
+            Err(e) => assert!(
+                keep_degrees && e.to_string().contains("corrupt: mlp would not see"),
+                "{e}"
+            ),
         }
     }
-    // What validates is not corrupted: the accuracy that fitting reports is that of the graphs as they are.
+    // What validates is not corrupted: the accuracy that fitting reports is that of the graphs as
+    // they are.
     let on = folds_of(&set, 4, 5).first();
-    let options = FitOptions { corruption: Some(corruption(1.0, false)), corruption_seed: 5, ..FitOptions::default() };
-    let ready = small(Backbone::Gcn, 8).epochs(40).ready(&on.name, &on.content, options).unwrap();
+    let options = FitOptions {
+        corruption: Some(corruption(1.0, false)),
+        corruption_seed: 5,
+        ..FitOptions::default()
+    };
+    let ready = small(Backbone::Gcn, 8)
+        .epochs(40)
+        .ready(&on.name, &on.content, options)
+        .unwrap();
     let fitted = ready.fit(&on.split, 5, &Watch::quiet()).unwrap();
     let predictions = fitted.predict(&on.content).unwrap();
-    assert_eq!(fitted.report().val_accuracy, fitted.accuracy_on(&predictions, &on.content, on.split.val()).unwrap());
-    let last = fitted.report().trained[0].curve[fitted.report().trained[0].kept_epoch - 1].validation.unwrap();
+    assert_eq!(
+        fitted.report().val_accuracy,
+        fitted
+            .accuracy_on(&predictions, &on.content, on.split.val())
+            .unwrap()
+    );
+    let last = fitted.report().trained[0].curve[fitted.report().trained[0].kept_epoch - 1]
+        .validation
+        .unwrap();
     assert_eq!(Some(last.accuracy), fitted.report().val_accuracy);
 }
 
@@ -432,20 +706,39 @@ fn a_file_predicts_what_the_classifier_did() {
         let probabilities = |fitted: &Fitted| fitted.predict(&on.content).unwrap().probabilities;
         assert_eq!(probabilities(&again), probabilities(&fitted), "{backbone}");
         assert_eq!(bytes(&again), bytes(&fitted), "{backbone}");
-        let e = again.predict(&Content::Graph(set.graphs()[0].clone())).unwrap_err().to_string();
-        assert_eq!(e, "predict: the model classifies graphs of a set, and this is one graph");
+        let e = again
+            .predict(&Content::Graph(set.graphs()[0].clone()))
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "predict: the model classifies graphs of a set, and this is one graph"
+        );
     }
 }
 
 #[test]
 fn a_model_of_node_labels_says_which_graph_has_none() {
     let set = cycles_and_stars(30);
-    let labelled = |graph: &Graph| graph.clone().with_features(one_hot_degrees(graph, 2)).unwrap();
+    let labelled = |graph: &Graph| {
+        graph
+            .clone()
+            .with_features(one_hot_degrees(graph, 2))
+            .unwrap()
+    };
     let labelled: Vec<Graph> = set.graphs().iter().map(labelled).collect();
     let with_labels = GraphSet::new(labelled, set.labels().clone(), Some(3)).unwrap();
-    let fitted = model(Backbone::Gin, 2).fit(&folds_of(&with_labels, 3, 5).first(), 1).unwrap();
-    let e = fitted.predict(&Content::Graphs(set)).unwrap_err().to_string();
-    assert!(e.starts_with("predict: the nodes of graph 0 have no features, and the model takes 3"), "{e}");
+    let fitted = model(Backbone::Gin, 2)
+        .fit(&folds_of(&with_labels, 3, 5).first(), 1)
+        .unwrap();
+    let e = fitted
+        .predict(&Content::Graphs(set))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.starts_with("predict: the nodes of graph 0 have no features, and the model takes 3"),
+        "{e}"
+    );
 }
 
 fn set_of(graphs: Vec<Graph>, classes: &[Option<i64>]) -> GraphSet {
@@ -454,65 +747,140 @@ fn set_of(graphs: Vec<Graph>, classes: &[Option<i64>]) -> GraphSet {
 
 #[test]
 fn odd_sets_are_defined_or_refused_in_one_line() {
-    // Empty graphs, lone nodes, graphs without edges, for every backbone that answers without a node to ask.
+    // Empty graphs, lone nodes, graphs without edges, for every backbone that answers without a
+    // node to ask.
     let odd = odd_graphs();
     let classes: Vec<Option<i64>> = (0..21).map(|i| Some(i % 2)).collect();
     let repeated = |graphs: &[Graph]| graphs.iter().cycle().take(21).cloned().collect::<Vec<_>>();
     for (name, backbone) in backbones() {
-        for graphs in [repeated(&odd), repeated(&[Graph::empty(0).unwrap()]), repeated(&[Graph::empty(1).unwrap()])] {
+        for graphs in [
+            repeated(&odd),
+            repeated(&[Graph::empty(0).unwrap()]),
+            repeated(&[Graph::empty(1).unwrap()]),
+        ] {
             let set = set_of(graphs, &classes);
             // Masks need features, and these graphs have none.
-            for augment in Augment::all().filter(|augment| !matches!(augment, Augment::FeatureMask(_))) {
+            for augment in
+                Augment::all().filter(|augment| !matches!(augment, Augment::FeatureMask(_)))
+            {
                 let mut model = model(backbone, 2).augment(quick(augment));
                 model.network.batch_norm = backbone.takes(NetworkOption::BatchNorm).then_some(true);
                 // Degrees that describe nodes stay where edges go.
-                if backbone == Backbone::Mlp && matches!(augment, Augment::DropEdge(_) | Augment::Configuration(_)) {
-                    let e = TrainStudy::new(model).run(&folds_of(&set, 3, 5), &Watch::quiet()).unwrap_err();
-                    assert!(e.to_string().contains("mlp would not see the changed edges"), "{e}");
+                if backbone == Backbone::Mlp
+                    && matches!(augment, Augment::DropEdge(_) | Augment::Configuration(_))
+                {
+                    let e = TrainStudy::new(model)
+                        .run(&folds_of(&set, 3, 5), &Watch::quiet())
+                        .unwrap_err();
+                    assert!(
+                        e.to_string()
+                            .contains("mlp would not see the changed edges"),
+                        "{e}"
+                    );
                     continue;
                 }
                 for run in study(&set, model, 3, 1).runs {
-                    assert!(run.fit.trained[0].curve.iter().all(|epoch| epoch.loss.is_finite()), "{name}");
-                    assert!(run.test_probabilities.data().iter().all(|p| p.is_finite()), "{name}");
+                    assert!(
+                        run.fit.trained[0]
+                            .curve
+                            .iter()
+                            .all(|epoch| epoch.loss.is_finite()),
+                        "{name}"
+                    );
+                    assert!(
+                        run.test_probabilities.data().iter().all(|p| p.is_finite()),
+                        "{name}"
+                    );
                 }
             }
         }
     }
     // One class: every graph is right.
     let one_class = set_of(odd.clone(), &[Some(4); 7]);
-    assert_eq!(mean_test(&study(&one_class, model(Backbone::Gcn, 2), 3, 1)), 100.0);
+    assert_eq!(
+        mean_test(&study(&one_class, model(Backbone::Gcn, 2), 3, 1)),
+        100.0
+    );
 
     let one = set_of(odd[..1].to_vec(), &[Some(0)]);
     let e = Split::folds(one.labels(), 10, 0).unwrap_err().to_string();
-    assert_eq!(e, "folds: 10 folds of 1 labelled items: there must be at least 3 folds and an item for each");
+    assert_eq!(
+        e,
+        "folds: 10 folds of 1 labelled items: there must be at least 3 folds and an item for each"
+    );
     let gcn = model(Backbone::Gcn, 2);
-    let on =
-        |set: &GraphSet, split: Split| SplitData { name: "own".into(), content: Content::Graphs(set.clone()), split };
+    let on = |set: &GraphSet, split: Split| SplitData {
+        name: "own".into(),
+        content: Content::Graphs(set.clone()),
+        split,
+    };
     let none = Split::new("none", vec![], vec![], vec![0]).unwrap();
     let e = gcn.fit(&on(&one, none.clone()), 0).unwrap_err().to_string();
-    assert_eq!(e, "graph classification: there are no labelled graphs to train on");
-    let no_folds = Benchmark { name: "own".into(), content: Content::Graphs(one.clone()), splits: Vec::new() };
-    let e = TrainStudy::new(gcn).run(&no_folds, &Watch::quiet()).unwrap_err().to_string();
+    assert_eq!(
+        e,
+        "graph classification: there are no labelled graphs to train on"
+    );
+    let no_folds = Benchmark {
+        name: "own".into(),
+        content: Content::Graphs(one.clone()),
+        splits: Vec::new(),
+    };
+    let e = TrainStudy::new(gcn)
+        .run(&no_folds, &Watch::quiet())
+        .unwrap_err()
+        .to_string();
     assert_eq!(e, "train: the data has no split to train on");
     let only = on(&one, Split::new("only", vec![0], vec![], vec![]).unwrap());
     let fitted = gcn.fit(&only, 0).unwrap();
-    assert_eq!((fitted.report().val_accuracy, fitted.report().trained[0].curve.len()), (None, 2), "yet it trains");
+    assert_eq!(
+        (
+            fitted.report().val_accuracy,
+            fitted.report().trained[0].curve.len()
+        ),
+        (None, 2),
+        "yet it trains"
+    );
     let predictions = fitted.predict(&only.content).unwrap();
-    assert_eq!(fitted.accuracy_on(&predictions, &only.content, only.split.test()).unwrap(), None, "nothing to test on");
+    assert_eq!(
+        fitted
+            .accuracy_on(&predictions, &only.content, only.split.test())
+            .unwrap(),
+        None,
+        "nothing to test on"
+    );
 
     let unlabelled = set_of(odd.clone(), &[None; 7]);
-    let e = gcn.fit(&on(&unlabelled, none.clone()), 0).unwrap_err().to_string();
+    let e = gcn
+        .fit(&on(&unlabelled, none.clone()), 0)
+        .unwrap_err()
+        .to_string();
     assert_eq!(e, "fit: the set has no labelled graphs");
-    let e = Model::new(Backbone::AdaGcn).fit(&on(&one, none), 0).unwrap_err().to_string();
+    let e = Model::new(Backbone::AdaGcn)
+        .fit(&on(&one, none), 0)
+        .unwrap_err()
+        .to_string();
     assert!(e.contains("choose another for a set of graphs"), "{e}");
     let learned = operators(Backbone::Gcn)[2];
-    let e = GraphData::new(&odd, Backbone::Gcn, &preparation(&odd, learned)).unwrap_err().to_string();
-    assert_eq!(e, "centrality pagerank: 1 / (1 - PR) is infinite on a graph of one node; choose another centrality");
+    let e = GraphData::new(&odd, Backbone::Gcn, &preparation(&odd, learned))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        e,
+        "centrality pagerank: 1 / (1 - PR) is infinite on a graph of one node; choose another centrality"
+    );
     let data = GraphData::new(&odd[..2], Backbone::Gcn, &preparation(&odd, learned)).unwrap();
     let e = data.batch(&[1, 0, 1]).unwrap_err().to_string();
-    assert_eq!(e, "graph classification: graph 1 stands twice in a batch for a learned operator");
-    let e = GraphData::new(&odd, Backbone::Pna, &preparation(&odd, learned)).unwrap_err().to_string();
-    assert!(e.starts_with("graph classification: pna does not use an operator's values"), "{e}");
+    assert_eq!(
+        e,
+        "graph classification: graph 1 stands twice in a batch for a learned operator"
+    );
+    let e = GraphData::new(&odd, Backbone::Pna, &preparation(&odd, learned))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.starts_with("graph classification: pna does not use an operator's values"),
+        "{e}"
+    );
 }
 
 /// An augmentation whose fresh head, where it has one, is trained for two epochs.
@@ -523,26 +891,43 @@ fn quick(augment: Augment) -> Augment {
     }
 }
 
-/// From 1,000 graphs on, starts of an operator are tried for a sixth of the epochs, and the best is trained for all of them: as if it had been named.
+/// From 1,000 graphs on, starts of an operator are tried for a sixth of the epochs, and the best is
+/// trained for all of them: as if it had been named.
 #[test]
 fn starts_are_tried_shortly_on_many_graphs() {
     let by = |init: &str| {
-        let operator = Cgso { init: init.parse().unwrap(), ..Cgso::default() };
-        Model { features: None, ..small(Backbone::Gin, 4) }.operator(operator).epochs(12)
+        let operator = Cgso {
+            init: init.parse().unwrap(),
+            ..Cgso::default()
+        };
+        Model {
+            features: None,
+            ..small(Backbone::Gin, 4)
+        }
+        .operator(operator)
+        .epochs(12)
     };
     for (count, epochs) in [(998, 8 * 12), (1000, 8 * 2 + 12)] {
         let set = cycles_and_stars(count);
         let split = Split::folds(set.labels(), 10, 3).unwrap().remove(0);
-        let on = SplitData { name: "set".into(), content: Content::Graphs(set), split };
+        let on = SplitData {
+            name: "set".into(),
+            content: Content::Graphs(set),
+            split,
+        };
         let (seen, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let tell = |_: usize, _: &Epoch| {
             seen.fetch_add(1, Ordering::Relaxed);
         };
-        let settled = by("auto").fit_watched(&on, 1, &Watch::new(&tell, &stop)).unwrap();
+        let settled = by("auto")
+            .fit_watched(&on, 1, &Watch::new(&tell, &stop))
+            .unwrap();
         assert_eq!(seen.into_inner(), epochs, "{count} graphs");
         assert_eq!(settled.report().tried.len(), 8);
         assert_eq!(settled.report().trained[0].curve.len(), 12);
-        let OperatorChoice::Cgso(Cgso { init, .. }) = settled.model().operator else { panic!("nothing was settled") };
+        let OperatorChoice::Cgso(Cgso { init, .. }) = settled.model().operator else {
+            panic!("nothing was settled")
+        };
         let named = by(&init.to_string()).fit(&on, 1).unwrap();
         assert_eq!(bytes(&named), bytes(&settled), "{count} graphs");
     }

@@ -1,4 +1,5 @@
-//! Every layer against PyTorch Geometric: output and all gradients, from `tests/golden/make_layers.py`.
+//! Every layer against PyTorch Geometric: output and all gradients, from
+//! `tests/golden/make_layers.py`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +13,10 @@ use gnarl::nn::layer::{classical, symmetric_normalised, two_hop_operator};
 use gnarl::nn::pna::Pna;
 use gnarl::nn::readout::Membership;
 use gnarl::nn::sage::Sage;
-use gnarl::nn::{Backbone, Group, Input, Layer, Network, NetworkConfig, Params, Pass, Propagation, Readout, Shape};
+use gnarl::nn::{
+    Backbone, Group, Input, Layer, Network, NetworkConfig, Params, Pass, Propagation, Readout,
+    Shape,
+};
 use gnarl::operator::{OperatorChoice, Prepared};
 use gnarl::tensor::{Device, GradStore, Operator, Pattern, Tensor, Var};
 use gnarl_graph::Graph;
@@ -73,7 +77,9 @@ fn golden() -> Golden {
 
 fn graph(golden: &Golden, name: &str) -> Graph {
     let Edges { num_nodes, edges } = &golden.graphs[name];
-    Graph::from_edges(*num_nodes, edges.iter().copied()).unwrap().0
+    Graph::from_edges(*num_nodes, edges.iter().copied())
+        .unwrap()
+        .0
 }
 
 /// The numbers of nested lists, in order.
@@ -97,7 +103,10 @@ fn assert_close(what: &str, got: &[f32], expected: &[f64]) {
     assert_eq!(got.len(), expected.len(), "{what}");
     for (i, (&g, &e)) in got.iter().zip(expected).enumerate() {
         let difference = (f64::from(g) - e).abs();
-        assert!(difference <= TOLERANCE * e.abs().max(1.0), "{what}, value {i}: {g}, not {e}");
+        assert!(
+            difference <= TOLERANCE * e.abs().max(1.0),
+            "{what}, value {i}: {g}, not {e}"
+        );
     }
 }
 
@@ -119,25 +128,53 @@ impl Model {
         let a_hat = operator(ClassicalOperator::NormalisedAdjacency);
         let adjacency = operator(ClassicalOperator::Adjacency);
         let self_loops = Operator::from_pattern(a_hat.pattern().clone());
-        let attention =
-            AttentionSettings { heads: s.heads, concat: s.concat, negative_slope: 0.2, dropout: 0.0, site: 0 };
-        let gin = GinSettings { train_epsilon: s.train_epsilon, ..GinSettings::default() };
+        let attention = AttentionSettings {
+            heads: s.heads,
+            concat: s.concat,
+            negative_slope: 0.2,
+            dropout: 0.0,
+            site: 0,
+        };
+        let gin = GinSettings {
+            train_epsilon: s.train_epsilon,
+            ..GinSettings::default()
+        };
         let (p, name) = (&mut params, "layer");
         let (layer, operator): (Box<dyn Layer>, Operator) = match case.layer.as_str() {
-            "gcn" => (Box::new(Gcn::new(p, name, in_dim, s.out_dim, rng).unwrap()), a_hat),
-            "gat" => (Box::new(Gat::new(p, name, in_dim, s.out_dim, attention, rng).unwrap()), self_loops),
-            "gatv2" => (Box::new(GatV2::new(p, name, in_dim, s.out_dim, attention, rng).unwrap()), self_loops),
-            "gin" => (Box::new(Gin::new(p, name, in_dim, s.hidden, s.out_dim, gin, rng).unwrap()), adjacency),
+            "gcn" => (
+                Box::new(Gcn::new(p, name, in_dim, s.out_dim, rng).unwrap()),
+                a_hat,
+            ),
+            "gat" => (
+                Box::new(Gat::new(p, name, in_dim, s.out_dim, attention, rng).unwrap()),
+                self_loops,
+            ),
+            "gatv2" => (
+                Box::new(GatV2::new(p, name, in_dim, s.out_dim, attention, rng).unwrap()),
+                self_loops,
+            ),
+            "gin" => (
+                Box::new(Gin::new(p, name, in_dim, s.hidden, s.out_dim, gin, rng).unwrap()),
+                adjacency,
+            ),
             "sage" => {
                 let mean = operator(ClassicalOperator::MeanAggregation);
-                (Box::new(Sage::new(p, name, in_dim, s.out_dim, rng).unwrap()), mean)
+                (
+                    Box::new(Sage::new(p, name, in_dim, s.out_dim, rng).unwrap()),
+                    mean,
+                )
             }
-            "pna" => (Box::new(Pna::new(p, name, in_dim, s.out_dim, s.mean_log_degree, rng).unwrap()), adjacency),
+            "pna" => (
+                Box::new(Pna::new(p, name, in_dim, s.out_dim, s.mean_log_degree, rng).unwrap()),
+                adjacency,
+            ),
             "batch_norm" => {
                 let norm = BatchNorm::new(p, name, in_dim, rng).unwrap();
                 return Model::Norm(params, norm);
             }
-            "readout" => return Model::Readout(params, s.readout.unwrap(), Membership::new(&s.sizes)),
+            "readout" => {
+                return Model::Readout(params, s.readout.unwrap(), Membership::new(&s.sizes));
+            }
             other => return Model::network(other.parse().unwrap(), case, graph),
         };
         Model::Layer(params, layer, operator)
@@ -160,22 +197,32 @@ impl Model {
                 ..Operator::constant(&symmetric_normalised(graph).unwrap()).into()
             },
             Backbone::JkCatGin | Backbone::JkMaxGin | Backbone::JkLstmGin | Backbone::GprGin => {
-                classical(graph, ClassicalOperator::Adjacency).unwrap().into()
+                classical(graph, ClassicalOperator::Adjacency)
+                    .unwrap()
+                    .into()
             }
             Backbone::Rung | Backbone::GnnGuard | Backbone::ElasticGnn | Backbone::EvenNet => {
-                classical(graph, ClassicalOperator::Adjacency).unwrap().into()
+                classical(graph, ClassicalOperator::Adjacency)
+                    .unwrap()
+                    .into()
             }
-            _ => classical(graph, ClassicalOperator::NormalisedAdjacency).unwrap().into(),
+            _ => classical(graph, ClassicalOperator::NormalisedAdjacency)
+                .unwrap()
+                .into(),
         };
         Model::Network(
-            Box::new(Network::new(&config, &Shape::new(case.x[0].len(), s.out_dim, 0.0), 1).unwrap()),
+            Box::new(
+                Network::new(&config, &Shape::new(case.x[0].len(), s.out_dim, 0.0), 1).unwrap(),
+            ),
             propagation,
         )
     }
 
     fn params(&self) -> &Params {
         match self {
-            Model::Layer(params, ..) | Model::Norm(params, _) | Model::Readout(params, ..) => params,
+            Model::Layer(params, ..) | Model::Norm(params, _) | Model::Readout(params, ..) => {
+                params
+            }
             Model::Network(network, _) => network.params(),
         }
     }
@@ -192,11 +239,27 @@ impl Model {
 
     /// Every parameter gets its value from the file, and the file has no others.
     fn plant(&self, case: &Case) {
-        let names: Vec<&str> = self.params().list().iter().map(|p| short(&p.name)).collect();
-        assert!(case.params.keys().all(|name| names.contains(&name.as_str())), "{}: {names:?}", case.layer);
+        let names: Vec<&str> = self
+            .params()
+            .list()
+            .iter()
+            .map(|p| short(&p.name))
+            .collect();
+        assert!(
+            case.params
+                .keys()
+                .all(|name| names.contains(&name.as_str())),
+            "{}: {names:?}",
+            case.layer
+        );
         for p in self.params().list() {
-            let value: Vec<f32> = flat(&case.params[short(&p.name)]).iter().map(|&v| v as f32).collect();
-            p.var.set(&Tensor::from_vec(value, p.var.dims(), &Device::Cpu).unwrap()).unwrap();
+            let value: Vec<f32> = flat(&case.params[short(&p.name)])
+                .iter()
+                .map(|&v| v as f32)
+                .collect();
+            p.var
+                .set(&Tensor::from_vec(value, p.var.dims(), &Device::Cpu).unwrap())
+                .unwrap();
         }
     }
 }
@@ -209,18 +272,46 @@ fn short(name: &str) -> &str {
 /// Runs a model on an input, and checks the output and the gradients to every parameter.
 fn check(what: &str, case: &Case, model: &Model, x: &Input) -> GradStore {
     let weights = model.params().weights().unwrap();
-    let pass = if case.train { Pass::training(&weights, 1) } else { Pass::evaluation(&weights) };
+    let pass = if case.train {
+        Pass::training(&weights, 1)
+    } else {
+        Pass::evaluation(&weights)
+    };
     let out = model.forward(x, &pass);
-    assert_close(&format!("{what}: output"), &values(&out), &case.out.concat());
-    let grads = (out * matrix(&case.upstream)).unwrap().sum_all().unwrap().backward().unwrap();
-    for p in model.params().list().iter().filter(|p| p.group != Group::Statistic) {
+    assert_close(
+        &format!("{what}: output"),
+        &values(&out),
+        &case.out.concat(),
+    );
+    let grads = (out * matrix(&case.upstream))
+        .unwrap()
+        .sum_all()
+        .unwrap()
+        .backward()
+        .unwrap();
+    for p in model
+        .params()
+        .list()
+        .iter()
+        .filter(|p| p.group != Group::Statistic)
+    {
         let expected = &case.grads[short(&p.name)];
-        let grad = grads.get(&p.var).unwrap_or_else(|| panic!("{what}: {} has no gradient", p.name));
+        let grad = grads
+            .get(&p.var)
+            .unwrap_or_else(|| panic!("{what}: {} has no gradient", p.name));
         assert_eq!(grad.dims(), p.var.dims(), "{what}: {}", p.name);
-        assert_close(&format!("{what}: gradient to {}", p.name), &values(grad), &flat(expected));
+        assert_close(
+            &format!("{what}: gradient to {}", p.name),
+            &values(grad),
+            &flat(expected),
+        );
     }
     let updates = pass.into_updates();
-    assert_eq!(updates.is_empty(), !(case.train && case.layer == "batch_norm"), "{what}: updates");
+    assert_eq!(
+        updates.is_empty(),
+        !(case.train && case.layer == "batch_norm"),
+        "{what}: updates"
+    );
     for (id, new) in updates {
         let p = model.params().get(id);
         assert_close(
@@ -244,14 +335,30 @@ fn layers_agree_with_pytorch_geometric() {
         let what = format!("{} on {} with {:?}", case.layer, case.graph, case.settings);
 
         let x = Var::from_tensor(&matrix(&case.x)).unwrap();
-        let grads = check(&format!("{what}, dense"), case, &model, &Input::Dense(x.as_tensor().clone()));
-        assert_close(&format!("{what}: gradient to x"), &values(grads.get(&x).unwrap()), &case.grad_x.concat());
+        let grads = check(
+            &format!("{what}, dense"),
+            case,
+            &model,
+            &Input::Dense(x.as_tensor().clone()),
+        );
+        assert_close(
+            &format!("{what}: gradient to x"),
+            &values(grads.get(&x).unwrap()),
+            &case.grad_x.concat(),
+        );
 
         // The same features as sparse ones, whose stored values take gradients.
         let (pattern, stored) = sparse(&case.x);
         let stored = Var::from_tensor(&stored).unwrap();
-        let operator = Operator::from_pattern(Arc::new(pattern)).with_values(&stored).unwrap();
-        let grads = check(&format!("{what}, sparse"), case, &model, &Input::Sparse(operator));
+        let operator = Operator::from_pattern(Arc::new(pattern))
+            .with_values(&stored)
+            .unwrap();
+        let grads = check(
+            &format!("{what}, sparse"),
+            case,
+            &model,
+            &Input::Sparse(operator),
+        );
         let at_stored = |rows: &[Vec<f64>]| -> Vec<f64> {
             let pairs = rows.concat().into_iter().zip(case.x.concat());
             pairs.filter(|&(_, x)| x != 0.0).map(|(g, _)| g).collect()
@@ -262,7 +369,11 @@ fn layers_agree_with_pytorch_geometric() {
             &at_stored(&case.grad_x),
         );
     }
-    for layer in Backbone::ALL.map(|(name, _)| name).into_iter().chain(["batch_norm", "readout"]) {
+    for layer in Backbone::ALL
+        .map(|(name, _)| name)
+        .into_iter()
+        .chain(["batch_norm", "readout"])
+    {
         assert!(seen.contains(&layer), "the file has no case of {layer}");
     }
 }
@@ -278,10 +389,14 @@ fn sparse(rows: &[Vec<f32>]) -> (Pattern, Tensor) {
         offsets.push(indices.len());
     }
     let count = stored.len();
-    (Pattern::new(rows[0].len(), offsets, indices), Tensor::from_vec(stored, count, &Device::Cpu).unwrap())
+    (
+        Pattern::new(rows[0].len(), offsets, indices),
+        Tensor::from_vec(stored, count, &Device::Cpu).unwrap(),
+    )
 }
 
-/// PNA's δ, as a prepared graph has it, is the one PyTorch Geometric takes from the histogram of degrees.
+/// PNA's δ, as a prepared graph has it, is the one PyTorch Geometric takes from the histogram of
+/// degrees.
 #[test]
 fn the_mean_log_degree_is_that_of_pytorch_geometric() {
     let golden = golden();
@@ -290,31 +405,56 @@ fn the_mean_log_degree_is_that_of_pytorch_geometric() {
     for case in cases {
         let graph = graph(&golden, &case.graph);
         let prepared = Prepared::new(&graph, Backbone::Pna, OperatorChoice::Usual).unwrap();
-        assert!((prepared.mean_log_degree - case.settings.mean_log_degree).abs() < 1e-12, "{}", case.graph);
+        assert!(
+            (prepared.mean_log_degree - case.settings.mean_log_degree).abs() < 1e-12,
+            "{}",
+            case.graph
+        );
     }
 }
 
-/// Graphs with nodes without neighbours, or with no edges at all: every network predicts and every gradient is finite.
+/// Graphs with nodes without neighbours, or with no edges at all: every network predicts and every
+/// gradient is finite.
 #[test]
 fn nodes_without_neighbours_give_finite_results() {
     for (num_nodes, edges) in [(5, vec![(0, 1), (1, 2), (0, 2)]), (4, vec![]), (1, vec![])] {
         let graph = Graph::from_edges(num_nodes, edges).unwrap().0;
         for (name, backbone) in Backbone::ALL {
             let prepared = Prepared::new(&graph, backbone, OperatorChoice::Usual).unwrap();
-            let config = NetworkConfig { hidden: 8, batch_norm: true, ..NetworkConfig::new(backbone) };
+            let config = NetworkConfig {
+                hidden: 8,
+                batch_norm: true,
+                ..NetworkConfig::new(backbone)
+            };
             let network = Network::new(&config, &prepared.shape(2), 1).unwrap();
             let weights = network.params().weights().unwrap();
             for pass in [Pass::evaluation(&weights), Pass::training(&weights, 1)] {
-                let out = network.forward(&prepared.propagation, &prepared.input, &pass).unwrap();
+                let out = network
+                    .forward(&prepared.propagation, &prepared.input, &pass)
+                    .unwrap();
                 assert_eq!(out.dims(), [num_nodes, 2], "{name}");
-                assert!(values(&out).iter().all(|v| v.is_finite()), "{name} on {num_nodes} nodes: {out:?}");
+                assert!(
+                    values(&out).iter().all(|v| v.is_finite()),
+                    "{name} on {num_nodes} nodes: {out:?}"
+                );
                 let grads = out.sqr().unwrap().sum_all().unwrap().backward().unwrap();
                 for p in network.params().list() {
-                    let finite = grads.get(&p.var).is_none_or(|g| values(g).iter().all(|v| v.is_finite()));
-                    assert!(finite, "{name} on {num_nodes} nodes: gradient to {}", p.name);
+                    let finite = grads
+                        .get(&p.var)
+                        .is_none_or(|g| values(g).iter().all(|v| v.is_finite()));
+                    assert!(
+                        finite,
+                        "{name} on {num_nodes} nodes: gradient to {}",
+                        p.name
+                    );
                 }
                 let updates = pass.into_updates();
-                assert!(updates.iter().all(|(_, t)| values(t).iter().all(|v| v.is_finite())), "{name}: statistics");
+                assert!(
+                    updates
+                        .iter()
+                        .all(|(_, t)| values(t).iter().all(|v| v.is_finite())),
+                    "{name}: statistics"
+                );
             }
         }
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use gnarl::tensor::{
-    Adam, AdamSettings, Device, Dropout, Operator, Tensor, Var, affine, masked_cross_entropy, memory_use,
+    Adam, AdamSettings, Device, Dropout, Operator, Tensor, Var, affine, masked_cross_entropy,
+    memory_use,
 };
 use gnarl_graph::generate::erdos_renyi;
 use gnarl_graph::operator::ClassicalOperator;
@@ -14,17 +15,28 @@ const LAYERS: usize = 6;
 /// Of one representation of all nodes.
 const BYTES: usize = NODES * WIDTH * 4;
 
-/// A deep stack of linear maps and products with a graph's operator: what goes forward is kept for the way back, what comes
-/// back is not. The peak is the tape, two gradients on their way and what a class of sizes rounds up.
+/// A deep stack of linear maps and products with a graph's operator: what goes forward is kept for
+/// the way back, what comes back is not. The peak is the tape, two gradients on their way and what
+/// a class of sizes rounds up.
 #[test]
 fn a_step_needs_its_tape_and_two_gradients() {
     let graph = erdos_renyi(NODES, 0.005, 1).unwrap();
-    let operator = Operator::constant(&ClassicalOperator::NormalisedAdjacency.matrix(&graph).unwrap());
-    let values = |count: usize| (0..count).map(|i| ((i * 31 % 17) as f32 - 8.0) / 40.0).collect::<Vec<f32>>();
+    let operator = Operator::constant(
+        &ClassicalOperator::NormalisedAdjacency
+            .matrix(&graph)
+            .unwrap(),
+    );
+    let values = |count: usize| {
+        (0..count)
+            .map(|i| ((i * 31 % 17) as f32 - 8.0) / 40.0)
+            .collect::<Vec<f32>>()
+    };
     let x = Tensor::from_vec(values(NODES * WIDTH), (NODES, WIDTH), &Device::Cpu).unwrap();
     let weight = |_| Var::from_vec(values(WIDTH * WIDTH), (WIDTH, WIDTH), &Device::Cpu).unwrap();
-    let (weights, bias): (Vec<Var>, _) =
-        ((0..LAYERS).map(weight).collect(), Var::from_vec(values(WIDTH), WIDTH, &Device::Cpu).unwrap());
+    let (weights, bias): (Vec<Var>, _) = (
+        (0..LAYERS).map(weight).collect(),
+        Var::from_vec(values(WIDTH), WIDTH, &Device::Cpu).unwrap(),
+    );
     let mut adam = Adam::new(AdamSettings::default());
     weights.iter().for_each(|w| adam.add(w, 0.01, 0.0));
     let rows = Arc::new((0..NODES as u32).collect::<Vec<_>>());
@@ -33,7 +45,16 @@ fn a_step_needs_its_tape_and_two_gradients() {
         let before = memory_use();
         let mut h = x.clone();
         for (i, w) in weights.iter().enumerate() {
-            let mapped = affine(&h, w, &bias, Some(Dropout { rate: 0.5, key: key + i as u64 })).unwrap();
+            let mapped = affine(
+                &h,
+                w,
+                &bias,
+                Some(Dropout {
+                    rate: 0.5,
+                    key: key + i as u64,
+                }),
+            )
+            .unwrap();
             h = operator.apply(&mapped).unwrap();
         }
         let loss = masked_cross_entropy(&h, &rows, &classes).unwrap();
@@ -48,7 +69,13 @@ fn a_step_needs_its_tape_and_two_gradients() {
     let first = step(1);
     // Two results a layer are kept; on the way back two gradients of that size are there at a time.
     let expected = 2 * LAYERS * BYTES + 2 * BYTES;
-    assert!(first <= expected + expected / 4 + LAYERS * WIDTH * WIDTH * 8, "{first} bytes, {expected} expected");
-    assert!(first >= 2 * LAYERS * BYTES, "{first} bytes: less than the tape alone");
+    assert!(
+        first <= expected + expected / 4 + LAYERS * WIDTH * WIDTH * 8,
+        "{first} bytes, {expected} expected"
+    );
+    assert!(
+        first >= 2 * LAYERS * BYTES,
+        "{first} bytes: less than the tape alone"
+    );
     assert_eq!(step(100), first, "every step needs the same");
 }

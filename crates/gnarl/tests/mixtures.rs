@@ -1,4 +1,5 @@
-//! Densities against scikit-learn and SciPy: mixtures from the same start, shrunken covariances, kernels, copulas (`tests/golden/make_mixtures.py`).
+//! Densities against scikit-learn and SciPy: mixtures from the same start, shrunken covariances,
+//! kernels, copulas (`tests/golden/make_mixtures.py`).
 
 use gnarl::augment::density::copula::GaussianCopula;
 use gnarl::augment::density::kernel::KernelDensity;
@@ -44,11 +45,15 @@ fn matrix(rows: &[Vec<f64>]) -> DenseMatrix<f64> {
     DenseMatrix::new(rows.len(), rows[0].len(), rows.concat()).unwrap()
 }
 
-/// To what the λ on the prior's diagonal, which keeps constant coordinates from being flat, may cost.
+/// To what the λ on the prior's diagonal, which keeps constant coordinates from being flat, may
+/// cost.
 fn assert_near(got: &[f64], expected: &[f64], what: &str) {
     assert_eq!(got.len(), expected.len(), "{what}");
     for (g, e) in got.iter().zip(expected) {
-        assert!((g - e).abs() <= 1e-5 * (1.0 + e.abs()), "{what}: {g}, not {e}");
+        assert!(
+            (g - e).abs() <= 1e-5 * (1.0 + e.abs()),
+            "{what}: {g}, not {e}"
+        );
     }
 }
 
@@ -59,7 +64,8 @@ fn variational_mixtures_agree_with_scikit_learn() {
     for case in cases {
         let name = &case.name;
         let settings = MixtureSettings::new(case.components);
-        let fitted = variational::fit_from(&matrix(&case.points), &settings, &case.clusters).unwrap();
+        let fitted =
+            variational::fit_from(&matrix(&case.points), &settings, &case.clusters).unwrap();
         for (k, component) in fitted.components().iter().enumerate() {
             assert_near(&[component.weight], &[case.weights[k]], name);
             assert_near(&component.mean, &case.means[k], name);
@@ -68,7 +74,12 @@ fn variational_mixtures_agree_with_scikit_learn() {
         let report = fitted.report();
         assert_eq!(report.curve.len(), case.iterations, "{name}");
         assert_near(&[*report.curve.last().unwrap()], &[case.lower_bound], name);
-        let mean = case.points.iter().map(|x| fitted.log_density(x)).sum::<f64>() / case.points.len() as f64;
+        let mean = case
+            .points
+            .iter()
+            .map(|x| fitted.log_density(x))
+            .sum::<f64>()
+            / case.points.len() as f64;
         assert_near(&[mean], &[case.log_likelihood], name);
     }
 }
@@ -80,8 +91,16 @@ fn kernels_agree_with_scikit_learn() {
     for case in cases {
         let fitted = KernelDensity::fit(&matrix(&case.points), 1).unwrap();
         assert_close(&[fitted.bandwidth()], &[case.bandwidth], &case.name);
-        assert_close(&[fitted.report().log_likelihood()], &[case.left_out], &case.name);
-        let logs: Vec<f64> = case.queries.iter().map(|x| fitted.log_density(x).unwrap()).collect();
+        assert_close(
+            &[fitted.report().log_likelihood()],
+            &[case.left_out],
+            &case.name,
+        );
+        let logs: Vec<f64> = case
+            .queries
+            .iter()
+            .map(|x| fitted.log_density(x).unwrap())
+            .collect();
         assert_close(&logs, &case.log_densities, &case.name);
     }
 }
@@ -93,7 +112,11 @@ fn copulas_agree_with_scipy() {
     for case in cases {
         let fitted = GaussianCopula::fit(&matrix(&case.points)).unwrap();
         assert_near(fitted.correlation(), &case.correlation.concat(), &case.name);
-        let logs: Vec<f64> = case.queries.iter().map(|x| fitted.log_density(x).unwrap()).collect();
+        let logs: Vec<f64> = case
+            .queries
+            .iter()
+            .map(|x| fitted.log_density(x).unwrap())
+            .collect();
         assert_near(&logs, &case.log_densities, &case.name);
     }
 }
@@ -125,7 +148,10 @@ struct Case {
 fn assert_close(got: &[f64], expected: &[f64], what: &str) {
     assert_eq!(got.len(), expected.len(), "{what}");
     for (g, e) in got.iter().zip(expected) {
-        assert!((g - e).abs() <= 1e-7 * (1.0 + e.abs()), "{what}: {g}, not {e}");
+        assert!(
+            (g - e).abs() <= 1e-7 * (1.0 + e.abs()),
+            "{what}: {g}, not {e}"
+        );
     }
 }
 
@@ -135,21 +161,42 @@ fn agrees_with_scikit_learn() {
     assert_eq!(golden.mixtures.len(), 4);
     for case in golden.mixtures {
         let name = &case.name;
-        let points = DenseMatrix::new(case.points.len(), case.points[0].len(), case.points.concat()).unwrap();
-        let fitted =
-            GaussianMixture::fit_from(&points, &MixtureSettings::new(case.components), &case.clusters).unwrap();
+        let points = DenseMatrix::new(
+            case.points.len(),
+            case.points[0].len(),
+            case.points.concat(),
+        )
+        .unwrap();
+        let fitted = GaussianMixture::fit_from(
+            &points,
+            &MixtureSettings::new(case.components),
+            &case.clusters,
+        )
+        .unwrap();
         for (k, component) in fitted.components().iter().enumerate() {
             assert_close(&[component.weight], &[case.weights[k]], name);
             assert_close(&component.mean, &case.means[k], name);
             assert_close(&component.covariance, &case.covariances[k].concat(), name);
         }
         let report = fitted.report();
-        assert_eq!((report.curve.len(), report.converged), (case.iterations, true), "{name}");
+        assert_eq!(
+            (report.curve.len(), report.converged),
+            (case.iterations, true),
+            "{name}"
+        );
         assert_close(&[report.log_likelihood()], &[case.lower_bound], name);
-        let mean = case.points.iter().map(|x| fitted.log_density(x)).sum::<f64>() / case.points.len() as f64;
+        let mean = case
+            .points
+            .iter()
+            .map(|x| fitted.log_density(x))
+            .sum::<f64>()
+            / case.points.len() as f64;
         assert_close(&[mean], &[case.log_likelihood], name);
         // Ours takes the likelihood of the last iteration, a step before the last parameters.
-        assert!((report.bic() - case.bic.unwrap()).abs() < 2.0 * case.points.len() as f64 * 1e-3, "{name}");
+        assert!(
+            (report.bic() - case.bic.unwrap()).abs() < 2.0 * case.points.len() as f64 * 1e-3,
+            "{name}"
+        );
     }
 }
 

@@ -1,7 +1,9 @@
-//! The model value as a whole: no option is ignored, one place refuses, and a file holds all that a model is.
+//! The model value as a whole: no option is ignored, one place refuses, and a file holds all that a
+//! model is.
 //!
-//! Every setting that a model has is set to another value than its own, for every backbone, on one graph and on a set, on every
-//! axis. Either that is refused in one line, or the fitted model is another.
+//! Every setting that a model has is set to another value than its own, for every backbone, on one
+//! graph and on a set, on every axis. Either that is refused in one line, or the fitted model is
+//! another.
 
 use crate::support;
 
@@ -25,39 +27,68 @@ use support::bytes;
 
 const NUM_COLUMNS: usize = 12;
 
-/// Words of two classes: each node has some of its class' half of the columns, and fewer of the other half.
+/// Words of two classes: each node has some of its class' half of the columns, and fewer of the
+/// other half.
 fn words(classes: &[u32], seed: u64) -> Features {
     let rng = &mut stream(seed, "words of two classes", 0);
     let mut word = |class: u32, column: usize| {
         let is_own = (column < NUM_COLUMNS / 2) == (class == 0);
         f32::from(u8::from(rng.random_bool(if is_own { 0.5 } else { 0.2 })))
     };
-    let data = classes.iter().flat_map(|&c| (0..NUM_COLUMNS).map(move |column| (c, column)));
+    let data = classes
+        .iter()
+        .flat_map(|&c| (0..NUM_COLUMNS).map(move |column| (c, column)));
     let data: Vec<f32> = data.map(|(class, column)| word(class, column)).collect();
     Features::Dense(DenseMatrix::new(classes.len(), NUM_COLUMNS, data).unwrap())
 }
 
-/// The items in turn train, validate and test. Those that validate have the other label: training makes them worse from the first
-/// epoch on, so that which epoch is kept, and when patience ends, matters.
+/// The items in turn train, validate and test. Those that validate have the other label: training
+/// makes them worse from the first epoch on, so that which epoch is kept, and when patience ends,
+/// matters.
 fn in_turn(count: u32) -> Split {
     // One item is left out: a class that trains with fewer is levelled.
-    let part = |k: u32| (1..count).filter(|i| i / 2 % 4 == k || k == 2 && i / 2 % 4 == 3).collect();
+    let part = |k: u32| {
+        (1..count)
+            .filter(|i| i / 2 % 4 == k || k == 2 && i / 2 % 4 == 3)
+            .collect()
+    };
     Split::new("in turn", part(0), part(1), part(2)).unwrap()
 }
 
 fn told(classes: &[u32], split: &Split) -> Labels {
-    let told = |(i, &c): (usize, &u32)| Some(if split.val().contains(&(i as u32)) { 1 - c } else { c });
+    let told = |(i, &c): (usize, &u32)| {
+        Some(if split.val().contains(&(i as u32)) {
+            1 - c
+        } else {
+            c
+        })
+    };
     Labels::new(classes.iter().enumerate().map(told).collect(), 2).unwrap()
 }
 
 /// A graph of two classes, 40 nodes, and words.
 fn one_graph() -> SplitData {
-    let config = generate::CsbmConfig { num_nodes: 40, num_classes: 2, mean_degree: 5.0, ..Default::default() };
+    let config = generate::CsbmConfig {
+        num_nodes: 40,
+        num_classes: 2,
+        mean_degree: 5.0,
+        ..Default::default()
+    };
     let graph = generate::csbm(&config, 1).unwrap();
-    let classes: Vec<u32> = (0..40).map(|u| graph.labels().unwrap().get(u).unwrap()).collect();
+    let classes: Vec<u32> = (0..40)
+        .map(|u| graph.labels().unwrap().get(u).unwrap())
+        .collect();
     let split = in_turn(40);
-    let graph = graph.with_features(words(&classes, 2)).unwrap().with_labels(told(&classes, &split)).unwrap();
-    SplitData { name: "one graph".into(), content: Content::Graph(graph), split }
+    let graph = graph
+        .with_features(words(&classes, 2))
+        .unwrap()
+        .with_labels(told(&classes, &split))
+        .unwrap();
+    SplitData {
+        name: "one graph".into(),
+        content: Content::Graph(graph),
+        split,
+    }
 }
 
 /// Graphs of two classes: one with many edges, one with few, each with words.
@@ -65,12 +96,20 @@ fn a_set() -> SplitData {
     let classes: Vec<u32> = (0..32).map(|i| i % 2).collect();
     let graph = |i: u32| {
         let n = 5 + i as usize % 4;
-        let graph = generate::erdos_renyi(n, if i.is_multiple_of(2) { 0.3 } else { 0.7 }, u64::from(i)).unwrap();
-        graph.with_features(words(&vec![i % 2; n], u64::from(i))).unwrap()
+        let graph =
+            generate::erdos_renyi(n, if i.is_multiple_of(2) { 0.3 } else { 0.7 }, u64::from(i))
+                .unwrap();
+        graph
+            .with_features(words(&vec![i % 2; n], u64::from(i)))
+            .unwrap()
     };
     let split = in_turn(32);
     let set = GraphSet::new((0..32).map(graph).collect(), told(&classes, &split), None).unwrap();
-    SplitData { name: "a set".into(), content: Content::Graphs(set), split }
+    SplitData {
+        name: "a set".into(),
+        content: Content::Graphs(set),
+        split,
+    }
 }
 
 /// A model that is fitted in no time.
@@ -79,7 +118,8 @@ fn tiny(backbone: Backbone, task: Task) -> Model {
     model.network.hidden = backbone.takes(NetworkOption::Hidden).then_some(8);
     model.network.heads = backbone.takes(NetworkOption::Heads).then_some(2);
     model.training.batch_size = (task == Task::Graph).then_some(4);
-    // After four epochs scores are small: of airgnn's usual slack nothing would be left of what neighbours say.
+    // After four epochs scores are small: of airgnn's usual slack nothing would be left of what
+    // neighbours say.
     model.network.level = (backbone == Backbone::AirGnn).then_some(0.02);
     model
 }
@@ -107,7 +147,13 @@ impl Seen {
         let tunes = model.inference.tunes();
         Ok(Self {
             params: tensors(&bytes(&fitted)),
-            probabilities: predictions.probabilities.data().iter().chain(noisy.data()).map(|p| p.to_bits()).collect(),
+            probabilities: predictions
+                .probabilities
+                .data()
+                .iter()
+                .chain(noisy.data())
+                .map(|p| p.to_bits())
+                .collect(),
             exits: predictions.exits,
             policy: format!("{:?}", fitted.policy()),
             learned_of_inputs: reading["prior"].take(),
@@ -121,8 +167,14 @@ impl Seen {
 fn with_noise(content: &Content) -> Content {
     let rng = &mut stream(1, "noise on words", 0);
     let mut noisy = |graph: &Graph| {
-        let Some(Features::Dense(words)) = graph.features() else { return graph.clone() };
-        let noisy = words.data().iter().map(|x| x + rng.random_range(-0.3f32..0.3)).collect();
+        let Some(Features::Dense(words)) = graph.features() else {
+            return graph.clone();
+        };
+        let noisy = words
+            .data()
+            .iter()
+            .map(|x| x + rng.random_range(-0.3f32..0.3))
+            .collect();
         let noisy = DenseMatrix::new(words.num_rows(), words.num_cols(), noisy).unwrap();
         graph.clone().with_features(Features::Dense(noisy)).unwrap()
     };
@@ -137,21 +189,31 @@ fn with_noise(content: &Content) -> Content {
 
 fn tensors(bytes: &[u8]) -> BTreeMap<String, (Vec<usize>, Vec<u8>)> {
     let found = safetensors::SafeTensors::deserialize(bytes).unwrap();
-    found.tensors().into_iter().map(|(name, t)| (name, (t.shape().to_vec(), t.data().to_vec()))).collect()
+    found
+        .tensors()
+        .into_iter()
+        .map(|(name, t)| (name, (t.shape().to_vec(), t.data().to_vec())))
+        .collect()
 }
 
 fn without_times(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let kept = fields.into_iter().filter(|(name, _)| !name.contains("seconds") && name != "epoch_ms");
-            Value::Object(kept.map(|(name, value)| (name, without_times(value))).collect())
+            let kept = fields
+                .into_iter()
+                .filter(|(name, _)| !name.contains("seconds") && name != "epoch_ms");
+            Value::Object(
+                kept.map(|(name, value)| (name, without_times(value)))
+                    .collect(),
+            )
         }
         Value::Array(parts) => Value::Array(parts.into_iter().map(without_times).collect()),
         other => other,
     }
 }
 
-/// Values of settings where one more, or half, would not do: names, what is open, and numbers that have to bite.
+/// Values of settings where one more, or half, would not do: names, what is open, and numbers that
+/// have to bite.
 const OTHER_VALUES: &[(&str, &str)] = &[
     ("batch-nodes", "3"),
     ("exponent-lr", "0.003"),
@@ -193,12 +255,16 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("copies", "each-epoch"),
 ];
 
-/// What else must be said for a setting to have a say: where the projection has converged its order does not matter, a head that
-/// keeps its first epoch is none the longer for more of them, and with small steps every epoch may be better than the last.
+/// What else must be said for a setting to have a say: where the projection has converged its order
+/// does not matter, a head that keeps its first epoch is none the longer for more of them, and with
+/// small steps every epoch may be better than the last.
 const BESIDE: &[(&str, &[(&str, &str)])] = &[
     ("keep", &[("lr", "0.3"), ("epochs", "20")]),
     ("patience", &[("lr", "0.3"), ("epochs", "20")]),
-    ("stop-early", &[("lr", "0.3"), ("epochs", "20"), ("crf-sigma", "0.999")]),
+    (
+        "stop-early",
+        &[("lr", "0.3"), ("epochs", "20"), ("crf-sigma", "0.999")],
+    ),
     ("order", &[("iterations", "1")]),
     ("scaling", &[("iterations", "1")]),
     ("head-epochs", &[("keep", "last")]),
@@ -207,7 +273,10 @@ const BESIDE: &[(&str, &[(&str, &str)])] = &[
 /// Another value than the one that a setting has.
 fn other_value(setting: &Setting, value: &Value) -> String {
     let is_other = |other: &str| value.as_str() != Some(other);
-    if let Some((_, other)) = OTHER_VALUES.iter().find(|(flag, other)| *flag == setting.flag && is_other(other)) {
+    if let Some((_, other)) = OTHER_VALUES
+        .iter()
+        .find(|(flag, other)| *flag == setting.flag && is_other(other))
+    {
         return other.to_string();
     }
     match value {
@@ -216,12 +285,15 @@ fn other_value(setting: &Setting, value: &Value) -> String {
             Some(whole) => (whole + 1).to_string(),
             None => (n.as_f64().unwrap() / 2.0).to_string(),
         },
-        other => panic!("{}: {other} has no other value; add one to the table", setting.flag),
+        other => panic!(
+            "{}: {other} has no other value; add one to the table",
+            setting.flag
+        ),
     }
 }
 
-/// The value of a setting in a model with nothing left open; where the model is refused, as it was said; where the setting does not
-/// apply, that of some model for which it does.
+/// The value of a setting in a model with nothing left open; where the model is refused, as it was
+/// said; where the setting does not apply, that of some model for which it does.
 fn value_of(model: &Model, section: &str, setting: &Setting, task: Task) -> Value {
     let of = |model: &Model| {
         let value = serde_json::to_value(model).unwrap()[section][setting.name].clone();
@@ -230,17 +302,33 @@ fn value_of(model: &Model, section: &str, setting: &Setting, task: Task) -> Valu
     let filled = |model: &Model, task: Task| of(&model.plan(task).ok()?.model);
     let elsewhere = || {
         let models = Backbone::ALL.into_iter().flat_map(|(_, backbone)| {
-            [Model::new(backbone), Model::new(backbone).operator(Cgso::by(Centrality::Degree))]
+            [
+                Model::new(backbone),
+                Model::new(backbone).operator(Cgso::by(Centrality::Degree)),
+            ]
         });
-        models.flat_map(|model| [filled(&model, Task::Node), filled(&model, Task::Graph)]).flatten().next()
+        models
+            .flat_map(|model| [filled(&model, Task::Node), filled(&model, Task::Graph)])
+            .flatten()
+            .next()
     };
-    let value = filled(model, task).or_else(|| of(model)).or_else(elsewhere).unwrap_or(Value::Null);
+    let value = filled(model, task)
+        .or_else(|| of(model))
+        .or_else(elsewhere)
+        .unwrap_or(Value::Null);
     // Zero has no half.
-    if value.as_f64() == Some(0.0) && !value.is_u64() { Value::from(0.6) } else { value }
+    if value.as_f64() == Some(0.0) && !value.is_u64() {
+        Value::from(0.6)
+    } else {
+        value
+    }
 }
 
 fn given(options: &[(&str, &str)]) -> Vec<Given> {
-    options.iter().map(|(flag, value)| (flag.to_string(), value.to_string())).collect()
+    options
+        .iter()
+        .map(|(flag, value)| (flag.to_string(), value.to_string()))
+        .collect()
 }
 
 /// Goes over settings of a model; how many changed it, and what was found wrong.
@@ -253,7 +341,12 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(on: &'a SplitData) -> Self {
-        Self { on, changed: 0, refused: 0, wrong: Vec::new() }
+        Self {
+            on,
+            changed: 0,
+            refused: 0,
+            wrong: Vec::new(),
+        }
     }
 
     /// A fitted model, or nothing where it is refused in one line.
@@ -283,19 +376,33 @@ impl<'a> Walk<'a> {
     fn settings(&mut self, model: &Model, what: &str, section: &str, settings: &[Setting]) {
         let usual = self.seen(what, Ok(*model));
         for setting in settings {
-            let value = other_value(setting, &value_of(model, section, setting, self.on.content.task()));
-            let beside = BESIDE.iter().find(|(flag, _)| *flag == setting.flag).map_or(&[][..], |(_, beside)| beside);
+            let value = other_value(
+                setting,
+                &value_of(model, section, setting, self.on.content.task()),
+            );
+            let beside = BESIDE
+                .iter()
+                .find(|(flag, _)| *flag == setting.flag)
+                .map_or(&[][..], |(_, beside)| beside);
             let what = format!("{what}, {} {value}", setting.flag);
             let before = model.over(&given(beside)).map_err(Into::into);
-            let after =
-                before.as_ref().ok().map(|model| model.over(&given(&[(setting.flag, &value)])).map_err(Into::into));
-            let before = if beside.is_empty() { None } else { self.seen(&what, before) };
+            let after = before.as_ref().ok().map(|model| {
+                model
+                    .over(&given(&[(setting.flag, &value)]))
+                    .map_err(Into::into)
+            });
+            let before = if beside.is_empty() {
+                None
+            } else {
+                self.seen(&what, before)
+            };
             let Some(after) = after else { continue };
             let after = self.seen(&what, after);
             if let Some(before) = before.as_ref().or(usual.as_ref()) {
                 self.compare(&what, before, after);
             } else if after.is_some() {
-                self.wrong.push(format!("{what}: fits what cannot be fitted without it"));
+                self.wrong
+                    .push(format!("{what}: fits what cannot be fitted without it"));
             }
         }
     }
@@ -304,25 +411,52 @@ impl<'a> Walk<'a> {
         let task = self.on.content.task();
         let plain = tiny(backbone, task);
         let name = format!("{backbone} on {}", self.on.name);
-        let Some(seen) = self.seen(&name, Ok(plain)) else { return };
+        let Some(seen) = self.seen(&name, Ok(plain)) else {
+            return;
+        };
         let usual = plain.fit(self.on, 3).unwrap().scaler().scaling();
-        for &other in FeatureScaling::ALL.iter().filter(|scaling| ![usual, FeatureScaling::Auto].contains(scaling)) {
+        for &other in FeatureScaling::ALL
+            .iter()
+            .filter(|scaling| ![usual, FeatureScaling::Auto].contains(scaling))
+        {
             let scaled = self.seen(&name, Ok(plain.features(other)));
             self.compare(&format!("{name}, features {other}"), &seen, scaled);
         }
-        for Section { axis, title, names, settings, .. } in Model::sections() {
+        for Section {
+            axis,
+            title,
+            names,
+            settings,
+            ..
+        } in Model::sections()
+        {
             let Some(axis) = axis else {
-                let section = if title == "Training" { "training" } else { "network" };
+                let section = if title == "Training" {
+                    "training"
+                } else {
+                    "network"
+                };
                 self.settings(&plain, &name, section, &settings);
                 continue;
             };
             for (choice, _) in names {
                 let what = format!("{name}, {axis} {choice}");
                 let mut options = vec![(axis, choice.as_str())];
-                options.extend(QUICK.iter().filter(|(of, ..)| *of == choice).map(|(_, flag, value)| (*flag, *value)));
+                options.extend(
+                    QUICK
+                        .iter()
+                        .filter(|(of, ..)| *of == choice)
+                        .map(|(_, flag, value)| (*flag, *value)),
+                );
                 let chosen = plain.over(&given(&options)).unwrap();
-                let after = if chosen == plain { None } else { self.seen(&what, Ok(chosen)) };
-                let is_usual = choice.parse().is_ok_and(|op| backbone.usual_operator() == UsualOperator::Classical(op));
+                let after = if chosen == plain {
+                    None
+                } else {
+                    self.seen(&what, Ok(chosen))
+                };
+                let is_usual = choice
+                    .parse()
+                    .is_ok_and(|op| backbone.usual_operator() == UsualOperator::Classical(op));
                 if after.is_some() && !is_usual {
                     self.compare(&what, &seen, after);
                 }
@@ -331,7 +465,10 @@ impl<'a> Walk<'a> {
                 // Exits and learned operators change what applies of the rest.
                 if choice == "admp-st" || choice == "cgso" {
                     for (section, title) in [("network", "The network"), ("training", "Training")] {
-                        let rest = Model::sections().into_iter().find(|section| section.title == title).unwrap();
+                        let rest = Model::sections()
+                            .into_iter()
+                            .find(|section| section.title == title)
+                            .unwrap();
                         self.settings(&chosen, &what, section, &rest.settings);
                     }
                 }
@@ -357,10 +494,13 @@ const QUICK: &[(&str, &str, &str)] = &[
     ("gratin", "head-epochs", "3"),
 ];
 
-/// The settings that a choice takes: those of others are refused, which the tests of the lists hold.
+/// The settings that a choice takes: those of others are refused, which the tests of the lists
+/// hold.
 fn own_settings(axis: &str, choice: &str, settings: &[Setting]) -> Vec<Setting> {
     let stored = |list: &'static [gnarl_graph::names::Listed]| {
-        list.iter().find(|entry| entry.name == choice).map_or(Vec::new(), |entry| entry.settings.to_vec())
+        list.iter()
+            .find(|entry| entry.name == choice)
+            .map_or(Vec::new(), |entry| entry.settings.to_vec())
     };
     match axis {
         "operator" if choice == "cgso" => settings.to_vec(),
@@ -373,11 +513,12 @@ fn own_settings(axis: &str, choice: &str, settings: &[Setting]) -> Vec<Setting> 
     }
 }
 
-/// What these small graphs never come to: rows of the kept part of an adjacency that add up to less than nothing. A test of `defense::svd` has one by hand.
+/// What these small graphs never come to: rows of the kept part of an adjacency that add up to less
+/// than nothing. A test of `defense::svd` has one by hand.
 const NOT_HERE: &str = ", svd-floor 1";
 
-/// Settings whose effect on one model is a matter of chance: the best epoch may be the last, and no class may ever be settled early. For
-/// most backbones they must have one.
+/// Settings whose effect on one model is a matter of chance: the best epoch may be the last, and no
+/// class may ever be settled early. For most backbones they must have one.
 const BY_CHANCE: [&str; 2] = [", keep last", ", stop-early true"];
 
 fn assert_nothing_ignored(on: &SplitData, least: usize) {
@@ -387,31 +528,58 @@ fn assert_nothing_ignored(on: &SplitData, least: usize) {
         walk
     });
     let walks: Vec<Walk<'_>> = walks.collect();
-    let wrong = walks.iter().flat_map(|walk| &walk.wrong).map(String::as_str);
+    let wrong = walks
+        .iter()
+        .flat_map(|walk| &walk.wrong)
+        .map(String::as_str);
     let wrong: Vec<&str> = wrong.filter(|line| !line.contains(NOT_HERE)).collect();
     let by_chance = |line: &&str| BY_CHANCE.iter().any(|setting| line.contains(setting));
     let (spared, wrong): (Vec<&str>, Vec<&str>) = wrong.into_iter().partition(by_chance);
     for setting in BY_CHANCE {
-        let count = walks.iter().filter(|walk| walk.wrong.iter().any(|line| line.contains(setting))).count();
-        assert!(count < Backbone::ALL.len() / 2, "{setting}: {count} backbones without effect\n{}", spared.join("\n"));
+        let count = walks
+            .iter()
+            .filter(|walk| walk.wrong.iter().any(|line| line.contains(setting)))
+            .count();
+        assert!(
+            count < Backbone::ALL.len() / 2,
+            "{setting}: {count} backbones without effect\n{}",
+            spared.join("\n")
+        );
     }
     let sum = |of: fn(&Walk<'_>) -> usize| walks.iter().map(of).sum::<usize>();
     let (changed, refused) = (sum(|walk| walk.changed), sum(|walk| walk.refused));
-    assert!(wrong.is_empty(), "{} of {} settings:\n{}", wrong.len(), wrong.len() + changed + refused, wrong.join("\n"));
-    assert!(changed > least && refused > least / 4, "{changed} changed the model, {refused} were refused");
+    assert!(
+        wrong.is_empty(),
+        "{} of {} settings:\n{}",
+        wrong.len(),
+        wrong.len() + changed + refused,
+        wrong.join("\n")
+    );
+    assert!(
+        changed > least && refused > least / 4,
+        "{changed} changed the model, {refused} were refused"
+    );
 }
 
-/// A long ring with chords and three training nodes: what an epoch trains on is a small part of it, whose edges the epoch's own graph has moved. A
-/// defence has messages of its own there, too.
+/// A long ring with chords and three training nodes: what an epoch trains on is a small part of it,
+/// whose edges the epoch's own graph has moved. A defence has messages of its own there, too.
 #[test]
 fn a_changed_graph_reaches_training_nodes_by_edges_of_its_own() {
     let n = 90u32;
     let edges = (0..n).flat_map(|u| [(u, (u + 1) % n), (u, (u + 7) % n)]);
     let classes: Vec<u32> = (0..n).map(|u| u % 2).collect();
     let split = Split::new("few", vec![0, 1, 2], (30..40).collect(), (50..60).collect()).unwrap();
-    let graph = Graph::from_edges(n as usize, edges).unwrap().0.with_features(words(&classes, 3)).unwrap();
+    let graph = Graph::from_edges(n as usize, edges)
+        .unwrap()
+        .0
+        .with_features(words(&classes, 3))
+        .unwrap();
     let graph = graph.with_labels(told(&classes, &split)).unwrap();
-    let on = SplitData { name: "a ring".into(), content: Content::Graph(graph), split };
+    let on = SplitData {
+        name: "a ring".into(),
+        content: Content::Graph(graph),
+        split,
+    };
     let augments: Vec<Augment> = Augment::all()
         .filter(|augment| augment.method().transform().is_some() && augment.method().keeps_nodes())
         .collect();
@@ -426,7 +594,10 @@ fn a_changed_graph_reaches_training_nodes_by_edges_of_its_own() {
     models.retain(|model| model.plan(Task::Node).is_ok());
     models.par_iter().for_each(|model| {
         if let Err(e) = model.fit(&on, 1) {
-            panic!("{} by {} with {}: {e}", model.backbone, model.augment, model.defense);
+            panic!(
+                "{} by {} with {}: {e}",
+                model.backbone, model.augment, model.defense
+            );
         }
     });
     assert!(models.len() > 100, "{}", models.len());
@@ -451,12 +622,25 @@ fn assert_kept(what: &str, model: Model, on: &SplitData) {
     let loaded = Fitted::load(&file).unwrap();
     let answers = |fitted: &Fitted| {
         let found = fitted.predict(&on.content).unwrap();
-        let bits: Vec<u32> = found.probabilities.data().iter().map(|p| p.to_bits()).collect();
+        let bits: Vec<u32> = found
+            .probabilities
+            .data()
+            .iter()
+            .map(|p| p.to_bits())
+            .collect();
         (found.classes, bits, found.exits)
     };
     assert_eq!(answers(&loaded), answers(&fitted), "{what}");
-    assert_eq!((loaded.model(), loaded.classes()), (fitted.model(), fitted.classes()), "{what}");
-    assert_eq!((loaded.trained_on(), loaded.seed()), (fitted.trained_on(), fitted.seed()), "{what}");
+    assert_eq!(
+        (loaded.model(), loaded.classes()),
+        (fitted.model(), fitted.classes()),
+        "{what}"
+    );
+    assert_eq!(
+        (loaded.trained_on(), loaded.seed()),
+        (fitted.trained_on(), fitted.seed()),
+        "{what}"
+    );
     assert_eq!(bytes(&loaded), bytes(&fitted), "{what}");
 }
 
@@ -477,27 +661,42 @@ fn a_file_keeps_every_bit() {
     for (on, model) in [(&graph, gcn), (&set, tiny(Backbone::Gcn, Task::Graph))] {
         for policy in Kind::all_of(on.content.task()) {
             for exits in [Exits::st(2), Exits::alm(2)] {
-                assert_kept(&format!("{policy} on {}", on.name), model.depth(exits.policy(policy)), on);
+                assert_kept(
+                    &format!("{policy} on {}", on.name),
+                    model.depth(exits.policy(policy)),
+                    on,
+                );
             }
         }
     }
     let gin = Model {
-        network: NetworkOptions { batch_norm: Some(true), ..Default::default() },
+        network: NetworkOptions {
+            batch_norm: Some(true),
+            ..Default::default()
+        },
         ..tiny(Backbone::Gin, Task::Graph)
     };
     assert_kept(
         "all axes on a set",
-        gin.depth(Exits::st(2)).weights(Parseval::default()).augment(Gratin::default()),
+        gin.depth(Exits::st(2))
+            .weights(Parseval::default())
+            .augment(Gratin::default()),
         &set,
     );
     assert_kept(
         "cgso with exits on a set",
-        tiny(Backbone::Gcn, Task::Graph).operator(Cgso::by(Centrality::Degree)).depth(Exits::alm(1)),
+        tiny(Backbone::Gcn, Task::Graph)
+            .operator(Cgso::by(Centrality::Degree))
+            .depth(Exits::alm(1)),
         &set,
     );
     for inference in Inference::all() {
         for part in [Perturbed::Features, Perturbed::Structure] {
-            assert_kept(&format!("{inference} on {part}"), gcn.inference(inference.on(part)), &graph);
+            assert_kept(
+                &format!("{inference} on {part}"),
+                gcn.inference(inference.on(part)),
+                &graph,
+            );
         }
         if !inference.is_plain() {
             let tuned = inference.with(&[("tune".into(), "true".into())]).unwrap();
@@ -507,15 +706,31 @@ fn a_file_keeps_every_bit() {
     for operator in ["L_sym", "cgso"] {
         let operator: OperatorChoice = operator.parse().unwrap();
         assert_kept(&operator.to_string(), gcn.operator(operator), &graph);
-        assert_kept(&operator.to_string(), tiny(Backbone::Gcn, Task::Graph).operator(operator), &set);
+        assert_kept(
+            &operator.to_string(),
+            tiny(Backbone::Gcn, Task::Graph).operator(operator),
+            &set,
+        );
     }
     for weights in WeightsChoice::all() {
         assert_kept(weights.name(), gcn.weights(weights), &graph);
     }
     assert_kept("jaccard", gcn.defense(Jaccard::default()), &graph);
-    assert_kept("gdc", gcn.defense("gdc".parse::<Defense>().unwrap()), &graph);
-    assert_kept("gratin", tiny(Backbone::Gcn, Task::Graph).augment(Gratin::default()), &set);
-    for augment in [Augment::from(Gratin::default()), Retrain::default().into(), ManifoldMixup::default().into()] {
+    assert_kept(
+        "gdc",
+        gcn.defense("gdc".parse::<Defense>().unwrap()),
+        &graph,
+    );
+    assert_kept(
+        "gratin",
+        tiny(Backbone::Gcn, Task::Graph).augment(Gratin::default()),
+        &set,
+    );
+    for augment in [
+        Augment::from(Gratin::default()),
+        Retrain::default().into(),
+        ManifoldMixup::default().into(),
+    ] {
         assert_kept(&format!("{augment} on nodes"), gcn.augment(augment), &graph);
     }
 }
@@ -529,37 +744,54 @@ fn rewritten(
 ) {
     let (_, header) = safetensors::SafeTensors::read_metadata(bytes).unwrap();
     let metadata: HashMap<String, String> = header.metadata().clone().unwrap();
-    let metadata: HashMap<String, String> = metadata.into_iter().map(|(key, text)| (key, describe(text))).collect();
-    let kept: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = safetensors::SafeTensors::deserialize(bytes)
-        .unwrap()
-        .tensors()
+    let metadata: HashMap<String, String> = metadata
         .into_iter()
-        .filter_map(|(name, t)| {
-            let (shape, data) = change(&name, t.shape().to_vec(), t.data().to_vec())?;
-            Some((name, t.dtype(), shape, data))
-        })
+        .map(|(key, text)| (key, describe(text)))
         .collect();
-    let views =
-        kept.iter().map(|(name, kind, shape, data)| (name, TensorView::new(*kind, shape.clone(), data).unwrap()));
+    let kept: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> =
+        safetensors::SafeTensors::deserialize(bytes)
+            .unwrap()
+            .tensors()
+            .into_iter()
+            .filter_map(|(name, t)| {
+                let (shape, data) = change(&name, t.shape().to_vec(), t.data().to_vec())?;
+                Some((name, t.dtype(), shape, data))
+            })
+            .collect();
+    let views = kept.iter().map(|(name, kind, shape, data)| {
+        (name, TensorView::new(*kind, shape.clone(), data).unwrap())
+    });
     std::fs::write(file, safetensors::serialize(views, Some(metadata)).unwrap()).unwrap();
 }
 
 #[test]
 fn broken_files_are_refused_in_one_line() {
-    let fitted = tiny(Backbone::Gcn, Task::Node).fit(&one_graph(), 3).unwrap();
+    let fitted = tiny(Backbone::Gcn, Task::Node)
+        .fit(&one_graph(), 3)
+        .unwrap();
     let whole = bytes(&fitted);
-    let weight = tensors(&whole).into_keys().find(|name| name.contains("weight")).unwrap();
+    let weight = tensors(&whole)
+        .into_keys()
+        .find(|name| name.contains("weight"))
+        .unwrap();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("model.safetensors");
     let refused = |what: &str| {
         let e = Fitted::load(&file).unwrap_err().to_string();
-        assert!(e.contains("model.safetensors") && e.contains(what) && !e.contains('\n'), "{e}");
+        assert!(
+            e.contains("model.safetensors") && e.contains(what) && !e.contains('\n'),
+            "{e}"
+        );
     };
     let same = |_: &str, shape: Vec<usize>, data: Vec<u8>| Some((shape, data));
     let as_it_is = |text: String| text;
 
     rewritten(&whole, &file, same, as_it_is);
-    assert_eq!(bytes(&Fitted::load(&file).unwrap()), whole, "rewriting alone breaks nothing");
+    assert_eq!(
+        bytes(&Fitted::load(&file).unwrap()),
+        whole,
+        "rewriting alone breaks nothing"
+    );
 
     let nan = |name: &str, shape: Vec<usize>, mut data: Vec<u8>| {
         if name == weight {
@@ -569,7 +801,8 @@ fn broken_files_are_refused_in_one_line() {
     };
     rewritten(&whole, &file, nan, as_it_is);
     refused(&weight);
-    let missing = |name: &str, shape: Vec<usize>, data: Vec<u8>| (name != weight).then_some((shape, data));
+    let missing =
+        |name: &str, shape: Vec<usize>, data: Vec<u8>| (name != weight).then_some((shape, data));
     rewritten(&whole, &file, missing, as_it_is);
     refused(&format!("parameter {weight} is missing"));
     let turned = |name: &str, mut shape: Vec<usize>, data: Vec<u8>| {
@@ -579,8 +812,12 @@ fn broken_files_are_refused_in_one_line() {
         Some((shape, data))
     };
     rewritten(&whole, &file, turned, as_it_is);
-    refused(&format!("parameter {weight} has shape [8, {NUM_COLUMNS}], [{NUM_COLUMNS}, 8] is expected"));
-    let no_split = |name: &str, shape: Vec<usize>, data: Vec<u8>| (name != "split.test").then_some((shape, data));
+    refused(&format!(
+        "parameter {weight} has shape [8, {NUM_COLUMNS}], [{NUM_COLUMNS}, 8] is expected"
+    ));
+    let no_split = |name: &str, shape: Vec<usize>, data: Vec<u8>| {
+        (name != "split.test").then_some((shape, data))
+    };
     rewritten(&whole, &file, no_split, as_it_is);
     refused("split.test is missing");
 
@@ -588,9 +825,13 @@ fn broken_files_are_refused_in_one_line() {
     refused("version 1 of the format, and this gnarl reads 3; train and save the model again");
     rewritten(&whole, &file, same, |_| "{}".into());
     refused("its description is broken: missing field `version`");
-    rewritten(&whole, &file, same, |text| text.replace("\"classes\":[", "\"classes\":[\"third\","));
+    rewritten(&whole, &file, same, |text| {
+        text.replace("\"classes\":[", "\"classes\":[\"third\",")
+    });
     refused("is expected");
-    rewritten(&whole, &file, same, |text| text.replacen("\"gcn\"", "\"gnc\"", 1));
+    rewritten(&whole, &file, same, |text| {
+        text.replacen("\"gcn\"", "\"gnc\"", 1)
+    });
     refused("unknown model 'gnc'");
 
     for length in [0, 7, whole.len() / 2, whole.len() - 1] {
@@ -599,6 +840,11 @@ fn broken_files_are_refused_in_one_line() {
     }
     std::fs::write(&file, b"not a model").unwrap();
     refused("not a safetensors file");
-    let e = Fitted::load(dir.path().join("nowhere.safetensors")).unwrap_err().to_string();
-    assert!(e.contains("nowhere.safetensors") && !e.contains('\n'), "{e}");
+    let e = Fitted::load(dir.path().join("nowhere.safetensors"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.contains("nowhere.safetensors") && !e.contains('\n'),
+        "{e}"
+    );
 }

@@ -1,4 +1,5 @@
-//! The data axis on the vectors of training nodes of one graph: Manifold-Mixup, and fresh heads with GRATIN's vectors or without.
+//! The data axis on the vectors of training nodes of one graph: Manifold-Mixup, and fresh heads
+//! with GRATIN's vectors or without.
 
 use crate::support;
 
@@ -13,8 +14,15 @@ use gnarl::train::{Watch, predict};
 use gnarl_graph::dataset::Task;
 use support::{bytes, embedded, on_graph, on_threads, small, test_accuracy};
 
-const GRATIN: Gratin = Gratin { components: Some(Components::Fixed(1)), head_epochs: 10, ..Gratin::new() };
-const RETRAIN: Retrain = Retrain { head_epochs: 10, ..Retrain::new() };
+const GRATIN: Gratin = Gratin {
+    components: Some(Components::Fixed(1)),
+    head_epochs: 10,
+    ..Gratin::new()
+};
+const RETRAIN: Retrain = Retrain {
+    head_epochs: 10,
+    ..Retrain::new()
+};
 
 fn on() -> SplitData {
     on_graph(embedded())
@@ -24,73 +32,139 @@ fn on() -> SplitData {
 fn values(fitted: &Fitted) -> BTreeMap<String, Vec<u8>> {
     let bytes = bytes(fitted);
     let found = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-    let params = found.tensors().into_iter().filter(|(name, _)| !name.starts_with("split."));
+    let params = found
+        .tensors()
+        .into_iter()
+        .filter(|(name, _)| !name.starts_with("split."));
     params.map(|(name, t)| (name, t.data().to_vec())).collect()
 }
 
 /// The models that have a head on one graph.
 fn headed() -> impl Iterator<Item = Backbone> {
-    Backbone::ALL.into_iter().map(|(_, backbone)| backbone).filter(|backbone| backbone.can_have_head())
+    Backbone::ALL
+        .into_iter()
+        .map(|(_, backbone)| backbone)
+        .filter(|backbone| backbone.can_have_head())
 }
 
 /// The graph with other training and validation nodes.
 fn split(train: &[u32], val: &[u32]) -> SplitData {
     let on = on();
-    let split = Split::new("own", train.to_vec(), val.to_vec(), on.split.test().to_vec()).unwrap();
+    let split = Split::new(
+        "own",
+        train.to_vec(),
+        val.to_vec(),
+        on.split.test().to_vec(),
+    )
+    .unwrap();
     SplitData { split, ..on }
 }
 
 /// Training nodes of one class, in order.
 fn of_class(on: &SplitData, class: u32) -> Vec<u32> {
     let labels = on.content.labels().unwrap();
-    on.split.train().iter().copied().filter(|&u| labels.get(u) == Some(class)).collect()
+    on.split
+        .train()
+        .iter()
+        .copied()
+        .filter(|&u| labels.get(u) == Some(class))
+        .collect()
 }
 
 #[test]
 fn a_fresh_head_is_all_that_changes() {
     let on = on();
     for backbone in headed() {
-        let after = small(backbone, 6).epochs(8).augment(GRATIN).fit(&on, 1).unwrap();
+        let after = small(backbone, 6)
+            .epochs(8)
+            .augment(GRATIN)
+            .fit(&on, 1)
+            .unwrap();
         let head = after.plan().network.head;
-        assert_eq!(head, !backbone.has_head(true), "{backbone}: given one where there is none");
+        assert_eq!(
+            head,
+            !backbone.has_head(true),
+            "{backbone}: given one where there is none"
+        );
         let mut plain = small(backbone, 6).epochs(8);
         plain.network.head = head.then_some(true);
         let before = plain.fit(&on, 1).unwrap();
         let (before_values, after_values) = (values(&before), values(&after));
         assert!(before_values.keys().eq(after_values.keys()), "{backbone}");
-        let changed = before_values.iter().filter(|(name, value)| after_values[*name] != **value);
+        let changed = before_values
+            .iter()
+            .filter(|(name, value)| after_values[*name] != **value);
         let changed: Vec<&str> = changed.map(|(name, _)| name.as_str()).collect();
-        let of_head = |name: &&str| ["output.", "classify.", "layers.1."].iter().any(|head| name.starts_with(head));
-        assert!(!changed.is_empty() && changed.iter().all(of_head) && changed.len() <= 2, "{backbone}: {changed:?}");
+        let of_head = |name: &&str| {
+            ["output.", "classify.", "layers.1."]
+                .iter()
+                .any(|head| name.starts_with(head))
+        };
+        assert!(
+            !changed.is_empty() && changed.iter().all(of_head) && changed.len() <= 2,
+            "{backbone}: {changed:?}"
+        );
         let report = after.report().fresh_head.as_ref().unwrap();
-        assert_eq!(report.none_test_accuracy, test_accuracy(&before, &on), "{backbone}");
-        assert_eq!(Some(report.none_val_accuracy), before.report().val_accuracy, "{backbone}");
+        assert_eq!(
+            report.none_test_accuracy,
+            test_accuracy(&before, &on),
+            "{backbone}"
+        );
+        assert_eq!(
+            Some(report.none_val_accuracy),
+            before.report().val_accuracy,
+            "{backbone}"
+        );
         let drawn = report.drawn.as_ref().unwrap();
-        assert_eq!((drawn.drawn, drawn.kept), (on.split.train().len(), on.split.train().len()), "{backbone}");
+        assert_eq!(
+            (drawn.drawn, drawn.kept),
+            (on.split.train().len(), on.split.train().len()),
+            "{backbone}"
+        );
     }
 }
 
-/// The vectors before the head and the head on them are the network: for the last map of layers, too.
+/// The vectors before the head and the head on them are the network: for the last map of layers,
+/// too.
 #[test]
 fn a_head_on_its_vectors_is_the_network() {
     let on = on();
-    let Content::Graph(graph) = &on.content else { panic!("one graph") };
+    let Content::Graph(graph) = &on.content else {
+        panic!("one graph")
+    };
     for backbone in headed() {
         for head in [false, true] {
             if head && !backbone.takes(NetworkOption::Head) || !head && !backbone.has_head(true) {
                 continue;
             }
             let prepared = Prepared::new(graph, backbone, OperatorChoice::Usual).unwrap();
-            let config = NetworkConfig { head, hidden: 6, heads: 2, ..NetworkConfig::new(backbone) };
-            let heads = if backbone.takes(NetworkOption::Heads) { 2 } else { 1 };
-            let network = Network::new(&NetworkConfig { heads, ..config }, &prepared.shape(2), 1).unwrap();
+            let config = NetworkConfig {
+                head,
+                hidden: 6,
+                heads: 2,
+                ..NetworkConfig::new(backbone)
+            };
+            let heads = if backbone.takes(NetworkOption::Heads) {
+                2
+            } else {
+                1
+            };
+            let network =
+                Network::new(&NetworkConfig { heads, ..config }, &prepared.shape(2), 1).unwrap();
             let (propagation, input) = (&prepared.propagation, &prepared.input);
             let scores = predict(&network, propagation, input).unwrap();
             let own = network.head().unwrap();
             let latent = network.latent(propagation, input).unwrap();
             let weights = network.params().weights().unwrap();
             let by_hand = own.forward(&latent, &Pass::evaluation(&weights)).unwrap();
-            let far = (scores - by_hand).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
+            let far = (scores - by_hand)
+                .unwrap()
+                .abs()
+                .unwrap()
+                .max_all()
+                .unwrap()
+                .to_scalar::<f32>()
+                .unwrap();
             assert!(far < 1e-5, "{backbone}, head {head}: {far}");
         }
     }
@@ -101,13 +175,29 @@ fn a_head_on_its_vectors_is_the_network() {
 fn no_draws_are_the_control() {
     let on = on();
     for draws in [Draws::AsMany, Draws::Level] {
-        let fit = |augment: Augment| small(Backbone::Gcn, 6).epochs(8).augment(augment).fit(&on, 1).unwrap();
+        let fit = |augment: Augment| {
+            small(Backbone::Gcn, 6)
+                .epochs(8)
+                .augment(augment)
+                .fit(&on, 1)
+                .unwrap()
+        };
         let control = fit(Retrain { draws, ..RETRAIN }.into());
-        let none = fit(Gratin { draws, select: Some(0.0), ..GRATIN }.into());
+        let none = fit(Gratin {
+            draws,
+            select: Some(0.0),
+            ..GRATIN
+        }
+        .into());
         let all = fit(Gratin { draws, ..GRATIN }.into());
         assert_eq!(values(&none), values(&control), "{draws}");
         assert_ne!(values(&all), values(&control), "{draws}");
-        let known = all.report().fresh_head.as_ref().unwrap().retrain_test_accuracy;
+        let known = all
+            .report()
+            .fresh_head
+            .as_ref()
+            .unwrap()
+            .retrain_test_accuracy;
         assert_eq!(known, Some(test_accuracy(&control, &on)), "{draws}");
     }
 }
@@ -115,8 +205,20 @@ fn no_draws_are_the_control() {
 #[test]
 fn threads_do_not_matter() {
     let on = on();
-    for augment in [Augment::from(GRATIN), RETRAIN.into(), ManifoldMixup::default().into()] {
-        let fit = || bytes(&small(Backbone::Gcn, 6).epochs(6).augment(augment).fit(&on, 1).unwrap());
+    for augment in [
+        Augment::from(GRATIN),
+        RETRAIN.into(),
+        ManifoldMixup::default().into(),
+    ] {
+        let fit = || {
+            bytes(
+                &small(Backbone::Gcn, 6)
+                    .epochs(6)
+                    .augment(augment)
+                    .fit(&on, 1)
+                    .unwrap(),
+            )
+        };
         assert_eq!(on_threads(1, fit), on_threads(4, fit), "{augment}");
     }
 }
@@ -124,26 +226,46 @@ fn threads_do_not_matter() {
 #[test]
 fn mixed_vectors_train_another_model_by_seed() {
     let on = on();
-    for model in [small(Backbone::Gcn, 6).epochs(6), small(Backbone::Gcn, 6).epochs(6).depth(Exits::st(2))] {
+    for model in [
+        small(Backbone::Gcn, 6).epochs(6),
+        small(Backbone::Gcn, 6).epochs(6).depth(Exits::st(2)),
+    ] {
         let mixup = model.augment(ManifoldMixup::default());
         let fit = |model: Model, seed: u64| values(&model.fit(&on, seed).unwrap());
         assert_ne!(fit(mixup, 1), fit(model, 1));
         assert_eq!(fit(mixup, 1), fit(mixup, 1));
         let weak = model.augment(ManifoldMixup { strength: 0.1 });
-        assert_ne!(fit(mixup, 1), fit(weak, 1), "shares are drawn by their strength");
+        assert_ne!(
+            fit(mixup, 1),
+            fit(weak, 1),
+            "shares are drawn by their strength"
+        );
     }
-    let refused = small(Backbone::AdaGcn, 6).augment(ManifoldMixup::default()).plan(Task::Node).unwrap_err();
-    assert!(refused.to_string().contains("has no vectors to mix"), "{refused}");
+    let refused = small(Backbone::AdaGcn, 6)
+        .augment(ManifoldMixup::default())
+        .plan(Task::Node)
+        .unwrap_err();
+    assert!(
+        refused.to_string().contains("has no vectors to mix"),
+        "{refused}"
+    );
 }
 
-/// A fresh head finds its own scale: the learned factor on scores that was there for another head is one, and answers are the head's.
+/// A fresh head finds its own scale: the learned factor on scores that was there for another head
+/// is one, and answers are the head's.
 #[test]
 fn a_factor_on_scores_goes_with_its_head() {
     let on = on();
-    for mut model in [small(Backbone::Gcnii, 6).weights(Orthonormal::default()), small(Backbone::Gcn, 6)] {
+    for mut model in [
+        small(Backbone::Gcnii, 6).weights(Orthonormal::default()),
+        small(Backbone::Gcn, 6),
+    ] {
         model.network.gain = Some(true);
-        let fitted = |augment: Augment| values(&model.epochs(8).augment(augment).fit(&on, 1).unwrap());
-        let factor = |values: &BTreeMap<String, Vec<u8>>| f32::from_le_bytes(values["gain"][..4].try_into().unwrap());
+        let fitted =
+            |augment: Augment| values(&model.epochs(8).augment(augment).fit(&on, 1).unwrap());
+        let factor = |values: &BTreeMap<String, Vec<u8>>| {
+            f32::from_le_bytes(values["gain"][..4].try_into().unwrap())
+        };
         assert_eq!(factor(&fitted(RETRAIN.into())), 0.0, "the logarithm of one");
         assert_eq!(factor(&fitted(GRATIN.into())), 0.0);
     }
@@ -161,7 +283,11 @@ fn drawn_vectors_go_with_the_other_axes() {
         ("clean-crf", gcn.inference(CleanCrf::default())),
         ("jaccard", gcn.defense(Jaccard::default())),
     ] {
-        for augment in [Augment::from(GRATIN), RETRAIN.into(), ManifoldMixup::default().into()] {
+        for augment in [
+            Augment::from(GRATIN),
+            RETRAIN.into(),
+            ManifoldMixup::default().into(),
+        ] {
             let fitted = model.augment(augment).fit(&on, 1).unwrap();
             let dir = tempfile::tempdir().unwrap();
             let file = dir.path().join("model.safetensors");
@@ -178,67 +304,160 @@ fn rare_classes_and_missing_ones() {
     let all = on();
     let (zeros, ones) = (of_class(&all, 0), of_class(&all, 1));
     let val = all.split.val().to_vec();
-    let level = Gratin { draws: Draws::Level, ..GRATIN };
+    let level = Gratin {
+        draws: Draws::Level,
+        ..GRATIN
+    };
     for density in gnarl::augment::Density::all() {
         let components = density.takes_components().then_some(Components::Auto);
-        let model = small(Backbone::Gcn, 6).epochs(6).augment(Gratin { density, components, ..level });
+        let model = small(Backbone::Gcn, 6).epochs(6).augment(Gratin {
+            density,
+            components,
+            ..level
+        });
         // One node of a class, no node of it, and no validation nodes.
         for (what, train, val, drawn) in [
-            ("one of a class", [&zeros[..], &ones[..1]].concat(), &val[..], 3 * zeros.len() - 1),
+            (
+                "one of a class",
+                [&zeros[..], &ones[..1]].concat(),
+                &val[..],
+                3 * zeros.len() - 1,
+            ),
             ("one class", zeros.clone(), &val[..], zeros.len()),
-            ("no validation", [&zeros[..4], &ones[..4]].concat(), &[][..], 8),
+            (
+                "no validation",
+                [&zeros[..4], &ones[..4]].concat(),
+                &[][..],
+                8,
+            ),
             ("one node", zeros[..1].to_vec(), &[][..], 1),
         ] {
             let on = split(&train, val);
             let fitted = model.fit(&on, 1).unwrap();
-            let report = fitted.report().fresh_head.as_ref().unwrap().drawn.as_ref().unwrap();
+            let report = fitted
+                .report()
+                .fresh_head
+                .as_ref()
+                .unwrap()
+                .drawn
+                .as_ref()
+                .unwrap();
             assert_eq!(report.drawn, drawn, "{density}, {what}");
             assert!(fitted.predict(&on.content).is_ok(), "{density}, {what}");
         }
     }
-    let mixup = small(Backbone::Gcn, 6).epochs(6).augment(ManifoldMixup::default());
+    let mixup = small(Backbone::Gcn, 6)
+        .epochs(6)
+        .augment(ManifoldMixup::default());
     let plain = small(Backbone::Gcn, 6).epochs(6);
     let alone = split(&zeros[..1], &val);
-    let answers = |model: Model| model.fit(&alone, 1).unwrap().predict(&alone.content).unwrap().probabilities;
+    let answers = |model: Model| {
+        model
+            .fit(&alone, 1)
+            .unwrap()
+            .predict(&alone.content)
+            .unwrap()
+            .probabilities
+    };
     let (mixed, plain) = (answers(mixup), answers(plain));
-    let far = mixed.data().iter().zip(plain.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let far = mixed
+        .data()
+        .iter()
+        .zip(plain.data())
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f32::max);
     assert!(far < 1e-4, "one node has nobody to be mixed with: {far}");
     let nobody = split(&[], &val);
     for augment in [Augment::from(GRATIN), ManifoldMixup::default().into()] {
-        let e = small(Backbone::Gcn, 6).augment(augment).fit(&nobody, 1).unwrap_err().to_string();
-        assert!(e.contains("no labelled training items") && !e.contains('\n'), "{e}");
+        let e = small(Backbone::Gcn, 6)
+            .augment(augment)
+            .fit(&nobody, 1)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("no labelled training items") && !e.contains('\n'),
+            "{e}"
+        );
     }
 }
 
-/// Influence through the head chooses as on sets; its study goes from the control to all that was drawn.
+/// Influence through the head chooses as on sets; its study goes from the control to all that was
+/// drawn.
 #[test]
 fn influence_chooses_among_drawn_vectors() {
     let on = on();
-    let half = Gratin { select: Some(0.5), ..GRATIN };
-    let fitted = small(Backbone::Gcn, 6).epochs(8).augment(half).fit(&on, 1).unwrap();
-    let drawn = fitted.report().fresh_head.as_ref().unwrap().drawn.clone().unwrap();
+    let half = Gratin {
+        select: Some(0.5),
+        ..GRATIN
+    };
+    let fitted = small(Backbone::Gcn, 6)
+        .epochs(8)
+        .augment(half)
+        .fit(&on, 1)
+        .unwrap();
+    let drawn = fitted
+        .report()
+        .fresh_head
+        .as_ref()
+        .unwrap()
+        .drawn
+        .clone()
+        .unwrap();
     assert_eq!(drawn.kept, drawn.drawn.div_ceil(2));
     let model = small(Backbone::Gcn, 6).epochs(8).augment(GRATIN);
-    let options = FitOptions { study_influence: true, ..FitOptions::default() };
+    let options = FitOptions {
+        study_influence: true,
+        ..FitOptions::default()
+    };
     let ready = model.ready("graph", &on.content, options).unwrap();
     let studied = ready.fit(&on.split, 1, &Watch::quiet()).unwrap();
     let report = studied.report().fresh_head.clone().unwrap();
     let study = report.drawn.unwrap().influence.unwrap();
-    assert_eq!((study.on_validation.len(), study.on_test.len()), (on.split.train().len(), on.split.train().len()));
-    assert_eq!(Some(study.filtering[0].test_accuracy), report.retrain_test_accuracy);
-    assert_eq!(study.filtering[10].test_accuracy, test_accuracy(&studied, &on));
+    assert_eq!(
+        (study.on_validation.len(), study.on_test.len()),
+        (on.split.train().len(), on.split.train().len())
+    );
+    assert_eq!(
+        Some(study.filtering[0].test_accuracy),
+        report.retrain_test_accuracy
+    );
+    assert_eq!(
+        study.filtering[10].test_accuracy,
+        test_accuracy(&studied, &on)
+    );
     let nobody = split(on.split.train(), &[]);
-    let e = small(Backbone::Gcn, 6).epochs(4).augment(half).fit(&nobody, 1).unwrap_err().to_string();
-    assert_eq!(e, "influence: an influence on an empty set; there must be an item in it");
+    let e = small(Backbone::Gcn, 6)
+        .epochs(4)
+        .augment(half)
+        .fit(&nobody, 1)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        e,
+        "influence: an influence on an empty set; there must be an item in it"
+    );
 }
 
 #[test]
 fn what_has_no_head_is_refused_in_one_line() {
     for (_, backbone) in Backbone::ALL {
-        let refused = small(backbone, 6).augment(GRATIN).plan(Task::Node).err().map(|e| e.to_string());
-        assert_eq!(refused.is_none(), backbone.can_have_head(), "{backbone}: {refused:?}");
+        let refused = small(backbone, 6)
+            .augment(GRATIN)
+            .plan(Task::Node)
+            .err()
+            .map(|e| e.to_string());
+        assert_eq!(
+            refused.is_none(),
+            backbone.can_have_head(),
+            "{backbone}: {refused:?}"
+        );
         if let Some(why) = refused {
-            assert!(why.contains(&format!("{backbone} has no head on one graph for gratin to train again")), "{why}");
+            assert!(
+                why.contains(&format!(
+                    "{backbone} has no head on one graph for gratin to train again"
+                )),
+                "{why}"
+            );
         }
     }
     let gcn = small(Backbone::Gcn, 6).augment(GRATIN);
@@ -246,12 +465,29 @@ fn what_has_no_head_is_refused_in_one_line() {
     headless.network.head = Some(false);
     let mut free = gcn;
     free.network.head = Some(false);
-    assert_eq!(free.plan(Task::Node).unwrap(), gcn.plan(Task::Node).unwrap(), "its last layer has a map of its own");
-    let through = gcn.augment(Gratin { select: Some(0.5), through: gnarl::augment::Through::Network, ..GRATIN });
+    assert_eq!(
+        free.plan(Task::Node).unwrap(),
+        gcn.plan(Task::Node).unwrap(),
+        "its last layer has a map of its own"
+    );
+    let through = gcn.augment(Gratin {
+        select: Some(0.5),
+        through: gnarl::augment::Through::Network,
+        ..GRATIN
+    });
     for (model, why) in [
-        (headless, "head: gratin trains it again, and gcn of orthonormal weights has no other"),
-        (gcn.depth(Exits::st(2)), "augment: gratin trains one head again, and admp-st has one at every exit"),
-        (through, "through: influence goes through the network on sets of graphs; on one graph, through the head"),
+        (
+            headless,
+            "head: gratin trains it again, and gcn of orthonormal weights has no other",
+        ),
+        (
+            gcn.depth(Exits::st(2)),
+            "augment: gratin trains one head again, and admp-st has one at every exit",
+        ),
+        (
+            through,
+            "through: influence goes through the network on sets of graphs; on one graph, through the head",
+        ),
     ] {
         assert_eq!(model.plan(Task::Node).unwrap_err().to_string(), why);
     }

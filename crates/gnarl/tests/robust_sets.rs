@@ -30,13 +30,29 @@ const COLUMNS: usize = 6;
 /// Cycles whose nodes are mostly of the kinds 0 and 1, and stars mostly of 2 and 3, one-hot.
 fn graph(i: usize) -> Graph {
     let n = 5 + i / 2 % 8;
-    let graph = if i.is_multiple_of(2) { generate::cycle(n).unwrap() } else { generate::star(n).unwrap() };
+    let graph = if i.is_multiple_of(2) {
+        generate::cycle(n).unwrap()
+    } else {
+        generate::star(n).unwrap()
+    };
     let rng = &mut stream(i as u64, "kinds", 0);
     let own = if i.is_multiple_of(2) { 0 } else { 2 };
-    let kind =
-        |_| if rng.random_bool(0.8) { own + rng.random_range(0..2) } else { rng.random_range(0..COLUMNS as u32) };
-    let kinds = CsrMatrix::new(COLUMNS, (0..=n as u64).collect(), (0..n).map(kind).collect(), vec![1f32; n]);
-    graph.with_features(Features::Sparse(kinds.unwrap())).unwrap()
+    let kind = |_| {
+        if rng.random_bool(0.8) {
+            own + rng.random_range(0..2)
+        } else {
+            rng.random_range(0..COLUMNS as u32)
+        }
+    };
+    let kinds = CsrMatrix::new(
+        COLUMNS,
+        (0..=n as u64).collect(),
+        (0..n).map(kind).collect(),
+        vec![1f32; n],
+    );
+    graph
+        .with_features(Features::Sparse(kinds.unwrap()))
+        .unwrap()
 }
 
 fn set(count: usize) -> GraphSet {
@@ -46,14 +62,27 @@ fn set(count: usize) -> GraphSet {
 
 fn bare(set: &GraphSet) -> GraphSet {
     let without = |g: &Graph| Graph::from_edges(g.num_nodes(), g.edges()).unwrap().0;
-    GraphSet::new(set.graphs().iter().map(without).collect(), set.labels().clone(), None).unwrap()
+    GraphSet::new(
+        set.graphs().iter().map(without).collect(),
+        set.labels().clone(),
+        None,
+    )
+    .unwrap()
 }
 
 /// Half trains, a quarter each validates and tests, in turn.
 fn benchmark(set: GraphSet) -> Benchmark {
-    let part = |k: &[u32]| (0..set.len() as u32).filter(|i| k.contains(&(i / 2 % 4))).collect();
+    let part = |k: &[u32]| {
+        (0..set.len() as u32)
+            .filter(|i| k.contains(&(i / 2 % 4)))
+            .collect()
+    };
     let split = Split::new("in turn", part(&[0, 1]), part(&[2]), part(&[3])).unwrap();
-    Benchmark { name: "kinds".into(), content: Content::Graphs(set), splits: vec![split] }
+    Benchmark {
+        name: "kinds".into(),
+        content: Content::Graphs(set),
+        splits: vec![split],
+    }
 }
 
 fn model(backbone: Backbone) -> Model {
@@ -80,15 +109,43 @@ fn runs(study: &AttackStudy, on: &Benchmark) -> gnarl::Result<Vec<AttackRun>> {
 
 /// Every attack of a set with this budget and little work.
 fn quick(budget: f64) -> Vec<Attack> {
-    let on_sets =
-        Attack::all().filter(|attack| !attack.method().needs_node_classes() && !attack.method().needs_training());
-    let sized = |attack: Attack| attack.with(&[("budget".into(), budget.to_string())]).unwrap();
+    let on_sets = Attack::all().filter(|attack| {
+        !attack.method().needs_node_classes() && !attack.method().needs_training()
+    });
+    let sized = |attack: Attack| {
+        attack
+            .with(&[("budget".into(), budget.to_string())])
+            .unwrap()
+    };
     let short = |attack: Attack| match attack {
         Attack::PgdFeatures(pgd) => PgdFeatures { steps: 8, ..pgd }.into(),
-        Attack::PgdStructure(pgd) => PgdStructure { steps: 8, block: 40, roundings: 4, ..pgd }.into(),
-        Attack::Prbcd(prbcd) => Prbcd { epochs: 6, settling: 2, block: 40, roundings: 4, ..prbcd }.into(),
-        Attack::Grbcd(grbcd) => Grbcd { steps: 6, block: 40, ..grbcd }.into(),
-        Attack::Genetic(genetic) => Genetic { population: 4, generations: 2, ..genetic }.into(),
+        Attack::PgdStructure(pgd) => PgdStructure {
+            steps: 8,
+            block: 40,
+            roundings: 4,
+            ..pgd
+        }
+        .into(),
+        Attack::Prbcd(prbcd) => Prbcd {
+            epochs: 6,
+            settling: 2,
+            block: 40,
+            roundings: 4,
+            ..prbcd
+        }
+        .into(),
+        Attack::Grbcd(grbcd) => Grbcd {
+            steps: 6,
+            block: 40,
+            ..grbcd
+        }
+        .into(),
+        Attack::Genetic(genetic) => Genetic {
+            population: 4,
+            generations: 2,
+            ..genetic
+        }
+        .into(),
         other => other,
     };
     on_sets.map(|attack| short(sized(attack))).collect()
@@ -104,13 +161,21 @@ fn every_attack_runs_in_both_modes_and_nothing_changes_nothing() {
                 for run in runs(&study, &on).unwrap() {
                     assert!(run.clean_accuracy > 70.0, "{attack} {backbone}: {run:?}");
                     let flips = run.edges_added + run.edges_removed;
-                    let moved = if attack.method().changes_features() { run.features.nodes } else { flips };
+                    let moved = if attack.method().changes_features() {
+                        run.features.nodes
+                    } else {
+                        flips
+                    };
                     assert!(moved > 0, "{attack} {mode} {backbone}: {run:?}");
                 }
             }
             let nothing = attack.with(&[("budget".into(), "0".into())]).unwrap();
             for run in runs(&study(model(Backbone::Gin), nothing, mode), &on).unwrap() {
-                assert_eq!((run.clean_accuracy, run.success_rate), (run.attacked_accuracy, 0.0), "{attack} {mode}");
+                assert_eq!(
+                    (run.clean_accuracy, run.success_rate),
+                    (run.attacked_accuracy, 0.0),
+                    "{attack} {mode}"
+                );
             }
         }
     }
@@ -123,42 +188,103 @@ fn gradients_hurt_more_than_noise_and_carry_over_from_a_surrogate() {
         let runs = runs(study, &on).unwrap();
         runs.iter().map(|r| r.attacked_accuracy).sum::<f64>() / runs.len() as f64
     };
-    let pgd = study(model(Backbone::Gin), PgdFeatures { steps: 30, ..PgdFeatures::budget(0.7) }, Mode::Evasion);
+    let pgd = study(
+        model(Backbone::Gin),
+        PgdFeatures {
+            steps: 30,
+            ..PgdFeatures::budget(0.7)
+        },
+        Mode::Evasion,
+    );
     let noise = study(model(Backbone::Gin), Gaussian::budget(0.7), Mode::Evasion);
-    assert!(after(&pgd) < after(&noise) - 20.0, "{} against {}", after(&pgd), after(&noise));
-    let through = AttackStudy { surrogate: Some(Backbone::Gcn), ..pgd.clone() };
-    assert!(after(&through) < after(&noise), "{} through a surrogate", after(&through));
-    let edges = PgdStructure { steps: 30, block: 100, ..PgdStructure::budget(0.3) };
+    assert!(
+        after(&pgd) < after(&noise) - 20.0,
+        "{} against {}",
+        after(&pgd),
+        after(&noise)
+    );
+    let through = AttackStudy {
+        surrogate: Some(Backbone::Gcn),
+        ..pgd.clone()
+    };
+    assert!(
+        after(&through) < after(&noise),
+        "{} through a surrogate",
+        after(&through)
+    );
+    let edges = PgdStructure {
+        steps: 30,
+        block: 100,
+        ..PgdStructure::budget(0.3)
+    };
     let (edges, chance) = (
         study(model(Backbone::Gin), edges, Mode::Evasion),
-        study(model(Backbone::Gin), RandomFlips::budget(0.3), Mode::Evasion),
+        study(
+            model(Backbone::Gin),
+            RandomFlips::budget(0.3),
+            Mode::Evasion,
+        ),
     );
     let bare = benchmark(bare(&set(96)));
-    let on_bare = |study: &AttackStudy| runs(study, &bare).unwrap().iter().map(|r| r.attacked_accuracy).sum::<f64>();
-    assert!(on_bare(&edges) < on_bare(&chance), "where degrees stand for features, edges decide");
+    let on_bare = |study: &AttackStudy| {
+        runs(study, &bare)
+            .unwrap()
+            .iter()
+            .map(|r| r.attacked_accuracy)
+            .sum::<f64>()
+    };
+    assert!(
+        on_bare(&edges) < on_bare(&chance),
+        "where degrees stand for features, edges decide"
+    );
 }
 
 #[test]
 fn what_a_set_does_not_have_is_refused_in_one_line() {
     let fail = |attack: &str, on: &Benchmark| {
-        let study = study(model(Backbone::Gin), attack.parse::<Attack>().unwrap(), Mode::Evasion);
+        let study = study(
+            model(Backbone::Gin),
+            attack.parse::<Attack>().unwrap(),
+            Mode::Evasion,
+        );
         let e = runs(&study, on).unwrap_err().to_string();
         assert!(!e.contains('\n'), "{e}");
         e
     };
     let (own, bare) = (benchmark(set(16)), benchmark(bare(&set(16))));
     let e = fail("dice", &own);
-    assert!(e.contains("goes by the classes of nodes") && e.contains("pgd-structure, random-flips"), "{e}");
+    assert!(
+        e.contains("goes by the classes of nodes") && e.contains("pgd-structure, random-flips"),
+        "{e}"
+    );
     for attack in ["gaussian", "pgd-features"] {
         let e = fail(attack, &bare);
-        assert!(e.contains("none of their own") && e.contains("random-flips") && !e.contains("dice"), "{e}");
+        assert!(
+            e.contains("none of their own") && e.contains("random-flips") && !e.contains("dice"),
+            "{e}"
+        );
     }
-    let around = |inference: Inference| model(Backbone::Gin).inference(inference).fit(&bare.split(0), 1);
-    let on_features = RobustCrf { on: Some(Perturbed::Features), ..RobustCrf::new() };
-    assert!(around(on_features.into()).unwrap_err().to_string().starts_with("inference-on: "));
+    let around = |inference: Inference| {
+        model(Backbone::Gin)
+            .inference(inference)
+            .fit(&bare.split(0), 1)
+    };
+    let on_features = RobustCrf {
+        on: Some(Perturbed::Features),
+        ..RobustCrf::new()
+    };
+    assert!(
+        around(on_features.into())
+            .unwrap_err()
+            .to_string()
+            .starts_with("inference-on: ")
+    );
     // Left open, it looks around among edges.
     let open = around(RobustCrf::new().into()).unwrap();
-    assert_eq!(open.reading().inference().method().part(), Some(Perturbed::Structure));
+    assert_eq!(
+        open.reading().inference().method().part(),
+        Some(Perturbed::Structure)
+    );
 }
 
 /// A model's answer to a graph by itself is its answer to it in a batch.
@@ -167,62 +293,152 @@ fn one_graph_at_a_time_is_the_batch() {
     for set in [set(16), bare(&set(16))] {
         let on = benchmark(set);
         for (name, backbone) in Backbone::ALL.into_iter().filter(|(_, b)| b.works_on_sets()) {
-            for operator in
-                [OperatorChoice::Usual, Cgso { init: "A".parse().unwrap(), ..Cgso::by(Centrality::Degree) }.into()]
-            {
+            for operator in [
+                OperatorChoice::Usual,
+                Cgso {
+                    init: "A".parse().unwrap(),
+                    ..Cgso::by(Centrality::Degree)
+                }
+                .into(),
+            ] {
                 let mut tiny = Model::new(backbone).epochs(3).operator(operator);
-                tiny.network.batch_norm = backbone.takes(gnarl::nn::NetworkOption::BatchNorm).then_some(true);
+                tiny.network.batch_norm = backbone
+                    .takes(gnarl::nn::NetworkOption::BatchNorm)
+                    .then_some(true);
                 if tiny.plan(Task::Graph).is_err() {
                     continue;
                 }
                 let fitted = tiny.fit(&on.split(0), 1).unwrap();
                 let batch = fitted.predict(&on.content).unwrap().probabilities;
-                let Content::Graphs(set) = &on.content else { panic!("a set") };
+                let Content::Graphs(set) = &on.content else {
+                    panic!("a set")
+                };
                 for (i, graph) in set.graphs().iter().enumerate() {
                     let alone = fitted.scores(graph).unwrap();
-                    let apart = alone.data().iter().zip(batch.row(i)).map(|(a, b)| (a.exp() - b).abs());
-                    assert!(apart.fold(0.0, f32::max) < 1e-4, "{name} {operator:?}, graph {i}");
+                    let apart = alone
+                        .data()
+                        .iter()
+                        .zip(batch.row(i))
+                        .map(|(a, b)| (a.exp() - b).abs());
+                    assert!(
+                        apart.fold(0.0, f32::max) < 1e-4,
+                        "{name} {operator:?}, graph {i}"
+                    );
                 }
             }
         }
     }
 }
 
-/// Every inference around every part, kept in the file; with nothing to look around for, the plain answer.
+/// Every inference around every part, kept in the file; with nothing to look around for, the plain
+/// answer.
 #[test]
 fn inference_answers_each_graph_and_is_kept() {
     let on = benchmark(set(40));
-    let plain = model(Backbone::Gin).fit(&on.split(0), 1).unwrap().predict(&on.content).unwrap();
+    let plain = model(Backbone::Gin)
+        .fit(&on.split(0), 1)
+        .unwrap()
+        .predict(&on.content)
+        .unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let on_sets = |inference: &Inference| !inference.is_plain() && inference.method().works_on_sets();
+    let on_sets =
+        |inference: &Inference| !inference.is_plain() && inference.method().works_on_sets();
     for inference in Inference::all().filter(on_sets) {
         for &part in Perturbed::ALL {
-            let fitted = model(Backbone::Gin).inference(inference.on(part)).fit(&on.split(0), 1).unwrap();
+            let fitted = model(Backbone::Gin)
+                .inference(inference.on(part))
+                .fit(&on.split(0), 1)
+                .unwrap();
             let found = fitted.predict(&on.content).unwrap();
-            assert!(found.probabilities.data().chunks(2).all(|p| (p[0] + p[1] - 1.0).abs() < 1e-4));
-            assert_eq!(fitted.predict_plainly(&on.content).unwrap().classes, plain.classes);
+            assert!(
+                found
+                    .probabilities
+                    .data()
+                    .chunks(2)
+                    .all(|p| (p[0] + p[1] - 1.0).abs() < 1e-4)
+            );
+            assert_eq!(
+                fitted.predict_plainly(&on.content).unwrap().classes,
+                plain.classes
+            );
             let file = dir.path().join("model");
             fitted.save(&file).unwrap();
             let loaded = Fitted::load(&file).unwrap();
-            assert_eq!(loaded.predict(&on.content).unwrap().probabilities.data(), found.probabilities.data());
+            assert_eq!(
+                loaded.predict(&on.content).unwrap().probabilities.data(),
+                found.probabilities.data()
+            );
             assert_eq!(bytes(&loaded), bytes(&fitted), "{inference} {part}");
-            let bits =
-                |threads| on_threads(threads, || fitted.predict(&on.content).unwrap().probabilities.data().to_vec());
+            let bits = |threads| {
+                on_threads(threads, || {
+                    fitted
+                        .predict(&on.content)
+                        .unwrap()
+                        .probabilities
+                        .data()
+                        .to_vec()
+                })
+            };
             assert_eq!(bits(1), bits(2), "{inference} {part}");
         }
     }
     let none = |inference: Inference| {
-        let found =
-            model(Backbone::Gin).inference(inference).fit(&on.split(0), 1).unwrap().predict(&on.content).unwrap();
-        let apart = found.probabilities.data().iter().zip(plain.probabilities.data()).map(|(a, b)| (a - b).abs());
+        let found = model(Backbone::Gin)
+            .inference(inference)
+            .fit(&on.split(0), 1)
+            .unwrap()
+            .predict(&on.content)
+            .unwrap();
+        let apart = found
+            .probabilities
+            .data()
+            .iter()
+            .zip(plain.probabilities.data())
+            .map(|(a, b)| (a - b).abs());
         assert!(apart.fold(0.0, f32::max) < 1e-5, "{inference:?}");
     };
     for &on in Perturbed::ALL {
-        none(RobustCrf { on: Some(on), radius: Some(0.0), ..RobustCrf::new() }.into());
-        none(RobustCrf { on: Some(on), neighbours: 0, ..RobustCrf::new() }.into());
-        none(RobustCrf { on: Some(on), sigma: Some(1.0), ..RobustCrf::new() }.into());
-        none(Smoothing { on: Some(on), radius: Some(0.0), hard: false, ..Smoothing::new() }.into());
-        none(CleanCrf { on: Some(on), neighbours: 0, ..CleanCrf::new() }.into());
+        none(
+            RobustCrf {
+                on: Some(on),
+                radius: Some(0.0),
+                ..RobustCrf::new()
+            }
+            .into(),
+        );
+        none(
+            RobustCrf {
+                on: Some(on),
+                neighbours: 0,
+                ..RobustCrf::new()
+            }
+            .into(),
+        );
+        none(
+            RobustCrf {
+                on: Some(on),
+                sigma: Some(1.0),
+                ..RobustCrf::new()
+            }
+            .into(),
+        );
+        none(
+            Smoothing {
+                on: Some(on),
+                radius: Some(0.0),
+                hard: false,
+                ..Smoothing::new()
+            }
+            .into(),
+        );
+        none(
+            CleanCrf {
+                on: Some(on),
+                neighbours: 0,
+                ..CleanCrf::new()
+            }
+            .into(),
+        );
     }
     // One-hot features without noise are their own neighbours.
     none(CleanCrf::new().into());
@@ -231,51 +447,114 @@ fn inference_answers_each_graph_and_is_kept() {
 #[test]
 fn an_inference_that_goes_by_nodes_is_refused_around_graphs() {
     let on = benchmark(set(40));
-    let e = model(Backbone::Gin).inference(GoodAt::new()).fit(&on.split(0), 1).unwrap_err().to_string();
-    assert!(e.contains("good-at tells edges by the answers of their ends") && !e.contains('\n'), "{e}");
+    let e = model(Backbone::Gin)
+        .inference(GoodAt::new())
+        .fit(&on.split(0), 1)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.contains("good-at tells edges by the answers of their ends") && !e.contains('\n'),
+        "{e}"
+    );
 }
 
 #[test]
 fn tuning_chooses_on_validation_graphs_and_needs_some() {
     let on = benchmark(set(40));
-    let tuned = model(Backbone::Gin).inference(RobustCrf { tune: true, ..RobustCrf::new() });
-    let Inference::RobustCrf(found) = tuned.fit(&on.split(0), 1).unwrap().reading().inference() else { panic!("crf") };
+    let tuned = model(Backbone::Gin).inference(RobustCrf {
+        tune: true,
+        ..RobustCrf::new()
+    });
+    let Inference::RobustCrf(found) = tuned.fit(&on.split(0), 1).unwrap().reading().inference()
+    else {
+        panic!("crf")
+    };
     assert!(found.sigma.is_some() && found.radius.is_some(), "{found:?}");
     let split = &on.splits[0];
-    let without = Split::new("no validation", split.train().to_vec(), vec![], split.test().to_vec()).unwrap();
-    let e = tuned.fit(&SplitData { split: without, ..on.split(0) }, 1).unwrap_err().to_string();
-    assert!(e.contains("labelled validation graphs, and there are none"), "{e}");
+    let without = Split::new(
+        "no validation",
+        split.train().to_vec(),
+        vec![],
+        split.test().to_vec(),
+    )
+    .unwrap();
+    let e = tuned
+        .fit(
+            &SplitData {
+                split: without,
+                ..on.split(0)
+            },
+            1,
+        )
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.contains("labelled validation graphs, and there are none"),
+        "{e}"
+    );
 }
 
 #[test]
 fn clean_crf_mends_noisy_graphs_and_leaves_clean_ones_alone() {
     let on = benchmark(set(240));
-    let guarded = study(model(Backbone::Gin).inference(CleanCrf::new()), Gaussian::budget(1.0), Mode::Evasion);
+    let guarded = study(
+        model(Backbone::Gin).inference(CleanCrf::new()),
+        Gaussian::budget(1.0),
+        Mode::Evasion,
+    );
     let found = runs(&guarded, &on).unwrap();
     for run in &found {
         let defended = run.defended.unwrap();
         assert_eq!(defended.clean_accuracy, run.clean_accuracy);
         assert!(defended.trusted.is_some());
     }
-    let mean = |f: &dyn Fn(&AttackRun) -> f64| found.iter().map(f).sum::<f64>() / found.len() as f64;
-    let (bare, mended) = (mean(&|r| r.attacked_accuracy), mean(&|r| r.defended.unwrap().attacked_accuracy));
+    let mean =
+        |f: &dyn Fn(&AttackRun) -> f64| found.iter().map(f).sum::<f64>() / found.len() as f64;
+    let (bare, mended) = (
+        mean(&|r| r.attacked_accuracy),
+        mean(&|r| r.defended.unwrap().attacked_accuracy),
+    );
     assert!(mended >= bare, "{bare} to {mended}");
 }
 
 fn region(flips: bool) -> Region {
     match flips {
-        true => Region::Structure { flips: 40, law: FlipLaw::Uniform },
+        true => Region::Structure {
+            flips: 40,
+            law: FlipLaw::Uniform,
+        },
         false => Region::Features(Ball::new(Norm::L2, 0.5, Sampler::Exact).unwrap()),
     }
 }
 
-fn robustness(model: Model, flips: bool, on: &Benchmark) -> gnarl::Result<gnarl::study::robustness::RobustnessResult> {
-    let settings = Settings { region: region(flips), samples: 6, sigmas: vec![0.1], seed: 1 };
-    let study = RobustnessStudy { model, settings: vec![settings], runs: 2, seed: 1 };
-    study.run(on, &RobustnessWatch { training: Watch::quiet(), on_samples: &|_| () })
+fn robustness(
+    model: Model,
+    flips: bool,
+    on: &Benchmark,
+) -> gnarl::Result<gnarl::study::robustness::RobustnessResult> {
+    let settings = Settings {
+        region: region(flips),
+        samples: 6,
+        sigmas: vec![0.1],
+        seed: 1,
+    };
+    let study = RobustnessStudy {
+        model,
+        settings: vec![settings],
+        runs: 2,
+        seed: 1,
+    };
+    study.run(
+        on,
+        &RobustnessWatch {
+            training: Watch::quiet(),
+            on_samples: &|_| (),
+        },
+    )
 }
 
-/// Of the classes of test graphs, with bounds that no sample breaks; more flips than a graph has pairs are all of them.
+/// Of the classes of test graphs, with bounds that no sample breaks; more flips than a graph has
+/// pairs are all of them.
 #[test]
 fn robustness_is_measured_around_test_graphs() {
     let on = benchmark(set(32));
@@ -284,21 +563,39 @@ fn robustness_is_measured_around_test_graphs() {
             let found = robustness(model(backbone), flips, &on).unwrap();
             let radius = &found.curve[0];
             assert_eq!(radius.pooled.samples, 2 * 6 * on.splits[0].test().len());
-            assert!(radius.pooled.mean > 0.0 && found.no_bounds.is_none() && radius.bounds.len() >= 3);
             assert!(
-                radius.bounds.iter().all(|b| b.seen <= b.sound * (1.0 + 1e-6) && b.sound > 0.0),
+                radius.pooled.mean > 0.0 && found.no_bounds.is_none() && radius.bounds.len() >= 3
+            );
+            assert!(
+                radius
+                    .bounds
+                    .iter()
+                    .all(|b| b.seen <= b.sound * (1.0 + 1e-6) && b.sound > 0.0),
                 "{:?}",
                 radius.bounds
             );
         }
     }
     let crf = robustness(model(Backbone::Gin).inference(RobustCrf::new()), false, &on).unwrap();
-    assert!(crf.no_bounds.unwrap().contains("plain forward pass") && crf.curve[0].pooled.mean > 0.0);
+    assert!(
+        crf.no_bounds.unwrap().contains("plain forward pass") && crf.curve[0].pooled.mean > 0.0
+    );
     let bare = benchmark(bare(&set(32)));
-    let e = robustness(model(Backbone::Gin), false, &bare).unwrap_err().to_string();
-    assert!(e.contains("no features to perturb, only edges to flip"), "{e}");
+    let e = robustness(model(Backbone::Gin), false, &bare)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.contains("no features to perturb, only edges to flip"),
+        "{e}"
+    );
     let flipped = robustness(model(Backbone::Gin), true, &bare).unwrap();
-    assert!(flipped.curve[0].pooled.mean > 0.0 && flipped.no_bounds.unwrap().contains("degrees stand for features"));
+    assert!(
+        flipped.curve[0].pooled.mean > 0.0
+            && flipped
+                .no_bounds
+                .unwrap()
+                .contains("degrees stand for features")
+    );
 }
 
 /// No nodes, one node, no edges, one class, one graph to test.
@@ -306,25 +603,58 @@ fn robustness_is_measured_around_test_graphs() {
 fn odd_sets() {
     let odd = |n: usize, edges: &[(u32, u32)]| {
         let features = Features::Dense(DenseMatrix::new(n, 2, vec![1.0; 2 * n]).unwrap());
-        Graph::from_edges(n, edges.iter().copied()).unwrap().0.with_features(features).unwrap()
+        Graph::from_edges(n, edges.iter().copied())
+            .unwrap()
+            .0
+            .with_features(features)
+            .unwrap()
     };
-    let graphs = vec![odd(0, &[]), odd(1, &[]), odd(3, &[]), odd(2, &[(0, 1)]), odd(0, &[]), odd(4, &[(0, 1), (1, 2)])];
+    let graphs = vec![
+        odd(0, &[]),
+        odd(1, &[]),
+        odd(3, &[]),
+        odd(2, &[(0, 1)]),
+        odd(0, &[]),
+        odd(4, &[(0, 1), (1, 2)]),
+    ];
     for num_classes in [1u32, 2] {
-        let labels = Labels::new((0..6).map(|i| Some(i % num_classes)).collect(), num_classes as usize).unwrap();
+        let labels = Labels::new(
+            (0..6).map(|i| Some(i % num_classes)).collect(),
+            num_classes as usize,
+        )
+        .unwrap();
         let set = GraphSet::new(graphs.clone(), labels, None).unwrap();
         let split = Split::new("odd", vec![0, 1, 2], vec![3], vec![4, 5]).unwrap();
         for content in [set.clone(), bare(&set)].map(Content::Graphs) {
-            let own = matches!(&content, Content::Graphs(set) if set.graphs()[0].features().is_some());
-            let on = Benchmark { name: "odd".into(), content, splits: vec![split.clone()] };
-            for attack in quick(1.0).into_iter().filter(|attack| own || !attack.method().changes_features()) {
+            let own =
+                matches!(&content, Content::Graphs(set) if set.graphs()[0].features().is_some());
+            let on = Benchmark {
+                name: "odd".into(),
+                content,
+                splits: vec![split.clone()],
+            };
+            for attack in quick(1.0)
+                .into_iter()
+                .filter(|attack| own || !attack.method().changes_features())
+            {
                 for mode in [Mode::Evasion, Mode::Poisoning] {
                     let found = runs(&study(model(Backbone::Gin), attack, mode), &on);
-                    assert!(found.is_ok(), "{attack} {mode} of {num_classes} classes: {:?}", found.err());
+                    assert!(
+                        found.is_ok(),
+                        "{attack} {mode} of {num_classes} classes: {:?}",
+                        found.err()
+                    );
                 }
             }
-            for inference in Inference::all().filter(|inference| inference.method().works_on_sets()) {
-                for &part in Perturbed::ALL.iter().filter(|&&part| own || part == Perturbed::Structure) {
-                    let fitted = model(Backbone::Gcn).inference(inference.on(part)).fit(&on.split(0), 1);
+            for inference in Inference::all().filter(|inference| inference.method().works_on_sets())
+            {
+                for &part in Perturbed::ALL
+                    .iter()
+                    .filter(|&&part| own || part == Perturbed::Structure)
+                {
+                    let fitted = model(Backbone::Gcn)
+                        .inference(inference.on(part))
+                        .fit(&on.split(0), 1);
                     let found = fitted.and_then(|fitted| fitted.predict(&on.content));
                     assert!(found.is_ok(), "{inference} {part}: {:?}", found.err());
                 }
@@ -336,18 +666,28 @@ fn odd_sets() {
 
 fn any_set() -> impl Strategy<Value = Vec<Graph>> {
     let edges = prop::collection::vec((0u32..10, 0u32..10), 0..24);
-    let one = (0usize..10, edges, prop::collection::vec(-2f32..2.0, 30)).prop_map(|(n, edges, values)| {
-        let inside = edges.into_iter().filter(|&(u, v)| (u as usize) < n && (v as usize) < n);
-        let features = Features::Dense(DenseMatrix::new(n, 3, values[..3 * n].to_vec()).unwrap());
-        Graph::from_edges(n, inside).unwrap().0.with_features(features).unwrap()
-    });
+    let one = (0usize..10, edges, prop::collection::vec(-2f32..2.0, 30)).prop_map(
+        |(n, edges, values)| {
+            let inside = edges
+                .into_iter()
+                .filter(|&(u, v)| (u as usize) < n && (v as usize) < n);
+            let features =
+                Features::Dense(DenseMatrix::new(n, 3, values[..3 * n].to_vec()).unwrap());
+            Graph::from_edges(n, inside)
+                .unwrap()
+                .0
+                .with_features(features)
+                .unwrap()
+        },
+    );
     prop::collection::vec(one, 4..7)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
 
-    /// Each graph's own budget: flips are a share of its own edges, rounded down, and every node's own norm bounds its move.
+    /// Each graph's own budget: flips are a share of its own edges, rounded down, and every node's
+    /// own norm bounds its move.
     #[test]
     fn no_graph_exceeds_its_budget(graphs in any_set(), share in 0f64..1.0, seed in any::<u64>()) {
         let labels = Labels::new((0..graphs.len() as u32).map(|i| Some(i % 2)).collect(), 2).unwrap();

@@ -1,26 +1,41 @@
-//! The order of rooms, read off the sources: a file imports its own room and those below it, never those above, and no more than
-//! three files import each other in a circle. The tests inside the sources are held to the order of rooms, too.
+//! The order of rooms, read off the sources: a file imports its own room and those below it, never
+//! those above, and no more than three files import each other in a circle. The tests inside the
+//! sources are held to the order of rooms, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Larger groups of files that import each other cannot be read one at a time. What their tests import is left aside: a test of a
-/// small thing may well use a larger one of its room.
+/// Larger groups of files that import each other cannot be read one at a time. What their tests
+/// import is left aside: a test of a small thing may well use a larger one of its room.
 const LARGEST_CIRCLE: usize = 3;
 
-/// A file of tests that neither its crate's root nor its manifest names is compiled by nobody and fails never.
+/// A file of tests that neither its crate's root nor its manifest names is compiled by nobody and
+/// fails never.
 #[test]
 fn every_file_of_tests_is_compiled() {
-    for (package, root) in [("gnarl", "library"), ("gnarl-cli", "commands"), ("gnarl-graph", "graph")] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(package).join("tests");
+    for (package, root) in [
+        ("gnarl", "library"),
+        ("gnarl-cli", "commands"),
+        ("gnarl-graph", "graph"),
+    ] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("..")
+            .join(package)
+            .join("tests");
         let named = std::fs::read_to_string(folder.join(root).with_extension("rs")).unwrap();
         let manifest = std::fs::read_to_string(folder.join("../Cargo.toml")).unwrap();
-        for file in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+        for file in std::fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+        {
             let name = file.file_stem().unwrap().to_str().unwrap();
             let is_program = manifest.contains(&format!("[[test]]\nname = \"{name}\"\n"));
             if file.extension().is_some_and(|e| e == "rs") && !is_program {
                 let line = format!("mod {name};");
-                assert!(named.lines().any(|l| l == line), "{line} is missing in {package}/tests/{root}.rs");
+                assert!(
+                    named.lines().any(|l| l == line),
+                    "{line} is missing in {package}/tests/{root}.rs"
+                );
             }
         }
     }
@@ -30,15 +45,37 @@ fn every_file_of_tests_is_compiled() {
 fn a_room_of_gnarl_uses_what_is_below_it() {
     let sources = Sources::read("gnarl");
     let order = rooms_of_table(&sources.root);
-    assert!(order.len() > 15 && order[0] == "error" && order.ends_with(&["thesis".to_string()]), "{order:?}");
+    assert!(
+        order.len() > 15 && order[0] == "error" && order.ends_with(&["thesis".to_string()]),
+        "{order:?}"
+    );
     let rank = |room: &str| order.iter().position(|known| known == room);
     let outside = ["prelude", "testing", "operations"];
     for room in sources.rooms() {
-        assert!(rank(&room).is_some() != outside.contains(&room.as_str()), "{room} is not in the table of lib.rs");
+        assert!(
+            rank(&room).is_some() != outside.contains(&room.as_str()),
+            "{room} is not in the table of lib.rs"
+        );
     }
-    // What is outside has no place of its own, but nobody may reach around the order through the prelude.
-    let place = |room: &str| if ["prelude", "operations"].contains(&room) { Some(usize::MAX) } else { rank(room) };
-    sources.assert_ordered(|room| if outside.contains(&room) { None } else { rank(room) }, place);
+    // What is outside has no place of its own, but nobody may reach around the order through the
+    // prelude.
+    let place = |room: &str| {
+        if ["prelude", "operations"].contains(&room) {
+            Some(usize::MAX)
+        } else {
+            rank(room)
+        }
+    };
+    sources.assert_ordered(
+        |room| {
+            if outside.contains(&room) {
+                None
+            } else {
+                rank(room)
+            }
+        },
+        place,
+    );
 }
 
 #[test]
@@ -46,9 +83,16 @@ fn a_room_of_gnarl_graph_uses_what_is_below_it() {
     let sources = Sources::read("gnarl-graph");
     let tiers = tiers_of_prose(&sources.root);
     assert_eq!(tiers.len(), 4, "{tiers:?}");
-    let rank = |room: &str| tiers.iter().position(|tier| tier.iter().any(|known| known == room));
+    let rank = |room: &str| {
+        tiers
+            .iter()
+            .position(|tier| tier.iter().any(|known| known == room))
+    };
     for room in sources.rooms() {
-        assert!(rank(&room).is_some(), "{room} has no place in the order that lib.rs states");
+        assert!(
+            rank(&room).is_some(),
+            "{room} has no place in the order that lib.rs states"
+        );
     }
     sources.assert_ordered(rank, rank);
 }
@@ -72,7 +116,10 @@ fn commands_are_above_what_they_share() {
             }
         }
     }
-    assert!(shared.iter().all(|room| sources.rooms().contains(*room)), "a shared file was renamed");
+    assert!(
+        shared.iter().all(|room| sources.rooms().contains(*room)),
+        "a shared file was renamed"
+    );
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
@@ -83,9 +130,15 @@ fn files_for_python_stand_on_the_same_ground() {
     let ground = ["errors", "arrays", "work", "graph"];
     let mut found = Vec::new();
     for (file, imports) in &sources.imports {
-        let Some(from) = module_of(file).first().cloned() else { continue };
+        let Some(from) = module_of(file).first().cloned() else {
+            continue;
+        };
         let height = |room: &str| ground.iter().position(|known| *known == room);
-        for to in imports.iter().filter_map(|import| import.first()).filter(|to| **to != from) {
+        for to in imports
+            .iter()
+            .filter_map(|import| import.first())
+            .filter(|to| **to != from)
+        {
             let wrong = match (height(&from), height(to)) {
                 (Some(from), Some(to)) => to > from,
                 (Some(_), None) => true,
@@ -98,50 +151,140 @@ fn files_for_python_stand_on_the_same_ground() {
             }
         }
     }
-    assert!(ground.iter().all(|room| sources.rooms().contains(*room)), "a file was renamed");
+    assert!(
+        ground.iter().all(|room| sources.rooms().contains(*room)),
+        "a file was renamed"
+    );
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]
 fn no_large_circles_of_files() {
-    for name in ["gnarl-linalg", "gnarl-graph", "gnarl", "gnarl-cli", "gnarl-py"] {
+    for name in [
+        "gnarl-linalg",
+        "gnarl-graph",
+        "gnarl",
+        "gnarl-cli",
+        "gnarl-py",
+    ] {
         let circles = Sources::read(name).circles();
-        let large: Vec<_> = circles.iter().filter(|circle| circle.len() > LARGEST_CIRCLE).collect();
-        assert!(large.is_empty(), "files of {name} that import each other in a circle: {large:#?}");
+        let large: Vec<_> = circles
+            .iter()
+            .filter(|circle| circle.len() > LARGEST_CIRCLE)
+            .collect();
+        assert!(
+            large.is_empty(),
+            "files of {name} that import each other in a circle: {large:#?}"
+        );
     }
 }
 
 /// Where the compiler's checks are switched off, and what for. Everything else has to do without.
 const UNSAFE: [(&str, &str); 26] = [
-    ("crates/gnarl-cli/src/main.rs", "two settings of the allocator, which it has in C alone"),
-    ("crates/gnarl-graph/examples/scale.rs", "an allocator that counts, for a benchmark"),
-    ("crates/gnarl-graph/src/stored.rs", "files mapped into memory"),
-    ("crates/gnarl-py/src/arrays.rs", "NumPy's arrays over memory of ours, which they keep alive"),
-    ("crates/gnarl/src/tensor/activation.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/array.rs", "the promise that fresh memory is written in full"),
-    ("crates/gnarl/src/tensor/attention.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/bias.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/buffer.rs", "memory handed on without being cleared"),
-    ("crates/gnarl/src/tensor/dense.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/device.rs", "rows just written, looked at as numbers"),
-    ("crates/gnarl/src/tensor/factored.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/gemm.rs", "products added to what is there or written to fresh memory"),
+    (
+        "crates/gnarl-cli/src/main.rs",
+        "two settings of the allocator, which it has in C alone",
+    ),
+    (
+        "crates/gnarl-graph/examples/scale.rs",
+        "an allocator that counts, for a benchmark",
+    ),
+    (
+        "crates/gnarl-graph/src/stored.rs",
+        "files mapped into memory",
+    ),
+    (
+        "crates/gnarl-py/src/arrays.rs",
+        "NumPy's arrays over memory of ours, which they keep alive",
+    ),
+    (
+        "crates/gnarl/src/tensor/activation.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/array.rs",
+        "the promise that fresh memory is written in full",
+    ),
+    (
+        "crates/gnarl/src/tensor/attention.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/bias.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/buffer.rs",
+        "memory handed on without being cleared",
+    ),
+    (
+        "crates/gnarl/src/tensor/dense.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/device.rs",
+        "rows just written, looked at as numbers",
+    ),
+    (
+        "crates/gnarl/src/tensor/factored.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/gemm.rs",
+        "products added to what is there or written to fresh memory",
+    ),
     (
         "crates/gnarl/src/tensor/kernels.rs",
         "inner loops without a check per entry: the pattern was checked when it was made",
     ),
-    ("crates/gnarl/src/tensor/loss.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/operator/gather.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/operator/pairs.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/operator/variable.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/ops/arithmetic.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/ops/elementwise.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/ops/layout.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/ops/product.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/ops/select.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/segment.rs", "results written once into fresh memory"),
-    ("crates/gnarl/src/tensor/simd.rs", "kernels compiled for registers that the machine was found to have"),
-    ("crates/gnarl/src/tensor/tape.rs", "gradients added to what is there or written to fresh memory"),
+    (
+        "crates/gnarl/src/tensor/loss.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/operator/gather.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/operator/pairs.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/operator/variable.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/ops/arithmetic.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/ops/elementwise.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/ops/layout.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/ops/product.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/ops/select.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/segment.rs",
+        "results written once into fresh memory",
+    ),
+    (
+        "crates/gnarl/src/tensor/simd.rs",
+        "kernels compiled for registers that the machine was found to have",
+    ),
+    (
+        "crates/gnarl/src/tensor/tape.rs",
+        "gradients added to what is there or written to fresh memory",
+    ),
 ];
 
 /// How far above `unsafe` the comment may stand that says why it is sound.
@@ -151,32 +294,65 @@ const NEAR: usize = 12;
 fn unsafe_code_stands_in_named_files_and_says_why_it_is_sound() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let (mut files, mut silent) = (BTreeSet::new(), Vec::new());
-    for (file, text) in ["crates", "examples", "fuzz"].iter().flat_map(|folder| sources_below(&root.join(folder))) {
+    for (file, text) in ["crates", "examples", "fuzz"]
+        .iter()
+        .flat_map(|folder| sources_below(&root.join(folder)))
+    {
         let name = file.strip_prefix(&root).unwrap().display().to_string();
         if tokens(&text).iter().any(|token| token == "unsafe") {
-            silent.extend(silent_unsafe(&text).into_iter().map(|line| format!("{name}:{line}")));
+            silent.extend(
+                silent_unsafe(&text)
+                    .into_iter()
+                    .map(|line| format!("{name}:{line}")),
+            );
             files.insert(name);
         }
     }
     let named: BTreeSet<String> = UNSAFE.iter().map(|(file, _)| file.to_string()).collect();
-    assert_eq!(files, named, "unsafe code in files that are not named (left), or named files without any (right)");
-    assert!(silent.is_empty(), "no word on why this is sound:\n{}", silent.join("\n"));
+    assert_eq!(
+        files, named,
+        "unsafe code in files that are not named (left), or named files without any (right)"
+    );
+    assert!(
+        silent.is_empty(),
+        "no word on why this is sound:\n{}",
+        silent.join("\n")
+    );
     // What is looked for is found, and what is none is not.
-    assert_eq!(silent_unsafe("// SAFETY: so\nlet x = unsafe { y };\n"), [0; 0]);
-    assert_eq!(silent_unsafe("let s = \"unsafe\"; // unsafe\nlet x = unsafe { y };\n"), [2]);
+    assert_eq!(
+        silent_unsafe("// SAFETY: so\nlet x = unsafe { y };\n"),
+        [0; 0]
+    );
+    assert_eq!(
+        silent_unsafe("let s = \"unsafe\"; // unsafe\nlet x = unsafe { y };\n"),
+        [2]
+    );
 }
 
-/// The lines with unsafe code that no comment nearby accounts for. A declaration of foreign functions promises nothing that a call does
-/// not promise again, and the functions of an `unsafe impl` have its comment.
+/// The lines with unsafe code that no comment nearby accounts for. A declaration of foreign
+/// functions promises nothing that a call does not promise again, and the functions of an
+/// `unsafe impl` have its comment.
 fn silent_unsafe(text: &str) -> Vec<usize> {
     let lines: Vec<&str> = text.lines().collect();
     let is_unsafe = |i: &usize| {
         let tokens = tokens(lines[*i]);
         let at = tokens.iter().position(|token| token == "unsafe");
-        at.is_some_and(|at| tokens.get(at + 1).is_none_or(|next| next != "extern" && next != "fn"))
+        at.is_some_and(|at| {
+            tokens
+                .get(at + 1)
+                .is_none_or(|next| next != "extern" && next != "fn")
+        })
     };
-    let is_told = |i: &usize| lines[i.saturating_sub(NEAR)..*i].iter().any(|line| line.contains("// SAFETY:"));
-    (0..lines.len()).filter(is_unsafe).filter(|i| !is_told(i)).map(|i| i + 1).collect()
+    let is_told = |i: &usize| {
+        lines[i.saturating_sub(NEAR)..*i]
+            .iter()
+            .any(|line| line.contains("// SAFETY:"))
+    };
+    (0..lines.len())
+        .filter(is_unsafe)
+        .filter(|i| !is_told(i))
+        .map(|i| i + 1)
+        .collect()
 }
 
 /// The Rust files below a folder with their text, built things apart.
@@ -209,32 +385,58 @@ fn imports_are_found_wherever_they_stand() {
         "b/mod.rs" => "pub mod inner; pub use inner::Deep; use super::Plain; pub struct Other;",
         _ => "use super::Other; pub struct Deep;",
     };
-    let files = ["lib.rs", "a.rs", "b/mod.rs", "b/inner.rs"].map(|name| (PathBuf::from(name), text(name).to_string()));
+    let files = ["lib.rs", "a.rs", "b/mod.rs", "b/inner.rs"]
+        .map(|name| (PathBuf::from(name), text(name).to_string()));
     let sources = Sources::of(files.into_iter().collect());
     let imports = |name: &str| -> Vec<String> {
-        let found = sources.imports[Path::new(name)].iter().map(|path| path.join("::"));
+        let found = sources.imports[Path::new(name)]
+            .iter()
+            .map(|path| path.join("::"));
         found.collect::<BTreeSet<_>>().into_iter().collect()
     };
-    assert_eq!(imports("a.rs"), ["a", "a::g", "b", "b::Other", "b::call", "b::inner::Deep"]);
-    assert_eq!(imports("b/mod.rs"), ["a::Plain"], "of its own files a module may name everything");
+    assert_eq!(
+        imports("a.rs"),
+        ["a", "a::g", "b", "b::Other", "b::call", "b::inner::Deep"]
+    );
+    assert_eq!(
+        imports("b/mod.rs"),
+        ["a::Plain"],
+        "of its own files a module may name everything"
+    );
     assert_eq!(imports("b/inner.rs"), ["b::Other"]);
-    assert_eq!(sources.circles(), [["a.rs", "b/inner.rs", "b/mod.rs"]], "a asks inner, inner asks b, b asks a");
+    assert_eq!(
+        sources.circles(),
+        [["a.rs", "b/inner.rs", "b/mod.rs"]],
+        "a asks inner, inner asks b, b asks a"
+    );
 }
 
 /// The rooms of the table in lib.rs, from the ground up.
 fn rooms_of_table(root: &str) -> Vec<String> {
-    let rows = root.lines().filter_map(|line| line.strip_prefix("//! | [`")?.split_once("`]"));
+    let rows = root
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! | [`")?.split_once("`]"));
     rows.map(|(room, _)| room.to_string()).collect()
 }
 
 /// The tiers of the sentence in gnarl-graph's lib.rs: `error, random and names; then features …`.
 fn tiers_of_prose(root: &str) -> Vec<Vec<String>> {
-    let docs: Vec<&str> = root.lines().filter_map(|line| line.strip_prefix("//!")).map(str::trim).collect();
+    let docs: Vec<&str> = root
+        .lines()
+        .filter_map(|line| line.strip_prefix("//!"))
+        .map(str::trim)
+        .collect();
     let docs = docs.join(" ");
-    let (_, order) = docs.split_once("never those above: ").expect("lib.rs states the order");
+    let (_, order) = docs
+        .split_once("never those above: ")
+        .expect("lib.rs states the order");
     let (order, _) = order.split_once('.').expect("a sentence");
-    let rooms =
-        |tier: &str| tier.replace(" and ", ", ").split(", ").map(|room| room.trim().replace(' ', "_")).collect();
+    let rooms = |tier: &str| {
+        tier.replace(" and ", ", ")
+            .split(", ")
+            .map(|room| room.trim().replace(' ', "_"))
+            .collect()
+    };
     order.split("; then ").map(rooms).collect()
 }
 
@@ -247,7 +449,8 @@ struct Sources {
     root: String,
     /// Files by their modules.
     modules: BTreeMap<ItemPath, PathBuf>,
-    /// For each file where each of its imports is defined: the module of a file, and perhaps an item of it.
+    /// For each file where each of its imports is defined: the module of a file, and perhaps an
+    /// item of it.
     imports: BTreeMap<PathBuf, Vec<ItemPath>>,
     /// The same without the imports of its tests.
     outside_tests: BTreeMap<PathBuf, Vec<ItemPath>>,
@@ -255,43 +458,77 @@ struct Sources {
 
 impl Sources {
     fn read(name: &str) -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("..")
+            .join(name)
+            .join("src");
         let found = sources_below(&folder).into_iter();
-        let files: BTreeMap<PathBuf, String> =
-            found.map(|(path, text)| (path.strip_prefix(&folder).unwrap().to_path_buf(), text)).collect();
+        let files: BTreeMap<PathBuf, String> = found
+            .map(|(path, text)| (path.strip_prefix(&folder).unwrap().to_path_buf(), text))
+            .collect();
         assert!(!files.is_empty(), "{} has no sources", folder.display());
         Self::of(files)
     }
 
     fn of(files: BTreeMap<PathBuf, String>) -> Self {
-        let modules: BTreeMap<ItemPath, PathBuf> = files.keys().map(|file| (module_of(file), file.clone())).collect();
-        let parsed: BTreeMap<PathBuf, Parsed> =
-            files.iter().map(|(file, text)| (file.clone(), Parsed::of(file, text, &modules))).collect();
+        let modules: BTreeMap<ItemPath, PathBuf> = files
+            .keys()
+            .map(|file| (module_of(file), file.clone()))
+            .collect();
+        let parsed: BTreeMap<PathBuf, Parsed> = files
+            .iter()
+            .map(|(file, text)| (file.clone(), Parsed::of(file, text, &modules)))
+            .collect();
         let resolve = |path: &ItemPath| resolve(path, &modules, &parsed, 0);
         let imports = |with_tests: bool| {
             let of_file = |(file, parsed): (&PathBuf, &Parsed)| {
-                let (own, said) =
-                    (module_of(file), parsed.paths.iter().filter(|(_, in_tests)| with_tests || !in_tests));
-                let found = said.map(|(path, _)| resolve(path)).filter(|path| !is_own_part(&own, path, &modules));
+                let (own, said) = (
+                    module_of(file),
+                    parsed
+                        .paths
+                        .iter()
+                        .filter(|(_, in_tests)| with_tests || !in_tests),
+                );
+                let found = said
+                    .map(|(path, _)| resolve(path))
+                    .filter(|path| !is_own_part(&own, path, &modules));
                 (file.clone(), found.collect())
             };
             parsed.iter().map(of_file).collect()
         };
-        let root = files.get(Path::new("lib.rs")).or(files.get(Path::new("main.rs"))).expect("a root").clone();
-        Self { root, imports: imports(true), outside_tests: imports(false), modules }
+        let root = files
+            .get(Path::new("lib.rs"))
+            .or(files.get(Path::new("main.rs")))
+            .expect("a root")
+            .clone();
+        Self {
+            root,
+            imports: imports(true),
+            outside_tests: imports(false),
+            modules,
+        }
     }
 
     /// The modules right below the root.
     fn rooms(&self) -> BTreeSet<String> {
-        self.modules.keys().filter_map(|module| module.first().cloned()).collect()
+        self.modules
+            .keys()
+            .filter_map(|module| module.first().cloned())
+            .collect()
     }
 
     /// Every file of a ranked room imports rooms of its rank and below.
-    fn assert_ordered(&self, rank: impl Fn(&str) -> Option<usize>, place: impl Fn(&str) -> Option<usize>) {
+    fn assert_ordered(
+        &self,
+        rank: impl Fn(&str) -> Option<usize>,
+        place: impl Fn(&str) -> Option<usize>,
+    ) {
         let mut found = BTreeSet::new();
         for (file, imports) in &self.imports {
             let module = module_of(file);
-            let Some(own) = module.first().and_then(|room| rank(room)) else { continue };
+            let Some(own) = module.first().and_then(|room| rank(room)) else {
+                continue;
+            };
             for import in imports {
                 let other = import.first().and_then(|room| place(room));
                 if other.is_some_and(|other| other > own) {
@@ -300,31 +537,51 @@ impl Sources {
             }
         }
         let found: Vec<String> = found.into_iter().collect();
-        assert!(found.is_empty(), "rooms use rooms above them:\n{}", found.join("\n"));
+        assert!(
+            found.is_empty(),
+            "rooms use rooms above them:\n{}",
+            found.join("\n")
+        );
     }
 
-    /// Files that import each other, directly or by way of others: the strongly connected components of more than one file.
+    /// Files that import each other, directly or by way of others: the strongly connected
+    /// components of more than one file.
     fn circles(&self) -> Vec<Vec<String>> {
         let files: Vec<&PathBuf> = self.outside_tests.keys().collect();
         let at = |file: &PathBuf| files.iter().position(|known| *known == file).unwrap();
         let to = |path: &ItemPath| self.file_of(path).map(at);
-        let edges: Vec<BTreeSet<usize>> =
-            files.iter().map(|file| self.outside_tests[*file].iter().filter_map(to).collect()).collect();
-        let reached: Vec<BTreeSet<usize>> = (0..files.len()).map(|from| reach(from, &edges)).collect();
+        let edges: Vec<BTreeSet<usize>> = files
+            .iter()
+            .map(|file| self.outside_tests[*file].iter().filter_map(to).collect())
+            .collect();
+        let reached: Vec<BTreeSet<usize>> =
+            (0..files.len()).map(|from| reach(from, &edges)).collect();
         let mut circles = BTreeSet::new();
         for from in 0..files.len() {
-            let circle: Vec<usize> =
-                (0..files.len()).filter(|&to| reached[from].contains(&to) && reached[to].contains(&from)).collect();
+            let circle: Vec<usize> = (0..files.len())
+                .filter(|&to| reached[from].contains(&to) && reached[to].contains(&from))
+                .collect();
             if circle.len() > 1 {
                 circles.insert(circle);
             }
         }
-        circles.into_iter().map(|circle| circle.into_iter().map(|i| files[i].display().to_string()).collect()).collect()
+        circles
+            .into_iter()
+            .map(|circle| {
+                circle
+                    .into_iter()
+                    .map(|i| files[i].display().to_string())
+                    .collect()
+            })
+            .collect()
     }
 
-    /// The file that defines an item: that of the longest module its path begins with. The root only gathers.
+    /// The file that defines an item: that of the longest module its path begins with. The root
+    /// only gathers.
     fn file_of(&self, path: &ItemPath) -> Option<&PathBuf> {
-        (1..=path.len()).rev().find_map(|length| self.modules.get(&path[..length]))
+        (1..=path.len())
+            .rev()
+            .find_map(|length| self.modules.get(&path[..length]))
     }
 }
 
@@ -339,8 +596,11 @@ fn reach(from: usize, edges: &[BTreeSet<usize>]) -> BTreeSet<usize> {
 
 /// `a/b.rs` and `a/b/mod.rs` are the module `a::b`; lib.rs and main.rs are the root.
 fn module_of(file: &Path) -> ItemPath {
-    let mut parts: Vec<String> =
-        file.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    let mut parts: Vec<String> = file
+        .with_extension("")
+        .iter()
+        .map(|part| part.to_string_lossy().into_owned())
+        .collect();
     if parts.last().is_some_and(|last| last == "mod")
         || parts.len() == 1 && ["lib", "main"].contains(&parts[0].as_str())
     {
@@ -349,9 +609,12 @@ fn module_of(file: &Path) -> ItemPath {
     parts
 }
 
-/// Whether a path is of a file inside the importing module: that a module gathers and lists its own files is what it is there for.
+/// Whether a path is of a file inside the importing module: that a module gathers and lists its own
+/// files is what it is there for.
 fn is_own_part(module: &ItemPath, path: &ItemPath, modules: &BTreeMap<ItemPath, PathBuf>) -> bool {
-    path.len() > module.len() && path.starts_with(module) && modules.contains_key(&path[..=module.len()])
+    path.len() > module.len()
+        && path.starts_with(module)
+        && modules.contains_key(&path[..=module.len()])
 }
 
 /// Where an item is defined, through re-exports.
@@ -364,16 +627,22 @@ fn resolve(
     let mut module: ItemPath = Vec::new();
     for (i, part) in path.iter().enumerate() {
         let child = [module.as_slice(), std::slice::from_ref(part)].concat();
-        // A name that is a module and a re-exported item (`load`, the function of the module `load`) is the same file either way.
+        // A name that is a module and a re-exported item (`load`, the function of the module
+        // `load`) is the same file either way.
         if modules.contains_key(&child) {
             module = child;
             continue;
         }
-        let renamed = modules.get(&module).and_then(|file| parsed[file].brought_in.get(part));
+        let renamed = modules
+            .get(&module)
+            .and_then(|file| parsed[file].brought_in.get(part));
         return match renamed {
-            Some(target) if depth < 8 => {
-                resolve(&[target.as_slice(), &path[i + 1..]].concat(), modules, parsed, depth + 1)
-            }
+            Some(target) if depth < 8 => resolve(
+                &[target.as_slice(), &path[i + 1..]].concat(),
+                modules,
+                parsed,
+                depth + 1,
+            ),
             _ => path.clone(),
         };
     }
@@ -393,12 +662,19 @@ impl Parsed {
     fn of(file: &Path, text: &str, modules: &BTreeMap<ItemPath, PathBuf>) -> Self {
         let tokens = tokens(text);
         let own = module_of(file);
-        let (mut found, mut inside, mut depth) = (Self::default(), Vec::<(String, usize)>::new(), 0);
+        let (mut found, mut inside, mut depth) =
+            (Self::default(), Vec::<(String, usize)>::new(), 0);
         let mut i = 0;
         while i < tokens.len() {
             let is_start = i == 0 || tokens[i - 1] != "::";
             let in_use = i > 0 && tokens[i - 1] == "use";
-            let here = || [own.clone(), inside.iter().map(|(name, _)| name.clone()).collect()].concat();
+            let here = || {
+                [
+                    own.clone(),
+                    inside.iter().map(|(name, _)| name.clone()).collect(),
+                ]
+                .concat()
+            };
             match tokens[i].as_str() {
                 "{" => depth += 1,
                 "}" => {
@@ -413,7 +689,8 @@ impl Parsed {
                 }
                 word if is_start && tokens.get(i + 1).is_some_and(|next| next == "::") => {
                     let here: ItemPath = here();
-                    let is_child = in_use && modules.contains_key(&[here.as_slice(), &[word.to_string()]].concat());
+                    let is_child = in_use
+                        && modules.contains_key(&[here.as_slice(), &[word.to_string()]].concat());
                     if ["crate", "super", "self"].contains(&word) || is_child {
                         let mut trees = Vec::new();
                         let end = tree(&tokens, i, &[], &mut trees);
@@ -452,15 +729,25 @@ fn absolute(path: &[String], here: &ItemPath) -> ItemPath {
     base
 }
 
-/// Reads a path or a tree of `use` from token `i` on: all its leaves with the names they bring in, and where it ends.
-fn tree(tokens: &[String], mut i: usize, before: &[String], found: &mut Vec<(ItemPath, Option<String>)>) -> usize {
+/// Reads a path or a tree of `use` from token `i` on: all its leaves with the names they bring in,
+/// and where it ends.
+fn tree(
+    tokens: &[String],
+    mut i: usize,
+    before: &[String],
+    found: &mut Vec<(ItemPath, Option<String>)>,
+) -> usize {
     let mut path = before.to_vec();
     loop {
         match tokens.get(i).map(String::as_str) {
             Some("{") => {
                 i += 1;
                 while tokens.get(i).is_some_and(|token| token != "}") {
-                    i = if tokens[i] == "," { i + 1 } else { tree(tokens, i, &path, found) };
+                    i = if tokens[i] == "," {
+                        i + 1
+                    } else {
+                        tree(tokens, i, &path, found)
+                    };
                 }
                 return i + 1;
             }
@@ -470,7 +757,9 @@ fn tree(tokens: &[String], mut i: usize, before: &[String], found: &mut Vec<(Ite
                 return i + 1;
             }
             Some("self") if !path.is_empty() => {}
-            Some(word) if word.starts_with(|c: char| c.is_alphabetic() || c == '_') => path.push(word.to_string()),
+            Some(word) if word.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
+                path.push(word.to_string())
+            }
             _ => {
                 found.push((path, None));
                 return i;
@@ -478,7 +767,11 @@ fn tree(tokens: &[String], mut i: usize, before: &[String], found: &mut Vec<(Ite
         }
         i += 1;
         if tokens.get(i).is_none_or(|token| token != "::") {
-            let renamed = tokens.get(i).filter(|token| *token == "as").and_then(|_| tokens.get(i + 1)).cloned();
+            let renamed = tokens
+                .get(i)
+                .filter(|token| *token == "as")
+                .and_then(|_| tokens.get(i + 1))
+                .cloned();
             let end = if renamed.is_some() { i + 2 } else { i };
             let name = renamed.or_else(|| path.last().cloned());
             found.push((path, name));
@@ -505,11 +798,19 @@ fn tokens(text: &str) -> Vec<String> {
                 i += 1;
             }
             i += 2;
-        } else if c == 'r' && (at(i + 1) == '"' || at(i + 1) == '#' && (at(i + 2) == '"' || at(i + 2) == '#')) {
+        } else if c == 'r'
+            && (at(i + 1) == '"' || at(i + 1) == '#' && (at(i + 2) == '"' || at(i + 2) == '#'))
+        {
             let hashes = chars[i + 1..].iter().take_while(|c| **c == '#').count();
             i += hashes + 2;
             while i < chars.len()
-                && !(chars[i] == '"' && chars[i + 1..].iter().take(hashes).filter(|c| **c == '#').count() == hashes)
+                && !(chars[i] == '"'
+                    && chars[i + 1..]
+                        .iter()
+                        .take(hashes)
+                        .filter(|c| **c == '#')
+                        .count()
+                        == hashes)
             {
                 i += 1;
             }

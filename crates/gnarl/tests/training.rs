@@ -31,14 +31,17 @@ fn every_backbone_beats_the_majority_class() {
         // This graph is denser than those that elastic-gnn's usual smoothing was found on.
         model.network.level = (backbone == Backbone::ElasticGnn).then_some(1.0);
         let accuracy = test_accuracy(&model.fit(&data, 1).unwrap(), &data);
-        // An MLP sees noisy features alone; everything that passes messages must do far better than a constant answer.
-        // The kernel of gcn-k is made of the same noisy features.
+        // An MLP sees noisy features alone; everything that passes messages must do far better than
+        // a constant answer. The kernel of gcn-k is made of the same noisy features.
         let margin = match backbone {
             Backbone::Mlp => 8.0,
             Backbone::GcnK => 20.0,
             _ => 30.0,
         };
-        assert!(accuracy > majority + margin, "{name}: {accuracy} against {majority}");
+        assert!(
+            accuracy > majority + margin,
+            "{name}: {accuracy} against {majority}"
+        );
     }
 }
 
@@ -46,7 +49,9 @@ fn every_backbone_beats_the_majority_class() {
 fn threads_do_not_change_a_bit() {
     let data = on_graph(embedded());
     for backbone in [Backbone::Gcn, Backbone::GatV2, Backbone::Gin] {
-        let model = Model::new(backbone).features(FeatureScaling::AsLoaded).epochs(20);
+        let model = Model::new(backbone)
+            .features(FeatureScaling::AsLoaded)
+            .epochs(20);
         let weights = |threads| on_threads(threads, || bytes(&model.fit(&data, 3).unwrap()));
         assert_eq!(weights(1), weights(2), "{backbone}");
     }
@@ -55,20 +60,42 @@ fn threads_do_not_change_a_bit() {
 #[test]
 fn runs_side_by_side_are_runs_one_by_one() {
     let data = on_graph(embedded());
-    let benchmark = Benchmark { name: "csbm".into(), content: data.content.clone(), splits: vec![data.split.clone()] };
+    let benchmark = Benchmark {
+        name: "csbm".into(),
+        content: data.content.clone(),
+        splits: vec![data.split.clone()],
+    };
     let model = gcn().epochs(30);
-    let study = TrainStudy { runs: 3, seed: 5, ..TrainStudy::new(model) };
+    let study = TrainStudy {
+        runs: 3,
+        seed: 5,
+        ..TrainStudy::new(model)
+    };
     let together = study.run(&benchmark, &Watch::quiet()).unwrap();
     assert_eq!((together.runs.len(), together.unfinished), (3, 0));
-    let ready = model.ready("csbm", &data.content, FitOptions::default()).unwrap();
+    let ready = model
+        .ready("csbm", &data.content, FitOptions::default())
+        .unwrap();
     for (i, run) in together.runs.iter().enumerate() {
-        let alone = ready.fit(&data.split, 5 + i as u64, &Watch::quiet()).unwrap();
+        let alone = ready
+            .fit(&data.split, 5 + i as u64, &Watch::quiet())
+            .unwrap();
         assert_eq!(run.test_accuracy, Some(test_accuracy(&alone, &data)));
         assert_eq!(run.fit.trained[0].curve, alone.report().trained[0].curve);
         // Made ready once or for every fit: the same.
         assert_eq!(
             bytes(&alone),
-            bytes(&model.fit(&SplitData { name: "csbm".into(), ..data.clone() }, 5 + i as u64).unwrap())
+            bytes(
+                &model
+                    .fit(
+                        &SplitData {
+                            name: "csbm".into(),
+                            ..data.clone()
+                        },
+                        5 + i as u64
+                    )
+                    .unwrap()
+            )
         );
     }
     assert_ne!(
@@ -83,14 +110,19 @@ fn a_loss_out_of_range_ends_with_advice() {
     wild.training.learning_rate = Some(1e38);
     let e = wild.fit(&on_graph(embedded()), 1).unwrap_err().to_string();
     assert!(
-        e.contains("the loss became") && e.contains("at epoch") && e.contains("a smaller learning rate than"),
+        e.contains("the loss became")
+            && e.contains("at epoch")
+            && e.contains("a smaller learning rate than"),
         "{e}"
     );
-    assert!(e.contains(", as `") && e.contains("not finite, in shape ["), "names the operation: {e}");
+    assert!(
+        e.contains(", as `") && e.contains("not finite, in shape ["),
+        "names the operation: {e}"
+    );
 }
 
-/// Where nobody says which, bounded weights are held against the same with a free head, and what is kept is to the bit what was trained where it
-/// was said.
+/// Where nobody says which, bounded weights are held against the same with a free head, and what is
+/// kept is to the bit what was trained where it was said.
 #[test]
 fn a_head_is_settled_on_validation_nodes_where_it_is_left_open() {
     let data = on_graph(embedded());
@@ -99,12 +131,22 @@ fn a_head_is_settled_on_validation_nodes_where_it_is_left_open() {
         open.weights = weights.parse().unwrap();
         let fitted = open.fit(&data, 1).unwrap();
         let tried = &fitted.report().heads;
-        let accuracies: Vec<f64> = tried.iter().filter_map(|tried| tried.val_accuracy).collect();
-        assert_eq!(tried.iter().map(|tried| tried.head).collect::<Vec<_>>(), [false, true]);
+        let accuracies: Vec<f64> = tried
+            .iter()
+            .filter_map(|tried| tried.val_accuracy)
+            .collect();
+        assert_eq!(
+            tried.iter().map(|tried| tried.head).collect::<Vec<_>>(),
+            [false, true]
+        );
         let share = accuracies[0] / 100.0;
         let error = 100.0 * (share * (1.0 - share) / data.split.val().len() as f64).sqrt();
         let expected = accuracies[1] > accuracies[0] + error;
-        assert_eq!(fitted.model().network.head, Some(expected), "{weights}: {accuracies:?}");
+        assert_eq!(
+            fitted.model().network.head,
+            Some(expected),
+            "{weights}: {accuracies:?}"
+        );
         let mut said = open;
         said.network.head = Some(expected);
         let said = said.fit(&data, 1).unwrap();
@@ -125,36 +167,111 @@ fn what_cannot_train_is_refused() {
     let graph = Graph::from_edges(4, [(0, 1), (2, 3)]).unwrap().0;
     let split = Split::new("blank", vec![0, 3], vec![1], vec![2]).unwrap();
     let fail = |graph: &Graph, model: Model| {
-        let on = SplitData { name: "own".into(), content: Content::Graph(graph.clone()), split: split.clone() };
+        let on = SplitData {
+            name: "own".into(),
+            content: Content::Graph(graph.clone()),
+            split: split.clone(),
+        };
         let e = model.fit(&on, 1).unwrap_err().to_string();
         assert!(!e.contains('\n'), "{e}");
         e
     };
-    assert_eq!(fail(&graph, gcn()), "fit: the graph has no labels to learn from");
-    assert_eq!(fail(&Graph::empty(0).unwrap(), gcn()), "fit: the graph has no nodes");
-    let graph = graph.with_labels(Labels::new(vec![None, Some(0), Some(1), None], 2).unwrap()).unwrap();
+    assert_eq!(
+        fail(&graph, gcn()),
+        "fit: the graph has no labels to learn from"
+    );
+    assert_eq!(
+        fail(&Graph::empty(0).unwrap(), gcn()),
+        "fit: the graph has no nodes"
+    );
+    let graph = graph
+        .with_labels(Labels::new(vec![None, Some(0), Some(1), None], 2).unwrap())
+        .unwrap();
     let e = fail(&graph, gcn());
-    assert!(e.contains("split blank has no labelled training items"), "{e}");
+    assert!(
+        e.contains("split blank has no labelled training items"),
+        "{e}"
+    );
     let network = NetworkOptions::default();
     for (bad, what) in [
-        (NetworkOptions { hidden: Some(0), ..network }, "hidden"),
-        (NetworkOptions { dropout: Some(1.0), ..network }, "dropout"),
-        (NetworkOptions { layers: Some(0), ..network }, "layer"),
+        (
+            NetworkOptions {
+                hidden: Some(0),
+                ..network
+            },
+            "hidden",
+        ),
+        (
+            NetworkOptions {
+                dropout: Some(1.0),
+                ..network
+            },
+            "dropout",
+        ),
+        (
+            NetworkOptions {
+                layers: Some(0),
+                ..network
+            },
+            "layer",
+        ),
     ] {
-        let e = fail(&graph, Model { network: bad, ..gcn() });
+        let e = fail(
+            &graph,
+            Model {
+                network: bad,
+                ..gcn()
+            },
+        );
         assert!(e.contains(what), "{bad:?}: {e}");
     }
-    let attention = Model { network: NetworkOptions { heads: Some(3), ..network }, ..Model::new(Backbone::Gat) };
+    let attention = Model {
+        network: NetworkOptions {
+            heads: Some(3),
+            ..network
+        },
+        ..Model::new(Backbone::Gat)
+    };
     let e = fail(&graph, attention);
     assert!(e.contains("heads"), "64 is not a multiple of 3: {e}");
     let training = TrainingOptions::default();
     for (bad, what) in [
-        (TrainingOptions { epochs: Some(0), ..training }, "epochs must be at least 1"),
-        (TrainingOptions { learning_rate: Some(f64::NAN), ..training }, "lr NaN must be above 0"),
-        (TrainingOptions { weight_decay: Some(-1.0), ..training }, "weight decay -1 must be at least 0"),
-        (TrainingOptions { patience: Some(0), ..training }, "patience must be at least 1"),
+        (
+            TrainingOptions {
+                epochs: Some(0),
+                ..training
+            },
+            "epochs must be at least 1",
+        ),
+        (
+            TrainingOptions {
+                learning_rate: Some(f64::NAN),
+                ..training
+            },
+            "lr NaN must be above 0",
+        ),
+        (
+            TrainingOptions {
+                weight_decay: Some(-1.0),
+                ..training
+            },
+            "weight decay -1 must be at least 0",
+        ),
+        (
+            TrainingOptions {
+                patience: Some(0),
+                ..training
+            },
+            "patience must be at least 1",
+        ),
     ] {
-        let e = fail(&graph, Model { training: bad, ..gcn() });
+        let e = fail(
+            &graph,
+            Model {
+                training: bad,
+                ..gcn()
+            },
+        );
         assert!(e.contains(what), "{bad:?}: {e}");
     }
 }
@@ -163,16 +280,36 @@ fn what_cannot_train_is_refused() {
 fn a_stop_ends_after_the_epoch_and_patience_ends_early() {
     let data = on_graph(embedded());
     let stop = AtomicBool::new(true);
-    let stopped = gcn().epochs(50).fit_watched(&data, 1, &Watch::stopped_by(&stop)).unwrap();
-    assert_eq!((stopped.report().trained[0].curve.len(), stopped.report().interrupted), (1, true));
+    let stopped = gcn()
+        .epochs(50)
+        .fit_watched(&data, 1, &Watch::stopped_by(&stop))
+        .unwrap();
+    assert_eq!(
+        (
+            stopped.report().trained[0].curve.len(),
+            stopped.report().interrupted
+        ),
+        (1, true)
+    );
     let mut impatient = gcn().epochs(500);
-    (impatient.training.patience, impatient.training.learning_rate) = (Some(5), Some(0.1));
+    (
+        impatient.training.patience,
+        impatient.training.learning_rate,
+    ) = (Some(5), Some(0.1));
     let fitted = impatient.fit(&data, 1).unwrap();
     let curve = &fitted.report().trained[0].curve;
-    assert!(curve.len() < 500 && !fitted.report().interrupted, "{}", curve.len());
+    assert!(
+        curve.len() < 500 && !fitted.report().interrupted,
+        "{}",
+        curve.len()
+    );
     // Five epochs after the lowest loss it ends, not earlier and not later.
-    let losses: Vec<f32> = curve.iter().map(|epoch| epoch.validation.unwrap().loss).collect();
-    let lowest = (0..losses.len()).fold(0, |best, i| if losses[i] < losses[best] { i } else { best });
+    let losses: Vec<f32> = curve
+        .iter()
+        .map(|epoch| epoch.validation.unwrap().loss)
+        .collect();
+    let lowest =
+        (0..losses.len()).fold(0, |best, i| if losses[i] < losses[best] { i } else { best });
     assert_eq!(curve.len(), lowest + 1 + 5);
 }
 
@@ -183,18 +320,38 @@ fn renaming_nodes_renames_predictions() {
     let order: Vec<u32> = (0..n).map(|u| (u * 7 + 3) % n).collect();
     let permuted = graph.permute(&order).unwrap();
     for (name, backbone) in Backbone::ALL {
-        let config = NetworkConfig { hidden: 16, heads: 1, ..NetworkConfig::new(backbone) };
+        let config = NetworkConfig {
+            hidden: 16,
+            heads: 1,
+            ..NetworkConfig::new(backbone)
+        };
         let scores = |graph: &Graph| {
             let prepared = Prepared::new(graph, backbone, OperatorChoice::Usual).unwrap();
-            let network = Network::new(&config, &prepared.shape(graph.labels().unwrap().num_classes()), 4).unwrap();
-            predict(&network, &prepared.propagation, &prepared.input).unwrap().to_vec2::<f32>().unwrap()
+            let network = Network::new(
+                &config,
+                &prepared.shape(graph.labels().unwrap().num_classes()),
+                4,
+            )
+            .unwrap();
+            predict(&network, &prepared.propagation, &prepared.input)
+                .unwrap()
+                .to_vec2::<f32>()
+                .unwrap()
         };
         let (here, there) = (scores(&graph), scores(&permuted));
         for u in 0..n as usize {
             for (a, b) in here[u].iter().zip(&there[order[u] as usize]) {
-                // Row sums of gcn-k's kernel nearly cancel where features have both signs, and rounding shows.
-                let slack = if backbone == Backbone::GcnK { 1e-3 } else { 1e-4 };
-                assert!((a - b).abs() < slack * (1.0 + a.abs()), "{name} node {u}: {a} against {b}");
+                // Row sums of gcn-k's kernel nearly cancel where features have both signs, and
+                // rounding shows.
+                let slack = if backbone == Backbone::GcnK {
+                    1e-3
+                } else {
+                    1e-4
+                };
+                assert!(
+                    (a - b).abs() < slack * (1.0 + a.abs()),
+                    "{name} node {u}: {a} against {b}"
+                );
             }
         }
     }
@@ -206,28 +363,44 @@ fn weighed(how: &str) -> Model {
     model
 }
 
-/// A ring for each remainder of 15, one of them the rare class, joined to one another, and features that are more noise than class.
+/// A ring for each remainder of 15, one of them the rare class, joined to one another, and features
+/// that are more noise than class.
 fn lopsided(seed: u64) -> SplitData {
     const NODES: u32 = 2700;
     let is_rare = |u: u32| u.is_multiple_of(15);
     let edges = (0..NODES).flat_map(|u| [(u, (u + 15) % NODES), (u, (7 * u + 1) % NODES)]);
     let rng = &mut stream(seed, "a rare class", 0);
-    let mut row = |u: u32| [(); 4].map(|()| f32::from(u8::from(is_rare(u))) * 0.4 + rng.random_range(-1f32..1.0));
-    let features = DenseMatrix::new(NODES as usize, 4, (0..NODES).flat_map(&mut row).collect()).unwrap();
+    let mut row = |u: u32| {
+        [(); 4].map(|()| f32::from(u8::from(is_rare(u))) * 0.4 + rng.random_range(-1f32..1.0))
+    };
+    let features =
+        DenseMatrix::new(NODES as usize, 4, (0..NODES).flat_map(&mut row).collect()).unwrap();
     let labels = Labels::new((0..NODES).map(|u| Some(u32::from(is_rare(u)))).collect(), 2).unwrap();
     let graph = Graph::from_edges(NODES as usize, edges).unwrap().0;
-    let graph = graph.with_features(Features::Dense(features)).unwrap().with_labels(labels).unwrap();
+    let graph = graph
+        .with_features(Features::Dense(features))
+        .unwrap()
+        .with_labels(labels)
+        .unwrap();
     let part = |of: u32| (0..NODES).filter(|u| u / 15 % 3 == of).collect::<Vec<_>>();
     let split = Split::new("by blocks", part(0), part(1), part(2)).unwrap();
-    SplitData { name: "lopsided".into(), content: Content::Graph(graph), split }
+    SplitData {
+        name: "lopsided".into(),
+        content: Content::Graph(graph),
+        split,
+    }
 }
 
 /// Balanced accuracy on the test items, and the share of the rare class that is found.
 fn found(model: &Model, on: &SplitData) -> [f64; 2] {
     let predictions = model.fit(on, 1).unwrap().predict(&on.content).unwrap();
     let labels = on.content.labels().unwrap();
-    let (truth, answers): (Vec<u32>, Vec<u32>) =
-        on.split.test().iter().map(|&u| (labels.get(u).unwrap(), predictions.classes[u as usize])).unzip();
+    let (truth, answers): (Vec<u32>, Vec<u32>) = on
+        .split
+        .test()
+        .iter()
+        .map(|&u| (labels.get(u).unwrap(), predictions.classes[u as usize]))
+        .unzip();
     let scores = ClassScores::new(&truth, &answers, None, 2).unwrap();
     [scores.balanced_accuracy, scores.classes[1].recall]
 }
@@ -236,49 +409,87 @@ fn found(model: &Model, on: &SplitData) -> [f64; 2] {
 fn a_rare_class_is_found_where_classes_are_balanced() {
     for seed in [1, 2, 3] {
         let on = lopsided(seed);
-        let [[plain, rarely], [balanced, often]] = [gcn(), weighed("balanced")].map(|model| found(&model, &on));
-        println!("seed {seed}: {rarely} of the rare class, balanced {often}; balanced accuracy {plain}, {balanced}");
-        assert!(often > rarely + 0.2, "seed {seed}: {rarely} of the rare class, balanced {often}");
-        assert!(balanced > plain + 0.05, "seed {seed}: balanced accuracy {plain}, balanced {balanced}");
+        let [[plain, rarely], [balanced, often]] =
+            [gcn(), weighed("balanced")].map(|model| found(&model, &on));
+        println!(
+            "seed {seed}: {rarely} of the rare class, balanced {often}; balanced accuracy {plain}, {balanced}"
+        );
+        assert!(
+            often > rarely + 0.2,
+            "seed {seed}: {rarely} of the rare class, balanced {often}"
+        );
+        assert!(
+            balanced > plain + 0.05,
+            "seed {seed}: balanced accuracy {plain}, balanced {balanced}"
+        );
     }
 }
 
-/// Weights are by proportion: those of `balanced`, written out ten times as large, make the same model but for rounding.
+/// Weights are by proportion: those of `balanced`, written out ten times as large, make the same
+/// model but for rounding.
 #[test]
 fn balanced_weights_are_those_of_the_training_nodes() {
     let on = lopsided(1);
     let labels = on.content.labels().unwrap();
-    let count = |class| on.split.train().iter().filter(|&&u| labels.get(u) == Some(class)).count() as f64;
+    let count = |class| {
+        on.split
+            .train()
+            .iter()
+            .filter(|&&u| labels.get(u) == Some(class))
+            .count() as f64
+    };
     let written = weighed(&format!("{},{}", 10.0 / count(0), 10.0 / count(1)));
-    let curve = |model: Model| model.epochs(5).fit(&on, 1).unwrap().report().trained[0].curve.clone();
+    let curve = |model: Model| {
+        model.epochs(5).fit(&on, 1).unwrap().report().trained[0]
+            .curve
+            .clone()
+    };
     for (a, b) in curve(weighed("balanced")).iter().zip(curve(written)) {
         assert!((a.loss - b.loss).abs() < 1e-4, "{a:?} against {b:?}");
     }
 }
 
-/// On sampled neighbourhoods, with exits and on sets, too; every option's effect is the business of `tests/model.rs`.
+/// On sampled neighbourhoods, with exits and on sets, too; every option's effect is the business of
+/// `tests/model.rs`.
 #[test]
 fn class_weights_reach_every_way_of_training() {
     let on = lopsided(1);
     let mut sampled = gcn().epochs(20);
     sampled.training.batch_nodes = Some(200);
-    for model in [sampled, gcn().epochs(20).depth(Exits::st(2)), gcn().epochs(20).depth(Exits::alm(2))] {
+    for model in [
+        sampled,
+        gcn().epochs(20).depth(Exits::st(2)),
+        gcn().epochs(20).depth(Exits::alm(2)),
+    ] {
         let mut balanced = model;
         balanced.training.class_weights = Some(ClassWeights::Balanced);
         let [[_, rarely], [_, often]] = [model, balanced].map(|model| found(&model, &on));
-        assert!(often > rarely + 0.2, "{:?}: {rarely}, balanced {often}", model.depth);
+        assert!(
+            often > rarely + 0.2,
+            "{:?}: {rarely}, balanced {often}",
+            model.depth
+        );
     }
 }
 
-/// What is reported of validation nodes counts all of them the same; neighbourhoods are small enough to be drawn whole.
+/// What is reported of validation nodes counts all of them the same; neighbourhoods are small
+/// enough to be drawn whole.
 #[test]
 fn weights_of_classes_do_not_weigh_the_accuracy_of_a_sampled_model() {
     let on = lopsided(1);
     let mut model = weighed("balanced").epochs(20);
     model.training.batch_nodes = Some(200);
     let fitted = model.fit(&on, 1).unwrap();
-    let (answers, labels) = (fitted.predict(&on.content).unwrap().classes, on.content.labels().unwrap());
-    let right = on.split.val().iter().filter(|&&u| labels.get(u) == Some(answers[u as usize])).count();
+    let (answers, labels) = (
+        fitted.predict(&on.content).unwrap().classes,
+        on.content.labels().unwrap(),
+    );
+    let right = on
+        .split
+        .val()
+        .iter()
+        .filter(|&&u| labels.get(u) == Some(answers[u as usize]))
+        .count();
     let accuracy = 100.0 * right as f64 / on.split.val().len() as f64;
     assert!(
         (fitted.report().val_accuracy.unwrap() - accuracy).abs() < 1e-9,
@@ -286,28 +497,55 @@ fn weights_of_classes_do_not_weigh_the_accuracy_of_a_sampled_model() {
         fitted.report().val_accuracy
     );
     let trained = &fitted.report().trained[0];
-    let weighed = trained.curve[trained.kept_epoch - 1].val_accuracy().unwrap();
-    assert!((weighed - accuracy).abs() > 0.1, "the curve weighs: {weighed}, {accuracy}");
+    let weighed = trained.curve[trained.kept_epoch - 1]
+        .val_accuracy()
+        .unwrap();
+    assert!(
+        (weighed - accuracy).abs() > 0.1,
+        "the curve weighs: {weighed}, {accuracy}"
+    );
 }
 
 #[test]
 fn class_weights_are_refused_where_nothing_would_weigh() {
     let fail = |model: Model, task| model.plan(task).unwrap_err().to_string();
     let balanced = weighed("balanced");
-    let learners = Model { backbone: Backbone::AdaGcn, ..balanced };
+    let learners = Model {
+        backbone: Backbone::AdaGcn,
+        ..balanced
+    };
     assert_eq!(
         fail(learners, Task::Node),
         "class-weights: adagcn has a weight for each node of its own, by who got it wrong"
     );
-    for name in ["manifold-mixup", "submix", "geomix", "g-mixup", "retrain", "gratin"] {
+    for name in [
+        "manifold-mixup",
+        "submix",
+        "geomix",
+        "g-mixup",
+        "retrain",
+        "gratin",
+    ] {
         let augment: Augment = name.parse().unwrap();
         let e = fail(balanced.augment(augment), Task::Graph);
-        assert!(e.starts_with("class-weights: ") && e.contains(name) && !e.contains('\n'), "{e}");
+        assert!(
+            e.starts_with("class-weights: ") && e.contains(name) && !e.contains('\n'),
+            "{e}"
+        );
     }
-    let e = weighed("1,2,3").fit(&lopsided(1), 1).unwrap_err().to_string();
-    assert_eq!(e, "class-weights: 3 weights for 2 classes; give one for each");
+    let e = weighed("1,2,3")
+        .fit(&lopsided(1), 1)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        e,
+        "class-weights: 3 weights for 2 classes; give one for each"
+    );
     // Written down as `none`, they are as if nobody had said anything.
-    assert_eq!(weighed("none").plan(Task::Node).unwrap(), gcn().plan(Task::Node).unwrap());
+    assert_eq!(
+        weighed("none").plan(Task::Node).unwrap(),
+        gcn().plan(Task::Node).unwrap()
+    );
     let text = balanced.to_toml().unwrap();
     assert!(text.contains("class-weights = \"balanced\""), "{text}");
     assert_eq!(Model::from_toml(&text).unwrap(), balanced);

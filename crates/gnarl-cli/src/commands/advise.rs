@@ -27,7 +27,8 @@ pub struct AdviseArgs {
     /// Fits of each choice to each part of the data, each with its own seed
     #[arg(long, default_value_t = 3, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000))]
     pub runs: usize,
-    /// Print what would be run and about how long it would take, by a few epochs of each model; run nothing
+    /// Print what would be run and about how long it would take, by a few epochs of each model; run
+    /// nothing
     #[arg(long, conflicts_with = "print_spec")]
     pub dry_run: bool,
     /// Write the model advised as TOML to this file, for --spec of other commands
@@ -51,15 +52,28 @@ pub struct AdviceReport {
 }
 
 /// Looks at the data, tries choices and reports.
-pub fn run(global: &Global, args: &AdviseArgs) -> anyhow::Result<output::Either<Instead, AdviceReport>> {
+pub fn run(
+    global: &Global,
+    args: &AdviseArgs,
+) -> anyhow::Result<output::Either<Instead, AdviceReport>> {
     let (data, benchmark) = args.model.benchmark(global, 1)?;
     let task = benchmark.content.task();
-    let usual = if task == Task::Node { Backbone::Gcn } else { Backbone::Gin };
+    let usual = if task == Task::Node {
+        Backbone::Gcn
+    } else {
+        Backbone::Gin
+    };
     let model = args.model.or_model(usual).model(&data.name, task)?;
     if args.model.print_spec {
-        return Ok(output::Either::Left(output::Either::Left(SpecReport::new(&model, task)?)));
+        return Ok(output::Either::Left(output::Either::Left(SpecReport::new(
+            &model, task,
+        )?)));
     }
-    let study = AdviseStudy { model, runs: args.runs, seed: global.seed };
+    let study = AdviseStudy {
+        model,
+        runs: args.runs,
+        seed: global.seed,
+    };
     if args.dry_run {
         let choices = study.choices(&benchmark.first())?;
         let left_out = "what is joined once something helps".to_string();
@@ -70,14 +84,25 @@ pub fn run(global: &Global, args: &AdviseArgs) -> anyhow::Result<output::Either<
     let bar = progress::steps(&format!("choices on {}", data.name), choices as u64);
     let watch = Watch::stopped_by(interrupt::flag());
     let advice = match study.run(&benchmark.first(), &watch, |_| bar.inc(1)) {
-        Err(_) if watch.stopped() => return Err(Interrupted { finished: 0, asked: choices }.into()),
+        Err(_) if watch.stopped() => {
+            return Err(Interrupted {
+                finished: 0,
+                asked: choices,
+            }
+            .into());
+        }
         advice => advice?,
     };
     bar.finish_and_clear();
     if let Some(file) = &args.write {
         output::write_whole(file, advice.model.to_toml()?)?;
     }
-    let options = advice.switch_on.iter().map(|s| format!("--{} {}", s.axis, s.choice)).collect::<Vec<_>>().join(" ");
+    let options = advice
+        .switch_on
+        .iter()
+        .map(|s| format!("--{} {}", s.axis, s.choice))
+        .collect::<Vec<_>>()
+        .join(" ");
     Ok(output::Either::Right(AdviceReport {
         data: args.model.data.clone(),
         backbone: model.backbone,
@@ -92,37 +117,63 @@ pub fn run(global: &Global, args: &AdviseArgs) -> anyhow::Result<output::Either<
 impl AdviceReport {
     /// What the control without edges says, where that is clear.
     fn on_edges(&self) -> Option<&'static str> {
-        let control = self.advice.tried.iter().find(|one| one.backbone.is_some())?;
-        let Outcome::Judged(judged) = &control.outcome else { return None };
-        let difference = judged.minus_plain.as_ref().filter(|difference| difference.is_clear())?;
+        let control = self
+            .advice
+            .tried
+            .iter()
+            .find(|one| one.backbone.is_some())?;
+        let Outcome::Judged(judged) = &control.outcome else {
+            return None;
+        };
+        let difference = judged
+            .minus_plain
+            .as_ref()
+            .filter(|difference| difference.is_clear())?;
         Some(match difference.mean > 0.0 {
-            true => "Without edges the plain model would be better: what neighbours say misleads it as it stands.",
+            true => {
+                "Without edges the plain model would be better: what neighbours say misleads it as it stands."
+            }
             false => "Edges help: without them the plain model is worse.",
         })
     }
 
     fn verdict(&self) -> String {
-        let Advice { switch_on, tried, .. } = &self.advice;
+        let Advice {
+            switch_on, tried, ..
+        } = &self.advice;
         let train = format!("gnarl train --data {} --model {}", self.data, self.backbone);
         if switch_on.is_empty() {
             return format!(
                 "Nothing that was tried helps beyond a standard error: the plain model is the one to take.\n{train}\n"
             );
         }
-        let names: Vec<String> = switch_on.iter().map(|s| format!("{} {}", s.axis, s.choice)).collect();
+        let names: Vec<String> = switch_on
+            .iter()
+            .map(|s| format!("{} {}", s.axis, s.choice))
+            .collect();
         let of_choice = tried.iter().rev().find(|one| one.switched == *switch_on);
         let gain = of_choice.and_then(|one| match &one.outcome {
             Outcome::Judged(judged) => judged.minus_plain.as_ref().map(difference),
             Outcome::Refused(_) => None,
         });
-        let gain = gain.map_or(String::new(), |gain| format!(": {gain} points over the plain model"));
-        format!("Switch on {}{gain}.\n{train} {}\n", names.join(" and "), self.options)
+        let gain = gain.map_or(String::new(), |gain| {
+            format!(": {gain} points over the plain model")
+        });
+        format!(
+            "Switch on {}{gain}.\n{train} {}\n",
+            names.join(" and "),
+            self.options
+        )
     }
 }
 
 /// What the data looks like, in lines.
 fn looks(looks: &Looks) -> Vec<(&'static str, String)> {
-    let items = if looks.task == Task::Node { "nodes" } else { "graphs" };
+    let items = if looks.task == Task::Node {
+        "nodes"
+    } else {
+        "graphs"
+    };
     let homophily = looks.homophily.map(|share| {
         let percent = 100.0 * share;
         let meaning = match share {
@@ -137,15 +188,30 @@ fn looks(looks: &Looks) -> Vec<(&'static str, String)> {
         FeatureKind::Words => "words or counts".into(),
         FeatureKind::Continuous => "continuous".into(),
     };
-    let columns = looks.columns.map_or(String::new(), |columns| format!(", {} columns", count(columns as u64)));
+    let columns = looks.columns.map_or(String::new(), |columns| {
+        format!(", {} columns", count(columns as u64))
+    });
     let (class, rarest) = &looks.rarest;
     let isolated = match looks.isolated {
         0 => String::new(),
         isolated => format!(", {} without neighbours", count(isolated as u64)),
     };
     let mut rows = vec![
-        (items, format!("{}, {} edges", count(looks.items as u64), count(looks.edges as u64))),
-        ("degrees", format!("{:.1} on average, {} at most{isolated}", looks.mean_degree, looks.max_degree)),
+        (
+            items,
+            format!(
+                "{}, {} edges",
+                count(looks.items as u64),
+                count(looks.edges as u64)
+            ),
+        ),
+        (
+            "degrees",
+            format!(
+                "{:.1} on average, {} at most{isolated}",
+                looks.mean_degree, looks.max_degree
+            ),
+        ),
     ];
     rows.extend(homophily.map(|text| ("homophily", text)));
     rows.push(("features", format!("{kind}{columns}")));
@@ -156,7 +222,14 @@ fn looks(looks: &Looks) -> Vec<(&'static str, String)> {
             looks.classes, looks.most_common
         ),
     ));
-    rows.push(("labels", format!("{} train, {} validate", count(looks.train as u64), count(looks.validation as u64))));
+    rows.push((
+        "labels",
+        format!(
+            "{} train, {} validate",
+            count(looks.train as u64),
+            count(looks.validation as u64)
+        ),
+    ));
     rows
 }
 
@@ -165,19 +238,36 @@ fn cells(one: &Tried) -> Vec<String> {
         Outcome::Judged(judged) => vec![
             one.name(),
             format!("{:.2}", judged.accuracy),
-            judged.minus_plain.as_ref().map_or_else(|| "-".into(), difference),
-            judged.minus_before.as_ref().map_or_else(|| "-".into(), difference),
+            judged
+                .minus_plain
+                .as_ref()
+                .map_or_else(|| "-".into(), difference),
+            judged
+                .minus_before
+                .as_ref()
+                .map_or_else(|| "-".into(), difference),
             real(judged.seconds),
         ],
-        Outcome::Refused(why) => vec![one.name(), format!("- ({why})"), String::new(), String::new(), String::new()],
+        Outcome::Refused(why) => vec![
+            one.name(),
+            format!("- ({why})"),
+            String::new(),
+            String::new(),
+            String::new(),
+        ],
     }
 }
 
 impl Report for AdviceReport {
     fn text(&self) -> String {
         let advice = &self.advice;
-        let mut table =
-            output::table(&["switched on", ">right, %", ">minus plain", ">minus without the last", ">seconds"]);
+        let mut table = output::table(&[
+            "switched on",
+            ">right, %",
+            ">minus plain",
+            ">minus without the last",
+            ">seconds",
+        ]);
         advice.tried.iter().for_each(|one| {
             table.add_row(cells(one));
         });
@@ -203,6 +293,12 @@ impl Report for AdviceReport {
 
     fn complaint(self) -> Option<anyhow::Error> {
         let finished = self.advice.tried.len();
-        self.advice.interrupted.then(|| Interrupted { finished, asked: self.choices.max(finished + 1) }.into())
+        self.advice.interrupted.then(|| {
+            Interrupted {
+                finished,
+                asked: self.choices.max(finished + 1),
+            }
+            .into()
+        })
     }
 }

@@ -1,5 +1,5 @@
-//! `gnarl attack`: fit a model, change its graph within a budget, or each graph of a set within its own, and say how many of its answers
-//! turn wrong.
+//! `gnarl attack`: fit a model, change its graph within a budget, or each graph of a set within its
+//! own, and say how many of its answers turn wrong.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ use gnarl::model::fit::FitOptions;
 use gnarl::nn::Backbone;
 use gnarl::study::Accuracy;
 use gnarl::study::attack::{
-    AttackResult, AttackRun, AttackStudy, DefendedReport, GivenStudy, Known, Mode, Sees, Targets, attacked_part,
+    AttackResult, AttackRun, AttackStudy, DefendedReport, GivenStudy, Known, Mode, Sees, Targets,
+    attacked_part,
 };
 use gnarl::study::attack_compare::targets_of;
 use gnarl::study::forecast::Planned;
@@ -44,44 +45,70 @@ pub struct AttackArgs {
     pub model: ModelArgs,
     #[command(flatten)]
     pub attack: AttackOptions,
-    /// evasion (a trained model's input is attacked) or poisoning (the graph, or the graphs of a set, that it is trained on)
+    /// evasion (a trained model's input is attacked) or poisoning (the graph, or the graphs of a
+    /// set, that it is trained on)
     #[arg(long, default_value = "evasion", help_heading = "The attack")]
     pub mode: Mode,
-    /// Let the attacker look into a GCN of their own instead of the model, as by --transfer gcn; when poisoning that is always so
+    /// Let the attacker look into a GCN of their own instead of the model, as by --transfer gcn;
+    /// when poisoning that is always so
     #[arg(long, help_heading = "The attack", conflicts_with = "transfer")]
     pub surrogate: bool,
-    /// Let the attacker look into a model of this kind of their own: the weaker attack, which does not know the model
+    /// Let the attacker look into a model of this kind of their own: the weaker attack, which does
+    /// not know the model
     #[arg(long, value_name = "MODEL", help_heading = "The attack")]
     pub transfer: Option<Backbone>,
-    /// Nodes to mislead and to be judged by: a list as JSON, or one on each line, by name or number [default: test nodes; of nettack forty of them by the
-    /// thesis' rule]
+    /// Nodes to mislead and to be judged by: a list as JSON, or one on each line, by name or number
+    /// [default: test nodes; of nettack forty of them by the thesis' rule]
     #[arg(long, value_name = "FILE", help_heading = "The attack")]
     pub targets: Option<PathBuf>,
-    /// Judge the model on this attacked graph instead of attacking: a SciPy adjacency, with features where it has them
+    /// Judge the model on this attacked graph instead of attacking: a SciPy adjacency, with
+    /// features where it has them
     #[arg(long, value_name = "FILE", help_heading = "The attack", conflicts_with_all = ["attack", "transfer", "surrogate", "write", "plot", "labels", "sees"])]
     pub on: Option<PathBuf>,
-    /// Write the attacked graph of the first run as FILE.npz for SciPy and gnarl, and its flips in their order as FILE.csv
+    /// Write the attacked graph of the first run as FILE.npz for SciPy and gnarl, and its flips in
+    /// their order as FILE.csv
     #[arg(long, value_name = "FILE.npz", help_heading = "The attack")]
     pub write: Option<PathBuf>,
-    /// Write a page about the first run: the graph with a slider through the flips of its edges, who turned, and the model's answers
-    #[arg(long, value_name = "FILE.html", help_heading = "The attack", conflicts_with = "on")]
+    /// Write a page about the first run: the graph with a slider through the flips of its edges,
+    /// who turned, and the model's answers
+    #[arg(
+        long,
+        value_name = "FILE.html",
+        help_heading = "The attack",
+        conflicts_with = "on"
+    )]
     pub page: Option<PathBuf>,
-    /// Of several models or budgets: write the table as STEM.csv and draw it as STEM.svg and STEM.png
+    /// Of several models or budgets: write the table as STEM.csv and draw it as STEM.svg and
+    /// STEM.png
     #[arg(long, value_name = "STEM", help_heading = "The attack")]
     pub plot: Option<PathBuf>,
-    /// Print what would be run and about how long it would take, by a few epochs of each model; run nothing
+    /// Print what would be run and about how long it would take, by a few epochs of each model; run
+    /// nothing
     #[arg(long, conflicts_with = "print_spec", help_heading = "The attack")]
     pub dry_run: bool,
-    /// What the attacker takes for the classes of items that are not for training: true, or predicted by the model looked into
-    #[arg(long, value_name = "KIND", default_value = "true", help_heading = "The attack")]
+    /// What the attacker takes for the classes of items that are not for training: true, or
+    /// predicted by the model looked into
+    #[arg(
+        long,
+        value_name = "KIND",
+        default_value = "true",
+        help_heading = "The attack"
+    )]
     pub labels: Known,
-    /// Of a model with an inference: what the attacker sees of it, its answers, or the network alone
-    #[arg(long, value_name = "WHAT", default_value = "answers", help_heading = "The attack")]
+    /// Of a model with an inference: what the attacker sees of it, its answers, or the network
+    /// alone
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "answers",
+        help_heading = "The attack"
+    )]
     pub sees: Sees,
     /// Go on where the estimate says that memory or time will not do; it is printed all the same
     #[arg(long)]
     pub force: bool,
-    /// Runs, each with its own seed and, where there are several, its own split; of a set, its first folds [default: 1, of a set all folds]
+    /// Runs, each with its own seed and, where there are several, its own split; of a set, its
+    /// first folds [default: 1, of a set all folds]
     #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: Option<usize>,
 }
@@ -106,16 +133,37 @@ fn settings() -> Vec<Setting> {
 
 impl Args for AttackOptions {
     fn augment_args(mut command: Command) -> Command {
-        let names: Vec<String> = Attack::LIST.iter().map(|entry| format!("{} ({})", entry.name, entry.about)).collect();
-        let arg =
-            |flag: &'static str| Arg::new(flag).long(flag).help_heading("The attack").allow_negative_numbers(true);
-        command = command.arg(arg("attack").value_name("KIND").required_unless_present("on").help(names.join(", ")));
+        let names: Vec<String> = Attack::LIST
+            .iter()
+            .map(|entry| format!("{} ({})", entry.name, entry.about))
+            .collect();
+        let arg = |flag: &'static str| {
+            Arg::new(flag)
+                .long(flag)
+                .help_heading("The attack")
+                .allow_negative_numbers(true)
+        };
+        command = command.arg(
+            arg("attack")
+                .value_name("KIND")
+                .required_unless_present("on")
+                .help(names.join(", ")),
+        );
         for setting in settings() {
-            let takers = Attack::LIST.iter().filter(|entry| entry.settings.iter().any(|s| s.flag == setting.flag));
+            let takers = Attack::LIST
+                .iter()
+                .filter(|entry| entry.settings.iter().any(|s| s.flag == setting.flag));
             let takers: Vec<&str> = takers.map(|entry| entry.name).collect();
-            let of =
-                if takers.len() == Attack::LIST.len() { String::new() } else { format!("Of {}: ", takers.join(", ")) };
-            command = command.arg(arg(setting.flag).value_name(setting.value).help(of + setting.about));
+            let of = if takers.len() == Attack::LIST.len() {
+                String::new()
+            } else {
+                format!("Of {}: ", takers.join(", "))
+            };
+            command = command.arg(
+                arg(setting.flag)
+                    .value_name(setting.value)
+                    .help(of + setting.about),
+            );
         }
         command
     }
@@ -128,10 +176,18 @@ impl Args for AttackOptions {
 impl FromArgMatches for AttackOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let given = |setting: &Setting| {
-            matches.get_one::<String>(setting.flag).map(|text| (setting.name.to_string(), text.clone()))
+            matches
+                .get_one::<String>(setting.flag)
+                .map(|text| (setting.name.to_string(), text.clone()))
         };
-        let name = matches.get_one::<String>("attack").cloned().unwrap_or_default();
-        Ok(Self { name, settings: settings().iter().filter_map(given).collect() })
+        let name = matches
+            .get_one::<String>("attack")
+            .cloned()
+            .unwrap_or_default();
+        Ok(Self {
+            name,
+            settings: settings().iter().filter_map(given).collect(),
+        })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -143,8 +199,12 @@ impl FromArgMatches for AttackOptions {
 impl AttackOptions {
     /// Fails where settings were given that only an attack has.
     fn none(&self) -> gnarl_graph::Result<()> {
-        let flag =
-            |name: &String| settings().iter().find(|setting| setting.name == name).map_or("", |setting| setting.flag);
+        let flag = |name: &String| {
+            settings()
+                .iter()
+                .find(|setting| setting.name == name)
+                .map_or("", |setting| setting.flag)
+        };
         match self.settings.first() {
             Some((name, _)) => {
                 let what = "is a setting of an attack, and --on judges a graph that is attacked already; leave one of them out";
@@ -159,8 +219,11 @@ impl AttackOptions {
         let attack = self.name.parse::<Attack>()?;
         // A setting is called as it was given.
         let as_given = |e: Error| by_flag(&settings(), e);
-        let (budgets, others): (Vec<Given>, Vec<Given>) =
-            self.settings.iter().cloned().partition(|(name, _)| name == "budget");
+        let (budgets, others): (Vec<Given>, Vec<Given>) = self
+            .settings
+            .iter()
+            .cloned()
+            .partition(|(name, _)| name == "budget");
         let Some((name, all)) = budgets.into_iter().next() else {
             return Ok(vec![attack.with(&others).map_err(as_given)?]);
         };
@@ -217,7 +280,8 @@ pub struct AttackReport {
     /// The same inputs under the model's inference.
     #[serde(skip_serializing_if = "Option::is_none")]
     defended: Option<DefendedReport>,
-    /// Whether the attacker followed the gradients of the very model that is judged, with all that stands around it.
+    /// Whether the attacker followed the gradients of the very model that is judged, with all that
+    /// stands around it.
     adaptive: bool,
     /// Edges flipped and entries of features changed, on average; noise changes all of them.
     flips: f64,
@@ -251,18 +315,31 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
         true => args.attack.none().map(|()| Vec::new())?,
         false => args.attack.attacks()?,
     };
-    let targets = args.targets.as_deref().map(|file| Ok::<_, Error>((file, read_targets(file)?))).transpose()?;
+    let targets = args
+        .targets
+        .as_deref()
+        .map(|file| Ok::<_, Error>((file, read_targets(file)?)))
+        .transpose()?;
     if let Some(file) = &args.write {
         check_ending(file)?;
     }
-    let (data, benchmark) = args.model.benchmark_of(global, args.runs.unwrap_or(1), args.runs.unwrap_or(usize::MAX))?;
+    let (data, benchmark) = args.model.benchmark_of(
+        global,
+        args.runs.unwrap_or(1),
+        args.runs.unwrap_or(usize::MAX),
+    )?;
     let task = benchmark.content.task();
     let runs = match task {
         Task::Node => args.runs.unwrap_or(1),
         Task::Graph => benchmark.splits.len(),
     };
-    if task == Task::Graph && (args.on.is_some() || args.write.is_some() || args.targets.is_some()) {
-        return Err(Error::argument("--on, --write, --targets", "belong to one graph, and this is a set").into());
+    if task == Task::Graph && (args.on.is_some() || args.write.is_some() || args.targets.is_some())
+    {
+        return Err(Error::argument(
+            "--on, --write, --targets",
+            "belong to one graph, and this is a set",
+        )
+        .into());
     }
     let targets = match &targets {
         Some((file, nodes)) => found_targets(file, nodes, benchmark.content.graph()?)?,
@@ -272,21 +349,36 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
         model_page::check(&data.name, &benchmark.content)?;
         let refused = |what: &str| Error::argument("--page", format!("shows {what}"));
         if args.mode == Mode::Poisoning {
-            return Err(refused("a trained model whose input is attacked; leave --mode poisoning out").into());
+            return Err(refused(
+                "a trained model whose input is attacked; leave --mode poisoning out",
+            )
+            .into());
         }
         if args.model.model.len() > 1 || attacks.len() > 1 {
-            return Err(refused("one model under one attack; name one --model and one --budget").into());
+            return Err(
+                refused("one model under one attack; name one --model and one --budget").into(),
+            );
         }
     }
     if args.model.policy.len() > 1 {
-        return Err(Error::argument("--policy", "an attacked model takes its exits by one policy").into());
+        return Err(Error::argument(
+            "--policy",
+            "an attacked model takes its exits by one policy",
+        )
+        .into());
     }
     if args.plot.is_some() && args.model.model.len() < 2 && attacks.len() < 2 {
-        let what =
-            "draws a curve for each model; name several with --model A,B or several budgets with --budget 0,0.05,0.1";
+        let what = "draws a curve for each model; name several with --model A,B or several budgets with --budget 0,0.05,0.1";
         return Err(Error::argument("--plot", what).into());
     }
-    let study = Asked { args, global, data: &data, benchmark: &benchmark, targets, runs };
+    let study = Asked {
+        args,
+        global,
+        data: &data,
+        benchmark: &benchmark,
+        targets,
+        runs,
+    };
     match (&args.on, &attacks[..]) {
         (Some(file), _) => study.on_given(file),
         (None, [attack]) if args.model.model.len() < 2 => study.one(*attack),
@@ -306,7 +398,9 @@ pub(super) struct Asked<'a> {
 
 impl Asked<'_> {
     pub fn transfer(&self) -> Option<Backbone> {
-        self.args.transfer.or(self.args.surrogate.then_some(Backbone::Gcn))
+        self.args
+            .transfer
+            .or(self.args.surrogate.then_some(Backbone::Gcn))
     }
 
     /// Refuses to leave an inference out of sight where there is none to be seen.
@@ -320,8 +414,10 @@ impl Asked<'_> {
             && attack.method().judges_by_answers()
             && models.into_iter().any(|model| !model.inference.is_plain());
         if self.args.sees == Sees::Network && !would_see {
-            let by_answers: Vec<&str> =
-                Attack::all().filter(|a| a.method().judges_by_answers()).map(|a| a.listed().name).collect();
+            let by_answers: Vec<&str> = Attack::all()
+                .filter(|a| a.method().judges_by_answers())
+                .map(|a| a.listed().name)
+                .collect();
             let what = format!(
                 "network is for a trained model with an inference, attacked without --transfer by {}; leave it out",
                 listed(&by_answers)
@@ -332,29 +428,54 @@ impl Asked<'_> {
     }
 
     /// What `--dry-run` says: each model under each attack, or on the graph that was given.
-    pub fn would_run(&self, models: &[(String, Model)], attacks: &[Attack]) -> anyhow::Result<Printed> {
+    pub fn would_run(
+        &self,
+        models: &[(String, Model)],
+        attacks: &[Attack],
+    ) -> anyhow::Result<Printed> {
         // Where the graph is poisoned, a second model is trained on it.
         let poisons = self.args.mode == Mode::Poisoning;
         let mut cells = Vec::new();
         for (name, model) in models {
             let names: Vec<String> = match attacks {
                 [] => vec![name.clone()],
-                _ => attacks.iter().map(|attack| format!("{name}, {}", named(attack))).collect(),
+                _ => attacks
+                    .iter()
+                    .map(|attack| format!("{name}, {}", named(attack)))
+                    .collect(),
             };
             let fits = self.runs * if poisons { 2 } else { 1 };
-            cells.extend(names.into_iter().map(|name| Planned { name, model: Ok(*model), fits, passes: 0.0 }));
+            cells.extend(names.into_iter().map(|name| Planned {
+                name,
+                model: Ok(*model),
+                fits,
+                passes: 0.0,
+            }));
         }
         let left_out = match self.transfer() {
             Some(surrogate) => format!("the attacks and the {surrogate} that they look into"),
             None => "the attacks".to_string(),
         };
-        let planned = DryRun::new(self.global, "attack", self.benchmark, &cells, Some(left_out))?;
+        let planned = DryRun::new(
+            self.global,
+            "attack",
+            self.benchmark,
+            &cells,
+            Some(left_out),
+        )?;
         Ok(Either::Left(Either::Right(planned)))
     }
 
     /// One model and one attack.
     fn one(&self, attack: Attack) -> anyhow::Result<Printed> {
-        let Self { args, global, data, benchmark, runs, .. } = *self;
+        let Self {
+            args,
+            global,
+            data,
+            benchmark,
+            runs,
+            ..
+        } = *self;
         let task = benchmark.content.task();
         // The inference is set on what is attacked before the recipe fills in its radius.
         let settle = |model: Model| model.inference(model.inference.on(attacked_part(&attack)));
@@ -380,10 +501,15 @@ impl Asked<'_> {
         }
         let label = format!("{attack} against {} on {}", model.backbone, data.name);
         let bar = progress::steps(&label, study.epochs(benchmark)?);
-        let result = study.run(benchmark, &Watch::new(&|_, _| bar.inc(1), interrupt::flag()))?;
+        let result = study.run(
+            benchmark,
+            &Watch::new(&|_, _| bar.inc(1), interrupt::flag()),
+        )?;
         bar.finish_and_clear();
         let mut files = match (&args.write, &result.first) {
-            (Some(file), Some(attacked)) => write_attacked(file, benchmark.content.graph()?, attacked)?,
+            (Some(file), Some(attacked)) => {
+                write_attacked(file, benchmark.content.graph()?, attacked)?
+            }
             _ => Vec::new(),
         };
         if let (Some(file), Some(attacked)) = (&args.page, &result.first) {
@@ -393,13 +519,31 @@ impl Asked<'_> {
         self.report(Some(attack), &model, result, study.is_adaptive(), files)
     }
 
-    /// The page of the first run, whose model is fitted once more: the same seed gives the same model.
-    fn write_page(&self, file: &Path, model: &Model, attack: Attack, attacked: &Attacked) -> anyhow::Result<()> {
-        let Self { global, data, benchmark, .. } = *self;
+    /// The page of the first run, whose model is fitted once more: the same seed gives the same
+    /// model.
+    fn write_page(
+        &self,
+        file: &Path,
+        model: &Model,
+        attack: Attack,
+        attacked: &Attacked,
+    ) -> anyhow::Result<()> {
+        let Self {
+            global,
+            data,
+            benchmark,
+            ..
+        } = *self;
         let (content, split) = (&benchmark.content, &benchmark.splits[0]);
         let ready = model.ready(&data.name, content, FitOptions::default())?;
         let fitted = ready.fit(split, global.seed, &Watch::stopped_by(interrupt::flag()))?;
-        let walk = walk_along(&fitted, content.graph()?, split, &attacked.flips, STEPS_SHOWN)?;
+        let walk = walk_along(
+            &fitted,
+            content.graph()?,
+            split,
+            &attacked.flips,
+            STEPS_SHOWN,
+        )?;
         let title = attack.to_string();
         let shown = (!walk.flips.is_empty()).then_some((title.as_str(), &walk));
         model_page::write(file, &data.name, content, &fitted, shown, global.seed)
@@ -407,33 +551,55 @@ impl Asked<'_> {
 
     /// One model on a graph that is attacked already.
     fn on_given(&self, file: &Path) -> anyhow::Result<Printed> {
-        let Self { args, global, data, benchmark, runs, .. } = *self;
+        let Self {
+            args,
+            global,
+            data,
+            benchmark,
+            runs,
+            ..
+        } = *self;
         let graph = benchmark.content.graph()?;
         let read = gnarl_graph::dataset::attacked::read_onto(graph, file)?;
         let features = match read.scaling {
-            Some(name) => name.parse().map_err(|e: Error| Error::data(file, "attr_scaling", e.to_string()))?,
+            Some(name) => name
+                .parse()
+                .map_err(|e: Error| Error::data(file, "attr_scaling", e.to_string()))?,
             None => FeatureScaling::AsLoaded,
         };
         let model = args.model.model(&data.name, Task::Node)?;
         if args.model.print_spec {
-            return Ok(Either::Left(Either::Left(SpecReport::new(&model, Task::Node)?)));
+            return Ok(Either::Left(Either::Left(SpecReport::new(
+                &model,
+                Task::Node,
+            )?)));
         }
         if args.dry_run {
             return self.would_run(&[(model.backbone.to_string(), model)], &[]);
         }
-        let study = GivenStudy { model, mode: args.mode, features, runs, seed: global.seed };
+        let study = GivenStudy {
+            model,
+            mode: args.mode,
+            features,
+            runs,
+            seed: global.seed,
+        };
         let epochs = model.plan(Task::Node)?.training.epochs as u64;
         let trainings = runs as u64 * if args.mode == Mode::Poisoning { 2 } else { 1 };
-        let bar = progress::steps(&format!("{} on {}", model.backbone, file.display()), epochs * trainings);
+        let bar = progress::steps(
+            &format!("{} on {}", model.backbone, file.display()),
+            epochs * trainings,
+        );
         let on_epoch = |_: usize, _: &_| bar.inc(1);
         let watch = Watch::new(&on_epoch, interrupt::flag());
         let result = study.run(benchmark, &read.graph, &self.targets, &watch)?;
         bar.finish_and_clear();
         let printed = self.report(None, &model, result, false, Vec::new())?;
         Ok(match printed {
-            Either::Right(Either::Left(report)) => {
-                Either::Right(Either::Left(AttackReport { notes: read.notes, ..report }))
-            }
+            Either::Right(Either::Left(report)) => Either::Right(Either::Left(AttackReport {
+                notes: read.notes,
+                ..report
+            })),
             other => other,
         })
     }
@@ -446,17 +612,28 @@ impl Asked<'_> {
         adaptive: bool,
         files: Vec<String>,
     ) -> anyhow::Result<Printed> {
-        let Self { args, global, data, runs, .. } = *self;
+        let Self {
+            args,
+            global,
+            data,
+            runs,
+            ..
+        } = *self;
         if result.runs.is_empty() {
-            let interrupted = Interrupted { finished: 0, asked: runs };
+            let interrupted = Interrupted {
+                finished: 0,
+                asked: runs,
+            };
             // What was found until then is there nevertheless.
             return Err(match files.is_empty() {
                 true => interrupted.into(),
-                false => anyhow::anyhow!("what was found until then is in {}", files.join(", ")).context(interrupted),
+                false => anyhow::anyhow!("what was found until then is in {}", files.join(", "))
+                    .context(interrupted),
             });
         }
         let count = result.runs.len() as f64;
-        let spent = |run: &AttackRun| (run.edges_added + run.edges_removed + run.features.entries) as f64;
+        let spent =
+            |run: &AttackRun| (run.edges_added + run.edges_removed + run.features.entries) as f64;
         Ok(Either::Right(Either::Left(AttackReport {
             data: data.name.clone(),
             model: model.backbone.to_string(),
@@ -498,17 +675,23 @@ impl Asked<'_> {
 
 /// An attack with its budget.
 fn named(attack: &Attack) -> String {
-    attack.budget().map_or_else(|_| attack.to_string(), |budget| format!("{attack}, {budget}"))
+    attack.budget().map_or_else(
+        |_| attack.to_string(),
+        |budget| format!("{attack}, {budget}"),
+    )
 }
 
 /// The most memory that this process has had, where the system says so.
 pub(super) fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// Nodes of a file as they stand there, each with its line: a list as JSON, the published form with `attacked_test_nodes`, or one on each line.
+/// Nodes of a file as they stand there, each with its line: a list as JSON, the published form with
+/// `attacked_test_nodes`, or one on each line.
 fn read_targets(file: &Path) -> gnarl_graph::Result<Vec<(usize, String)>> {
     #[derive(serde::Deserialize)]
     struct Published {
@@ -516,60 +699,108 @@ fn read_targets(file: &Path) -> gnarl_graph::Result<Vec<(usize, String)>> {
     }
     const EXPECTED: &str = "a list of nodes as JSON is expected, or one node on each line";
     let bytes = std::fs::read(file).map_err(|e| Error::io(file, e))?;
-    let text = String::from_utf8(bytes).map_err(|_| Error::data(file, "targets", format!("no text: {EXPECTED}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Error::data(file, "targets", format!("no text: {EXPECTED}")))?;
     let start = text.trim_start();
     let faulty = |e: serde_json::Error| Error::data(file, format!("line {}", e.line()), EXPECTED);
     let of_json = |nodes: Vec<serde_json::Value>| {
-        let word = |value: serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
+        let word = |value: serde_json::Value| {
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_string)
+        };
         nodes.into_iter().map(|value| (1, word(value))).collect()
     };
     let nodes: Vec<(usize, String)> = if start.starts_with('{') {
-        of_json(serde_json::from_str::<Published>(&text).map_err(faulty)?.attacked_test_nodes)
+        of_json(
+            serde_json::from_str::<Published>(&text)
+                .map_err(faulty)?
+                .attacked_test_nodes,
+        )
     } else if start.starts_with('[') {
         of_json(serde_json::from_str(&text).map_err(faulty)?)
     } else {
-        let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
-        lines.map(|(line, at)| (at, line.trim().to_string())).collect()
+        let lines = text
+            .lines()
+            .zip(1..)
+            .filter(|(line, _)| !line.trim().is_empty());
+        lines
+            .map(|(line, at)| (at, line.trim().to_string()))
+            .collect()
     };
     match nodes.is_empty() {
-        true => Err(Error::data(file, "targets", format!("there are none: {EXPECTED}"))),
+        true => Err(Error::data(
+            file,
+            "targets",
+            format!("there are none: {EXPECTED}"),
+        )),
         false => Ok(nodes),
     }
 }
 
 /// These nodes of the graph: by their names where it has names, else by their numbers.
-fn found_targets(file: &Path, nodes: &[(usize, String)], graph: &Graph) -> gnarl_graph::Result<Targets> {
+fn found_targets(
+    file: &Path,
+    nodes: &[(usize, String)],
+    graph: &Graph,
+) -> gnarl_graph::Result<Targets> {
     let names = graph.node_names().unwrap_or_default();
     let by_name: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
     let mut first: HashMap<u32, usize> = HashMap::new();
     let found = |(line, node): &(usize, String)| {
-        let known = by_name.get(node.as_str()).copied().or_else(|| node.parse().ok());
-        let expected =
-            if names.is_empty() { "a whole number is expected" } else { "a node's name, or its number, is expected" };
-        let u = known
-            .ok_or_else(|| Error::data(file, format!("line {line}"), format!("'{node}' is no node: {expected}")))?;
+        let known = by_name
+            .get(node.as_str())
+            .copied()
+            .or_else(|| node.parse().ok());
+        let expected = if names.is_empty() {
+            "a whole number is expected"
+        } else {
+            "a node's name, or its number, is expected"
+        };
+        let u = known.ok_or_else(|| {
+            Error::data(
+                file,
+                format!("line {line}"),
+                format!("'{node}' is no node: {expected}"),
+            )
+        })?;
         match first.insert(u, *line) {
             None => Ok(u),
             Some(before) => {
-                let what = format!("'{node}' is there twice, on line {before} too, and counts once; leave one out");
+                let what = format!(
+                    "'{node}' is there twice, on line {before} too, and counts once; leave one out"
+                );
                 Err(Error::data(file, format!("line {line}"), what))
             }
         }
     };
-    Ok(targets_of(nodes.iter().map(found).collect::<gnarl_graph::Result<_>>()?))
+    Ok(targets_of(
+        nodes
+            .iter()
+            .map(found)
+            .collect::<gnarl_graph::Result<_>>()?,
+    ))
 }
 
 /// The ending says what the file is.
 fn check_ending(file: &Path) -> gnarl_graph::Result<()> {
     match file.extension().is_some_and(|ending| ending == "npz") {
         true => Ok(()),
-        false => Err(Error::argument("--write", format!("{}: a name that ends in .npz is expected", file.display()))),
+        false => Err(Error::argument(
+            "--write",
+            format!("{}: a name that ends in .npz is expected", file.display()),
+        )),
     }
 }
 
 /// The attacked graph for SciPy and its flips in their order.
-fn write_attacked(file: &Path, original: &Graph, attacked: &Attacked) -> anyhow::Result<Vec<String>> {
-    let scaling = (attacked.features != FeatureScaling::AsLoaded).then(|| attacked.features.to_string());
+fn write_attacked(
+    file: &Path,
+    original: &Graph,
+    attacked: &Attacked,
+) -> anyhow::Result<Vec<String>> {
+    let scaling =
+        (attacked.features != FeatureScaling::AsLoaded).then(|| attacked.features.to_string());
     gnarl_graph::dataset::npz_writer::save_scaled(file, &attacked.graph, scaling.as_deref())?;
     let name = |u: u32| original.node_name(u);
     let mut csv = csv::Writer::from_writer(Vec::new());
@@ -592,7 +823,10 @@ fn write_attacked(file: &Path, original: &Graph, attacked: &Attacked) -> anyhow:
 impl AttackReport {
     /// Whether the attacker looked into the model, past its inference.
     fn sees_less(&self) -> bool {
-        let asks = self.config.attack.is_some_and(|attack| attack.method().asks_model());
+        let asks = self
+            .config
+            .attack
+            .is_some_and(|attack| attack.method().asks_model());
         asks && self.config.mode == Mode::Evasion && !self.config.model.inference.is_plain()
     }
 
@@ -601,11 +835,18 @@ impl AttackReport {
         let eyes = match (self.config.surrogate, self.adaptive) {
             (Some(model), _) => format!(", through a {model} of the attacker's own"),
             (None, true) if !self.config.model.inference.is_plain() => {
-                ", adaptive: by the answers of this very model, straight through its inference".to_string()
+                ", adaptive: by the answers of this very model, straight through its inference"
+                    .to_string()
             }
             (None, true) => {
-                let follows = self.config.attack.is_some_and(|attack| attack.method().needs_gradients());
-                format!(", adaptive: by the {} of this very model", if follows { "gradients" } else { "answers" })
+                let follows = self
+                    .config
+                    .attack
+                    .is_some_and(|attack| attack.method().needs_gradients());
+                format!(
+                    ", adaptive: by the {} of this very model",
+                    if follows { "gradients" } else { "answers" }
+                )
             }
             (None, false) if self.sees_less() => {
                 ", not adaptive: by the network inside, without its inference".to_string()
@@ -618,7 +859,12 @@ impl AttackReport {
 
 impl Report for AttackReport {
     fn text(&self) -> String {
-        let AttackConfig { model, attack, mode, .. } = &self.config;
+        let AttackConfig {
+            model,
+            attack,
+            mode,
+            ..
+        } = &self.config;
         let count = self.runs.len() as f64;
         let mean = |f: fn(&AttackRun) -> f64| self.runs.iter().map(f).sum::<f64>() / count;
         let mut rows = vec![
@@ -632,28 +878,51 @@ impl Report for AttackReport {
             };
             rows.extend([
                 ("inference", model.inference.to_string()),
-                ("  clean", line(&defended.clean_accuracy, &defended.clean_difference)),
-                ("  attacked", line(&defended.attacked_accuracy, &defended.attacked_difference)),
+                (
+                    "  clean",
+                    line(&defended.clean_accuracy, &defended.clean_difference),
+                ),
+                (
+                    "  attacked",
+                    line(&defended.attacked_accuracy, &defended.attacked_difference),
+                ),
             ]);
-            let trusted: Vec<f64> = self.runs.iter().filter_map(|r| r.defended?.trusted).collect();
-            let untrusted = (!trusted.is_empty()).then(|| trusted.iter().filter(|&&t| t == 0.0).count());
+            let trusted: Vec<f64> = self
+                .runs
+                .iter()
+                .filter_map(|r| r.defended?.trusted)
+                .collect();
+            let untrusted =
+                (!trusted.is_empty()).then(|| trusted.iter().filter(|&&t| t == 0.0).count());
             rows.extend(output::untrusted(untrusted, trusted.len()).map(|line| ("  tested", line)));
         }
         let made = match attack {
-            Some(attack) => attack.budget().map_or_else(|_| attack.to_string(), |budget| format!("{attack}, {budget}")),
+            Some(attack) => attack.budget().map_or_else(
+                |_| attack.to_string(),
+                |budget| format!("{attack}, {budget}"),
+            ),
             None => format!("given by {}", self.config.on.as_deref().unwrap_or("a file")),
         };
         rows.extend([("attack", made), ("mode", self.mode_text(*mode))]);
-        let (added, removed) = (mean(|r| r.edges_added as f64), mean(|r| r.edges_removed as f64));
+        let (added, removed) = (
+            mean(|r| r.edges_added as f64),
+            mean(|r| r.edges_removed as f64),
+        );
         // An attack on edges that found none to flip says so.
         let on_edges = attack.is_some_and(|attack| attacked_part(&attack) == Perturbed::Structure);
         if added + removed > 0.0 || on_edges {
-            rows.push(("edges added, removed", format!("{}, {}", real(added), real(removed))));
+            rows.push((
+                "edges added, removed",
+                format!("{}, {}", real(added), real(removed)),
+            ));
         }
         let moved = mean(|r| r.features.l2);
         if moved > 0.0 {
             let largest = real(mean(|r| r.features.largest_l2));
-            rows.push(("features moved by", format!("{} in all, {largest} at most for a node", real(moved))));
+            rows.push((
+                "features moved by",
+                format!("{} in all, {largest} at most for a node", real(moved)),
+            ));
         }
         rows.extend([
             ("runs", self.runs.len().to_string()),
@@ -662,17 +931,34 @@ impl Report for AttackReport {
             ("attack took", format!("{} s", real(self.attack_seconds))),
             ("all", format!("{} s", real(self.seconds))),
         ]);
-        rows.extend(self.peak_bytes.map(|bytes| ("peak memory", format!("{} MB", real(bytes as f64 / 1e6)))));
+        rows.extend(
+            self.peak_bytes
+                .map(|bytes| ("peak memory", format!("{} MB", real(bytes as f64 / 1e6)))),
+        );
         rows.extend((!self.files.is_empty()).then(|| ("written", self.files.join(", "))));
         rows.extend(self.notes.iter().map(|note| ("of the file", note.clone())));
         if self.interrupted {
             let (finished, asked) = (self.runs.len(), self.config.runs);
-            rows.push(("interrupted", format!("yes: {finished} of {asked} runs were finished and count")));
+            rows.push((
+                "interrupted",
+                format!("yes: {finished} of {asked} runs were finished and count"),
+            ));
         }
-        format!("{} on {}\n{}", self.model, self.data, output::render(&output::pairs(rows)))
+        format!(
+            "{} on {}\n{}",
+            self.model,
+            self.data,
+            output::render(&output::pairs(rows))
+        )
     }
 
     fn complaint(self) -> Option<anyhow::Error> {
-        self.interrupted.then(|| Interrupted { finished: self.runs.len(), asked: self.config.runs }.into())
+        self.interrupted.then(|| {
+            Interrupted {
+                finished: self.runs.len(),
+                asked: self.config.runs,
+            }
+            .into()
+        })
     }
 }

@@ -58,7 +58,14 @@ pub struct CompareReport {
 impl Asked<'_> {
     /// Every model at every budget, and an MLP besides, which has no use for edges.
     pub fn compare(&self, attacks: Vec<Attack>) -> anyhow::Result<Printed> {
-        let Asked { args, global, data, benchmark, runs, .. } = *self;
+        let Asked {
+            args,
+            global,
+            data,
+            benchmark,
+            runs,
+            ..
+        } = *self;
         if args.write.is_some() || args.model.print_spec {
             let what = "one model and one budget are written; name one of each";
             return Err(Error::argument("--write, --print-spec", what).into());
@@ -67,10 +74,16 @@ impl Asked<'_> {
         let settle = |model: Model| model.inference(model.inference.on(attacked_part(&attacks[0])));
         let mut models: Vec<(String, Model)> = Vec::new();
         match args.model.spec {
-            Some(_) => models.push(("spec".into(), args.model.model_with(&data.name, task, settle)?)),
+            Some(_) => models.push((
+                "spec".into(),
+                args.model.model_with(&data.name, task, settle)?,
+            )),
             None => {
                 for &backbone in &args.model.model {
-                    let model = args.model.one_of_several(backbone, task).model_with(&data.name, task, settle)?;
+                    let model = args
+                        .model
+                        .one_of_several(backbone, task)
+                        .model_with(&data.name, task, settle)?;
                     models.push((backbone.to_string(), model));
                 }
             }
@@ -78,9 +91,19 @@ impl Asked<'_> {
         if models.is_empty() {
             return Err(Error::argument("--model", "name a model, or a file with --spec").into());
         }
-        if !models.iter().any(|(_, model)| model.backbone == Backbone::Mlp) {
+        if !models
+            .iter()
+            .any(|(_, model)| model.backbone == Backbone::Mlp)
+        {
             let features = models[0].1.features;
-            let plain = args.model.recipe.fill(Model { features, ..Model::new(Backbone::Mlp) }, &data.name, task);
+            let plain = args.model.recipe.fill(
+                Model {
+                    features,
+                    ..Model::new(Backbone::Mlp)
+                },
+                &data.name,
+                task,
+            );
             models.push(("mlp".into(), plain));
         }
         for (_, model) in &models {
@@ -105,9 +128,15 @@ impl Asked<'_> {
         let asked = comparison.models.len() * comparison.attacks.len();
         let label = format!("{} on {}", comparison.attacks[0].name(), data.name);
         let bar = progress::steps(&label, asked as u64);
-        let cells = comparison.run(benchmark, &Watch::stopped_by(interrupt::flag()), |_| bar.inc(1))?;
+        let cells = comparison.run(benchmark, &Watch::stopped_by(interrupt::flag()), |_| {
+            bar.inc(1)
+        })?;
         bar.finish_and_clear();
-        let budget = |attack: &Attack| attack.budget().map_or_else(|_| attack.to_string(), |budget| budget.to_string());
+        let budget = |attack: &Attack| {
+            attack
+                .budget()
+                .map_or_else(|_| attack.to_string(), |budget| budget.to_string())
+        };
         let mut report = CompareReport {
             data: data.name.clone(),
             protocol: args.model.protocol,
@@ -120,7 +149,11 @@ impl Asked<'_> {
             targets: args.targets.as_ref().map(|file| file.display().to_string()),
             runs,
             seed: global.seed,
-            models: comparison.models.iter().map(|(name, _)| name.clone()).collect(),
+            models: comparison
+                .models
+                .iter()
+                .map(|(name, _)| name.clone())
+                .collect(),
             specs: comparison
                 .models
                 .iter()
@@ -144,7 +177,10 @@ impl Asked<'_> {
 
 impl CompareReport {
     fn cell(&self, model: usize, budget: usize) -> Option<&Outcome> {
-        self.cells.iter().find(|cell| (cell.model, cell.budget) == (model, budget)).map(|cell| &cell.outcome)
+        self.cells
+            .iter()
+            .find(|cell| (cell.model, cell.budget) == (model, budget))
+            .map(|cell| &cell.outcome)
     }
 
     fn write(&mut self, stem: &Path) -> anyhow::Result<()> {
@@ -153,10 +189,17 @@ impl CompareReport {
     }
 
     fn csv(&self) -> String {
-        let mut text =
-            String::from("model,budget,clean_accuracy,attacked_accuracy,deviation,adaptive,flips,attack_seconds\n");
+        let mut text = String::from(
+            "model,budget,clean_accuracy,attacked_accuracy,deviation,adaptive,flips,attack_seconds\n",
+        );
         for cell in &self.cells {
-            let Outcome::Judged { clean_accuracy, attacked_accuracy, adaptive, flips, attack_seconds } = &cell.outcome
+            let Outcome::Judged {
+                clean_accuracy,
+                attacked_accuracy,
+                adaptive,
+                flips,
+                attack_seconds,
+            } = &cell.outcome
             else {
                 continue;
             };
@@ -176,7 +219,10 @@ impl CompareReport {
 
     fn chart(&self) -> LineChart {
         let point = |model: usize, budget: usize| match self.cell(model, budget)? {
-            Outcome::Judged { attacked_accuracy: a, .. } => Some(Point {
+            Outcome::Judged {
+                attacked_accuracy: a,
+                ..
+            } => Some(Point {
                 x: amount(&self.attacks[budget]),
                 y: a.mean,
                 band: (a.runs.len() > 1).then_some((a.mean - a.std, a.mean + a.std)),
@@ -185,7 +231,9 @@ impl CompareReport {
         };
         let line = |(model, name): (usize, &String)| Line {
             name: name.clone(),
-            points: (0..self.attacks.len()).filter_map(|budget| point(model, budget)).collect(),
+            points: (0..self.attacks.len())
+                .filter_map(|budget| point(model, budget))
+                .collect(),
         };
         LineChart {
             title: format!("{} on {} ({})", self.attack, self.data, self.mode),
@@ -200,21 +248,32 @@ impl CompareReport {
 fn amount(attack: &Attack) -> f64 {
     let stored = serde_json::to_value(attack).unwrap_or_default();
     let find = |value: &serde_json::Value| value.get("budget").and_then(serde_json::Value::as_f64);
-    find(&stored).or_else(|| stored.as_object().and_then(|o| o.values().find_map(find))).unwrap_or(0.0)
+    find(&stored)
+        .or_else(|| stored.as_object().and_then(|o| o.values().find_map(find)))
+        .unwrap_or(0.0)
 }
 
 impl Report for CompareReport {
     fn text(&self) -> String {
-        let headers: Vec<String> =
-            std::iter::once("model".to_string()).chain(self.budgets.iter().map(|b| format!(">{b}"))).collect();
+        let headers: Vec<String> = std::iter::once("model".to_string())
+            .chain(self.budgets.iter().map(|b| format!(">{b}")))
+            .collect();
         let mut table = output::table(&headers.iter().map(String::as_str).collect::<Vec<_>>());
         let mut refusals: Vec<String> = Vec::new();
         for (model, name) in self.models.iter().enumerate() {
             let mut row = vec![name.clone()];
             for budget in 0..self.attacks.len() {
                 row.push(match self.cell(model, budget) {
-                    Some(Outcome::Judged { attacked_accuracy, adaptive, .. }) => {
-                        format!("{}{}", attacked_accuracy.text(), if *adaptive { " *" } else { "" })
+                    Some(Outcome::Judged {
+                        attacked_accuracy,
+                        adaptive,
+                        ..
+                    }) => {
+                        format!(
+                            "{}{}",
+                            attacked_accuracy.text(),
+                            if *adaptive { " *" } else { "" }
+                        )
                     }
                     Some(Outcome::Refused { refused }) => {
                         let line = format!("{name}: {refused}");
@@ -235,7 +294,11 @@ impl Report for CompareReport {
             self.mode,
             output::render(&table)
         );
-        if self.cells.iter().any(|cell| matches!(cell.outcome, Outcome::Judged { adaptive: true, .. })) {
+        if self
+            .cells
+            .iter()
+            .any(|cell| matches!(cell.outcome, Outcome::Judged { adaptive: true, .. }))
+        {
             text.push_str(
                 "* adaptive: the attacker followed the gradients, or asked for the answers, of this very model\n",
             );
@@ -245,8 +308,14 @@ impl Report for CompareReport {
             text.push('\n');
         }
         // Writing to a string cannot fail.
-        let memory = self.peak_bytes.map_or_else(String::new, |b| format!(", peak memory {} MB", real(b as f64 / 1e6)));
-        let runs = if self.runs == 1 { "1 run".to_string() } else { format!("{} runs", self.runs) };
+        let memory = self.peak_bytes.map_or_else(String::new, |b| {
+            format!(", peak memory {} MB", real(b as f64 / 1e6))
+        });
+        let runs = if self.runs == 1 {
+            "1 run".to_string()
+        } else {
+            format!("{} runs", self.runs)
+        };
         let _ = writeln!(text, "{runs} each, {} s{memory}", real(self.seconds));
         if !self.files.is_empty() {
             let _ = writeln!(text, "written: {}", self.files.join(", "));
@@ -256,6 +325,12 @@ impl Report for CompareReport {
 
     fn complaint(self) -> Option<anyhow::Error> {
         let asked = self.models.len() * self.attacks.len();
-        self.interrupted.then(|| Interrupted { finished: self.cells.len(), asked }.into())
+        self.interrupted.then(|| {
+            Interrupted {
+                finished: self.cells.len(),
+                asked,
+            }
+            .into()
+        })
     }
 }

@@ -25,12 +25,22 @@ use crate::progress;
 pub struct AxesArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Judge on attacked inputs too: attacks of `gnarl attack` at their defaults, each with its own budget behind a colon where it is said, as in
-    /// gaussian:0.5,dice:0.1
-    #[arg(long, value_name = "KIND[:X],…", value_delimiter = ',', help_heading = "The study")]
+    /// Judge on attacked inputs too: attacks of `gnarl attack` at their defaults, each with its own
+    /// budget behind a colon where it is said, as in gaussian:0.5,dice:0.1
+    #[arg(
+        long,
+        value_name = "KIND[:X],…",
+        value_delimiter = ',',
+        help_heading = "The study"
+    )]
     pub attack: Vec<String>,
     /// Of --attack: how much may change, where an attack does not say itself
-    #[arg(long, value_name = "X", requires = "attack", help_heading = "The study")]
+    #[arg(
+        long,
+        value_name = "X",
+        requires = "attack",
+        help_heading = "The study"
+    )]
     pub budget: Option<String>,
     /// Single axes only, without pairs and all of them
     #[arg(long, help_heading = "The study")]
@@ -38,13 +48,21 @@ pub struct AxesArgs {
     /// Single axes and all of them, without pairs
     #[arg(long, conflicts_with = "alone", help_heading = "The study")]
     pub no_pairs: bool,
-    /// Only these rows, and the plain model: choices joined by +, as in cgso+dropedge, or all for all axes at once
-    #[arg(long, value_name = "ROW,…", value_delimiter = ',', help_heading = "The study")]
+    /// Only these rows, and the plain model: choices joined by +, as in cgso+dropedge, or all for
+    /// all axes at once
+    #[arg(
+        long,
+        value_name = "ROW,…",
+        value_delimiter = ',',
+        help_heading = "The study"
+    )]
     pub rows: Vec<String>,
-    /// Runs of one graph, each with its own seed and, where there are several, its own split; of a set, folds
+    /// Runs of one graph, each with its own seed and, where there are several, its own split; of a
+    /// set, folds
     #[arg(long, default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(2..=100_000))]
     pub runs: usize,
-    /// Print what would be run and about how long it would take, by a few epochs of each model; run nothing
+    /// Print what would be run and about how long it would take, by a few epochs of each model; run
+    /// nothing
     #[arg(long, conflicts_with = "print_spec")]
     pub dry_run: bool,
     /// Write the table as Markdown to this file, anew after every row
@@ -72,14 +90,22 @@ pub struct AxesReport {
 }
 
 /// Runs every combination and reports.
-pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<output::Either<Instead, AxesReport>> {
-    let attacks = args.attack.iter().map(|text| attack(text, args.budget.as_deref()));
+pub fn run(
+    global: &Global,
+    args: &AxesArgs,
+) -> anyhow::Result<output::Either<Instead, AxesReport>> {
+    let attacks = args
+        .attack
+        .iter()
+        .map(|text| attack(text, args.budget.as_deref()));
     let attacks = attacks.collect::<gnarl_graph::Result<Vec<Attack>>>()?;
     let (data, benchmark) = args.model.benchmark(global, args.runs)?;
     let task = benchmark.content.task();
     let model = args.model.model(&data.name, task)?;
     if args.model.print_spec {
-        return Ok(output::Either::Left(output::Either::Left(SpecReport::new(&model, task)?)));
+        return Ok(output::Either::Left(output::Either::Left(SpecReport::new(
+            &model, task,
+        )?)));
     }
     let which = match (args.alone, args.no_pairs) {
         (true, _) => Which::Alone,
@@ -96,7 +122,13 @@ pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<output::Either<In
     };
     if args.dry_run {
         let left_out = (!attacks.is_empty()).then(|| "the attacks".to_string());
-        let planned = DryRun::new(global, "axes", &benchmark, &study.planned(&benchmark)?, left_out)?;
+        let planned = DryRun::new(
+            global,
+            "axes",
+            &benchmark,
+            &study.planned(&benchmark)?,
+            left_out,
+        )?;
         return Ok(output::Either::Left(output::Either::Right(planned)));
     }
     let asked = study.combinations(task)?.len();
@@ -106,7 +138,11 @@ pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<output::Either<In
         data: data.name,
         model: model.plan(task)?.model,
         attacks,
-        runs: if task == Task::Node { args.runs } else { benchmark.splits.len() },
+        runs: if task == Task::Node {
+            args.runs
+        } else {
+            benchmark.splits.len()
+        },
         seed: global.seed,
         interrupted: false,
         combinations: Vec::new(),
@@ -117,7 +153,8 @@ pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<output::Either<In
         Some(file) => gnarl_graph::files::write_atomically(file, report.markdown().as_bytes()),
         None => Ok(()),
     };
-    // Rows may take hours: what is done is kept, and a file that cannot be written is noticed with the first.
+    // Rows may take hours: what is done is kept, and a file that cannot be written is noticed with
+    // the first.
     let mut written = Ok(());
     study.run(&benchmark, &watch, |combination| {
         report.combinations.push(combination.clone());
@@ -136,9 +173,14 @@ pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<output::Either<In
 
 /// An attack by its name, with the budget behind a colon, or else this one.
 fn attack(text: &str, budget: Option<&str>) -> gnarl_graph::Result<Attack> {
-    let (name, own) = text.split_once(':').map_or((text, None), |(name, own)| (name, Some(own)));
-    let budget = own.or(budget).map(|text| ("budget".to_string(), text.to_string()));
-    name.parse::<Attack>()?.with(&budget.into_iter().collect::<Vec<_>>())
+    let (name, own) = text
+        .split_once(':')
+        .map_or((text, None), |(name, own)| (name, Some(own)));
+    let budget = own
+        .or(budget)
+        .map(|text| ("budget".to_string(), text.to_string()));
+    name.parse::<Attack>()?
+        .with(&budget.into_iter().collect::<Vec<_>>())
 }
 
 /// All axes at once against the best single one on the same inputs.
@@ -154,7 +196,9 @@ struct AgainstBest {
 
 impl AxesReport {
     fn heads(&self) -> Vec<String> {
-        let mut heads: Vec<String> = ["switched on", ">clean, %", ">minus plain"].map(String::from).to_vec();
+        let mut heads: Vec<String> = ["switched on", ">clean, %", ">minus plain"]
+            .map(String::from)
+            .to_vec();
         for attack in self.attack_names() {
             heads.extend([format!(">{attack}, %"), ">minus plain".to_string()]);
         }
@@ -171,12 +215,22 @@ impl AxesReport {
     }
 
     fn cells(&self, combination: &Combination) -> Vec<String> {
-        let Judged { clean, minus_plain, attacked, attacked_minus_plain, seconds } = match &combination.outcome {
+        let Judged {
+            clean,
+            minus_plain,
+            attacked,
+            attacked_minus_plain,
+            seconds,
+        } = match &combination.outcome {
             Outcome::Judged(judged) => judged,
             Outcome::Refused(why) => return vec![combination.name(), format!("- ({why})")],
         };
         let minus = |d: Option<&_>| d.map_or_else(|| "-".to_string(), difference);
-        let mut cells = vec![combination.name(), clean.text(), minus(minus_plain.as_ref())];
+        let mut cells = vec![
+            combination.name(),
+            clean.text(),
+            minus(minus_plain.as_ref()),
+        ];
         for (i, attacked) in attacked.iter().enumerate() {
             cells.extend([attacked.text(), minus(attacked_minus_plain.get(i))]);
         }
@@ -184,10 +238,14 @@ impl AxesReport {
         cells
     }
 
-    /// What all at once give over the best single axis: of each kind of weights, on clean inputs and on those of each attack.
+    /// What all at once give over the best single axis: of each kind of weights, on clean inputs
+    /// and on those of each attack.
     fn against_best(&self) -> gnarl_graph::Result<Vec<AgainstBest>> {
         let judged = |size: std::ops::Range<usize>| {
-            let of_size = self.combinations.iter().filter(move |c| size.contains(&c.switched.len()));
+            let of_size = self
+                .combinations
+                .iter()
+                .filter(move |c| size.contains(&c.switched.len()));
             of_size.filter_map(|c| match &c.outcome {
                 Outcome::Judged(judged) => Some((c, judged)),
                 Outcome::Refused(_) => None,
@@ -202,10 +260,18 @@ impl AxesReport {
                     0 => judged.clean.clone(),
                     _ => judged.attacked[i - 1].clone(),
                 };
-                let best = judged(1..2).max_by(|a, b| figure(a.1).mean.total_cmp(&figure(b.1).mean));
-                let Some((best, of_best)) = best else { continue };
+                let best =
+                    judged(1..2).max_by(|a, b| figure(a.1).mean.total_cmp(&figure(b.1).mean));
+                let Some((best, of_best)) = best else {
+                    continue;
+                };
                 let difference = paired_difference(&figure(of_all).runs, &figure(of_best).runs)?;
-                found.push(AgainstBest { all: all.name(), on: on.clone(), best: best.name(), difference });
+                found.push(AgainstBest {
+                    all: all.name(),
+                    on: on.clone(),
+                    best: best.name(),
+                    difference,
+                });
             }
         }
         Ok(found)
@@ -213,19 +279,42 @@ impl AxesReport {
 
     fn against_best_lines(&self) -> String {
         let line = |a: &AgainstBest| {
-            format!("{}, {}: {} minus the best single axis, {}\n", a.all, a.on, difference(&a.difference), a.best)
+            format!(
+                "{}, {}: {} minus the best single axis, {}\n",
+                a.all,
+                a.on,
+                difference(&a.difference),
+                a.best
+            )
         };
         self.all_minus_best.iter().map(line).collect()
     }
 
     fn markdown(&self) -> String {
         let heads = self.heads();
-        let heads: Vec<&str> = heads.iter().map(|head| head.trim_start_matches('>')).collect();
-        let rule: Vec<&str> = self.heads().iter().map(|h| if h.starts_with('>') { "---:" } else { "---" }).collect();
-        let row =
-            |cells: &[String]| format!("| {} |\n", cells.iter().map(|c| c.trim()).collect::<Vec<_>>().join(" | "));
+        let heads: Vec<&str> = heads
+            .iter()
+            .map(|head| head.trim_start_matches('>'))
+            .collect();
+        let rule: Vec<&str> = self
+            .heads()
+            .iter()
+            .map(|h| if h.starts_with('>') { "---:" } else { "---" })
+            .collect();
+        let row = |cells: &[String]| {
+            format!(
+                "| {} |\n",
+                cells
+                    .iter()
+                    .map(|c| c.trim())
+                    .collect::<Vec<_>>()
+                    .join(" | ")
+            )
+        };
         let mut text = format!("| {} |\n| {} |\n", heads.join(" | "), rule.join(" | "));
-        self.combinations.iter().for_each(|combination| text += &row(&self.cells(combination)));
+        self.combinations
+            .iter()
+            .for_each(|combination| text += &row(&self.cells(combination)));
         for line in self.against_best_lines().lines() {
             text += &format!("\n{line}\n");
         }
@@ -261,6 +350,12 @@ impl Report for AxesReport {
     }
 
     fn complaint(self) -> Option<anyhow::Error> {
-        self.interrupted.then(|| Interrupted { finished: self.combinations.len(), asked: self.asked }.into())
+        self.interrupted.then(|| {
+            Interrupted {
+                finished: self.combinations.len(),
+                asked: self.asked,
+            }
+            .into()
+        })
     }
 }

@@ -62,11 +62,15 @@ pub struct InferenceBenchReport {
     inference: Inference,
 }
 
-/// Forward passes in a row: the first one after an inference reads from memory what that has driven out of the caches.
+/// Forward passes in a row: the first one after an inference reads from memory what that has driven
+/// out of the caches.
 const PASSES: usize = 8;
 
 /// Fits, then measures forward passes and inferences in turn.
-pub fn inference(global: &Global, args: &InferenceBenchArgs) -> anyhow::Result<InferenceBenchReport> {
+pub fn inference(
+    global: &Global,
+    args: &InferenceBenchArgs,
+) -> anyhow::Result<InferenceBenchReport> {
     let (data, benchmark) = args.model.benchmark(global, 1)?;
     let model = args.model.model(&data.name, benchmark.content.task())?;
     if model.inference.is_plain() {
@@ -91,9 +95,16 @@ pub fn inference(global: &Global, args: &InferenceBenchArgs) -> anyhow::Result<I
     };
     for _ in 0..args.rounds {
         for _ in 0..PASSES {
-            timed(&mut plain, &|| white.forward(&propagation, &input).map(drop))?;
+            timed(&mut plain, &|| {
+                white.forward(&propagation, &input).map(drop)
+            })?;
         }
-        timed(&mut agreed, &|| fitted.reading().answer(network, &graph, global.seed).map(drop))?;
+        timed(&mut agreed, &|| {
+            fitted
+                .reading()
+                .answer(network, &graph, global.seed)
+                .map(drop)
+        })?;
     }
     let (plain_ms, inference_ms) = (median(plain), median(agreed));
     Ok(InferenceBenchReport {
@@ -129,7 +140,8 @@ impl Report for InferenceBenchReport {
 pub struct EpochReport {
     data: String,
     model: String,
-    /// Median milliseconds of one training epoch; of a set, over the training graphs of the first fold.
+    /// Median milliseconds of one training epoch; of a set, over the training graphs of the first
+    /// fold.
     epoch_ms: f64,
     epochs: usize,
     threads: usize,
@@ -140,7 +152,10 @@ pub struct EpochReport {
 }
 
 /// Trains once and reports the median epoch.
-pub fn epoch(global: &Global, args: &EpochArgs) -> anyhow::Result<output::Either<SpecReport, EpochReport>> {
+pub fn epoch(
+    global: &Global,
+    args: &EpochArgs,
+) -> anyhow::Result<output::Either<SpecReport, EpochReport>> {
     let (data, benchmark) = args.model.benchmark(global, 1)?;
     let task = benchmark.content.task();
     let mut model = args.model.model(&data.name, task)?;
@@ -170,6 +185,12 @@ pub fn epoch(global: &Global, args: &EpochArgs) -> anyhow::Result<output::Either
 
 impl Report for EpochReport {
     fn text(&self) -> String {
-        format!("{} on {}: {} ms an epoch ({} threads)\n", self.model, self.data, real(self.epoch_ms), self.threads)
+        format!(
+            "{} on {}: {} ms an epoch ({} threads)\n",
+            self.model,
+            self.data,
+            real(self.epoch_ms),
+            self.threads
+        )
     }
 }

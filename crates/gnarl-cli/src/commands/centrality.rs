@@ -28,7 +28,8 @@ pub struct CentralityArgs {
     /// Write the value of every node to this CSV file
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Draw how the values are distributed, over all nodes and over those of each class, in the graph and among themselves: STEM.svg and STEM.png
+    /// Draw how the values are distributed, over all nodes and over those of each class, in the
+    /// graph and among themselves: STEM.svg and STEM.png
     #[arg(long, value_name = "STEM")]
     pub plot: Option<PathBuf>,
     /// List every value in the JSON even where there are more than 100,000
@@ -83,9 +84,14 @@ pub struct Scored {
 /// Computes the centrality of every node of one graph.
 pub fn run(global: &Global, args: &CentralityArgs) -> anyhow::Result<CentralityReport> {
     let (data, graph) = load_graph(global, &args.data, "centrality")?;
-    let values = progress::during(&format!("{} of {data}", args.kind), || args.kind.scores(&graph))?;
+    let values = progress::during(&format!("{} of {data}", args.kind), || {
+        args.kind.scores(&graph)
+    })?;
     if let Some(file) = &args.output {
-        let rows = values.iter().zip(0u32..).map(|(value, u)| [graph.node_name(u), value.to_string()]);
+        let rows = values
+            .iter()
+            .zip(0u32..)
+            .map(|(value, u)| [graph.node_name(u), value.to_string()]);
         output::write_whole(file, node_id::csv(["node", &args.kind.to_string()], rows)?)?;
     }
     let mut files = Vec::new();
@@ -106,21 +112,37 @@ pub fn run(global: &Global, args: &CentralityArgs) -> anyhow::Result<CentralityR
     })
 }
 
-/// How the values are distributed over all nodes, over those of each class, and over those of each class where the rest of the graph is
-/// taken away: the blocks of thesis `cgsO:fig:sbm-pam`. Of more classes than that can be told apart, all nodes alone.
-fn distributions(data: &str, graph: &Graph, kind: Centrality, values: &[f64]) -> anyhow::Result<LineChart> {
+/// How the values are distributed over all nodes, over those of each class, and over those of each
+/// class where the rest of the graph is taken away: the blocks of thesis `cgsO:fig:sbm-pam`. Of
+/// more classes than that can be told apart, all nodes alone.
+fn distributions(
+    data: &str,
+    graph: &Graph,
+    kind: Centrality,
+    values: &[f64],
+) -> anyhow::Result<LineChart> {
     let mut groups = vec![("all nodes".to_string(), values.to_vec())];
-    if let Some(labels) = graph.labels().filter(|labels| labels.num_classes() <= MANY_CLASSES) {
+    if let Some(labels) = graph
+        .labels()
+        .filter(|labels| labels.num_classes() <= MANY_CLASSES)
+    {
         for class in 0..labels.num_classes() as u32 {
-            let nodes: Vec<u32> = (0..values.len() as u32).filter(|&u| labels.get(u) == Some(class)).collect();
+            let nodes: Vec<u32> = (0..values.len() as u32)
+                .filter(|&u| labels.get(u) == Some(class))
+                .collect();
             let name = labels.name(class);
             let alone = kind.scores(&graph.subgraph(&nodes)?)?;
-            groups.push((format!("class {name}"), nodes.iter().map(|&u| values[u as usize]).collect()));
+            groups.push((
+                format!("class {name}"),
+                nodes.iter().map(|&u| values[u as usize]).collect(),
+            ));
             groups.push((format!("{name} by itself"), alone));
         }
     }
     let all = || groups.iter().flat_map(|(_, values)| values).copied();
-    let (low, high) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    let (low, high) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
+        (low.min(v), high.max(v))
+    });
     // Whole numbers have a place each, where there are not too many.
     let is_whole = all().all(|v| v.fract() == 0.0) && high - low <= 200.0;
     let (bins, width) = match is_whole {
@@ -133,23 +155,44 @@ fn distributions(data: &str, graph: &Graph, kind: Centrality, values: &[f64]) ->
             shares[(((value - low) / width) as usize).min(bins - 1)] += 100.0 / values.len() as f64;
         }
         let middle = if is_whole { 0.0 } else { width / 2.0 };
-        let point = |(i, y): (usize, f64)| Point { x: low + width * i as f64 + middle, y, band: None };
-        Line { name: name.clone(), points: shares.into_iter().enumerate().map(point).collect() }
+        let point = |(i, y): (usize, f64)| Point {
+            x: low + width * i as f64 + middle,
+            y,
+            band: None,
+        };
+        Line {
+            name: name.clone(),
+            points: shares.into_iter().enumerate().map(point).collect(),
+        }
     };
     Ok(LineChart {
         title: format!("{kind} of {data}"),
         x_label: kind.to_string(),
         y_label: "share of the nodes, %".into(),
-        lines: groups.iter().filter(|(_, values)| !values.is_empty()).map(line).collect(),
+        lines: groups
+            .iter()
+            .filter(|(_, values)| !values.is_empty())
+            .map(line)
+            .collect(),
     })
 }
 
 /// The `k` largest values, of equals the smaller node first.
 pub fn top(graph: &Graph, values: &[f64], k: usize) -> Vec<Scored> {
     let mut order: Vec<u32> = (0..values.len() as u32).collect();
-    order.sort_by(|&a, &b| values[b as usize].total_cmp(&values[a as usize]).then(a.cmp(&b)));
+    order.sort_by(|&a, &b| {
+        values[b as usize]
+            .total_cmp(&values[a as usize])
+            .then(a.cmp(&b))
+    });
     order.truncate(k);
-    order.into_iter().map(|u| Scored { node: NodeId::of(graph, u), value: values[u as usize] }).collect()
+    order
+        .into_iter()
+        .map(|u| Scored {
+            node: NodeId::of(graph, u),
+            value: values[u as usize],
+        })
+        .collect()
 }
 
 fn summarise(values: &[f64]) -> Option<Summary> {
@@ -159,10 +202,19 @@ fn summarise(values: &[f64]) -> Option<Summary> {
     let mean = values.iter().map(|value| value / values.len() as f64).sum();
     let mut histogram = vec![0; BINS];
     for value in values {
-        let share = if max > min { (value - min) / (max - min) } else { 0.0 };
+        let share = if max > min {
+            (value - min) / (max - min)
+        } else {
+            0.0
+        };
         histogram[((share * BINS as f64) as usize).min(BINS - 1)] += 1;
     }
-    Some(Summary { min, mean, max, histogram })
+    Some(Summary {
+        min,
+        mean,
+        max,
+        histogram,
+    })
 }
 
 impl Report for CentralityReport {
@@ -174,8 +226,19 @@ impl Report for CentralityReport {
             count(self.nodes as u64),
             count(self.edges as u64)
         );
-        if let Some(Summary { min, mean, max, histogram }) = &self.summary {
-            text += &format!("min {}   mean {}   max {}\n", real(*min), real(*mean), real(*max));
+        if let Some(Summary {
+            min,
+            mean,
+            max,
+            histogram,
+        }) = &self.summary
+        {
+            text += &format!(
+                "min {}   mean {}   max {}\n",
+                real(*min),
+                real(*mean),
+                real(*max)
+            );
             text += &format!("{} |{}| {}\n", real(*min), bars(histogram), real(*max));
         }
         if !self.top.is_empty() {
@@ -202,29 +265,54 @@ mod tests {
     #[test]
     fn equal_values_are_listed_by_node() {
         let graph = Graph::empty(4).unwrap();
-        let nodes =
-            |graph: &Graph| top(graph, &[1.0, 3.0, 3.0, 2.0], 3).into_iter().map(|s| s.node).collect::<Vec<_>>();
+        let nodes = |graph: &Graph| {
+            top(graph, &[1.0, 3.0, 3.0, 2.0], 3)
+                .into_iter()
+                .map(|s| s.node)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(nodes(&graph), [1, 2, 3].map(NodeId::Number));
-        let named = graph.with_node_names(["a", "b", "c", "d"].map(String::from).to_vec()).unwrap();
-        assert_eq!(nodes(&named), ["b", "c", "d"].map(|name| NodeId::Name(name.into())));
+        let named = graph
+            .with_node_names(["a", "b", "c", "d"].map(String::from).to_vec())
+            .unwrap();
+        assert_eq!(
+            nodes(&named),
+            ["b", "c", "d"].map(|name| NodeId::Name(name.into()))
+        );
         assert!(top(&named, &[1.0], 0).is_empty());
     }
 
     #[test]
     fn distributions_are_shares_of_each_group() {
-        let graph = Graph::from_edges(5, [(0, 1), (1, 2), (0, 2), (2, 3)]).unwrap().0;
+        let graph = Graph::from_edges(5, [(0, 1), (1, 2), (0, 2), (2, 3)])
+            .unwrap()
+            .0;
         let of = |graph: &Graph| {
             let values = Centrality::Core.scores(graph).unwrap();
-            distributions("five", graph, Centrality::Core, &values).unwrap().lines
+            distributions("five", graph, Centrality::Core, &values)
+                .unwrap()
+                .lines
         };
         let ys = |line: &Line| line.points.iter().map(|p| p.y).collect::<Vec<_>>();
         let bare = of(&graph);
-        assert_eq!((bare.len(), ys(&bare[0])), (1, vec![20.0, 20.0, 60.0]), "cores 2, 2, 2, 1, 0");
+        assert_eq!(
+            (bare.len(), ys(&bare[0])),
+            (1, vec![20.0, 20.0, 60.0]),
+            "cores 2, 2, 2, 1, 0"
+        );
         let labels = gnarl_graph::Labels::new([0, 0, 1, 1, 1].map(Some).to_vec(), 2).unwrap();
         let lines = of(&graph.with_labels(labels).unwrap());
         assert_eq!(lines.len(), 5);
-        assert_eq!(ys(&lines[1]), [0.0, 0.0, 100.0], "both of the first class are in the triangle");
-        assert_eq!(ys(&lines[2]), [0.0, 100.0, 0.0], "by themselves they are an edge");
+        assert_eq!(
+            ys(&lines[1]),
+            [0.0, 0.0, 100.0],
+            "both of the first class are in the triangle"
+        );
+        assert_eq!(
+            ys(&lines[2]),
+            [0.0, 100.0, 0.0],
+            "by themselves they are an edge"
+        );
         assert!(of(&Graph::empty(0).unwrap()).is_empty());
     }
 
@@ -232,8 +320,15 @@ mod tests {
     fn the_histogram_counts_every_node_once() {
         let s = summarise(&[0.0, 0.0, 1.0, 4.0]).unwrap();
         assert_eq!((s.min, s.mean, s.max), (0.0, 1.25, 4.0));
-        assert_eq!((s.histogram[0], s.histogram[10], s.histogram[BINS - 1]), (2, 1, 1));
-        assert_eq!(summarise(&[7.0; 3]).unwrap().histogram[0], 3, "equal values fill one bin");
+        assert_eq!(
+            (s.histogram[0], s.histogram[10], s.histogram[BINS - 1]),
+            (2, 1, 1)
+        );
+        assert_eq!(
+            summarise(&[7.0; 3]).unwrap().histogram[0],
+            3,
+            "equal values fill one bin"
+        );
         assert!(summarise(&[]).is_none());
     }
 }

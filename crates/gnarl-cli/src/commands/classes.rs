@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use crate::output::{self, count};
 
-/// Classes up to which the table is printed with who is mistaken for whom; the JSON has it of any number.
+/// Classes up to which the table is printed with who is mistaken for whom; the JSON has it of any
+/// number.
 const MOST_SHOWN: usize = 10;
 
 /// Every class by its name, and how often each (row) was taken for each (column).
@@ -25,9 +26,17 @@ struct NamedClass {
 impl ByClass {
     /// Of classes with these names.
     pub fn new(names: &[String], scores: ClassScores) -> Self {
-        let ClassScores { classes, confusion, .. } = scores;
-        let named = |(class, scores): (&String, OneClass)| NamedClass { class: class.clone(), scores };
-        Self { classes: names.iter().zip(classes).map(named).collect(), confusion }
+        let ClassScores {
+            classes, confusion, ..
+        } = scores;
+        let named = |(class, scores): (&String, OneClass)| NamedClass {
+            class: class.clone(),
+            scores,
+        };
+        Self {
+            classes: names.iter().zip(classes).map(named).collect(),
+            confusion,
+        }
     }
 
     /// The table for people; nothing where there are too many classes to be looked at.
@@ -35,12 +44,21 @@ impl ByClass {
         if self.classes.len() > MOST_SHOWN {
             return String::new();
         }
-        let mut headers = ["class", ">items", ">precision, %", ">recall, %", ">F1, %"].map(String::from).to_vec();
-        headers.extend(self.classes.iter().map(|class| format!(">as {}", class.class)));
+        let mut headers = ["class", ">items", ">precision, %", ">recall, %", ">F1, %"]
+            .map(String::from)
+            .to_vec();
+        headers.extend(
+            self.classes
+                .iter()
+                .map(|class| format!(">as {}", class.class)),
+        );
         let mut table = output::table(&headers.iter().map(String::as_str).collect::<Vec<_>>());
         for (NamedClass { class, scores }, confused) in self.classes.iter().zip(&self.confusion) {
             let mut cells = vec![class.clone(), count(scores.items)];
-            cells.extend([scores.precision, scores.recall, scores.f1].map(|share| format!("{:.1}", 100.0 * share)));
+            cells.extend(
+                [scores.precision, scores.recall, scores.f1]
+                    .map(|share| format!("{:.1}", 100.0 * share)),
+            );
             cells.extend(confused.iter().map(|&items| count(items)));
             table.add_row(cells);
         }

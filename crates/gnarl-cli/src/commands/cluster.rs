@@ -1,5 +1,5 @@
-//! `gnarl cluster`: find communities and compare them with the truth; over many SBBAM graphs, on one dataset, or over a
-//! grid of exponents.
+//! `gnarl cluster`: find communities and compare them with the truth; over many SBBAM graphs, on
+//! one dataset, or over a grid of exponents.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -7,7 +7,9 @@ use std::time::Instant;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl_graph::centrality::{Centrality, core_numbers};
-use gnarl_graph::community::study::{GridCell, GridConfig, Score, exponent_grid, graph_clusters, sbbam_scores, score};
+use gnarl_graph::community::study::{
+    GridCell, GridConfig, Score, exponent_grid, graph_clusters, sbbam_scores, score,
+};
 use gnarl_graph::community::{ClusterConfig, Method};
 use gnarl_graph::generate::{self, Attachment, SbbamConfig};
 use gnarl_graph::{Error, Graph, Labels};
@@ -31,30 +33,42 @@ const MANY_NODES: usize = 100_000;
 /// `gnarl cluster`
 #[derive(Debug, Args)]
 pub struct ClusterArgs {
-    /// `sbbam` (many graphs are drawn), a dataset of `gnarl data list`, `karate`, `csbm`, or a path to your own files
+    /// `sbbam` (many graphs are drawn), a dataset of `gnarl data list`, `karate`, `csbm`, or a path
+    /// to your own files
     #[arg(long, value_name = "NAME")]
     pub data: String,
     /// cgso, louvain, fast-greedy, walktrap or node2vec
     #[arg(long, default_value = "cgso")]
     pub method: Method,
-    /// Of cgso: degree, core, pagerank, walks or walks:LENGTH; with --grid several, as in degree,core [default: core, with
-    /// --grid all four]
+    /// Of cgso: degree, core, pagerank, walks or walks:LENGTH; with --grid several, as in
+    /// degree,core [default: core, with --grid all four]
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub centrality: Vec<Centrality>,
     /// Left exponent of V^e2 A V^e3 [default: -0.5]
-    #[arg(long, value_name = "X", allow_negative_numbers = true, conflicts_with = "grid")]
+    #[arg(
+        long,
+        value_name = "X",
+        allow_negative_numbers = true,
+        conflicts_with = "grid"
+    )]
     pub e2: Option<f64>,
     /// Right exponent of V^e2 A V^e3 [default: -0.5]
-    #[arg(long, value_name = "X", allow_negative_numbers = true, conflicts_with = "grid")]
+    #[arg(
+        long,
+        value_name = "X",
+        allow_negative_numbers = true,
+        conflicts_with = "grid"
+    )]
     pub e3: Option<f64>,
-    /// Clusters to find [default: as many as the truth has; of largest modularity for fast-greedy and walktrap]
+    /// Clusters to find
+    /// [default: as many as the truth has; of largest modularity for fast-greedy and walktrap]
     #[arg(long, value_name = "C", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
     pub clusters: Option<usize>,
     /// Graphs of sbbam [default: 200]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
     pub graphs: Option<usize>,
-    /// How the blocks of sbbam grow: repeated, as the thesis' graphs were made, or distinct, as its text has it [default:
-    /// repeated]
+    /// How the blocks of sbbam grow: repeated, as the thesis' graphs were made, or distinct, as its
+    /// text has it [default: repeated]
     #[arg(long, value_name = "HOW")]
     pub attachment: Option<Attachment>,
     /// Runs on a dataset, from consecutive seeds [default: 1]
@@ -63,8 +77,8 @@ pub struct ClusterArgs {
     /// Restarts of k-means [default: 200]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
     pub n_init: Option<usize>,
-    /// What the clusters are compared with: labels, or core for core numbers [default: labels where there are any, with
-    /// --grid core]
+    /// What the clusters are compared with: labels, or core for core numbers
+    /// [default: labels where there are any, with --grid core]
     #[arg(long)]
     pub truth: Option<Truth>,
     /// Write the cluster of every node, in the first run, to this CSV file
@@ -214,23 +228,77 @@ impl ClusterArgs {
         let study = self.is_sbbam() && !self.grid;
         let exponents = self.e2.is_some() || self.e3.is_some();
         let wrong = [
-            (!self.centrality.is_empty() && method != Method::Cgso, "--centrality", "cgso alone has a centrality"),
-            (exponents && method != Method::Cgso, "--e2, --e3", "cgso alone has exponents"),
-            (self.grid && method != Method::Cgso, "--grid", "cgso alone has exponents"),
-            (self.n_init.is_some() && !method.uses_kmeans(), "--n-init", "cgso and node2vec alone end with k-means"),
-            (self.clusters.is_some() && method == Method::Louvain, "--clusters", "louvain finds their number itself"),
-            (self.centrality.len() > 1 && !self.grid, "--centrality", "several need --grid"),
-            (self.graphs.is_some() && !study, "--graphs", "only --data sbbam draws graphs, and --grid looks at one"),
-            (self.attachment.is_some() && !self.is_sbbam(), "--attachment", "only --data sbbam has blocks that grow"),
-            (self.runs.is_some() && study, "--runs", "sbbam has --graphs, with one run on each"),
-            (self.truth.is_some() && study, "--truth", "the truth of sbbam is its blocks"),
-            (self.output.is_some() && study, "--output", "sbbam draws many graphs, whose nodes have no names"),
-            (self.assignment && study, "--assignment", "sbbam draws many graphs, whose nodes have no names"),
-            (self.largest_component && study, "--largest-component", "sbbam is looked at as a whole"),
+            (
+                !self.centrality.is_empty() && method != Method::Cgso,
+                "--centrality",
+                "cgso alone has a centrality",
+            ),
+            (
+                exponents && method != Method::Cgso,
+                "--e2, --e3",
+                "cgso alone has exponents",
+            ),
+            (
+                self.grid && method != Method::Cgso,
+                "--grid",
+                "cgso alone has exponents",
+            ),
+            (
+                self.n_init.is_some() && !method.uses_kmeans(),
+                "--n-init",
+                "cgso and node2vec alone end with k-means",
+            ),
+            (
+                self.clusters.is_some() && method == Method::Louvain,
+                "--clusters",
+                "louvain finds their number itself",
+            ),
+            (
+                self.centrality.len() > 1 && !self.grid,
+                "--centrality",
+                "several need --grid",
+            ),
+            (
+                self.graphs.is_some() && !study,
+                "--graphs",
+                "only --data sbbam draws graphs, and --grid looks at one",
+            ),
+            (
+                self.attachment.is_some() && !self.is_sbbam(),
+                "--attachment",
+                "only --data sbbam has blocks that grow",
+            ),
+            (
+                self.runs.is_some() && study,
+                "--runs",
+                "sbbam has --graphs, with one run on each",
+            ),
+            (
+                self.truth.is_some() && study,
+                "--truth",
+                "the truth of sbbam is its blocks",
+            ),
+            (
+                self.output.is_some() && study,
+                "--output",
+                "sbbam draws many graphs, whose nodes have no names",
+            ),
+            (
+                self.assignment && study,
+                "--assignment",
+                "sbbam draws many graphs, whose nodes have no names",
+            ),
+            (
+                self.largest_component && study,
+                "--largest-component",
+                "sbbam is looked at as a whole",
+            ),
         ];
         match wrong.into_iter().find(|(is_wrong, ..)| *is_wrong) {
             None => Ok(()),
-            Some((_, option, why)) => Err(Error::argument(option, format!("does not apply: {why}"))),
+            Some((_, option, why)) => {
+                Err(Error::argument(option, format!("does not apply: {why}")))
+            }
         }
     }
 
@@ -241,11 +309,18 @@ impl ClusterArgs {
     /// The model of the study.
     fn sbbam(&self) -> SbbamConfig {
         let study = SbbamConfig::published();
-        SbbamConfig { attachment: self.attachment.unwrap_or(study.attachment), ..study }
+        SbbamConfig {
+            attachment: self.attachment.unwrap_or(study.attachment),
+            ..study
+        }
     }
 
     fn truth(&self) -> Truth {
-        self.truth.unwrap_or(if self.grid { Truth::Core } else { Truth::Labels })
+        self.truth.unwrap_or(if self.grid {
+            Truth::Core
+        } else {
+            Truth::Labels
+        })
     }
 
     fn cluster_config(&self) -> ClusterConfig {
@@ -288,33 +363,68 @@ fn sbbam(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Resul
     let model = args.sbbam();
     let graphs = args.graphs.unwrap_or(GRAPHS);
     let bar = progress::steps("clustering", graphs as u64);
-    let scores = sbbam_scores(&model, graphs, &args.cluster_config(), global.seed, &|| bar.inc(1))?;
+    let scores = sbbam_scores(&model, graphs, &args.cluster_config(), global.seed, &|| {
+        bar.inc(1)
+    })?;
     bar.finish_and_clear();
     let blocks = args.method.uses_kmeans().then_some(model.block_sizes.len());
     let config = args.config(global, SBBAM, args.clusters.or(blocks));
     let clusters = scores.iter().map(|score| score.clusters as f64).collect();
-    Scores::new(config, (model.block_sizes.iter().sum(), None), &scores, clusters, started)
+    Scores::new(
+        config,
+        (model.block_sizes.iter().sum(), None),
+        &scores,
+        clusters,
+        started,
+    )
 }
 
 fn dataset(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Result<Scores> {
-    let Clustered { data, graph, nodes, truth } = Clustered::load(global, args)?;
-    let clusters = args.clusters.or(truth.as_ref().filter(|_| args.method.uses_kmeans()).map(num_classes));
+    let Clustered {
+        data,
+        graph,
+        nodes,
+        truth,
+    } = Clustered::load(global, args)?;
+    let clusters = args.clusters.or(truth
+        .as_ref()
+        .filter(|_| args.method.uses_kmeans())
+        .map(num_classes));
     if args.method.uses_kmeans() && clusters.is_none() {
-        let what = format!("{data} has no labels to count, and {} must be told how many clusters to find", args.method);
+        let what = format!(
+            "{data} has no labels to count, and {} must be told how many clusters to find",
+            args.method
+        );
         return Err(Error::argument("--clusters", what).into());
     }
     let runs = args.runs.unwrap_or(1);
     let bar = progress::steps("clustering", runs as u64);
-    let settings = ClusterConfig { clusters, ..args.cluster_config() };
+    let settings = ClusterConfig {
+        clusters,
+        ..args.cluster_config()
+    };
     let cluster = || graph_clusters(&graph, &settings, runs, global.seed, &|| bar.inc(1));
-    let found = if runs > 1 { cluster() } else { progress::during(&format!("clustering {data}"), cluster) }?;
+    let found = if runs > 1 {
+        cluster()
+    } else {
+        progress::during(&format!("clustering {data}"), cluster)
+    }?;
     bar.finish_and_clear();
     let scores = match &truth {
-        Some(truth) => found.iter().map(|found| score(found, truth)).collect::<gnarl_graph::Result<Vec<_>>>()?,
+        Some(truth) => found
+            .iter()
+            .map(|found| score(found, truth))
+            .collect::<gnarl_graph::Result<Vec<_>>>()?,
         None => Vec::new(),
     };
-    let config = Config { truth: truth.map(|_| args.truth()), ..args.config(global, &data, clusters) };
-    let counts = found.iter().map(|found| num_clusters(found) as f64).collect();
+    let config = Config {
+        truth: truth.map(|_| args.truth()),
+        ..args.config(global, &data, clusters)
+    };
+    let counts = found
+        .iter()
+        .map(|found| num_clusters(found) as f64)
+        .collect();
     let size = (graph.num_nodes(), Some(graph.num_edges()));
     let report = Scores::new(config, size, &scores, counts, started)?;
     report.with_assignment(args, &nodes, found.first().map_or(&[], Vec::as_slice))
@@ -333,7 +443,10 @@ struct Clustered {
 impl Clustered {
     fn load(global: &Global, args: &ClusterArgs) -> anyhow::Result<Self> {
         let (data, whole) = if args.is_sbbam() {
-            (SBBAM.to_string(), generate::sbbam(&args.sbbam(), global.seed)?)
+            (
+                SBBAM.to_string(),
+                generate::sbbam(&args.sbbam(), global.seed)?,
+            )
         } else {
             load_graph(global, &args.data, "cluster")?
         };
@@ -344,14 +457,24 @@ impl Clustered {
         };
         let nodes = kept.into_iter().map(|u| NodeId::of(&whole, u)).collect();
         let truth = match args.truth() {
-            Truth::Core => Some(Labels::from_values(core_numbers(&graph).into_iter().map(|k| Some(i64::from(k))))),
-            Truth::Labels => graph.labels().filter(|labels| num_classes(labels) > 0).cloned(),
+            Truth::Core => Some(Labels::from_values(
+                core_numbers(&graph).into_iter().map(|k| Some(i64::from(k))),
+            )),
+            Truth::Labels => graph
+                .labels()
+                .filter(|labels| num_classes(labels) > 0)
+                .cloned(),
         };
         if truth.is_none() && args.truth.is_some() {
             let what = format!("{data} has no labels; --truth core compares with core numbers");
             return Err(Error::argument("--truth", what).into());
         }
-        Ok(Self { data, graph, nodes, truth })
+        Ok(Self {
+            data,
+            graph,
+            nodes,
+            truth,
+        })
     }
 }
 
@@ -365,7 +488,8 @@ fn num_classes(truth: &Labels) -> usize {
 }
 
 impl Scores {
-    /// The report of nodes and edges, of scores where there is something to compare with, and of clusters by run.
+    /// The report of nodes and edges, of scores where there is something to compare with, and of
+    /// clusters by run.
     fn new(
         config: Config,
         (nodes, edges): (usize, Option<usize>),
@@ -374,7 +498,9 @@ impl Scores {
         started: Instant,
     ) -> anyhow::Result<Self> {
         let spread = |of: fn(&Score) -> f64| {
-            (!scores.is_empty()).then(|| Accuracy::of(scores.iter().map(of).collect())).transpose()
+            (!scores.is_empty())
+                .then(|| Accuracy::of(scores.iter().map(of).collect()))
+                .transpose()
         };
         Ok(Self {
             data: config.data.clone(),
@@ -391,15 +517,27 @@ impl Scores {
         })
     }
 
-    /// The same with the cluster of each node, in the file asked for and, where they are not too many, in the report.
-    fn with_assignment(mut self, args: &ClusterArgs, nodes: &[NodeId], found: &[u32]) -> anyhow::Result<Self> {
+    /// The same with the cluster of each node, in the file asked for and, where they are not too
+    /// many, in the report.
+    fn with_assignment(
+        mut self,
+        args: &ClusterArgs,
+        nodes: &[NodeId],
+        found: &[u32],
+    ) -> anyhow::Result<Self> {
         if let Some(file) = &args.output {
-            let rows = nodes.iter().zip(found).map(|(node, cluster)| [node.to_string(), cluster.to_string()]);
+            let rows = nodes
+                .iter()
+                .zip(found)
+                .map(|(node, cluster)| [node.to_string(), cluster.to_string()]);
             output::write_whole(file, node_id::csv(["node", "cluster"], rows)?)?;
             self.output = Some(file.display().to_string());
         }
         if args.assignment || nodes.len() <= MANY_NODES {
-            let assigned = |(node, &cluster): (&NodeId, &u32)| Assigned { node: node.clone(), cluster };
+            let assigned = |(node, &cluster): (&NodeId, &u32)| Assigned {
+                node: node.clone(),
+                cluster,
+            };
             self.assignment = Some(nodes.iter().zip(found).map(assigned).collect());
         }
         Ok(self)
@@ -407,9 +545,14 @@ impl Scores {
 }
 
 fn grid(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Result<Grid> {
-    let Clustered { data, graph, truth, .. } = Clustered::load(global, args)?;
+    let Clustered {
+        data, graph, truth, ..
+    } = Clustered::load(global, args)?;
     let truth = truth.ok_or_else(|| {
-        Error::argument("--truth", format!("{data} has no labels; --truth core compares with core numbers"))
+        Error::argument(
+            "--truth",
+            format!("{data} has no labels; --truth core compares with core numbers"),
+        )
     })?;
     let clusters = args.clusters.unwrap_or_else(|| num_classes(&truth));
     let study = GridConfig::new(clusters);
@@ -422,11 +565,20 @@ fn grid(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Result
     let exponents = settings.exponents()?;
     // Before the work, so that a folder that cannot be made costs nothing.
     std::fs::create_dir_all(&args.out).map_err(|e| Error::io(&args.out, e))?;
-    let centralities = if args.centrality.is_empty() { Centrality::ALL.to_vec() } else { args.centrality.clone() };
-    let bar = progress::steps("clustering", (centralities.len() * exponents.len().pow(2)) as u64);
+    let centralities = if args.centrality.is_empty() {
+        Centrality::ALL.to_vec()
+    } else {
+        args.centrality.clone()
+    };
+    let bar = progress::steps(
+        "clustering",
+        (centralities.len() * exponents.len().pow(2)) as u64,
+    );
     let mut grids = Vec::new();
     for &centrality in &centralities {
-        let cells = exponent_grid(&graph, centrality, &truth, &settings, global.seed, &|| bar.inc(1))?;
+        let cells = exponent_grid(&graph, centrality, &truth, &settings, global.seed, &|| {
+            bar.inc(1)
+        })?;
         grids.push(CentralityGrid::new(centrality, &cells));
     }
     bar.finish_and_clear();
@@ -436,7 +588,15 @@ fn grid(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Result
         ..args.config(global, &data, Some(clusters))
     };
     let (nodes, edges) = (graph.num_nodes(), graph.num_edges());
-    let mut grid = Grid { data, nodes, edges, grids, files: Vec::new(), seconds: 0.0, config };
+    let mut grid = Grid {
+        data,
+        nodes,
+        edges,
+        grids,
+        files: Vec::new(),
+        seconds: 0.0,
+        config,
+    };
     grid.files = grid.write(&args.out, &exponents)?;
     grid.seconds = started.elapsed().as_secs_f64();
     Ok(grid)
@@ -454,18 +614,39 @@ impl CentralityGrid {
         };
         let cells: Vec<Cell> = cells.iter().map(per_cent).collect();
         let best = |of: fn(&Cell) -> f64| {
-            let start = Best { e2: f64::NAN, e3: f64::NAN, value: f64::NEG_INFINITY };
+            let start = Best {
+                e2: f64::NAN,
+                e3: f64::NAN,
+                value: f64::NEG_INFINITY,
+            };
             cells.iter().fold(start, |best, cell| {
-                if of(cell) > best.value { Best { e2: cell.e2, e3: cell.e3, value: of(cell) } } else { best }
+                if of(cell) > best.value {
+                    Best {
+                        e2: cell.e2,
+                        e3: cell.e3,
+                        value: of(cell),
+                    }
+                } else {
+                    best
+                }
             })
         };
-        Self { centrality: centrality.to_string(), best_ami: best(|c| c.ami), best_ari: best(|c| c.ari), cells }
+        Self {
+            centrality: centrality.to_string(),
+            best_ami: best(|c| c.ami),
+            best_ari: best(|c| c.ari),
+            cells,
+        }
     }
 }
 
 impl Grid {
     fn write(&self, out: &Path, exponents: &[f64]) -> anyhow::Result<Vec<String>> {
-        let stem = format!("{}-{}", file_name(&self.data), self.config.truth.map_or("none", Truth::name));
+        let stem = format!(
+            "{}-{}",
+            file_name(&self.data),
+            self.config.truth.map_or("none", Truth::name)
+        );
         let csv = out.join(format!("{stem}-grid.csv"));
         output::write_whole(&csv, self.csv()?)?;
         let mut files = vec![csv];
@@ -477,17 +658,33 @@ impl Grid {
             &self.heat_maps("ARI", exponents, |c| c.ari, |g| g.best_ari),
             &out.join(format!("{stem}-ari")),
         )?);
-        Ok(files.iter().map(|file| file.display().to_string()).collect())
+        Ok(files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect())
     }
 
     fn csv(&self) -> gnarl_graph::Result<Vec<u8>> {
-        let cells = self.grids.iter().flat_map(|grid| grid.cells.iter().map(|cell| (&grid.centrality, cell)));
+        let cells = self
+            .grids
+            .iter()
+            .flat_map(|grid| grid.cells.iter().map(|cell| (&grid.centrality, cell)));
         let rows = cells.map(|(centrality, cell)| {
-            let [e2, e3, ami, ami_std, ari, ari_std] =
-                [cell.e2, cell.e3, cell.ami, cell.ami_std, cell.ari, cell.ari_std].map(|value| value.to_string());
+            let [e2, e3, ami, ami_std, ari, ari_std] = [
+                cell.e2,
+                cell.e3,
+                cell.ami,
+                cell.ami_std,
+                cell.ari,
+                cell.ari_std,
+            ]
+            .map(|value| value.to_string());
             [centrality.clone(), e2, e3, ami, ami_std, ari, ari_std]
         });
-        node_id::csv(["centrality", "e2", "e3", "ami", "ami_std", "ari", "ari_std"], rows)
+        node_id::csv(
+            ["centrality", "e2", "e3", "ami", "ami_std", "ari", "ari_std"],
+            rows,
+        )
     }
 
     fn heat_maps(
@@ -498,17 +695,31 @@ impl Grid {
         best: fn(&CentralityGrid) -> Best,
     ) -> HeatMaps {
         let map = |grid: &CentralityGrid| {
-            let Best { e2, e3, value: most } = best(grid);
+            let Best {
+                e2,
+                e3,
+                value: most,
+            } = best(grid);
             HeatMap {
-                title: format!("{}: best {most:.1} at e2 = {e2}, e3 = {e3}", grid.centrality),
+                title: format!(
+                    "{}: best {most:.1} at e2 = {e2}, e3 = {e3}",
+                    grid.centrality
+                ),
                 x: exponents.to_vec(),
                 y: exponents.to_vec(),
                 values: grid.cells.iter().map(value).collect(),
             }
         };
-        let truth = if self.config.truth == Some(Truth::Core) { "core numbers" } else { "labels" };
+        let truth = if self.config.truth == Some(Truth::Core) {
+            "core numbers"
+        } else {
+            "labels"
+        };
         HeatMaps {
-            title: format!("Clusters of V^e2 A V^e3 on {} against its {truth}", self.data),
+            title: format!(
+                "Clusters of V^e2 A V^e3 on {} against its {truth}",
+                self.data
+            ),
             x_label: "e3".into(),
             y_label: "e2".into(),
             value_label: format!("{measure}, %"),
@@ -520,7 +731,10 @@ impl Grid {
 
 /// The last part of a name that may be a path.
 fn file_name(data: &str) -> String {
-    Path::new(data).file_stem().map_or_else(|| "graph".to_string(), |name| name.to_string_lossy().into_owned())
+    Path::new(data).file_stem().map_or_else(
+        || "graph".to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    )
 }
 
 impl Report for ClusterReport {
@@ -537,7 +751,10 @@ impl Config {
     fn settings(&self) -> String {
         let mut parts = Vec::new();
         if let (Some(centrality), Some(e2), Some(e3)) = (&self.centrality, self.e2, self.e3) {
-            parts.push(format!("V from {}, e2 = {e2}, e3 = {e3}", centrality.join(", ")));
+            parts.push(format!(
+                "V from {}, e2 = {e2}, e3 = {e3}",
+                centrality.join(", ")
+            ));
         }
         if let Some(clusters) = self.clusters {
             parts.push(format!("{} clusters", count(clusters as u64)));
@@ -551,14 +768,28 @@ impl Config {
 
 impl Scores {
     fn text(&self) -> String {
-        let Config { graphs, runs, largest_component, .. } = &self.config;
+        let Config {
+            graphs,
+            runs,
+            largest_component,
+            ..
+        } = &self.config;
         let nodes = count(self.nodes as u64);
         let what = match (graphs, self.edges) {
             (Some(graphs), _) => format!("{} graphs of {nodes} nodes", count(*graphs as u64)),
             (None, edges) => {
-                let part = if *largest_component { ", the largest component" } else { "" };
-                let runs = runs.filter(|runs| *runs > 1).map_or(String::new(), |runs| format!(", {runs} runs"));
-                format!("{nodes} nodes, {} edges{part}{runs}", count(edges.unwrap_or(0) as u64))
+                let part = if *largest_component {
+                    ", the largest component"
+                } else {
+                    ""
+                };
+                let runs = runs
+                    .filter(|runs| *runs > 1)
+                    .map_or(String::new(), |runs| format!(", {runs} runs"));
+                format!(
+                    "{nodes} nodes, {} edges{part}{runs}",
+                    count(edges.unwrap_or(0) as u64)
+                )
             }
         };
         let mut text = format!("{} on {}: {what}\n", self.method, self.data);
@@ -572,10 +803,24 @@ impl Scores {
             Some(Truth::Labels) => "against the labels",
             None => "no labels to compare with",
         };
-        let show = |of: &Accuracy| if of.runs.len() > 1 { of.text() } else { format!("{:.2}", of.mean) };
+        let show = |of: &Accuracy| {
+            if of.runs.len() > 1 {
+                of.text()
+            } else {
+                format!("{:.2}", of.mean)
+            }
+        };
         let shown = |of: &Option<Accuracy>| of.as_ref().map_or("-".to_string(), show);
-        let clusters = if self.clusters.std == 0.0 { real(self.clusters.mean) } else { show(&self.clusters) };
-        let rows = [("AMI, %", shown(&self.ami)), ("ARI, %", shown(&self.ari)), ("clusters found", clusters)];
+        let clusters = if self.clusters.std == 0.0 {
+            real(self.clusters.mean)
+        } else {
+            show(&self.clusters)
+        };
+        let rows = [
+            ("AMI, %", shown(&self.ami)),
+            ("ARI, %", shown(&self.ari)),
+            ("clusters found", clusters),
+        ];
         let mut table = output::table(&[heading, ">"]);
         for (name, value) in rows {
             table.add_row([name.to_string(), value]);
@@ -591,13 +836,42 @@ impl Scores {
 impl Grid {
     fn text(&self) -> String {
         let (nodes, edges) = (count(self.nodes as u64), count(self.edges as u64));
-        let mut text = format!("cgso on {}: {nodes} nodes, {edges} edges, the largest component\n", self.data);
+        let mut text = format!(
+            "cgso on {}: {nodes} nodes, {edges} edges, the largest component\n",
+            self.data
+        );
         let cells = self.grids.first().map_or(0, |grid| grid.cells.len());
-        text += &format!("{}, {} pairs of exponents\n\n", self.config.settings(), count(cells as u64));
-        let mut table = output::table(&["V from", ">best AMI, %", ">e2", ">e3", ">best ARI, %", ">e2", ">e3"]);
-        for CentralityGrid { centrality, best_ami, best_ari, .. } in &self.grids {
-            let three = |best: &Best| [format!("{:.2}", best.value), best.e2.to_string(), best.e3.to_string()];
-            let row = std::iter::once(centrality.clone()).chain(three(best_ami)).chain(three(best_ari));
+        text += &format!(
+            "{}, {} pairs of exponents\n\n",
+            self.config.settings(),
+            count(cells as u64)
+        );
+        let mut table = output::table(&[
+            "V from",
+            ">best AMI, %",
+            ">e2",
+            ">e3",
+            ">best ARI, %",
+            ">e2",
+            ">e3",
+        ]);
+        for CentralityGrid {
+            centrality,
+            best_ami,
+            best_ari,
+            ..
+        } in &self.grids
+        {
+            let three = |best: &Best| {
+                [
+                    format!("{:.2}", best.value),
+                    best.e2.to_string(),
+                    best.e3.to_string(),
+                ]
+            };
+            let row = std::iter::once(centrality.clone())
+                .chain(three(best_ami))
+                .chain(three(best_ari));
             table.add_row(row);
         }
         text + &output::render(&table) + &format!("\nwritten: {}\n", self.files.join(", "))

@@ -45,7 +45,13 @@ impl DryRun {
         let watch = Watch::stopped_by(interrupt::flag());
         let what = format!("timing a few epochs on {}", on.name);
         let cells = match progress::during(&what, || forecast(on, planned, global.seed, &watch)) {
-            Err(_) if watch.stopped() => return Err(Interrupted { finished: 0, asked: planned.len() }.into()),
+            Err(_) if watch.stopped() => {
+                return Err(Interrupted {
+                    finished: 0,
+                    asked: planned.len(),
+                }
+                .into());
+            }
             cells => cells?,
         };
         Ok(Self {
@@ -77,7 +83,11 @@ impl Report for DryRun {
         for cell in &self.cells {
             let mut row = match &cell.refused {
                 Some(why) => vec![cell.name.clone(), format!("- ({why})")],
-                None => vec![cell.name.clone(), count(cell.fits as u64), count(cell.epochs)],
+                None => vec![
+                    cell.name.clone(),
+                    count(cell.fits as u64),
+                    count(cell.epochs),
+                ],
             };
             if cell.refused.is_none() {
                 row.extend(has_passes.then(|| count(cell.passes.round() as u64)));
@@ -86,7 +96,10 @@ impl Report for DryRun {
             row.resize(heads.len(), String::new());
             table.add_row(row);
         }
-        let besides = self.left_out.as_ref().map_or(String::new(), |what| format!(", without {what}"));
+        let besides = self
+            .left_out
+            .as_ref()
+            .map_or(String::new(), |what| format!(", without {what}"));
         format!(
             "{} on {} would fit {} {}, {} epochs in all\n{}\n\
              about {} where fits go one after the other, judged by a few epochs of each model{besides}; nothing was run\n",

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gnarl::model::Model;
 use gnarl::nn::Backbone;
-use gnarl::operator::{Centralities, Cgso, DepthEnergy, Initialisation, OperatorChoice, energy_by_depth};
+use gnarl::operator::{
+    Centralities, Cgso, DepthEnergy, Initialisation, OperatorChoice, energy_by_depth,
+};
 use gnarl::thesis::Recipe;
 use gnarl_graph::centrality::Centrality;
 use gnarl_graph::dataset::Task;
@@ -29,7 +31,8 @@ pub struct EnergyArgs {
     /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
     #[arg(long, value_name = "NAME")]
     pub data: String,
-    /// Centralities of learned operators to put beside SGC's A_hat; may be given several times [default: all four]
+    /// Centralities of learned operators to put beside SGC's A_hat; may be given several times
+    /// [default: all four]
     #[arg(long, value_name = "KIND[+KIND]")]
     pub centrality: Vec<Centralities>,
     /// Where learned operators start
@@ -80,32 +83,58 @@ pub fn run(global: &Global, args: &EnergyArgs) -> anyhow::Result<EnergyReport> {
     let benchmark = loaded.benchmark(global.seed, 1)?;
     let data = loaded.name.clone();
     let all = || Centrality::ALL.map(Centralities::one).to_vec();
-    let centralities = if args.centrality.is_empty() { all() } else { args.centrality.clone() };
+    let centralities = if args.centrality.is_empty() {
+        all()
+    } else {
+        args.centrality.clone()
+    };
     let sgc = OperatorChoice::Classical(ClassicalOperator::NormalisedAdjacency);
-    let learned = centralities
-        .iter()
-        .map(|&centrality| (format!("CSGC {centrality}"), OperatorChoice::Cgso(Cgso { centrality, init: args.init })));
+    let learned = centralities.iter().map(|&centrality| {
+        (
+            format!("CSGC {centrality}"),
+            OperatorChoice::Cgso(Cgso {
+                centrality,
+                init: args.init,
+            }),
+        )
+    });
     let mut operators = Vec::new();
     for (model, operator) in std::iter::once(("SGC".to_string(), sgc)).chain(learned) {
         let what = format!("energy of {model} on {data}");
-        operators.push(progress::during(&what, || follow(&benchmark, global.seed, args, model, operator))?);
+        operators.push(progress::during(&what, || {
+            follow(&benchmark, global.seed, args, model, operator)
+        })?);
     }
     if let Some(file) = &args.output {
         write_csv(file, &operators)?;
     }
     let output = args.output.as_ref().map(|file| file.display().to_string());
-    let mut report = EnergyReport { data, depth: args.depth, operators, output, files: Vec::new() };
+    let mut report = EnergyReport {
+        data,
+        depth: args.depth,
+        operators,
+        output,
+        files: Vec::new(),
+    };
     if let Some(stem) = &args.plot {
-        report.files = plot::write(&report.chart(), stem)?.map(|file| file.display().to_string()).to_vec();
+        report.files = plot::write(&report.chart(), stem)?
+            .map(|file| file.display().to_string())
+            .to_vec();
     }
     Ok(report)
 }
 
 impl EnergyReport {
     fn chart(&self) -> LineChart {
-        let point = |e: &DepthEnergy| Point { x: e.depth as f64, y: e.relative, band: None };
-        let line =
-            |of: &OperatorEnergy| Line { name: of.model.clone(), points: of.energies.iter().map(point).collect() };
+        let point = |e: &DepthEnergy| Point {
+            x: e.depth as f64,
+            y: e.relative,
+            band: None,
+        };
+        let line = |of: &OperatorEnergy| Line {
+            name: of.model.clone(),
+            points: of.energies.iter().map(point).collect(),
+        };
         LineChart {
             title: format!("{}: what is left between neighbours", self.data),
             x_label: "rounds of message passing".into(),
@@ -122,7 +151,11 @@ fn follow(
     name: String,
     operator: OperatorChoice,
 ) -> gnarl::Result<OperatorEnergy> {
-    let mut model = args.recipe.fill(Model::new(Backbone::Sgc).operator(operator), &on.name, Task::Node);
+    let mut model = args.recipe.fill(
+        Model::new(Backbone::Sgc).operator(operator),
+        &on.name,
+        Task::Node,
+    );
     if !matches!(operator, OperatorChoice::Cgso(_)) {
         // Nothing of a fixed operator is learned.
         model = model.epochs(1);
@@ -132,15 +165,33 @@ fn follow(
     let Some(network) = fitted.network()?.white_box() else {
         return Err(Error::argument("energy", "the model is no plain network").into());
     };
-    let energies = energy_by_depth(&graph, &network.learned_operator(&graph)?, &network.input(&graph)?, args.depth)?;
-    Ok(OperatorEnergy { model: name, operator: fitted.model().operator.to_string(), energies })
+    let energies = energy_by_depth(
+        &graph,
+        &network.learned_operator(&graph)?,
+        &network.input(&graph)?,
+        args.depth,
+    )?;
+    Ok(OperatorEnergy {
+        model: name,
+        operator: fitted.model().operator.to_string(),
+        energies,
+    })
 }
 
-/// Writes `model,depth,energy,relative` lines under a temporary name and renames: a reader never sees half a file.
+/// Writes `model,depth,energy,relative` lines under a temporary name and renames: a reader never
+/// sees half a file.
 fn write_csv(file: &Path, operators: &[OperatorEnergy]) -> gnarl_graph::Result<()> {
     let mut text = String::from("model,depth,energy,relative\n");
-    for OperatorEnergy { model, energies, .. } in operators {
-        for DepthEnergy { depth, energy, relative } in energies {
+    for OperatorEnergy {
+        model, energies, ..
+    } in operators
+    {
+        for DepthEnergy {
+            depth,
+            energy,
+            relative,
+        } in energies
+        {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{model},{depth},{energy},{relative}");
         }
@@ -151,11 +202,18 @@ fn write_csv(file: &Path, operators: &[OperatorEnergy]) -> gnarl_graph::Result<(
 impl Report for EnergyReport {
     fn text(&self) -> String {
         let headers: Vec<String> = std::iter::once(">depth".to_string())
-            .chain(self.operators.iter().map(|operator| format!(">{}", operator.model)))
+            .chain(
+                self.operators
+                    .iter()
+                    .map(|operator| format!(">{}", operator.model)),
+            )
             .collect();
         let mut table = output::table(&headers.iter().map(String::as_str).collect::<Vec<_>>());
         for depth in 0..=self.depth {
-            let cells = self.operators.iter().map(|operator| real(operator.energies[depth].relative));
+            let cells = self
+                .operators
+                .iter()
+                .map(|operator| real(operator.energies[depth].relative));
             table.add_row(std::iter::once(depth.to_string()).chain(cells));
         }
         let mut text = format!(

@@ -1,4 +1,5 @@
-//! `gnarl explore`: a graph and a model to play with in a browser. Edges and features change, axes are switched, and the answers move.
+//! `gnarl explore`: a graph and a model to play with in a browser. Edges and features change, axes
+//! are switched, and the answers move.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -35,11 +36,18 @@ use crate::serve::{Answer, Request, Server};
 pub struct ExploreArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// A safetensors file written by `gnarl train --save`; without it a model is trained first, a gcn unless --model says otherwise
+    /// A safetensors file written by `gnarl train --save`; without it a model is trained first, a
+    /// gcn unless --model says otherwise
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "spec"], help_heading = "The page")]
     pub load: Option<PathBuf>,
     /// The port to wait at [default: one that is free]
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = "The page")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        hide_default_value = true,
+        help_heading = "The page"
+    )]
     pub port: u16,
     /// The address to wait at; another than this machine's own lets others in who know the secret
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), help_heading = "The page")]
@@ -54,10 +62,19 @@ pub fn run(global: &Global, args: &ExploreArgs) -> anyhow::Result<()> {
     let stop = interrupt::flag();
     // Whether the address can be had is known before anything is trained.
     let server = Server::bind(args.host, args.port).map_err(|e| {
-        let what = format!("{}:{} cannot be waited at: {e}; name another with --host and --port", args.host, args.port);
+        let what = format!(
+            "{}:{} cannot be waited at: {e}; name another with --host and --port",
+            args.host, args.port
+        );
         Error::argument("explore", what)
     })?;
-    let Some(scene) = Scene::new(global, args)? else { return Err(Interrupted { finished: 0, asked: 1 }.into()) };
+    let Some(scene) = Scene::new(global, args)? else {
+        return Err(Interrupted {
+            finished: 0,
+            asked: 1,
+        }
+        .into());
+    };
     let (data, page) = scene.page(global.seed)?;
     let url = server.url();
     let mut out = std::io::stdout().lock();
@@ -67,10 +84,12 @@ pub fn run(global: &Global, args: &ExploreArgs) -> anyhow::Result<()> {
     }
     out.flush()?;
     drop(out);
-    server.run(stop, args.answers, |request| match (request.method.as_str(), request.path.as_str()) {
-        ("GET", "") => Answer::page(page.clone()),
-        ("POST", "change") => scene.answer(request, &data.shown),
-        _ => Answer::refused(404, "nothing is here"),
+    server.run(stop, args.answers, |request| {
+        match (request.method.as_str(), request.path.as_str()) {
+            ("GET", "") => Answer::page(page.clone()),
+            ("POST", "change") => scene.answer(request, &data.shown),
+            _ => Answer::refused(404, "nothing is here"),
+        }
     })?;
     Ok(())
 }
@@ -121,10 +140,22 @@ impl Scene {
                 one_graph(&data.name, &data.content)?;
                 let fitted = Fitted::load(file)?;
                 match fitted.recognised(&data) {
-                    Some(content) => (data.name, content, fitted.trained_on().split.clone(), true, fitted),
+                    Some(content) => (
+                        data.name,
+                        content,
+                        fitted.trained_on().split.clone(),
+                        true,
+                        fitted,
+                    ),
                     None => {
                         let all = (0..data.content.num_items() as u32).collect();
-                        (data.name, data.content, Split::new("all", Vec::new(), Vec::new(), all)?, false, fitted)
+                        (
+                            data.name,
+                            data.content,
+                            Split::new("all", Vec::new(), Vec::new(), all)?,
+                            false,
+                            fitted,
+                        )
                     }
                 }
             }
@@ -145,28 +176,62 @@ impl Scene {
         }
         let before = portrait(&fitted, &content, &split)?;
         let others = RefCell::default();
-        Ok(Some(Self { name, content, split, is_held_out, fitted: Rc::new(fitted), before, others }))
+        Ok(Some(Self {
+            name,
+            content,
+            split,
+            is_held_out,
+            fitted: Rc::new(fitted),
+            before,
+            others,
+        }))
     }
 
     /// The graph as it is drawn, and the page around it.
     fn page(&self, seed: u64) -> anyhow::Result<(GraphData, String)> {
-        let Self { name, content, split, is_held_out, fitted, before, .. } = self;
+        let Self {
+            name,
+            content,
+            split,
+            is_held_out,
+            fitted,
+            before,
+            ..
+        } = self;
         let graph = content.graph()?;
-        let looked = Looked { name, graph, split, is_held_out: *is_held_out, fitted, portrait: before };
+        let looked = Looked {
+            name,
+            graph,
+            split,
+            is_held_out: *is_held_out,
+            fitted,
+            portrait: before,
+        };
         let mut data = looked.drawn(seed)?;
         let columns = match graph.features() {
-            Some(features @ Features::Sparse(_)) if features.values().iter().all(|v| *v == 0.0 || *v == 1.0) => {
+            Some(features @ Features::Sparse(_))
+                if features.values().iter().all(|v| *v == 0.0 || *v == 1.0) =>
+            {
                 features.num_cols()
             }
             _ => 0,
         };
         data.ids = data.sample.map(|_| data.shown.clone());
-        data.live = Some(Live { at: "change".into(), columns, accuracy: looked.accuracy(), axes: self.axes() });
+        data.live = Some(Live {
+            at: "change".into(),
+            columns,
+            accuracy: looked.accuracy(),
+            axes: self.axes(),
+        });
         let walk = Section::new("graph", "Change something")
             .text("Choose a node, flip an edge or a feature of it, and see whose answer moves: the model stays as it is, only what it is given changes. Switch an axis, and the model is fitted again on the same nodes by the same seed.")
             .component(data.clone());
         let answers = looked.answers("The answers without changes");
-        let page = Page::new(&looked.title()).live().section(walk).section(answers).render()?;
+        let page = Page::new(&looked.title())
+            .live()
+            .section(walk)
+            .section(answers)
+            .render()?;
         Ok((data, page))
     }
 
@@ -182,7 +247,8 @@ impl Scene {
         }
     }
 
-    /// The axes that can be switched: none where the graph is not the one that the model was trained on.
+    /// The axes that can be switched: none where the graph is not the one that the model was
+    /// trained on.
     fn axes(&self) -> Vec<LiveAxis> {
         let mut axes: Vec<LiveAxis> = Vec::new();
         if !self.is_held_out {
@@ -203,7 +269,11 @@ impl Scene {
             }
             match axes.iter_mut().find(|known| known.axis == axis) {
                 Some(known) => known.others.push(choice),
-                None => axes.push(LiveAxis { axis, now, others: vec![choice] }),
+                None => axes.push(LiveAxis {
+                    axis,
+                    now,
+                    others: vec![choice],
+                }),
             }
         }
         axes
@@ -219,16 +289,29 @@ impl Scene {
         let mut switched = Vec::new();
         for (axis, choice) in asked {
             let known = offered.iter().find(|known| known.axis == axis);
-            let choice =
-                known.and_then(|known| known.others.iter().find(|other| *other == choice).map(|c| (known.axis, *c)));
-            let (axis, choice) =
-                choice.ok_or_else(|| refused(format!("the axis '{axis}' cannot be switched so here")))?;
+            let choice = known.and_then(|known| {
+                known
+                    .others
+                    .iter()
+                    .find(|other| *other == choice)
+                    .map(|c| (known.axis, *c))
+            });
+            let (axis, choice) = choice
+                .ok_or_else(|| refused(format!("the axis '{axis}' cannot be switched so here")))?;
             switched.push(Switched { axis, choice });
         }
-        if let Some((_, fitted)) = self.others.borrow().iter().find(|(known, _)| *known == switched) {
+        if let Some((_, fitted)) = self
+            .others
+            .borrow()
+            .iter()
+            .find(|(known, _)| *known == switched)
+        {
             return Ok(fitted.clone());
         }
-        let options: Vec<_> = switched.iter().map(|s| (s.axis.to_string(), s.choice.to_string())).collect();
+        let options: Vec<_> = switched
+            .iter()
+            .map(|s| (s.axis.to_string(), s.choice.to_string()))
+            .collect();
         let model = self.fitted.model().over(&options)?;
         let ready = model.ready(&self.name, &self.content, FitOptions::default())?;
         let watch = Watch::stopped_by(interrupt::flag());
@@ -247,7 +330,11 @@ impl Scene {
             return Err(refused(format!("more than {MOST_FLIPS} flips at once")).into());
         }
         let n = graph.num_nodes() as u32;
-        let mut pairs: Vec<Pair> = change.edges.iter().map(|&(u, v)| (u.min(v), u.max(v))).collect();
+        let mut pairs: Vec<Pair> = change
+            .edges
+            .iter()
+            .map(|&(u, v)| (u.min(v), u.max(v)))
+            .collect();
         pairs.sort_unstable();
         pairs.dedup();
         if let Some((u, v)) = pairs.iter().find(|(u, v)| u == v || *v >= n) {
@@ -259,14 +346,19 @@ impl Scene {
                 let new = with_flips(matrix, &change.features)?;
                 graph.with_features(Features::Sparse(new))?
             }
-            _ if !change.features.is_empty() => return Err(refused("these features cannot be flipped".into()).into()),
+            _ if !change.features.is_empty() => {
+                return Err(refused("these features cannot be flipped".into()).into());
+            }
             _ => graph,
         };
         let after = portrait(&fitted, &Content::Graph(graph), &self.split)?;
         let of = |u: &u32| *u as usize;
         Ok(Changed {
             predicted: shown.iter().map(|u| after.predicted[of(u)]).collect(),
-            sure: shown.iter().map(|u| whole_percent(after.sure[of(u)])).collect(),
+            sure: shown
+                .iter()
+                .map(|u| whole_percent(after.sure[of(u)]))
+                .collect(),
             margin: shown.iter().map(|u| rounded(after.margin[of(u)])).collect(),
             accuracy: accuracy(&after),
         })
@@ -277,23 +369,37 @@ fn one_graph(name: &str, content: &Content) -> gnarl_graph::Result<()> {
     match content {
         Content::Graph(_) => Ok(()),
         Content::Graphs(set) => {
-            let what = format!("{name} is a set of {} graphs, and explore needs one graph", set.len());
+            let what = format!(
+                "{name} is a set of {} graphs, and explore needs one graph",
+                set.len()
+            );
             Err(Error::argument("explore", what))
         }
     }
 }
 
 /// Zeros that become ones, and ones that become zeros.
-fn with_flips(matrix: &CsrMatrix<f32>, flips: &[(u32, u32)]) -> gnarl_graph::Result<CsrMatrix<f32>> {
+fn with_flips(
+    matrix: &CsrMatrix<f32>,
+    flips: &[(u32, u32)],
+) -> gnarl_graph::Result<CsrMatrix<f32>> {
     let (rows, cols) = (matrix.num_rows(), matrix.num_cols());
-    if let Some((u, column)) = flips.iter().find(|(u, c)| *u as usize >= rows || *c as usize >= cols) {
-        let what = format!("node {u} has no column {column}: there are {rows} nodes and {cols} columns");
+    if let Some((u, column)) = flips
+        .iter()
+        .find(|(u, c)| *u as usize >= rows || *c as usize >= cols)
+    {
+        let what =
+            format!("node {u} has no column {column}: there are {rows} nodes and {cols} columns");
         return Err(Error::argument("explore", what));
     }
     let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     for u in 0..rows {
         let (columns, entries) = matrix.row(u);
-        let mut row: BTreeMap<u32, f32> = columns.iter().copied().zip(entries.iter().copied()).collect();
+        let mut row: BTreeMap<u32, f32> = columns
+            .iter()
+            .copied()
+            .zip(entries.iter().copied())
+            .collect();
         for &(_, column) in flips.iter().filter(|(at, _)| *at as usize == u) {
             match row.get(&column).is_some_and(|value| *value != 0.0) {
                 true => row.remove(&column),

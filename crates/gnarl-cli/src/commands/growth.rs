@@ -21,7 +21,12 @@ pub struct GrowthArgs {
     #[arg(long, default_value = "gcn")]
     pub model: Backbone,
     /// Numbers of nodes, at least two
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "10000,30000,100000,300000,1000000")]
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_value = "10000,30000,100000,300000,1000000"
+    )]
     pub sizes: Vec<usize>,
     /// Mean degree of every graph
     #[arg(long, default_value_t = 10.0)]
@@ -31,8 +36,9 @@ pub struct GrowthArgs {
     pub rounds: usize,
 }
 
-/// Half of the nodes train: what their scores depend on is then the whole graph, whatever its size. With a fixed number of
-/// them an epoch would hardly grow at all, since training looks at their receptive field alone.
+/// Half of the nodes train: what their scores depend on is then the whole graph, whatever its size.
+/// With a fixed number of them an epoch would hardly grow at all, since training looks at their
+/// receptive field alone.
 const TRAIN_SHARE: f64 = 0.5;
 const VALIDATION_SHARE: f64 = 0.1;
 
@@ -78,27 +84,55 @@ pub fn growth(global: &Global, args: &GrowthArgs) -> anyhow::Result<GrowthReport
     distinct.sort_unstable();
     distinct.dedup();
     if distinct.len() < 2 {
-        return Err(Error::argument("bench growth", "--sizes needs two different numbers to fit a slope to").into());
+        return Err(Error::argument(
+            "bench growth",
+            "--sizes needs two different numbers to fit a slope to",
+        )
+        .into());
     }
-    let like = CsbmConfig { mean_degree: args.degree, ..CsbmConfig::default() };
+    let like = CsbmConfig {
+        mean_degree: args.degree,
+        ..CsbmConfig::default()
+    };
     let make = |&num_nodes: &usize| -> anyhow::Result<Subject> {
-        let graph = csbm(&CsbmConfig { num_nodes, ..like.clone() }, global.seed)?;
+        let graph = csbm(
+            &CsbmConfig {
+                num_nodes,
+                ..like.clone()
+            },
+            global.seed,
+        )?;
         let mut model = Model::new(args.model).epochs(epochs(num_nodes));
         model.training.keep = Some(Keep::Last);
-        let Some(labels) = graph.labels() else { return Err(Error::argument("bench growth", "no classes").into()) };
+        let Some(labels) = graph.labels() else {
+            return Err(Error::argument("bench growth", "no classes").into());
+        };
         let split = Split::fractions(labels, TRAIN_SHARE, VALIDATION_SHARE, global.seed)?;
         let (nodes, edges) = (num_nodes, graph.num_edges());
-        Ok(Subject { ready: model.ready("csbm", &Content::Graph(graph), FitOptions::default())?, split, nodes, edges })
+        Ok(Subject {
+            ready: model.ready("csbm", &Content::Graph(graph), FitOptions::default())?,
+            split,
+            nodes,
+            edges,
+        })
     };
-    let subjects: Vec<Subject> =
-        progress::during("drawing graphs", || args.sizes.iter().map(make).collect::<Result<_, _>>())?;
+    let subjects: Vec<Subject> = progress::during("drawing graphs", || {
+        args.sizes.iter().map(make).collect::<Result<_, _>>()
+    })?;
 
-    let bar = progress::steps(&format!("{} epochs", args.model), (args.rounds * subjects.len()) as u64);
+    let bar = progress::steps(
+        &format!("{} epochs", args.model),
+        (args.rounds * subjects.len()) as u64,
+    );
     let mut rounds_ms = vec![Vec::with_capacity(args.rounds); subjects.len()];
     for _ in 0..args.rounds {
         for (subject, ms) in subjects.iter().zip(&mut rounds_ms) {
-            let fitted = subject.ready.fit(&subject.split, global.seed, &Watch::quiet())?;
-            ms.push(median(fitted.report().trained.iter().map(|t| t.epoch_ms).collect()));
+            let fitted = subject
+                .ready
+                .fit(&subject.split, global.seed, &Watch::quiet())?;
+            ms.push(median(
+                fitted.report().trained.iter().map(|t| t.epoch_ms).collect(),
+            ));
             bar.inc(1);
         }
     }
@@ -121,7 +155,12 @@ pub fn growth(global: &Global, args: &GrowthArgs) -> anyhow::Result<GrowthReport
             args.degree,
             like.num_features
         ),
-        exponent: slope(&sizes.iter().map(|s| ((s.nodes as f64).ln(), s.epoch_ms.ln())).collect::<Vec<_>>()),
+        exponent: slope(
+            &sizes
+                .iter()
+                .map(|s| ((s.nodes as f64).ln(), s.epoch_ms.ln()))
+                .collect::<Vec<_>>(),
+        ),
         sizes,
         threads: rayon::current_num_threads(),
     })
@@ -130,21 +169,35 @@ pub fn growth(global: &Global, args: &GrowthArgs) -> anyhow::Result<GrowthReport
 /// The slope of the line through points by least squares.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let n = points.len() as f64;
-    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), p| (x + p.0 / n, y + p.1 / n));
-    let (above, below) = points.iter().fold((0.0, 0.0), |(a, b), p| (a + (p.0 - x) * (p.1 - y), b + (p.0 - x).powi(2)));
+    let (x, y) = points
+        .iter()
+        .fold((0.0, 0.0), |(x, y), p| (x + p.0 / n, y + p.1 / n));
+    let (above, below) = points.iter().fold((0.0, 0.0), |(a, b), p| {
+        (a + (p.0 - x) * (p.1 - y), b + (p.0 - x).powi(2))
+    });
     above / below
 }
 
 impl Report for GrowthReport {
     fn text(&self) -> String {
-        let mut table = output::table(&[">nodes", ">edges", ">ms an epoch", ">ns a node", ">rounds, ms"]);
+        let mut table = output::table(&[
+            ">nodes",
+            ">edges",
+            ">ms an epoch",
+            ">ns a node",
+            ">rounds, ms",
+        ]);
         for size in &self.sizes {
             table.add_row([
                 count(size.nodes as u64),
                 count(size.edges as u64),
                 real(size.epoch_ms),
                 real(size.epoch_ms * 1e6 / size.nodes as f64),
-                size.rounds_ms.iter().map(|ms| real(*ms)).collect::<Vec<_>>().join(" "),
+                size.rounds_ms
+                    .iter()
+                    .map(|ms| real(*ms))
+                    .collect::<Vec<_>>()
+                    .join(" "),
             ]);
         }
         format!(
@@ -167,7 +220,10 @@ mod tests {
     fn the_exponent_is_that_of_the_power_law() {
         let points = [1e2, 1e3, 1e5].map(|n: f64| (n.ln(), (3.0 * n.powf(1.25)).ln()));
         assert!((slope(&points) - 1.25).abs() < 1e-12);
-        assert!((slope(&[(0.0, 0.0), (1.0, 2.0), (2.0, 1.0)]) - 0.5).abs() < 1e-12, "by hand: 1 / 2");
+        assert!(
+            (slope(&[(0.0, 0.0), (1.0, 2.0), (2.0, 1.0)]) - 0.5).abs() < 1e-12,
+            "by hand: 1 / 2"
+        );
     }
 
     #[test]

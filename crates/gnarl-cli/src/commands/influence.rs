@@ -1,4 +1,5 @@
-//! What `gnarl train` on a set of graphs found out about drawn vectors and about certainty: reports, tables and figures in files.
+//! What `gnarl train` on a set of graphs found out about drawn vectors and about certainty:
+//! reports, tables and figures in files.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -9,7 +10,9 @@ use gnarl::model::heads::InfluenceStudy;
 use gnarl::study::Accuracy;
 use gnarl::study::train::{Run, TrainResult};
 use gnarl_graph::DenseMatrix;
-use gnarl_graph::metrics::{Histogram, PairedDifference, confidence_histogram, entropy_histogram, paired_difference};
+use gnarl_graph::metrics::{
+    Histogram, PairedDifference, confidence_histogram, entropy_histogram, paired_difference,
+};
 use serde::Serialize;
 
 use crate::output::{self, difference, real};
@@ -31,10 +34,19 @@ pub struct Certainty {
 
 impl Certainty {
     pub fn new(runs: &[Run]) -> gnarl_graph::Result<Self> {
-        let cols = runs.first().map_or(0, |run| run.test_probabilities.num_cols());
-        let data: Vec<f32> = runs.iter().flat_map(|run| run.test_probabilities.data()).copied().collect();
+        let cols = runs
+            .first()
+            .map_or(0, |run| run.test_probabilities.num_cols());
+        let data: Vec<f32> = runs
+            .iter()
+            .flat_map(|run| run.test_probabilities.data())
+            .copied()
+            .collect();
         let all = DenseMatrix::new(data.len() / cols.max(1), cols, data)?;
-        Ok(Self { confidence: confidence_histogram(&all, BINS)?, entropy: entropy_histogram(&all, BINS)? })
+        Ok(Self {
+            confidence: confidence_histogram(&all, BINS)?,
+            entropy: entropy_histogram(&all, BINS)?,
+        })
     }
 
     /// Writes `STEM-confidence` and `STEM-entropy` as drawings.
@@ -48,9 +60,15 @@ impl Certainty {
                 title: format!("{title}: {name} on test graphs"),
                 x_label: label.into(),
                 y_label: "share of test graphs".into(),
-                lines: vec![Line { name: name.into(), points: outline(histogram) }],
+                lines: vec![Line {
+                    name: name.into(),
+                    points: outline(histogram),
+                }],
             };
-            files.extend(plot::write(&chart, &with_ending(stem, &format!("-{name}")))?);
+            files.extend(plot::write(
+                &chart,
+                &with_ending(stem, &format!("-{name}")),
+            )?);
         }
         Ok(files)
     }
@@ -64,7 +82,12 @@ fn outline(histogram: &Histogram) -> Vec<Point> {
     let bar = |(i, &count): (usize, &u64)| [(at(i), count), (at(i + 1), count)];
     let steps = counts.iter().enumerate().flat_map(bar);
     let ends = [(*low, 0)].into_iter().chain(steps).chain([(*high, 0)]);
-    ends.map(|(x, count)| Point { x, y: count as f64 / all, band: None }).collect()
+    ends.map(|(x, count)| Point {
+        x,
+        y: count as f64 / all,
+        band: None,
+    })
+    .collect()
 }
 
 /// What influence says of the drawn vectors, over all runs.
@@ -91,21 +114,34 @@ struct FilteringRow {
 }
 
 fn studies(runs: &[Run]) -> impl Iterator<Item = (usize, &InfluenceStudy)> {
-    runs.iter().enumerate().filter_map(|(i, run)| Some((i, study(run)?)))
+    runs.iter()
+        .enumerate()
+        .filter_map(|(i, run)| Some((i, study(run)?)))
 }
 
 fn study(run: &Run) -> Option<&InfluenceStudy> {
-    run.fit.fresh_head.as_ref()?.drawn.as_ref()?.influence.as_ref()
+    run.fit
+        .fresh_head
+        .as_ref()?
+        .drawn
+        .as_ref()?
+        .influence
+        .as_ref()
 }
 
 impl InfluenceReport {
     /// `None` where nothing was studied.
     pub fn new(result: &TrainResult) -> gnarl_graph::Result<Option<Self>> {
         let runs = &result.runs[..];
-        let Some((_, first)) = studies(runs).next() else { return Ok(None) };
+        let Some((_, first)) = studies(runs).next() else {
+            return Ok(None);
+        };
         let point = |run: &Run, k: usize| {
             study(run).map_or((f64::NAN, f64::NAN), |study| {
-                (study.filtering[k].test_accuracy, study.filtering[k].val_accuracy)
+                (
+                    study.filtering[k].test_accuracy,
+                    study.filtering[k].val_accuracy,
+                )
             })
         };
         let test = |k: usize| result.over(|run| Some(point(run, k).0)).unwrap_or_default();
@@ -113,27 +149,50 @@ impl InfluenceReport {
             Ok(FilteringRow {
                 share: first.filtering[k].share,
                 test_accuracy: Accuracy::of(test(k))?,
-                val_accuracy: Accuracy::of(result.over(|run| Some(point(run, k).1)).unwrap_or_default())?,
+                val_accuracy: Accuracy::of(
+                    result.over(|run| Some(point(run, k).1)).unwrap_or_default(),
+                )?,
                 minus_retrain: paired_difference(&test(k), &test(0))?,
             })
         };
         let helping = |of: fn(&InfluenceStudy) -> &[f64]| {
-            let all: Vec<f64> = studies(runs).flat_map(|(_, study)| of(study)).copied().collect();
+            let all: Vec<f64> = studies(runs)
+                .flat_map(|(_, study)| of(study))
+                .copied()
+                .collect();
             100.0 * all.iter().filter(|x| **x > 0.0).count() as f64 / all.len().max(1) as f64
         };
         Ok(Some(Self {
             candidates: studies(runs).map(|(_, study)| study.classes.len()).sum(),
             helping_validation: helping(|s| &s.on_validation),
             helping_test: helping(|s| &s.on_test),
-            filtering: (0..first.filtering.len()).map(row).collect::<gnarl_graph::Result<_>>()?,
+            filtering: (0..first.filtering.len())
+                .map(row)
+                .collect::<gnarl_graph::Result<_>>()?,
         }))
     }
 
     /// A table for reading.
     pub fn text(&self) -> String {
-        let mut table = output::table(&[">share kept", ">test accuracy", ">validation accuracy", ">minus retrain"]);
-        for FilteringRow { share, test_accuracy, val_accuracy, minus_retrain } in &self.filtering {
-            let cells = [real(*share), test_accuracy.text(), val_accuracy.text(), difference(minus_retrain)];
+        let mut table = output::table(&[
+            ">share kept",
+            ">test accuracy",
+            ">validation accuracy",
+            ">minus retrain",
+        ]);
+        for FilteringRow {
+            share,
+            test_accuracy,
+            val_accuracy,
+            minus_retrain,
+        } in &self.filtering
+        {
+            let cells = [
+                real(*share),
+                test_accuracy.text(),
+                val_accuracy.text(),
+                difference(minus_retrain),
+            ];
             table.add_row(cells);
         }
         format!(
@@ -145,20 +204,30 @@ impl InfluenceReport {
         )
     }
 
-    /// Writes `STEM.csv` (every candidate), `STEM` (densities), `STEM-filter.csv` and `STEM-filter`.
+    /// Writes `STEM.csv` (every candidate), `STEM` (densities), `STEM-filter.csv` and
+    /// `STEM-filter`.
     pub fn write(&self, runs: &[Run], stem: &Path, title: &str) -> anyhow::Result<Vec<PathBuf>> {
         let mut files = vec![with_ending(stem, ".csv"), with_ending(stem, "-filter.csv")];
         output::write_whole(&files[0], candidates_csv(runs))?;
         output::write_whole(&files[1], self.csv())?;
         let line = |name: &str, of: fn(&InfluenceStudy) -> &[f64]| {
-            let values: Vec<f64> = studies(runs).flat_map(|(_, study)| of(study)).copied().collect();
-            Line { name: name.into(), points: density(&values) }
+            let values: Vec<f64> = studies(runs)
+                .flat_map(|(_, study)| of(study))
+                .copied()
+                .collect();
+            Line {
+                name: name.into(),
+                points: density(&values),
+            }
         };
         let densities = LineChart {
             title: format!("{title}: average influence of drawn vectors"),
             x_label: "average influence, positive where it helps (central 98 %)".into(),
             y_label: "density".into(),
-            lines: vec![line("on validation", |s| &s.on_validation), line("on test", |s| &s.on_test)],
+            lines: vec![
+                line("on validation", |s| &s.on_validation),
+                line("on test", |s| &s.on_test),
+            ],
         };
         files.extend(plot::write(&densities, stem)?);
         let curve = |name: &str, of: fn(&FilteringRow) -> &Accuracy| Line {
@@ -169,7 +238,11 @@ impl InfluenceReport {
                 .map(|row| {
                     let Accuracy { mean, std, runs } = of(row);
                     let error = std / (runs.len() as f64).sqrt();
-                    Point { x: 100.0 * row.share, y: *mean, band: Some((mean - error, mean + error)) }
+                    Point {
+                        x: 100.0 * row.share,
+                        y: *mean,
+                        band: Some((mean - error, mean + error)),
+                    }
                 })
                 .collect(),
         };
@@ -177,16 +250,31 @@ impl InfluenceReport {
             title: format!("{title}: the best drawn vectors by influence"),
             x_label: "share of drawn vectors kept, %".into(),
             y_label: "accuracy, % (band: standard error over folds)".into(),
-            lines: vec![curve("test", |row| &row.test_accuracy), curve("validation", |row| &row.val_accuracy)],
+            lines: vec![
+                curve("test", |row| &row.test_accuracy),
+                curve("validation", |row| &row.val_accuracy),
+            ],
         };
         files.extend(plot::write(&filter, &with_ending(stem, "-filter"))?);
         Ok(files)
     }
 
     fn csv(&self) -> String {
-        let mut text = "share,test_accuracy,test_std,val_accuracy,val_std,minus_retrain,standard_error\n".to_string();
-        for FilteringRow { share, test_accuracy: t, val_accuracy: v, minus_retrain: d } in &self.filtering {
-            let _ = writeln!(text, "{share},{},{},{},{},{},{}", t.mean, t.std, v.mean, v.std, d.mean, d.standard_error);
+        let mut text =
+            "share,test_accuracy,test_std,val_accuracy,val_std,minus_retrain,standard_error\n"
+                .to_string();
+        for FilteringRow {
+            share,
+            test_accuracy: t,
+            val_accuracy: v,
+            minus_retrain: d,
+        } in &self.filtering
+        {
+            let _ = writeln!(
+                text,
+                "{share},{},{},{},{},{},{}",
+                t.mean, t.std, v.mean, v.std, d.mean, d.standard_error
+            );
         }
         text
     }
@@ -209,7 +297,10 @@ fn density(values: &[f64]) -> Vec<Point> {
     sorted.sort_unstable_by(f64::total_cmp);
     let cut = sorted.len() / 100;
     let central = &sorted[cut..sorted.len() - cut];
-    density_curve(central, PLACES).into_iter().map(|(x, y)| Point { x, y, band: None }).collect()
+    density_curve(central, PLACES)
+        .into_iter()
+        .map(|(x, y)| Point { x, y, band: None })
+        .collect()
 }
 
 fn with_ending(stem: &Path, ending: &str) -> PathBuf {

@@ -1,4 +1,5 @@
-//! `gnarl completions` and `gnarl man`: what a shell and `man` want to know, made from the definition of the command line.
+//! `gnarl completions` and `gnarl man`: what a shell and `man` want to know, made from the
+//! definition of the command line.
 
 use std::path::PathBuf;
 
@@ -28,7 +29,10 @@ pub fn completions(mut command: Command, args: &CompletionsArgs) -> Completions 
     let mut script = Vec::new();
     let name = command.get_name().to_string();
     clap_complete::generate(args.shell, &mut command, name, &mut script);
-    Completions { shell: args.shell.to_string(), script: String::from_utf8_lossy(&script).into_owned() }
+    Completions {
+        shell: args.shell.to_string(),
+        script: String::from_utf8_lossy(&script).into_owned(),
+    }
 }
 
 impl Report for Completions {
@@ -60,7 +64,10 @@ pub fn man(command: Command, args: &ManArgs) -> anyhow::Result<Manual> {
     let mut open = vec![command];
     while let Some(command) = open.pop() {
         open.extend(command.get_subcommands().cloned());
-        let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_string();
+        let name = command
+            .get_display_name()
+            .unwrap_or_else(|| command.get_name())
+            .to_string();
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;
         let file = args.out.join(format!("{name}.1"));
@@ -73,6 +80,10 @@ pub fn man(command: Command, args: &ManArgs) -> anyhow::Result<Manual> {
 
 impl Report for Manual {
     fn text(&self) -> String {
-        format!("{} pages in all, the first {}\n", self.files.len(), self.files.first().map_or("none", String::as_str))
+        format!(
+            "{} pages in all, the first {}\n",
+            self.files.len(),
+            self.files.first().map_or("none", String::as_str)
+        )
     }
 }

@@ -37,7 +37,9 @@ use crate::progress;
 /// Loads a dataset by name or path, with a spinner where that takes long.
 fn load(global: &Global, name: &str) -> anyhow::Result<Dataset> {
     let dir = dataset::data_dir(global.data_dir.as_deref());
-    let loaded = progress::during(&format!("loading {name}"), || dataset::load(name, &dir, global.seed))?;
+    let loaded = progress::during(&format!("loading {name}"), || {
+        dataset::load(name, &dir, global.seed)
+    })?;
     if matches!(&loaded.content, Content::Graph(graph) if graph.is_on_disk())
         && let Some(call) = crate::ON_LARGE.get()
     {
@@ -47,7 +49,11 @@ fn load(global: &Global, name: &str) -> anyhow::Result<Dataset> {
 }
 
 /// Loads a dataset that must be one graph; `command` needs it so.
-fn load_graph(global: &Global, name: &str, command: &'static str) -> anyhow::Result<(String, Graph)> {
+fn load_graph(
+    global: &Global,
+    name: &str,
+    command: &'static str,
+) -> anyhow::Result<(String, Graph)> {
     let loaded = load(global, name)?;
     match loaded.content {
         Content::Graph(graph) => Ok((loaded.name, graph)),

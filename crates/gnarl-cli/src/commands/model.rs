@@ -22,8 +22,8 @@ pub struct ModelArgs {
     /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
     #[arg(long, value_name = "NAME")]
     pub data: String,
-    /// Split nodes by the dataset's own protocol (own), or its largest component at random into 10, 10 and 80 per cent
-    /// (largest-component), as the thesis does for attacks on edges
+    /// Split nodes by the dataset's own protocol (own), or its largest component at random into 10,
+    /// 10 and 80 per cent (largest-component), as the thesis does for attacks on edges
     #[arg(long, default_value = "own")]
     pub protocol: ProtocolName,
     #[arg(long, value_name = "NAME", value_delimiter = ',', help = help_of_model())]
@@ -34,8 +34,8 @@ pub struct ModelArgs {
     /// Write the model that this command line means as TOML, and do nothing else
     #[arg(long)]
     pub print_spec: bool,
-    /// What is left open is taken from: default (the best known), thesis (its ch. 3, 4 and 7), thesis-ch5 or thesis-ch6 (its studies of
-    /// robustness)
+    /// What is left open is taken from: default (the best known), thesis (its ch. 3, 4 and 7),
+    /// thesis-ch5 or thesis-ch6 (its studies of robustness)
     #[arg(long, default_value = "default")]
     pub recipe: Recipe,
     #[arg(long, value_name = "SCALING", help = help_of_features())]
@@ -67,7 +67,11 @@ impl std::str::FromStr for PolicyName {
     type Err = Error;
 
     fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        if name.eq_ignore_ascii_case("all") { Ok(PolicyName::All) } else { name.parse().map(PolicyName::One) }
+        if name.eq_ignore_ascii_case("all") {
+            Ok(PolicyName::All)
+        } else {
+            name.parse().map(PolicyName::One)
+        }
     }
 }
 
@@ -79,7 +83,11 @@ pub struct ModelOptions(pub Vec<Given>);
 const ELSEWHERE: [&str; 1] = ["policy"];
 
 fn flags(section: &Section) -> impl Iterator<Item = &'static str> {
-    section.axis.into_iter().chain(section.settings.iter().map(|s| s.flag)).filter(|flag| !ELSEWHERE.contains(flag))
+    section
+        .axis
+        .into_iter()
+        .chain(section.settings.iter().map(|s| s.flag))
+        .filter(|flag| !ELSEWHERE.contains(flag))
 }
 
 /// The networks there are.
@@ -90,7 +98,10 @@ fn help_of_model() -> String {
 
 /// The ways of scaling features.
 fn help_of_features() -> String {
-    let names: Vec<&str> = FeatureScaling::ALL.iter().map(|scaling| scaling.name()).collect();
+    let names: Vec<&str> = FeatureScaling::ALL
+        .iter()
+        .map(|scaling| scaling.name())
+        .collect();
     format!(
         "What is done to features: {}; auto standardises continuous columns and asks validation nodes about words [default: auto, or \
          the recipe's]",
@@ -111,34 +122,60 @@ fn help_of_policy() -> String {
 
 /// `free (…), orthonormal (…)`
 fn help_of_axis(section: &Section) -> String {
-    let name =
-        |(name, about): &(String, &str)| if about.is_empty() { name.clone() } else { format!("{name} ({about})") };
+    let name = |(name, about): &(String, &str)| {
+        if about.is_empty() {
+            name.clone()
+        } else {
+            format!("{name} ({about})")
+        }
+    };
     let first = section.names.first().map_or("", |(name, _)| name);
-    format!("{} [default: {first}]", section.names.iter().map(name).collect::<Vec<_>>().join(", "))
+    format!(
+        "{} [default: {first}]",
+        section
+            .names
+            .iter()
+            .map(name)
+            .collect::<Vec<_>>()
+            .join(", ")
+    )
 }
 
 /// What a setting does, behind whose it is.
 fn help_of_setting(section: &Section, setting: &Setting) -> String {
     let takers = section.takers(setting);
-    let of_takers = |(names, about): &(Vec<&str>, &str)| format!("of {}: {about}", names.join(", "));
+    let of_takers =
+        |(names, about): &(Vec<&str>, &str)| format!("of {}: {about}", names.join(", "));
     let help = match takers.is_empty() {
         true => setting.about.to_string(),
         false => takers.iter().map(of_takers).collect::<Vec<_>>().join("; "),
     };
     let mut letters = help.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
 }
 
 impl Args for ModelOptions {
     fn augment_args(mut command: Command) -> Command {
         for section in Model::sections() {
-            let arg =
-                |flag: &'static str| Arg::new(flag).long(flag).help_heading(section.title).allow_negative_numbers(true);
+            let arg = |flag: &'static str| {
+                Arg::new(flag)
+                    .long(flag)
+                    .help_heading(section.title)
+                    .allow_negative_numbers(true)
+            };
             if let Some(axis) = section.axis {
                 command = command.arg(arg(axis).value_name("KIND").help(help_of_axis(&section)));
             }
-            for setting in section.settings.iter().filter(|s| !ELSEWHERE.contains(&s.flag)) {
-                let arg = arg(setting.flag).value_name(setting.value).help(help_of_setting(&section, setting));
+            for setting in section
+                .settings
+                .iter()
+                .filter(|s| !ELSEWHERE.contains(&s.flag))
+            {
+                let arg = arg(setting.flag)
+                    .value_name(setting.value)
+                    .help(help_of_setting(&section, setting));
                 command = command.arg(match setting.value {
                     "BOOL" => arg.num_args(0..=1).default_missing_value("true"),
                     _ => arg,
@@ -178,25 +215,43 @@ impl ModelArgs {
         self.benchmark_of(global, count, count)
     }
 
-    /// The same with so many splits of one graph, and so many folds of a set, all of them where it is the largest number.
-    pub fn benchmark_of(&self, global: &Global, splits: usize, folds: usize) -> anyhow::Result<(Dataset, Benchmark)> {
+    /// The same with so many splits of one graph, and so many folds of a set, all of them where it
+    /// is the largest number.
+    pub fn benchmark_of(
+        &self,
+        global: &Global,
+        splits: usize,
+        folds: usize,
+    ) -> anyhow::Result<(Dataset, Benchmark)> {
         let data = load(global, &self.data)?;
-        let count = if data.content.task() == Task::Node { splits } else { folds };
+        let count = if data.content.task() == Task::Node {
+            splits
+        } else {
+            folds
+        };
         let benchmark = match (self.protocol, data.content.task()) {
             (ProtocolName::Own, _) => data.benchmark(global.seed, count)?,
             (ProtocolName::LargestComponent, Task::Node) => {
-                let protocol = Protocol::LargestComponentFractions { train: 0.1, val: 0.1 };
+                let protocol = Protocol::LargestComponentFractions {
+                    train: 0.1,
+                    val: 0.1,
+                };
                 data.benchmark_by(Some(protocol), global.seed, count)?
             }
             (ProtocolName::LargestComponent, Task::Graph) => {
-                let what =
-                    format!("largest-component splits the nodes of one graph, and {} is a set of graphs", data.name);
+                let what = format!(
+                    "largest-component splits the nodes of one graph, and {} is a set of graphs",
+                    data.name
+                );
                 return Err(Error::argument("--protocol", what).into());
             }
         };
         let has = benchmark.splits.len();
         if data.content.task() == Task::Graph && folds != usize::MAX && folds > has {
-            let what = format!("{folds} runs; of a set each is a fold, and {} has {has}", data.name);
+            let what = format!(
+                "{folds} runs; of a set each is a fold, and {} has {has}",
+                data.name
+            );
             return Err(Error::argument("--runs", what).into());
         }
         Ok((data, benchmark))
@@ -212,26 +267,47 @@ impl ModelArgs {
 
     /// The same with another model in the place of those that were named.
     pub fn with_model(&self, model: Backbone) -> Self {
-        Self { model: vec![model], ..self.clone() }
+        Self {
+            model: vec![model],
+            ..self.clone()
+        }
     }
 
-    /// One of the models that were named, with those of the network's settings that it takes; one that none of them takes stays, to be refused.
+    /// One of the models that were named, with those of the network's settings that it takes; one
+    /// that none of them takes stays, to be refused.
     pub fn one_of_several(&self, backbone: Backbone, task: Task) -> Self {
         let network: Vec<&str> = Model::sections()
             .into_iter()
             .filter(|section| section.axis.is_none())
-            .flat_map(|section| section.settings.iter().map(|setting| setting.flag).collect::<Vec<_>>())
+            .flat_map(|section| {
+                section
+                    .settings
+                    .iter()
+                    .map(|setting| setting.flag)
+                    .collect::<Vec<_>>()
+            })
             .collect();
         let fits = |backbone: &Backbone, option: &Given| {
-            Model::new(*backbone).over(std::slice::from_ref(option)).is_ok_and(|model| model.plan(task).is_ok())
+            Model::new(*backbone)
+                .over(std::slice::from_ref(option))
+                .is_ok_and(|model| model.plan(task).is_ok())
         };
         let is_taken = |option: &Given| {
             !network.contains(&option.0.as_str())
                 || fits(&backbone, option)
                 || !self.model.iter().any(|other| fits(other, option))
         };
-        let options = self.options.0.iter().filter(|option| is_taken(option)).cloned().collect();
-        Self { options: ModelOptions(options), ..self.with_model(backbone) }
+        let options = self
+            .options
+            .0
+            .iter()
+            .filter(|option| is_taken(option))
+            .cloned()
+            .collect();
+        Self {
+            options: ModelOptions(options),
+            ..self.with_model(backbone)
+        }
     }
 
     /// The model that was described, with the recipe's settings where it is open.
@@ -240,35 +316,57 @@ impl ModelArgs {
     }
 
     /// The same with something settled before the recipe has its say.
-    pub fn model_with(&self, dataset: &str, task: Task, settle: impl Fn(Model) -> Model) -> anyhow::Result<Model> {
+    pub fn model_with(
+        &self,
+        dataset: &str,
+        task: Task,
+        settle: impl Fn(Model) -> Model,
+    ) -> anyhow::Result<Model> {
         let described = match (&self.spec, &self.model[..]) {
             (Some(file), _) => {
                 let text = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
-                Model::from_toml(&text).map_err(|e| anyhow::Error::from(e).context(format!("{}", file.display())))?
+                Model::from_toml(&text)
+                    .map_err(|e| anyhow::Error::from(e).context(format!("{}", file.display())))?
             }
             (None, [backbone]) => Model::new(*backbone),
-            (None, []) => return Err(Error::argument("--model", "name a model, or a file with --spec").into()),
+            (None, []) => {
+                return Err(
+                    Error::argument("--model", "name a model, or a file with --spec").into(),
+                );
+            }
             (None, _) => {
                 let what = "one model at a time here; several are compared under an attack, by `gnarl attack --model A,B --attack …`";
                 return Err(Error::argument("--model", what).into());
             }
         };
         let mut options = self.options.0.clone();
-        options.extend(self.features.iter().map(|name| ("features".to_string(), name.clone())));
+        options.extend(
+            self.features
+                .iter()
+                .map(|name| ("features".to_string(), name.clone())),
+        );
         match self.policy.first() {
             Some(PolicyName::One(kind)) => options.push(("policy".into(), kind.to_string())),
             // A policy of a fixed depth is refused by the library.
             Some(PolicyName::All) => options.push(("policy".into(), Kind::USUAL.to_string())),
             None => (),
         }
-        Ok(self.recipe.fill(settle(described.over(&options)?), dataset, task))
+        Ok(self
+            .recipe
+            .fill(settle(described.over(&options)?), dataset, task))
     }
 
     /// The policies to report for a model with exits; none for one of a fixed depth.
     pub fn policies(&self, model: &Model, task: Task) -> Vec<Kind> {
-        let Some(exits) = model.depth.exits() else { return Vec::new() };
+        let Some(exits) = model.depth.exits() else {
+            return Vec::new();
+        };
         let mut policies: Vec<Kind> = Vec::new();
-        let asked = if self.policy.is_empty() { &[PolicyName::All][..] } else { &self.policy };
+        let asked = if self.policy.is_empty() {
+            &[PolicyName::All][..]
+        } else {
+            &self.policy
+        };
         for name in asked {
             let more = match name {
                 PolicyName::All => Kind::all_of(task),

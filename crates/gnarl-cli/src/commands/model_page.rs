@@ -1,5 +1,6 @@
-//! A fitted model on one graph, as a page: the graph to walk in with what the model says of every node, how it learned, whether it is right as often as it
-//! claims, who is mistaken for whom, its answers in two dimensions, and an attack from flip to flip.
+//! A fitted model on one graph, as a page: the graph to walk in with what the model says of every
+//! node, how it learned, whether it is right as often as it claims, who is mistaken for whom, its
+//! answers in two dimensions, and an attack from flip to flip.
 
 use std::path::Path;
 
@@ -35,7 +36,12 @@ impl Looked<'_> {
 
     /// The graph with all that can be said of its nodes.
     pub fn drawn(&self, seed: u64) -> gnarl_graph::Result<GraphData> {
-        let Self { name, graph, portrait, .. } = *self;
+        let Self {
+            name,
+            graph,
+            portrait,
+            ..
+        } = *self;
         let mut data = GraphData::new(name, "node", graph, seed)?;
         if data.classes.is_empty() {
             data.classes = self.fitted.classes().to_vec();
@@ -58,21 +64,42 @@ impl Looked<'_> {
 
     /// What is judged, in words.
     fn judged(&self) -> &'static str {
-        if self.is_held_out { "test nodes" } else { "all nodes; none is known to be held out" }
+        if self.is_held_out {
+            "test nodes"
+        } else {
+            "all nodes; none is known to be held out"
+        }
     }
 
     /// How far the answers can be believed.
     pub fn answers(&self, title: &str) -> Section {
-        let Portrait { calibration, confusion, plane, predicted, .. } = self.portrait;
+        let Portrait {
+            calibration,
+            confusion,
+            plane,
+            predicted,
+            ..
+        } = self.portrait;
         let mut drawings: Vec<Component> = Vec::new();
         if self.accuracy().is_some() {
             drawings.push(Calibration::of("Right as often as claimed?", calibration).into());
             let classes = self.fitted.classes().to_vec();
             let title = "Who is mistaken for whom".to_string();
-            drawings.push(Confusion { title, classes, counts: confusion.clone() }.into());
+            drawings.push(
+                Confusion {
+                    title,
+                    classes,
+                    counts: confusion.clone(),
+                }
+                .into(),
+            );
         }
-        // Of nodes without a class, and of classes that the model does not know, the answer stands for the truth.
-        let known = self.graph.labels().map(|labels| (labels, self.fitted.matched(labels)));
+        // Of nodes without a class, and of classes that the model does not know, the answer stands
+        // for the truth.
+        let known = self
+            .graph
+            .labels()
+            .map(|labels| (labels, self.fitted.matched(labels)));
         let truth = |u: usize| {
             let (labels, known) = known.as_ref()?;
             known[labels.get(u as u32)? as usize]
@@ -95,29 +122,62 @@ impl Looked<'_> {
             }
             .into(),
         );
-        Section::new("answers", title).text(&format!("Judged on {}.", self.judged())).side_by_side(drawings)
+        Section::new("answers", title)
+            .text(&format!("Judged on {}.", self.judged()))
+            .side_by_side(drawings)
     }
 
     /// Loss and validation accuracy by epoch, a line for each training.
     fn learning(&self) -> Option<Section> {
         let trained = &self.fitted.report().trained;
-        let longest = trained.iter().map(|training| training.curve.len()).max().filter(|length| *length > 1)?;
-        let name = |i: usize| if trained.len() == 1 { "this run".to_string() } else { format!("training {}", i + 1) };
+        let longest = trained
+            .iter()
+            .map(|training| training.curve.len())
+            .max()
+            .filter(|length| *length > 1)?;
+        let name = |i: usize| {
+            if trained.len() == 1 {
+                "this run".to_string()
+            } else {
+                format!("training {}", i + 1)
+            }
+        };
         let lines = |title: &str, label: &str, of: &dyn Fn(&gnarl::train::Epoch) -> Option<f64>| {
             let series = trained.iter().enumerate().filter_map(|(i, training)| {
                 let values: Vec<f64> = training.curve.iter().filter_map(of).collect();
-                (!values.is_empty()).then(|| Series { name: name(i), values, ..Series::default() })
+                (!values.is_empty()).then(|| Series {
+                    name: name(i),
+                    values,
+                    ..Series::default()
+                })
             });
             let series: Vec<Series> = series.collect();
             let (x, y) = (Axis::of("epoch"), Axis::of(label));
-            (!series.is_empty()).then(|| Component::from(Lines { title: title.into(), x, y, series }))
+            (!series.is_empty()).then(|| {
+                Component::from(Lines {
+                    title: title.into(),
+                    x,
+                    y,
+                    series,
+                })
+            })
         };
-        let loss = lines("Loss", "training loss", &|epoch| Some(f64::from(epoch.loss)));
-        let right = lines("Validation", "validation accuracy, %", &|epoch| epoch.validation.map(|v| v.accuracy));
+        let loss = lines("Loss", "training loss", &|epoch| {
+            Some(f64::from(epoch.loss))
+        });
+        let right = lines("Validation", "validation accuracy, %", &|epoch| {
+            epoch.validation.map(|v| v.accuracy)
+        });
         let drawings: Vec<Component> = loss.into_iter().chain(right).collect();
-        let about =
-            format!("{} epochs; the weights that were best on validation nodes are kept.", count(longest as u64));
-        Some(Section::new("learning", "Learning").text(&about).side_by_side(drawings))
+        let about = format!(
+            "{} epochs; the weights that were best on validation nodes are kept.",
+            count(longest as u64)
+        );
+        Some(
+            Section::new("learning", "Learning")
+                .text(&about)
+                .side_by_side(drawings),
+        )
     }
 
     /// The page, with an attack to walk along where there is one: what it is called, and its flips.
@@ -131,13 +191,27 @@ impl Looked<'_> {
             (count(self.graph.num_edges() as u64), "edges".to_string()),
         ];
         if let Some(accuracy) = self.accuracy() {
-            tiles.insert(0, (format!("{accuracy:.1} %"), format!("right, of the {}", self.judged())));
+            tiles.insert(
+                0,
+                (
+                    format!("{accuracy:.1} %"),
+                    format!("right, of the {}", self.judged()),
+                ),
+            );
         }
         if let Some(last) = walk.and_then(|(_, walk)| walk.steps.last()) {
-            tiles.insert(1, (format!("{:.1} %", last.accuracy), format!("after {} flips", count(last.flips as u64))));
+            tiles.insert(
+                1,
+                (
+                    format!("{:.1} %", last.accuracy),
+                    format!("after {} flips", count(last.flips as u64)),
+                ),
+            );
         }
         let about = match walk {
-            Some(_) => "Colour nodes by what is said of them; the slider goes through the attack's flips.",
+            Some(_) => {
+                "Colour nodes by what is said of them; the slider goes through the attack's flips."
+            }
             None => "Colour nodes by what is said of them, search for one, and see its story.",
         };
         let mut page = Page::new(&self.title())
@@ -158,26 +232,49 @@ impl Looked<'_> {
 /// Per cent of the judged nodes of a portrait that are right; none without labels.
 pub fn accuracy(of: &Portrait) -> Option<f64> {
     let all: usize = of.confusion.iter().flatten().sum();
-    let right: usize = of.confusion.iter().enumerate().map(|(class, row)| row[class]).sum();
+    let right: usize = of
+        .confusion
+        .iter()
+        .enumerate()
+        .map(|(class, row)| row[class])
+        .sum();
     (all > 0).then(|| 100.0 * right as f64 / all as f64)
 }
 
 /// What the flips of an attack do, one after another.
 fn attacked(title: &str, walk: &Walk, edges: usize) -> Section {
-    let shares: Vec<f64> = walk.steps.iter().map(|s| 100.0 * s.flips as f64 / edges.max(1) as f64).collect();
+    let shares: Vec<f64> = walk
+        .steps
+        .iter()
+        .map(|s| 100.0 * s.flips as f64 / edges.max(1) as f64)
+        .collect();
     let line = |title: &str, label: &str, values: Vec<f64>| {
-        let (x, y) = (Axis::at("flips, % of the edges", shares.clone()), Axis::of(label));
+        let (x, y) = (
+            Axis::at("flips, % of the edges", shares.clone()),
+            Axis::of(label),
+        );
         Component::from(Lines {
             title: title.into(),
             x,
             y,
-            series: vec![Series { name: "this run".into(), values, ..Series::default() }],
+            series: vec![Series {
+                name: "this run".into(),
+                values,
+                ..Series::default()
+            }],
         })
     };
     let right = walk.steps.iter().map(|step| step.accuracy).collect();
-    let turned = walk.steps.iter().map(|step| step.turned.len() as f64).collect();
+    let turned = walk
+        .steps
+        .iter()
+        .map(|step| step.turned.len() as f64)
+        .collect();
     Section::new("attack", "The attack")
-        .text(&format!("{title}: {} flips, in their order.", count(walk.flips.len() as u64)))
+        .text(&format!(
+            "{title}: {} flips, in their order.",
+            count(walk.flips.len() as u64)
+        ))
         .side_by_side(vec![
             line("Accuracy by flips", "test accuracy, %", right),
             line("Nodes whose answer turned", "nodes", turned),
@@ -189,7 +286,10 @@ pub fn check(name: &str, content: &Content) -> gnarl_graph::Result<()> {
     match content {
         Content::Graph(_) => Ok(()),
         Content::Graphs(set) => {
-            let what = format!("{name} is a set of {} graphs, and a page shows one graph", set.len());
+            let what = format!(
+                "{name} is a set of {} graphs, and a page shows one graph",
+                set.len()
+            );
             Err(Error::argument("--page", what))
         }
     }
@@ -207,6 +307,13 @@ pub fn write(
     let split = &fitted.trained_on().split;
     let portrait = portrait(fitted, content, split)?;
     let graph = content.graph()?;
-    let looked = Looked { name, graph, split, is_held_out: true, fitted, portrait: &portrait };
+    let looked = Looked {
+        name,
+        graph,
+        split,
+        is_held_out: true,
+        fitted,
+        portrait: &portrait,
+    };
     Ok(output::write_whole(file, looked.page(walk, seed)?)?)
 }

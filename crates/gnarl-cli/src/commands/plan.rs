@@ -14,7 +14,9 @@ const MOST: u64 = 1 << 48;
 
 /// `gnarl plan`
 #[derive(Debug, Args)]
-#[command(after_help = "Example: gnarl plan --nodes 5000000 --edges 100000000 --features 128 --workers 1,2,4")]
+#[command(
+    after_help = "Example: gnarl plan --nodes 5000000 --edges 100000000 --features 128 --workers 1,2,4"
+)]
 pub struct PlanArgs {
     /// Nodes of the graph
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..=MOST))]
@@ -40,14 +42,20 @@ pub struct PlanArgs {
     /// Training nodes in a sampled step
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1 << 30))]
     pub batch_nodes: u64,
-    /// Neighbours drawn in each round, the one nearest to the answer first [default: 15,10 and 5 beyond]
+    /// Neighbours drawn in each round, the one nearest to the answer first
+    /// [default: 15,10 and 5 beyond]
     #[arg(long, value_name = "N,N")]
     pub fanout: Option<Fanout>,
     /// Bytes of a stored feature: 4 (f32), 2 (f16) or 1 (u8)
     #[arg(long, value_name = "BYTES", default_value_t = 4, value_parser = RangedU64ValueParser::<u64>::new().range(1..=4))]
     pub feature_bytes: u64,
     /// Numbers of workers to plan for
-    #[arg(long, value_name = "W,W", value_delimiter = ',', default_value = "1,2,4")]
+    #[arg(
+        long,
+        value_name = "W,W",
+        value_delimiter = ',',
+        default_value = "1,2,4"
+    )]
     pub workers: Vec<u16>,
 }
 
@@ -62,19 +70,30 @@ pub struct PlanReport {
 
 /// Estimates.
 pub fn run(args: &PlanArgs) -> anyhow::Result<PlanReport> {
-    let refuse = |option: &'static str, what: String| Err(gnarl_graph::Error::argument(option, what).into());
+    let refuse =
+        |option: &'static str, what: String| Err(gnarl_graph::Error::argument(option, what).into());
     if !(args.train_share > 0.0 && args.train_share <= 1.0) {
-        return refuse("--train-share", format!("{} is no share of the nodes, as in 0.1", args.train_share));
+        return refuse(
+            "--train-share",
+            format!("{} is no share of the nodes, as in 0.1", args.train_share),
+        );
     }
     if args.workers.contains(&0) {
-        return refuse("--workers", "0 workers do nothing; at least 1 is needed".into());
+        return refuse(
+            "--workers",
+            "0 workers do nothing; at least 1 is needed".into(),
+        );
     }
     let usual = |i: u64| [15usize, 10].get(i as usize).copied().unwrap_or(5);
     let fanout = match args.fanout {
         Some(fanout) if fanout.rounds() as u64 != args.layers => {
             return refuse(
                 "--fanout",
-                format!("{fanout} is for {} layers, and there are {}", fanout.rounds(), args.layers),
+                format!(
+                    "{fanout} is for {} layers, and there are {}",
+                    fanout.rounds(),
+                    args.layers
+                ),
             );
         }
         Some(fanout) => fanout,
@@ -94,7 +113,10 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<PlanReport> {
     };
     let speed = progress::during("measuring this machine", Speed::measured)?;
     let workers: Vec<usize> = args.workers.iter().map(|&w| usize::from(w)).collect();
-    Ok(PlanReport { plan: ScalePlan::new(size, speed, &workers), machine_bytes: machine_bytes() })
+    Ok(PlanReport {
+        plan: ScalePlan::new(size, speed, &workers),
+        machine_bytes: machine_bytes(),
+    })
 }
 
 /// The memory of this machine.
@@ -118,7 +140,12 @@ impl Report for PlanReport {
             table.add_row([way, readable(bytes), duration(seconds), fits.to_string()]);
         };
         let (whole, sampled) = (&plan.whole, &plan.sampled);
-        row("whole graph, gcn".into(), whole.bytes, whole.epoch_seconds, fits(whole.bytes));
+        row(
+            "whole graph, gcn".into(),
+            whole.bytes,
+            whole.epoch_seconds,
+            fits(whole.bytes),
+        );
         row(
             format!("sampled, sage, fan-out {}", size.fanout),
             sampled.bytes,
@@ -126,7 +153,12 @@ impl Report for PlanReport {
             fits(sampled.bytes),
         );
         for (count, way) in plan.workers.iter().filter(|(count, _)| *count > 1) {
-            row(format!("sampled, {count} machines"), way.bytes, way.epoch_seconds, "");
+            row(
+                format!("sampled, {count} machines"),
+                way.bytes,
+                way.epoch_seconds,
+                "",
+            );
         }
         let count = |n: u64| output::count(n);
         format!(
@@ -172,9 +204,17 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!([readable(12.0), readable(1.5e6), readable(3e12)], ["12.0 B", "1.5 MB", "3.0 TB"]);
         assert_eq!(
-            [duration(0.02), duration(5.0), duration(600.0), duration(1e5)],
+            [readable(12.0), readable(1.5e6), readable(3e12)],
+            ["12.0 B", "1.5 MB", "3.0 TB"]
+        );
+        assert_eq!(
+            [
+                duration(0.02),
+                duration(5.0),
+                duration(600.0),
+                duration(1e5)
+            ],
             ["20 ms", "5.0 s", "10 min", "27.8 h"]
         );
     }

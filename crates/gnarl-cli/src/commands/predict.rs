@@ -25,9 +25,15 @@ use crate::output::{self, Report, real};
 #[derive(Debug, Args)]
 pub struct PredictArgs {
     /// A safetensors file written by `gnarl train --save`
-    #[arg(long, value_name = "FILE", required_unless_present = "external", conflicts_with = "external")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present = "external",
+        conflicts_with = "external"
+    )]
     pub load: Option<PathBuf>,
-    /// A program that answers over standard input and output (docs/inference.md has the protocol), as in "python3 model.py"
+    /// A program that answers over standard input and output (docs/inference.md has the protocol),
+    /// as in "python3 model.py"
     #[arg(long, value_name = "COMMAND")]
     pub external: Option<String>,
     /// Of --external: seconds an answer may take
@@ -36,13 +42,16 @@ pub struct PredictArgs {
     /// Of --external: as-loaded or row-normalised features [default: as-loaded]
     #[arg(long, value_name = "SCALING", conflicts_with = "load")]
     pub features: Option<FeatureScaling>,
-    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files; labels are not needed
+    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files;
+    /// labels are not needed
     #[arg(long, value_name = "NAME")]
     pub data: String,
-    /// Write node (or graph), class and a probability per class to this file, as CSV, or as Parquet where it ends in .parquet
+    /// Write node (or graph), class and a probability per class to this file, as CSV, or as Parquet
+    /// where it ends in .parquet
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Of --load: write the last representation of every node, or of a set every graph's vector, to this file, as .npy or .csv
+    /// Of --load: write the last representation of every node, or of a set every graph's vector, to
+    /// this file, as .npy or .csv
     #[arg(long, value_name = "FILE", conflicts_with = "external")]
     pub embeddings: Option<PathBuf>,
     /// List every prediction in the JSON even where there are more than 100,000
@@ -62,13 +71,17 @@ impl InferenceOptions {
         let Some((_, name)) = self.0.iter().find(|(flag, _)| flag == AXIS) else {
             return match self.0.first() {
                 None => Ok(None),
-                Some((flag, _)) => {
-                    Err(Error::setting(&format!("--{flag}"), "belongs to --inference, which was not asked for"))
-                }
+                Some((flag, _)) => Err(Error::setting(
+                    &format!("--{flag}"),
+                    "belongs to --inference, which was not asked for",
+                )),
             };
         };
-        let settings: Vec<Given> =
-            self.0.iter().filter_map(|(flag, text)| Some((stored(flag)?, text.clone()))).collect();
+        let settings: Vec<Given> = self
+            .0
+            .iter()
+            .filter_map(|(flag, text)| Some((stored(flag)?, text.clone())))
+            .collect();
         name.parse::<Inference>()?.with(&settings).map(Some)
     }
 }
@@ -78,7 +91,10 @@ const AXIS: &str = "inference";
 /// The name that a flag's setting is stored under.
 fn stored(flag: &str) -> Option<String> {
     let list: &[Listed] = Inference::LIST;
-    list.iter().flat_map(|entry| entry.settings).find(|s| s.flag == flag).map(|s| s.name.to_string())
+    list.iter()
+        .flat_map(|entry| entry.settings)
+        .find(|s| s.flag == flag)
+        .map(|s| s.name.to_string())
 }
 
 fn is_of_inference(flag: &str) -> bool {
@@ -88,7 +104,9 @@ fn is_of_inference(flag: &str) -> bool {
 impl clap::Args for InferenceOptions {
     fn augment_args(command: clap::Command) -> clap::Command {
         let all = ModelOptions::augment_args(clap::Command::new("all"));
-        let ours = all.get_arguments().filter(|arg| is_of_inference(arg.get_id().as_str()));
+        let ours = all
+            .get_arguments()
+            .filter(|arg| is_of_inference(arg.get_id().as_str()));
         command.args(ours.cloned().collect::<Vec<_>>())
     }
 
@@ -99,7 +117,11 @@ impl clap::Args for InferenceOptions {
 
 impl clap::FromArgMatches for InferenceOptions {
     fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
-        let flags = Inference::LIST.iter().flat_map(|entry| entry.settings).map(|s| s.flag).chain([AXIS]);
+        let flags = Inference::LIST
+            .iter()
+            .flat_map(|entry| entry.settings)
+            .map(|s| s.flag)
+            .chain([AXIS]);
         let mut given: Vec<Given> = Vec::new();
         for flag in flags {
             if let Some(text) = matches.get_one::<String>(flag)
@@ -129,7 +151,8 @@ pub struct PredictReport {
     items: usize,
     /// What they are: node or graph.
     item: &'static str,
-    /// Per cent right among the items that were held out for testing; only where the model knows which those are.
+    /// Per cent right among the items that were held out for testing; only where the model knows
+    /// which those are.
     #[serde(skip_serializing_if = "Option::is_none")]
     test_accuracy: Option<f64>,
     /// The same of a plain forward pass, where another inference is in use.
@@ -189,8 +212,15 @@ struct ClassCount {
 pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<PredictReport> {
     // A wrong option or file should not wait for the data.
     let choice = args.inference.choice()?;
-    if let Some(file) = args.embeddings.as_deref().filter(|file| !ends_in(file, "npy") && !ends_in(file, "csv")) {
-        let what = format!("{}: a name that ends in .npy or .csv is expected", file.display());
+    if let Some(file) = args
+        .embeddings
+        .as_deref()
+        .filter(|file| !ends_in(file, "npy") && !ends_in(file, "csv"))
+    {
+        let what = format!(
+            "{}: a name that ends in .npy or .csv is expected",
+            file.display()
+        );
         return Err(Error::argument("--embeddings", what).into());
     }
     let fitted = args.load.as_ref().map(Fitted::load).transpose()?;
@@ -223,8 +253,13 @@ fn with_model(
         false => Some(fitted.predict_plainly(&content)?),
         true => None,
     };
-    let judged =
-        |predictions| fitted.accuracy_on(predictions, &content, if recognised.is_some() { &test } else { &all });
+    let judged = |predictions| {
+        fitted.accuracy_on(
+            predictions,
+            &content,
+            if recognised.is_some() { &test } else { &all },
+        )
+    };
     let accuracy = judged(&predictions)?;
     let names: Vec<String> = fitted.classes().to_vec();
     let report = PredictReport {
@@ -233,27 +268,53 @@ fn with_model(
         items: content.num_items(),
         item: item_of(&content),
         test_accuracy: accuracy.filter(|_| recognised.is_some()),
-        plain_test_accuracy: plain.as_ref().filter(|_| recognised.is_some()).map(judged).transpose()?.flatten(),
+        plain_test_accuracy: plain
+            .as_ref()
+            .filter(|_| recognised.is_some())
+            .map(judged)
+            .transpose()?
+            .flatten(),
         accuracy: accuracy.filter(|_| recognised.is_none()),
         balanced_accuracy: None,
         macro_f1: None,
         roc_auc: None,
         by_class: None,
-        unknown_classes: content.labels().map_or_else(Vec::new, |labels| fitted.unknown_classes(labels)),
+        unknown_classes: content
+            .labels()
+            .map_or_else(Vec::new, |labels| fitted.unknown_classes(labels)),
         inference: (!fitted.reading().is_plain()).then(|| fitted.reading().inference()),
         predictions: None,
         class_counts: Vec::new(),
-        taken: predictions.exits.as_ref().map(|exits| counted(exits, fitted.num_exits())),
+        taken: predictions
+            .exits
+            .as_ref()
+            .map(|exits| counted(exits, fitted.num_exits())),
         output: None,
-        embeddings: args.embeddings.as_deref().map(|file| write_embeddings(file, &fitted, &content)).transpose()?,
+        embeddings: args
+            .embeddings
+            .as_deref()
+            .map(|file| write_embeddings(file, &fitted, &content))
+            .transpose()?,
         trained_on: fitted.trained_on().dataset.clone(),
     };
-    let scores = fitted.class_scores(&predictions, &content, if recognised.is_some() { &test } else { &all })?;
+    let scores = fitted.class_scores(
+        &predictions,
+        &content,
+        if recognised.is_some() { &test } else { &all },
+    )?;
     let report = report.judged(&names, scores);
-    finish(args, report, &content, &names, &predictions.classes, &predictions.probabilities)
+    finish(
+        args,
+        report,
+        &content,
+        &names,
+        &predictions.classes,
+        &predictions.probabilities,
+    )
 }
 
-/// A program outside. Its words are parted by spaces: a script of its own is the place for anything longer.
+/// A program outside. Its words are parted by spaces: a script of its own is the place for anything
+/// longer.
 fn with_program(
     global: &Global,
     args: &PredictArgs,
@@ -277,8 +338,10 @@ fn with_program(
     // An outside program has its own idea of features: nothing is done to them unless asked.
     let scaling = args.features.unwrap_or(FeatureScaling::AsLoaded);
     let graph = Scaler::fit(scaling, [&graph].into_iter())?.scaled(&graph)?;
-    let train: Vec<u32> =
-        splits.first().map_or_else(|| (0..graph.num_nodes() as u32).collect(), |s| s.train().to_vec());
+    let train: Vec<u32> = splits.first().map_or_else(
+        || (0..graph.num_nodes() as u32).collect(),
+        |s| s.train().to_vec(),
+    );
     let choice = choice.map(|choice| thesis_inference(choice, &data.name));
     let reading = match choice {
         Some(choice) => choice.fit(&model, &graph, &train)?,
@@ -288,8 +351,11 @@ fn with_program(
         (true, Some(split)) => reading.tuned(&model, &graph, split.val(), global.seed)?,
         _ => reading,
     };
-    let classes_of =
-        |answers: &DenseMatrix<f32>| (0..answers.num_rows()).map(|u| argmax(answers.row(u)) as u32).collect();
+    let classes_of = |answers: &DenseMatrix<f32>| {
+        (0..answers.num_rows())
+            .map(|u| argmax(answers.row(u)) as u32)
+            .collect()
+    };
     let answers = reading.answer(&model, &graph, global.seed)?;
     let classes: Vec<u32> = classes_of(&answers);
     let plain: Vec<u32> = match reading.is_plain() {
@@ -298,8 +364,14 @@ fn with_program(
     };
     let test: Vec<u32> = splits.first().map_or_else(Vec::new, |s| s.test().to_vec());
     let right = |classes: &[u32]| -> Option<f64> {
-        let labelled: Vec<(u32, u32)> = test.iter().filter_map(|&u| Some((u, graph.labels()?.get(u)?))).collect();
-        let right = labelled.iter().filter(|(u, c)| classes[*u as usize] == *c).count();
+        let labelled: Vec<(u32, u32)> = test
+            .iter()
+            .filter_map(|&u| Some((u, graph.labels()?.get(u)?)))
+            .collect();
+        let right = labelled
+            .iter()
+            .filter(|(u, c)| classes[*u as usize] == *c)
+            .count();
         (!labelled.is_empty()).then(|| 100.0 * right as f64 / labelled.len() as f64)
     };
     let names = (0..answers.num_cols() as u32).map(|c| match graph.labels() {
@@ -330,7 +402,14 @@ fn with_program(
     };
     let scores = outside_scores(&graph, &test, &classes, &answers)?;
     let report = report.judged(&names, scores);
-    finish(args, report, &Content::Graph(graph), &names, &classes, &answers)
+    finish(
+        args,
+        report,
+        &Content::Graph(graph),
+        &names,
+        &classes,
+        &answers,
+    )
 }
 
 /// What a program's answers are worth class by class, where it has as many classes as the labels.
@@ -340,7 +419,10 @@ fn outside_scores(
     classes: &[u32],
     answers: &DenseMatrix<f32>,
 ) -> gnarl_graph::Result<Option<ClassScores>> {
-    let Some(labels) = graph.labels().filter(|labels| labels.num_classes() == answers.num_cols()) else {
+    let Some(labels) = graph
+        .labels()
+        .filter(|labels| labels.num_classes() == answers.num_cols())
+    else {
         return Ok(None);
     };
     let judged = test.iter().filter_map(|&u| Some((u, labels.get(u)?)));
@@ -349,7 +431,13 @@ fn outside_scores(
         return Ok(None);
     }
     let predicted: Vec<u32> = items.iter().map(|&u| classes[u as usize]).collect();
-    ClassScores::new(&truth, &predicted, Some(&answers.select_rows(&items)), labels.num_classes()).map(Some)
+    ClassScores::new(
+        &truth,
+        &predicted,
+        Some(&answers.select_rows(&items)),
+        labels.num_classes(),
+    )
+    .map(Some)
 }
 
 impl PredictReport {
@@ -367,13 +455,17 @@ impl PredictReport {
 }
 
 fn ends_in(file: &Path, ending: &str) -> bool {
-    file.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending))
+    file.extension()
+        .is_some_and(|found| found.eq_ignore_ascii_case(ending))
 }
 
 /// Writes representations as an array for NumPy, or as rows behind the names of nodes.
 fn write_embeddings(file: &Path, fitted: &Fitted, content: &Content) -> anyhow::Result<Embeddings> {
     let Some(vectors) = fitted.embeddings(content)? else {
-        let what = format!("{} has class scores alone, which --output has", fitted.model().backbone);
+        let what = format!(
+            "{} has class scores alone, which --output has",
+            fitted.model().backbone
+        );
         return Err(Error::argument("--embeddings", what).into());
     };
     if ends_in(file, "npy") {
@@ -386,9 +478,17 @@ fn write_embeddings(file: &Path, fitted: &Fitted, content: &Content) -> anyhow::
             let row = vectors.row(i).iter().map(f32::to_string);
             lines.write_record(std::iter::once(name_of(content, i)).chain(row))?;
         }
-        output::write_whole(file, lines.into_inner().map_err(|e| anyhow::anyhow!(e.to_string()))?)?;
+        output::write_whole(
+            file,
+            lines
+                .into_inner()
+                .map_err(|e| anyhow::anyhow!(e.to_string()))?,
+        )?;
     }
-    Ok(Embeddings { file: file.display().to_string(), width: vectors.num_cols() })
+    Ok(Embeddings {
+        file: file.display().to_string(),
+        width: vectors.num_cols(),
+    })
 }
 
 /// What item `i` is called.
@@ -422,7 +522,10 @@ fn finish(
     probabilities: &DenseMatrix<f32>,
 ) -> anyhow::Result<PredictReport> {
     let count = |class: usize| classes.iter().filter(|c| **c as usize == class).count();
-    let counts = names.iter().enumerate().map(|(i, name)| ClassCount { class: name.clone(), items: count(i) });
+    let counts = names.iter().enumerate().map(|(i, name)| ClassCount {
+        class: name.clone(),
+        items: count(i),
+    });
     report.class_counts = counts.collect();
     if args.values || classes.len() <= MOST_LISTED {
         report.predictions = Some(classes.iter().map(|&c| names[c as usize].clone()).collect());
@@ -447,12 +550,24 @@ fn write_parquet(
     probabilities: &DenseMatrix<f32>,
 ) -> anyhow::Result<()> {
     let items = (0..classes.len()).map(|i| name_of(content, i)).collect();
-    let said = classes.iter().map(|&class| names[class as usize].clone()).collect();
-    let mut columns = vec![(item.to_string(), Column::Text(items)), ("class".to_string(), Column::Text(said))];
+    let said = classes
+        .iter()
+        .map(|&class| names[class as usize].clone())
+        .collect();
+    let mut columns = vec![
+        (item.to_string(), Column::Text(items)),
+        ("class".to_string(), Column::Text(said)),
+    ];
     for (c, name) in names.iter().enumerate() {
-        let of_class = (0..classes.len()).map(|i| probabilities.row(i)[c]).collect();
+        let of_class = (0..classes.len())
+            .map(|i| probabilities.row(i)[c])
+            .collect();
         // A class may be called as a column is.
-        let title = if name == item || name == "class" { format!("{name} (probability)") } else { name.clone() };
+        let title = if name == item || name == "class" {
+            format!("{name} (probability)")
+        } else {
+            name.clone()
+        };
         columns.push((title, Column::Numbers(of_class)));
     }
     output::write_whole(file, columnar::parquet(columns)?)?;
@@ -468,21 +583,41 @@ fn write_csv(
     probabilities: &DenseMatrix<f32>,
 ) -> anyhow::Result<()> {
     let mut lines = csv::Writer::from_writer(Vec::new());
-    lines.write_record([item, "class"].into_iter().map(String::from).chain(names.iter().cloned()))?;
+    lines.write_record(
+        [item, "class"]
+            .into_iter()
+            .map(String::from)
+            .chain(names.iter().cloned()),
+    )?;
     for (i, &class) in classes.iter().enumerate() {
         let row = [name_of(content, i), names[class as usize].clone()];
-        lines.write_record(row.into_iter().chain(probabilities.row(i).iter().map(f32::to_string)))?;
+        lines.write_record(
+            row.into_iter()
+                .chain(probabilities.row(i).iter().map(f32::to_string)),
+        )?;
     }
-    output::write_whole(file, lines.into_inner().map_err(|e| anyhow::anyhow!(e.to_string()))?)?;
+    output::write_whole(
+        file,
+        lines
+            .into_inner()
+            .map_err(|e| anyhow::anyhow!(e.to_string()))?,
+    )?;
     Ok(())
 }
 
 impl Report for PredictReport {
     fn text(&self) -> String {
         let items = format!("{}s", self.item);
-        let mut line = format!("{} on {}: {} {items}", self.model, self.data, output::count(self.items as u64));
+        let mut line = format!(
+            "{} on {}: {} {items}",
+            self.model,
+            self.data,
+            output::count(self.items as u64)
+        );
         match (self.test_accuracy, self.accuracy) {
-            (Some(test), _) => line += &format!(", {test:.2} % right of those held out for testing"),
+            (Some(test), _) => {
+                line += &format!(", {test:.2} % right of those held out for testing")
+            }
             (None, Some(accuracy)) => {
                 line += &format!(
                     ", {accuracy:.2} % right of all labelled ones; the model was trained on {} and none of these is known to be held out",
@@ -497,13 +632,22 @@ impl Report for PredictReport {
         let mut text = line + "\n";
         if !self.unknown_classes.is_empty() {
             let names = self.unknown_classes.join(", ");
-            text += &format!("classes that the model does not know, always counted as wrong: {names}\n");
+            text += &format!(
+                "classes that the model does not know, always counted as wrong: {names}\n"
+            );
         }
         if let (Some(balanced), Some(f1)) = (self.balanced_accuracy, self.macro_f1) {
-            let area = self.roc_auc.map_or_else(|| "-".to_string(), |area| format!("{area:.2}"));
+            let area = self
+                .roc_auc
+                .map_or_else(|| "-".to_string(), |area| format!("{area:.2}"));
             text += &format!("balanced accuracy {balanced:.2}, macro F1 {f1:.2}, ROC AUC {area}\n");
         }
-        if let Some(table) = self.by_class.as_ref().map(ByClass::text).filter(|table| !table.is_empty()) {
+        if let Some(table) = self
+            .by_class
+            .as_ref()
+            .map(ByClass::text)
+            .filter(|table| !table.is_empty())
+        {
             text += &format!("\nof these, class by class\n{table}\nall predictions\n");
         }
         let mut table = output::table(&["class", &format!(">{items}")]);

@@ -1,6 +1,7 @@
 //! `gnarl report`: what holds of the thesis, on one page made from the figures that are kept.
 //!
-//! The page is one file that needs nothing but a browser: claims with their verdicts first, then every table.
+//! The page is one file that needs nothing but a browser: claims with their verdicts first, then
+//! every table.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -68,7 +69,10 @@ pub struct Counted {
 /// Reads the figures, judges the claims, writes the page.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
     let shelf = Shelf::read(&args.results)?;
-    let reports = tables::ALL.into_iter().map(|table| shelf.report(table)).collect::<Result<Vec<_>, _>>()?;
+    let reports = tables::ALL
+        .into_iter()
+        .map(|table| shelf.report(table))
+        .collect::<Result<Vec<_>, _>>()?;
     let studies = Quoted::read_all(&args.results)?;
     let drawings = Drawing::read_all(&args.results)?;
     let (stale_tables, stale_cells) = shelf.stale();
@@ -82,12 +86,22 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
     // A fault in one page leaves all as they were.
     let fill = |file: &PathBuf| -> anyhow::Result<(PathBuf, String)> {
         let page = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
-        Ok((file.clone(), filled(file, &page, &reports, &studies, &shelf)?))
+        Ok((
+            file.clone(),
+            filled(file, &page, &reports, &studies, &shelf)?,
+        ))
     };
-    let pages = args.fill.iter().map(fill).collect::<anyhow::Result<Vec<_>>>()?;
+    let pages = args
+        .fill
+        .iter()
+        .map(fill)
+        .collect::<anyhow::Result<Vec<_>>>()?;
     let claims: Vec<Judged> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
     let left = shelf.left()?;
-    output::write_whole(&args.out, page(&claims, &reports, &drawings, &studies, &left, stale_cells))?;
+    output::write_whole(
+        &args.out,
+        page(&claims, &reports, &drawings, &studies, &left, stale_cells),
+    )?;
     if let Some(file) = &args.markdown {
         output::write_whole(file, markdown(&claims, &reports, &drawings, &left))?;
     }
@@ -98,11 +112,16 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
         table: report.table,
         cells: report.cells,
         run: report.cells_stored,
-        holes: cells(report).filter(|cell| cell.status == Status::Hole).count(),
+        holes: cells(report)
+            .filter(|cell| cell.status == Status::Hole)
+            .count(),
     };
     Ok(ReportReport {
         tables: reports.iter().map(counted).collect(),
-        tables_with_figures: reports.iter().filter(|report| report.cells_stored > 0).count(),
+        tables_with_figures: reports
+            .iter()
+            .filter(|report| report.cells_stored > 0)
+            .count(),
         cells: reports.iter().map(|report| report.cells).sum(),
         cells_run: reports.iter().map(|report| report.cells_stored).sum(),
         cell_seconds: reports
@@ -122,18 +141,26 @@ fn cells(report: &TableReport) -> impl Iterator<Item = &CellReport> {
     report.rows.iter().flat_map(|row| &row.cells)
 }
 
-const VERDICTS: [Verdict; 5] =
-    [Verdict::Holds, Verdict::HoldsSmaller, Verdict::DoesNotHold, Verdict::CannotBeTold, Verdict::NotRun];
+const VERDICTS: [Verdict; 5] = [
+    Verdict::Holds,
+    Verdict::HoldsSmaller,
+    Verdict::DoesNotHold,
+    Verdict::CannotBeTold,
+    Verdict::NotRun,
+];
 
 impl Report for ReportReport {
     fn text(&self) -> String {
-        let mut table = output::table(&["ch.", "claim", ">ours", ">thesis", ">datasets", "verdict"]);
+        let mut table =
+            output::table(&["ch.", "claim", ">ours", ">thesis", ">datasets", "verdict"]);
         for judged in &self.claims {
             table.add_row([
                 judged.claim.chapter.to_string(),
                 judged.claim.says.to_string(),
                 difference(judged),
-                judged.claimed.map_or_else(|| "-".into(), |claimed| format!("{claimed:+.2}")),
+                judged
+                    .claimed
+                    .map_or_else(|| "-".into(), |claimed| format!("{claimed:+.2}")),
                 judged.datasets.len().to_string(),
                 judged.verdict.name().to_string(),
             ]);
@@ -141,12 +168,20 @@ impl Report for ReportReport {
         let counts = |whose: Whose| {
             let of = |verdict: Verdict| {
                 let same = |j: &&Judged| j.claim.whose == whose && j.verdict == verdict;
-                format!("{} {}", self.claims.iter().filter(same).count(), verdict.name())
+                format!(
+                    "{} {}",
+                    self.claims.iter().filter(same).count(),
+                    verdict.name()
+                )
             };
             VERDICTS.map(of).join(", ")
         };
         output::render(&table)
-            + &format!("\nthe thesis' claims: {}\nours: {}\n", counts(Whose::Thesis), counts(Whose::Ours))
+            + &format!(
+                "\nthe thesis' claims: {}\nours: {}\n",
+                counts(Whose::Thesis),
+                counts(Whose::Ours)
+            )
             + &format!(
                 "{} of {} cells in {} of {} tables were run, {:.1} hours of cells one after another\n",
                 self.cells_run,
@@ -173,39 +208,75 @@ impl ReportReport {
 }
 
 /// The verdicts and how much of each table was run, for people who read text.
-fn markdown(claims: &[Judged], reports: &[TableReport], drawings: &[Drawing], left: &[Left]) -> String {
+fn markdown(
+    claims: &[Judged],
+    reports: &[TableReport],
+    drawings: &[Drawing],
+    left: &[Left],
+) -> String {
     let mut text = String::from(
         "# What holds\n\nMade by `gnarl report --markdown docs/results.md` from the figures in `results/`; a test makes it again and compares. \
          *Ours* is the mean over datasets of the difference run by run, with its standard error, *thesis* the same difference in the thesis' own \
          figures. The rule of the verdicts: [reproduce.md](reproduce.md). What was not run is said so, and counts for nothing.\n",
     );
-    for (whose, title) in
-        [(Whose::Thesis, "The thesis' claims"), (Whose::Ours, "What gnarl offers instead, by the same rule")]
-    {
+    for (whose, title) in [
+        (Whose::Thesis, "The thesis' claims"),
+        (Whose::Ours, "What gnarl offers instead, by the same rule"),
+    ] {
         text += &format!(
             "\n## {title}\n\n| ch. | claim | ours | thesis | datasets | verdict |\n| --- | --- | ---: | ---: | ---: | --- |\n"
         );
         for judged in claims.iter().filter(|judged| judged.claim.whose == whose) {
-            let claimed = judged.claimed.map_or_else(|| "-".to_string(), |claimed| format!("{claimed:+.2}"));
-            let (chapter, says, count) = (judged.claim.chapter, judged.claim.says, judged.datasets.len());
+            let claimed = judged
+                .claimed
+                .map_or_else(|| "-".to_string(), |claimed| format!("{claimed:+.2}"));
+            let (chapter, says, count) = (
+                judged.claim.chapter,
+                judged.claim.says,
+                judged.datasets.len(),
+            );
             let ours = difference(judged);
-            text += &format!("| {chapter} | {says} | {ours} | {claimed} | {count} | {} |\n", judged.verdict.name());
+            text += &format!(
+                "| {chapter} | {says} | {ours} | {claimed} | {count} | {} |\n",
+                judged.verdict.name()
+            );
         }
     }
     text += "\n## Tables\n\n| table | cells | run | holes | hours of cells |\n| --- | ---: | ---: | ---: | ---: |\n";
     for report in reports {
-        let seconds = cells(report).filter_map(|cell| cell.ours.as_ref()).fold(0.0, |sum, ours| sum + ours.seconds);
+        let seconds = cells(report)
+            .filter_map(|cell| cell.ours.as_ref())
+            .fold(0.0, |sum, ours| sum + ours.seconds);
         let hours = seconds / 3600.0;
-        let holes = cells(report).filter(|cell| cell.status == Status::Hole).count();
-        text +=
-            &format!("| `{}` | {} | {} | {holes} | {hours:.2} |\n", report.table, report.cells, report.cells_stored);
+        let holes = cells(report)
+            .filter(|cell| cell.status == Status::Hole)
+            .count();
+        text += &format!(
+            "| `{}` | {} | {} | {holes} | {hours:.2} |\n",
+            report.table, report.cells, report.cells_stored
+        );
     }
     text += "\n## Figures\n\nOn the page that `gnarl report` makes.\n\n| ch. | figure | thesis | command |\n| --- | --- | --- | --- |\n";
-    for Drawing { says, chapter, label, command, .. } in drawings {
-        let label = label.as_ref().map_or_else(|| "ours".to_string(), |label| format!("`{label}`"));
-        text += &format!("| {chapter} | {} | {label} | `{}` |\n", in_cell(says), in_cell(command));
+    for Drawing {
+        says,
+        chapter,
+        label,
+        command,
+        ..
+    } in drawings
+    {
+        let label = label
+            .as_ref()
+            .map_or_else(|| "ours".to_string(), |label| format!("`{label}`"));
+        text += &format!(
+            "| {chapter} | {} | {label} | `{}` |\n",
+            in_cell(says),
+            in_cell(command)
+        );
     }
-    text += &format!("\n## What was not run\n\n{NOT_RUN}\n\n| dataset | cells | hours |\n| --- | ---: | ---: |\n");
+    text += &format!(
+        "\n## What was not run\n\n{NOT_RUN}\n\n| dataset | cells | hours |\n| --- | ---: | ---: |\n"
+    );
     for of in left {
         text += &format!("| {} | {} | {} |\n", of.dataset, of.cells, hours(of));
     }
@@ -216,7 +287,8 @@ const NOT_RUN: &str = "Cells, each once however many tables show it, and what th
                        cells of the same kind, most by those on graphs of about the same size, so a guess where only small graphs were timed.";
 
 fn hours(left: &Left) -> String {
-    left.seconds.map_or_else(|| "-".to_string(), |seconds| real(seconds / 3600.0))
+    left.seconds
+        .map_or_else(|| "-".to_string(), |seconds| real(seconds / 3600.0))
 }
 
 /// `+0.52 ± 0.20`
@@ -244,20 +316,40 @@ fn page(
     let all: usize = reports.iter().map(|report| report.cells).sum();
     body += "<div class=\"tiles\">\n";
     for verdict in VERDICTS {
-        let count = claims.iter().filter(|j| j.claim.whose == Whose::Thesis && j.verdict == verdict).count();
-        body += &format!("<div class=\"tile {}\"><b>{count}</b>{}</div>\n", class(verdict), verdict.name());
+        let count = claims
+            .iter()
+            .filter(|j| j.claim.whose == Whose::Thesis && j.verdict == verdict)
+            .count();
+        body += &format!(
+            "<div class=\"tile {}\"><b>{count}</b>{}</div>\n",
+            class(verdict),
+            verdict.name()
+        );
     }
     body += &format!("<div class=\"tile\"><b>{run}</b>of {all} cells run</div>\n</div>\n");
     if stale > 0 {
-        body += &format!("<p>{stale} cells were made by other numerics than this gnarl's and count for nothing.</p>\n");
+        body += &format!(
+            "<p>{stale} cells were made by other numerics than this gnarl's and count for nothing.</p>\n"
+        );
     }
     body += RULE;
-    for (whose, title) in
-        [(Whose::Thesis, "The thesis' claims"), (Whose::Ours, "What gnarl offers instead, by the same rule")]
-    {
-        let id = if whose == Whose::Thesis { " id=\"claims\"" } else { "" };
+    for (whose, title) in [
+        (Whose::Thesis, "The thesis' claims"),
+        (Whose::Ours, "What gnarl offers instead, by the same rule"),
+    ] {
+        let id = if whose == Whose::Thesis {
+            " id=\"claims\""
+        } else {
+            ""
+        };
         body += &format!("<h2{id}>{title}</h2>\n");
-        body += &claims_table(title, &claims.iter().filter(|j| j.claim.whose == whose).collect::<Vec<_>>());
+        body += &claims_table(
+            title,
+            &claims
+                .iter()
+                .filter(|j| j.claim.whose == whose)
+                .collect::<Vec<_>>(),
+        );
     }
     body += "<h2 id=\"tables\">Tables</h2>\n<nav aria-label=\"tables\"><ul class=\"contents\">\n";
     for report in reports {
@@ -270,7 +362,9 @@ fn page(
         );
     }
     body += "</ul></nav>\n";
-    reports.iter().for_each(|report| body += &table_section(report));
+    reports
+        .iter()
+        .for_each(|report| body += &table_section(report));
     body += &figures_section(drawings);
     body += &studies_section(studies);
     body += &not_run(left);
@@ -281,9 +375,18 @@ fn page(
 /// The pictures that are kept, each with what it shows and the command that draws it.
 fn figures_section(drawings: &[Drawing]) -> String {
     let mut html = String::from("<h2 id=\"figures\">Figures</h2>\n");
-    for Drawing { says, chapter, label, command, picture } in drawings {
-        let label =
-            label.as_ref().map_or_else(|| "ours".to_string(), |label| format!("<code>{}</code>", escape(label)));
+    for Drawing {
+        says,
+        chapter,
+        label,
+        command,
+        picture,
+    } in drawings
+    {
+        let label = label.as_ref().map_or_else(
+            || "ours".to_string(),
+            |label| format!("<code>{}</code>", escape(label)),
+        );
         html += &format!(
             "<figure class=\"kept\">{picture}<figcaption>{}<br><small>ch. {chapter}, {label}: <code>{}</code></small></figcaption></figure>\n",
             escape(says),
@@ -300,17 +403,27 @@ fn studies_section(studies: &BTreeMap<String, Quoted>) -> String {
     );
     for (name, study) in studies {
         let row = |cells: &[String], tag: &str| {
-            let cells: String = cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect();
+            let cells: String = cells
+                .iter()
+                .map(|cell| format!("<{tag}>{}</{tag}>", escape(cell)))
+                .collect();
             format!("<tr>{cells}</tr>\n")
         };
-        let commands: String =
-            study.commands.iter().map(|c| format!("<li><code>{}</code></li>\n", escape(c))).collect();
+        let commands: String = study
+            .commands
+            .iter()
+            .map(|c| format!("<li><code>{}</code></li>\n", escape(c)))
+            .collect();
         html += &format!(
             "<details><summary><b>{name}</b> {says}</summary>\n<ul class=\"notes\">\n{commands}</ul>\n\
              <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\"><table class=\"sortable\"><thead>{}</thead>\n\
              <tbody>\n{}</tbody></table></div>\n</details>\n",
             row(&study.columns, "th"),
-            study.rows.iter().map(|cells| row(cells, "td")).collect::<String>(),
+            study
+                .rows
+                .iter()
+                .map(|cells| row(cells, "td"))
+                .collect::<String>(),
             name = escape(name),
             says = escape(&study.says),
         );
@@ -359,15 +472,28 @@ fn claims_table(title: &str, claims: &[&Judged]) -> String {
         escape(title)
     );
     for judged in claims {
-        let mut names: Vec<&str> = judged.claim.compares.iter().map(|(table, ..)| *table).collect();
+        let mut names: Vec<&str> = judged
+            .claim
+            .compares
+            .iter()
+            .map(|(table, ..)| *table)
+            .collect();
         names.dedup();
         let link = |name: &&str| {
             let table = tables::find(name).map_or(*name, |table| table.name);
-            format!("<a href=\"#{}\">{}</a>", escape(&table.replace(':', "-")), escape(name))
+            format!(
+                "<a href=\"#{}\">{}</a>",
+                escape(&table.replace(':', "-")),
+                escape(name)
+            )
         };
         let links: Vec<String> = names.iter().map(link).collect();
-        let claimed = judged.claimed.map_or_else(|| "–".to_string(), |claimed| format!("{claimed:+.2}"));
-        let sort = |value: Option<f64>| value.map_or_else(|| "-1e9".to_string(), |value| value.to_string());
+        let claimed = judged
+            .claimed
+            .map_or_else(|| "–".to_string(), |claimed| format!("{claimed:+.2}"));
+        let sort = |value: Option<f64>| {
+            value.map_or_else(|| "-1e9".to_string(), |value| value.to_string())
+        };
         html += &format!(
             "<tr><td data-sort=\"{0}\">{0}</td><td><span class=\"verdict {8}\">{9}</span></td><td class=\"says\">{1}<br><small>{2}</small></td>\
              <td data-sort=\"{3}\">{4}</td><td data-sort=\"{5}\">{claimed}</td><td data-sort=\"{6}\">{7}</td></tr>\n",
@@ -392,10 +518,17 @@ fn dots_of(judged: &Judged) -> String {
     if values.is_empty() {
         return "–".to_string();
     }
-    let names: Vec<String> = judged.datasets.iter().map(|d| format!("{} {:+.2} ± {:.2}", d.0, d.1, d.2)).collect();
+    let names: Vec<String> = judged
+        .datasets
+        .iter()
+        .map(|d| format!("{} {:+.2} ± {:.2}", d.0, d.1, d.2))
+        .collect();
     let reach = values.iter().fold(1.0f64, |most, v| most.max(v.abs()));
     let x = |v: f64| 60.0 + 54.0 * v / reach;
-    let dots: String = values.iter().map(|&v| format!("<circle cx=\"{:.1}\" cy=\"9\" r=\"3\"/>", x(v))).collect();
+    let dots: String = values
+        .iter()
+        .map(|&v| format!("<circle cx=\"{:.1}\" cy=\"9\" r=\"3\"/>", x(v)))
+        .collect();
     format!(
         "<svg class=\"spark\" viewBox=\"0 0 120 18\" width=\"120\" height=\"18\" role=\"img\"><title>{}</title>\
          <line x1=\"60\" x2=\"60\" y1=\"1\" y2=\"17\"/>{dots}</svg>",
@@ -456,9 +589,16 @@ fn figure(cell: &CellReport) -> String {
             Status::Hole => cell.message.clone().unwrap_or_default(),
             _ => "not run".into(),
         };
-        return format!("<td class=\"hole\" data-sort=\"-1e9\">{}<br><small>{thesis}</small></td>", escape(&why));
+        return format!(
+            "<td class=\"hole\" data-sort=\"-1e9\">{}<br><small>{thesis}</small></td>",
+            escape(&why)
+        );
     };
-    let spread = if ours.runs.len() > 1 { format!(" ± {}", real(ours.std)) } else { String::new() };
+    let spread = if ours.runs.len() > 1 {
+        format!(" ± {}", real(ours.std))
+    } else {
+        String::new()
+    };
     let shown = if matches!(cell.thesis, Thesis::Value { .. }) || ours.runs.len() < 2 {
         format!("{}{spread}", real(ours.mean))
     } else {
@@ -489,13 +629,20 @@ fn figure(cell: &CellReport) -> String {
 
 /// A dot for each run, between the least and the largest.
 fn dots(runs: &[f64]) -> String {
-    let (low, high) = runs.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &v| (l.min(v), h.max(v)));
+    let (low, high) = runs
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &v| {
+            (l.min(v), h.max(v))
+        });
     if runs.len() < 2 || low >= high {
         return String::new();
     }
     let dot = |(i, v): (usize, &f64)| {
         let x = 3.0 + 54.0 * i as f64 / (runs.len() - 1) as f64;
-        format!("<circle cx=\"{x:.1}\" cy=\"{:.1}\" r=\"1.6\"/>", 12.0 - 10.0 * (v - low) / (high - low))
+        format!(
+            "<circle cx=\"{x:.1}\" cy=\"{:.1}\" r=\"1.6\"/>",
+            12.0 - 10.0 * (v - low) / (high - low)
+        )
     };
     let all: String = runs.iter().enumerate().map(dot).collect();
     let title = format!("{} runs, {} to {}", runs.len(), real(low), real(high));
@@ -532,9 +679,17 @@ mod tests {
     #[test]
     fn a_page_has_every_claim_and_every_table_and_nothing_from_outside() {
         let shelf = Shelf::default();
-        let reports: Vec<TableReport> = tables::ALL.into_iter().map(|table| shelf.report(table).unwrap()).collect();
+        let reports: Vec<TableReport> = tables::ALL
+            .into_iter()
+            .map(|table| shelf.report(table).unwrap())
+            .collect();
         let left = shelf.left().unwrap();
-        assert_eq!(left.iter().find(|of| of.dataset == "cora").and_then(|of| of.seconds), None);
+        assert_eq!(
+            left.iter()
+                .find(|of| of.dataset == "cora")
+                .and_then(|of| of.seconds),
+            None
+        );
         let claims: Vec<Judged> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
         let picture = Drawing {
             says: "A < B.".into(),
@@ -551,18 +706,40 @@ mod tests {
             columns: text(["switched on", "clean"]),
             rows: vec![text(["plain", "<81.1>"])],
         };
-        let page = page(&claims, &reports, &[picture], &BTreeMap::from([("axes".to_string(), study)]), &left, 0);
-        assert!(page.contains("<svg></svg><figcaption>A &lt; B.<br><small>ch. 3, ours: <code>gnarl energy</code>"));
+        let page = page(
+            &claims,
+            &reports,
+            &[picture],
+            &BTreeMap::from([("axes".to_string(), study)]),
+            &left,
+            0,
+        );
+        assert!(page.contains(
+            "<svg></svg><figcaption>A &lt; B.<br><small>ch. 3, ours: <code>gnarl energy</code>"
+        ));
         assert!(page.contains("<td>&lt;81.1&gt;</td>") && page.contains("What axes give."));
         for claim in CLAIMS {
             assert!(page.contains(&escape(claim.says)), "{}", claim.says);
         }
         for report in &reports {
-            assert!(page.contains(&format!("id=\"{}\"", id(report))), "{}", report.table);
+            assert!(
+                page.contains(&format!("id=\"{}\"", id(report))),
+                "{}",
+                report.table
+            );
         }
-        // The name of SVG's namespace looks like an address and is none; the policy has one of a meta element's names.
-        let own = page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "");
-        assert!(!own.contains("http") && !own.contains("src="), "everything is in the page");
-        assert_eq!(page.matches("<details").count(), page.matches("</details>").count());
+        // The name of SVG's namespace looks like an address and is none; the policy has one of a
+        // meta element's names.
+        let own = page
+            .replace("http://www.w3.org/2000/svg", "")
+            .replace("http-equiv", "");
+        assert!(
+            !own.contains("http") && !own.contains("src="),
+            "everything is in the page"
+        );
+        assert_eq!(
+            page.matches("<details").count(),
+            page.matches("</details>").count()
+        );
     }
 }

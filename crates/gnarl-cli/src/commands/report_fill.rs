@@ -1,12 +1,15 @@
-//! Figures in pages of text: blocks between two comments are made from the figures that are kept, so that none can go stale.
+//! Figures in pages of text: blocks between two comments are made from the figures that are kept,
+//! so that none can go stale.
 //!
 //! ```text
 //! <!-- results tab:gin_feature_attacks; rows clean: GIN | clean: GIORN; columns Cora | CiteSeer -->
 //! <!-- end of results -->
 //! ```
 //!
-//! has these rows and columns of a table. Where a table names its rows `attack: model`, `; in Cora; rows GIN | GIORN; columns clean | PGD` shows one dataset, models
-//! down and attacks across. `<!-- results axes-cora -->` has what is kept of another study ([`Quoted`]), or the rows and columns of it that are named.
+//! has these rows and columns of a table. Where a table names its rows `attack: model`,
+//! `; in Cora; rows GIN | GIORN; columns clean | PGD` shows one dataset, models down and attacks
+//! across. `<!-- results axes-cora -->` has what is kept of another study ([`Quoted`]), or the rows
+//! and columns of it that are named.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +24,8 @@ use crate::output::real;
 const START: &str = "<!-- results ";
 const END: &str = "<!-- end of results -->";
 
-/// The page with every block made anew; the rest of it stays, to its line ends. A block in an example of code is none.
+/// The page with every block made anew; the rest of it stays, to its line ends. A block in an
+/// example of code is none.
 pub fn filled(
     file: &Path,
     page: &str,
@@ -36,24 +40,40 @@ pub fn filled(
     while let Some((at, line)) = lines.next() {
         made.push(line.to_string());
         in_code ^= line.trim_start().starts_with("```");
-        let Some(asked) = line.strip_prefix(START).and_then(|rest| rest.strip_suffix(" -->")) else { continue };
+        let Some(asked) = line
+            .strip_prefix(START)
+            .and_then(|rest| rest.strip_suffix(" -->"))
+        else {
+            continue;
+        };
         if in_code {
             continue;
         }
-        let faulty = |what: String| Error::argument("--fill", format!("{}, line {}: {what}", file.display(), at + 1));
+        let faulty = |what: String| {
+            Error::argument(
+                "--fill",
+                format!("{}, line {}: {what}", file.display(), at + 1),
+            )
+        };
         let next = lines.find(|(_, line)| *line == END || line.starts_with(START));
         if next.is_none_or(|(_, line)| line != END) {
-            return Err(faulty(format!("the block of results that starts here has no end before the next: {END}")));
+            return Err(faulty(format!(
+                "the block of results that starts here has no end before the next: {END}"
+            )));
         }
         blocks += 1;
-        let block = Block::of(asked).and_then(|block| block.table(reports, studies, shelf)).map_err(faulty)?;
+        let block = Block::of(asked)
+            .and_then(|block| block.table(reports, studies, shelf))
+            .map_err(faulty)?;
         made.push(String::new());
         made.extend(block.lines().map(str::to_string));
         made.extend([String::new(), END.to_string()]);
     }
     if blocks == 0 {
-        let what =
-            format!("{} has no block to fill: a line with {START}NAME --> starts one, {END} ends it", file.display());
+        let what = format!(
+            "{} has no block to fill: a line with {START}NAME --> starts one, {END} ends it",
+            file.display()
+        );
         return Err(Error::argument("--fill", what));
     }
     let last = if page.ends_with('\n') { line_end } else { "" };
@@ -76,15 +96,25 @@ struct Block<'a> {
 impl<'a> Block<'a> {
     fn of(asked: &'a str) -> std::result::Result<Self, String> {
         let mut parts = asked.split(';').map(str::trim);
-        let mut block =
-            Self { table: parts.next().unwrap_or(""), dataset: None, rows: Vec::new(), columns: Vec::new() };
+        let mut block = Self {
+            table: parts.next().unwrap_or(""),
+            dataset: None,
+            rows: Vec::new(),
+            columns: Vec::new(),
+        };
         let list = |text: &'a str| text.split('|').map(str::trim).collect::<Vec<_>>();
         for part in parts {
             match part.split_once(' ') {
-                Some(("in", dataset)) if block.dataset.is_none() => block.dataset = Some(dataset.trim()),
+                Some(("in", dataset)) if block.dataset.is_none() => {
+                    block.dataset = Some(dataset.trim())
+                }
                 Some(("rows", rows)) if block.rows.is_empty() => block.rows = list(rows),
-                Some(("columns", columns)) if block.columns.is_empty() => block.columns = list(columns),
-                Some(("in" | "rows" | "columns", _)) => return Err(format!("{part:?} is said a second time")),
+                Some(("columns", columns)) if block.columns.is_empty() => {
+                    block.columns = list(columns)
+                }
+                Some(("in" | "rows" | "columns", _)) => {
+                    return Err(format!("{part:?} is said a second time"));
+                }
                 _ => return Err(format!("{part:?} is none of in, rows and columns")),
             }
         }
@@ -107,7 +137,10 @@ impl<'a> Block<'a> {
             )),
             Some(report) => self.of_table(report),
             None => {
-                let known = reports.iter().map(|report| report.table).chain(studies.keys().map(String::as_str));
+                let known = reports
+                    .iter()
+                    .map(|report| report.table)
+                    .chain(studies.keys().map(String::as_str));
                 Err(Error::unknown("table or study", self.table, known).to_string())
             }
         }
@@ -116,7 +149,10 @@ impl<'a> Block<'a> {
     /// A study as it is kept, or some of its rows, by their first cells, and of its columns.
     fn of_study(&self, study: &Quoted) -> std::result::Result<String, String> {
         if self.dataset.is_some() {
-            return Err(format!("{} is a study, which is of no one dataset: leave out in", self.table));
+            return Err(format!(
+                "{} is a study, which is of no one dataset: leave out in",
+                self.table
+            ));
         }
         let place = |name: &&str| {
             let found = study.columns.iter().position(|column| column == name);
@@ -124,19 +160,45 @@ impl<'a> Block<'a> {
         };
         let columns: Vec<usize> = match self.columns.is_empty() {
             true => (0..study.columns.len()).collect(),
-            false => self.columns.iter().map(place).collect::<std::result::Result<_, _>>()?,
+            false => self
+                .columns
+                .iter()
+                .map(place)
+                .collect::<std::result::Result<_, _>>()?,
         };
         let row = |name: &&str| {
-            let found = study.rows.iter().find(|row| row.first().is_some_and(|cell| cell == name));
+            let found = study
+                .rows
+                .iter()
+                .find(|row| row.first().is_some_and(|cell| cell == name));
             found.ok_or_else(|| format!("{} has no row {name:?}", self.table))
         };
         let rows: Vec<&Vec<String>> = match self.rows.is_empty() {
             true => study.rows.iter().collect(),
-            false => self.rows.iter().map(row).collect::<std::result::Result<_, _>>()?,
+            false => self
+                .rows
+                .iter()
+                .map(row)
+                .collect::<std::result::Result<_, _>>()?,
         };
-        let line = |cells: Vec<&str>| format!("|{}\n", cells.iter().map(|cell| padded(cell)).collect::<String>());
-        let ruler = columns.iter().map(|&c| if holds_numbers(&rows, c) { "---:" } else { "---" }).collect();
-        let mut text = line(columns.iter().map(|&c| study.columns[c].as_str()).collect()) + &line(ruler);
+        let line = |cells: Vec<&str>| {
+            format!(
+                "|{}\n",
+                cells.iter().map(|cell| padded(cell)).collect::<String>()
+            )
+        };
+        let ruler = columns
+            .iter()
+            .map(|&c| {
+                if holds_numbers(&rows, c) {
+                    "---:"
+                } else {
+                    "---"
+                }
+            })
+            .collect();
+        let mut text =
+            line(columns.iter().map(|&c| study.columns[c].as_str()).collect()) + &line(ruler);
         for row in rows {
             text += &line(columns.iter().map(|&c| row[c].as_str()).collect());
         }
@@ -147,7 +209,11 @@ impl<'a> Block<'a> {
         if self.rows.is_empty() || self.columns.is_empty() {
             return Err("rows and columns must be named".to_string());
         }
-        let mut text = format!("| | {} |\n| --- |{}\n", self.columns.join(" | "), " ---: |".repeat(self.columns.len()));
+        let mut text = format!(
+            "| | {} |\n| --- |{}\n",
+            self.columns.join(" | "),
+            " ---: |".repeat(self.columns.len())
+        );
         for row in &self.rows {
             text += &format!("| {row} |");
             for column in &self.columns {
@@ -165,37 +231,60 @@ impl<'a> Block<'a> {
 
 /// ` cell |`, and of an empty cell no more than one blank.
 fn padded(cell: &str) -> String {
-    if cell.is_empty() { " |".to_string() } else { format!(" {} |", in_cell(cell)) }
+    if cell.is_empty() {
+        " |".to_string()
+    } else {
+        format!(" {} |", in_cell(cell))
+    }
 }
 
 /// Whether a column's cells are numbers, with units at most, which stand to the right.
 fn holds_numbers(rows: &[&Vec<String>], column: usize) -> bool {
     let is_number = |cell: &str| {
         let is_word = |word: &str| word.chars().filter(|c| c.is_alphabetic()).count() > 2;
-        let starts = cell.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit());
+        let starts = cell
+            .trim_start_matches(['+', '-'])
+            .starts_with(|c: char| c.is_ascii_digit());
         starts && !cell.split_whitespace().any(is_word)
     };
-    let mut cells = rows.iter().map(|row| row[column].as_str()).filter(|cell| !matches!(*cell, "" | "-")).peekable();
+    let mut cells = rows
+        .iter()
+        .map(|row| row[column].as_str())
+        .filter(|cell| !matches!(*cell, "" | "-"))
+        .peekable();
     column > 0 && cells.peek().is_some() && cells.all(is_number)
 }
 
 /// The first row of this name is the one with the thesis' settings.
-fn cell<'a>(report: &'a TableReport, label: &str, column: &str) -> std::result::Result<&'a CellReport, String> {
+fn cell<'a>(
+    report: &'a TableReport,
+    label: &str,
+    column: &str,
+) -> std::result::Result<&'a CellReport, String> {
     let place = report.columns.iter().position(|of| *of == column);
     let place = place.ok_or_else(|| format!("{} has no column {column}", report.table))?;
     let row = report.rows.iter().find(|row| row.label == label);
-    Ok(&row.ok_or_else(|| format!("{} has no row {label:?}", report.table))?.cells[place])
+    Ok(&row
+        .ok_or_else(|| format!("{} has no row {label:?}", report.table))?
+        .cells[place])
 }
 
 /// Ours, and the thesis' in brackets.
 fn figure(cell: &CellReport) -> String {
-    let per_cent =
-        || cell.ours.as_ref().map_or_else(|| "-".to_string(), |ours| format!("{:.1} ± {:.1}", ours.mean, ours.std));
+    let per_cent = || {
+        cell.ours.as_ref().map_or_else(
+            || "-".to_string(),
+            |ours| format!("{:.1} ± {:.1}", ours.mean, ours.std),
+        )
+    };
     match cell.thesis {
         Thesis::Accuracy { mean, .. } => format!("{} ({mean:.1})", per_cent()),
         // Numbers with units of their own have any size.
         Thesis::Value { mean, .. } => {
-            let ours = cell.ours.as_ref().map_or_else(|| "-".to_string(), |ours| real(ours.mean));
+            let ours = cell
+                .ours
+                .as_ref()
+                .map_or_else(|| "-".to_string(), |ours| real(ours.mean));
             format!("{ours} ({})", real(mean))
         }
         _ => per_cent(),
@@ -208,11 +297,20 @@ mod tests {
     use gnarl::thesis::tables;
 
     fn fill(page: &str, reports: &[TableReport]) -> Result<String> {
-        filled(Path::new("page.md"), page, reports, &studies(), &Shelf::default())
+        filled(
+            Path::new("page.md"),
+            page,
+            reports,
+            &studies(),
+            &Shelf::default(),
+        )
     }
 
     fn reports() -> Vec<TableReport> {
-        let table = tables::ALL.iter().find(|table| table.name == "tab:gin_feature_attacks").unwrap();
+        let table = tables::ALL
+            .iter()
+            .find(|table| table.name == "tab:gin_feature_attacks")
+            .unwrap();
         let results = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
         vec![Shelf::read(&results).unwrap().report(table).unwrap()]
     }
@@ -237,17 +335,37 @@ mod tests {
     fn a_study_is_shown_whole_or_in_part() {
         let block = |asked: &str| fill(&format!("<!-- results {asked} -->\n{END}\n"), &[]);
         let whole = "\n| switched on | clean | why |\n| --- | ---: | --- |\n| plain | 81.1 ± 0.7 | as it is |\n| cgso | - | |\n| a\\|b | - | c\\|d |\n\n";
-        assert!(block("axes").unwrap().contains(whole), "{}", block("axes").unwrap());
+        assert!(
+            block("axes").unwrap().contains(whole),
+            "{}",
+            block("axes").unwrap()
+        );
         let part = block("axes; rows cgso; columns clean | switched on").unwrap();
-        assert!(part.contains("| clean | switched on |\n| --- | --- |\n| - | cgso |\n"), "{part}");
-        let page = "a\r\n<!-- results axes; rows cgso; columns clean -->\r\n<!-- end of results -->\r\nb";
+        assert!(
+            part.contains("| clean | switched on |\n| --- | --- |\n| - | cgso |\n"),
+            "{part}"
+        );
+        let page =
+            "a\r\n<!-- results axes; rows cgso; columns clean -->\r\n<!-- end of results -->\r\nb";
         let made = fill(page, &[]).unwrap();
-        assert!(made.starts_with("a\r\n<!-- results") && made.ends_with("-->\r\nb"), "lines end as they did: {made:?}");
+        assert!(
+            made.starts_with("a\r\n<!-- results") && made.ends_with("-->\r\nb"),
+            "lines end as they did: {made:?}"
+        );
         assert_eq!(made.matches('\n').count(), made.matches("\r\n").count());
         let lost = "<!-- results axes -->\nof somebody's\n<!-- results axes -->\n<!-- end of results -->\n";
-        assert!(fill(lost, &[]).unwrap_err().to_string().contains("page.md, line 1: the block of results"));
+        assert!(
+            fill(lost, &[])
+                .unwrap_err()
+                .to_string()
+                .contains("page.md, line 1: the block of results")
+        );
         let example = format!("```\n<!-- results no-such -->\n```\n<!-- results axes -->\n{END}\n");
-        assert!(fill(&example, &[]).unwrap().starts_with("```\n<!-- results no-such -->\n```\n"));
+        assert!(
+            fill(&example, &[])
+                .unwrap()
+                .starts_with("```\n<!-- results no-such -->\n```\n")
+        );
         for (asked, why) in [
             ("axes; in Cora", "is a study, which is of no one dataset"),
             ("axes; rows cgso; rows plain", "is said a second time"),
@@ -256,8 +374,10 @@ mod tests {
             let e = block(asked).unwrap_err().to_string();
             assert!(e.contains(why), "{e}");
         }
-        for (asked, why) in [("axes; rows gin", "axes has no row \"gin\""), ("axes; columns b", "axes has no column b")]
-        {
+        for (asked, why) in [
+            ("axes; rows gin", "axes has no row \"gin\""),
+            ("axes; columns b", "axes has no column b"),
+        ] {
             assert!(block(asked).unwrap_err().to_string().contains(why));
         }
     }
@@ -267,28 +387,57 @@ mod tests {
         let asked = "<!-- results tab:gin_feature_attacks; in Cora; rows GIN | GIORN; columns clean | psi 1.0 -->";
         let page = format!("above\n{asked}\nold\n{END}\nbelow\n");
         let made = fill(&page, &reports()).unwrap();
-        assert!(made.starts_with(&format!("above\n{asked}\n\n| | clean | psi 1.0 |\n")), "{made}");
-        assert!(made.ends_with(&format!("{END}\nbelow\n")) && !made.contains("old"), "{made}");
-        assert_eq!(made.lines().filter(|line| line.starts_with("| GI")).count(), 2);
+        assert!(
+            made.starts_with(&format!("above\n{asked}\n\n| | clean | psi 1.0 |\n")),
+            "{made}"
+        );
+        assert!(
+            made.ends_with(&format!("{END}\nbelow\n")) && !made.contains("old"),
+            "{made}"
+        );
+        assert_eq!(
+            made.lines().filter(|line| line.starts_with("| GI")).count(),
+            2
+        );
         assert_eq!(fill(&made, &reports()).unwrap(), made, "once is enough");
-        let by_rows = "<!-- results tab:gin_feature_attacks; rows clean: GIN; columns Cora | CiteSeer -->";
-        assert!(fill(&format!("{by_rows}\n{END}\n"), &reports()).unwrap().contains("| clean: GIN | 7"));
+        let by_rows =
+            "<!-- results tab:gin_feature_attacks; rows clean: GIN; columns Cora | CiteSeer -->";
+        assert!(
+            fill(&format!("{by_rows}\n{END}\n"), &reports())
+                .unwrap()
+                .contains("| clean: GIN | 7")
+        );
     }
 
     #[test]
     fn what_is_not_there_is_said_with_its_line() {
         let refused = |asked: &str, end: &str| {
-            fill(&format!("a\n<!-- results {asked} -->\n{end}\n"), &reports()).unwrap_err().to_string()
+            fill(&format!("a\n<!-- results {asked} -->\n{end}\n"), &reports())
+                .unwrap_err()
+                .to_string()
         };
         let table = "tab:gin_feature_attacks";
         for (asked, why) in [
-            ("tab:none; rows a; columns b".to_string(), "page.md, line 2: unknown table or study 'tab:none'"),
-            (format!("{table}; rows a"), "page.md, line 2: rows and columns must be named"),
+            (
+                "tab:none; rows a; columns b".to_string(),
+                "page.md, line 2: unknown table or study 'tab:none'",
+            ),
+            (
+                format!("{table}; rows a"),
+                "page.md, line 2: rows and columns must be named",
+            ),
             (format!("{table}; rows a; columns Cora"), "has no row \"a\""),
-            (format!("{table}; rows clean: GIN; columns Moon"), "has no column Moon"),
+            (
+                format!("{table}; rows clean: GIN; columns Moon"),
+                "has no column Moon",
+            ),
             (format!("{table}; row a"), "\"row a\" is none of"),
         ] {
-            assert!(refused(&asked, END).contains(why), "{}", refused(&asked, END));
+            assert!(
+                refused(&asked, END).contains(why),
+                "{}",
+                refused(&asked, END)
+            );
         }
         assert!(refused(&format!("{table}; rows a; columns b"), "").contains("has no end"));
     }

@@ -9,11 +9,14 @@ use gnarl::thesis::Property;
 use gnarl::thesis::Recipe;
 use gnarl::thesis::kept::Kept;
 use gnarl::thesis::report::{
-    CellReport, Difference, Pair, Part, Report as TableReport, RowReport, Status, Thesis, recipe_name,
+    CellReport, Difference, Pair, Part, Report as TableReport, RowReport, Status, Thesis,
+    recipe_name,
 };
 use gnarl::thesis::table::NODES;
 use gnarl::thesis::work::Work;
-use gnarl::thesis::{Progress, RunnerWatch, Settings, Shard, narrowed, reproduce_all, tables, with_stored};
+use gnarl::thesis::{
+    Progress, RunnerWatch, Settings, Shard, narrowed, reproduce_all, tables, with_stored,
+};
 use gnarl_graph::Error;
 use serde::Serialize;
 
@@ -27,10 +30,12 @@ use crate::{interrupt, progress};
 /// `gnarl reproduce`
 #[derive(Debug, Args)]
 pub struct ReproduceArgs {
-    /// Labels of `gnarl reproduce list`, with or without their prefixes, chapters (ch3), or all; commas are as good as spaces
+    /// Labels of `gnarl reproduce list`, with or without their prefixes, chapters (ch3), or all;
+    /// commas are as good as spaces
     #[arg(required = true, value_name = "TABLE", value_delimiter = ',')]
     pub tables: Vec<String>,
-    /// Folder for the results; cells that are finished are kept there, and the same command continues from them
+    /// Folder for the results; cells that are finished are kept there, and the same command
+    /// continues from them
     #[arg(long, value_name = "DIR", default_value = "gnarl-results")]
     pub out: PathBuf,
     /// Three runs instead of ten
@@ -54,7 +59,8 @@ pub struct ReproduceArgs {
     /// Say how many cells there are and how long they would take, and run none
     #[arg(long)]
     pub dry_run: bool,
-    /// Also keep the figures of each table in short, as TABLE.json in this folder, and run nothing that is there; `gnarl report` reads them
+    /// Also keep the figures of each table in short, as TABLE.json in this folder, and run nothing
+    /// that is there; `gnarl report` reads them
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
 }
@@ -140,7 +146,12 @@ pub struct Summary {
 
 impl Summary {
     fn of(report: &TableReport) -> Self {
-        let all = || report.rows.iter().flat_map(|row| row.cells.iter().map(move |cell| (row, cell)));
+        let all = || {
+            report
+                .rows
+                .iter()
+                .flat_map(|row| row.cells.iter().map(move |cell| (row, cell)))
+        };
         let count = |status: Status| all().filter(|(_, cell)| cell.status == status).count();
         let failed = all().filter(|(_, cell)| cell.status == Status::Failed);
         Self {
@@ -151,9 +162,19 @@ impl Summary {
             failed: count(Status::Failed),
             not_run: count(Status::NotRun),
             // A sum of nothing would be -0.
-            cell_seconds: all().filter_map(|(_, cell)| cell.ours.as_ref()).fold(0.0, |sum, ours| sum + ours.seconds),
+            cell_seconds: all()
+                .filter_map(|(_, cell)| cell.ours.as_ref())
+                .fold(0.0, |sum, ours| sum + ours.seconds),
             failures: failed
-                .map(|(row, cell)| format!("{}, {} on {}: {}", report.table, row.label, cell.dataset, message(cell)))
+                .map(|(row, cell)| {
+                    format!(
+                        "{}, {} on {}: {}",
+                        report.table,
+                        row.label,
+                        cell.dataset,
+                        message(cell)
+                    )
+                })
                 .collect(),
         }
     }
@@ -191,12 +212,19 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
         && !table.is_trained()
         && (args.runs.is_some() || args.recipe.is_some())
     {
-        let what = format!("{} trains nothing: --runs and --recipe do not apply", table.name);
+        let what = format!(
+            "{} trains nothing: --runs and --recipe do not apply",
+            table.name
+        );
         return Err(Error::argument("reproduce", what).into());
     }
     let data_dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
     let settings = Settings {
-        runs: args.runs.unwrap_or(if args.quick { Settings::QUICK_RUNS } else { Settings::RUNS }),
+        runs: args.runs.unwrap_or(if args.quick {
+            Settings::QUICK_RUNS
+        } else {
+            Settings::RUNS
+        }),
         seed: global.seed,
         recipes: match args.recipe {
             None => vec![Recipe::Thesis],
@@ -209,18 +237,42 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
         results: args.results.clone(),
         ..Settings::new(data_dir, args.out.clone())
     };
-    // Of many tables, those that have none of the rows or columns asked for are left out; of one, that is a mistake.
+    // Of many tables, those that have none of the rows or columns asked for are left out; of one,
+    // that is a mistake.
     let is_narrowed = !is_one && (settings.rows.is_some() || !settings.columns.is_empty());
-    let chosen = if is_narrowed { narrowed(&chosen, &settings)? } else { chosen };
+    let chosen = if is_narrowed {
+        narrowed(&chosen, &settings)?
+    } else {
+        chosen
+    };
     let planned = gnarl::thesis::dry_run(&chosen, &settings)?;
     if args.dry_run {
-        let Progress { done, total, stale, seconds_left, .. } = planned;
-        return Ok(ReproduceReport::Plan(Planned { tables: chosen.len(), cells: total, done, stale, seconds_left }));
+        let Progress {
+            done,
+            total,
+            stale,
+            seconds_left,
+            ..
+        } = planned;
+        return Ok(ReproduceReport::Plan(Planned {
+            tables: chosen.len(),
+            cells: total,
+            done,
+            stale,
+            seconds_left,
+        }));
     }
     let bar = progress::cells(&asked);
     let tell = |p: &Progress| progress::show_cells(&bar, p);
     let start = std::time::Instant::now();
-    let reports = reproduce_all(&chosen, &settings, &RunnerWatch { on_cell: &tell, stop: interrupt::flag() })?;
+    let reports = reproduce_all(
+        &chosen,
+        &settings,
+        &RunnerWatch {
+            on_cell: &tell,
+            stop: interrupt::flag(),
+        },
+    )?;
     bar.finish_and_clear();
     let mut shown = Vec::new();
     for (table, report) in chosen.iter().zip(reports) {
@@ -231,7 +283,10 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
     }
     Ok(ReproduceReport::Tables(Box::new(Several {
         interrupted: interrupt::flag().load(std::sync::atomic::Ordering::Relaxed),
-        tables: shown.iter().map(|shown| Summary::of(&shown.report)).collect(),
+        tables: shown
+            .iter()
+            .map(|shown| Summary::of(&shown.report))
+            .collect(),
         cells: planned.total,
         seconds: start.elapsed().as_secs_f64(),
         out: args.out.display().to_string(),
@@ -250,9 +305,13 @@ fn write(
     let reproduced = |report| Reproduced {
         report,
         quick: args.quick && table.is_trained(),
-        files: names.iter().map(|file| file.display().to_string()).collect(),
+        files: names
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect(),
     };
-    // The files hold every finished cell, also of columns and rows that were not asked for this time.
+    // The files hold every finished cell, also of columns and rows that were not asked for this
+    // time.
     let whole = reproduced(with_stored(table, settings, &report)?);
     let json = serde_json::to_string_pretty(&whole)? + "\n";
     for (file, content) in names.iter().zip([whole.report.csv(), json, whole.page()?]) {
@@ -267,8 +326,14 @@ fn write(
     for recipe in whole.report.recipes() {
         for (name, drawing) in whole.drawings(recipe) {
             let by = recipe.map_or_else(String::new, |recipe| format!("-{}", recipe_name(recipe)));
-            let stem = args.out.join(format!("{}-{}{by}", table.short_name(), name.to_lowercase()));
-            shown.files.extend(plot::write(&drawing, &stem)?.map(|file| file.display().to_string()));
+            let stem = args.out.join(format!(
+                "{}-{}{by}",
+                table.short_name(),
+                name.to_lowercase()
+            ));
+            shown
+                .files
+                .extend(plot::write(&drawing, &stem)?.map(|file| file.display().to_string()));
         }
     }
     Ok(shown)
@@ -296,7 +361,13 @@ impl Report for ReproduceReport {
                 output::keep_narrow(&mut table);
                 for t in tables {
                     let (rows, columns) = (t.rows.len().to_string(), t.columns.len().to_string());
-                    table.add_row([t.name.to_string(), rows, columns, t.title.to_string(), t.section.to_string()]);
+                    table.add_row([
+                        t.name.to_string(),
+                        rows,
+                        columns,
+                        t.title.to_string(),
+                        t.section.to_string(),
+                    ]);
                 }
                 output::render(&table)
             }
@@ -315,18 +386,36 @@ impl Planned {
             ),
             None => ", and none was timed yet to judge how long they take".to_string(),
         };
-        let stale = if self.stale > 0 { format!(" ({} with other numerics)", self.stale) } else { String::new() };
-        let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let stale = if self.stale > 0 {
+            format!(" ({} with other numerics)", self.stale)
+        } else {
+            String::new()
+        };
+        let counted = |count: usize, what: &str| {
+            format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+        };
         let (tables, cells) = (counted(self.tables, "table"), counted(self.cells, "cell"));
-        format!("{tables}, {cells}: {} done, {left} to run{stale}{time}\n", self.done)
+        format!(
+            "{tables}, {cells}: {} done, {left} to run{stale}{time}\n",
+            self.done
+        )
     }
 }
 
 impl Several {
     fn text(&self) -> String {
-        let mut table = output::table(&["table", ">cells", ">measured", ">holes", ">failed", ">not run", ">seconds"]);
+        let mut table = output::table(&[
+            "table",
+            ">cells",
+            ">measured",
+            ">holes",
+            ">failed",
+            ">not run",
+            ">seconds",
+        ]);
         for t in &self.tables {
-            let counts = [t.cells, t.measured, t.holes, t.failed, t.not_run].map(|count| count.to_string());
+            let counts =
+                [t.cells, t.measured, t.holes, t.failed, t.not_run].map(|count| count.to_string());
             let fields = std::iter::once(t.table.to_string()).chain(counts);
             table.add_row(fields.chain([format!("{:.0}", t.cell_seconds)]));
         }
@@ -334,8 +423,10 @@ impl Several {
         for failure in self.tables.iter().flat_map(|t| &t.failures) {
             text += &format!("failed: {failure}\n");
         }
-        text +=
-            &format!("{} cells, shared ones once; seconds are those of cells, whenever they were run\n", self.cells);
+        text += &format!(
+            "{} cells, shared ones once; seconds are those of cells, whenever they were run\n",
+            self.cells
+        );
         if self.interrupted {
             text += "interrupted: what is done is stored; the same command continues\n";
         }
@@ -353,7 +444,9 @@ impl Reproduced {
             let labels: Vec<&str> = rows.iter().map(|row| row.label).collect();
             // The longer side goes down.
             let transposed = report.columns.len() > rows.len();
-            text += &grid(&labels, &report.columns, transposed, 3, |r, c| lines(&rows[r].cells[c]));
+            text += &grid(&labels, &report.columns, transposed, 3, |r, c| {
+                lines(&rows[r].cells[c])
+            });
             let compared = self.compared(recipe);
             if !compared.is_empty() {
                 let labels: Vec<&str> = compared.iter().map(|(label, ..)| label.as_str()).collect();
@@ -372,11 +465,19 @@ impl Reproduced {
         text
     }
 
-    /// The rows that are compared with another, and that other, by what stands beside them; none where no pair was run.
+    /// The rows that are compared with another, and that other, by what stands beside them; none
+    /// where no pair was run.
     fn compared(&self, recipe: Option<Recipe>) -> Vec<(String, &RowReport, &'static str)> {
-        let pairs = || self.report.rows_of(recipe).flat_map(|row| row.baselines.iter().map(move |name| (row, *name)));
+        let pairs = || {
+            self.report
+                .rows_of(recipe)
+                .flat_map(|row| row.baselines.iter().map(move |name| (row, *name)))
+        };
         let any = |row: &RowReport, baseline: &str, has: fn(&Pair) -> bool| {
-            row.cells.iter().filter_map(|cell| cell.minus(baseline)).any(has)
+            row.cells
+                .iter()
+                .filter_map(|cell| cell.minus(baseline))
+                .any(has)
         };
         if !pairs().any(|(row, baseline)| any(row, baseline, |pair| pair.paired.is_some())) {
             return Vec::new();
@@ -386,28 +487,43 @@ impl Reproduced {
             None => format!("{} minus {baseline}", row.label),
         };
         let shown = pairs().filter(|(row, baseline)| any(row, baseline, Pair::has_figures));
-        shown.map(|(row, baseline)| (label(row, baseline), row, baseline)).collect()
+        shown
+            .map(|(row, baseline)| (label(row, baseline), row, baseline))
+            .collect()
     }
 
     /// The one row that rows are compared with, where none is compared with another besides.
     fn common_baseline(&self) -> Option<&'static str> {
         let common = self.report.baseline?;
-        self.report.rows.iter().flat_map(|row| &row.baselines).all(|name| *name == common).then_some(common)
+        self.report
+            .rows
+            .iter()
+            .flat_map(|row| &row.baselines)
+            .all(|name| *name == common)
+            .then_some(common)
     }
 
     /// `, minus GCN`, where that holds for all rows.
     fn minus(&self) -> String {
-        self.common_baseline().map_or_else(String::new, |baseline| format!(", minus {baseline}"))
+        self.common_baseline()
+            .map_or_else(String::new, |baseline| format!(", minus {baseline}"))
     }
 
     /// Which recipe and how many runs.
     fn caption(&self, recipe: Option<Recipe>) -> String {
         match (recipe, self.report.runs) {
             (Some(recipe), Some(runs)) => {
-                let quick = if self.quick { ", quick: fewer than the thesis' 10" } else { "" };
+                let quick = if self.quick {
+                    ", quick: fewer than the thesis' 10"
+                } else {
+                    ""
+                };
                 let plural = if runs == 1 { "" } else { "s" };
                 let seed = self.report.seed;
-                format!("recipe {}, {runs} run{plural} from seed {seed}{quick}", recipe_name(recipe))
+                format!(
+                    "recipe {}, {runs} run{plural} from seed {seed}{quick}",
+                    recipe_name(recipe)
+                )
             }
             _ => "computed once: nothing is trained".to_string(),
         }
@@ -433,21 +549,35 @@ impl Reproduced {
         holes.sort_unstable();
         holes.dedup();
         if !holes.is_empty() {
-            lines.push(format!("holes: {0} not in the data folder; gnarl data get {0}", holes.join(" ")));
+            lines.push(format!(
+                "holes: {0} not in the data folder; gnarl data get {0}",
+                holes.join(" ")
+            ));
         }
         let mut absent: Vec<&str> = all().filter(missing).map(message).collect();
         absent.sort_unstable();
         absent.dedup();
         lines.extend(absent.into_iter().map(|what| format!("hole: {what}")));
         for row in &report.rows {
-            for cell in row.cells.iter().filter(|cell| cell.status == Status::Failed) {
-                lines.push(format!("failed: {} on {}: {}", row.label, cell.dataset, message(cell)));
+            for cell in row
+                .cells
+                .iter()
+                .filter(|cell| cell.status == Status::Failed)
+            {
+                lines.push(format!(
+                    "failed: {} on {}: {}",
+                    row.label,
+                    cell.dataset,
+                    message(cell)
+                ));
             }
         }
         lines.extend(report.notes.iter().map(|note| format!("note: {note}")));
         if report.interrupted {
             let (stored, cells) = (report.cells_stored, report.cells);
-            lines.push(format!("interrupted: {stored} of {cells} cells are stored; the same command continues"));
+            lines.push(format!(
+                "interrupted: {stored} of {cells} cells are stored; the same command continues"
+            ));
         }
         lines
     }
@@ -455,27 +585,53 @@ impl Reproduced {
     /// The same as a page.
     fn page(&self) -> anyhow::Result<String> {
         let report = &self.report;
-        let lead = format!("<p>{}, {}.</p>\n", escape(report.title), escape(report.section));
+        let lead = format!(
+            "<p>{}, {}.</p>\n",
+            escape(report.title),
+            escape(report.section)
+        );
         let mut page = Page::new(report.table).lead(&lead);
         for recipe in report.recipes() {
             let rows: Vec<_> = report.rows_of(recipe).collect();
             let id = recipe.map_or("figures", recipe_name);
-            let headers: Vec<&str> = std::iter::once("").chain(report.columns.iter().copied()).collect();
-            let cells: Vec<(String, Vec<Cell>)> =
-                rows.iter().map(|row| (row.label.to_string(), row.cells.iter().map(page_cell).collect())).collect();
+            let headers: Vec<&str> = std::iter::once("")
+                .chain(report.columns.iter().copied())
+                .collect();
+            let cells: Vec<(String, Vec<Cell>)> = rows
+                .iter()
+                .map(|row| {
+                    (
+                        row.label.to_string(),
+                        row.cells.iter().map(page_cell).collect(),
+                    )
+                })
+                .collect();
             let mut section = Section::new(id, &self.caption(recipe)).table(&headers, &cells);
             let paired = |cell: &CellReport, baseline: &str| {
-                let lines: Vec<String> = show_pair(cell, baseline).iter().map(|line| escape(line)).collect();
+                let lines: Vec<String> = show_pair(cell, baseline)
+                    .iter()
+                    .map(|line| escape(line))
+                    .collect();
                 let difference = cell.minus(baseline).and_then(|pair| pair.paired);
-                Cell { markup: lines.join("<br>"), class: difference.map_or("", |d| class(&d, "")) }
+                Cell {
+                    markup: lines.join("<br>"),
+                    class: difference.map_or("", |d| class(&d, "")),
+                }
             };
             let compared = self.compared(recipe);
             if !compared.is_empty() {
-                section = section.markup(&format!("<h3>Run by run{}</h3>\n", escape(&self.minus())));
-                let cells_of =
-                    |row: &RowReport, baseline| row.cells.iter().map(|cell| paired(cell, baseline)).collect();
-                let cells: Vec<(String, Vec<Cell>)> =
-                    compared.into_iter().map(|(label, row, baseline)| (label, cells_of(row, baseline))).collect();
+                section =
+                    section.markup(&format!("<h3>Run by run{}</h3>\n", escape(&self.minus())));
+                let cells_of = |row: &RowReport, baseline| {
+                    row.cells
+                        .iter()
+                        .map(|cell| paired(cell, baseline))
+                        .collect()
+                };
+                let cells: Vec<(String, Vec<Cell>)> = compared
+                    .into_iter()
+                    .map(|(label, row, baseline)| (label, cells_of(row, baseline)))
+                    .collect();
                 section = section.table(&headers, &cells);
             }
             for (_, drawing) in self.drawings(recipe) {
@@ -483,13 +639,18 @@ impl Reproduced {
             }
             let curves = self.curves(recipe);
             if !curves.is_empty() {
-                section = section.markup("<h3>Learning curves</h3>\n").side_by_side(curves);
+                section = section
+                    .markup("<h3>Learning curves</h3>\n")
+                    .side_by_side(curves);
             }
             page = page.section(section);
         }
         let key = |class: &str, what: &str| format!("<span class=\"key {class}\">{what}</span> ");
         let mut notes = String::from("<p>");
-        notes += &key("agree", "within two standard errors, or the last printed digit");
+        notes += &key(
+            "agree",
+            "within two standard errors, or the last printed digit",
+        );
         notes += &key("above", "above");
         notes += &key("below", "below");
         notes += &key("hole", "no figure");
@@ -498,16 +659,21 @@ impl Reproduced {
         for line in self.legend() {
             notes += &format!("<li>{}</li>\n", escape(&line));
         }
-        Ok(page.section(Section::new("notes", "Notes").markup(&(notes + "</ul>\n"))).render()?)
+        Ok(page
+            .section(Section::new("notes", "Notes").markup(&(notes + "</ul>\n")))
+            .render()?)
     }
 
-    /// What the thesis draws, and the name of each drawing; nothing for a table. Whatever else draws figures is called here.
+    /// What the thesis draws, and the name of each drawing; nothing for a table. Whatever else
+    /// draws figures is called here.
     fn drawings(&self, recipe: Option<Recipe>) -> Vec<(&'static str, LineChart)> {
         let rows: Vec<&RowReport> = self.report.rows_of(recipe).collect();
         let first = rows.first().and_then(|row| row.cells.first());
         match first.map(|cell| &cell.config.work) {
             Some(Work::Halves(_)) => self.by_depth(&rows),
-            Some(Work::Property(Property::Neighbours { .. })) => vec![(NODES, self.by_nodes(&rows))],
+            Some(Work::Property(Property::Neighbours { .. })) => {
+                vec![(NODES, self.by_nodes(&rows))]
+            }
             _ => Vec::new(),
         }
     }
@@ -515,13 +681,23 @@ impl Reproduced {
     /// For each column, a line for every part of its cells by the depth of its rows.
     fn by_depth(&self, rows: &[&RowReport]) -> Vec<(&'static str, LineChart)> {
         let draw = |(c, column): (usize, &&'static str)| {
-            let names = rows.iter().map(|row| parts(&row.cells[c])).find(|parts| !parts.is_empty())?;
+            let names = rows
+                .iter()
+                .map(|row| parts(&row.cells[c]))
+                .find(|parts| !parts.is_empty())?;
             let point = |row: &&RowReport, i: usize| {
-                let Work::Halves(setting) = &row.cells[c].config.work else { return None };
+                let Work::Halves(setting) = &row.cells[c].config.work else {
+                    return None;
+                };
                 let part = parts(&row.cells[c]).get(i)?;
-                let error = (part.runs.len() > 1).then(|| part.std / (part.runs.len() as f64).sqrt());
+                let error =
+                    (part.runs.len() > 1).then(|| part.std / (part.runs.len() as f64).sqrt());
                 let band = error.map(|error| (part.mean - error, part.mean + error));
-                Some(Point { x: setting.model.network.layers.unwrap_or(0) as f64, y: part.mean, band })
+                Some(Point {
+                    x: setting.model.network.layers.unwrap_or(0) as f64,
+                    y: part.mean,
+                    band,
+                })
             };
             let line = |(i, part): (usize, &Part)| plot::Line {
                 name: part.name.clone(),
@@ -535,19 +711,31 @@ impl Reproduced {
             };
             Some((*column, chart))
         };
-        self.report.columns.iter().enumerate().filter_map(draw).collect()
+        self.report
+            .columns
+            .iter()
+            .enumerate()
+            .filter_map(draw)
+            .collect()
     }
 
     /// A line for every row, over the columns by their number of nodes.
     fn by_nodes(&self, rows: &[&RowReport]) -> LineChart {
         let point = |cell: &CellReport| {
             let nodes = parts(cell).iter().find(|part| part.name == NODES)?.mean;
-            Some(Point { x: nodes.log10(), y: cell.ours.as_ref()?.mean, band: None })
+            Some(Point {
+                x: nodes.log10(),
+                y: cell.ours.as_ref()?.mean,
+                band: None,
+            })
         };
         let line = |row: &&RowReport| {
             let mut points: Vec<Point> = row.cells.iter().filter_map(point).collect();
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            plot::Line { name: row.label.to_string(), points }
+            plot::Line {
+                name: row.label.to_string(),
+                points,
+            }
         };
         LineChart {
             title: "Graphs around a graph".into(),
@@ -564,18 +752,31 @@ impl Reproduced {
             let of = |row: &RowReport| Some((row.label, row.cells[c].ours.as_ref()?.curve.clone()));
             let series: Vec<Series> = (self.report.rows_of(recipe).filter_map(of))
                 .filter(|(_, curve)| !curve.is_empty())
-                .map(|(name, values)| Series { name: name.to_string(), values, ..Series::default() })
+                .map(|(name, values)| Series {
+                    name: name.to_string(),
+                    values,
+                    ..Series::default()
+                })
                 .collect();
             if !series.is_empty() {
                 let y = Axis::of("validation accuracy of the first run, %");
-                charts.push(Lines { title: column.to_string(), x: Axis::of("epoch"), y, series }.into());
+                charts.push(
+                    Lines {
+                        title: column.to_string(),
+                        x: Axis::of("epoch"),
+                        y,
+                        series,
+                    }
+                    .into(),
+                );
             }
         }
         charts
     }
 }
 
-/// A table, or the same with rows and columns in each other's place; cells of `height` lines stand apart.
+/// A table, or the same with rows and columns in each other's place; cells of `height` lines stand
+/// apart.
 fn grid(
     rows: &[&str],
     columns: &[&str],
@@ -583,9 +784,15 @@ fn grid(
     height: usize,
     cell: impl Fn(usize, usize) -> String,
 ) -> String {
-    let (down, across) = if transposed { (columns, rows) } else { (rows, columns) };
+    let (down, across) = if transposed {
+        (columns, rows)
+    } else {
+        (rows, columns)
+    };
     let headers: Vec<String> = across.iter().map(|name| format!(">{name}")).collect();
-    let headers: Vec<&str> = std::iter::once("").chain(headers.iter().map(String::as_str)).collect();
+    let headers: Vec<&str> = std::iter::once("")
+        .chain(headers.iter().map(String::as_str))
+        .collect();
     let mut table = output::table(&headers);
     for (d, name) in down.iter().enumerate() {
         let cells = (0..across.len()).map(|a| if transposed { cell(a, d) } else { cell(d, a) });
@@ -600,18 +807,29 @@ fn grid(
 /// Ours, the thesis', the difference, and further figures of the same runs, one under the other.
 fn lines(cell: &CellReport) -> String {
     let ours = match (&cell.ours, cell.status) {
-        (Some(ours), _) => show_mean(ours.mean, ours.standard_error.map(|_| ours.std), is_accuracy(cell)),
+        (Some(ours), _) => show_mean(
+            ours.mean,
+            ours.standard_error.map(|_| ours.std),
+            is_accuracy(cell),
+        ),
         (None, Status::Hole) => "hole".into(),
         (None, Status::Failed) => "failed".into(),
         (None, _) => "not run".into(),
     };
-    let difference = cell.difference.map_or_else(|| "-".to_string(), |d| show_difference(&d, is_accuracy(cell)));
+    let difference = cell.difference.map_or_else(
+        || "-".to_string(),
+        |d| show_difference(&d, is_accuracy(cell)),
+    );
     let mut lines = vec![ours];
     // A figure that the thesis only draws has nothing to compare with.
     if cell.thesis != Thesis::Absent || parts(cell).is_empty() {
         lines.extend([show_thesis(cell.thesis), difference]);
     }
-    lines.extend(parts(cell).iter().map(|part| show_part(part, is_accuracy(cell))));
+    lines.extend(
+        parts(cell)
+            .iter()
+            .map(|part| show_part(part, is_accuracy(cell))),
+    );
     lines.join("\n")
 }
 
@@ -621,24 +839,52 @@ fn parts(cell: &CellReport) -> &[Part] {
 
 /// `on validation [2]: 80.12 ± 0.45`
 fn show_part(part: &Part, is_accuracy: bool) -> String {
-    format!("{}: {}", part.name, show_mean(part.mean, (part.runs.len() > 1).then_some(part.std), is_accuracy))
+    format!(
+        "{}: {}",
+        part.name,
+        show_mean(
+            part.mean,
+            (part.runs.len() > 1).then_some(part.std),
+            is_accuracy
+        )
+    )
 }
 
 fn page_cell(cell: &CellReport) -> Cell {
     let thesis = escape(&show_thesis(cell.thesis));
     let Some(ours) = &cell.ours else {
-        let class = if cell.status == Status::Failed { "failed" } else { "hole" };
-        return Cell { markup: format!("{}<br><small>{thesis}</small>", escape(message(cell))), class };
+        let class = if cell.status == Status::Failed {
+            "failed"
+        } else {
+            "hole"
+        };
+        return Cell {
+            markup: format!("{}<br><small>{thesis}</small>", escape(message(cell))),
+            class,
+        };
     };
-    let mut mean = escape(&show_mean(ours.mean, ours.standard_error.map(|_| ours.std), is_accuracy(cell)));
+    let mut mean = escape(&show_mean(
+        ours.mean,
+        ours.standard_error.map(|_| ours.std),
+        is_accuracy(cell),
+    ));
     for part in parts(cell) {
-        mean += &format!("<br><small>{}</small>", escape(&show_part(part, is_accuracy(cell))));
+        mean += &format!(
+            "<br><small>{}</small>",
+            escape(&show_part(part, is_accuracy(cell)))
+        );
     }
     let Some(difference) = cell.difference else {
-        return Cell { markup: format!("{mean}<br><small>{thesis}</small>"), class: "" };
+        return Cell {
+            markup: format!("{mean}<br><small>{thesis}</small>"),
+            class: "",
+        };
     };
     let shown = escape(&show_difference(&difference, is_accuracy(cell)));
-    Cell { markup: format!("{mean}<br><small>{thesis}<br>{shown}</small>"), class: class(&difference, "agree") }
+    Cell {
+        markup: format!("{mean}<br><small>{thesis}<br>{shown}</small>"),
+        class: class(&difference, "agree"),
+    }
 }
 
 /// A row minus a baseline, ours and, where it has one, the thesis'.
@@ -647,8 +893,12 @@ fn show_pair(cell: &CellReport, baseline: &str) -> Vec<String> {
     // What is not in gnarl does not say what it would measure; the thesis' number does.
     let is_accuracy = is_accuracy(cell) && !matches!(cell.thesis, Thesis::Value { .. });
     let show = |d: Difference| show_difference(&d, is_accuracy);
-    let ours = pair.and_then(|pair| pair.paired).map_or_else(|| "-".to_string(), show);
-    let thesis = pair.and_then(|pair| pair.claimed).map(|d| format!("thesis {}", show(d)));
+    let ours = pair
+        .and_then(|pair| pair.paired)
+        .map_or_else(|| "-".to_string(), show);
+    let thesis = pair
+        .and_then(|pair| pair.claimed)
+        .map(|d| format!("thesis {}", show(d)));
     std::iter::once(ours).chain(thesis).collect()
 }
 
@@ -715,11 +965,21 @@ mod tests {
 
     #[test]
     fn differences_show_their_sign_and_their_mark() {
-        let d = |mean, standard_error, is_clear| Difference { mean, standard_error, is_clear };
-        assert_eq!(show_difference(&d(0.5249, Some(0.2), true), true), "+0.52 ± 0.20 *");
+        let d = |mean, standard_error, is_clear| Difference {
+            mean,
+            standard_error,
+            is_clear,
+        };
+        assert_eq!(
+            show_difference(&d(0.5249, Some(0.2), true), true),
+            "+0.52 ± 0.20 *"
+        );
         assert_eq!(show_difference(&d(-0.1, None, false), true), "-0.10");
         assert_eq!(show_difference(&d(9.9e-6, None, false), false), "+9.900e-6");
-        assert_eq!(show_difference(&d(-0.0125, Some(0.0005), true), false), "-0.01250 ± 5.000e-4 *");
+        assert_eq!(
+            show_difference(&d(-0.0125, Some(0.0005), true), false),
+            "-0.01250 ± 5.000e-4 *"
+        );
         assert_eq!(class(&d(-3.0, None, true), "agree"), "below");
         assert_eq!(class(&d(-3.0, None, false), "agree"), "agree");
     }
@@ -728,10 +988,16 @@ mod tests {
     fn rows_and_columns_can_change_places() {
         let fields = |transposed| {
             let shown = grid(&["r"], &["a", "b"], transposed, 1, |r, c| format!("{r}{c}"));
-            shown.lines().map(|line| line.split_whitespace().map(str::to_string).collect()).collect::<Vec<Vec<_>>>()
+            shown
+                .lines()
+                .map(|line| line.split_whitespace().map(str::to_string).collect())
+                .collect::<Vec<Vec<_>>>()
         };
         let lines = fields(true);
-        assert_eq!([lines[0].join(" "), lines[2].join(" "), lines[3].join(" ")], ["r", "a 00", "b 01"]);
+        assert_eq!(
+            [lines[0].join(" "), lines[2].join(" "), lines[3].join(" ")],
+            ["r", "a 00", "b 01"]
+        );
         let lines = fields(false);
         assert_eq!([lines[0].join(" "), lines[2].join(" ")], ["a b", "r 00 01"]);
     }

@@ -1,4 +1,5 @@
-//! `gnarl robustness`: how far a model's answers move when its input does, by sampling, and how far they ever can.
+//! `gnarl robustness`: how far a model's answers move when its input does, by sampling, and how far
+//! they ever can.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -33,9 +34,14 @@ use crate::progress;
 pub struct RobustnessArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Radii, as in 1,5,10: of every node's features, or, with --target structure, numbers of flipped edges, of a set in each graph
-    /// [default: 0.5,1 of features, 1,2 flips]
-    #[arg(long, value_name = "X,…", value_delimiter = ',', allow_hyphen_values = true)]
+    /// Radii, as in 1,5,10: of every node's features, or, with --target structure, numbers of
+    /// flipped edges, of a set in each graph [default: 0.5,1 of features, 1,2 flips]
+    #[arg(
+        long,
+        value_name = "X,…",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
     pub epsilon: Vec<f64>,
     /// Perturbed inputs drawn at each radius, of a set around each test graph
     #[arg(long, value_name = "N", default_value_t = 100)]
@@ -53,18 +59,26 @@ pub struct RobustnessArgs {
     #[arg(long, default_value = "exact")]
     pub sampler: Sampler,
     /// Distances that count as an attacker's success
-    #[arg(long, value_name = "X,…", value_delimiter = ',', default_value = "0.1,0.25,0.5", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "X,…",
+        value_delimiter = ',',
+        default_value = "0.1,0.25,0.5",
+        allow_hyphen_values = true
+    )]
     pub sigma: Vec<f64>,
     /// Runs, each a network of its own; of a set, its first folds
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: usize,
-    /// Print what would be run and about how long it would take, by a few epochs of each model; run nothing
+    /// Print what would be run and about how long it would take, by a few epochs of each model; run
+    /// nothing
     #[arg(long, conflicts_with = "print_spec")]
     pub dry_run: bool,
     /// Write the curve over the radii to STEM.csv, STEM.svg and STEM.png
     #[arg(long, value_name = "STEM")]
     pub output: Option<PathBuf>,
-    /// Write a page to look at: the curves over the radii, the histogram of every radius, and what was seen beside the bounds
+    /// Write a page to look at: the curves over the radii, the histogram of every radius, and what
+    /// was seen beside the bounds
     #[arg(long, value_name = "FILE.html")]
     pub page: Option<PathBuf>,
 }
@@ -138,7 +152,10 @@ impl RobustnessArgs {
     fn settings(&self, target: Target, seed: u64) -> gnarl_graph::Result<Vec<Settings>> {
         let refuse = |op: &'static str, what: &str| Err(Error::argument(op, what));
         if target == Target::Structure && self.norm.is_some() {
-            return refuse("--norm", "is of features, and --target structure leaves them alone");
+            return refuse(
+                "--norm",
+                "is of features, and --target structure leaves them alone",
+            );
         }
         if (target == Target::Both) != self.flips.is_some() {
             return refuse("--flips", "belongs to --target both, which needs it");
@@ -151,10 +168,18 @@ impl RobustnessArgs {
             let ball = Ball::new(self.norm.unwrap_or(Norm::L2), epsilon, self.sampler)?;
             let region = match (target, self.flips) {
                 (Target::Both, Some(flips)) => Region::Both { ball, flips, law },
-                (Target::Structure, _) => Region::Structure { flips: whole(epsilon)?, law },
+                (Target::Structure, _) => Region::Structure {
+                    flips: whole(epsilon)?,
+                    law,
+                },
                 _ => Region::Features(ball),
             };
-            Ok(Settings { region, samples: self.samples, sigmas: self.sigma.clone(), seed })
+            Ok(Settings {
+                region,
+                samples: self.samples,
+                sigmas: self.sigma.clone(),
+                seed,
+            })
         };
         self.radii(target).iter().map(one).collect()
     }
@@ -180,7 +205,10 @@ fn whole(epsilon: f64) -> gnarl_graph::Result<usize> {
 }
 
 /// Fits, then estimates and bounds at every radius.
-pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Either<Instead, RobustnessReport>> {
+pub fn run(
+    global: &Global,
+    args: &RobustnessArgs,
+) -> anyhow::Result<output::Either<Instead, RobustnessReport>> {
     // A wrong option should not wait for the data.
     let asked = args.target.unwrap_or(Target::Features);
     args.settings(asked, global.seed)?;
@@ -195,26 +223,60 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Eit
         _ => asked,
     };
     let settings = args.settings(target, global.seed)?;
-    let runs = if task == Task::Node { args.runs } else { benchmark.splits.len().min(args.runs) };
-    let part = settings.first().map(|settings| RobustnessStudy::moved_part(&settings.region));
-    let model = args.model.model_with(&data.name, task, |model| match part {
-        Some(part) => model.inference(model.inference.on(part)),
-        None => model,
-    })?;
+    let runs = if task == Task::Node {
+        args.runs
+    } else {
+        benchmark.splits.len().min(args.runs)
+    };
+    let part = settings
+        .first()
+        .map(|settings| RobustnessStudy::moved_part(&settings.region));
+    let model = args
+        .model
+        .model_with(&data.name, task, |model| match part {
+            Some(part) => model.inference(model.inference.on(part)),
+            None => model,
+        })?;
     if args.model.print_spec {
-        return Ok(output::Either::Left(output::Either::Left(SpecReport::new(&model, task)?)));
+        return Ok(output::Either::Left(output::Either::Left(SpecReport::new(
+            &model, task,
+        )?)));
     }
-    let study = RobustnessStudy { model, settings, runs, seed: global.seed };
+    let study = RobustnessStudy {
+        model,
+        settings,
+        runs,
+        seed: global.seed,
+    };
     let plan = model.plan(task)?;
     if let Content::Graph(graph) = &benchmark.content {
-        study.settings.iter().try_for_each(|settings| settings.check(graph))?;
+        study
+            .settings
+            .iter()
+            .try_for_each(|settings| settings.check(graph))?;
     }
     if args.dry_run {
         let samples = study.samples(&benchmark);
-        let name = format!("{}, {} radii of {} samples", model.backbone, study.settings.len(), args.samples);
+        let name = format!(
+            "{}, {} radii of {} samples",
+            model.backbone,
+            study.settings.len(),
+            args.samples
+        );
         let passes = forecast::passes(&benchmark.content, samples);
-        let cell = forecast::Planned { name, model: Ok(model), fits: runs, passes };
-        let planned = DryRun::new(global, "robustness", &benchmark, &[cell], Some("the bounds".into()))?;
+        let cell = forecast::Planned {
+            name,
+            model: Ok(model),
+            fits: runs,
+            passes,
+        };
+        let planned = DryRun::new(
+            global,
+            "robustness",
+            &benchmark,
+            &[cell],
+            Some("the bounds".into()),
+        )?;
         return Ok(output::Either::Left(output::Either::Right(planned)));
     }
     let total = study.epochs(&benchmark)? + study.samples(&benchmark);
@@ -231,7 +293,10 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Eit
         return Err(Interrupted { finished: 0, asked }.into());
     }
     let radii = args.radii(target);
-    let curve = radii.iter().zip(result.curve).map(|(&epsilon, found)| Radius { epsilon, found });
+    let curve = radii
+        .iter()
+        .zip(result.curve)
+        .map(|(&epsilon, found)| Radius { epsilon, found });
     let mut report = RobustnessReport {
         data: data.name.clone(),
         model: model.backbone.to_string(),
@@ -289,7 +354,11 @@ fn histogram(distances: &[f64], largest: f64) -> Vec<f64> {
 impl Radius {
     /// The bound on the distance that is estimated.
     fn scaled_bound(&self) -> Option<f64> {
-        self.found.bounds.iter().find(|b| b.distance == Distance::Scaled).map(|b| b.sound)
+        self.found
+            .bounds
+            .iter()
+            .find(|b| b.distance == Distance::Scaled)
+            .map(|b| b.sound)
     }
 }
 
@@ -301,10 +370,14 @@ impl RobustnessReport {
         };
         let norm = self.norm.map_or(String::new(), |p| format!("L{p}"));
         match self.target {
-            Target::Features => format!("every node's features within an {norm} ball of radius epsilon, {drawn}"),
+            Target::Features => {
+                format!("every node's features within an {norm} ball of radius epsilon, {drawn}")
+            }
             Target::Structure => format!("up to epsilon flipped edges, {drawn}"),
             Target::Both => {
-                format!("flipped edges, and every node's features within an {norm} ball of radius epsilon, {drawn}")
+                format!(
+                    "flipped edges, and every node's features within an {norm} ball of radius epsilon, {drawn}"
+                )
             }
         }
     }
@@ -317,18 +390,38 @@ impl RobustnessReport {
     fn csv(&self) -> String {
         let mut text = String::from("epsilon,mean,mean_low,mean_high,largest,changed,bound");
         // Writing to a string cannot fail.
-        for e in self.curve.iter().take(1).flat_map(|r| &r.found.pooled.exceedances) {
+        for e in self
+            .curve
+            .iter()
+            .take(1)
+            .flat_map(|r| &r.found.pooled.exceedances)
+        {
             let _ = write!(text, ",adv_{0},adv_{0}_low,adv_{0}_high", e.sigma);
         }
         text.push('\n');
         let maybe = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
         for radius in &self.curve {
-            let Estimate { mean, interval, largest, changed, exceedances, .. } = &radius.found.pooled;
+            let Estimate {
+                mean,
+                interval,
+                largest,
+                changed,
+                exceedances,
+                ..
+            } = &radius.found.pooled;
             let (low, high) = (maybe(interval.map(|i| i[0])), maybe(interval.map(|i| i[1])));
             let bound = maybe(radius.scaled_bound());
-            let _ = write!(text, "{},{mean},{low},{high},{largest},{changed},{bound}", radius.epsilon);
+            let _ = write!(
+                text,
+                "{},{mean},{low},{high},{largest},{changed},{bound}",
+                radius.epsilon
+            );
             for e in exceedances {
-                let _ = write!(text, ",{},{},{}", e.probability, e.interval[0], e.interval[1]);
+                let _ = write!(
+                    text,
+                    ",{},{},{}",
+                    e.probability, e.interval[0], e.interval[1]
+                );
             }
             text.push('\n');
         }
@@ -341,15 +434,28 @@ impl RobustnessReport {
             y: r.found.pooled.mean,
             band: r.found.pooled.interval.map(|[low, high]| (low, high)),
         };
-        let mut lines = vec![Line { name: "mean distance".into(), points: self.curve.iter().map(mean).collect() }];
-        let sigmas = self.curve.first().map_or(0, |r| r.found.pooled.exceedances.len());
+        let mut lines = vec![Line {
+            name: "mean distance".into(),
+            points: self.curve.iter().map(mean).collect(),
+        }];
+        let sigmas = self
+            .curve
+            .first()
+            .map_or(0, |r| r.found.pooled.exceedances.len());
         for s in 0..sigmas {
             let beyond = |r: &Radius| {
                 let e = &r.found.pooled.exceedances[s];
-                Point { x: r.epsilon, y: e.probability, band: Some((e.interval[0], e.interval[1])) }
+                Point {
+                    x: r.epsilon,
+                    y: e.probability,
+                    band: Some((e.interval[0], e.interval[1])),
+                }
             };
             let name = format!("P(d > {})", self.curve[0].found.pooled.exceedances[s].sigma);
-            lines.push(Line { name, points: self.curve.iter().map(beyond).collect() });
+            lines.push(Line {
+                name,
+                points: self.curve.iter().map(beyond).collect(),
+            });
         }
         LineChart {
             title: format!("{} on {}: how far answers move", self.model, self.data),
@@ -365,38 +471,83 @@ impl RobustnessReport {
     fn page(&self) -> anyhow::Result<String> {
         let mut curve: Vec<&Radius> = self.curve.iter().collect();
         curve.sort_by(|a, b| a.epsilon.total_cmp(&b.epsilon));
-        let x = || Axis::at("epsilon", curve.iter().map(|radius| radius.epsilon).collect());
-        let of = |value: &dyn Fn(&Estimate) -> f64| curve.iter().map(|r| value(&r.found.pooled)).collect::<Vec<f64>>();
+        let x = || {
+            Axis::at(
+                "epsilon",
+                curve.iter().map(|radius| radius.epsilon).collect(),
+            )
+        };
+        let of = |value: &dyn Fn(&Estimate) -> f64| {
+            curve
+                .iter()
+                .map(|r| value(&r.found.pooled))
+                .collect::<Vec<f64>>()
+        };
         let lines = |title: &str, label: &str, series| {
-            Component::from(Lines { title: title.into(), x: x(), y: Axis::of(label), series })
+            Component::from(Lines {
+                title: title.into(),
+                x: x(),
+                y: Axis::of(label),
+                series,
+            })
         };
         let mean = Series {
             name: "mean distance".into(),
             values: of(&|found| found.mean),
-            low: Some(of(&|found| found.interval.map_or(found.mean, |[low, _]| low))),
-            high: Some(of(&|found| found.interval.map_or(found.mean, |[_, high]| high))),
+            low: Some(of(&|found| {
+                found.interval.map_or(found.mean, |[low, _]| low)
+            })),
+            high: Some(of(&|found| {
+                found.interval.map_or(found.mean, |[_, high]| high)
+            })),
         };
-        let largest = Series { name: "largest seen".into(), values: of(&|found| found.largest), ..Series::default() };
-        let sigmas = curve.first().map_or(&[][..], |radius| &radius.found.pooled.exceedances);
+        let largest = Series {
+            name: "largest seen".into(),
+            values: of(&|found| found.largest),
+            ..Series::default()
+        };
+        let sigmas = curve
+            .first()
+            .map_or(&[][..], |radius| &radius.found.pooled.exceedances);
         let beyond = sigmas.iter().enumerate().map(|(s, exceedance)| Series {
             name: format!("further than {}", exceedance.sigma),
             values: of(&|found| found.exceedances[s].probability),
             low: Some(of(&|found| found.exceedances[s].interval[0])),
             high: Some(of(&|found| found.exceedances[s].interval[1])),
         });
-        let changed =
-            Series { name: "answers".into(), values: of(&|found| 100.0 * found.changed), ..Series::default() };
+        let changed = Series {
+            name: "answers".into(),
+            values: of(&|found| 100.0 * found.changed),
+            ..Series::default()
+        };
         let mut drawings = vec![
-            lines("How far answers move", "scaled distance", vec![mean, largest]),
-            lines("Answers of another class", "% of the answers", vec![changed]),
+            lines(
+                "How far answers move",
+                "scaled distance",
+                vec![mean, largest],
+            ),
+            lines(
+                "Answers of another class",
+                "% of the answers",
+                vec![changed],
+            ),
         ];
         if !sigmas.is_empty() {
-            drawings.push(lines("How often they move far", "probability", beyond.collect()));
+            drawings.push(lines(
+                "How often they move far",
+                "probability",
+                beyond.collect(),
+            ));
         }
-        let top = curve.iter().map(|radius| radius.found.pooled.largest).fold(0.0, f64::max);
+        let top = curve
+            .iter()
+            .map(|radius| radius.found.pooled.largest)
+            .fold(0.0, f64::max);
         // What rounding moves is nothing to look at.
         if top > 1e-6 {
-            let places = (0..BARS).map(|bar| top * (bar as f64 + 0.5) / BARS as f64).collect();
+            let places = (0..BARS)
+                .map(|bar| top * (bar as f64 + 0.5) / BARS as f64)
+                .collect();
             let series = curve.iter().map(|radius| Series {
                 name: format!("epsilon {}", real(radius.epsilon)),
                 values: histogram(&radius.found.pooled.distances, top),
@@ -412,18 +563,36 @@ impl RobustnessReport {
                 .into(),
             );
         }
-        let moves = format!("{}, {} samples at each radius{}.", self.what_moves(), self.samples, self.item);
+        let moves = format!(
+            "{}, {} samples at each radius{}.",
+            self.what_moves(),
+            self.samples,
+            self.item
+        );
         let seen = Section::new("seen", "What samples show")
             .text(&format!("{moves} The distance is that of class probabilities, Frobenius over twice the root of the number of answers: 0.707 at most. Bands are 95 % intervals, for these networks."))
             .side_by_side(drawings);
-        let accuracy = self.test_accuracy.as_ref().map_or_else(|| "-".into(), Accuracy::text);
-        let mut tiles = vec![(accuracy, "test accuracy".to_string()), (self.runs.to_string(), "networks".to_string())];
+        let accuracy = self
+            .test_accuracy
+            .as_ref()
+            .map_or_else(|| "-".into(), Accuracy::text);
+        let mut tiles = vec![
+            (accuracy, "test accuracy".to_string()),
+            (self.runs.to_string(), "networks".to_string()),
+        ];
         if let Some(last) = curve.last() {
             let label = format!("mean distance at epsilon {}", real(last.epsilon));
             tiles.push((format!("{:.4}", last.found.pooled.mean), label));
         }
-        let page = Page::new(&format!("{} on {}: how far answers move", self.model, self.data));
-        Ok(page.tiles(&tiles).section(seen).section(self.proved(&curve)).render()?)
+        let page = Page::new(&format!(
+            "{} on {}: how far answers move",
+            self.model, self.data
+        ));
+        Ok(page
+            .tiles(&tiles)
+            .section(seen)
+            .section(self.proved(&curve))
+            .render()?)
     }
 
     /// What was seen beside what cannot be exceeded.
@@ -440,12 +609,24 @@ impl RobustnessReport {
                 radius.scaled_bound().map_or_else(|| "-".into(), real),
                 format!("{:.1}", 100.0 * found.changed),
             ];
-            (real(radius.epsilon), cells.iter().map(|text| Cell::text(text)).collect())
+            (
+                real(radius.epsilon),
+                cells.iter().map(|text| Cell::text(text)).collect(),
+            )
         };
         let rows: Vec<(String, Vec<Cell>)> = curve.iter().map(row).collect();
         section
             .text("The bound holds for every input within the radius, sampled or not.")
-            .table(&["epsilon", "mean", "largest seen", "bound", "classes changed, %"], &rows)
+            .table(
+                &[
+                    "epsilon",
+                    "mean",
+                    "largest seen",
+                    "bound",
+                    "classes changed, %",
+                ],
+                &rows,
+            )
     }
 }
 
@@ -456,28 +637,41 @@ impl Report for RobustnessReport {
              distance: of class probabilities, Frobenius over 2 sqrt(answers), at most 0.707; in brackets 95 % intervals\n\n",
             self.model,
             self.data,
-            self.test_accuracy.as_ref().map_or_else(|| "-".into(), Accuracy::text),
+            self.test_accuracy
+                .as_ref()
+                .map_or_else(|| "-".into(), Accuracy::text),
             self.runs,
             if self.runs == 1 { "" } else { "s" },
             self.what_moves(),
             self.samples,
             self.item,
         );
-        let mut headers: Vec<String> = [">epsilon", ">mean distance", ">classes changed, %"].map(String::from).into();
-        let sigmas = self.curve.iter().take(1).flat_map(|r| &r.found.pooled.exceedances);
+        let mut headers: Vec<String> = [">epsilon", ">mean distance", ">classes changed, %"]
+            .map(String::from)
+            .into();
+        let sigmas = self
+            .curve
+            .iter()
+            .take(1)
+            .flat_map(|r| &r.found.pooled.exceedances);
         headers.extend(sigmas.map(|e| format!(">P(d > {})", e.sigma)));
         headers.push(">bound".into());
         let mut table = output::table(&headers.iter().map(String::as_str).collect::<Vec<_>>());
         for radius in &self.curve {
             let found = &radius.found.pooled;
-            let interval = found.interval.map_or_else(String::new, |[low, high]| format!(" [{low:.4}, {high:.4}]"));
+            let interval = found
+                .interval
+                .map_or_else(String::new, |[low, high]| format!(" [{low:.4}, {high:.4}]"));
             let mut cells = vec![
                 real(radius.epsilon),
                 format!("{:.4}{interval}", found.mean),
                 format!("{:.1}", 100.0 * found.changed),
             ];
             let range = |e: &gnarl::robustness::Exceedance| {
-                format!("{:.2} [{:.2}, {:.2}]", e.probability, e.interval[0], e.interval[1])
+                format!(
+                    "{:.2} [{:.2}, {:.2}]",
+                    e.probability, e.interval[0], e.interval[1]
+                )
             };
             cells.extend(found.exceedances.iter().map(range));
             cells.push(radius.scaled_bound().map_or_else(|| "-".into(), real));
@@ -488,22 +682,48 @@ impl Report for RobustnessReport {
             text += &format!("\n{why}\n");
         }
         if let Some(last) = self.curve.last().filter(|r| !r.found.bounds.is_empty()) {
-            let mut table = output::table(&["distance of", ">largest seen", ">bound", ">thesis' formula", ""]);
+            let mut table = output::table(&[
+                "distance of",
+                ">largest seen",
+                ">bound",
+                ">thesis' formula",
+                "",
+            ]);
             for b in &last.found.bounds {
                 let name = match (b.distance, b.operator_distance) {
                     (Distance::L1, _) => "scores, sum of L1".to_string(),
                     (Distance::L2, None) => "scores, Frobenius".to_string(),
-                    (Distance::L2, Some(d)) => format!("scores, Frobenius, of operators within {}", real(d)),
+                    (Distance::L2, Some(d)) => {
+                        format!("scores, Frobenius, of operators within {}", real(d))
+                    }
                     (Distance::Linf, _) => "scores, largest entry".to_string(),
                     (Distance::Scaled, _) => "probabilities, scaled".to_string(),
                 };
                 let thesis = b.thesis.map_or_else(|| "-".into(), real);
-                let exceeded = if b.thesis_exceeded { "✗ exceeded by a sample" } else { "" };
-                table.add_row([name, real(b.seen), real(b.sound), thesis, exceeded.to_string()]);
+                let exceeded = if b.thesis_exceeded {
+                    "✗ exceeded by a sample"
+                } else {
+                    ""
+                };
+                table.add_row([
+                    name,
+                    real(b.seen),
+                    real(b.sound),
+                    thesis,
+                    exceeded.to_string(),
+                ]);
             }
-            text += &format!("\nat epsilon {}:\n{}", real(last.epsilon), output::render(&table));
+            text += &format!(
+                "\nat epsilon {}:\n{}",
+                real(last.epsilon),
+                output::render(&table)
+            );
         }
-        text += &format!("\ntraining {} s, estimates {} s\n", real(self.train_seconds), real(self.estimate_seconds));
+        text += &format!(
+            "\ntraining {} s, estimates {} s\n",
+            real(self.train_seconds),
+            real(self.estimate_seconds)
+        );
         if !self.files.is_empty() {
             text += &format!("written: {}\n", self.files.join(", "));
         }
@@ -511,6 +731,12 @@ impl Report for RobustnessReport {
     }
 
     fn complaint(self) -> Option<anyhow::Error> {
-        self.interrupted.then(|| Interrupted { finished: self.curve.len(), asked: self.asked }.into())
+        self.interrupted.then(|| {
+            Interrupted {
+                finished: self.curve.len(),
+                asked: self.asked,
+            }
+            .into()
+        })
     }
 }

@@ -1,4 +1,5 @@
-//! `gnarl spectrum`: eigenvalues of classical and centrality operators, and what they say about the graph.
+//! `gnarl spectrum`: eigenvalues of classical and centrality operators, and what they say about the
+//! graph.
 
 use std::path::PathBuf;
 
@@ -39,12 +40,14 @@ pub struct SpectrumArgs {
     /// Compute every eigenvalue, also of graphs with more than 2,000 nodes
     #[arg(long)]
     pub full: bool,
-    /// Draw the eigenvalues, each operator's from the smallest to the largest, to STEM.svg and STEM.png
+    /// Draw the eigenvalues, each operator's from the smallest to the largest, to STEM.svg and
+    /// STEM.png
     #[arg(long, value_name = "STEM")]
     pub plot: Option<PathBuf>,
 }
 
-/// Nodes in a component beyond which `--full` is refused: six dense problems of this size take some 3 GB.
+/// Nodes in a component beyond which `--full` is refused: six dense problems of this size take some
+/// 3 GB.
 const MAX_FULL: usize = 8_000;
 /// Feature columns made dense at a time.
 const COLUMNS: usize = 64;
@@ -91,11 +94,20 @@ pub fn run(global: &Global, args: &SpectrumArgs) -> anyhow::Result<SpectrumOutpu
     let spectrum = spectrum::report_watched(&graph, args.centrality, &settings, &|| bar.inc(1));
     bar.finish_and_clear();
     let spectrum = spectrum?;
-    let dirichlet_energy = progress::during(&format!("Dirichlet energy of {data}"), || energies(&graph))?;
+    let dirichlet_energy =
+        progress::during(&format!("Dirichlet energy of {data}"), || energies(&graph))?;
     let largest_component = args.largest_component;
-    let mut output = SpectrumOutput { data, largest_component, spectrum, dirichlet_energy, files: Vec::new() };
+    let mut output = SpectrumOutput {
+        data,
+        largest_component,
+        spectrum,
+        dirichlet_energy,
+        files: Vec::new(),
+    };
     if let Some(stem) = &args.plot {
-        output.files = plot::write(&output.chart(), stem)?.map(|file| file.display().to_string()).to_vec();
+        output.files = plot::write(&output.chart(), stem)?
+            .map(|file| file.display().to_string())
+            .to_vec();
     }
     Ok(output)
 }
@@ -121,14 +133,20 @@ fn settings(graph: &Graph, args: &SpectrumArgs) -> anyhow::Result<ReportSettings
 }
 
 fn energies(graph: &Graph) -> gnarl_graph::Result<Energies> {
-    let features = graph.features().map(|features| feature_energy(graph, features)).transpose()?;
+    let features = graph
+        .features()
+        .map(|features| feature_energy(graph, features))
+        .transpose()?;
     let labels = graph.labels().map(|_| label_energy(graph)).transpose()?;
     Ok(Energies { features, labels })
 }
 
 /// The energy is a sum over columns: sparse features become dense a few columns at a time.
 fn feature_energy(graph: &Graph, features: &Features) -> gnarl_graph::Result<Energy> {
-    let mut total = Energy { normalised: 0.0, unnormalised: 0.0 };
+    let mut total = Energy {
+        normalised: 0.0,
+        unnormalised: 0.0,
+    };
     for first in (0..features.num_cols()).step_by(COLUMNS) {
         let columns = first..(first + COLUMNS).min(features.num_cols());
         let mut block = DenseMatrix::zeros(features.num_rows(), columns.len());
@@ -158,7 +176,11 @@ fn feature_energy(graph: &Graph, features: &Features) -> gnarl_graph::Result<Ene
 }
 
 fn label_energy(graph: &Graph) -> gnarl_graph::Result<Energy> {
-    let is_labelled = |u: &u32| graph.labels().is_some_and(|labels| labels.get(*u).is_some());
+    let is_labelled = |u: &u32| {
+        graph
+            .labels()
+            .is_some_and(|labels| labels.get(*u).is_some())
+    };
     let labelled: Vec<u32> = (0..graph.num_nodes() as u32).filter(is_labelled).collect();
     let graph = graph.subgraph(&labelled)?;
     let num_classes = graph.labels().map_or(0, |labels| labels.num_classes());
@@ -181,7 +203,11 @@ fn energy(graph: &Graph, x: &DenseMatrix<f64>) -> gnarl_graph::Result<Energy> {
 impl Report for SpectrumOutput {
     fn text(&self) -> String {
         let report = &self.spectrum;
-        let part = if self.largest_component { ", largest component" } else { "" };
+        let part = if self.largest_component {
+            ", largest component"
+        } else {
+            ""
+        };
         let mut text = format!(
             "spectrum of {}{part}: {} nodes, {} edges; V from {}\n\n",
             self.data,
@@ -197,7 +223,9 @@ impl Report for SpectrumOutput {
         if !report.inequalities.is_empty() {
             text += &format!("\n{}", output::render(&inequalities(&report.inequalities)));
         }
-        let remarks: Vec<String> = remarks(&report.inequalities).chain(report.notes.iter().cloned()).collect();
+        let remarks: Vec<String> = remarks(&report.inequalities)
+            .chain(report.notes.iter().cloned())
+            .collect();
         if !remarks.is_empty() {
             text += &format!("\n{}\n", remarks.join("\n"));
         }
@@ -216,53 +244,135 @@ impl SpectrumOutput {
             let ranked: Vec<(usize, f64)> = match &of.all {
                 Some(all) => all.iter().copied().enumerate().collect(),
                 None => {
-                    let largest = of.largest.iter().enumerate().map(|(i, &x)| (n.saturating_sub(i + 1), x));
-                    of.smallest.iter().copied().enumerate().chain(largest).collect()
+                    let largest = of
+                        .largest
+                        .iter()
+                        .enumerate()
+                        .map(|(i, &x)| (n.saturating_sub(i + 1), x));
+                    of.smallest
+                        .iter()
+                        .copied()
+                        .enumerate()
+                        .chain(largest)
+                        .collect()
                 }
             };
-            let point = |(rank, y): (usize, f64)| Point { x: (rank + 1) as f64 / n.max(1) as f64, y, band: None };
-            Line { name: of.operator.clone(), points: ranked.into_iter().map(point).collect() }
+            let point = |(rank, y): (usize, f64)| Point {
+                x: (rank + 1) as f64 / n.max(1) as f64,
+                y,
+                band: None,
+            };
+            Line {
+                name: of.operator.clone(),
+                points: ranked.into_iter().map(point).collect(),
+            }
         };
         LineChart {
             title: format!("eigenvalues of operators on {}", self.data),
             x_label: "rank, from the smallest, as a share of the nodes".into(),
             y_label: "eigenvalue".into(),
-            lines: self.spectrum.operators.iter().chain([&self.spectrum.markov]).map(line).collect(),
+            lines: self
+                .spectrum
+                .operators
+                .iter()
+                .chain([&self.spectrum.markov])
+                .map(line)
+                .collect(),
         }
     }
 
     fn eigenvalues(&self) -> comfy_table::Table {
         let mut table = output::table(&["operator", "smallest eigenvalues", "largest eigenvalues"]);
-        for OperatorSpectrum { operator, smallest, largest, .. } in
-            self.spectrum.operators.iter().chain([&self.spectrum.markov])
+        for OperatorSpectrum {
+            operator,
+            smallest,
+            largest,
+            ..
+        } in self
+            .spectrum
+            .operators
+            .iter()
+            .chain([&self.spectrum.markov])
         {
-            let size = smallest.iter().chain(largest).fold(0.0f64, |size, x| size.max(x.abs()));
-            let list = |values: &[f64]| values.iter().map(|&x| rounded(x, size)).collect::<Vec<_>>().join("  ");
-            let name = if operator == "M" { "M = V^-1 A" } else { operator };
+            let size = smallest
+                .iter()
+                .chain(largest)
+                .fold(0.0f64, |size, x| size.max(x.abs()));
+            let list = |values: &[f64]| {
+                values
+                    .iter()
+                    .map(|&x| rounded(x, size))
+                    .collect::<Vec<_>>()
+                    .join("  ")
+            };
+            let name = if operator == "M" {
+                "M = V^-1 A"
+            } else {
+                operator
+            };
             table.add_row([name, &list(smallest), &list(largest)]);
         }
         table
     }
 
     fn numbers(&self) -> comfy_table::Table {
-        let SpectrumReport { moments, mean_of_eigenvalues, deviation_of_eigenvalues, bound, gap, .. } = &self.spectrum;
-        let optional = |x: Option<f64>| x.map_or_else(|| "-".to_string(), |x| rounded(x, bound.value));
-        let mut table = output::table(&["", ">value", ">of the eigenvalues", ">by the thesis' formula"]);
+        let SpectrumReport {
+            moments,
+            mean_of_eigenvalues,
+            deviation_of_eigenvalues,
+            bound,
+            gap,
+            ..
+        } = &self.spectrum;
+        let optional =
+            |x: Option<f64>| x.map_or_else(|| "-".to_string(), |x| rounded(x, bound.value));
+        let mut table = output::table(&[
+            "",
+            ">value",
+            ">of the eigenvalues",
+            ">by the thesis' formula",
+        ]);
         let mut row = |name: &str, cells: [Option<f64>; 3]| {
             table.add_row(std::iter::once(name.to_string()).chain(cells.map(optional)));
         };
-        row("mean of M's spectrum", [moments.map(|m| m.mean), *mean_of_eigenvalues, moments.map(|m| m.thesis_mean)]);
-        let deviations =
-            [moments.map(|m| m.deviation), *deviation_of_eigenvalues, moments.and_then(|m| m.thesis_deviation)];
+        row(
+            "mean of M's spectrum",
+            [
+                moments.map(|m| m.mean),
+                *mean_of_eigenvalues,
+                moments.map(|m| m.thesis_mean),
+            ],
+        );
+        let deviations = [
+            moments.map(|m| m.deviation),
+            *deviation_of_eigenvalues,
+            moments.and_then(|m| m.thesis_deviation),
+        ];
         row("deviation of M's spectrum", deviations);
-        row("bound on |eigenvalue of M|", [Some(bound.value), None, bound.thesis]);
+        row(
+            "bound on |eigenvalue of M|",
+            [Some(bound.value), None, bound.thesis],
+        );
         row("gap of V^-1 (D - A)", [gap.laplacian, None, gap.thesis]);
         row("gap of L_rw", [self.spectrum.random_walk_gap, None, None]);
-        let energies = [("features", self.dirichlet_energy.features), ("labels", self.dirichlet_energy.labels)];
+        let energies = [
+            ("features", self.dirichlet_energy.features),
+            ("labels", self.dirichlet_energy.labels),
+        ];
         for (of, energy) in energies {
-            if let Some(Energy { normalised, unnormalised }) = energy {
-                row(&format!("Dirichlet energy of {of}"), [Some(unnormalised), None, None]);
-                row("  rows over sqrt(1 + degree)", [Some(normalised), None, None]);
+            if let Some(Energy {
+                normalised,
+                unnormalised,
+            }) = energy
+            {
+                row(
+                    &format!("Dirichlet energy of {of}"),
+                    [Some(unnormalised), None, None],
+                );
+                row(
+                    "  rows over sqrt(1 + degree)",
+                    [Some(normalised), None, None],
+                );
             }
         }
         table
@@ -271,21 +381,57 @@ impl SpectrumOutput {
 
 /// A number whose error is in proportion to `size`: zero where nothing but that error is left.
 fn rounded(number: f64, size: f64) -> String {
-    real(if number.abs() < ROUNDING * size { 0.0 } else { number })
+    real(if number.abs() < ROUNDING * size {
+        0.0
+    } else {
+        number
+    })
 }
 
 fn cheeger(constants: &[CheegerReport]) -> comfy_table::Table {
-    let mut table = output::table(&["Cheeger constant", ">value", "", ">nodes in the set", ">boundary", ">volume"]);
-    for CheegerReport { name, value, exact, set_size, boundary, volume } in constants {
+    let mut table = output::table(&[
+        "Cheeger constant",
+        ">value",
+        "",
+        ">nodes in the set",
+        ">boundary",
+        ">volume",
+    ]);
+    for CheegerReport {
+        name,
+        value,
+        exact,
+        set_size,
+        boundary,
+        volume,
+    } in constants
+    {
         let kind = if *exact { "exact" } else { "at most" };
-        table.add_row([*name, &real(*value), kind, &count(*set_size as u64), &real(*boundary), &real(*volume)]);
+        table.add_row([
+            *name,
+            &real(*value),
+            kind,
+            &count(*set_size as u64),
+            &real(*boundary),
+            &real(*volume),
+        ]);
     }
     table
 }
 
 fn inequalities(inequalities: &[Inequality]) -> comfy_table::Table {
     let mut table = output::table(&["inequality", ">left", ">right", ">slack", "", "stated by"]);
-    for Inequality { name, lhs, rhs, slack, holds, applies, source, .. } in inequalities {
+    for Inequality {
+        name,
+        lhs,
+        rhs,
+        slack,
+        holds,
+        applies,
+        source,
+        ..
+    } in inequalities
+    {
         let verdict = match (applies, holds) {
             (false, _) => "does not apply",
             (true, true) => "✓ holds",
@@ -316,5 +462,7 @@ fn remarks(inequalities: &[Inequality]) -> impl Iterator<Item = String> {
             None => about.push((note, vec![name])),
         }
     }
-    about.into_iter().map(|(note, names)| format!("{}: {note}", names.join(", ")))
+    about
+        .into_iter()
+        .map(|(note, names)| format!("{}: {note}", names.join(", ")))
 }

@@ -12,8 +12,8 @@ use gnarl::model::{Model, TrainingCorruption};
 use gnarl::study::Accuracy;
 use gnarl::study::summary::as_object;
 use gnarl::study::train::{
-    AugmentationReport, DepthReport, InferenceReport, InitialisationReport, KeepRun, LatentDistance, PolicyAccuracy,
-    Run, Scores, TrainResult, TrainStudy,
+    AugmentationReport, DepthReport, InferenceReport, InitialisationReport, KeepRun,
+    LatentDistance, PolicyAccuracy, Run, Scores, TrainResult, TrainStudy,
 };
 use gnarl::thesis::Recipe;
 use gnarl::train::{Journal, Watch};
@@ -38,13 +38,15 @@ pub struct TrainArgs {
     pub model: ModelArgs,
     #[command(flatten)]
     pub study: StudyArgs,
-    /// Runs, each with its own seed and, where there are several, its own split [default: 1; of a set of graphs, its folds]
+    /// Runs, each with its own seed and, where there are several, its own split
+    /// [default: 1; of a set of graphs, its folds]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: Option<usize>,
     /// Write a run's model to this safetensors file: the first's, or as --save-run says
     #[arg(long, value_name = "FILE", group = "kept")]
     pub save: Option<PathBuf>,
-    /// Of --save and --page: which run's model, the first or the best on its validation items [default: first]
+    /// Of --save and --page: which run's model, the first or the best on its validation items
+    /// [default: first]
     #[arg(long, value_name = "WHICH", requires = "kept")]
     pub save_run: Option<KeepRun>,
     /// Write a page about a run's model and the graph: the first's, or as --save-run says
@@ -65,9 +67,15 @@ pub struct CheckpointArgs {
     #[arg(long, value_name = "FOLDER")]
     pub checkpoint: Option<PathBuf>,
     /// Of --checkpoint: minutes between two states of a training; its end is always written
-    #[arg(long, value_name = "MINUTES", requires = "checkpoint", default_value_t = 5.0)]
+    #[arg(
+        long,
+        value_name = "MINUTES",
+        requires = "checkpoint",
+        default_value_t = 5.0
+    )]
     pub checkpoint_every: f64,
-    /// Of --checkpoint: go on with what is in the folder; the result is that of a training that was never cut off
+    /// Of --checkpoint: go on with what is in the folder; the result is that of a training that was
+    /// never cut off
     #[arg(long, requires = "checkpoint")]
     pub resume: bool,
 }
@@ -75,10 +83,21 @@ pub struct CheckpointArgs {
 impl CheckpointArgs {
     /// The journal of a study, where one is asked for.
     fn journal(&self, study: &TrainStudy, on: &Benchmark) -> anyhow::Result<Option<Journal>> {
-        let Some(folder) = &self.checkpoint else { return Ok(None) };
-        let every = Duration::try_from_secs_f64(60.0 * self.checkpoint_every)
-            .map_err(|_| Error::argument("--checkpoint-every", "give a number of minutes of at least 0"))?;
-        Ok(Some(Journal::open(folder, every, study.asked(on)?, self.resume)?))
+        let Some(folder) = &self.checkpoint else {
+            return Ok(None);
+        };
+        let every = Duration::try_from_secs_f64(60.0 * self.checkpoint_every).map_err(|_| {
+            Error::argument(
+                "--checkpoint-every",
+                "give a number of minutes of at least 0",
+            )
+        })?;
+        Ok(Some(Journal::open(
+            folder,
+            every,
+            study.asked(on)?,
+            self.resume,
+        )?))
     }
 }
 
@@ -86,33 +105,42 @@ impl CheckpointArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The study")]
 pub struct StudyArgs {
-    /// Train on so many items of each class of a split, graphs or nodes, drawn by the seed [default: all]
+    /// Train on so many items of each class of a split, graphs or nodes, drawn by the seed
+    /// [default: all]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub per_class: Option<usize>,
-    /// Of --per-class: so many items of one class only, fewer than of the others; of class 0 in the first fold or run, of class 1 in the second, and so on
+    /// Of --per-class: so many items of one class only, fewer than of the others; of class 0 in the
+    /// first fold or run, of class 1 in the second, and so on
     #[arg(long, value_name = "N", requires = "per_class", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub rare: Option<usize>,
     /// Of sets of graphs: initialisations of each fold; a fold counts with their mean [default: 1]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
     pub inits: Option<usize>,
-    /// Of sets of graphs: remove and add this share of the training graphs' edges at random, as in 0.1
+    /// Of sets of graphs: remove and add this share of the training graphs' edges at random, as in
+    /// 0.1
     #[arg(long, value_name = "SHARE")]
     pub corrupt: Option<f64>,
     /// Of --corrupt: one-hot degrees stay those of the graphs before it
     #[arg(long, requires = "corrupt")]
     pub keep_degrees: bool,
-    /// Of --augment gratin: write every new vector's influence, its density, and the accuracy by share kept to STEM.csv, STEM.svg, STEM-filter.csv, …
+    /// Of --augment gratin: write every new vector's influence, its density, and the accuracy by
+    /// share kept to STEM.csv, STEM.svg, STEM-filter.csv, …
     #[arg(long, value_name = "STEM")]
     pub influence: Option<PathBuf>,
-    /// Draw how certain the models are of their test items to STEM-confidence.svg, STEM-entropy.svg and as PNG
+    /// Draw how certain the models are of their test items to STEM-confidence.svg, STEM-entropy.svg
+    /// and as PNG
     #[arg(long, value_name = "STEM")]
     pub histograms: Option<PathBuf>,
 }
 
 impl StudyArgs {
-    /// Fails where one of them was given for a dataset that is one graph, or for a model that it does not belong to.
+    /// Fails where one of them was given for a dataset that is one graph, or for a model that it
+    /// does not belong to.
     fn check(&self, model: &Model, task: Task, data: &str) -> gnarl_graph::Result<()> {
-        let of_sets = [("--inits", self.inits.is_some()), ("--corrupt", self.corrupt.is_some())];
+        let of_sets = [
+            ("--inits", self.inits.is_some()),
+            ("--corrupt", self.corrupt.is_some()),
+        ];
         if let (Task::Node, Some((option, _))) = (task, of_sets.iter().find(|(_, given)| *given)) {
             let what = format!(
                 "belongs to sets of graphs, and {data} is one graph; `gnarl data list` names those of task graph"
@@ -122,19 +150,28 @@ impl StudyArgs {
         if self.influence.is_some() && !matches!(model.augment, Augment::Gratin(_)) {
             return Err(Error::argument(
                 "--influence",
-                format!("belongs to gratin, and the augmentation is {}", model.augment),
+                format!(
+                    "belongs to gratin, and the augmentation is {}",
+                    model.augment
+                ),
             ));
         }
         if let (Augment::Gratin(gratin), None) = (model.augment, &self.influence)
             && gratin.through == Through::Network
             && gratin.select.is_none()
         {
-            return Err(Error::argument("--through", "belongs to --select and --influence, which were not asked for"));
+            return Err(Error::argument(
+                "--through",
+                "belongs to --select and --influence, which were not asked for",
+            ));
         }
         if let (Some(rare), Some(others)) = (self.rare, self.per_class)
             && rare >= others
         {
-            return Err(Error::argument("--rare", format!("{rare} items are not fewer than --per-class {others}")));
+            return Err(Error::argument(
+                "--rare",
+                format!("{rare} items are not fewer than --per-class {others}"),
+            ));
         }
         Ok(())
     }
@@ -142,8 +179,15 @@ impl StudyArgs {
     fn options(&self, seed: u64) -> gnarl_graph::Result<FitOptions> {
         let keep_degrees = self.keep_degrees;
         let corruption = self.corrupt.map(Corruption::new).transpose()?;
-        let corruption = corruption.map(|edges| TrainingCorruption { edges, keep_degrees });
-        Ok(FitOptions { corruption, corruption_seed: seed, study_influence: self.influence.is_some() })
+        let corruption = corruption.map(|edges| TrainingCorruption {
+            edges,
+            keep_degrees,
+        });
+        Ok(FitOptions {
+            corruption,
+            corruption_seed: seed,
+            study_influence: self.influence.is_some(),
+        })
     }
 }
 
@@ -175,7 +219,8 @@ pub struct Config {
 pub struct TrainReport {
     data: String,
     model: String,
-    /// One value per run; of a set per fold, the mean over its initialisations. Absent without labelled test items.
+    /// One value per run; of a set per fold, the mean over its initialisations. Absent without
+    /// labelled test items.
     #[serde(skip_serializing_if = "Option::is_none")]
     test_accuracy: Option<Accuracy>,
     /// Absent without labelled validation items.
@@ -250,7 +295,10 @@ impl SpecReport {
     /// A model with every option that applies filled in.
     pub fn new(model: &Model, task: Task) -> anyhow::Result<Self> {
         let model = model.plan(task)?.model;
-        Ok(Self { model, text: model.to_toml()? })
+        Ok(Self {
+            model,
+            text: model.to_toml()?,
+        })
     }
 }
 
@@ -261,9 +309,14 @@ impl Report for SpecReport {
 }
 
 /// Trains and reports, or says what it would train.
-pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<output::Either<SpecReport, TrainReport>> {
+pub fn run(
+    global: &Global,
+    args: &TrainArgs,
+) -> anyhow::Result<output::Either<SpecReport, TrainReport>> {
     let on_sets = args.runs.unwrap_or(usize::MAX);
-    let (data, mut benchmark) = args.model.benchmark_of(global, args.runs.unwrap_or(1), on_sets)?;
+    let (data, mut benchmark) = args
+        .model
+        .benchmark_of(global, args.runs.unwrap_or(1), on_sets)?;
     let task = benchmark.content.task();
     let model = args.model.model(&data.name, task)?;
     if args.model.print_spec {
@@ -273,10 +326,16 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<output::Either<S
     if args.page.is_some() {
         model_page::check(&data.name, &benchmark.content)?;
     }
-    if let (Some(count), Some(labels)) = (args.study.per_class, benchmark.content.labels().cloned()) {
-        let wanted = if task == Task::Node { args.runs.unwrap_or(1) } else { benchmark.splits.len() };
+    if let (Some(count), Some(labels)) = (args.study.per_class, benchmark.content.labels().cloned())
+    {
+        let wanted = if task == Task::Node {
+            args.runs.unwrap_or(1)
+        } else {
+            benchmark.splits.len()
+        };
         let rare = args.study.rare;
-        benchmark.splits = Split::fewer_in_turn(&benchmark.splits, wanted, &labels, count, rare, global.seed)?;
+        benchmark.splits =
+            Split::fewer_in_turn(&benchmark.splits, wanted, &labels, count, rare, global.seed)?;
     }
     let study = TrainStudy {
         runs: args.runs.unwrap_or(1),
@@ -292,10 +351,16 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<output::Either<S
 
 fn train(args: &TrainArgs, study: &TrainStudy, on: &Benchmark) -> anyhow::Result<TrainReport> {
     let task = on.content.task();
-    let bar = progress::steps(&format!("{} on {}", study.model.backbone, on.name), study.epochs(on)?);
+    let bar = progress::steps(
+        &format!("{} on {}", study.model.backbone, on.name),
+        study.epochs(on)?,
+    );
     let journal = args.checkpoints.journal(study, on)?;
     let on_epoch = |_: usize, _: &_| bar.inc(1);
-    let result = study.run(on, &Watch::new(&on_epoch, interrupt::flag()).with_journal(journal.as_ref()))?;
+    let result = study.run(
+        on,
+        &Watch::new(&on_epoch, interrupt::flag()).with_journal(journal.as_ref()),
+    )?;
     bar.finish_and_clear();
     let asked = result.runs.len() + result.unfinished;
     if result.runs.is_empty() {
@@ -333,7 +398,11 @@ fn report(
     let of_sets = |value: usize| (task == Task::Graph).then_some(value);
     let own = study.model.depth.exits().map(|exits| exits.policy);
     let names = result.kept.as_ref().map(|kept| kept.classes().to_vec());
-    let saved = args.save.as_ref().filter(|_| result.kept.is_some()).map(|file| file.display().to_string());
+    let saved = args
+        .save
+        .as_ref()
+        .filter(|_| result.kept.is_some())
+        .map(|file| file.display().to_string());
     Ok(TrainReport {
         data: on.name.clone(),
         model: study.model.backbone.to_string(),
@@ -359,7 +428,10 @@ fn report(
             corruption: study.options.corruption,
             seed: study.seed,
         },
-        depth: own.map(|own| result.depth(&study.policies, own)).transpose()?.flatten(),
+        depth: own
+            .map(|own| result.depth(&study.policies, own))
+            .transpose()?
+            .flatten(),
         inference: result.inference()?,
         augmentation: result.augmentation()?,
         influence,
@@ -368,8 +440,15 @@ fn report(
         scalings: scalings(&result),
         heads: heads(&result),
         initialisations: result.initialisations(),
-        runs: result.runs.iter().map(|run| describe(run, args.curves)).collect::<Result<_, _>>()?,
-        written: written.iter().map(|file| file.display().to_string()).collect(),
+        runs: result
+            .runs
+            .iter()
+            .map(|run| describe(run, args.curves))
+            .collect::<Result<_, _>>()?,
+        written: written
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect(),
         saved,
         asked,
     })
@@ -377,17 +456,34 @@ fn report(
 
 /// `row-normalised`, or `row-normalised in 7 runs, as-loaded in 3` where each run chose.
 fn scalings(result: &TrainResult) -> String {
-    let count = |scaling: FeatureScaling| result.runs.iter().filter(|run| run.features == scaling).count();
-    let used = FeatureScaling::ALL.iter().map(|&scaling| (scaling, count(scaling))).filter(|(_, runs)| *runs > 0);
+    let count = |scaling: FeatureScaling| {
+        result
+            .runs
+            .iter()
+            .filter(|run| run.features == scaling)
+            .count()
+    };
+    let used = FeatureScaling::ALL
+        .iter()
+        .map(|&scaling| (scaling, count(scaling)))
+        .filter(|(_, runs)| *runs > 0);
     match used.collect::<Vec<_>>()[..] {
         [(one, _)] => one.to_string(),
-        ref several => several.iter().map(|(s, runs)| format!("{s} in {runs} runs")).collect::<Vec<_>>().join(", "),
+        ref several => several
+            .iter()
+            .map(|(s, runs)| format!("{s} in {runs} runs"))
+            .collect::<Vec<_>>()
+            .join(", "),
     }
 }
 
 /// `chosen in 3 of 10 runs`.
 fn heads(result: &TrainResult) -> Option<String> {
-    let chosen: Vec<bool> = result.runs.iter().filter_map(|run| run.chose_head).collect();
+    let chosen: Vec<bool> = result
+        .runs
+        .iter()
+        .filter_map(|run| run.chose_head)
+        .collect();
     let count = chosen.iter().filter(|head| **head).count();
     (!chosen.is_empty()).then(|| format!("chosen in {count} of {} runs", chosen.len()))
 }
@@ -397,7 +493,9 @@ fn describe(run: &Run, with_curves: bool) -> serde_json::Result<serde_json::Valu
     let mut value = serde_json::to_value(run)?;
     if !with_curves && let Some(trained) = value.get_mut("trained").and_then(|t| t.as_array_mut()) {
         for training in trained.iter_mut().filter_map(|t| t.as_object_mut()) {
-            let epochs = training.remove("curve").and_then(|c| c.as_array().map(Vec::len));
+            let epochs = training
+                .remove("curve")
+                .and_then(|c| c.as_array().map(Vec::len));
             training.insert("epochs".into(), epochs.into());
         }
     }
@@ -406,31 +504,67 @@ fn describe(run: &Run, with_curves: bool) -> serde_json::Result<serde_json::Valu
 
 /// `81.23 ± 0.45`, or a dash where there is nothing to judge on.
 fn text_of(accuracy: &Option<Accuracy>) -> String {
-    accuracy.as_ref().map_or_else(|| "-".to_string(), Accuracy::text)
+    accuracy
+        .as_ref()
+        .map_or_else(|| "-".to_string(), Accuracy::text)
 }
 
 impl TrainReport {
     fn rows(&self) -> Vec<(&'static str, String)> {
-        let Config { model, folds, inits, .. } = &self.config;
-        let mut rows =
-            vec![("test accuracy", text_of(&self.test_accuracy)), ("validation accuracy", text_of(&self.val_accuracy))];
-        let Scores { balanced_accuracy, macro_f1, roc_auc } = &self.scores;
+        let Config {
+            model,
+            folds,
+            inits,
+            ..
+        } = &self.config;
+        let mut rows = vec![
+            ("test accuracy", text_of(&self.test_accuracy)),
+            ("validation accuracy", text_of(&self.val_accuracy)),
+        ];
+        let Scores {
+            balanced_accuracy,
+            macro_f1,
+            roc_auc,
+        } = &self.scores;
         if balanced_accuracy.is_some() {
             let all = [balanced_accuracy, macro_f1, roc_auc].map(text_of);
             rows.push(("balanced accuracy, macro F1, ROC AUC", all.join(", ")));
         }
         match (folds, inits) {
-            (Some(folds), Some(inits)) => rows.push(("folds, initialisations of each", format!("{folds}, {inits}"))),
+            (Some(folds), Some(inits)) => rows.push((
+                "folds, initialisations of each",
+                format!("{folds}, {inits}"),
+            )),
             _ => rows.push(("runs", self.runs.len().to_string())),
         }
         if let Some(count) = self.config.per_class {
-            let rare = self.config.rare.map_or(String::new(), |rare| format!(", {rare} of one class in turn"));
-            let items = if folds.is_some() { "training graphs" } else { "training nodes" };
+            let rare = self.config.rare.map_or(String::new(), |rare| {
+                format!(", {rare} of one class in turn")
+            });
+            let items = if folds.is_some() {
+                "training graphs"
+            } else {
+                "training nodes"
+            };
             rows.push((items, format!("at most {count} of each class{rare}")));
         }
-        if let Some(TrainingCorruption { edges, keep_degrees }) = &self.config.corruption {
-            let degrees = if *keep_degrees { "; degree features of the graphs before it" } else { "" };
-            rows.push(("corrupted", format!("{} % of the training graphs' edges{degrees}", real(100.0 * edges.share))));
+        if let Some(TrainingCorruption {
+            edges,
+            keep_degrees,
+        }) = &self.config.corruption
+        {
+            let degrees = if *keep_degrees {
+                "; degree features of the graphs before it"
+            } else {
+                ""
+            };
+            rows.push((
+                "corrupted",
+                format!(
+                    "{} % of the training graphs' edges{degrees}",
+                    real(100.0 * edges.share)
+                ),
+            ));
         }
         rows.push(("features", self.scalings.clone()));
         rows.extend(self.heads.clone().map(|heads| ("free head", heads)));
@@ -438,7 +572,11 @@ impl TrainReport {
         for (axis, choice, plain) in [
             ("depth", model.depth.name(), model.depth.exits().is_none()),
             ("weights", model.weights.name(), model.weights.is_free()),
-            ("inference", model.inference.name(), model.inference.is_plain()),
+            (
+                "inference",
+                model.inference.name(),
+                model.inference.is_plain(),
+            ),
             ("defence", model.defense.name(), model.defense.is_nothing()),
         ] {
             if !plain {
@@ -448,8 +586,13 @@ impl TrainReport {
         if !model.augment.is_nothing() {
             rows.push(("data", self.data_axis()));
         }
-        let shape = [model.network.hidden, model.network.layers].into_iter().flatten().map(|n| n.to_string());
-        let shape: Vec<String> = shape.chain(model.network.dropout.map(|rate| rate.to_string())).collect();
+        let shape = [model.network.hidden, model.network.layers]
+            .into_iter()
+            .flatten()
+            .map(|n| n.to_string());
+        let shape: Vec<String> = shape
+            .chain(model.network.dropout.map(|rate| rate.to_string()))
+            .collect();
         let names: Vec<&str> = [
             model.network.hidden.map(|_| "hidden"),
             model.network.layers.map(|_| "layers"),
@@ -460,12 +603,19 @@ impl TrainReport {
         .collect();
         if !shape.is_empty() {
             rows.push((
-                NAMES.iter().find(|known| **known == names.join(", ")).copied().unwrap_or("shape"),
+                NAMES
+                    .iter()
+                    .find(|known| **known == names.join(", "))
+                    .copied()
+                    .unwrap_or("shape"),
                 shape.join(", "),
             ));
         }
         if let (Some(readout), Some(rate)) = (model.network.readout, model.network.head_dropout) {
-            rows.push(("readout, dropout before the head", format!("{readout}, {rate}")));
+            rows.push((
+                "readout, dropout before the head",
+                format!("{readout}, {rate}"),
+            ));
         }
         rows.push(("epoch", format!("{} ms", real(self.epoch_ms))));
         rows.push(("all", format!("{} s", real(self.seconds))));
@@ -475,7 +625,11 @@ impl TrainReport {
         if self.interrupted {
             rows.push((
                 "interrupted",
-                format!("yes: {} of {} runs were finished and count", self.runs.len(), self.asked),
+                format!(
+                    "yes: {} of {} runs were finished and count",
+                    self.runs.len(),
+                    self.asked
+                ),
             ));
         }
         rows
@@ -486,7 +640,10 @@ impl TrainReport {
         let augment = self.config.model.augment;
         match (augment, augment.method().transform()) {
             (Augment::Gratin(gratin), _) => {
-                let report = self.augmentation.as_ref().and_then(|report| report.gaussians);
+                let report = self
+                    .augmentation
+                    .as_ref()
+                    .and_then(|report| report.gaussians);
                 let count = match report.filter(|_| gratin.density.takes_components()) {
                     Some((least, most)) if least == most => format!(" ({most})"),
                     Some((least, most)) => format!(" ({least} to {most})"),
@@ -496,19 +653,23 @@ impl TrainReport {
                     Draws::AsMany => "as many as the class has",
                     Draws::Level => "up to twice the largest class",
                 };
-                let kept = gratin
-                    .select
-                    .map_or(String::new(), |share| format!("; {} % kept by influence", real(100.0 * share)));
+                let kept = gratin.select.map_or(String::new(), |share| {
+                    format!("; {} % kept by influence", real(100.0 * share))
+                });
                 format!("gratin: {}{count}; {many}{kept}", gratin.density.about())
             }
             (_, Some((_, copies))) => {
                 let how = match (copies, self.config.folds) {
                     (Copies::Fixed, _) => "one copy of each training graph, beside them",
-                    (Copies::EachEpoch, Some(_)) => "new copies in every epoch, in the place of the training graphs",
+                    (Copies::EachEpoch, Some(_)) => {
+                        "new copies in every epoch, in the place of the training graphs"
+                    }
                     (Copies::EachEpoch, None) => "drawn anew in every epoch",
                 };
                 let stored = serde_json::to_value(augment).unwrap_or_default();
-                let strength = stored["strength"].as_f64().map_or(String::new(), |x| format!(" of strength {x}"));
+                let strength = stored["strength"]
+                    .as_f64()
+                    .map_or(String::new(), |x| format!(" of strength {x}"));
                 format!("{augment}{strength}, {how}")
             }
             _ => augment.to_string(),
@@ -517,13 +678,30 @@ impl TrainReport {
 }
 
 /// How the row of a network's shape may be called.
-const NAMES: [&str; 7] =
-    ["hidden, layers, dropout", "hidden, layers", "hidden, dropout", "layers, dropout", "hidden", "layers", "dropout"];
+const NAMES: [&str; 7] = [
+    "hidden, layers, dropout",
+    "hidden, layers",
+    "hidden, dropout",
+    "layers, dropout",
+    "hidden",
+    "layers",
+    "dropout",
+];
 
 impl Report for TrainReport {
     fn text(&self) -> String {
-        let mut text = format!("{} on {}\n{}", self.model, self.data, output::render(&output::pairs(self.rows())));
-        if let Some(table) = self.by_class.as_ref().map(ByClass::text).filter(|table| !table.is_empty()) {
+        let mut text = format!(
+            "{} on {}\n{}",
+            self.model,
+            self.data,
+            output::render(&output::pairs(self.rows()))
+        );
+        if let Some(table) = self
+            .by_class
+            .as_ref()
+            .map(ByClass::text)
+            .filter(|table| !table.is_empty())
+        {
             text += &format!("\ntest items of all runs, class by class\n{table}");
         }
         if let Some(inference) = &self.inference {
@@ -534,13 +712,25 @@ impl Report for TrainReport {
                 inference.plain_test_accuracy.text(),
                 difference(&inference.minus_plain)
             );
-            text += &output::untrusted(inference.untrusted_runs, self.runs.len()).map_or(String::new(), |s| s + "\n");
+            text += &output::untrusted(inference.untrusted_runs, self.runs.len())
+                .map_or(String::new(), |s| s + "\n");
         }
         if let Some(depth) = &self.depth {
-            text += &depth_text(depth, if self.config.folds.is_some() { "graphs" } else { "nodes" });
+            text += &depth_text(
+                depth,
+                if self.config.folds.is_some() {
+                    "graphs"
+                } else {
+                    "nodes"
+                },
+            );
         }
         if let Some(report) = &self.augmentation {
-            text += &augmentation_text(report, self.config.model.augment.name(), &self.test_accuracy);
+            text += &augmentation_text(
+                report,
+                self.config.model.augment.name(),
+                &self.test_accuracy,
+            );
         }
         if let Some(influence) = &self.influence {
             text += &format!("\n{}", influence.text());
@@ -553,7 +743,13 @@ impl Report for TrainReport {
 
     fn complaint(self) -> Option<anyhow::Error> {
         let finished = self.runs.len();
-        self.interrupted.then(|| Interrupted { finished, asked: self.asked }.into())
+        self.interrupted.then(|| {
+            Interrupted {
+                finished,
+                asked: self.asked,
+            }
+            .into()
+        })
     }
 }
 
@@ -561,29 +757,78 @@ impl Report for TrainReport {
 fn depth_text(depth: &DepthReport, items: &str) -> String {
     let mut exits = output::table(&["exit", ">test accuracy", &format!(">{items} taking it")]);
     for (l, (accuracy, taken)) in depth.exit_accuracy.iter().zip(&depth.taken).enumerate() {
-        exits.add_row([l.to_string(), accuracy.text(), real((10.0 * taken).round() / 10.0)]);
+        exits.add_row([
+            l.to_string(),
+            accuracy.text(),
+            real((10.0 * taken).round() / 10.0),
+        ]);
     }
     let mut policies = output::table(&["policy", ">test accuracy", ">minus single layer"]);
-    policies.add_row(["single layer, best on validation".into(), depth.single_layer_accuracy.text(), "-".into()]);
-    for (name, PolicyAccuracy { accuracy, minus_single, .. }) in &depth.policy_accuracy {
-        let own = if *name == depth.policy { " (the model's own)" } else { "" };
-        policies.add_row([format!("{name}{own}"), accuracy.text(), difference(minus_single)]);
+    policies.add_row([
+        "single layer, best on validation".into(),
+        depth.single_layer_accuracy.text(),
+        "-".into(),
+    ]);
+    for (
+        name,
+        PolicyAccuracy {
+            accuracy,
+            minus_single,
+            ..
+        },
+    ) in &depth.policy_accuracy
+    {
+        let own = if *name == depth.policy {
+            " (the model's own)"
+        } else {
+            ""
+        };
+        policies.add_row([
+            format!("{name}{own}"),
+            accuracy.text(),
+            difference(minus_single),
+        ]);
     }
     policies.add_row(["oracle".into(), depth.oracle_accuracy.text(), String::new()]);
-    format!("\n{}\n{}", output::render(&exits), output::render(&policies))
+    format!(
+        "\n{}\n{}",
+        output::render(&exits),
+        output::render(&policies)
+    )
 }
 
 /// Accuracies without an augmentation, of its control where there is one, and with it.
 fn augmentation_text(report: &AugmentationReport, name: &str, with: &Option<Accuracy>) -> String {
     let nothing = || "-".to_string();
-    let mut rows = vec![vec!["none".into(), report.none_test_accuracy.text(), nothing(), nothing(), nothing()]];
-    let mut headers = vec!["augmentation", ">test accuracy", ">minus none", ">minus retrain", ">seconds"];
+    let mut rows = vec![vec![
+        "none".into(),
+        report.none_test_accuracy.text(),
+        nothing(),
+        nothing(),
+        nothing(),
+    ]];
+    let mut headers = vec![
+        "augmentation",
+        ">test accuracy",
+        ">minus none",
+        ">minus retrain",
+        ">seconds",
+    ];
     if let Some(retrain) = &report.retrain_test_accuracy {
         let minus_none = paired_difference(&retrain.runs, &report.none_test_accuracy.runs);
         let minus_none = minus_none.map_or_else(|_| nothing(), |of| difference(&of));
-        rows.push(vec!["retrain".into(), retrain.text(), minus_none, nothing(), nothing()]);
+        rows.push(vec![
+            "retrain".into(),
+            retrain.text(),
+            minus_none,
+            nothing(),
+            nothing(),
+        ]);
     }
-    let minus_retrain = report.minus_retrain.as_ref().map_or_else(nothing, difference);
+    let minus_retrain = report
+        .minus_retrain
+        .as_ref()
+        .map_or_else(nothing, difference);
     rows.push(vec![
         name.to_string(),
         text_of(with),
@@ -594,19 +839,23 @@ fn augmentation_text(report: &AugmentationReport, name: &str, with: &Option<Accu
     if report.minus_retrain.is_none() {
         const MINUS_RETRAIN: usize = 3;
         headers.remove(MINUS_RETRAIN);
-        rows.iter_mut().for_each(|row| _ = row.remove(MINUS_RETRAIN));
+        rows.iter_mut()
+            .for_each(|row| _ = row.remove(MINUS_RETRAIN));
     }
     let mut table = output::table(&headers);
     table.add_rows(rows);
     let mut text = format!("\n{}", output::render(&table));
     if let Some(LatentDistance { drawn, original }) = &report.latent_distance {
         let (drawn, original) = (real(drawn.mean), real(original.mean));
-        text += &format!("mean distance of a drawn vector to those of its class {drawn}, among those {original}\n");
+        text += &format!(
+            "mean distance of a drawn vector to those of its class {drawn}, among those {original}\n"
+        );
     }
     text
 }
 
-/// Tables of what a learnable operator came to and where it was tried to start; empty for a fixed one.
+/// Tables of what a learnable operator came to and where it was tried to start; empty for a fixed
+/// one.
 fn learned_text(parameters: &[(String, Accuracy)], tried: &[InitialisationReport]) -> String {
     let mut text = String::new();
     if !parameters.is_empty() {
@@ -617,8 +866,17 @@ fn learned_text(parameters: &[(String, Accuracy)], tried: &[InitialisationReport
         text += &format!("\n{}", output::render(&table));
     }
     if !tried.is_empty() {
-        let mut table = output::table(&["initialisation tried", ">validation accuracy", ">runs that chose it"]);
-        for InitialisationReport { init, val_accuracy, chosen } in tried {
+        let mut table = output::table(&[
+            "initialisation tried",
+            ">validation accuracy",
+            ">runs that chose it",
+        ]);
+        for InitialisationReport {
+            init,
+            val_accuracy,
+            chosen,
+        } in tried
+        {
             let accuracy = val_accuracy.map_or_else(|| "diverged".into(), |v| format!("{v:.2}"));
             table.add_row([init.clone(), accuracy, chosen.to_string()]);
         }

@@ -85,12 +85,18 @@ pub struct Axis {
 impl Axis {
     /// An axis that fits its values.
     pub fn of(label: &str) -> Self {
-        Self { label: label.to_string(), ..Self::default() }
+        Self {
+            label: label.to_string(),
+            ..Self::default()
+        }
     }
 
     /// With values at these places.
     pub fn at(label: &str, values: Vec<f64>) -> Self {
-        Self { values: Some(values), ..Self::of(label) }
+        Self {
+            values: Some(values),
+            ..Self::of(label)
+        }
     }
 }
 
@@ -164,7 +170,11 @@ impl Calibration {
             accuracy: 100.0 * bin.accuracy,
         };
         let bins = found.bins.iter().enumerate().map(bin).collect();
-        Self { title: title.to_string(), bins, error: 100.0 * found.error }
+        Self {
+            title: title.to_string(),
+            bins,
+            error: 100.0 * found.error,
+        }
     }
 }
 

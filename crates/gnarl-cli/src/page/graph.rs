@@ -192,20 +192,34 @@ pub struct Sample {
 }
 
 impl GraphData {
-    /// A graph with its places, names and true classes, coloured by them; of one that is too large, [`MOST_NODES`] nodes drawn from the seed.
+    /// A graph with its places, names and true classes, coloured by them; of one that is too large,
+    /// [`MOST_NODES`] nodes drawn from the seed.
     pub fn new(title: &str, noun: &str, graph: &Graph, seed: u64) -> gnarl_graph::Result<Self> {
         let of = graph.num_nodes();
         let (shown, sample): (Vec<u32>, _) = if of <= MOST_NODES {
             ((0..of as u32).collect(), None)
         } else {
-            let mut chosen: Vec<u32> =
-                sample(&mut stream(seed, "drawn nodes", 0), of, MOST_NODES).into_iter().map(|u| u as u32).collect();
+            let mut chosen: Vec<u32> = sample(&mut stream(seed, "drawn nodes", 0), of, MOST_NODES)
+                .into_iter()
+                .map(|u| u as u32)
+                .collect();
             chosen.sort_unstable();
-            (chosen, Some(Sample { shown: MOST_NODES, of }))
+            (
+                chosen,
+                Some(Sample {
+                    shown: MOST_NODES,
+                    of,
+                }),
+            )
         };
-        let drawn = if sample.is_some() { graph.subgraph(&shown)? } else { graph.clone() };
+        let drawn = if sample.is_some() {
+            graph.subgraph(&shown)?
+        } else {
+            graph.clone()
+        };
         let at = layout(&drawn, seed);
-        let place = |of: fn(&(f64, f64)) -> f64| at.iter().map(|p| (of(p) * SIZE).round() as u32).collect();
+        let place =
+            |of: fn(&(f64, f64)) -> f64| at.iter().map(|p| (of(p) * SIZE).round() as u32).collect();
         let mut data = Self {
             title: title.to_string(),
             noun: noun.to_string(),
@@ -218,8 +232,14 @@ impl GraphData {
             ..Self::default()
         };
         if let Some(labels) = drawn.labels() {
-            data.classes = (0..labels.num_classes() as u32).map(|c| labels.name(c)).collect();
-            let truth: Vec<i64> = labels.classes().iter().map(|c| c.map_or(-1, i64::from)).collect();
+            data.classes = (0..labels.num_classes() as u32)
+                .map(|c| labels.name(c))
+                .collect();
+            let truth: Vec<i64> = labels
+                .classes()
+                .iter()
+                .map(|c| c.map_or(-1, i64::from))
+                .collect();
             data.class_channel("class", "class", &truth, data.classes.clone());
             data.truth = Some(truth);
         }
@@ -228,13 +248,30 @@ impl GraphData {
 
     /// Of values of all nodes of the graph, those of the nodes that are drawn.
     pub fn of_shown<T: Clone>(&self, values: &[T]) -> Vec<T> {
-        self.shown.iter().map(|&u| values[u as usize].clone()).collect()
+        self.shown
+            .iter()
+            .map(|&u| values[u as usize].clone())
+            .collect()
     }
 
     /// One more thing to colour by; the values are of the nodes that are drawn.
-    pub fn class_channel(&mut self, key: &'static str, title: &str, values: &[i64], names: Vec<String>) {
-        let values = Values::Class { values: values.to_vec(), names };
-        self.channels.push(Channel { key, title: title.to_string(), about: None, values });
+    pub fn class_channel(
+        &mut self,
+        key: &'static str,
+        title: &str,
+        values: &[i64],
+        names: Vec<String>,
+    ) {
+        let values = Values::Class {
+            values: values.to_vec(),
+            names,
+        };
+        self.channels.push(Channel {
+            key,
+            title: title.to_string(),
+            about: None,
+            values,
+        });
     }
 
     /// The same of numbers, told apart by a few words.
@@ -246,8 +283,18 @@ impl GraphData {
         values: Vec<Option<f32>>,
         missing: Option<&str>,
     ) {
-        let values = Values::Number { values, unit: None, missing: missing.map(str::to_string), scale: None };
-        self.channels.push(Channel { key, title: title.to_string(), about: Some(about.to_string()), values });
+        let values = Values::Number {
+            values,
+            unit: None,
+            missing: missing.map(str::to_string),
+            scale: None,
+        };
+        self.channels.push(Channel {
+            key,
+            title: title.to_string(),
+            about: Some(about.to_string()),
+            values,
+        });
     }
 }
 
@@ -258,7 +305,12 @@ impl GraphData {
         let predicted = self.of_shown(&portrait.predicted);
         let values: Vec<i64> = predicted.iter().map(|&class| i64::from(class)).collect();
         self.class_channel("predicted", title, &values, self.classes.clone());
-        self.sure = Some(self.of_shown(&portrait.sure).into_iter().map(whole_percent).collect());
+        self.sure = Some(
+            self.of_shown(&portrait.sure)
+                .into_iter()
+                .map(whole_percent)
+                .collect(),
+        );
         self.predicted = Some(predicted);
     }
 
@@ -275,15 +327,29 @@ impl GraphData {
         };
         self.exits = Some(Exits {
             names,
-            said: self.shown.iter().flat_map(each).map(|at| exits.said[at]).collect(),
-            sure: self.shown.iter().flat_map(each).map(|at| whole_percent(exits.sure[at])).collect(),
+            said: self
+                .shown
+                .iter()
+                .flat_map(each)
+                .map(|at| exits.said[at])
+                .collect(),
+            sure: self
+                .shown
+                .iter()
+                .flat_map(each)
+                .map(|at| whole_percent(exits.sure[at]))
+                .collect(),
             taken,
         });
     }
 
     /// How much likelier answers are than the next.
     pub fn add_margin(&mut self, portrait: &Portrait) {
-        let margin = self.of_shown(&portrait.margin).into_iter().map(|m| Some(rounded(m))).collect();
+        let margin = self
+            .of_shown(&portrait.margin)
+            .into_iter()
+            .map(|m| Some(rounded(m)))
+            .collect();
         let about = "how much likelier the answer is than the next, from 0 to 1";
         self.number_channel("margin", "margin", about, margin, None);
     }
@@ -293,8 +359,18 @@ impl GraphData {
         let ranks = Centrality::PageRank.scores(graph)?;
         let of_mean = |rank: f64| Some(rounded((rank * graph.num_nodes() as f64) as f32));
         let values = self.of_shown(&ranks).into_iter().map(of_mean).collect();
-        self.number_channel("pagerank", "PageRank", "1 is the mean; many walks pass where it is large", values, None);
-        if let Some(Channel { values: Values::Number { scale, .. }, .. }) = self.channels.last_mut() {
+        self.number_channel(
+            "pagerank",
+            "PageRank",
+            "1 is the mean; many walks pass where it is large",
+            values,
+            None,
+        );
+        if let Some(Channel {
+            values: Values::Number { scale, .. },
+            ..
+        }) = self.channels.last_mut()
+        {
             *scale = Some("log");
         }
         Ok(())
@@ -309,17 +385,30 @@ impl GraphData {
         self.part = Some(self.of_shown(&part));
     }
 
-    /// Of each node the columns that fewest others have: they say most about it. Nothing of dense features.
+    /// Of each node the columns that fewest others have: they say most about it. Nothing of dense
+    /// features.
     pub fn add_words(&mut self, label: &str, graph: &Graph) {
-        let Some(Features::Sparse(matrix)) = graph.features() else { return };
+        let Some(Features::Sparse(matrix)) = graph.features() else {
+            return;
+        };
         let mut holders = vec![0u32; matrix.num_cols()];
-        matrix.indices().iter().for_each(|&column| holders[column as usize] += 1);
+        matrix
+            .indices()
+            .iter()
+            .for_each(|&column| holders[column as usize] += 1);
         let of = |&u: &u32| {
             let mut columns = matrix.row(u as usize).0.to_vec();
             columns.sort_by_key(|&column| (holders[column as usize], column));
-            columns.iter().take(WORDS).map(|&column| format!("{column} (in {})", holders[column as usize])).collect()
+            columns
+                .iter()
+                .take(WORDS)
+                .map(|&column| format!("{column} (in {})", holders[column as usize]))
+                .collect()
         };
-        self.words = Some(Words { label: label.to_string(), rows: self.shown.iter().map(of).collect() });
+        self.words = Some(Words {
+            label: label.to_string(),
+            rows: self.shown.iter().map(of).collect(),
+        });
     }
 
     /// An attack from flip to flip; nothing where not all nodes are drawn.
@@ -330,11 +419,19 @@ impl GraphData {
         let step = |step: &WalkStep| AttackStep {
             flips: step.flips,
             accuracy: step.accuracy,
-            turned: step.turned.iter().flat_map(|&(u, class)| [u, class]).collect(),
+            turned: step
+                .turned
+                .iter()
+                .flat_map(|&(u, class)| [u, class])
+                .collect(),
         };
         self.attack = Some(AttackSteps {
             title: title.to_string(),
-            flips: walk.flips.iter().flat_map(|&((u, v), added)| [u, v, u32::from(added)]).collect(),
+            flips: walk
+                .flips
+                .iter()
+                .flat_map(|&((u, v), added)| [u, v, u32::from(added)])
+                .collect(),
             steps: walk.steps.iter().map(step).collect(),
         });
     }
@@ -362,7 +459,10 @@ mod tests {
     #[test]
     fn a_graph_has_its_nodes_edges_and_classes() {
         let data = GraphData::new("karate", "member", &karate(), 0).unwrap();
-        assert_eq!((data.x.len(), data.y.len(), data.edges.len()), (34, 34, 156));
+        assert_eq!(
+            (data.x.len(), data.y.len(), data.edges.len()),
+            (34, 34, 156)
+        );
         assert_eq!((data.classes.len(), data.channels.len()), (4, 1));
         assert!(data.sample.is_none());
         let json = serde_json::to_value(&data).unwrap();
@@ -376,7 +476,10 @@ mod tests {
         let graph = gnarl_graph::generate::path(MOST_NODES + 10).unwrap();
         let data = GraphData::new("path", "node", &graph, 3).unwrap();
         let sample = data.sample.unwrap();
-        assert_eq!((sample.shown, sample.of, data.x.len()), (MOST_NODES, MOST_NODES + 10, MOST_NODES));
+        assert_eq!(
+            (sample.shown, sample.of, data.x.len()),
+            (MOST_NODES, MOST_NODES + 10, MOST_NODES)
+        );
         let numbers: Vec<u32> = (0..graph.num_nodes() as u32).collect();
         assert_eq!(data.of_shown(&numbers), data.shown);
         assert!(data.edges.iter().all(|&u| (u as usize) < MOST_NODES));

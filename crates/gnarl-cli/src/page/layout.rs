@@ -1,7 +1,7 @@
 //! Where to draw the nodes of a graph: edges pull, nodes push, everything is drawn to the middle.
 //!
-//! The push of far nodes is taken together by the cells of a quadtree (Barnes and Hut 1986); the pull of an edge is weaker at nodes that have many.
-//! Steps become shorter until all stands still.
+//! The push of far nodes is taken together by the cells of a quadtree (Barnes and Hut 1986); the
+//! pull of an edge is weaker at nodes that have many. Steps become shorter until all stands still.
 
 use gnarl_graph::Graph;
 use gnarl_graph::random::stream;
@@ -19,7 +19,8 @@ const MIDDLE: f64 = 0.06;
 /// What is left of a speed after a step.
 const GLIDE: f64 = 0.6;
 
-/// A point per node in the unit square. O(steps · (n log n + m)); the same for the same seed, whatever the number of threads.
+/// A point per node in the unit square. O(steps · (n log n + m)); the same for the same seed,
+/// whatever the number of threads.
 pub fn layout(graph: &Graph, seed: u64) -> Vec<(f64, f64)> {
     let n = graph.num_nodes();
     let steps = if n > 5000 { STEPS / 2 } else { STEPS };
@@ -27,7 +28,10 @@ pub fn layout(graph: &Graph, seed: u64) -> Vec<(f64, f64)> {
     let reach = 10.0 * (n as f64).sqrt();
     let mut at: Vec<(f64, f64)> = (0..n)
         .map(|_| {
-            let (r, turn) = (reach * rng.random::<f64>().sqrt(), std::f64::consts::TAU * rng.random::<f64>());
+            let (r, turn) = (
+                reach * rng.random::<f64>().sqrt(),
+                std::f64::consts::TAU * rng.random::<f64>(),
+            );
             (r * turn.cos(), r * turn.sin())
         })
         .collect();
@@ -47,7 +51,8 @@ pub fn layout(graph: &Graph, seed: u64) -> Vec<(f64, f64)> {
                 let distance = dx.hypot(dy).max(1e-6);
                 let (mine, theirs) = (graph.degree(u as u32) as f64, graph.degree(v) as f64);
                 // An end with many edges gives way less, and moves less.
-                let pull = (distance - LENGTH) / distance / mine.min(theirs) * theirs / (mine + theirs);
+                let pull =
+                    (distance - LENGTH) / distance / mine.min(theirs) * theirs / (mine + theirs);
                 fx += pull * dx;
                 fy += pull * dy;
             }
@@ -83,12 +88,22 @@ struct Cell {
     quarters: usize,
 }
 
-const EMPTY: Cell = Cell { count: 0.0, x: 0.0, y: 0.0, quarters: 0 };
+const EMPTY: Cell = Cell {
+    count: 0.0,
+    x: 0.0,
+    y: 0.0,
+    quarters: 0,
+};
 
 impl Tree {
     fn new(points: &[(f64, f64)]) -> Self {
         let range = |of: fn(&(f64, f64)) -> f64| {
-            points.iter().map(of).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)))
+            points
+                .iter()
+                .map(of)
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| {
+                    (l.min(v), h.max(v))
+                })
         };
         let ((left, right), (top, bottom)) = (range(|p| p.0), range(|p| p.1));
         let width = (right - left).max(bottom - top).max(1.0) * 1.0001;
@@ -96,8 +111,18 @@ impl Tree {
         for &(x, y) in points {
             let (mut cell, mut size, mut x0, mut y0) = (0, width, left, top);
             loop {
-                let Cell { count, x: sx, y: sy, quarters } = cells[cell];
-                cells[cell] = Cell { count: count + 1.0, x: sx + x, y: sy + y, quarters };
+                let Cell {
+                    count,
+                    x: sx,
+                    y: sy,
+                    quarters,
+                } = cells[cell];
+                cells[cell] = Cell {
+                    count: count + 1.0,
+                    x: sx + x,
+                    y: sy + y,
+                    quarters,
+                };
                 if count == 0.0 || size < NARROWEST {
                     break;
                 }
@@ -111,7 +136,12 @@ impl Tree {
                     // The point that was alone here moves down.
                     let quarter = into(sx / count, sy / count);
                     cells.extend([EMPTY; 4]);
-                    cells[first + quarter] = Cell { count, x: sx, y: sy, quarters: 0 };
+                    cells[first + quarter] = Cell {
+                        count,
+                        x: sx,
+                        y: sy,
+                        quarters: 0,
+                    };
                     cells[cell].quarters = first;
                 }
                 let quarter = into(x, y);
@@ -139,7 +169,8 @@ impl Tree {
             let (dx, dy) = (x - cell.x, y - cell.y);
             let square = dx * dx + dy * dy;
             if cell.quarters == 0 || size * size < OPENING * OPENING * square {
-                // The node itself is in one of the cells; at no distance it has no direction to push in.
+                // The node itself is in one of the cells; at no distance it has no direction to
+                // push in.
                 let push = PUSH * cell.count / square.max(1.0);
                 fx += push * dx;
                 fy += push * dy;
@@ -154,7 +185,10 @@ impl Tree {
 /// Both axes by the same factor, so that shapes stay.
 pub fn into_unit_square(mut at: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let range = |of: fn(&(f64, f64)) -> f64| {
-        let (low, high) = at.iter().map(of).fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x), h.max(x)));
+        let (low, high) = at
+            .iter()
+            .map(of)
+            .fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x), h.max(x)));
         (low, high - low)
     };
     let ((left, width), (top, height)) = (range(|p| p.0), range(|p| p.1));
@@ -178,7 +212,11 @@ mod tests {
     fn neighbours_are_near_and_everything_is_inside() {
         let karate = gnarl_graph::dataset::embedded::karate();
         let at = layout(&karate, 0);
-        assert!(at.iter().all(|(x, y)| (0.0..=1.0).contains(x) && (0.0..=1.0).contains(y)), "{at:?}");
+        assert!(
+            at.iter()
+                .all(|(x, y)| (0.0..=1.0).contains(x) && (0.0..=1.0).contains(y)),
+            "{at:?}"
+        );
         let mean = |joined: bool| {
             let pairs = (0..34u32).flat_map(|u| (u + 1..34).map(move |v| (u, v)));
             let of: Vec<f64> = pairs
@@ -187,13 +225,23 @@ mod tests {
                 .collect();
             of.iter().sum::<f64>() / of.len() as f64
         };
-        assert!(mean(true) < 0.6 * mean(false), "{} against {}", mean(true), mean(false));
+        assert!(
+            mean(true) < 0.6 * mean(false),
+            "{} against {}",
+            mean(true),
+            mean(false)
+        );
     }
 
     #[test]
     fn the_seed_decides_and_threads_do_not() {
         let graph = gnarl_graph::generate::erdos_renyi(200, 0.02, 1).unwrap();
-        let on = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let on = |threads| {
+            rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap()
+        };
         let one = on(1).install(|| layout(&graph, 7));
         assert_eq!(one, on(3).install(|| layout(&graph, 7)));
         assert_ne!(one, layout(&graph, 8));
@@ -203,8 +251,9 @@ mod tests {
     #[test]
     fn the_tree_pushes_as_all_points_together_do() {
         let mut rng = stream(1, "test", 0);
-        let points: Vec<(f64, f64)> =
-            (0..300).map(|_| (500.0 * rng.random::<f64>(), 300.0 * rng.random::<f64>())).collect();
+        let points: Vec<(f64, f64)> = (0..300)
+            .map(|_| (500.0 * rng.random::<f64>(), 300.0 * rng.random::<f64>()))
+            .collect();
         let tree = Tree::new(&points);
         assert_eq!(tree.cells[0].count, 300.0);
         let (mut error, mut size) = (0.0, 0.0);
@@ -224,7 +273,10 @@ mod tests {
         assert!(layout(&Graph::empty(0).unwrap(), 0).is_empty());
         for n in 1..4 {
             let at = layout(&Graph::empty(n).unwrap(), 0);
-            assert!(at.iter().all(|(x, y)| x.is_finite() && y.is_finite()), "{at:?}");
+            assert!(
+                at.iter().all(|(x, y)| x.is_finite() && y.is_finite()),
+                "{at:?}"
+            );
         }
         // Points in one place end in cells that are no longer divided.
         assert_eq!(Tree::new(&[(1.0, 1.0); 9]).cells[0].count, 9.0);

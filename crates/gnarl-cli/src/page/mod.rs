@@ -1,4 +1,5 @@
-//! Pages to look around in: sections of text, tables and components that scripts of ours draw from data in the page.
+//! Pages to look around in: sections of text, tables and components that scripts of ours draw from
+//! data in the page.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -6,14 +7,17 @@
 //! | `graph` | a graph with everything that may be said of its nodes |
 //! | `layout` | where to draw the nodes |
 //!
-//! A page is one file and asks nothing of any network; its policy forbids it. The style and the scripts are files of their own under `assets/page`,
-//! which `tests/browser/check.mjs` tries in a real browser. Without scripts the text and the tables are still there.
+//! A page is one file and asks nothing of any network; its policy forbids it. The style and the
+//! scripts are files of their own under `assets/page`, which `tests/browser/check.mjs` tries in a
+//! real browser. Without scripts the text and the tables are still there.
 
 mod components;
 pub mod graph;
 pub mod layout;
 
-pub use self::components::{Axis, Calibration, Component, Confusion, DotRow, Dots, Lines, Scatter, Series};
+pub use self::components::{
+    Axis, Calibration, Component, Confusion, DotRow, Dots, Lines, Scatter, Series,
+};
 
 use crate::html::{Cell, escape, table};
 
@@ -51,7 +55,10 @@ pub struct Section {
 impl Page {
     /// An empty page; the title is text.
     pub fn new(title: &str) -> Self {
-        Self { title: title.to_string(), ..Self::default() }
+        Self {
+            title: title.to_string(),
+            ..Self::default()
+        }
     }
 
     /// Markup under the title.
@@ -64,7 +71,11 @@ impl Page {
     pub fn tiles(mut self, tiles: &[(String, String)]) -> Self {
         self.lead += "<ul class=\"tiles\">\n";
         for (figure, what) in tiles {
-            self.lead += &format!("<li class=\"tile\"><b>{}</b>{}</li>\n", escape(figure), escape(what));
+            self.lead += &format!(
+                "<li class=\"tile\"><b>{}</b>{}</li>\n",
+                escape(figure),
+                escape(what)
+            );
         }
         self.lead += "</ul>\n";
         self
@@ -90,16 +101,23 @@ impl Page {
 
     /// The whole file. Fails where data has no place in JSON, which is a fault of ours.
     pub fn render(&self) -> serde_json::Result<String> {
-        let links: Vec<String> =
-            (self.sections.iter()).map(|s| format!("<a href=\"#{}\">{}</a>", s.id, escape(&s.title))).collect();
+        let links: Vec<String> = (self.sections.iter())
+            .map(|s| format!("<a href=\"#{}\">{}</a>", s.id, escape(&s.title)))
+            .collect();
         let mut body = String::new();
         let (mut data, mut made) = (String::new(), 0);
         for section in &self.sections {
             let mut markup = section.body.clone();
             for component in &section.components {
                 let (kind, json) = (component.kind(), inert(&component.json()?));
-                markup = markup.replacen(HERE, &format!("data-component=\"{kind}\" data-from=\"data-{made}\""), 1);
-                data += &format!("<script type=\"application/json\" id=\"data-{made}\">{json}</script>\n");
+                markup = markup.replacen(
+                    HERE,
+                    &format!("data-component=\"{kind}\" data-from=\"data-{made}\""),
+                    1,
+                );
+                data += &format!(
+                    "<script type=\"application/json\" id=\"data-{made}\">{json}</script>\n"
+                );
                 made += 1;
             }
             let (id, title) = (section.id, escape(&section.title));
@@ -107,9 +125,23 @@ impl Page {
                 "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{title}</h2>\n{markup}</section>\n"
             );
         }
-        let nav = if links.is_empty() { String::new() } else { links.join("\n") };
-        let page = shell(&self.title, self.style, &nav, &format!("{}{body}", self.lead), &data);
-        Ok(if self.is_live { page.replacen(POLICY, &format!("{POLICY}; connect-src 'self'"), 1) } else { page })
+        let nav = if links.is_empty() {
+            String::new()
+        } else {
+            links.join("\n")
+        };
+        let page = shell(
+            &self.title,
+            self.style,
+            &nav,
+            &format!("{}{body}", self.lead),
+            &data,
+        );
+        Ok(if self.is_live {
+            page.replacen(POLICY, &format!("{POLICY}; connect-src 'self'"), 1)
+        } else {
+            page
+        })
     }
 }
 
@@ -119,7 +151,12 @@ const HERE: &str = "data-component-here";
 impl Section {
     /// An empty section.
     pub fn new(id: &'static str, title: &str) -> Self {
-        Self { id, title: title.to_string(), body: String::new(), components: Vec::new() }
+        Self {
+            id,
+            title: title.to_string(),
+            body: String::new(),
+            components: Vec::new(),
+        }
     }
 
     /// A paragraph of text.
@@ -164,10 +201,15 @@ fn inert(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
 
-/// Everything around what a page says: head, bar, scripts. `nav`, `body` and `data` are markup, the title is text.
+/// Everything around what a page says: head, bar, scripts. `nav`, `body` and `data` are markup, the
+/// title is text.
 pub fn shell(title: &str, style: &str, nav: &str, body: &str, data: &str) -> String {
     let title = escape(title);
-    let scripts = if data.is_empty() { SCRIPTS[0].to_string() } else { SCRIPTS.join("\n") };
+    let scripts = if data.is_empty() {
+        SCRIPTS[0].to_string()
+    } else {
+        SCRIPTS.join("\n")
+    };
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -190,20 +232,40 @@ mod tests {
             title: "</script><b>".into(),
             x: Axis::of("epoch"),
             y: Axis::of("%"),
-            series: vec![Series { name: "one".into(), values: vec![1.0, f64::NAN], ..Series::default() }],
+            series: vec![Series {
+                name: "one".into(),
+                values: vec![1.0, f64::NAN],
+                ..Series::default()
+            }],
         };
-        let section = Section::new("first", "A <first>").text("a < b").component(lines.clone());
-        let second = Section::new("second", "Second").side_by_side(vec![lines.clone().into(), lines.into()]);
-        Page::new("<i>").tiles(&[("1 < 2".into(), "sure".into())]).section(section).section(second).render().unwrap()
+        let section = Section::new("first", "A <first>")
+            .text("a < b")
+            .component(lines.clone());
+        let second =
+            Section::new("second", "Second").side_by_side(vec![lines.clone().into(), lines.into()]);
+        Page::new("<i>")
+            .tiles(&[("1 < 2".into(), "sure".into())])
+            .section(section)
+            .section(second)
+            .render()
+            .unwrap()
     }
 
     #[test]
     fn text_and_data_cannot_become_markup_and_every_component_has_its_data() {
         let page = page();
-        assert!(!page.contains("</script><b>") && !page.contains("<i>") && !page.contains("<first>"), "{page}");
+        assert!(
+            !page.contains("</script><b>") && !page.contains("<i>") && !page.contains("<first>"),
+            "{page}"
+        );
         assert!(page.contains("1 &lt; 2") && page.contains("<p>a &lt; b</p>"));
         for made in 0..3 {
-            assert!(page.contains(&format!("data-component=\"lines\" data-from=\"data-{made}\"")), "{made}");
+            assert!(
+                page.contains(&format!(
+                    "data-component=\"lines\" data-from=\"data-{made}\""
+                )),
+                "{made}"
+            );
             assert!(page.contains(&format!("id=\"data-{made}\"")), "{made}");
         }
         assert!(!page.contains(HERE) && page.contains("<a href=\"#second\">Second</a>"));
@@ -219,8 +281,12 @@ mod tests {
         for foreign in ["http:", "https:", " src=", "@import", "url("] {
             assert!(!own.contains(foreign), "{foreign}");
         }
-        for tag in ["html", "head", "body", "main", "section", "figure", "div", "script", "nav", "header", "ul"] {
-            let opened = page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
+        for tag in [
+            "html", "head", "body", "main", "section", "figure", "div", "script", "nav", "header",
+            "ul",
+        ] {
+            let opened = page.matches(&format!("<{tag}>")).count()
+                + page.matches(&format!("<{tag} ")).count();
             assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "{tag}");
         }
     }

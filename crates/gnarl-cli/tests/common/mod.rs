@@ -44,7 +44,10 @@ pub fn refusal(args: &[&str]) -> String {
     let run = gnarl(args).assert().code(2).stdout("");
     let line = String::from_utf8(run.get_output().stderr.clone()).unwrap();
     assert_eq!(line.matches('\n').count(), 1, "not one line: {line}");
-    assert!(line.starts_with("error: ") && line.ends_with('\n'), "{line}");
+    assert!(
+        line.starts_with("error: ") && line.ends_with('\n'),
+        "{line}"
+    );
     line.trim_end().to_string()
 }
 
@@ -56,21 +59,32 @@ pub fn close(a: f64, b: f64) -> bool {
 /// The mean of an accuracy over runs.
 #[track_caller]
 pub fn mean(value: &Value) -> f64 {
-    value["mean"].as_f64().unwrap_or_else(|| panic!("{value} has no mean"))
+    value["mean"]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} has no mean"))
 }
 
-/// Writes a folder with a graph of one's own: a ring of `size` nodes for each class, neighbouring rings joined by an edge. Of three columns
-/// of features, that of the class (the number beside it) is the largest for four nodes of five. Nodes are called `CLASS-NUMBER`.
+/// Writes a folder with a graph of one's own: a ring of `size` nodes for each class, neighbouring
+/// rings joined by an edge. Of three columns of features, that of the class (the number beside it)
+/// is the largest for four nodes of five. Nodes are called `CLASS-NUMBER`.
 pub fn write_rings(folder: &Path, classes: &[(&str, usize)], size: usize) {
     std::fs::create_dir_all(folder).unwrap();
-    let node = |class: usize, i: usize| format!("{}-{}", classes[class % classes.len()].0, i % size);
-    let (mut edges, mut labels, mut features) =
-        (String::new(), String::from("node,class\n"), String::from("node,a,b,c\n"));
+    let node =
+        |class: usize, i: usize| format!("{}-{}", classes[class % classes.len()].0, i % size);
+    let (mut edges, mut labels, mut features) = (
+        String::new(),
+        String::from("node,class\n"),
+        String::from("node,a,b,c\n"),
+    );
     for (c, (class, column)) in classes.iter().enumerate() {
         for i in 0..size {
             edges += &format!("{},{}\n", node(c, i), node(c, i + 1));
             labels += &format!("{},{class}\n", node(c, i));
-            let shown = if i % 5 == 0 { (column + 1) % 3 } else { *column };
+            let shown = if i % 5 == 0 {
+                (column + 1) % 3
+            } else {
+                *column
+            };
             let row = [0, 1, 2].map(|f| if f == shown { "1" } else { "0.2" });
             features += &format!("{},{}\n", node(c, i), row.join(","));
         }
@@ -81,7 +95,8 @@ pub fn write_rings(folder: &Path, classes: &[(&str, usize)], size: usize) {
     std::fs::write(folder.join("features.csv"), features).unwrap();
 }
 
-/// Writes `count` cycles and stars in turn as the set `name`, classes 1 and -1 in blocks as TU files have them.
+/// Writes `count` cycles and stars in turn as the set `name`, classes 1 and -1 in blocks as TU
+/// files have them.
 pub fn write_set(dir: &Path, name: &str, count: usize, node_labels: bool) {
     let folder = dir.join("tu").join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -93,7 +108,15 @@ pub fn write_set(dir: &Path, name: &str, count: usize, node_labels: bool) {
         for u in 0..n {
             let other = if is_cycle { (u + 1) % n } else { 0 };
             if u != other {
-                writeln!(arcs, "{}, {}\n{}, {}", first + u, first + other, first + other, first + u).unwrap();
+                writeln!(
+                    arcs,
+                    "{}, {}\n{}, {}",
+                    first + u,
+                    first + other,
+                    first + other,
+                    first + u
+                )
+                .unwrap();
             }
             writeln!(indicator, "{}", g + 1).unwrap();
             writeln!(nodes, "{}", if u == 0 && !is_cycle { 7 } else { 3 }).unwrap();
@@ -101,7 +124,9 @@ pub fn write_set(dir: &Path, name: &str, count: usize, node_labels: bool) {
         writeln!(labels, "{}", if is_cycle { 1 } else { -1 }).unwrap();
         first += n;
     }
-    let write = |part: &str, text: &str| std::fs::write(folder.join(format!("{name}_{part}.txt")), text).unwrap();
+    let write = |part: &str, text: &str| {
+        std::fs::write(folder.join(format!("{name}_{part}.txt")), text).unwrap()
+    };
     write("A", &arcs);
     write("graph_indicator", &indicator);
     write("graph_labels", &labels);
@@ -114,5 +139,8 @@ pub fn write_set(dir: &Path, name: &str, count: usize, node_labels: bool) {
 /// The header of a saved model, and where its data begins.
 pub fn header(saved: &[u8]) -> (Value, usize) {
     let length = u64::from_le_bytes(saved[..8].try_into().unwrap()) as usize;
-    (serde_json::from_slice(&saved[8..8 + length]).unwrap(), 8 + length)
+    (
+        serde_json::from_slice(&saved[8..8 + length]).unwrap(),
+        8 + length,
+    )
 }

@@ -28,16 +28,39 @@ impl Running {
     /// `gnarl explore` in a folder, with or without `--json`.
     pub fn new(folder: &Path, args: &[&str], answers: usize) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gnarl"));
-        command.current_dir(folder).env("GNARL_DATA", "no-such-folder").arg("explore").args(args);
-        let mut child = command.args(["--answers", &answers.to_string()]).stdout(Stdio::piped()).spawn().unwrap();
+        command
+            .current_dir(folder)
+            .env("GNARL_DATA", "no-such-folder")
+            .arg("explore")
+            .args(args);
+        let mut child = command
+            .args(["--answers", &answers.to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut told = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut told).unwrap();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut told)
+            .unwrap();
         let url = match serde_json::from_str::<Value>(&told) {
             Ok(object) => object["url"].as_str().unwrap().to_string(),
-            Err(_) => told.split_whitespace().nth(1).expect("open URL in a browser").to_string(),
+            Err(_) => told
+                .split_whitespace()
+                .nth(1)
+                .expect("open URL in a browser")
+                .to_string(),
         };
-        let (host, rest) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
-        Self { child, host: host.to_string(), secret: rest.trim_end_matches('/').to_string(), told }
+        let (host, rest) = url
+            .strip_prefix("http://")
+            .unwrap()
+            .split_once('/')
+            .unwrap();
+        Self {
+            child,
+            host: host.to_string(),
+            secret: rest.trim_end_matches('/').to_string(),
+            told,
+        }
     }
 
     /// Status and body of an answer.
@@ -52,7 +75,10 @@ impl Running {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_string())
+        (
+            head.split(' ').nth(1).unwrap().parse().unwrap(),
+            body.to_string(),
+        )
     }
 
     pub fn change(&self, body: &str) -> (u16, String) {

@@ -2,14 +2,23 @@
 
 /// The blocks of a page that begin with these three backticks and word.
 pub fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
-    page.split(&format!("```{language}\n")).skip(1).map(|block| block.split("```").next().unwrap()).collect()
+    page.split(&format!("```{language}\n"))
+        .skip(1)
+        .map(|block| block.split("```").next().unwrap())
+        .collect()
 }
 
-/// Compares output with what is shown of it. A line `…` stands for any number of lines. `slack` says of a shown line how far its numbers
-/// with a decimal point may be off, because they are measured, and `None` where the line is to be the same; in a line with slack a `…`
-/// stands for any part of a word.
+/// Compares output with what is shown of it. A line `…` stands for any number of lines. `slack`
+/// says of a shown line how far its numbers with a decimal point may be off, because they are
+/// measured, and `None` where the line is to be the same; in a line with slack a `…` stands for any
+/// part of a word.
 #[track_caller]
-pub fn assert_shown(command: &str, printed: &str, shown: &str, slack: impl Fn(&str) -> Option<f64>) {
+pub fn assert_shown(
+    command: &str,
+    printed: &str,
+    shown: &str,
+    slack: impl Fn(&str) -> Option<f64>,
+) {
     let is_shown = |printed: &str, line: &str| match slack(line) {
         None => printed == line,
         Some(slack) => is_about(printed, line, slack),
@@ -33,11 +42,18 @@ pub fn assert_shown(command: &str, printed: &str, shown: &str, slack: impl Fn(&s
             "{command} prints\n{printed}\n{next:?}\nand not\n{line}"
         );
     }
-    assert!(skipping || rest.next().is_none(), "{command} prints more:\n{printed}");
+    assert!(
+        skipping || rest.next().is_none(),
+        "{command} prints more:\n{printed}"
+    );
 }
 
 fn is_about(printed: &str, shown: &str, slack: f64) -> bool {
-    let number = |word: &str| word.contains('.').then(|| word.parse::<f64>().ok()).flatten();
+    let number = |word: &str| {
+        word.contains('.')
+            .then(|| word.parse::<f64>().ok())
+            .flatten()
+    };
     let same = |(a, b): (&str, &str)| match (number(a), number(b)) {
         (Some(a), Some(b)) => (a - b).abs() <= slack,
         _ => match b.split_once('…') {
@@ -54,5 +70,7 @@ fn is_about(printed: &str, shown: &str, slack: f64) -> bool {
 /// A mark of clarity may come and go with the numbers.
 fn words(line: &str) -> Vec<&str> {
     let separates = |c: char| c.is_whitespace() || ",()".contains(c);
-    line.split(separates).filter(|word| !word.is_empty() && *word != "*").collect()
+    line.split(separates)
+        .filter(|word| !word.is_empty() && *word != "*")
+        .collect()
 }

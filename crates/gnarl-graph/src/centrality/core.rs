@@ -1,9 +1,9 @@
 //! Core numbers: the bucket algorithm of Batagelj and Zaveršnik (2003), one bucket at a time.
 //!
-//! The thesis' pseudo-code (`algo:kcore`) prunes once for each k; a k-core needs pruning to a fixed point. Here the nodes
-//! of remaining degree k, and those that come down to k while they are taken away, have core number k. The published
-//! algorithm keeps all buckets up to date and touches four arrays for each arc; collecting a bucket when its turn has
-//! come touches one.
+//! The thesis' pseudo-code (`algo:kcore`) prunes once for each k; a k-core needs pruning to a fixed
+//! point. Here the nodes of remaining degree k, and those that come down to k while they are taken
+//! away, have core number k. The published algorithm keeps all buckets up to date and touches four
+//! arrays for each arc; collecting a bucket when its turn has come touches one.
 
 use std::cmp::Ordering;
 
@@ -11,8 +11,8 @@ use crate::graph::Graph;
 
 /// The core number of every node: the largest k such that it is in a subgraph of minimum degree k.
 ///
-/// Weights are not used. O(n + m) time: a node is looked at once for each arc, and in `core + 1 <= degree + 1` rounds.
-/// Two `u32` arrays of at most n beside the result.
+/// Weights are not used. O(n + m) time: a node is looked at once for each arc, and in
+/// `core + 1 <= degree + 1` rounds. Two `u32` arrays of at most n beside the result.
 pub fn core_numbers(graph: &Graph) -> Vec<u32> {
     let n = graph.num_nodes() as u32;
     let mut degree: Vec<u32> = (0..n).map(|u| graph.degree(u) as u32).collect();
@@ -58,7 +58,11 @@ mod tests {
             loop {
                 let weak: Vec<usize> = (0..n)
                     .filter(|&u| {
-                        let degree = graph.neighbours(u as u32).iter().filter(|&&v| alive[v as usize]).count();
+                        let degree = graph
+                            .neighbours(u as u32)
+                            .iter()
+                            .filter(|&&v| alive[v as usize])
+                            .count();
                         alive[u] && (degree as u32) < k
                     })
                     .collect();
@@ -89,14 +93,17 @@ mod tests {
 
     #[test]
     fn pruning_goes_to_a_fixed_point() {
-        // A path has core number 1 everywhere; one pruning pass for k = 2 would leave its inner nodes in the 2-core.
+        // A path has core number 1 everywhere; one pruning pass for k = 2 would leave its inner
+        // nodes in the 2-core.
         let path = Graph::from_edges(6, (1..6).map(|v| (v - 1, v))).unwrap().0;
         assert_eq!(core_numbers(&path), [1; 6]);
     }
 
     #[test]
     fn complete_empty_and_isolated() {
-        let k5 = Graph::from_edges(6, (0..5u32).flat_map(|u| (0..u).map(move |v| (u, v)))).unwrap().0;
+        let k5 = Graph::from_edges(6, (0..5u32).flat_map(|u| (0..u).map(move |v| (u, v))))
+            .unwrap()
+            .0;
         assert_eq!(core_numbers(&k5), [4, 4, 4, 4, 4, 0]);
         assert!(core_numbers(&Graph::empty(0).unwrap()).is_empty());
     }

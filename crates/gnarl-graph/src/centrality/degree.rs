@@ -2,7 +2,8 @@
 
 use crate::graph::Graph;
 
-/// The degree of every node: its number of neighbours, or the sum of its weights in a weighted graph.
+/// The degree of every node: its number of neighbours, or the sum of its weights in a weighted
+/// graph.
 pub fn degrees(graph: &Graph) -> Vec<f64> {
     (0..graph.num_nodes() as u32)
         .map(|u| match graph.neighbour_weights(u) {
@@ -20,7 +21,9 @@ mod tests {
     fn counts_or_sums() {
         let g = Graph::from_edges(3, [(0, 1)]).unwrap().0;
         assert_eq!(degrees(&g), [1.0, 1.0, 0.0]);
-        let w = Graph::from_weighted_edges(3, [(0, 1, 2.5), (1, 2, -1.0)]).unwrap().0;
+        let w = Graph::from_weighted_edges(3, [(0, 1, 2.5), (1, 2, -1.0)])
+            .unwrap()
+            .0;
         assert_eq!(degrees(&w), [2.5, 1.5, -1.0]);
     }
 }

@@ -1,8 +1,9 @@
-//! How central each node is (thesis ch. 2): degree, core number, PageRank and walk count; and the degree of the closed
-//! neighbourhood, by which a graph convolution is scaled.
+//! How central each node is (thesis ch. 2): degree, core number, PageRank and walk count; and the
+//! degree of the closed neighbourhood, by which a graph convolution is scaled.
 //!
-//! [`Centrality::scores`] gives the plain measure. [`Centrality::values`] gives the `v` of the centrality matrix
-//! `V = diag(v)` (ch. 3), which differs for PageRank alone: there `v = 1 / (1 - PR)`.
+//! [`Centrality::scores`] gives the plain measure. [`Centrality::values`] gives the `v` of the
+//! centrality matrix `V = diag(v)` (ch. 3), which differs for PageRank alone: there
+//! `v = 1 / (1 - PR)`.
 
 mod core;
 mod degree;
@@ -22,7 +23,8 @@ use crate::graph::Graph;
 
 /// A centrality measure.
 ///
-/// Walks have a length, written `walks:3`, so the names are read by hand and not by [`named!`](crate::named).
+/// Walks have a length, written `walks:3`, so the names are read by hand and not by
+/// [`named!`](crate::named).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Centrality {
     /// Number of neighbours (sum of weights in a weighted graph).
@@ -36,7 +38,8 @@ pub enum Centrality {
         /// Steps per walk; 2 in the thesis' experiments.
         length: u32,
     },
-    /// The degree with the node itself: one more than [`Degree`](Self::Degree), and so above 0 for an isolated node.
+    /// The degree with the node itself: one more than [`Degree`](Self::Degree), and so above 0 for
+    /// an isolated node.
     ClosedDegree,
 }
 
@@ -45,8 +48,12 @@ impl Centrality {
     const NAMES: [&str; 5] = ["degree", "core", "pagerank", "walks", "closed-degree"];
 
     /// The four measures as the thesis uses them.
-    pub const ALL: [Centrality; 4] =
-        [Centrality::Degree, Centrality::Core, Centrality::PageRank, Centrality::Walks { length: 2 }];
+    pub const ALL: [Centrality; 4] = [
+        Centrality::Degree,
+        Centrality::Core,
+        Centrality::PageRank,
+        Centrality::Walks { length: 2 },
+    ];
 
     /// The measure for every node.
     pub fn scores(self, graph: &Graph) -> Result<Vec<f64>> {
@@ -55,7 +62,10 @@ impl Centrality {
             Centrality::Core => Ok(core_numbers(graph).into_iter().map(f64::from).collect()),
             Centrality::PageRank => pagerank(graph, &PageRank::default()),
             Centrality::Walks { length } => walk_counts(graph, length),
-            Centrality::ClosedDegree => Ok(degrees(graph).into_iter().map(|degree| degree + 1.0).collect()),
+            Centrality::ClosedDegree => Ok(degrees(graph)
+                .into_iter()
+                .map(|degree| degree + 1.0)
+                .collect()),
         }
     }
 
@@ -100,7 +110,10 @@ impl FromStr for Centrality {
         let lower = name.to_lowercase();
         if let Some(length) = lower.strip_prefix("walks:") {
             let length = length.parse().map_err(|_| {
-                Error::argument("centrality", format!("walk length '{length}' is not a whole number, as in walks:3"))
+                Error::argument(
+                    "centrality",
+                    format!("walk length '{length}' is not a whole number, as in walks:3"),
+                )
             })?;
             return Ok(Centrality::Walks { length });
         }
@@ -118,27 +131,46 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for c in Centrality::ALL.into_iter().chain([Centrality::Walks { length: 5 }, Centrality::ClosedDegree]) {
+        for c in Centrality::ALL
+            .into_iter()
+            .chain([Centrality::Walks { length: 5 }, Centrality::ClosedDegree])
+        {
             assert_eq!(c.to_string().parse::<Centrality>().unwrap(), c);
         }
         assert_eq!("Core".parse::<Centrality>().unwrap(), Centrality::Core);
-        assert!("degre".parse::<Centrality>().unwrap_err().to_string().contains("did you mean degree?"));
+        assert!(
+            "degre"
+                .parse::<Centrality>()
+                .unwrap_err()
+                .to_string()
+                .contains("did you mean degree?")
+        );
         assert!("walks:x".parse::<Centrality>().is_err());
     }
 
     #[test]
     fn the_closed_degree_counts_the_node_itself() {
         let g = Graph::from_edges(4, [(0, 1), (1, 2)]).unwrap().0;
-        assert_eq!(Centrality::ClosedDegree.values(&g).unwrap(), [2.0, 3.0, 2.0, 1.0]);
+        assert_eq!(
+            Centrality::ClosedDegree.values(&g).unwrap(),
+            [2.0, 3.0, 2.0, 1.0]
+        );
     }
 
     #[test]
     fn pagerank_values_are_the_inverse_of_one_minus_the_score() {
         let g = Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0;
-        let (scores, values) = (Centrality::PageRank.scores(&g).unwrap(), Centrality::PageRank.values(&g).unwrap());
+        let (scores, values) = (
+            Centrality::PageRank.scores(&g).unwrap(),
+            Centrality::PageRank.values(&g).unwrap(),
+        );
         for (s, v) in scores.iter().zip(values) {
             assert!((v * (1.0 - s) - 1.0).abs() < 1e-15);
         }
-        assert!(Centrality::PageRank.values(&Graph::empty(1).unwrap()).is_err());
+        assert!(
+            Centrality::PageRank
+                .values(&Graph::empty(1).unwrap())
+                .is_err()
+        );
     }
 }

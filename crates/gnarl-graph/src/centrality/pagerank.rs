@@ -1,15 +1,17 @@
 //! PageRank by conjugate gradients.
 //!
-//! The standard definition (erratum 5: the thesis writes the matrix column-stochastic and uses it row-stochastic):
-//! with probability `damping` follow a random edge, else, or from a node without edges, jump anywhere,
+//! The standard definition (erratum 5: the thesis writes the matrix column-stochastic and uses it
+//! row-stochastic): with probability `damping` follow a random edge, else, or from a node without
+//! edges, jump anywhere,
 //!
 //! ```text
 //! x = damping · (A D⁻¹ x + dangling mass / n) + (1 - damping) / n,   sum x = 1.
 //! ```
 //!
-//! Both jumps land uniformly, so x is proportional to the solution of `(I - damping · A D⁻¹) y = 1`. In an undirected
-//! graph `z = D^-1/2 y` turns that into a symmetric positive definite system with eigenvalues in
-//! `[1 - damping, 1 + damping]`, which conjugate gradients solve in a fraction of the power method's iterations.
+//! Both jumps land uniformly, so x is proportional to the solution of
+//! `(I - damping · A D⁻¹) y = 1`. In an undirected graph `z = D^-1/2 y` turns that into a symmetric
+//! positive definite system with eigenvalues in `[1 - damping, 1 + damping]`, which conjugate
+//! gradients solve in a fraction of the power method's iterations.
 
 use rayon::prelude::*;
 
@@ -30,16 +32,22 @@ pub struct PageRank {
 
 impl Default for PageRank {
     fn default() -> Self {
-        Self { damping: 0.85, tolerance: 1e-12, max_iterations: 1000 }
+        Self {
+            damping: 0.85,
+            tolerance: 1e-12,
+            max_iterations: 1000,
+        }
     }
 }
 
-/// Rows per block of a reduction. Blocks are summed one by one and then in order, so the thread count changes nothing.
+/// Rows per block of a reduction. Blocks are summed one by one and then in order, so the thread
+/// count changes nothing.
 const BLOCK: usize = 4096;
 
 /// The PageRank of every node; the scores sum to one.
 ///
-/// Fails for a damping outside `[0, 1)`, for negative weights, and where the tolerance is not reached.
+/// Fails for a damping outside
+/// `[0, 1)`, for negative weights, and where the tolerance is not reached.
 ///
 /// ```
 /// use gnarl_graph::{Graph, centrality::{PageRank, pagerank}};
@@ -50,61 +58,117 @@ const BLOCK: usize = 4096;
 /// ```
 pub fn pagerank(graph: &Graph, settings: &PageRank) -> Result<Vec<f64>> {
     const OP: &str = "pagerank";
-    let PageRank { damping, tolerance, max_iterations } = *settings;
+    let PageRank {
+        damping,
+        tolerance,
+        max_iterations,
+    } = *settings;
     if !(0.0..1.0).contains(&damping) {
-        return Err(Error::argument(OP, format!("damping {damping} must be at least 0 and below 1")));
+        return Err(Error::argument(
+            OP,
+            format!("damping {damping} must be at least 0 and below 1"),
+        ));
     }
     if tolerance.is_nan() || tolerance <= 0.0 {
-        return Err(Error::argument(OP, format!("tolerance {tolerance} must be above 0")));
+        return Err(Error::argument(
+            OP,
+            format!("tolerance {tolerance} must be above 0"),
+        ));
     }
     if let Some(w) = graph.weights().and_then(|w| w.iter().find(|w| **w < 0.0)) {
-        return Err(Error::argument(OP, format!("weight {w} is negative, a random walk needs weights of at least 0")));
+        return Err(Error::argument(
+            OP,
+            format!("weight {w} is negative, a random walk needs weights of at least 0"),
+        ));
     }
     let n = graph.num_nodes();
     if n == 0 {
         return Ok(Vec::new());
     }
 
-    // A node without edges keeps its right-hand side: its scale is one and its row of the operator is zero.
-    let root_degree: Vec<f64> = degrees(graph).into_par_iter().map(|d| if d > 0.0 { d.sqrt() } else { 1.0 }).collect();
+    // A node without edges keeps its right-hand side: its scale is one and its row of the operator
+    // is zero.
+    let root_degree: Vec<f64> = degrees(graph)
+        .into_par_iter()
+        .map(|d| if d > 0.0 { d.sqrt() } else { 1.0 })
+        .collect();
     let mut z = vec![0.0; n];
     let mut residual: Vec<f64> = root_degree.par_iter().map(|s| 1.0 / s).collect();
     let mut direction = residual.clone();
     let mut scaled = vec![0.0; n];
     let mut image = vec![0.0; n];
     let mut energy = dot(&residual, &residual);
-    // In these units the scores sum to at least n, and an L1 residual of r leaves an L1 error of at most r / (1 - damping).
+    // In these units the scores sum to at least n, and an L1 residual of r leaves an L1 error of at
+    // most r / (1 - damping).
     let goal = tolerance * (1.0 - damping) * n as f64;
 
     for _ in 0..max_iterations {
         if scaled_l1(&residual, &root_degree) <= goal {
             return Ok(normalised(z, &root_degree));
         }
-        apply(graph, damping, &root_degree, &direction, &mut scaled, &mut image);
+        apply(
+            graph,
+            damping,
+            &root_degree,
+            &direction,
+            &mut scaled,
+            &mut image,
+        );
         let step = energy / dot(&direction, &image);
-        z.par_iter_mut().zip(&direction).for_each(|(z, d)| *z += step * d);
-        residual.par_iter_mut().zip(&image).for_each(|(r, q)| *r -= step * q);
+        z.par_iter_mut()
+            .zip(&direction)
+            .for_each(|(z, d)| *z += step * d);
+        residual
+            .par_iter_mut()
+            .zip(&image)
+            .for_each(|(r, q)| *r -= step * q);
         let next = dot(&residual, &residual);
         let keep = next / energy;
-        direction.par_iter_mut().zip(&residual).for_each(|(d, r)| *d = r + keep * *d);
+        direction
+            .par_iter_mut()
+            .zip(&residual)
+            .for_each(|(d, r)| *d = r + keep * *d);
         energy = next;
     }
     let residual = scaled_l1(&residual, &root_degree) / ((1.0 - damping) * n as f64);
-    Err(Error::NotConverged { op: OP, iterations: max_iterations, residual, tolerance })
+    Err(Error::NotConverged {
+        op: OP,
+        iterations: max_iterations,
+        residual,
+        tolerance,
+    })
 }
 
 /// `out = (I - damping · D^-1/2 A D^-1/2) x`; `scaled` is scratch for `D^-1/2 x`.
-fn apply(graph: &Graph, damping: f64, root_degree: &[f64], x: &[f64], scaled: &mut [f64], out: &mut [f64]) {
-    scaled.par_iter_mut().zip(x).zip(root_degree).for_each(|((s, x), d)| *s = x / d);
+fn apply(
+    graph: &Graph,
+    damping: f64,
+    root_degree: &[f64],
+    x: &[f64],
+    scaled: &mut [f64],
+    out: &mut [f64],
+) {
+    scaled
+        .par_iter_mut()
+        .zip(x)
+        .zip(root_degree)
+        .for_each(|((s, x), d)| *s = x / d);
     let scaled = &*scaled;
-    out.par_iter_mut().enumerate().with_min_len(BLOCK).for_each(|(u, out)| {
-        let neighbours = graph.neighbours(u as u32);
-        let sum: f64 = match graph.neighbour_weights(u as u32) {
-            None => neighbours.iter().map(|&v| scaled[v as usize]).sum(),
-            Some(weights) => neighbours.iter().zip(weights).map(|(&v, w)| w * scaled[v as usize]).sum(),
-        };
-        *out = x[u] - damping * sum / root_degree[u];
-    });
+    out.par_iter_mut()
+        .enumerate()
+        .with_min_len(BLOCK)
+        .for_each(|(u, out)| {
+            let neighbours = graph.neighbours(u as u32);
+            let sum: f64 = match graph.neighbour_weights(u as u32) {
+                None => neighbours.iter().map(|&v| scaled[v as usize]).sum(),
+                Some(weights) => neighbours
+                    .iter()
+                    .zip(weights)
+                    .map(|(&v, w)| w * scaled[v as usize])
+                    .sum(),
+            };
+            *out = x[u] - damping * sum / root_degree[u];
+        });
 }
 
 /// The scores: `D^1/2 z` scaled to sum to one.
@@ -126,7 +190,11 @@ fn scaled_l1(a: &[f64], scale: &[f64]) -> f64 {
 /// The sum of `f` over pairs, block by block in a fixed order.
 fn dot_with(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64 + Sync) -> f64 {
     let block = |(a, b): (&[f64], &[f64])| a.iter().zip(b).map(|(&x, &y)| f(x, y)).sum::<f64>();
-    let sums: Vec<f64> = a.par_chunks(BLOCK).zip(b.par_chunks(BLOCK)).map(block).collect();
+    let sums: Vec<f64> = a
+        .par_chunks(BLOCK)
+        .zip(b.par_chunks(BLOCK))
+        .map(block)
+        .collect();
     sums.iter().sum()
 }
 
@@ -172,18 +240,59 @@ mod tests {
     #[test]
     fn edge_cases() {
         let settings = PageRank::default();
-        assert!(pagerank(&Graph::empty(0).unwrap(), &settings).unwrap().is_empty());
-        assert_eq!(pagerank(&Graph::empty(4).unwrap(), &settings).unwrap(), [0.25; 4]);
+        assert!(
+            pagerank(&Graph::empty(0).unwrap(), &settings)
+                .unwrap()
+                .is_empty()
+        );
+        assert_eq!(
+            pagerank(&Graph::empty(4).unwrap(), &settings).unwrap(),
+            [0.25; 4]
+        );
         let g = Graph::from_edges(2, [(0, 1)]).unwrap().0;
         for bad in [1.0, -0.1, f64::NAN] {
-            assert!(pagerank(&g, &PageRank { damping: bad, ..settings }).is_err(), "damping {bad}");
+            assert!(
+                pagerank(
+                    &g,
+                    &PageRank {
+                        damping: bad,
+                        ..settings
+                    }
+                )
+                .is_err(),
+                "damping {bad}"
+            );
         }
-        assert!(pagerank(&g, &PageRank { tolerance: 0.0, ..settings }).is_err());
-        let path = Graph::from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)]).unwrap().0;
-        let e = pagerank(&path, &PageRank { max_iterations: 1, ..settings }).unwrap_err().to_string();
+        assert!(
+            pagerank(
+                &g,
+                &PageRank {
+                    tolerance: 0.0,
+                    ..settings
+                }
+            )
+            .is_err()
+        );
+        let path = Graph::from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
+            .unwrap()
+            .0;
+        let e = pagerank(
+            &path,
+            &PageRank {
+                max_iterations: 1,
+                ..settings
+            },
+        )
+        .unwrap_err()
+        .to_string();
         assert!(e.contains("no convergence after 1 iterations"), "{e}");
         let negative = Graph::from_weighted_edges(2, [(0, 1, -1.0)]).unwrap().0;
-        assert!(pagerank(&negative, &settings).unwrap_err().to_string().contains("weight -1 is negative"));
+        assert!(
+            pagerank(&negative, &settings)
+                .unwrap_err()
+                .to_string()
+                .contains("weight -1 is negative")
+        );
     }
 
     #[test]
@@ -191,7 +300,10 @@ mod tests {
         let edges = (0..20_000u32).map(|i| (i, (i.wrapping_mul(2_654_435_761) >> 7) % 20_000));
         let g = Graph::from_edges(20_000, edges).unwrap().0;
         let on = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
             pool.install(|| pagerank(&g, &PageRank::default()).unwrap())
         };
         assert_eq!(on(1), on(3));

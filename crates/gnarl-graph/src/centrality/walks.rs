@@ -4,24 +4,31 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::limits::{MOST, check_count};
 
-/// `A^length · 1`: the number of walks with that many steps from each node (the sum of their weights' products in a
-/// weighted graph). O(length · m).
+/// `A^length · 1`: the number of walks with that many steps from each node (the sum of their
+/// weights' products in a weighted graph). O(length · m).
 ///
-/// Counts are exact up to 2^53 and rounded beyond; past `f64`'s range there is an error, never an infinity. So is a length beyond
-/// a million.
+/// Counts are exact up to 2^53 and rounded beyond; past `f64`'s range there is an error, never an
+/// infinity. So is a length beyond a million.
 pub fn walk_counts(graph: &Graph, length: u32) -> Result<Vec<f64>> {
     use rayon::prelude::*;
     check_count("walks", u64::from(length), MOST)?;
     let mut counts = vec![1.0; graph.num_nodes()];
     let mut next = counts.clone();
     for step in 1..=length {
-        next.par_iter_mut().enumerate().with_min_len(1024).for_each(|(u, next)| {
-            let neighbours = graph.neighbours(u as u32);
-            *next = match graph.neighbour_weights(u as u32) {
-                None => neighbours.iter().map(|&v| counts[v as usize]).sum(),
-                Some(weights) => neighbours.iter().zip(weights).map(|(&v, w)| w * counts[v as usize]).sum(),
-            };
-        });
+        next.par_iter_mut()
+            .enumerate()
+            .with_min_len(1024)
+            .for_each(|(u, next)| {
+                let neighbours = graph.neighbours(u as u32);
+                *next = match graph.neighbour_weights(u as u32) {
+                    None => neighbours.iter().map(|&v| counts[v as usize]).sum(),
+                    Some(weights) => neighbours
+                        .iter()
+                        .zip(weights)
+                        .map(|(&v, w)| w * counts[v as usize])
+                        .sum(),
+                };
+            });
         std::mem::swap(&mut counts, &mut next);
         if let Some(u) = counts.iter().position(|c| !c.is_finite()) {
             let what = format!(
@@ -48,10 +55,16 @@ mod tests {
 
     #[test]
     fn overflow_is_an_error_not_an_infinity() {
-        let k20 = Graph::from_edges(20, (0..20u32).flat_map(|u| (0..u).map(move |v| (u, v)))).unwrap().0;
+        let k20 = Graph::from_edges(20, (0..20u32).flat_map(|u| (0..u).map(move |v| (u, v))))
+            .unwrap()
+            .0;
         assert_eq!(walk_counts(&k20, 10).unwrap()[0], 19f64.powi(10));
         let e = walk_counts(&k20, 400).unwrap_err().to_string();
         assert!(e.contains("too many for a 64-bit float"), "{e}");
-        assert!(walk_counts(&Graph::empty(0).unwrap(), 400).unwrap().is_empty());
+        assert!(
+            walk_counts(&Graph::empty(0).unwrap(), 400)
+                .unwrap()
+                .is_empty()
+        );
     }
 }

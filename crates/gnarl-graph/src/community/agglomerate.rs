@@ -1,6 +1,6 @@
-//! The book-keeping of methods that merge the two best neighbouring communities until none are left: rows of links, the
-//! best of each row, and a tournament between the rows. O(n + m) memory; a merge costs the two rows, and the row of each
-//! neighbour whose best link was to one of the two.
+//! The book-keeping of methods that merge the two best neighbouring communities until none are
+//! left: rows of links, the best of each row, and a tournament between the rows. O(n + m) memory; a
+//! merge costs the two rows, and the row of each neighbour whose best link was to one of the two.
 
 use crate::graph::Graph;
 
@@ -22,7 +22,8 @@ pub(super) struct Agglomeration {
     rows: Vec<Vec<Link>>,
     /// The neighbour with the largest gain, of equals the first; `NONE` without neighbours.
     best: Vec<u32>,
-    /// A binary tree of the communities with the largest gains, leaves last; of equals the first wins.
+    /// A binary tree of the communities with the largest gains, leaves last; of equals the first
+    /// wins.
     winners: Vec<u32>,
     gains: Vec<f64>,
 }
@@ -36,12 +37,23 @@ impl Agglomeration {
         let link = |u: u32, k: usize| {
             let (to, weight) = (graph.targets()[k], graph.arc_weight(k));
             // Computed in one direction, so that both ends hold the same number.
-            Link { to, weight, gain: gain(u.min(to), u.max(to), weight), exact: true }
+            Link {
+                to,
+                weight,
+                gain: gain(u.min(to), u.max(to), weight),
+                exact: true,
+            }
         };
-        let rows = (0..n as u32).map(|u| graph.arc_range(u).map(|k| link(u, k)).collect()).collect();
+        let rows = (0..n as u32)
+            .map(|u| graph.arc_range(u).map(|k| link(u, k)).collect())
+            .collect();
         let leaves = n.next_power_of_two();
-        let mut state =
-            Self { rows, best: vec![NONE; n], winners: vec![NONE; 2 * leaves], gains: vec![f64::NEG_INFINITY; n] };
+        let mut state = Self {
+            rows,
+            best: vec![NONE; n],
+            winners: vec![NONE; 2 * leaves],
+            gains: vec![f64::NEG_INFINITY; n],
+        };
         for u in 0..n {
             state.find_best(u as u32);
             state.winners[leaves + u] = u as u32;
@@ -52,7 +64,8 @@ impl Agglomeration {
         state
     }
 
-    /// The two communities to merge next, the smaller first, and their link; `None` where no two are neighbours.
+    /// The two communities to merge next, the smaller first, and their link; `None` where no two
+    /// are neighbours.
     pub(super) fn best(&self) -> Option<(u32, Link)> {
         let u = *self.winners.get(1).filter(|u| **u != NONE)?;
         let v = *self.best.get(u as usize).filter(|v| **v != NONE)?;
@@ -65,20 +78,28 @@ impl Agglomeration {
         for (from, to) in [(u, v), (v, u)] {
             let at = self.place(from, to).expect("the link is there");
             let row = &mut self.rows[from as usize];
-            row[at] = Link { gain, exact: true, ..row[at] };
+            row[at] = Link {
+                gain,
+                exact: true,
+                ..row[at]
+            };
             self.changed(from, to, gain);
         }
     }
 
-    /// Merges `gone` into `keep`. `gain` says what the link to each neighbour becomes, from the links that the two had
-    /// to it and their weights together; it returns the gain and whether it is exact.
+    /// Merges `gone` into `keep`. `gain` says what the link to each neighbour becomes, from the
+    /// links that the two had to it and their weights together; it returns the gain and whether it
+    /// is exact.
     pub(super) fn merge(
         &mut self,
         keep: u32,
         gone: u32,
         mut gain: impl FnMut(u32, f64, Option<Link>, Option<Link>) -> (f64, bool),
     ) {
-        let (a, b) = (std::mem::take(&mut self.rows[keep as usize]), std::mem::take(&mut self.rows[gone as usize]));
+        let (a, b) = (
+            std::mem::take(&mut self.rows[keep as usize]),
+            std::mem::take(&mut self.rows[gone as usize]),
+        );
         let mut merged = Vec::with_capacity(a.len() + b.len());
         let (mut i, mut j) = (0, 0);
         while i < a.len() || j < b.len() {
@@ -93,8 +114,22 @@ impl Agglomeration {
             }
             let weight = of_a.map_or(0.0, |l| l.weight) + of_b.map_or(0.0, |l| l.weight);
             let (gain, exact) = gain(to, weight, of_a, of_b);
-            merged.push(Link { to, weight, gain, exact });
-            self.redirect(to, gone, Link { to: keep, weight, gain, exact });
+            merged.push(Link {
+                to,
+                weight,
+                gain,
+                exact,
+            });
+            self.redirect(
+                to,
+                gone,
+                Link {
+                    to: keep,
+                    weight,
+                    gain,
+                    exact,
+                },
+            );
         }
         self.rows[keep as usize] = merged;
         self.update(keep);
@@ -156,7 +191,8 @@ impl Agglomeration {
 
     fn winner(&self, node: usize) -> u32 {
         let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
-        if right != NONE && (left == NONE || self.gains[right as usize] > self.gains[left as usize]) {
+        if right != NONE && (left == NONE || self.gains[right as usize] > self.gains[left as usize])
+        {
             right
         } else {
             left
@@ -185,17 +221,31 @@ mod tests {
             let mut state = Agglomeration::new(&g, |u, v, _| f64::from((u * 31 + v * 17) % 23));
             let mut alive = 40;
             while let Some((u, link)) = state.best() {
-                let all = || state.rows.iter().enumerate().flat_map(|(u, row)| row.iter().map(move |l| (u as u32, l)));
-                assert_eq!(link.gain, all().map(|(_, l)| l.gain).fold(f64::NEG_INFINITY, f64::max));
+                let all = || {
+                    state
+                        .rows
+                        .iter()
+                        .enumerate()
+                        .flat_map(|(u, row)| row.iter().map(move |l| (u as u32, l)))
+                };
+                assert_eq!(
+                    link.gain,
+                    all().map(|(_, l)| l.gain).fold(f64::NEG_INFINITY, f64::max)
+                );
                 for (u, l) in all() {
                     let back = state.link(l.to, u);
-                    assert_eq!((back.gain, back.weight, back.exact), (l.gain, l.weight, l.exact));
+                    assert_eq!(
+                        (back.gain, back.weight, back.exact),
+                        (l.gain, l.weight, l.exact)
+                    );
                 }
                 if link.gain > 15.0 {
                     state.set_gain(u, link.to, link.gain - 7.0);
                     continue;
                 }
-                state.merge(u, link.to, |k, weight, a, b| (f64::from(k % 5) + weight, a.is_some() && b.is_some()));
+                state.merge(u, link.to, |k, weight, a, b| {
+                    (f64::from(k % 5) + weight, a.is_some() && b.is_some())
+                });
                 alive -= 1;
             }
             assert_eq!(alive, crate::properties::components(&g).count());

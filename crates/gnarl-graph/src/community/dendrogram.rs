@@ -3,7 +3,8 @@
 use super::numbered;
 use crate::error::{Error, Result};
 
-/// The merges that lead from every node alone to one community per component, and the modularity of each stage.
+/// The merges that lead from every node alone to one community per component, and the modularity of
+/// each stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dendrogram {
     num_nodes: usize,
@@ -17,7 +18,11 @@ const EQUAL: f64 = 1e-12;
 impl Dendrogram {
     pub(super) fn new(num_nodes: usize, merges: Vec<(u32, u32)>, modularity: Vec<f64>) -> Self {
         debug_assert_eq!(modularity.len(), merges.len() + 1);
-        Self { num_nodes, merges, modularity }
+        Self {
+            num_nodes,
+            merges,
+            modularity,
+        }
     }
 
     /// The merges in their order: a node of each of the two communities.
@@ -32,16 +37,27 @@ impl Dendrogram {
 
     /// The partition of largest modularity, of equals the one with the fewest communities.
     pub fn best(&self) -> Vec<u32> {
-        let largest = self.modularity.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let stage = self.modularity.iter().rposition(|q| *q >= largest - EQUAL).unwrap_or(0);
+        let largest = self
+            .modularity
+            .iter()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max);
+        let stage = self
+            .modularity
+            .iter()
+            .rposition(|q| *q >= largest - EQUAL)
+            .unwrap_or(0);
         self.after(stage)
     }
 
-    /// The partition into so many communities. Fails where there are more nodes or fewer components than needed.
+    /// The partition into so many communities. Fails where there are more nodes or fewer components
+    /// than needed.
     pub fn cut(&self, communities: usize) -> Result<Vec<u32>> {
         let (fewest, most) = (self.num_nodes - self.merges.len(), self.num_nodes);
         if !(fewest..=most).contains(&communities) {
-            let what = format!("{communities} communities, from {fewest} (a component each) to {most} are possible");
+            let what = format!(
+                "{communities} communities, from {fewest} (a component each) to {most} are possible"
+            );
             return Err(Error::argument("dendrogram", what));
         }
         Ok(self.after(self.num_nodes - communities))
@@ -75,7 +91,10 @@ mod tests {
         assert_eq!(d.cut(4).unwrap(), [0, 1, 2, 3]);
         assert_eq!(d.cut(3).unwrap(), [0, 1, 2, 2]);
         let e = d.cut(1).unwrap_err().to_string();
-        assert_eq!(e, "dendrogram: 1 communities, from 2 (a component each) to 4 are possible");
+        assert_eq!(
+            e,
+            "dendrogram: 1 communities, from 2 (a component each) to 4 are possible"
+        );
         assert!(d.cut(5).is_err());
         assert!(Dendrogram::new(0, vec![], vec![0.0]).best().is_empty());
     }

@@ -1,4 +1,5 @@
-//! Fast Greedy (Clauset, Newman, Moore 2004): merge the two communities whose union raises modularity most.
+//! Fast Greedy (Clauset, Newman, Moore 2004): merge the two communities whose union raises
+//! modularity most.
 
 use super::agglomerate::Agglomeration;
 use super::dendrogram::Dendrogram;
@@ -7,10 +8,12 @@ use crate::centrality::degrees;
 use crate::error::Result;
 use crate::graph::Graph;
 
-/// The merges of Fast Greedy, which go on to one community per component; [`Dendrogram::best`] is its answer.
+/// The merges of Fast Greedy, which go on to one community per component; [`Dendrogram::best`] is
+/// its answer.
 ///
-/// Of equal gains the communities with the smallest node ids are merged. On a graph without edges nothing is merged: every
-/// node is a community. O(n + m) memory; time about O(m log n) times the depth of the dendrogram. Fails for negative weights.
+/// Of equal gains the communities with the smallest node ids are merged. On a graph without edges
+/// nothing is merged: every node is a community. O(n + m) memory; time about O(m log n) times the
+/// depth of the dendrogram. Fails for negative weights.
 ///
 /// ```
 /// use gnarl_graph::{Graph, community::fast_greedy};
@@ -27,7 +30,9 @@ pub fn fast_greedy(graph: &Graph) -> Result<Dendrogram> {
     }
     // The gain of a merge: 2 (w / 2W - d_u d_v / (2W)²), with 2W the sum of degrees.
     let gain = |weight: f64, a: f64, b: f64| 2.0 * (weight - a * b / total) / total;
-    let mut state = Agglomeration::new(graph, |u, v, weight| gain(weight, degree[u as usize], degree[v as usize]));
+    let mut state = Agglomeration::new(graph, |u, v, weight| {
+        gain(weight, degree[u as usize], degree[v as usize])
+    });
     let mut modularity = vec![-degree.iter().map(|d| (d / total).powi(2)).sum::<f64>()];
     let mut merges = Vec::new();
     while let Some((keep, link)) = state.best() {
@@ -35,7 +40,9 @@ pub fn fast_greedy(graph: &Graph) -> Result<Dendrogram> {
         modularity.push(modularity[modularity.len() - 1] + link.gain);
         degree[keep as usize] += degree[link.to as usize];
         let of = degree[keep as usize];
-        state.merge(keep, link.to, |k, weight, _, _| (gain(weight, of, degree[k as usize]), true));
+        state.merge(keep, link.to, |k, weight, _, _| {
+            (gain(weight, of, degree[k as usize]), true)
+        });
     }
     Ok(Dendrogram::new(graph.num_nodes(), merges, modularity))
 }
@@ -52,7 +59,10 @@ mod tests {
         let d = fast_greedy(&g).unwrap();
         for (stage, q) in d.modularity().iter().enumerate() {
             let communities = d.cut(60 - stage).unwrap();
-            assert!((modularity(&g, &communities, 1.0).unwrap() - q).abs() < 1e-12, "stage {stage}");
+            assert!(
+                (modularity(&g, &communities, 1.0).unwrap() - q).abs() < 1e-12,
+                "stage {stage}"
+            );
         }
     }
 
@@ -64,11 +74,22 @@ mod tests {
             let of = d.cut(24 - stage).unwrap();
             let mut best = f64::NEG_INFINITY;
             for (u, v) in g.edges().filter(|&(u, v)| of[u as usize] != of[v as usize]) {
-                let joined: Vec<u32> =
-                    of.iter().map(|&c| if c == of[u as usize] { of[v as usize] } else { c }).collect();
+                let joined: Vec<u32> = of
+                    .iter()
+                    .map(|&c| {
+                        if c == of[u as usize] {
+                            of[v as usize]
+                        } else {
+                            c
+                        }
+                    })
+                    .collect();
                 best = best.max(modularity(&g, &joined, 1.0).unwrap());
             }
-            assert!((d.modularity()[stage + 1] - best).abs() < 1e-12, "stage {stage}");
+            assert!(
+                (d.modularity()[stage + 1] - best).abs() < 1e-12,
+                "stage {stage}"
+            );
         }
     }
 }

@@ -1,9 +1,9 @@
-//! k-means (Lloyd 1982) with greedy k-means++ seeding (Arthur, Vassilvitskii 2007), as scikit-learn's `KMeans`: of several
-//! restarts, the one with the smallest inertia. The last step of spectral clustering (thesis ch. 3, algorithm
-//! `cgsO:algo:spectral_clustering`).
+//! k-means (Lloyd 1982) with greedy k-means++ seeding (Arthur, Vassilvitskii 2007), as
+//! scikit-learn's `KMeans`: of several restarts, the one with the smallest inertia. The last step
+//! of spectral clustering (thesis ch. 3, algorithm `cgsO:algo:spectral_clustering`).
 //!
-//! Ours rather than a crate's: the SBBAM study runs 200 restarts on each of 200 graphs of 300 points, so the loop works on
-//! flat arrays, a column at a time, and allocates nothing.
+//! Ours rather than a crate's: the SBBAM study runs 200 restarts on each of 200 graphs of 300
+//! points, so the loop works on flat arrays, a column at a time, and allocates nothing.
 
 use rand::RngExt;
 use rayon::prelude::*;
@@ -26,14 +26,20 @@ pub struct KMeans {
     pub n_init: usize,
     /// Rounds of one restart.
     pub max_iterations: usize,
-    /// A restart ends once the centres' squared moves sum to this share of the mean variance of the columns.
+    /// A restart ends once the centres' squared moves sum to this share of the mean variance of the
+    /// columns.
     pub tolerance: f64,
 }
 
 impl KMeans {
     /// So many clusters, ten restarts, and scikit-learn's 300 rounds and tolerance 1e-4.
     pub fn new(clusters: usize) -> Self {
-        Self { clusters, n_init: 10, max_iterations: 300, tolerance: 1e-4 }
+        Self {
+            clusters,
+            n_init: 10,
+            max_iterations: 300,
+            tolerance: 1e-4,
+        }
     }
 
     /// The same with another number of restarts.
@@ -44,14 +50,16 @@ impl KMeans {
     fn check(&self, num_points: usize) -> Result<()> {
         let refuse = |what: String| Err(Error::argument(OP, what));
         match self {
-            Self { clusters, .. } if *clusters == 0 || *clusters > num_points => {
-                refuse(format!("{clusters} clusters of {num_points} points, from 1 to {num_points} are possible"))
-            }
+            Self { clusters, .. } if *clusters == 0 || *clusters > num_points => refuse(format!(
+                "{clusters} clusters of {num_points} points, from 1 to {num_points} are possible"
+            )),
             Self { n_init: 0, .. } => refuse("n_init 0, at least one restart is needed".into()),
-            Self { max_iterations: 0, .. } => refuse("max_iterations 0, at least one round is needed".into()),
-            Self { tolerance, .. } if !(*tolerance >= 0.0 && tolerance.is_finite()) => {
-                refuse(format!("tolerance {tolerance} must be a number of at least 0"))
-            }
+            Self {
+                max_iterations: 0, ..
+            } => refuse("max_iterations 0, at least one round is needed".into()),
+            Self { tolerance, .. } if !(*tolerance >= 0.0 && tolerance.is_finite()) => refuse(
+                format!("tolerance {tolerance} must be a number of at least 0"),
+            ),
             _ => Ok(()),
         }
     }
@@ -70,9 +78,10 @@ pub struct Clusters {
 
 /// The best of `n_init` restarts of k-means on the rows of `points`; of equals, the first restart.
 ///
-/// A restart is drawn from its own stream, so neither the number of threads nor that of further restarts changes it. A
-/// cluster that loses all its points takes the one furthest from its centre; where there are fewer distinct points than
-/// clusters, the clusters left over stay empty. O(n k d) a round.
+/// A restart is drawn from its own stream, so neither the number of threads nor that of further
+/// restarts changes it. A cluster that loses all its points takes the one furthest from its centre;
+/// where there are fewer distinct points than clusters, the clusters left over stay empty. O(n k d)
+/// a round.
 ///
 /// ```
 /// use gnarl_graph::{DenseMatrix, community::{KMeans, kmeans}};
@@ -100,7 +109,11 @@ pub fn kmeans(points: &DenseMatrix<f64>, settings: &KMeans, seed: u64) -> Result
         .reduce_with(|a, b| if a.best.is_before(&b.best) { a } else { b })
         .expect("there is at least one restart");
     let centres = DenseMatrix::new(settings.clusters, points.num_cols(), best.best.centres)?;
-    Ok(Clusters { of: best.best.of, centres, inertia: best.best.inertia })
+    Ok(Clusters {
+        of: best.best.of,
+        centres,
+        inertia: best.best.inertia,
+    })
 }
 
 /// Squares of differences of larger values would not be finite.
@@ -128,8 +141,9 @@ impl Columns {
                     ));
                 }
                 if x.abs() > LARGEST {
-                    let what =
-                        format!("point {i} has {x:e} in column {j}, distances need values of at most {LARGEST:e}");
+                    let what = format!(
+                        "point {i} has {x:e} in column {j}, distances need values of at most {LARGEST:e}"
+                    );
                     return Err(Error::argument(OP, what));
                 }
                 values[j * n + i] = x;
@@ -140,7 +154,12 @@ impl Columns {
             column.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n as f64
         };
         let spread = values.chunks_exact(n).map(variance).sum::<f64>() / d.max(1) as f64;
-        Ok(Self { n, d, values, spread })
+        Ok(Self {
+            n,
+            d,
+            values,
+            spread,
+        })
     }
 
     fn at(&self, j: usize, i: usize) -> f64 {
@@ -202,7 +221,12 @@ impl<'a> Search<'a> {
             centres: vec![0.0; k * d],
             sums: vec![0.0; k * d],
             sizes: vec![0; k],
-            best: Best { inertia: f64::INFINITY, restart: usize::MAX, of: Vec::new(), centres: Vec::new() },
+            best: Best {
+                inertia: f64::INFINITY,
+                restart: usize::MAX,
+                of: Vec::new(),
+                centres: Vec::new(),
+            },
         }
     }
 
@@ -227,8 +251,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Greedy k-means++: the first centre is a point drawn evenly, each further one the best of `2 + ln k` points drawn in
-    /// proportion to their squared distance to the centres so far.
+    /// Greedy k-means++: the first centre is a point drawn evenly, each further one the best of
+    /// `2 + ln k` points drawn in proportion to their squared distance to the centres so far.
     fn seed(&mut self, rng: &mut Rng) {
         let (n, k) = (self.points.n, self.settings.clusters);
         let trials = 2 + (k as f64).ln() as usize;
@@ -253,7 +277,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The point at which the running sum of distances passes `target`; any point where all distances are zero.
+    /// The point at which the running sum of distances passes `target`; any point where all
+    /// distances are zero.
     fn draw(&self, target: f64, rng: &mut Rng) -> usize {
         let mut sum = 0.0;
         for (i, distance) in self.nearest.iter().enumerate() {
@@ -262,7 +287,11 @@ impl<'a> Search<'a> {
                 return i;
             }
         }
-        if sum == 0.0 { rng.random_range(0..self.points.n) } else { self.points.n - 1 }
+        if sum == 0.0 {
+            rng.random_range(0..self.points.n)
+        } else {
+            self.points.n - 1
+        }
     }
 
     fn put_centre(&mut self, c: usize, point: usize) {
@@ -274,14 +303,16 @@ impl<'a> Search<'a> {
     /// Fills `candidate` with the distances once centre `c` is there too; returns their sum.
     fn closest_with(&mut self, c: usize) -> f64 {
         let d = self.points.d;
-        self.points.squared_distances(0, &self.centres[c * d..(c + 1) * d], &mut self.candidate);
+        self.points
+            .squared_distances(0, &self.centres[c * d..(c + 1) * d], &mut self.candidate);
         for (new, old) in self.candidate.iter_mut().zip(&self.nearest) {
             *new = new.min(*old);
         }
         self.candidate.iter().sum()
     }
 
-    /// Every point goes to its nearest centre, of equals the first; says whether any point changed its cluster.
+    /// Every point goes to its nearest centre, of equals the first; says whether any point changed
+    /// its cluster.
     fn assign(&mut self) -> bool {
         let (n, k, d) = (self.points.n, self.settings.clusters, self.points.d);
         let mut changed = false;
@@ -292,7 +323,8 @@ impl<'a> Search<'a> {
             let distance = &mut self.chosen[block.clone()];
             nearest.fill(f64::INFINITY);
             for c in 0..k {
-                self.points.squared_distances(first, &self.centres[c * d..(c + 1) * d], distance);
+                self.points
+                    .squared_distances(first, &self.centres[c * d..(c + 1) * d], distance);
                 let name = c as f64;
                 for i in 0..distance.len() {
                     let closer = distance[i] < nearest[i];
@@ -384,8 +416,12 @@ mod tests {
             for c in 0..k {
                 let members: Vec<usize> = (0..n).filter(|&i| of[i] == c).collect();
                 for j in 0..d {
-                    let mean = members.iter().map(|&i| data.row(i)[j]).sum::<f64>() / members.len().max(1) as f64;
-                    inertia += members.iter().map(|&i| (data.row(i)[j] - mean).powi(2)).sum::<f64>();
+                    let mean = members.iter().map(|&i| data.row(i)[j]).sum::<f64>()
+                        / members.len().max(1) as f64;
+                    inertia += members
+                        .iter()
+                        .map(|&i| (data.row(i)[j] - mean).powi(2))
+                        .sum::<f64>();
                 }
             }
             best = best.min(inertia);
@@ -397,9 +433,17 @@ mod tests {
     fn values_without_finite_squares_are_refused() {
         let points = DenseMatrix::new(3, 1, vec![0.0, 1.5e308, -1.5e308]).unwrap();
         let e = kmeans(&points, &KMeans::new(2), 1).unwrap_err().to_string();
-        assert_eq!(e, "k-means: point 1 has 1.5e308 in column 0, distances need values of at most 1e150");
+        assert_eq!(
+            e,
+            "k-means: point 1 has 1.5e308 in column 0, distances need values of at most 1e150"
+        );
         let far = DenseMatrix::new(3, 1, vec![0.0, 1e150, -1e150]).unwrap();
-        assert!(kmeans(&far, &KMeans::new(3), 1).unwrap().inertia.is_finite());
+        assert!(
+            kmeans(&far, &KMeans::new(3), 1)
+                .unwrap()
+                .inertia
+                .is_finite()
+        );
     }
 
     proptest! {
@@ -420,17 +464,26 @@ mod tests {
         }
     }
 
-    /// Restarts from good seeds may all miss the best partition, and then scikit-learn's do too; mostly they find it.
+    /// Restarts from good seeds may all miss the best partition, and then scikit-learn's do too;
+    /// mostly they find it.
     #[test]
     fn enough_restarts_mostly_find_the_best_partition() {
         let mut found_it = 0;
         for seed in 0..60 {
             let mut rng = stream(seed, "test", 0);
-            let data = DenseMatrix::new(8, 2, (0..16).map(|_| rng.random::<f64>()).collect()).unwrap();
+            let data =
+                DenseMatrix::new(8, 2, (0..16).map(|_| rng.random::<f64>()).collect()).unwrap();
             let k = 1 + seed as usize % 3;
-            let (found, best) =
-                (kmeans(&data, &KMeans::new(k).with_n_init(50), seed).unwrap().inertia, exhaustive(&data, k));
-            assert!(found > best - 1e-12, "{found} is better than the best, {best}");
+            let (found, best) = (
+                kmeans(&data, &KMeans::new(k).with_n_init(50), seed)
+                    .unwrap()
+                    .inertia,
+                exhaustive(&data, k),
+            );
+            assert!(
+                found > best - 1e-12,
+                "{found} is better than the best, {best}"
+            );
             found_it += usize::from(found < best + 1e-12);
         }
         assert!(found_it >= 54, "{found_it} of 60");
@@ -439,18 +492,31 @@ mod tests {
     #[test]
     fn threads_change_nothing_and_seeds_do() {
         let mut rng = stream(5, "test", 0);
-        let data = DenseMatrix::new(700, 4, (0..2800).map(|_| rng.random::<f64>()).collect()).unwrap();
+        let data =
+            DenseMatrix::new(700, 4, (0..2800).map(|_| rng.random::<f64>()).collect()).unwrap();
         let settings = KMeans::new(9).with_n_init(5);
         let on = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
             pool.install(|| kmeans(&data, &settings, 1).unwrap())
         };
         assert_eq!(on(1), on(3));
-        assert_ne!(kmeans(&data, &settings, 1).unwrap().inertia, kmeans(&data, &settings, 2).unwrap().inertia);
+        assert_ne!(
+            kmeans(&data, &settings, 1).unwrap().inertia,
+            kmeans(&data, &settings, 2).unwrap().inertia
+        );
         let more = kmeans(&data, &settings.clone().with_n_init(50), 1).unwrap();
         assert!(more.inertia < on(1).inertia, "restarts help");
-        let short = KMeans { max_iterations: 1, ..settings };
-        assert!(kmeans(&data, &short, 1).unwrap().inertia > on(1).inertia, "rounds help");
+        let short = KMeans {
+            max_iterations: 1,
+            ..settings
+        };
+        assert!(
+            kmeans(&data, &short, 1).unwrap().inertia > on(1).inertia,
+            "rounds help"
+        );
     }
 
     #[test]
@@ -458,9 +524,15 @@ mod tests {
         let data = points(&[&[1.0], &[1.0], &[5.0], &[1.0]]);
         let found = kmeans(&data, &KMeans::new(3), 0).unwrap();
         assert_eq!(found.inertia, 0.0);
-        assert!(found.of[0] == found.of[1] && found.of[1] == found.of[3] && found.of[0] != found.of[2]);
+        assert!(
+            found.of[0] == found.of[1] && found.of[1] == found.of[3] && found.of[0] != found.of[2]
+        );
         let flat = DenseMatrix::zeros(3, 0);
-        assert_eq!(kmeans(&flat, &KMeans::new(2), 0).unwrap().inertia, 0.0, "points without coordinates");
+        assert_eq!(
+            kmeans(&flat, &KMeans::new(2), 0).unwrap().inertia,
+            0.0,
+            "points without coordinates"
+        );
     }
 
     #[test]
@@ -479,15 +551,39 @@ mod tests {
     fn bad_settings_say_why() {
         let data = points(&[&[0.0], &[1.0]]);
         let fault = |settings: KMeans| kmeans(&data, &settings, 0).unwrap_err().to_string();
-        assert_eq!(fault(KMeans::new(0)), "k-means: 0 clusters of 2 points, from 1 to 2 are possible");
-        assert_eq!(fault(KMeans::new(3)), "k-means: 3 clusters of 2 points, from 1 to 2 are possible");
-        assert_eq!(fault(KMeans::new(1).with_n_init(0)), "k-means: n_init 0, at least one restart is needed");
-        let none = KMeans { max_iterations: 0, ..KMeans::new(1) };
-        assert_eq!(fault(none), "k-means: max_iterations 0, at least one round is needed");
-        let odd = KMeans { tolerance: f64::NAN, ..KMeans::new(1) };
-        assert_eq!(fault(odd), "k-means: tolerance NaN must be a number of at least 0");
+        assert_eq!(
+            fault(KMeans::new(0)),
+            "k-means: 0 clusters of 2 points, from 1 to 2 are possible"
+        );
+        assert_eq!(
+            fault(KMeans::new(3)),
+            "k-means: 3 clusters of 2 points, from 1 to 2 are possible"
+        );
+        assert_eq!(
+            fault(KMeans::new(1).with_n_init(0)),
+            "k-means: n_init 0, at least one restart is needed"
+        );
+        let none = KMeans {
+            max_iterations: 0,
+            ..KMeans::new(1)
+        };
+        assert_eq!(
+            fault(none),
+            "k-means: max_iterations 0, at least one round is needed"
+        );
+        let odd = KMeans {
+            tolerance: f64::NAN,
+            ..KMeans::new(1)
+        };
+        assert_eq!(
+            fault(odd),
+            "k-means: tolerance NaN must be a number of at least 0"
+        );
         let bad = points(&[&[0.0], &[f64::INFINITY]]);
         let e = kmeans(&bad, &KMeans::new(1), 0).unwrap_err().to_string();
-        assert_eq!(e, "k-means: point 1 has inf in column 0, finite values are needed");
+        assert_eq!(
+            e,
+            "k-means: point 1 has inf in column 0, finite values are needed"
+        );
     }
 }

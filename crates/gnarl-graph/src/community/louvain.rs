@@ -1,5 +1,5 @@
-//! Louvain (Blondel et al. 2008): move nodes to the neighbouring community that raises modularity most until no move
-//! does, make each community a node, and begin again.
+//! Louvain (Blondel et al. 2008): move nodes to the neighbouring community that raises modularity
+//! most until no move does, make each community a node, and begin again.
 
 use rand::seq::SliceRandom;
 
@@ -10,14 +10,17 @@ use crate::random::{Rng, stream};
 
 const OP: &str = "louvain";
 
-/// A move must raise modularity by more than this: what is less may be rounding, and rounding can go round in circles.
+/// A move must raise modularity by more than this: what is less may be rounding, and rounding can
+/// go round in circles.
 const LEAST_GAIN: f64 = 1e-12;
 
-/// Communities by Louvain's method; `resolution` is 1 for plain modularity, larger values give more communities.
+/// Communities by Louvain's method; `resolution` is 1 for plain modularity, larger values give more
+/// communities.
 ///
-/// The seed decides the order in which nodes are looked at; of equal gains the community found first in the node's row is
-/// taken, staying before all. On a graph without edges every node is a community. O(n + m) memory and time per pass. Fails for negative
-/// weights and a resolution that is not a number of at least zero.
+/// The seed decides the order in which nodes are looked at; of equal gains the community found
+/// first in the node's row is taken, staying before all. On a graph without edges every node is a
+/// community. O(n + m) memory and time per pass. Fails for negative weights and a resolution that
+/// is not a number of at least zero.
 ///
 /// ```
 /// use gnarl_graph::{Graph, community::louvain};
@@ -28,7 +31,10 @@ const LEAST_GAIN: f64 = 1e-12;
 pub fn louvain(graph: &Graph, resolution: f64, seed: u64) -> Result<Vec<u32>> {
     refuse_negative_weights(OP, graph)?;
     if !(resolution.is_finite() && resolution >= 0.0) {
-        return Err(Error::argument(OP, format!("resolution {resolution} must be a number of at least 0")));
+        return Err(Error::argument(
+            OP,
+            format!("resolution {resolution} must be a number of at least 0"),
+        ));
     }
     let mut level = Level::new(graph);
     let mut of: Vec<u32> = (0..graph.num_nodes() as u32).collect();
@@ -69,10 +75,14 @@ impl Level {
 
     fn arcs(&self, u: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let range = self.offsets[u]..self.offsets[u + 1];
-        self.targets[range.clone()].iter().zip(&self.weights[range]).map(|(&v, &w)| (v as usize, w))
+        self.targets[range.clone()]
+            .iter()
+            .zip(&self.weights[range])
+            .map(|(&v, &w)| (v as usize, w))
     }
 
-    /// The community of each node once no single move raises modularity; `None` where no node moved at all.
+    /// The community of each node once no single move raises modularity; `None` where no node moved
+    /// at all.
     fn moved(&self, resolution: f64, rng: &mut Rng) -> Option<Vec<u32>> {
         let n = self.num_nodes();
         let mut order: Vec<u32> = (0..n as u32).collect();
@@ -175,7 +185,10 @@ mod tests {
             let home = of[u];
             for c in 0..80 {
                 of[u] = c;
-                assert!(modularity(&g, &of, 1.0).unwrap() <= q + 1e-9, "node {u} to {c}");
+                assert!(
+                    modularity(&g, &of, 1.0).unwrap() <= q + 1e-9,
+                    "node {u} to {c}"
+                );
             }
             of[u] = home;
         }
@@ -192,8 +205,16 @@ mod tests {
         assert_eq!((upper.num_nodes(), upper.total), (7, level.total));
         assert_eq!(upper.weights.iter().sum::<f64>(), level.total);
         for c in 0..7 {
-            assert_eq!(upper.arcs(c).map(|(_, w)| w).sum::<f64>(), upper.strength[c]);
-            assert!(upper.arcs(c).all(|(d, w)| upper.arcs(d).any(|(e, back)| e == c && back == w)), "symmetric");
+            assert_eq!(
+                upper.arcs(c).map(|(_, w)| w).sum::<f64>(),
+                upper.strength[c]
+            );
+            assert!(
+                upper
+                    .arcs(c)
+                    .all(|(d, w)| upper.arcs(d).any(|(e, back)| e == c && back == w)),
+                "symmetric"
+            );
         }
     }
 
@@ -203,7 +224,12 @@ mod tests {
         let g = sbm(&config, 3).unwrap();
         let count = |resolution| *louvain(&g, resolution, 0).unwrap().iter().max().unwrap() + 1;
         assert_eq!(count(1.0), 6);
-        assert!(count(0.05) < 6 && count(6.0) > 6, "{} {}", count(0.05), count(6.0));
+        assert!(
+            count(0.05) < 6 && count(6.0) > 6,
+            "{} {}",
+            count(0.05),
+            count(6.0)
+        );
         let noise = erdos_renyi(100, 0.08, 1).unwrap();
         let of = |seed| louvain(&noise, 1.0, seed).unwrap();
         assert_eq!(of(1), of(1));

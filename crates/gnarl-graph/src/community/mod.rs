@@ -1,4 +1,5 @@
-//! Communities: nodes that belong together (thesis ch. 3, "A Spectral Clustering Perspective of CGSOs").
+//! Communities: nodes that belong together (thesis ch. 3, "A Spectral Clustering Perspective of
+//! CGSOs").
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -11,8 +12,8 @@
 //! | `study` | the thesis' two studies: SBBAM blocks, and a grid of exponents |
 //! | `dendrogram`, `agglomerate` | what methods that merge communities share |
 //!
-//! [`cluster`] runs any of the methods. Communities are numbered from 0; two partitions are compared by
-//! [`metrics`](crate::metrics), to which the numbers do not matter.
+//! [`cluster`] runs any of the methods. Communities are numbered from 0; two partitions are
+//! compared by [`metrics`](crate::metrics), to which the numbers do not matter.
 
 mod agglomerate;
 mod dendrogram;
@@ -61,7 +62,8 @@ impl Method {
     }
 }
 
-/// A method and what it needs to know. What a method does not use is ignored here; the command line refuses it.
+/// A method and what it needs to know. What a method does not use is ignored here; the command line
+/// refuses it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterConfig {
     /// The method.
@@ -72,8 +74,9 @@ pub struct ClusterConfig {
     pub e2: f64,
     /// Its right exponent.
     pub e3: f64,
-    /// How many clusters to find. `cgso` and `node2vec` need it; Fast Greedy and Walktrap cut their dendrogram there, and
-    /// where largest modularity says when it is `None`, which is all that Louvain takes.
+    /// How many clusters to find. `cgso` and `node2vec` need it; Fast Greedy and Walktrap cut their
+    /// dendrogram there, and where largest modularity says when it is `None`, which is all that
+    /// Louvain takes.
     pub clusters: Option<usize>,
     /// Restarts of k-means.
     pub n_init: usize,
@@ -82,7 +85,14 @@ pub struct ClusterConfig {
 impl ClusterConfig {
     /// A method as in the thesis' study: core numbers, e2 = e3 = -1/2, 200 restarts.
     pub fn new(method: Method) -> Self {
-        Self { method, centrality: Centrality::Core, e2: -0.5, e3: -0.5, clusters: None, n_init: 200 }
+        Self {
+            method,
+            centrality: Centrality::Core,
+            e2: -0.5,
+            e3: -0.5,
+            clusters: None,
+            n_init: 200,
+        }
     }
 }
 
@@ -112,10 +122,18 @@ pub fn cluster(graph: &Graph, config: &ClusterConfig, seed: u64) -> Result<Vec<u
         }
         Method::Node2vec => {
             let settings = KMeans::new(known()?).with_n_init(config.n_init);
-            kmeans(&node2vec(graph, &Node2vec::default(), seed)?, &settings, seed)?.of
+            kmeans(
+                &node2vec(graph, &Node2vec::default(), seed)?,
+                &settings,
+                seed,
+            )?
+            .of
         }
         Method::Louvain if config.clusters.is_some() => {
-            return Err(Error::argument(OP, "louvain finds the number of clusters itself"));
+            return Err(Error::argument(
+                OP,
+                "louvain finds the number of clusters itself",
+            ));
         }
         Method::Louvain => louvain(graph, 1.0, seed)?,
         Method::FastGreedy => cut(fast_greedy(graph)?)?,
@@ -136,11 +154,15 @@ fn numbered(communities: impl IntoIterator<Item = u32>) -> Vec<u32> {
 }
 
 fn refuse_negative_weights(op: &'static str, graph: &Graph) -> Result<()> {
-    match graph.weighted_edges().find(|(_, _, w)| w.is_nan() || *w < 0.0) {
+    match graph
+        .weighted_edges()
+        .find(|(_, _, w)| w.is_nan() || *w < 0.0)
+    {
         None => Ok(()),
-        Some((u, v, w)) => {
-            Err(Error::argument(op, format!("edge ({u}, {v}) has weight {w}, weights of at least 0 are needed")))
-        }
+        Some((u, v, w)) => Err(Error::argument(
+            op,
+            format!("edge ({u}, {v}) has weight {w}, weights of at least 0 are needed"),
+        )),
     }
 }
 
@@ -156,14 +178,25 @@ mod tests {
 
     fn config(method: Method, clusters: usize) -> ClusterConfig {
         let clusters = method.uses_kmeans().then_some(clusters);
-        ClusterConfig { clusters, n_init: 5, ..ClusterConfig::new(method) }
+        ClusterConfig {
+            clusters,
+            n_init: 5,
+            ..ClusterConfig::new(method)
+        }
     }
 
     /// Weights drawn from the continuum: no two merges are equally good.
     fn without_ties(n: usize, p: f64, seed: u64) -> Graph {
         let rng = &mut stream(seed, "test weights", 0);
         let edges: Vec<_> = erdos_renyi(n, p, seed).unwrap().edges().collect();
-        Graph::from_weighted_edges(n, edges.into_iter().map(|(u, v)| (u, v, 0.5 + rng.random::<f64>()))).unwrap().0
+        Graph::from_weighted_edges(
+            n,
+            edges
+                .into_iter()
+                .map(|(u, v)| (u, v, 0.5 + rng.random::<f64>())),
+        )
+        .unwrap()
+        .0
     }
 
     proptest! {
@@ -213,10 +246,16 @@ mod tests {
             let empty = Graph::empty(n).unwrap();
             let alone: Vec<u32> = (0..n as u32).collect();
             for method in [Method::Louvain, Method::FastGreedy, Method::Walktrap] {
-                assert_eq!(cluster(&empty, &config(method, 0), 0).unwrap(), alone, "{method} on {n} nodes");
+                assert_eq!(
+                    cluster(&empty, &config(method, 0), 0).unwrap(),
+                    alone,
+                    "{method} on {n} nodes"
+                );
             }
             for method in [Method::Cgso, Method::Node2vec] {
-                let e = cluster(&empty, &config(method, 1), 0).unwrap_err().to_string();
+                let e = cluster(&empty, &config(method, 1), 0)
+                    .unwrap_err()
+                    .to_string();
                 assert!(e.contains("the graph has no edges"), "{e}");
             }
         }
@@ -224,40 +263,105 @@ mod tests {
 
     #[test]
     fn what_a_method_cannot_do_it_says() {
-        let g = Graph::from_weighted_edges(3, [(0, 1, 1.0), (1, 2, -2.0)]).unwrap().0;
-        for method in [Method::Louvain, Method::FastGreedy, Method::Walktrap, Method::Node2vec] {
+        let g = Graph::from_weighted_edges(3, [(0, 1, 1.0), (1, 2, -2.0)])
+            .unwrap()
+            .0;
+        for method in [
+            Method::Louvain,
+            Method::FastGreedy,
+            Method::Walktrap,
+            Method::Node2vec,
+        ] {
             let e = cluster(&g, &config(method, 2), 0).unwrap_err().to_string();
-            assert!(e.ends_with(": edge (1, 2) has weight -2, weights of at least 0 are needed"), "{e}");
+            assert!(
+                e.ends_with(": edge (1, 2) has weight -2, weights of at least 0 are needed"),
+                "{e}"
+            );
         }
         let fault = |method, clusters| {
             let g = erdos_renyi(10, 0.5, 0).unwrap();
-            cluster(&g, &ClusterConfig { clusters, ..ClusterConfig::new(method) }, 0).unwrap_err().to_string()
+            cluster(
+                &g,
+                &ClusterConfig {
+                    clusters,
+                    ..ClusterConfig::new(method)
+                },
+                0,
+            )
+            .unwrap_err()
+            .to_string()
         };
         let e = fault(Method::Cgso, None);
-        assert_eq!(e, "cluster: cgso ends with k-means, which must be told the number of clusters");
-        assert_eq!(fault(Method::Louvain, Some(2)), "cluster: louvain finds the number of clusters itself");
+        assert_eq!(
+            e,
+            "cluster: cgso ends with k-means, which must be told the number of clusters"
+        );
+        assert_eq!(
+            fault(Method::Louvain, Some(2)),
+            "cluster: louvain finds the number of clusters itself"
+        );
         assert!(fault(Method::FastGreedy, Some(11)).contains("11 communities, from 1"));
     }
 
     #[test]
     fn every_option_counts() {
         let g = crate::generate::sbbam(&crate::generate::SbbamConfig::default(), 1).unwrap();
-        let base = ClusterConfig { clusters: Some(3), n_init: 10, ..ClusterConfig::new(Method::Cgso) };
+        let base = ClusterConfig {
+            clusters: Some(3),
+            n_init: 10,
+            ..ClusterConfig::new(Method::Cgso)
+        };
         let of = |config: &ClusterConfig| cluster(&g, config, 0).unwrap();
         let first = of(&base);
-        assert_ne!(first, of(&ClusterConfig { centrality: Centrality::Degree, ..base.clone() }));
-        assert_ne!(first, of(&ClusterConfig { e2: -1.5, ..base.clone() }));
-        assert_ne!(first, of(&ClusterConfig { e3: -1.5, ..base.clone() }));
-        assert_ne!(first, of(&ClusterConfig { clusters: Some(4), ..base }));
-        let cut = ClusterConfig { clusters: Some(7), ..ClusterConfig::new(Method::Walktrap) };
+        assert_ne!(
+            first,
+            of(&ClusterConfig {
+                centrality: Centrality::Degree,
+                ..base.clone()
+            })
+        );
+        assert_ne!(
+            first,
+            of(&ClusterConfig {
+                e2: -1.5,
+                ..base.clone()
+            })
+        );
+        assert_ne!(
+            first,
+            of(&ClusterConfig {
+                e3: -1.5,
+                ..base.clone()
+            })
+        );
+        assert_ne!(
+            first,
+            of(&ClusterConfig {
+                clusters: Some(4),
+                ..base
+            })
+        );
+        let cut = ClusterConfig {
+            clusters: Some(7),
+            ..ClusterConfig::new(Method::Walktrap)
+        };
         assert_eq!(of(&cut).iter().max(), Some(&6));
     }
 
     #[test]
     fn names_round_trip() {
         for method in Method::ALL {
-            assert_eq!(method.to_string().to_uppercase().parse::<Method>().unwrap(), *method);
+            assert_eq!(
+                method.to_string().to_uppercase().parse::<Method>().unwrap(),
+                *method
+            );
         }
-        assert!("fastgreedy".parse::<Method>().unwrap_err().to_string().contains("did you mean fast-greedy?"));
+        assert!(
+            "fastgreedy"
+                .parse::<Method>()
+                .unwrap_err()
+                .to_string()
+                .contains("did you mean fast-greedy?")
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! node2vec (Grover, Leskovec 2016): coordinates in which nodes that meet on random walks are close, learned by skip-gram
-//! with negative sampling (Mikolov et al. 2013).
+//! node2vec (Grover, Leskovec 2016): coordinates in which nodes that meet on random walks are
+//! close, learned by skip-gram with negative sampling (Mikolov et al. 2013).
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -38,8 +38,9 @@ pub struct Node2vec {
 }
 
 impl Default for Node2vec {
-    /// The published program's: 128 coordinates, ten walks of 80 nodes from each node, window 10, p = q = 1, one epoch; five
-    /// contrasts and learning rate 0.025 as in word2vec. The thesis names none.
+    /// The published program's: 128 coordinates, ten walks of 80 nodes from each node, window 10, p
+    /// = q = 1, one epoch; five contrasts and learning rate 0.025 as in word2vec. The thesis names
+    /// none.
     fn default() -> Self {
         Self {
             dim: 128,
@@ -69,26 +70,38 @@ impl Node2vec {
         }
         for (name, value) in [("p", self.p), ("q", self.q)] {
             if !BIAS_RANGE.contains(&value) {
-                return refuse(format!("{name} {value} must be from {} to {}", BIAS_RANGE.start(), BIAS_RANGE.end()));
+                return refuse(format!(
+                    "{name} {value} must be from {} to {}",
+                    BIAS_RANGE.start(),
+                    BIAS_RANGE.end()
+                ));
             }
         }
         if !(self.learning_rate > 0.0 && self.learning_rate.is_finite()) {
-            return refuse(format!("learning rate {} must be above 0", self.learning_rate));
+            return refuse(format!(
+                "learning rate {} must be above 0",
+                self.learning_rate
+            ));
         }
         Ok(())
     }
 }
 
-/// Coordinates of every node, n × `dim`. An isolated node meets nobody and keeps the random coordinates it began with.
+/// Coordinates of every node, n × `dim`. An isolated node meets nobody and keeps the random
+/// coordinates it began with.
 ///
-/// Walks are drawn as they are needed and contrasts in proportion to degree^(3/4), so memory is O(n dim + m). One thread,
-/// in one order: the seed fixes every coordinate. O(n · walks_per_node · walk_length · window · negative · dim). Fails
-/// for negative weights, settings out of range, and a graph without edges.
+/// Walks are drawn as they are needed and contrasts in proportion to degree^(3/4), so memory is O(n
+/// dim + m). One thread, in one order: the seed fixes every coordinate. O(n · walks_per_node ·
+/// walk_length · window · negative · dim). Fails for negative weights, settings out of range, and a
+/// graph without edges.
 pub fn node2vec(graph: &Graph, settings: &Node2vec, seed: u64) -> Result<DenseMatrix<f64>> {
     settings.check()?;
     refuse_negative_weights(OP, graph)?;
     if degrees(graph).iter().sum::<f64>() == 0.0 {
-        return Err(Error::argument(OP, "the graph has no edges, so no walk leaves its node"));
+        return Err(Error::argument(
+            OP,
+            "the graph has no edges, so no walk leaves its node",
+        ));
     }
     let (n, dim) = (graph.num_nodes(), settings.dim);
     let walker = Walker::new(graph, settings);
@@ -102,7 +115,11 @@ pub fn node2vec(graph: &Graph, settings: &Node2vec, seed: u64) -> Result<DenseMa
         for (i, &start) in order.iter().enumerate() {
             let done = (round * n + i) as f32 / total;
             walker.walk(start, &mut walk, rng);
-            model.learn(&walk, settings.learning_rate * (1.0 - done).max(1.0 / 250.0), rng);
+            model.learn(
+                &walk,
+                settings.learning_rate * (1.0 - done).max(1.0 / 250.0),
+                rng,
+            );
         }
     }
     DenseMatrix::new(n, dim, model.input.into_iter().map(f64::from).collect())
@@ -130,14 +147,21 @@ impl<'a> Walker<'a> {
             }
         }
         let largest_bias = (1.0 / settings.p).max(1.0).max(1.0 / settings.q);
-        Self { graph, settings, sums, largest_bias }
+        Self {
+            graph,
+            settings,
+            sums,
+            largest_bias,
+        }
     }
 
     fn walk(&self, start: u32, walk: &mut Vec<u32>, rng: &mut Rng) {
         walk.clear();
         walk.push(start);
         while walk.len() < self.settings.walk_length {
-            let Some(next) = self.step(walk, rng) else { return };
+            let Some(next) = self.step(walk, rng) else {
+                return;
+            };
             walk.push(next);
         }
     }
@@ -146,10 +170,16 @@ impl<'a> Walker<'a> {
     fn step(&self, walk: &[u32], rng: &mut Rng) -> Option<u32> {
         let here = walk[walk.len() - 1];
         let plain = self.settings.p == 1.0 && self.settings.q == 1.0;
-        let before = walk.len().checked_sub(2).map(|at| walk[at]).filter(|_| !plain);
+        let before = walk
+            .len()
+            .checked_sub(2)
+            .map(|at| walk[at])
+            .filter(|_| !plain);
         loop {
             let next = self.neighbour(here, rng)?;
-            let Some(before) = before else { return Some(next) };
+            let Some(before) = before else {
+                return Some(next);
+            };
             let bias = if next == before {
                 1.0 / self.settings.p
             } else if self.graph.has_edge(before, next) {
@@ -196,18 +226,26 @@ impl<'a> SkipGram<'a> {
     fn new(graph: &Graph, settings: &'a Node2vec, seed: u64) -> Self {
         let (n, dim) = (graph.num_nodes(), settings.dim);
         let rng = &mut stream(seed, "node2vec start", 0);
-        let input = (0..n * dim).map(|_| (rng.random::<f32>() - 0.5) / dim as f32).collect();
+        let input = (0..n * dim)
+            .map(|_| (rng.random::<f32>() - 0.5) / dim as f32)
+            .collect();
         let mut sum = 0.0;
         let add = |d: f64| {
             sum += d.powf(0.75);
             sum
         };
         let noise = degrees(graph).into_iter().map(add).collect();
-        Self { settings, input, output: vec![0.0; n * dim], noise, gradient: vec![0.0; dim] }
+        Self {
+            settings,
+            input,
+            output: vec![0.0; n * dim],
+            noise,
+            gradient: vec![0.0; dim],
+        }
     }
 
-    /// One pass of gradient descent over the meetings of a walk. The window is drawn anew at each node, from 1 to its
-    /// largest, so that near nodes meet more often.
+    /// One pass of gradient descent over the meetings of a walk. The window is drawn anew at each
+    /// node, from 1 to its largest, so that near nodes meet more often.
     fn learn(&mut self, walk: &[u32], rate: f32, rng: &mut Rng) {
         for (i, &u) in walk.iter().enumerate() {
             let reach = rng.random_range(1..=self.settings.window);
@@ -219,7 +257,8 @@ impl<'a> SkipGram<'a> {
         }
     }
 
-    /// Moves the coordinates of `u` towards the output of `v` and away from those of a few other nodes.
+    /// Moves the coordinates of `u` towards the output of `v` and away from those of a few other
+    /// nodes.
     fn meet(&mut self, u: u32, v: u32, rate: f32, rng: &mut Rng) {
         let dim = self.settings.dim;
         let x = &mut self.input[u as usize * dim..][..dim];
@@ -251,7 +290,12 @@ impl<'a> SkipGram<'a> {
 fn dot(x: &[f32], y: &[f32]) -> f32 {
     let mut sums = [0.0f32; 16];
     let (xs, ys) = (x.chunks_exact(16), y.chunks_exact(16));
-    let tail: f32 = xs.remainder().iter().zip(ys.remainder()).map(|(a, b)| a * b).sum();
+    let tail: f32 = xs
+        .remainder()
+        .iter()
+        .zip(ys.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
     for (a, b) in xs.zip(ys) {
         for i in 0..16 {
             sums[i] += a[i] * b[i];
@@ -270,7 +314,12 @@ mod tests {
     #[test]
     fn planted_blocks_are_found() {
         let g = sbm(&SbmConfig::planted(3, 30, 0.5, 0.02), 4).unwrap();
-        let small = Node2vec { dim: 16, walks_per_node: 20, learning_rate: 0.1, ..Node2vec::default() };
+        let small = Node2vec {
+            dim: 16,
+            walks_per_node: 20,
+            learning_rate: 0.1,
+            ..Node2vec::default()
+        };
         let points = node2vec(&g, &small, 1).unwrap();
         let of = kmeans(&points, &KMeans::new(3), 1).unwrap().of;
         let truth: Vec<u32> = (0..90).map(|u| u / 30).collect();
@@ -279,16 +328,27 @@ mod tests {
         assert_ne!(points, node2vec(&g, &small, 2).unwrap());
     }
 
-    /// On a triangle with a tail 2-3, a walk that came from 0 to 2 goes back with bias 1/p, to 1 with bias 1, on to 3 with
-    /// bias 1/q. 40,000 draws: a share is off by 4 sigma = 0.01 at most.
+    /// On a triangle with a tail 2-3, a walk that came from 0 to 2 goes back with bias 1/p, to 1
+    /// with bias 1, on to 3 with bias 1/q. 40,000 draws: a share is off by 4 sigma = 0.01 at most.
     #[test]
     fn steps_have_their_bias() {
-        let g = Graph::from_edges(4, [(0, 1), (0, 2), (1, 2), (2, 3)]).unwrap().0;
-        let weighted = Graph::from_weighted_edges(4, [(0, 1, 1.0), (0, 2, 3.0), (1, 2, 1.0), (2, 3, 2.0)]).unwrap().0;
-        for (g, p, q, weights) in
-            [(&g, 1.0, 1.0, [1.0, 1.0, 1.0]), (&g, 4.0, 0.5, [0.25, 1.0, 2.0]), (&weighted, 2.0, 0.5, [1.5, 1.0, 4.0])]
-        {
-            let settings = Node2vec { p, q, ..Node2vec::default() };
+        let g = Graph::from_edges(4, [(0, 1), (0, 2), (1, 2), (2, 3)])
+            .unwrap()
+            .0;
+        let weighted =
+            Graph::from_weighted_edges(4, [(0, 1, 1.0), (0, 2, 3.0), (1, 2, 1.0), (2, 3, 2.0)])
+                .unwrap()
+                .0;
+        for (g, p, q, weights) in [
+            (&g, 1.0, 1.0, [1.0, 1.0, 1.0]),
+            (&g, 4.0, 0.5, [0.25, 1.0, 2.0]),
+            (&weighted, 2.0, 0.5, [1.5, 1.0, 4.0]),
+        ] {
+            let settings = Node2vec {
+                p,
+                q,
+                ..Node2vec::default()
+            };
             let walker = Walker::new(g, &settings);
             let rng = &mut stream(1, "test", 0);
             let mut counts = [0u32; 4];
@@ -298,7 +358,10 @@ mod tests {
             let total: f64 = weights.iter().sum();
             for (node, weight) in [0, 1, 3].into_iter().zip(weights) {
                 let share = f64::from(counts[node]) / 40_000.0;
-                assert!((share - weight / total).abs() < 0.01, "p {p}, q {q}, node {node}: {share}");
+                assert!(
+                    (share - weight / total).abs() < 0.01,
+                    "p {p}, q {q}, node {node}: {share}"
+                );
             }
         }
     }
@@ -307,7 +370,11 @@ mod tests {
     #[test]
     fn a_meeting_follows_the_gradient() {
         let g = Graph::from_edges(2, [(0, 1)]).unwrap().0;
-        let settings = Node2vec { dim: 2, negative: 1, ..Node2vec::default() };
+        let settings = Node2vec {
+            dim: 2,
+            negative: 1,
+            ..Node2vec::default()
+        };
         let mut model = SkipGram::new(&g, &settings, 0);
         model.input = vec![0.5, -1.0, 0.0, 0.0];
         model.output = vec![0.0, 0.0, 2.0, 1.0];
@@ -326,7 +393,10 @@ mod tests {
     #[test]
     fn isolated_nodes_keep_their_start_and_bad_settings_say_why() {
         let g = Graph::from_edges(4, [(0, 1), (1, 2)]).unwrap().0;
-        let settings = Node2vec { dim: 4, ..Node2vec::default() };
+        let settings = Node2vec {
+            dim: 4,
+            ..Node2vec::default()
+        };
         let points = node2vec(&g, &settings, 3).unwrap();
         assert!(points.data().iter().all(|x| x.is_finite()));
         let start = SkipGram::new(&g, &settings, 3).input;
@@ -336,10 +406,24 @@ mod tests {
             change(&mut bad);
             node2vec(&g, &bad, 0).unwrap_err().to_string()
         };
-        assert_eq!(fault(|s| s.window = 0), "node2vec: window 0, at least 1 is needed");
-        assert_eq!(fault(|s| s.q = 0.0), "node2vec: q 0 must be from 0.01 to 100");
-        assert_eq!(fault(|s| s.learning_rate = f32::NAN), "node2vec: learning rate NaN must be above 0");
-        let e = node2vec(&Graph::empty(3).unwrap(), &settings, 0).unwrap_err().to_string();
-        assert_eq!(e, "node2vec: the graph has no edges, so no walk leaves its node");
+        assert_eq!(
+            fault(|s| s.window = 0),
+            "node2vec: window 0, at least 1 is needed"
+        );
+        assert_eq!(
+            fault(|s| s.q = 0.0),
+            "node2vec: q 0 must be from 0.01 to 100"
+        );
+        assert_eq!(
+            fault(|s| s.learning_rate = f32::NAN),
+            "node2vec: learning rate NaN must be above 0"
+        );
+        let e = node2vec(&Graph::empty(3).unwrap(), &settings, 0)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "node2vec: the graph has no edges, so no walk leaves its node"
+        );
     }
 }

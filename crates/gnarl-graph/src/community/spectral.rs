@@ -1,9 +1,11 @@
-//! Spectral clustering with centrality operators (thesis ch. 3, algorithm `cgsO:algo:spectral_clustering`): the
-//! eigenvectors of the C largest eigenvalues of `V^e2 A V^e3` as coordinates of the nodes, then k-means.
+//! Spectral clustering with centrality operators (thesis ch. 3, algorithm
+//! `cgsO:algo:spectral_clustering`): the eigenvectors of the C largest eigenvalues of `V^e2 A V^e3`
+//! as coordinates of the nodes, then k-means.
 //!
-//! Correction to the published runs, which gave this non-symmetric matrix to a symmetric solver: the similar
-//! `V^s A V^s` with `s = (e2 + e3) / 2` is solved, and its eigenvectors become those asked for by `V^((e2 - e3) / 2)`.
-//! Exponents with the same sum share the eigenproblem: [`SpectralBasis`] is solved once for all of them.
+//! Correction to the published runs, which gave this non-symmetric matrix to a symmetric solver:
+//! the similar `V^s A V^s` with `s = (e2 + e3) / 2` is solved, and its eigenvectors become those
+//! asked for by `V^((e2 - e3) / 2)`. Exponents with the same sum share the eigenproblem:
+//! [`SpectralBasis`] is solved once for all of them.
 
 use super::kmeans::{KMeans, kmeans};
 use crate::error::{Error, Result};
@@ -14,8 +16,8 @@ use crate::spectrum::{Eigenpairs, Which, centrality_eigenpairs};
 
 const OP: &str = "spectral clustering";
 
-/// The eigenvectors of the largest eigenvalues of `V^s A V^s`, from which those of every `V^e2 A V^e3` with
-/// `e2 + e3 = 2s` follow.
+/// The eigenvectors of the largest eigenvalues of `V^s A V^s`, from which those of every
+/// `V^e2 A V^e3` with `e2 + e3 = 2s` follow.
 #[derive(Debug, Clone)]
 pub struct SpectralBasis {
     pairs: Eigenpairs,
@@ -26,15 +28,22 @@ impl SpectralBasis {
     /// Solves for the `count` largest eigenvalues with `s = half_sum`; `v` as in
     /// [`centrality_operator`](crate::operator::centrality_operator).
     ///
-    /// Fails where there are fewer nodes than that, no edges, or a power out of range. A disconnected graph is no error:
-    /// its eigenvectors are those of its components, so parts with small eigenvalues share the coordinates zero.
+    /// Fails where there are fewer nodes than that, no edges, or a power out of range. A
+    /// disconnected graph is no error: its eigenvectors are those of its components, so parts with
+    /// small eigenvalues share the coordinates zero.
     pub fn new(graph: &Graph, v: &[f64], half_sum: f64, count: usize) -> Result<Self> {
         if graph.num_edges() == 0 {
-            return Err(Error::argument(OP, "the graph has no edges, so every direction is an eigenvector"));
+            return Err(Error::argument(
+                OP,
+                "the graph has no edges, so every direction is an eigenvector",
+            ));
         }
         if count == 0 || count > graph.num_nodes() {
             let n = graph.num_nodes();
-            return Err(Error::argument(OP, format!("{count} clusters of {n} nodes, from 1 to {n} are possible")));
+            return Err(Error::argument(
+                OP,
+                format!("{count} clusters of {n} nodes, from 1 to {n} are possible"),
+            ));
         }
         let pairs = centrality_eigenpairs(graph, v, half_sum, half_sum, count, Which::Largest)?;
         Ok(Self { pairs, s: half_sum })
@@ -45,9 +54,14 @@ impl SpectralBasis {
         &self.pairs.values
     }
 
-    /// A row of coordinates for each node: the eigenvectors of `V^e2 A V^e3`, each of length one, with
-    /// `e2 = s + half_difference` and `e3 = s - half_difference`.
-    pub fn embedding(&self, graph: &Graph, v: &[f64], half_difference: f64) -> Result<DenseMatrix<f64>> {
+    /// A row of coordinates for each node: the eigenvectors of `V^e2 A V^e3`, each of length one,
+    /// with `e2 = s + half_difference` and `e3 = s - half_difference`.
+    pub fn embedding(
+        &self,
+        graph: &Graph,
+        v: &[f64],
+        half_difference: f64,
+    ) -> Result<DenseMatrix<f64>> {
         let mut rows = self.pairs.vectors.clone();
         if half_difference == 0.0 {
             return Ok(rows);
@@ -63,16 +77,23 @@ impl SpectralBasis {
         let lengths: Vec<f64> = squares.into_iter().map(f64::sqrt).collect();
         if lengths.iter().any(|l| !(l.is_finite() && *l > 0.0)) {
             let (e2, e3) = (self.s + half_difference, self.s - half_difference);
-            return Err(Error::argument(OP, format!("exponents {e2} and {e3} take the eigenvectors out of range")));
+            return Err(Error::argument(
+                OP,
+                format!("exponents {e2} and {e3} take the eigenvectors out of range"),
+            ));
         }
         for i in 0..rows.num_rows() {
-            rows.row_mut(i).iter_mut().zip(&lengths).for_each(|(x, length)| *x /= length);
+            rows.row_mut(i)
+                .iter_mut()
+                .zip(&lengths)
+                .for_each(|(x, length)| *x /= length);
         }
         Ok(rows)
     }
 }
 
-/// The cluster of each node: k-means on the eigenvectors of the largest eigenvalues of `V^e2 A V^e3`, as many as clusters.
+/// The cluster of each node: k-means on the eigenvectors of the largest eigenvalues of
+/// `V^e2 A V^e3`, as many as clusters.
 ///
 /// Fails as [`SpectralBasis::new`] and [`kmeans`] do.
 ///
@@ -118,8 +139,16 @@ mod tests {
                     let length: f64 = x.iter().map(|x| x * x).sum();
                     assert!((length - 1.0).abs() < 1e-12);
                     let image = operator.mul_vec(&x);
-                    let off = image.iter().zip(&x).map(|(y, x)| (y - value * x).powi(2)).sum::<f64>().sqrt();
-                    assert!(off < 1e-7 * basis.eigenvalues()[0].abs(), "{centrality} {e2} {e3}: {off} of {value}");
+                    let off = image
+                        .iter()
+                        .zip(&x)
+                        .map(|(y, x)| (y - value * x).powi(2))
+                        .sum::<f64>()
+                        .sqrt();
+                    assert!(
+                        off < 1e-7 * basis.eigenvalues()[0].abs(),
+                        "{centrality} {e2} {e3}: {off} of {value}"
+                    );
                 }
             }
         }
@@ -132,7 +161,10 @@ mod tests {
         let h = g.permute(&new_ids).unwrap();
         let rows = |g: &Graph| {
             let v = Centrality::Core.values(g).unwrap();
-            SpectralBasis::new(g, &v, -0.25, 3).unwrap().embedding(g, &v, 0.5).unwrap()
+            SpectralBasis::new(g, &v, -0.25, 3)
+                .unwrap()
+                .embedding(g, &v, 0.5)
+                .unwrap()
         };
         let (of_g, of_h) = (rows(&g), rows(&h));
         for j in 0..3 {
@@ -149,21 +181,38 @@ mod tests {
     #[test]
     fn isolated_nodes_and_parts_have_an_answer_and_the_impossible_an_error() {
         // Two triangles and an isolated node: eigenvalue 2 twice, 0 beside.
-        let g = Graph::from_edges(7, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]).unwrap().0;
+        let g = Graph::from_edges(7, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)])
+            .unwrap()
+            .0;
         let v = Centrality::Core.values(&g).unwrap();
         let of = spectral_clustering(&g, &v, (-0.5, -0.5), &KMeans::new(3), 0).unwrap();
-        assert_eq!(adjusted_rand_index(&of, &[0, 0, 0, 1, 1, 1, 2]).unwrap(), 1.0, "{of:?}");
+        assert_eq!(
+            adjusted_rand_index(&of, &[0, 0, 0, 1, 1, 1, 2]).unwrap(),
+            1.0,
+            "{of:?}"
+        );
 
         let fault = |g: &Graph, k, e| {
             let v = Centrality::Degree.values(g).unwrap();
-            spectral_clustering(g, &v, e, &KMeans::new(k), 0).unwrap_err().to_string()
+            spectral_clustering(g, &v, e, &KMeans::new(k), 0)
+                .unwrap_err()
+                .to_string()
         };
         let half = (-0.5, -0.5);
-        assert_eq!(fault(&g, 8, half), "spectral clustering: 8 clusters of 7 nodes, from 1 to 7 are possible");
-        assert_eq!(fault(&g, 0, half), "spectral clustering: 0 clusters of 7 nodes, from 1 to 7 are possible");
+        assert_eq!(
+            fault(&g, 8, half),
+            "spectral clustering: 8 clusters of 7 nodes, from 1 to 7 are possible"
+        );
+        assert_eq!(
+            fault(&g, 0, half),
+            "spectral clustering: 0 clusters of 7 nodes, from 1 to 7 are possible"
+        );
         for n in [0, 1, 5] {
             let e = fault(&Graph::empty(n).unwrap(), 1, half);
-            assert_eq!(e, "spectral clustering: the graph has no edges, so every direction is an eigenvector");
+            assert_eq!(
+                e,
+                "spectral clustering: the graph has no edges, so every direction is an eigenvector"
+            );
         }
         assert!(fault(&g, 2, (f64::NAN, 0.0)).contains("out of range"));
         assert!(fault(&g, 2, (4000.0, 0.0)).contains("out of range"));

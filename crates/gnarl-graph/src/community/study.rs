@@ -1,5 +1,6 @@
-//! The thesis' two studies of spectral clustering (ch. 3, `cgsO:synth_exps`): how well the blocks of SBBAM graphs are
-//! found, and how the exponents of `V^e2 A V^e3` decide what is found on one graph.
+//! The thesis' two studies of spectral clustering (ch. 3, `cgsO:synth_exps`): how well the blocks
+//! of SBBAM graphs are found, and how the exponents of `V^e2 A V^e3` decide what is found on one
+//! graph.
 //!
 //! Scores are shares from -1 to 1; who prints them makes per cent of them.
 
@@ -26,12 +27,19 @@ pub struct Score {
     pub clusters: usize,
 }
 
-/// Compares a partition with the truth, over the nodes that have one. Fails where none has, or lengths differ.
+/// Compares a partition with the truth, over the nodes that have one. Fails where none has, or
+/// lengths differ.
 pub fn score(found: &[u32], truth: &Labels) -> Result<Score> {
     if found.len() != truth.len() {
-        return Err(Error::argument(OP, format!("{} nodes, but {} labels", found.len(), truth.len())));
+        return Err(Error::argument(
+            OP,
+            format!("{} nodes, but {} labels", found.len(), truth.len()),
+        ));
     }
-    let labelled = found.iter().zip(truth.classes()).filter_map(|(&c, &t)| t.map(|t| (c, t)));
+    let labelled = found
+        .iter()
+        .zip(truth.classes())
+        .filter_map(|(&c, &t)| t.map(|t| (c, t)));
     let (of, truth): (Vec<u32>, Vec<u32>) = labelled.unzip();
     if of.is_empty() {
         return Err(Error::argument(OP, "no node has a label to compare with"));
@@ -46,10 +54,11 @@ pub fn score(found: &[u32], truth: &Labels) -> Result<Score> {
     })
 }
 
-/// Scores on `graphs` draws of an SBBAM, graphs in parallel, in their order; `on_graph` is called after each.
+/// Scores on `graphs` draws of an SBBAM, graphs in parallel, in their order; `on_graph` is called
+/// after each.
 ///
-/// Graph i is drawn and clustered from seed + i, so every method meets the same graphs. Where the configuration names no
-/// number of clusters, methods that need one get the number of blocks.
+/// Graph i is drawn and clustered from seed + i, so every method meets the same graphs. Where the
+/// configuration names no number of clusters, methods that need one get the number of blocks.
 pub fn sbbam_scores(
     model: &SbbamConfig,
     graphs: usize,
@@ -93,7 +102,14 @@ pub struct GridConfig {
 impl GridConfig {
     /// The thesis' grid: exponents from -1.5 to 1.5, here by quarters, 200 restarts, one run.
     pub fn new(clusters: usize) -> Self {
-        Self { from: -1.5, to: 1.5, step: 0.25, clusters, n_init: 200, runs: 1 }
+        Self {
+            from: -1.5,
+            to: 1.5,
+            step: 0.25,
+            clusters,
+            n_init: 200,
+            runs: 1,
+        }
     }
 
     /// The exponents, ascending. Fails unless from, to and step make between 1 and 1,000 of them.
@@ -101,10 +117,14 @@ impl GridConfig {
         let Self { from, to, step, .. } = *self;
         let steps = ((to - from) / step + 1e-9).floor();
         if !(from.is_finite() && step > 0.0 && (0.0..1000.0).contains(&steps)) {
-            let what = format!("exponents from {from} to {to} by {step}: between 1 and 1,000 of them are possible");
+            let what = format!(
+                "exponents from {from} to {to} by {step}: between 1 and 1,000 of them are possible"
+            );
             return Err(Error::argument(OP, what));
         }
-        Ok((0..=steps as usize).map(|i| from + step * i as f64).collect())
+        Ok((0..=steps as usize)
+            .map(|i| from + step * i as f64)
+            .collect())
     }
 }
 
@@ -146,17 +166,28 @@ pub fn exponent_grid(
         let half_difference = config.step * (i as f64 - j as f64) / 2.0;
         let points = bases[i + j].embedding(graph, &v, half_difference)?;
         let runs = (0..config.runs as u64)
-            .map(|run| score(&kmeans(&points, &settings, seed.wrapping_add(run))?.of, truth))
+            .map(|run| {
+                score(
+                    &kmeans(&points, &settings, seed.wrapping_add(run))?.of,
+                    truth,
+                )
+            })
             .collect::<Result<Vec<_>>>()?;
         let over = |of: fn(&Score) -> f64| mean_std(&runs.iter().map(of).collect::<Vec<_>>());
         on_cell();
-        Ok(GridCell { e2: exponents[i], e3: exponents[j], ami: over(|s| s.ami)?, ari: over(|s| s.ari)? })
+        Ok(GridCell {
+            e2: exponents[i],
+            e3: exponents[j],
+            ami: over(|s| s.ami)?,
+            ari: over(|s| s.ari)?,
+        })
     };
     (0..k * k).into_par_iter().map(cell).collect()
 }
 
-/// Runs one method on one graph from `runs` consecutive seeds and compares what it finds with the truth. Where the
-/// configuration names no number of clusters, methods that need one get the number of classes.
+/// Runs one method on one graph from `runs` consecutive seeds and compares what it finds with the
+/// truth. Where the configuration names no number of clusters, methods that need one get the number
+/// of classes.
 pub fn graph_scores(
     graph: &Graph,
     truth: &Labels,
@@ -167,12 +198,18 @@ pub fn graph_scores(
 ) -> Result<Vec<Score>> {
     let mut config = config.clone();
     if config.method.uses_kmeans() {
-        config.clusters = config.clusters.or(Some(truth.counts().iter().filter(|c| **c > 0).count()));
+        config.clusters = config
+            .clusters
+            .or(Some(truth.counts().iter().filter(|c| **c > 0).count()));
     }
-    graph_clusters(graph, &config, runs, seed, on_run)?.iter().map(|found| score(found, truth)).collect()
+    graph_clusters(graph, &config, runs, seed, on_run)?
+        .iter()
+        .map(|found| score(found, truth))
+        .collect()
 }
 
-/// The community of each node by one method, from each of `runs` consecutive seeds; `on_run` is called after each.
+/// The community of each node by one method, from each of `runs` consecutive seeds; `on_run` is
+/// called after each.
 pub fn graph_clusters(
     graph: &Graph,
     config: &ClusterConfig,
@@ -207,24 +244,47 @@ mod tests {
         let s = score(&[5, 5, 3, 3, 9], &truth).unwrap();
         assert_eq!((s.ami, s.ari, s.clusters), (1.0, 1.0, 3));
         let none = Labels::new(vec![None; 2], 1).unwrap();
-        assert_eq!(score(&[0, 1], &none).unwrap_err().to_string(), "cluster: no node has a label to compare with");
-        assert_eq!(score(&[0], &none).unwrap_err().to_string(), "cluster: 1 nodes, but 2 labels");
+        assert_eq!(
+            score(&[0, 1], &none).unwrap_err().to_string(),
+            "cluster: no node has a label to compare with"
+        );
+        assert_eq!(
+            score(&[0], &none).unwrap_err().to_string(),
+            "cluster: 1 nodes, but 2 labels"
+        );
     }
 
     #[test]
     fn graphs_are_those_of_their_seeds() {
-        let config = ClusterConfig { n_init: 5, ..ClusterConfig::new(Method::Cgso) };
-        let at = |graphs, seed| sbbam_scores(&SbbamConfig::default(), graphs, &config, seed, &|| ()).unwrap();
+        let config = ClusterConfig {
+            n_init: 5,
+            ..ClusterConfig::new(Method::Cgso)
+        };
+        let at = |graphs, seed| {
+            sbbam_scores(&SbbamConfig::default(), graphs, &config, seed, &|| ()).unwrap()
+        };
         let three = at(3, 7);
         assert_eq!(three[1..], at(2, 8));
-        assert!(three.iter().all(|s| s.clusters == 3 && s.ami > 0.1 && s.ami < 0.7), "{three:?}");
+        assert!(
+            three
+                .iter()
+                .all(|s| s.clusters == 3 && s.ami > 0.1 && s.ami < 0.7),
+            "{three:?}"
+        );
     }
 
     #[test]
     fn a_grid_cell_is_the_plain_run() {
         let g = sbbam(&SbbamConfig::default(), 2).unwrap();
         let truth = g.labels().unwrap();
-        let grid = GridConfig { from: -1.0, to: 0.0, step: 0.5, n_init: 20, runs: 2, ..GridConfig::new(3) };
+        let grid = GridConfig {
+            from: -1.0,
+            to: 0.0,
+            step: 0.5,
+            n_init: 20,
+            runs: 2,
+            ..GridConfig::new(3)
+        };
         let cells = exponent_grid(&g, Centrality::Core, truth, &grid, 4, &|| ()).unwrap();
         assert_eq!(cells.len(), 9);
         for cell in [cells[1], cells[3], cells[4]] {
@@ -244,13 +304,33 @@ mod tests {
 
     #[test]
     fn exponents_end_where_they_should() {
-        let grid = |from, to, step| GridConfig { from, to, step, ..GridConfig::new(2) }.exponents();
+        let grid = |from, to, step| {
+            GridConfig {
+                from,
+                to,
+                step,
+                ..GridConfig::new(2)
+            }
+            .exponents()
+        };
         assert_eq!(GridConfig::new(2).exponents().unwrap().len(), 13);
-        assert_eq!(grid(-0.3, 0.3, 0.1).unwrap().len(), 7, "rounding must not lose the last");
+        assert_eq!(
+            grid(-0.3, 0.3, 0.1).unwrap().len(),
+            7,
+            "rounding must not lose the last"
+        );
         assert_eq!(grid(1.0, 1.0, 0.5).unwrap(), [1.0]);
-        for (from, to, step) in [(0.0, 1.0, 0.0), (0.0, -1.0, 0.5), (f64::NAN, 1.0, 0.5), (0.0, 1e9, 0.5)] {
+        for (from, to, step) in [
+            (0.0, 1.0, 0.0),
+            (0.0, -1.0, 0.5),
+            (f64::NAN, 1.0, 0.5),
+            (0.0, 1e9, 0.5),
+        ] {
             let e = grid(from, to, step).unwrap_err().to_string();
-            assert!(e.ends_with("between 1 and 1,000 of them are possible"), "{e}");
+            assert!(
+                e.ends_with("between 1 and 1,000 of them are possible"),
+                "{e}"
+            );
         }
     }
 }

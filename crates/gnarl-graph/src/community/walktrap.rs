@@ -1,8 +1,9 @@
-//! Walktrap (Pons, Latapy 2005): two nodes are close where short random walks from them end at the same places, and
-//! communities are merged as in Ward's method on that distance.
+//! Walktrap (Pons, Latapy 2005): two nodes are close where short random walks from them end at the
+//! same places, and communities are merged as in Ward's method on that distance.
 //!
-//! As igraph's `community_walktrap`, which follows the authors' program: every node has a loop of its mean edge weight, and
-//! the distance to a neighbour of only one of two merged communities is estimated until it matters.
+//! As igraph's `community_walktrap`, which follows the authors' program: every node has a loop of
+//! its mean edge weight, and the distance to a neighbour of only one of two merged communities is
+//! estimated until it matters.
 
 use rayon::prelude::*;
 
@@ -22,13 +23,14 @@ const MOST_BYTES: u64 = 4 << 30;
 /// Steps of the walks in the published studies.
 pub const WALKTRAP_STEPS: usize = 4;
 
-/// The merges of Walktrap with walks of so many steps (4 is usual), which go on to one community per component;
-/// [`Dendrogram::best`] is its answer.
+/// The merges of Walktrap with walks of so many steps (4 is usual), which go on to one community
+/// per component; [`Dendrogram::best`] is its answer.
 ///
-/// Of equal distances the communities with the smallest node ids are merged. On a graph without edges every node is a
-/// community. Each community holds the distribution of where its walks end: at most n numbers for each of n communities,
-/// and far fewer where four steps reach a small part of the graph. Fails for negative weights, zero steps, and where the
-/// distributions would take more than 4 GiB or than there is, as the first of them tell.
+/// Of equal distances the communities with the smallest node ids are merged. On a graph without
+/// edges every node is a community. Each community holds the distribution of where its walks end:
+/// at most n numbers for each of n communities, and far fewer where four steps reach a small part
+/// of the graph. Fails for negative weights, zero steps, and where the distributions would take
+/// more than 4 GiB or than there is, as the first of them tell.
 pub fn walktrap(graph: &Graph, steps: usize) -> Result<Dendrogram> {
     refuse_negative_weights(OP, graph)?;
     if steps == 0 {
@@ -42,29 +44,37 @@ pub fn walktrap(graph: &Graph, steps: usize) -> Result<Dendrogram> {
     }
     let mut ends = distributions(graph, &degree, steps)?;
     let mut size = vec![1.0f64; n];
-    // Closest first: the gain is minus the growth of the summed squared distances to the communities' centres.
-    let mut state = Agglomeration::new(graph, |u, v, _| -0.5 * ends[u as usize].squared_distance(&ends[v as usize]));
+    // Closest first: the gain is minus the growth of the summed squared distances to the
+    // communities' centres.
+    let mut state = Agglomeration::new(graph, |u, v, _| {
+        -0.5 * ends[u as usize].squared_distance(&ends[v as usize])
+    });
     let mut modularity = vec![-degree.iter().map(|d| (d / total).powi(2)).sum::<f64>()];
     let mut merges = Vec::new();
     while let Some((keep, link)) = state.best() {
         let (a, b) = (keep as usize, link.to as usize);
         let both = size[a] + size[b];
         if !link.exact {
-            state.set_gain(keep, link.to, -size[a] * size[b] / both * ends[a].squared_distance(&ends[b]));
+            state.set_gain(
+                keep,
+                link.to,
+                -size[a] * size[b] / both * ends[a].squared_distance(&ends[b]),
+            );
             continue;
         }
         merges.push((keep, link.to));
         let gain = 2.0 * (link.weight - degree[a] * degree[b] / total) / total;
         modularity.push(modularity[modularity.len() - 1] + gain);
-        // Ward's update where both distances are known (Lance, Williams 1967); a distance that is not counts as that
-        // between the two merged communities.
+        // Ward's update where both distances are known (Lance, Williams 1967); a distance that is
+        // not counts as that between the two merged communities.
         state.merge(keep, link.to, |k, _, of_a, of_b| {
             let k = size[k as usize];
             let known = |link: Option<super::agglomerate::Link>| link.map(|l| (l.gain, l.exact));
             let (sum, exact) = match (known(of_a), known(of_b)) {
-                (Some((x, of_x)), Some((y, of_y))) => {
-                    ((size[a] + k) * x + (size[b] + k) * y - k * link.gain, of_x && of_y)
-                }
+                (Some((x, of_x)), Some((y, of_y))) => (
+                    (size[a] + k) * x + (size[b] + k) * y - k * link.gain,
+                    of_x && of_y,
+                ),
                 (Some((x, _)), None) => ((size[a] + k) * x + size[b] * link.gain, false),
                 (None, Some((y, _))) => (size[a] * link.gain + (size[b] + k) * y, false),
                 (None, None) => unreachable!("a neighbour of the union is one of a part"),
@@ -100,7 +110,10 @@ impl Ends {
             return Ends::Few(nodes, values);
         }
         let mut all = vec![0.0; n];
-        nodes.into_iter().zip(values).for_each(|(u, x)| all[u as usize] = x);
+        nodes
+            .into_iter()
+            .zip(values)
+            .for_each(|(u, x)| all[u as usize] = x);
         Ends::Many(all)
     }
 
@@ -116,10 +129,13 @@ impl Ends {
             (Ends::Many(x), Ends::Many(y)) => dense_squared_distance(x, y),
             (Ends::Few(x_nodes, x), Ends::Few(y_nodes, y)) => {
                 let mut sum = 0.0;
-                union((x_nodes, x), (y_nodes, y), |_, x, y| sum += (x - y) * (x - y));
+                union((x_nodes, x), (y_nodes, y), |_, x, y| {
+                    sum += (x - y) * (x - y)
+                });
                 sum
             }
-            (Ends::Few(nodes, few), Ends::Many(many)) | (Ends::Many(many), Ends::Few(nodes, few)) => {
+            (Ends::Few(nodes, few), Ends::Many(many))
+            | (Ends::Many(many), Ends::Few(nodes, few)) => {
                 let (mut sum, mut next) = (0.0, 0);
                 for (&u, &x) in nodes.iter().zip(few) {
                     sum += many[next..u as usize].iter().map(|y| y * y).sum::<f64>();
@@ -146,12 +162,17 @@ impl Ends {
                 Self::from_sparse(nodes, values, n)
             }
             (Ends::Many(mut x), Ends::Many(y)) => {
-                x.iter_mut().zip(y).for_each(|(x, y)| *x = share * *x + other_share * y);
+                x.iter_mut()
+                    .zip(y)
+                    .for_each(|(x, y)| *x = share * *x + other_share * y);
                 Ends::Many(x)
             }
             (Ends::Many(mut x), Ends::Few(nodes, y)) => {
                 x.iter_mut().for_each(|x| *x *= share);
-                nodes.into_iter().zip(y).for_each(|(u, y)| x[u as usize] += other_share * y);
+                nodes
+                    .into_iter()
+                    .zip(y)
+                    .for_each(|(u, y)| x[u as usize] += other_share * y);
                 Ends::Many(x)
             }
             (few, many) => many.average(few, other_share, share, n),
@@ -163,7 +184,12 @@ impl Ends {
 fn dense_squared_distance(x: &[f64], y: &[f64]) -> f64 {
     let mut sums = [0.0f64; 8];
     let (xs, ys) = (x.chunks_exact(8), y.chunks_exact(8));
-    let tail: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(a, b)| (a - b) * (a - b)).sum();
+    let tail: f64 = xs
+        .remainder()
+        .iter()
+        .zip(ys.remainder())
+        .map(|(a, b)| (a - b) * (a - b))
+        .sum();
     for (a, b) in xs.zip(ys) {
         for i in 0..8 {
             sums[i] += (a[i] - b[i]) * (a[i] - b[i]);
@@ -194,9 +220,20 @@ fn union(x: (&[u32], &[f64]), y: (&[u32], &[f64]), mut visit: impl FnMut(u32, f6
 fn distributions(graph: &Graph, degree: &[f64], steps: usize) -> Result<Vec<Ends>> {
     let n = graph.num_nodes();
     // The loop weighs as much as the mean edge, and one where there is none to take the mean of.
-    let loops: Vec<f64> =
-        (0..n).map(|u| if degree[u] > 0.0 { degree[u] / graph.degree(u as u32) as f64 } else { 1.0 }).collect();
-    let inverse: Vec<f64> = degree.iter().zip(&loops).map(|(d, l)| 1.0 / (d + l)).collect();
+    let loops: Vec<f64> = (0..n)
+        .map(|u| {
+            if degree[u] > 0.0 {
+                degree[u] / graph.degree(u as u32) as f64
+            } else {
+                1.0
+            }
+        })
+        .collect();
+    let inverse: Vec<f64> = degree
+        .iter()
+        .zip(&loops)
+        .map(|(d, l)| 1.0 / (d + l))
+        .collect();
     let walk = |start: u32, now: &mut Vec<f64>, next: &mut Vec<f64>| {
         let mut reached = vec![start];
         now[start as usize] = 1.0;
@@ -232,16 +269,24 @@ fn distributions(graph: &Graph, degree: &[f64], steps: usize) -> Result<Vec<Ends
     for first in (0..n).step_by(BATCH) {
         let batch: Vec<Ends> = (first..(first + BATCH).min(n))
             .into_par_iter()
-            .map_init(|| (vec![0.0; n], vec![0.0; n]), |(now, next), u| walk(u as u32, now, next))
+            .map_init(
+                || (vec![0.0; n], vec![0.0; n]),
+                |(now, next), u| walk(u as u32, now, next),
+            )
             .collect();
         bytes += batch.iter().map(Ends::bytes).sum::<usize>();
         found.extend(batch);
-        // What all of them will take, going by those so far; what is there already is no longer free.
+        // What all of them will take, going by those so far; what is there already is no longer
+        // free.
         let each = bytes as f64 / found.len() as f64;
         let walks = || Demand::new(format!("{OP} with walks of {steps} steps from {n} nodes"));
         const REMEDY: &str = "take fewer steps or another method";
-        walks().and_bytes(each * (n - found.len()) as f64).check(REMEDY)?;
-        walks().and_bytes(each * n as f64).check_within(MOST_BYTES, REMEDY)?;
+        walks()
+            .and_bytes(each * (n - found.len()) as f64)
+            .check(REMEDY)?;
+        walks()
+            .and_bytes(each * n as f64)
+            .check_within(MOST_BYTES, REMEDY)?;
     }
     Ok(found)
 }
@@ -252,7 +297,8 @@ mod tests {
     use crate::generate::{cycle, erdos_renyi};
     use crate::metrics::modularity;
 
-    /// A path of three nodes by hand: loops of weight 1, so the ends have weight 2 and the middle 3.
+    /// A path of three nodes by hand: loops of weight 1, so the ends have weight 2 and the
+    /// middle 3.
     #[test]
     fn one_step_by_hand() {
         let g = Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0;
@@ -261,12 +307,18 @@ mod tests {
             Ends::Many(all) => all.clone(),
             Ends::Few(nodes, values) => {
                 let mut all = vec![0.0; 3];
-                nodes.iter().zip(values).for_each(|(&u, &x)| all[u as usize] = x);
+                nodes
+                    .iter()
+                    .zip(values)
+                    .for_each(|(&u, &x)| all[u as usize] = x);
                 all
             }
         };
         let (two, three) = (2f64.sqrt(), 3f64.sqrt());
-        let expected = [[0.5 / two, 0.5 / three, 0.0], [1.0 / 3.0 / two, 1.0 / 3.0 / three, 1.0 / 3.0 / two]];
+        let expected = [
+            [0.5 / two, 0.5 / three, 0.0],
+            [1.0 / 3.0 / two, 1.0 / 3.0 / three, 1.0 / 3.0 / two],
+        ];
         for (ends, expected) in ends.iter().zip(expected) {
             for (x, y) in all(ends).iter().zip(expected) {
                 assert!((x - y).abs() < 1e-15, "{x} instead of {y}");
@@ -283,19 +335,40 @@ mod tests {
             e.iter().for_each(|&(u, v)| all[u as usize] = v);
             all
         };
-        let few = |e: &[(u32, f64)]| Ends::Few(e.iter().map(|e| e.0).collect(), e.iter().map(|e| e.1).collect());
+        let few = |e: &[(u32, f64)]| {
+            Ends::Few(
+                e.iter().map(|e| e.0).collect(),
+                e.iter().map(|e| e.1).collect(),
+            )
+        };
         let forms = |e: &Vec<(u32, f64)>| [few(e), Ends::Many(dense(e))];
-        let expected: f64 = dense(&x).iter().zip(dense(&y)).map(|(x, y)| (x - y).powi(2)).sum();
+        let expected: f64 = dense(&x)
+            .iter()
+            .zip(dense(&y))
+            .map(|(x, y)| (x - y).powi(2))
+            .sum();
         for a in forms(&x) {
             for b in forms(&y) {
                 assert!((a.squared_distance(&b) - expected).abs() < 1e-15);
             }
         }
-        let target = Ends::Many(dense(&x).iter().zip(dense(&y)).map(|(x, y)| 0.25 * x + 0.75 * y).collect());
+        let target = Ends::Many(
+            dense(&x)
+                .iter()
+                .zip(dense(&y))
+                .map(|(x, y)| 0.25 * x + 0.75 * y)
+                .collect(),
+        );
         for i in 0..4 {
             let ([x0, x1], [y0, y1]) = (forms(&x), forms(&y));
-            let (a, b) = (if i < 2 { x0 } else { x1 }, if i % 2 == 0 { y0 } else { y1 });
-            assert!(a.average(b, 0.25, 0.75, 10).squared_distance(&target) < 1e-30, "{i}");
+            let (a, b) = (
+                if i < 2 { x0 } else { x1 },
+                if i % 2 == 0 { y0 } else { y1 },
+            );
+            assert!(
+                a.average(b, 0.25, 0.75, 10).squared_distance(&target) < 1e-30,
+                "{i}"
+            );
         }
     }
 
@@ -304,17 +377,24 @@ mod tests {
         let g = erdos_renyi(60, 0.06, 4).unwrap();
         let d = walktrap(&g, 4).unwrap();
         for (stage, q) in d.modularity().iter().enumerate() {
-            assert!((modularity(&g, &d.cut(60 - stage).unwrap(), 1.0).unwrap() - q).abs() < 1e-12, "stage {stage}");
+            assert!(
+                (modularity(&g, &d.cut(60 - stage).unwrap(), 1.0).unwrap() - q).abs() < 1e-12,
+                "stage {stage}"
+            );
         }
     }
 
-    /// Walks of four steps in a random graph of degree 40 end nearly everywhere: 30,000 nodes of 30,000 numbers are 7.2 GB. What the first
-    /// thousand take tells, and the others are not walked.
+    /// Walks of four steps in a random graph of degree 40 end nearly everywhere: 30,000 nodes of
+    /// 30,000 numbers are 7.2 GB. What the first thousand take tells, and the others are not
+    /// walked.
     #[test]
     fn what_would_take_too_much_is_refused_by_its_first_part() {
         let g = erdos_renyi(30_000, 40.0 / 30_000.0, 1).unwrap();
         let e = walktrap(&g, 4).unwrap_err().to_string();
-        assert!(e.starts_with("memory: walktrap with walks of 4 steps from 30000 nodes needs "), "{e}");
+        assert!(
+            e.starts_with("memory: walktrap with walks of 4 steps from 30000 nodes needs "),
+            "{e}"
+        );
         assert!(e.ends_with("take fewer steps or another method"), "{e}");
     }
 

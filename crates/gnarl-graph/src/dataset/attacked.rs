@@ -1,5 +1,6 @@
-//! The graphs of the literature on attacks: Cora, CiteSeer, PolBlogs, CoraML and PubMed after Metattack and after Nettack, as published with
-//! Pro-GNN (Jin et al. 2020), with the split that all of that literature shares.
+//! The graphs of the literature on attacks: Cora, CiteSeer, PolBlogs, CoraML and PubMed after
+//! Metattack and after Nettack, as published with Pro-GNN (Jin et al. 2020), with the split that
+//! all of that literature shares.
 //!
 //! | name | what |
 //! | --- | --- |
@@ -7,8 +8,8 @@
 //! | `cora-metattack-0.05` to `-0.25` | after Metattack with that share of the edges |
 //! | `cora-nettack-1` to `-5` | after Nettack with so many flips for each of its targets, which are the test nodes |
 //!
-//! Nodes are those of the largest component in the order of the base file; an attacked adjacency is a SciPy matrix over them. PubMed's
-//! base is Planetoid's, which is connected.
+//! Nodes are those of the largest component in the order of the base file; an attacked adjacency is
+//! a SciPy matrix over them. PubMed's base is Planetoid's, which is connected.
 
 use std::path::Path;
 
@@ -58,26 +59,70 @@ const fn same(a: &str, b: &str) -> bool {
 }
 
 const CHECKSUMS: &[(&str, &str)] = &[
-    ("cora.npz", "398a5c8f949a4f2a3c8fb248f777d2756c654de714762d6a18c04eaa19a96271"),
-    ("cora_meta_adj_0.05.npz", "bfb6ed914acbae726906ff0aa09b5ae70713849dcc637d8f08eeb27c0ef24c1f"),
-    ("cora_meta_adj_0.1.npz", "fbb6b1485cdfa93ae23501f950b43f4dc96eb09099f5fec3d67b93a92394dbd7"),
-    ("cora_meta_adj_0.15.npz", "f22e02303c239ba236acf3c214e4ff8e2539d68992737e2d909d02a96eabfc88"),
-    ("cora_meta_adj_0.2.npz", "adbe44b4014bc183525d8f55f2173c091fad9cc5c97e01a08a423ee6ceea8caa"),
-    ("cora_meta_adj_0.25.npz", "2e0e4eb2293a48f9a54c612bb1ac36b7ef4e643626acf4c159792b2cb6b534d8"),
-    ("cora_nettack_adj_1.0.npz", "34bebc2f07bd6d6c26d60aeaa04468188c473d3166461e591f5118b554533a2e"),
-    ("cora_nettack_adj_2.0.npz", "fee90b13ccf0c23b14e0cf087ce41e584bc0c964436853894c01cde48f54fb80"),
-    ("cora_nettack_adj_3.0.npz", "aa333452e7852f75a26c8d77b73b6d905406253cabc46338a1e96f3cafda2557"),
-    ("cora_nettack_adj_4.0.npz", "12782aff23c81c44c2b15fd0e2fb31f953ae32814c4c4b8ab0452481c312150f"),
-    ("cora_nettack_adj_5.0.npz", "f0e64db018d3278ecba60a999091b9f3c1bab0b5a07a3bf3e97995cfaa5e71ef"),
-    ("cora_nettacked_nodes.json", "09ac6e4debd2c0dd4288e1130349da6547bfe971864a82d717e782f2f7953cbf"),
-    ("cora_prognn_splits.json", "40a3e7e4025c349095d425c597a9db53b2ddd2437f0d5ccf7b46417d912f1db0"),
+    (
+        "cora.npz",
+        "398a5c8f949a4f2a3c8fb248f777d2756c654de714762d6a18c04eaa19a96271",
+    ),
+    (
+        "cora_meta_adj_0.05.npz",
+        "bfb6ed914acbae726906ff0aa09b5ae70713849dcc637d8f08eeb27c0ef24c1f",
+    ),
+    (
+        "cora_meta_adj_0.1.npz",
+        "fbb6b1485cdfa93ae23501f950b43f4dc96eb09099f5fec3d67b93a92394dbd7",
+    ),
+    (
+        "cora_meta_adj_0.15.npz",
+        "f22e02303c239ba236acf3c214e4ff8e2539d68992737e2d909d02a96eabfc88",
+    ),
+    (
+        "cora_meta_adj_0.2.npz",
+        "adbe44b4014bc183525d8f55f2173c091fad9cc5c97e01a08a423ee6ceea8caa",
+    ),
+    (
+        "cora_meta_adj_0.25.npz",
+        "2e0e4eb2293a48f9a54c612bb1ac36b7ef4e643626acf4c159792b2cb6b534d8",
+    ),
+    (
+        "cora_nettack_adj_1.0.npz",
+        "34bebc2f07bd6d6c26d60aeaa04468188c473d3166461e591f5118b554533a2e",
+    ),
+    (
+        "cora_nettack_adj_2.0.npz",
+        "fee90b13ccf0c23b14e0cf087ce41e584bc0c964436853894c01cde48f54fb80",
+    ),
+    (
+        "cora_nettack_adj_3.0.npz",
+        "aa333452e7852f75a26c8d77b73b6d905406253cabc46338a1e96f3cafda2557",
+    ),
+    (
+        "cora_nettack_adj_4.0.npz",
+        "12782aff23c81c44c2b15fd0e2fb31f953ae32814c4c4b8ab0452481c312150f",
+    ),
+    (
+        "cora_nettack_adj_5.0.npz",
+        "f0e64db018d3278ecba60a999091b9f3c1bab0b5a07a3bf3e97995cfaa5e71ef",
+    ),
+    (
+        "cora_nettacked_nodes.json",
+        "09ac6e4debd2c0dd4288e1130349da6547bfe971864a82d717e782f2f7953cbf",
+    ),
+    (
+        "cora_prognn_splits.json",
+        "40a3e7e4025c349095d425c597a9db53b2ddd2437f0d5ccf7b46417d912f1db0",
+    ),
 ];
 
 /// A file of the Pro-GNN repository.
 macro_rules! published {
     ($folder:literal, $name:expr) => {
         RemoteFile {
-            url: concat!("https://raw.githubusercontent.com/ChandlerBang/Pro-GNN/master/", $folder, "/", $name),
+            url: concat!(
+                "https://raw.githubusercontent.com/ChandlerBang/Pro-GNN/master/",
+                $folder,
+                "/",
+                $name
+            ),
             path: concat!("attacked/", $name),
             sha256: checksum($name),
             unpack: None,
@@ -89,7 +134,10 @@ macro_rules! published {
 macro_rules! base {
     ("pubmed", $part:literal) => {
         RemoteFile {
-            url: concat!("https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/ind.pubmed.", $part),
+            url: concat!(
+                "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/ind.pubmed.",
+                $part
+            ),
             path: concat!("planetoid/ind.pubmed.", $part),
             sha256: None,
             unpack: None,
@@ -97,7 +145,11 @@ macro_rules! base {
     };
     ($base:literal) => {
         RemoteFile {
-            url: concat!("https://raw.githubusercontent.com/danielzuegner/gnn-meta-attack/master/data/", $base, ".npz"),
+            url: concat!(
+                "https://raw.githubusercontent.com/danielzuegner/gnn-meta-attack/master/data/",
+                $base,
+                ".npz"
+            ),
             path: concat!("attacked/", $base, ".npz"),
             sha256: checksum(concat!($base, ".npz")),
             unpack: None,
@@ -165,7 +217,13 @@ macro_rules! family {
 }
 
 const fn sizes(nodes: usize, features: Option<usize>, classes: usize) -> Expected {
-    Expected { nodes, undirected_edges: None, features, classes, graphs: None }
+    Expected {
+        nodes,
+        undirected_edges: None,
+        features,
+        classes,
+        graphs: None,
+    }
 }
 
 /// All of them, by the graph they are made of.
@@ -189,39 +247,62 @@ struct Published {
 
 /// Loads an entry of [`FAMILIES`] from the data folder.
 pub fn load(entry: &Entry, data_dir: &Path) -> Result<(Graph, BuildReport)> {
-    let base = &entry.name[..entry.name.find("-metattack").or(entry.name.find("-nettack")).unwrap_or(entry.name.len())];
+    let base = &entry.name[..entry
+        .name
+        .find("-metattack")
+        .or(entry.name.find("-nettack"))
+        .unwrap_or(entry.name.len())];
     let (whole, report) = match base {
         "pubmed" => planetoid::load(&data_dir.join("planetoid"), base)?,
         _ => npz::load(&data_dir.join(FOLDER).join(format!("{base}.npz")), false)?,
     };
     let clean = whole.with_splits(Vec::new())?.largest_component().0;
-    let with = |part: &str| entry.files.iter().map(|file| file.path).find(|path| path.contains(part));
+    let with = |part: &str| {
+        entry
+            .files
+            .iter()
+            .map(|file| file.path)
+            .find(|path| path.contains(part))
+    };
     let graph = match with("_adj_") {
         None => clean,
         Some(path) => with_edges_of(&clean, &data_dir.join(path))?,
     };
-    let Some(split_file) = with(".json").map(|path| data_dir.join(path)) else { return Ok((graph, report)) };
+    let Some(split_file) = with(".json").map(|path| data_dir.join(path)) else {
+        return Ok((graph, report));
+    };
     let split = read_split(&split_file, graph.num_nodes())?;
     Ok((graph.with_splits(vec![split])?, report))
 }
 
-/// The same nodes with the edges of an attacked adjacency: what SciPy saved, in the graph's order of nodes. Its weights are not read: of a weighted
-/// graph, edges that stay keep theirs, and new ones weigh one, as in every attack.
+/// The same nodes with the edges of an attacked adjacency: what SciPy saved, in the graph's order
+/// of nodes. Its weights are not read: of a weighted graph, edges that stay keep theirs, and new
+/// ones weigh one, as in every attack.
 pub fn with_edges_of(graph: &Graph, path: &Path) -> Result<Graph> {
     onto(graph, path, scipy::read_edges(path)?)
 }
 
 fn onto(graph: &Graph, path: &Path, edges: EdgeFile) -> Result<Graph> {
     if edges.num_nodes != graph.num_nodes() {
-        let what = format!("an adjacency of {} nodes, and the graph has {}", edges.num_nodes, graph.num_nodes());
+        let what = format!(
+            "an adjacency of {} nodes, and the graph has {}",
+            edges.num_nodes,
+            graph.num_nodes()
+        );
         return Err(Error::data(path, "shape", what));
     }
     let attacked = graph.with_edges(edges.edges)?;
     if graph.weights().is_none() {
         return Ok(attacked);
     }
-    let gone: Vec<_> = graph.edges().filter(|&(u, v)| !attacked.has_edge(u, v)).collect();
-    let new: Vec<_> = attacked.edges().filter(|&(u, v)| !graph.has_edge(u, v)).collect();
+    let gone: Vec<_> = graph
+        .edges()
+        .filter(|&(u, v)| !attacked.has_edge(u, v))
+        .collect();
+    let new: Vec<_> = attacked
+        .edges()
+        .filter(|&(u, v)| !graph.has_edge(u, v))
+        .collect();
     Ok(graph.remove_edges(&gone)?.add_edges(&new)?.0)
 }
 
@@ -240,10 +321,17 @@ pub struct Read {
 fn notes(graph: &Graph, file: &EdgeFile) -> Vec<String> {
     let many = |count: usize, what: &str| (count > 0).then(|| format!("{what}: {count}"));
     let loops = file.edges.iter().filter(|(u, v)| u == v).count();
-    let one_way = file.edges.iter().filter(|&&(u, v)| u != v && file.edges.binary_search(&(v, u)).is_err()).count();
+    let one_way = file
+        .edges
+        .iter()
+        .filter(|&&(u, v)| u != v && file.edges.binary_search(&(v, u)).is_err())
+        .count();
     let weights = file.weights.is_some() && graph.weights().is_none();
     [
-        many(one_way, "entries on one side of the diagonal alone, taken as edges all the same"),
+        many(
+            one_way,
+            "entries on one side of the diagonal alone, taken as edges all the same",
+        ),
         many(loops, "entries on the diagonal, left out"),
         weights.then(|| "weights, left out: the graph has none".to_string()),
     ]
@@ -252,38 +340,71 @@ fn notes(graph: &Graph, file: &EdgeFile) -> Vec<String> {
     .collect()
 }
 
-/// The same nodes with the edges of an attacked graph and, where the file has any (`attr_`), its features.
+/// The same nodes with the edges of an attacked graph and, where the file has any (`attr_`), its
+/// features.
 pub fn read_onto(graph: &Graph, path: &Path) -> Result<Read> {
     let edges = scipy::read_edges(path)?;
     let notes = notes(graph, &edges);
     let attacked = onto(graph, path, edges)?;
-    let read = |graph, scaling| Ok(Read { graph, scaling, notes });
+    let read = |graph, scaling| {
+        Ok(Read {
+            graph,
+            scaling,
+            notes,
+        })
+    };
     let mut archive = npz::NpzArchive::open(path)?;
     match npz::read_attributes(&mut archive, false)? {
         None => read(attacked, None),
         Some(features) => {
             let expected = graph.features().map(crate::Features::num_cols);
             if expected.is_some_and(|cols| cols != features.num_cols()) {
-                let what = format!("{} features, and the graph has {}", features.num_cols(), expected.unwrap_or(0));
+                let what = format!(
+                    "{} features, and the graph has {}",
+                    features.num_cols(),
+                    expected.unwrap_or(0)
+                );
                 return Err(Error::data(path, "attr_shape", what));
             }
-            let scaling = if archive.has("attr_scaling") { Some(archive.text("attr_scaling")?) } else { None };
+            let scaling = if archive.has("attr_scaling") {
+                Some(archive.text("attr_scaling")?)
+            } else {
+                None
+            };
             let attacked = attacked.with_features(features);
-            read(attacked.map_err(|e| Error::data(path, "attr_shape", e.to_string()))?, scaling)
+            read(
+                attacked.map_err(|e| Error::data(path, "attr_shape", e.to_string()))?,
+                scaling,
+            )
         }
     }
 }
 
 fn read_split(path: &Path, num_nodes: usize) -> Result<Split> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::data(path, "file", e.to_string()))?;
-    let published: Published =
-        serde_json::from_str(&text).map_err(|e| Error::data(path, format!("line {}", e.line()), e.to_string()))?;
-    let Published { idx_train, idx_val, idx_test, attacked_test_nodes } = published;
+    let text =
+        std::fs::read_to_string(path).map_err(|e| Error::data(path, "file", e.to_string()))?;
+    let published: Published = serde_json::from_str(&text)
+        .map_err(|e| Error::data(path, format!("line {}", e.line()), e.to_string()))?;
+    let Published {
+        idx_train,
+        idx_val,
+        idx_test,
+        attacked_test_nodes,
+    } = published;
     let test = attacked_test_nodes.unwrap_or(idx_test);
-    if let Some(&u) = [&idx_train, &idx_val, &test].into_iter().flatten().find(|&&u| u as usize >= num_nodes) {
-        return Err(Error::data(path, "nodes", format!("node {u}, and the graph has {num_nodes}")));
+    if let Some(&u) = [&idx_train, &idx_val, &test]
+        .into_iter()
+        .flatten()
+        .find(|&&u| u as usize >= num_nodes)
+    {
+        return Err(Error::data(
+            path,
+            "nodes",
+            format!("node {u}, and the graph has {num_nodes}"),
+        ));
     }
-    Split::new("published", idx_train, idx_val, test).map_err(|e| Error::data(path, "nodes", e.to_string()))
+    Split::new("published", idx_train, idx_val, test)
+        .map_err(|e| Error::data(path, "nodes", e.to_string()))
 }
 
 #[cfg(test)]
@@ -293,12 +414,37 @@ mod tests {
     #[test]
     fn every_graph_has_its_files_and_is_found() {
         for entry in FAMILIES.iter().flatten() {
-            let adjacency = entry.files.iter().filter(|file| file.path.contains("_adj_")).count();
-            assert_eq!(adjacency, usize::from(!entry.name.ends_with("-metattack-0")), "{}", entry.name);
-            assert_eq!(entry.files.iter().filter(|file| file.path.ends_with(".json")).count(), 1, "{}", entry.name);
-            assert_eq!(super::super::registry::find(entry.name).unwrap().name, entry.name);
+            let adjacency = entry
+                .files
+                .iter()
+                .filter(|file| file.path.contains("_adj_"))
+                .count();
+            assert_eq!(
+                adjacency,
+                usize::from(!entry.name.ends_with("-metattack-0")),
+                "{}",
+                entry.name
+            );
+            assert_eq!(
+                entry
+                    .files
+                    .iter()
+                    .filter(|file| file.path.ends_with(".json"))
+                    .count(),
+                1,
+                "{}",
+                entry.name
+            );
+            assert_eq!(
+                super::super::registry::find(entry.name).unwrap().name,
+                entry.name
+            );
         }
-        let known = FAMILIES[0].iter().flat_map(|entry| entry.files).filter(|file| file.sha256.is_none()).count();
+        let known = FAMILIES[0]
+            .iter()
+            .flat_map(|entry| entry.files)
+            .filter(|file| file.sha256.is_none())
+            .count();
         assert_eq!(known, 0, "every file of Cora's is known");
     }
 
@@ -310,11 +456,17 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             read_split(&path, 4).unwrap_err().to_string()
         };
-        assert!(fail(r#"{"idx_train": [0], "idx_val": [1], "idx_test": [4]}"#).contains("node 4, and the graph has 4"));
+        assert!(
+            fail(r#"{"idx_train": [0], "idx_val": [1], "idx_test": [4]}"#)
+                .contains("node 4, and the graph has 4")
+        );
         assert!(fail(r#"{"idx_train": [0], "idx_val": [0], "idx_test": [1]}"#).contains("nodes"));
         assert!(fail("{").contains("line 1"));
-        std::fs::write(&path, r#"{"idx_train": [0], "idx_val": [1], "idx_test": [2], "attacked_test_nodes": [3]}"#)
-            .unwrap();
+        std::fs::write(
+            &path,
+            r#"{"idx_train": [0], "idx_val": [1], "idx_test": [2], "attacked_test_nodes": [3]}"#,
+        )
+        .unwrap();
         assert_eq!(read_split(&path, 4).unwrap().test(), [3]);
     }
 
@@ -328,7 +480,10 @@ mod tests {
             ..EdgeFile::default()
         };
         assert!(notes(&graph, &file(&[(0, 1), (1, 0)], None)).is_empty());
-        let said = notes(&graph, &file(&[(0, 1), (1, 1), (2, 1), (3, 3)], Some(vec![2.0; 4])));
+        let said = notes(
+            &graph,
+            &file(&[(0, 1), (1, 1), (2, 1), (3, 3)], Some(vec![2.0; 4])),
+        );
         assert_eq!(
             said,
             [
@@ -349,7 +504,12 @@ mod tests {
         super::super::npz_writer::save(&path, &graph).unwrap();
         let back = with_edges_of(&Graph::empty(3).unwrap(), &path).unwrap();
         assert_eq!(back.edges().collect::<Vec<_>>(), [(0, 1), (1, 2)]);
-        let e = with_edges_of(&Graph::empty(4).unwrap(), &path).unwrap_err().to_string();
-        assert!(e.contains("an adjacency of 3 nodes, and the graph has 4"), "{e}");
+        let e = with_edges_of(&Graph::empty(4).unwrap(), &path)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("an adjacency of 3 nodes, and the graph has 4"),
+            "{e}"
+        );
     }
 }

@@ -59,7 +59,11 @@ impl Benchmark {
     /// The content with split `i`; beyond the last they begin anew.
     pub fn split(&self, i: usize) -> SplitData {
         let split = self.splits[i % self.splits.len()].clone();
-        SplitData { name: self.name.clone(), content: self.content.clone(), split }
+        SplitData {
+            name: self.name.clone(),
+            content: self.content.clone(),
+            split,
+        }
     }
 
     /// The first split by itself: what is fitted once.
@@ -108,18 +112,22 @@ impl Content {
     pub fn graph(&self) -> Result<&Graph> {
         match self {
             Content::Graph(graph) => Ok(graph),
-            Content::Graphs(set) => {
-                Err(Error::argument("dataset", format!("a set of {} graphs, where one graph is needed", set.len())))
-            }
+            Content::Graphs(set) => Err(Error::argument(
+                "dataset",
+                format!("a set of {} graphs, where one graph is needed", set.len()),
+            )),
         }
     }
 
-    /// A number that tells this content from others: of structure, weights and features, not of labels or splits. The same on
-    /// every machine.
+    /// A number that tells this content from others: of structure, weights and features, not of
+    /// labels or splits. The same on every machine.
     pub fn fingerprint(&self) -> u64 {
         match self {
             Content::Graph(graph) => fingerprint(graph),
-            Content::Graphs(set) => set.graphs().iter().fold(mix(set.len() as u64), |h, g| mix(h ^ fingerprint(g))),
+            Content::Graphs(set) => set
+                .graphs()
+                .iter()
+                .fold(mix(set.len() as u64), |h, g| mix(h ^ fingerprint(g))),
         }
     }
 }
@@ -131,7 +139,11 @@ fn fingerprint(graph: &Graph) -> u64 {
         add(graph.degree(u) as u64);
         graph.neighbours(u).iter().for_each(|&v| add(u64::from(v)));
     }
-    graph.weights().into_iter().flatten().for_each(|w| add(w.to_bits()));
+    graph
+        .weights()
+        .into_iter()
+        .flatten()
+        .for_each(|w| add(w.to_bits()));
     match graph.num_features() {
         None => add(0),
         Some(columns) => add(columns as u64),
@@ -153,7 +165,10 @@ fn fingerprint(graph: &Graph) -> u64 {
             Features::Sparse(m) => {
                 for i in 0..m.num_rows() {
                     let (columns, values) = m.row(i);
-                    columns.iter().zip(values).for_each(|(c, v)| entry(i, *c, *v));
+                    columns
+                        .iter()
+                        .zip(values)
+                        .for_each(|(c, v)| entry(i, *c, *v));
                 }
             }
         }
@@ -200,7 +215,8 @@ impl Dataset {
         }
     }
 
-    /// Split `i` of the dataset's protocol; where splits are drawn, the one of seed `i`, and of a set fold `i` of seed 0.
+    /// Split `i` of the dataset's protocol; where splits are drawn, the one of seed `i`, and of a
+    /// set fold `i` of seed 0.
     pub fn split(&self, i: usize) -> Result<SplitData> {
         let drawn_by = match self.content {
             Content::Graph(_) => i as u64,
@@ -209,19 +225,24 @@ impl Dataset {
         let benchmark = self.benchmark(drawn_by, i + 1)?;
         let at = if benchmark.splits.len() > i { i } else { 0 };
         // Of drawn splits the first is the one of the seed; published ones are counted.
-        let is_drawn =
-            matches!(self.content, Content::Graph(_)) && benchmark.splits[0].name().ends_with(&format!("seed-{i}"));
+        let is_drawn = matches!(self.content, Content::Graph(_))
+            && benchmark.splits[0].name().ends_with(&format!("seed-{i}"));
         Ok(benchmark.split(if is_drawn { 0 } else { at }))
     }
 
-    /// The dataset by its own protocol: up to `count` splits, drawn ones from seeds `seed`, `seed + 1`, …; of a set up to so
-    /// many folds of one seed.
+    /// The dataset by its own protocol: up to `count` splits, drawn ones from seeds `seed`,
+    /// `seed + 1`, …; of a set up to so many folds of one seed.
     pub fn benchmark(&self, seed: u64, count: usize) -> Result<Benchmark> {
         self.benchmark_by(self.entry.map(|entry| entry.protocol), seed, count)
     }
 
     /// The same by another protocol; folds are those of its own.
-    pub fn benchmark_by(&self, protocol: Option<Protocol>, seed: u64, count: usize) -> Result<Benchmark> {
+    pub fn benchmark_by(
+        &self,
+        protocol: Option<Protocol>,
+        seed: u64,
+        count: usize,
+    ) -> Result<Benchmark> {
         let (content, splits) = match &self.content {
             Content::Graph(_) => {
                 let (graph, splits) = splits_by(self, protocol, seed, count)?;
@@ -230,9 +251,16 @@ impl Dataset {
             Content::Graphs(_) => (self.content.clone(), protocol_folds(self, seed, count)?),
         };
         if splits.is_empty() {
-            return Err(Error::argument("dataset", format!("{} has no splits", self.name)));
+            return Err(Error::argument(
+                "dataset",
+                format!("{} has no splits", self.name),
+            ));
         }
-        Ok(Benchmark { name: self.name.clone(), content, splits })
+        Ok(Benchmark {
+            name: self.name.clone(),
+            content,
+            splits,
+        })
     }
 }
 
@@ -244,7 +272,11 @@ mod tests {
     fn path(weights: bool) -> Graph {
         match weights {
             false => Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0,
-            true => Graph::from_weighted_edges(3, [(0, 1, 1.0), (1, 2, 2.0)]).unwrap().0,
+            true => {
+                Graph::from_weighted_edges(3, [(0, 1, 1.0), (1, 2, 2.0)])
+                    .unwrap()
+                    .0
+            }
         }
     }
 
@@ -252,17 +284,32 @@ mod tests {
     fn fingerprints_tell_graphs_apart_by_what_they_are() {
         let print = |graph: Graph| Content::Graph(graph).fingerprint();
         let plain = print(path(false));
-        assert_eq!(plain, print(path(false).with_labels(Labels::new(vec![Some(0); 3], 1).unwrap()).unwrap()));
+        assert_eq!(
+            plain,
+            print(
+                path(false)
+                    .with_labels(Labels::new(vec![Some(0); 3], 1).unwrap())
+                    .unwrap()
+            )
+        );
         let dense = DenseMatrix::new(3, 2, vec![0.0, 1.0, 0.0, 0.0, 2.0, 0.0]).unwrap();
         let sparse = CsrMatrix::from_dense(&dense);
         let with = |f: Features| print(path(false).with_features(f).unwrap());
-        assert_eq!(with(Features::Dense(dense)), with(Features::Sparse(sparse)), "however it is stored");
+        assert_eq!(
+            with(Features::Dense(dense)),
+            with(Features::Sparse(sparse)),
+            "however it is stored"
+        );
         let others = [
             print(path(true)),
             print(Graph::from_edges(3, [(0, 1), (0, 2)]).unwrap().0),
             print(Graph::from_edges(4, [(0, 1), (1, 2)]).unwrap().0),
-            with(Features::Dense(DenseMatrix::new(3, 1, vec![0.0; 3]).unwrap())),
-            with(Features::Dense(DenseMatrix::new(3, 1, vec![0.0, 0.0, 1e-30]).unwrap())),
+            with(Features::Dense(
+                DenseMatrix::new(3, 1, vec![0.0; 3]).unwrap(),
+            )),
+            with(Features::Dense(
+                DenseMatrix::new(3, 1, vec![0.0, 0.0, 1e-30]).unwrap(),
+            )),
         ];
         assert!(others.iter().all(|other| *other != plain));
     }
@@ -274,9 +321,20 @@ mod tests {
         let data = Dataset::from_graph("mine", graph);
         let train = |i| data.split(i).unwrap().split.train().to_vec();
         assert_ne!(train(0), train(1));
-        assert_eq!(train(1), data.benchmark(0, 2).unwrap().split(1).split.train());
+        assert_eq!(
+            train(1),
+            data.benchmark(0, 2).unwrap().split(1).split.train()
+        );
         let karate = Dataset::load("karate").unwrap();
-        assert_eq!(karate.split(3).unwrap().split, karate.split(0).unwrap().split, "there is one");
-        assert_eq!(Part::Test.of(&karate.split(0).unwrap().split).len(), 34 - 4 - 8, "four train, eight validate");
+        assert_eq!(
+            karate.split(3).unwrap().split,
+            karate.split(0).unwrap().split,
+            "there is one"
+        );
+        assert_eq!(
+            Part::Test.of(&karate.split(0).unwrap().split).len(),
+            34 - 4 - 8,
+            "four train, eight validate"
+        );
     }
 }

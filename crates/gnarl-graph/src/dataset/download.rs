@@ -1,8 +1,10 @@
-//! Fetching a dataset's files: over HTTPS, resumed where a download broke off, checked, and never half there.
+//! Fetching a dataset's files: over HTTPS, resumed where a download broke off, checked, and never
+//! half there.
 //!
-//! Everything unfinished has a name that ends in `.part`: a download `FILE.part`, an archive `FOLDER.zip.part` and its
-//! content `FOLDER.part/`. A file gets its final name in one step, after its checksum was compared and its bytes were
-//! written to disk, so an interruption at any moment leaves `.part`s only, and the next call goes on from there.
+//! Everything unfinished has a name that ends in `.part`: a download `FILE.part`, an archive
+//! `FOLDER.zip.part` and its content `FOLDER.part/`. A file gets its final name in one step, after
+//! its checksum was compared and its bytes were written to disk, so an interruption at any moment
+//! leaves `.part`s only, and the next call goes on from there.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -67,7 +69,8 @@ pub enum State {
 
 /// Downloads what is missing of a dataset into the data folder, over HTTPS.
 ///
-/// A file that is there is kept, unless its checksum is known and differs. Fails with the address and what to do.
+/// A file that is there is kept, unless its checksum is known and differs. Fails with the address
+/// and what to do.
 pub fn fetch(entry: &Entry, data_dir: &Path, progress: &dyn Progress) -> Result<Vec<Outcome>> {
     Downloader::new().fetch(entry.files, data_dir, progress)
 }
@@ -86,40 +89,69 @@ impl Default for Downloader {
 }
 
 impl Downloader {
-    /// HTTPS alone, also after redirects; a server may be silent for 30 seconds; a second between the first attempts.
+    /// HTTPS alone, also after redirects; a server may be silent for 30 seconds; a second between
+    /// the first attempts.
     pub fn new() -> Self {
         let config = ureq::Agent::config_builder().https_only(true);
-        Self { agent: with_limits(config).new_agent(), first_wait: Duration::from_secs(1), local: false }
+        Self {
+            agent: with_limits(config).new_agent(),
+            first_wait: Duration::from_secs(1),
+            local: false,
+        }
     }
 
-    /// Plain HTTP to a server on this machine, without proxy and without waiting between attempts: for tests and
-    /// mirrors on loopback. Any other address is refused.
+    /// Plain HTTP to a server on this machine, without proxy and without waiting between attempts:
+    /// for tests and mirrors on loopback. Any other address is refused.
     pub fn loopback() -> Self {
         let config = ureq::Agent::config_builder().proxy(None).max_redirects(0);
-        Self { agent: with_limits(config).new_agent(), first_wait: Duration::ZERO, local: true }
+        Self {
+            agent: with_limits(config).new_agent(),
+            first_wait: Duration::ZERO,
+            local: true,
+        }
     }
 
     /// Downloads what is missing of these files into the data folder.
-    pub fn fetch(&self, files: &[RemoteFile], data_dir: &Path, progress: &dyn Progress) -> Result<Vec<Outcome>> {
-        files.iter().map(|file| self.fetch_one(file, data_dir, progress)).collect()
+    pub fn fetch(
+        &self,
+        files: &[RemoteFile],
+        data_dir: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Outcome>> {
+        files
+            .iter()
+            .map(|file| self.fetch_one(file, data_dir, progress))
+            .collect()
     }
 
-    fn fetch_one(&self, file: &RemoteFile, data_dir: &Path, progress: &dyn Progress) -> Result<Outcome> {
+    fn fetch_one(
+        &self,
+        file: &RemoteFile,
+        data_dir: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Outcome> {
         let path = data_dir.join(file.path);
         let part = match file.unpack {
             None => with_suffix(&path, ".part"),
             Some(Unpack::Zip { .. }) => with_suffix(&path, ".zip.part"),
         };
         if let Some(verified) = is_present(file, data_dir)? {
-            // A call that was killed before it tidied up may have left it, and nobody asks for it any more.
+            // A call that was killed before it tidied up may have left it, and nobody asks for it
+            // any more.
             if part.is_file() && open_locked(&part).is_ok() {
                 let _ = fs::remove_file(&part);
             }
-            return Ok(Outcome { path, state: State::Present, verified });
+            return Ok(Outcome {
+                path,
+                state: State::Present,
+                verified,
+            });
         }
         let folder = part.parent().expect("a joined path has a parent");
         fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-        let bytes = self.download(file, &part, progress).inspect_err(|_| remove_if_empty(&part))?;
+        let bytes = self
+            .download(file, &part, progress)
+            .inspect_err(|_| remove_if_empty(&part))?;
         match file.unpack {
             None => rename(&part, &path)?,
             Some(Unpack::Zip { members }) => {
@@ -130,7 +162,11 @@ impl Downloader {
                 fs::remove_file(&part).map_err(|e| Error::io(&part, e))?;
             }
         }
-        Ok(Outcome { path, state: State::Downloaded { bytes }, verified: file.sha256.is_some() })
+        Ok(Outcome {
+            path,
+            state: State::Downloaded { bytes },
+            verified: file.sha256.is_some(),
+        })
     }
 
     /// Fills `part` with the whole file, checked and on disk; returns how many bytes were received.
@@ -141,7 +177,9 @@ impl Downloader {
         loop {
             received += self.complete(file, part, &mut target, progress)?;
             target.sync_all().map_err(|e| Error::io(part, e))?;
-            let Some(expected) = file.sha256 else { return Ok(received) };
+            let Some(expected) = file.sha256 else {
+                return Ok(received);
+            };
             let found = sha256(&mut target).map_err(|e| Error::io(part, e))?;
             if found == expected {
                 return Ok(received);
@@ -155,14 +193,21 @@ impl Downloader {
                 );
                 return Err(download_error(file, what));
             }
-            // The beginning came from an earlier call and may be of another version: once more from the start.
+            // The beginning came from an earlier call and may be of another version: once more from
+            // the start.
             resumed = false;
             target.set_len(0).map_err(|e| Error::io(part, e))?;
         }
     }
 
     /// Requests the file until all its bytes are in `target`, going on where an attempt broke off.
-    fn complete(&self, file: &RemoteFile, part: &Path, target: &mut File, progress: &dyn Progress) -> Result<u64> {
+    fn complete(
+        &self,
+        file: &RemoteFile,
+        part: &Path,
+        target: &mut File,
+        progress: &dyn Progress,
+    ) -> Result<u64> {
         let mut received = 0;
         let mut wait = self.first_wait;
         for attempt in 1.. {
@@ -207,16 +252,22 @@ impl Downloader {
         };
         let (start, total) = match (response.status(), content_range(response.headers())) {
             (StatusCode::OK, _) => (0, response.body().content_length()),
-            (StatusCode::PARTIAL_CONTENT, Some((Some(first), total))) if first == have => (have, total),
+            (StatusCode::PARTIAL_CONTENT, Some((Some(first), total))) if first == have => {
+                (have, total)
+            }
             (StatusCode::RANGE_NOT_SATISFIABLE, Some((None, Some(total)))) if total == have => {
                 return Ok(Attempt::Complete);
             }
             (StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE, _) if have > 0 => {
                 // What we have does not fit what is there: begin anew.
                 target.set_len(0).map_err(on_disk)?;
-                return Ok(Attempt::Broken("the server would not continue the download".into()));
+                return Ok(Attempt::Broken(
+                    "the server would not continue the download".into(),
+                ));
             }
-            (status, _) if is_passing(status) => return Ok(Attempt::Broken(format!("the server answered {status}"))),
+            (status, _) if is_passing(status) => {
+                return Ok(Attempt::Broken(format!("the server answered {status}")));
+            }
             (status, _) => {
                 let what = format!(
                     "the server answered {status}; the file may have moved: get it elsewhere and put it at {}",
@@ -229,14 +280,20 @@ impl Downloader {
         target.seek(SeekFrom::Start(start)).map_err(on_disk)?;
         progress.begin(file.path, total);
         progress.advance(start);
-        let mut body = response.into_body().into_with_config().limit(MAX_BYTES).reader();
+        let mut body = response
+            .into_body()
+            .into_with_config()
+            .limit(MAX_BYTES)
+            .reader();
         let copied = copy(&mut body, target, progress);
         progress.end();
         match copied {
             Ok(bytes) => {
                 *received += bytes;
                 match total {
-                    Some(total) if start + bytes < total => Ok(Attempt::Broken("the connection was cut".into())),
+                    Some(total) if start + bytes < total => {
+                        Ok(Attempt::Broken("the connection was cut".into()))
+                    }
                     _ => Ok(Attempt::Complete),
                 }
             }
@@ -261,7 +318,9 @@ enum Broken {
     Disk(io::Error),
 }
 
-fn with_limits(config: ureq::config::ConfigBuilder<ureq::typestate::AgentScope>) -> ureq::config::Config {
+fn with_limits(
+    config: ureq::config::ConfigBuilder<ureq::typestate::AgentScope>,
+) -> ureq::config::Config {
     config
         .http_status_as_error(false)
         // A compressed answer has no ranges to resume at.
@@ -274,7 +333,11 @@ fn with_limits(config: ureq::config::ConfigBuilder<ureq::typestate::AgentScope>)
         .build()
 }
 
-fn copy(from: &mut impl Read, to: &mut File, progress: &dyn Progress) -> std::result::Result<u64, Broken> {
+fn copy(
+    from: &mut impl Read,
+    to: &mut File,
+    progress: &dyn Progress,
+) -> std::result::Result<u64, Broken> {
     let mut buffer = vec![0; 1 << 16];
     let mut copied = 0;
     loop {
@@ -292,7 +355,12 @@ fn copy(from: &mut impl Read, to: &mut File, progress: &dyn Progress) -> std::re
 
 /// First byte and size from `bytes 5-9/10`, or the size from `bytes */10`.
 fn content_range(headers: &HeaderMap) -> Option<(Option<u64>, Option<u64>)> {
-    let value = headers.get(header::CONTENT_RANGE)?.to_str().ok()?.trim().strip_prefix("bytes")?;
+    let value = headers
+        .get(header::CONTENT_RANGE)?
+        .to_str()
+        .ok()?
+        .trim()
+        .strip_prefix("bytes")?;
     let (range, total) = value.trim().split_once('/')?;
     let total = total.trim().parse().ok();
     match range.split_once('-') {
@@ -303,37 +371,58 @@ fn content_range(headers: &HeaderMap) -> Option<(Option<u64>, Option<u64>)> {
 
 /// Answers that another attempt may change.
 fn is_passing(status: StatusCode) -> bool {
-    status.is_server_error() || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
+    status.is_server_error()
+        || matches!(
+            status,
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
+        )
 }
 
 /// Failures that no further attempt can change.
 fn is_final(error: &ureq::Error) -> bool {
-    matches!(error, ureq::Error::BadUri(_) | ureq::Error::RequireHttpsOnly(_) | ureq::Error::TooManyRedirects)
+    matches!(
+        error,
+        ureq::Error::BadUri(_) | ureq::Error::RequireHttpsOnly(_) | ureq::Error::TooManyRedirects
+    )
 }
 
 fn download_error(file: &RemoteFile, what: impl Into<String>) -> Error {
-    Error::Download { url: file.url.to_string(), what: what.into() }
+    Error::Download {
+        url: file.url.to_string(),
+        what: what.into(),
+    }
 }
 
-/// Whether the file is there and right, and if so whether a checksum said it; `None` where it must be downloaded.
+/// Whether the file is there and right, and if so whether a checksum said it; `None` where it must
+/// be downloaded.
 fn is_present(file: &RemoteFile, data_dir: &Path) -> Result<Option<bool>> {
     if !file.provides().iter().all(|f| data_dir.join(f).is_file()) {
         return Ok(None);
     }
-    let (None, Some(expected)) = (file.unpack, file.sha256) else { return Ok(Some(false)) };
+    let (None, Some(expected)) = (file.unpack, file.sha256) else {
+        return Ok(Some(false));
+    };
     let path = data_dir.join(file.path);
-    let found = File::open(&path).and_then(|mut f| sha256(&mut f)).map_err(|e| Error::io(&path, e))?;
+    let found = File::open(&path)
+        .and_then(|mut f| sha256(&mut f))
+        .map_err(|e| Error::io(&path, e))?;
     Ok((found == expected).then_some(true))
 }
 
 /// Opens a `.part` to go on with, and keeps every other download off it.
 fn open_locked(part: &Path) -> Result<File> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(part);
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(part);
     let file = file.map_err(|e| Error::io(part, e))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => {
-            let busy = io::Error::other("another download of this file is under way; wait for it to end");
+            let busy =
+                io::Error::other("another download of this file is under way; wait for it to end");
             Err(Error::io(part, busy))
         }
         // Some network file systems know no locks; a download that stands alone needs none.
@@ -391,11 +480,16 @@ fn unpack(archive: &Path, folder: &Path, members: &[&str], limit: u64) -> Result
     if staging.exists() {
         fs::remove_dir_all(&staging).map_err(|e| Error::io(&staging, e))?;
     }
-    let unpacked =
-        extract(archive, &staging, limit).and_then(|()| match members.iter().find(|m| !staging.join(m).is_file()) {
+    let unpacked = extract(archive, &staging, limit).and_then(|()| {
+        match members.iter().find(|m| !staging.join(m).is_file()) {
             None => Ok(()),
-            Some(missing) => Err(Error::data(archive, format!("member {missing}"), "missing from the archive")),
-        });
+            Some(missing) => Err(Error::data(
+                archive,
+                format!("member {missing}"),
+                "missing from the archive",
+            )),
+        }
+    });
     let moved = unpacked.and_then(|()| move_into_place(&staging, folder));
     if staging.exists() {
         let _ = fs::remove_dir_all(&staging);
@@ -405,29 +499,47 @@ fn unpack(archive: &Path, folder: &Path, members: &[&str], limit: u64) -> Result
 
 fn extract(archive: &Path, staging: &Path, limit: u64) -> Result<()> {
     let bad = |place: String, what: String| Error::data(archive, place, what);
-    let broken = |e: zip::result::ZipError| bad("whole file".into(), format!("not a readable zip: {e}"));
+    let broken =
+        |e: zip::result::ZipError| bad("whole file".into(), format!("not a readable zip: {e}"));
     let file = File::open(archive).map_err(|e| Error::io(archive, e))?;
     let mut zip = zip::ZipArchive::new(io::BufReader::new(file)).map_err(broken)?;
     if zip.len() > MAX_MEMBERS {
-        return Err(bad("whole file".into(), format!("{} members, at most {MAX_MEMBERS} are unpacked", zip.len())));
+        return Err(bad(
+            "whole file".into(),
+            format!("{} members, at most {MAX_MEMBERS} are unpacked", zip.len()),
+        ));
     }
     let mut paths = Vec::with_capacity(zip.len());
     for i in 0..zip.len() {
         let member = zip.by_index(i).map_err(broken)?;
         let name = String::from_utf8_lossy(member.name_raw()).into_owned();
         if member.is_symlink() {
-            return Err(bad(format!("member {name}"), "is a link, which is not unpacked".into()));
+            return Err(bad(
+                format!("member {name}"),
+                "is a link, which is not unpacked".into(),
+            ));
         }
-        let path = safe_path(&name)
-            .ok_or_else(|| bad(format!("member {name}"), "would be written outside its folder".into()))?;
+        let path = safe_path(&name).ok_or_else(|| {
+            bad(
+                format!("member {name}"),
+                "would be written outside its folder".into(),
+            )
+        })?;
         paths.push((path, member.is_dir()));
     }
     let top = common_top(&paths);
     let mut left = limit;
     for (i, (path, is_dir)) in paths.iter().enumerate() {
-        let inner = top.as_ref().and_then(|t| path.strip_prefix(t).ok()).unwrap_or(path);
+        let inner = top
+            .as_ref()
+            .and_then(|t| path.strip_prefix(t).ok())
+            .unwrap_or(path);
         let path = staging.join(inner);
-        let folder = if *is_dir { &path } else { path.parent().expect("staging is above") };
+        let folder = if *is_dir {
+            &path
+        } else {
+            path.parent().expect("staging is above")
+        };
         fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
         if *is_dir {
             continue;
@@ -435,10 +547,17 @@ fn extract(archive: &Path, staging: &Path, limit: u64) -> Result<()> {
         let member = zip.by_index(i).map_err(broken)?;
         let mut to = File::create(&path).map_err(|e| Error::io(&path, e))?;
         // The size a header claims is a claim: what comes out is counted.
-        let written = io::copy(&mut member.take(left + 1), &mut to)
-            .map_err(|e| bad(format!("member {}", paths[i].0.display()), format!("cannot be unpacked: {e}")))?;
+        let written = io::copy(&mut member.take(left + 1), &mut to).map_err(|e| {
+            bad(
+                format!("member {}", paths[i].0.display()),
+                format!("cannot be unpacked: {e}"),
+            )
+        })?;
         left = left.checked_sub(written).ok_or_else(|| {
-            bad("whole file".into(), format!("unpacks to more than {limit} bytes, no dataset is that large"))
+            bad(
+                "whole file".into(),
+                format!("unpacks to more than {limit} bytes, no dataset is that large"),
+            )
         })?;
         to.sync_all().map_err(|e| Error::io(&path, e))?;
     }
@@ -463,7 +582,8 @@ fn safe_path(name: &str) -> Option<PathBuf> {
 fn common_top(paths: &[(PathBuf, bool)]) -> Option<PathBuf> {
     let top = |path: &Path| path.iter().next().map(PathBuf::from);
     let first = top(&paths.first()?.0)?;
-    let is_inside = |(path, is_dir): &(PathBuf, bool)| path.starts_with(&first) && (*is_dir || *path != first);
+    let is_inside =
+        |(path, is_dir): &(PathBuf, bool)| path.starts_with(&first) && (*is_dir || *path != first);
     paths.iter().all(is_inside).then_some(first)
 }
 
@@ -504,7 +624,15 @@ mod tests {
 
     #[test]
     fn paths_stay_inside() {
-        for bad in ["../x", "a/../../x", "/etc/x", "C:\\x", "a\\..\\x", "", "c:x"] {
+        for bad in [
+            "../x",
+            "a/../../x",
+            "/etc/x",
+            "C:\\x",
+            "a\\..\\x",
+            "",
+            "c:x",
+        ] {
             assert_eq!(safe_path(bad), None, "{bad}");
         }
         assert_eq!(safe_path("a/b.txt"), Some(PathBuf::from("a/b.txt")));
@@ -513,7 +641,10 @@ mod tests {
     #[test]
     fn only_a_folder_that_holds_everything_is_a_top() {
         let top = |names: &[&str]| {
-            let paths: Vec<_> = names.iter().map(|n| (PathBuf::from(n), n.ends_with('/'))).collect();
+            let paths: Vec<_> = names
+                .iter()
+                .map(|n| (PathBuf::from(n), n.ends_with('/')))
+                .collect();
             common_top(&paths).map(|p| p.display().to_string())
         };
         assert_eq!(top(&["a/", "a/x", "a/b/y"]).as_deref(), Some("a"));
@@ -528,11 +659,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let archive = dir.path().join("a.zip.part");
         let mut zip = zip::ZipWriter::new(File::create(&archive).unwrap());
-        zip.start_file("a/zeros", zip::write::SimpleFileOptions::default()).unwrap();
+        zip.start_file("a/zeros", zip::write::SimpleFileOptions::default())
+            .unwrap();
         zip.write_all(&[0; 100_000]).unwrap();
         zip.finish().unwrap();
         let folder = dir.path().join("a");
-        let e = unpack(&archive, &folder, &[], 99_999).unwrap_err().to_string();
+        let e = unpack(&archive, &folder, &[], 99_999)
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("unpacks to more than 99999 bytes"), "{e}");
         assert!(!folder.exists() && !dir.path().join("a.part").exists());
         unpack(&archive, &folder, &["zeros"], 100_000).unwrap();

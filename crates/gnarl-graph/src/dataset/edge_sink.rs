@@ -1,4 +1,5 @@
-//! What readers of edges have in common, of whatever form: titles of columns, names of nodes, which ids are believed, and where edges go.
+//! What readers of edges have in common, of whatever form: titles of columns, names of nodes, which
+//! ids are believed, and where edges go.
 
 use std::collections::HashMap;
 
@@ -75,7 +76,11 @@ pub(super) struct NameIndex {
 
 impl NameIndex {
     pub fn new(names: Vec<String>) -> Self {
-        let ids = names.iter().zip(0u32..).map(|(name, id)| (name.clone(), id)).collect();
+        let ids = names
+            .iter()
+            .zip(0u32..)
+            .map(|(name, id)| (name.clone(), id))
+            .collect();
         Self { names, ids }
     }
 

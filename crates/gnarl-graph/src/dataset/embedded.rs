@@ -40,20 +40,28 @@ const TIES: [(u32, &[u32]); 26] = [
     (32, &[33]),
 ];
 
-/// The four communities of greatest modularity, 0.4198 (Brandes et al. 2008). PyTorch Geometric's `KarateClub` has the
-/// same numbering and a partition of 0.4156, which puts members 9, 23 and 27 elsewhere.
-const COMMUNITIES: [u32; 34] =
-    [1, 1, 1, 1, 3, 3, 3, 1, 0, 0, 3, 1, 1, 1, 0, 0, 3, 1, 0, 1, 0, 1, 0, 2, 2, 2, 0, 2, 2, 0, 0, 2, 0, 0];
+/// The four communities of greatest modularity, 0.4198 (Brandes et al. 2008). PyTorch Geometric's
+/// `KarateClub` has the same numbering and a partition of 0.4156, which puts members 9, 23 and 27
+/// elsewhere.
+const COMMUNITIES: [u32; 34] = [
+    1, 1, 1, 1, 3, 3, 3, 1, 0, 0, 3, 1, 1, 1, 0, 0, 3, 1, 0, 1, 0, 1, 0, 2, 2, 2, 0, 2, 2, 0, 0, 2,
+    0, 0,
+];
 
-/// Zachary's karate club: 34 members, 78 ties, identity features, four communities as classes and one split.
+/// Zachary's karate club: 34 members, 78 ties, identity features, four communities as classes and
+/// one split.
 ///
-/// The split `first` trains on the first member of each community, as PyTorch Geometric does, validates on the next
-/// two of each and tests on the other 22.
+/// The split `first` trains on the first member of each community, as PyTorch Geometric does,
+/// validates on the next two of each and tests on the other 22.
 pub fn karate() -> Graph {
-    let ties = TIES.iter().flat_map(|&(u, others)| others.iter().map(move |&v| (u, v)));
+    let ties = TIES
+        .iter()
+        .flat_map(|&(u, others)| others.iter().map(move |&v| (u, v)));
     let labels = Labels::new(COMMUNITIES.map(Some).to_vec(), 4).expect("communities are 0 to 3");
     Graph::from_edges(COMMUNITIES.len(), ties)
-        .and_then(|(graph, _)| graph.with_features(Features::Sparse(CsrMatrix::identity(COMMUNITIES.len()))))
+        .and_then(|(graph, _)| {
+            graph.with_features(Features::Sparse(CsrMatrix::identity(COMMUNITIES.len())))
+        })
         .and_then(|graph| graph.with_labels(labels))
         .and_then(|graph| graph.with_splits(vec![first_of_each()?]))
         .expect("the tables above are a valid graph")
@@ -97,11 +105,17 @@ mod tests {
         assert_eq!((g.num_nodes(), g.num_edges()), (34, 78));
         // Degrees as printed by NetworkX for karate_club_graph().
         let degrees: Vec<usize> = (0..34).map(|u| g.degree(u)).collect();
-        let expected =
-            [16, 9, 10, 6, 3, 4, 4, 4, 5, 2, 3, 1, 2, 5, 2, 2, 2, 2, 2, 3, 2, 2, 2, 5, 3, 3, 2, 4, 3, 4, 4, 6, 12, 17];
+        let expected = [
+            16, 9, 10, 6, 3, 4, 4, 4, 5, 2, 3, 1, 2, 5, 2, 2, 2, 2, 2, 3, 2, 2, 2, 5, 3, 3, 2, 4,
+            3, 4, 4, 6, 12, 17,
+        ];
         assert_eq!(degrees, expected);
         // The optimum that Brandes et al. (2008) prove.
-        assert!((modularity(&g) - 0.419_789_612_097_304_4).abs() < 1e-12, "{}", modularity(&g));
+        assert!(
+            (modularity(&g) - 0.419_789_612_097_304_4).abs() < 1e-12,
+            "{}",
+            modularity(&g)
+        );
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! Geom-GCN's files (Pei et al. 2020): WebKB's Cornell, Texas and Wisconsin, Wikipedia's Chameleon and Squirrel, with
-//! ten public splits (thesis ch. 3 and 4).
+//! Geom-GCN's files (Pei et al. 2020): WebKB's Cornell, Texas and Wisconsin, Wikipedia's Chameleon
+//! and Squirrel, with ten public splits (thesis ch. 3 and 4).
 //!
-//! `out1_graph_edges.txt` holds a directed edge a line, with self-loops and duplicates; `out1_node_feature_label.txt`
-//! a node a line: id, comma-separated features, class, separated by tabs. Both open with a header line. The splits
-//! are 48 / 32 / 20 %, whatever their file names say.
+//! `out1_graph_edges.txt` holds a directed edge a line, with self-loops and duplicates;
+//! `out1_node_feature_label.txt` a node a line: id, comma-separated features, class, separated by
+//! tabs. Both open with a header line. The splits are 48 / 32 / 20 %, whatever their file names
+//! say.
 
 use std::path::Path;
 
@@ -21,8 +22,9 @@ const MAX_FEATURES: usize = 1 << 24;
 /// Public splits per dataset.
 const NUM_SPLITS: usize = 10;
 
-/// Loads the graph in `dir` and the splits `NAME_split_0.6_0.2_{0..9}.npz` in `splits_dir`, called `geom-gcn-0` to
-/// `geom-gcn-9`. A graph without any of these files loads without splits; one with only some of them does not.
+/// Loads the graph in `dir` and the splits `NAME_split_0.6_0.2_{0..9}.npz` in `splits_dir`, called
+/// `geom-gcn-0` to `geom-gcn-9`. A graph without any of these files loads without splits; one with
+/// only some of them does not.
 pub fn load(dir: &Path, splits_dir: &Path, name: &str) -> Result<(Graph, BuildReport)> {
     let nodes_file = dir.join("out1_node_feature_label.txt");
     let (features, labels) = parse_nodes(&nodes_file, &text::read(&nodes_file)?)?;
@@ -30,17 +32,29 @@ pub fn load(dir: &Path, splits_dir: &Path, name: &str) -> Result<(Graph, BuildRe
     let edges = parse_edges(&edges_file, &text::read(&edges_file)?, labels.len())?;
     let splits = read_splits(splits_dir, &name.to_lowercase(), labels.len())?;
     let (graph, report) = Graph::from_edges(labels.len(), edges)?;
-    let graph = graph.with_features(Features::Sparse(features))?.with_labels(labels)?.with_splits(splits)?;
+    let graph = graph
+        .with_features(Features::Sparse(features))?
+        .with_labels(labels)?
+        .with_splits(splits)?;
     Ok((graph, report))
 }
 
-/// The lines after the header, which must begin with `node_id`: a file without one would lose its first line.
+/// The lines after the header, which must begin with `node_id`: a file without one would lose its
+/// first line.
 fn body<'a>(path: &Path, text: &'a str) -> Result<impl Iterator<Item = (usize, &'a str)> + Clone> {
     let mut lines = text::lines(text);
     match lines.next() {
         Some((_, header)) if header.starts_with("node_id") => Ok(lines),
-        Some((line, _)) => Err(text::at_line(path, line, "the header is missing, a line that begins with 'node_id'")),
-        None => Err(text::at_line(path, 1, "the file is empty, a line that begins with 'node_id' is expected")),
+        Some((line, _)) => Err(text::at_line(
+            path,
+            line,
+            "the header is missing, a line that begins with 'node_id'",
+        )),
+        None => Err(text::at_line(
+            path,
+            1,
+            "the file is empty, a line that begins with 'node_id' is expected",
+        )),
     }
 }
 
@@ -60,24 +74,42 @@ fn parse_nodes(path: &Path, text: &str) -> Result<(CsrMatrix<f32>, Labels)> {
     let mut num_cols = None;
     for (line, content) in lines {
         let &[id, features, class] = &content.splitn(4, '\t').collect::<Vec<_>>()[..] else {
-            return Err(text::at_line(path, line, "three fields separated by tabs are expected: id, features, class"));
+            return Err(text::at_line(
+                path,
+                line,
+                "three fields separated by tabs are expected: id, features, class",
+            ));
         };
         let id = text::parse_id(path, line, id, "a node id", 0..num_nodes as u64)?;
         let (cols, values, width) = parse_features(path, line, features)?;
         let expected = *num_cols.get_or_insert(width);
         if width != expected {
-            return Err(text::at_line(path, line, format!("{width} features, the lines above have {expected}")));
+            return Err(text::at_line(
+                path,
+                line,
+                format!("{width} features, the lines above have {expected}"),
+            ));
         }
         let class = text::parse_id(path, line, class, "a class", 0..u64::from(u32::MAX))?;
         let slot = &mut nodes[id as usize];
         if let Some(first) = slot {
-            return Err(text::at_line(path, line, format!("node {id} stands on line {} already", first.line)));
+            return Err(text::at_line(
+                path,
+                line,
+                format!("node {id} stands on line {} already", first.line),
+            ));
         }
-        *slot = Some(NodeLine { line, cols, values, class });
+        *slot = Some(NodeLine {
+            line,
+            cols,
+            values,
+            class,
+        });
     }
 
     let nodes = nodes.into_iter().flatten();
-    let (mut offsets, mut indices, mut values, mut classes) = (vec![0u64], Vec::new(), Vec::new(), Vec::new());
+    let (mut offsets, mut indices, mut values, mut classes) =
+        (vec![0u64], Vec::new(), Vec::new(), Vec::new());
     for node in nodes {
         indices.extend(node.cols);
         values.extend(node.values);
@@ -104,7 +136,11 @@ fn parse_features(path: &Path, line: usize, fields: &str) -> Result<(Vec<u32>, V
         width += 1;
     }
     if width > MAX_FEATURES {
-        return Err(text::at_line(path, line, format!("{width} features, at most {MAX_FEATURES} are read")));
+        return Err(text::at_line(
+            path,
+            line,
+            format!("{width} features, at most {MAX_FEATURES} are read"),
+        ));
     }
     Ok((cols, values, width))
 }
@@ -122,7 +158,9 @@ fn parse_edges(path: &Path, text: &str, num_nodes: usize) -> Result<Vec<(u32, u3
 }
 
 fn read_splits(dir: &Path, name: &str, num_nodes: usize) -> Result<Vec<Split>> {
-    let files: Vec<_> = (0..NUM_SPLITS).map(|k| dir.join(format!("{name}_split_0.6_0.2_{k}.npz"))).collect();
+    let files: Vec<_> = (0..NUM_SPLITS)
+        .map(|k| dir.join(format!("{name}_split_0.6_0.2_{k}.npz")))
+        .collect();
     if files.iter().all(|file| !file.exists()) {
         return Ok(Vec::new());
     }
@@ -130,23 +168,40 @@ fn read_splits(dir: &Path, name: &str, num_nodes: usize) -> Result<Vec<Split>> {
         let what = "this split is missing though others are there; fetch all ten, or remove them to load without";
         return Err(Error::data(missing, "whole file", what));
     }
-    files.iter().enumerate().map(|(k, file)| read_split(file, format!("geom-gcn-{k}"), num_nodes)).collect()
+    files
+        .iter()
+        .enumerate()
+        .map(|(k, file)| read_split(file, format!("geom-gcn-{k}"), num_nodes))
+        .collect()
 }
 
 fn read_split(path: &Path, name: String, num_nodes: usize) -> Result<Split> {
     let mut archive = NpzArchive::open(path)?;
     let mut part = |member: &str| read_mask(&mut archive, member, num_nodes);
-    Split::new(name, part("train_mask")?, part("val_mask")?, part("test_mask")?)
-        .map_err(|e| Error::data(path, "masks", e.to_string()))
+    Split::new(
+        name,
+        part("train_mask")?,
+        part("val_mask")?,
+        part("test_mask")?,
+    )
+    .map_err(|e| Error::data(path, "masks", e.to_string()))
 }
 
 /// The nodes that a mask of one boolean per node marks.
 fn read_mask(archive: &mut NpzArchive, member: &str, num_nodes: usize) -> Result<Vec<u32>> {
     let mask = archive.bools(member)?;
     if mask.shape != [num_nodes] {
-        return Err(archive.fault(member, format!("shape {:?}, [{num_nodes}] is expected: one per node", mask.shape)));
+        return Err(archive.fault(
+            member,
+            format!(
+                "shape {:?}, [{num_nodes}] is expected: one per node",
+                mask.shape
+            ),
+        ));
     }
-    Ok((0..num_nodes as u32).filter(|&u| mask.data[u as usize]).collect())
+    Ok((0..num_nodes as u32)
+        .filter(|&u| mask.data[u as usize])
+        .collect())
 }
 
 /// Fuzzing: whatever the file of nodes may hold.

@@ -1,7 +1,7 @@
 //! Facebook100 and LINKX graphs (thesis ch. 4): Penn94, genius, deezer-europe.
 //!
-//! They are published as MATLAB files; `scripts/mat_to_npz.py` turns those into NumPy zips of this layout, which is
-//! what is read here:
+//! They are published as MATLAB files; `scripts/mat_to_npz.py` turns those into NumPy zips of this
+//! layout, which is what is read here:
 //!
 //! | member | Facebook100 | LINKX |
 //! | --- | --- | --- |
@@ -11,9 +11,10 @@
 //! | `node_feat`, nodes × features, or CSR `attr_data`, `attr_indices`, `attr_indptr`, `attr_shape` | | optional |
 //! | `train_idx`, `val_idx`, `test_idx`, runs × ids | optional | optional |
 //!
-//! The columns of `local_info` are student or faculty, gender, major, second major, dorm, year and high school, 0 where
-//! unknown. Gender is the class, and 0 makes a node unlabelled: Penn94's "three classes" count that one. The other six
-//! become one-hot features, a column for each value that occurs, 0 included: 4,814 columns for Penn94.
+//! The columns of `local_info` are student or faculty, gender, major, second major, dorm, year and
+//! high school, 0 where unknown. Gender is the class, and 0 makes a node unlabelled: Penn94's
+//! "three classes" count that one. The other six become one-hot features, a column for each value
+//! that occurs, 0 included: 4,814 columns for Penn94.
 
 use std::path::Path;
 
@@ -30,7 +31,8 @@ const GENDER: usize = 1;
 /// More runs than this are a mistake in the file.
 const MAX_RUNS: usize = 1000;
 
-/// Loads a Facebook100 graph: gender as class, the other columns of `local_info` one-hot, splits `linkx-0`, `linkx-1`, …
+/// Loads a Facebook100 graph: gender as class, the other columns of `local_info` one-hot, splits
+/// `linkx-0`, `linkx-1`, …
 pub fn load_facebook100(path: &Path) -> Result<(Graph, BuildReport)> {
     facebook100_from(&mut NpzArchive::open(path)?)
 }
@@ -38,17 +40,26 @@ pub fn load_facebook100(path: &Path) -> Result<(Graph, BuildReport)> {
 pub(super) fn facebook100_from(archive: &mut NpzArchive) -> Result<(Graph, BuildReport)> {
     let info = archive.i64s("local_info")?;
     let &[num_nodes, INFO_COLUMNS] = &info.shape[..] else {
-        let what = format!("shape {:?}, a row of {INFO_COLUMNS} numbers per node is expected", info.shape);
+        let what = format!(
+            "shape {:?}, a row of {INFO_COLUMNS} numbers per node is expected",
+            info.shape
+        );
         return Err(archive.fault("local_info", what));
     };
     let column = |c: usize| info.data.iter().skip(c).step_by(INFO_COLUMNS).copied();
-    let gender = integer_labels(column(GENDER).map(|g| Some(g).filter(|&g| g != 0)).collect());
+    let gender = integer_labels(
+        column(GENDER)
+            .map(|g| Some(g).filter(|&g| g != 0))
+            .collect(),
+    );
     let mut one_hot = Vec::with_capacity(INFO_COLUMNS - 1);
     for c in (0..INFO_COLUMNS).filter(|&c| c != GENDER) {
         one_hot.push(Labels::from_values(column(c).map(Some)));
     }
     let (graph, report) = read_graph(archive, num_nodes)?;
-    let graph = graph.with_features(Features::Sparse(side_by_side(&one_hot, num_nodes)?))?.with_labels(gender)?;
+    let graph = graph
+        .with_features(Features::Sparse(side_by_side(&one_hot, num_nodes)?))?
+        .with_labels(gender)?;
     Ok((with_splits(archive, graph)?, report))
 }
 
@@ -60,13 +71,20 @@ pub fn load(path: &Path) -> Result<(Graph, BuildReport)> {
 pub(super) fn load_from(archive: &mut NpzArchive) -> Result<(Graph, BuildReport)> {
     let labels = archive.i64s("label")?.data;
     let (mut graph, report) = read_graph(archive, labels.len())?;
-    let labels = labels.into_iter().map(|l| Some(l).filter(|&l| l != -1)).collect();
+    let labels = labels
+        .into_iter()
+        .map(|l| Some(l).filter(|&l| l != -1))
+        .collect();
     graph = graph.with_labels(integer_labels(labels))?;
     if archive.has("node_feat") {
         let features = Features::Dense(archive.dense_f32s("node_feat")?);
-        graph = graph.with_features(features).map_err(|e| archive.fault("node_feat", e.to_string()))?;
+        graph = graph
+            .with_features(features)
+            .map_err(|e| archive.fault("node_feat", e.to_string()))?;
     } else if let Some(features) = read_attributes(archive, false)? {
-        graph = graph.with_features(features).map_err(|e| archive.fault("attr_shape", e.to_string()))?;
+        graph = graph
+            .with_features(features)
+            .map_err(|e| archive.fault("attr_shape", e.to_string()))?;
     }
     Ok((with_splits(archive, graph)?, report))
 }
@@ -79,9 +97,16 @@ fn side_by_side(columns: &[Labels], num_nodes: usize) -> Result<CsrMatrix<f32>> 
         starts.push(num_cols as u32);
         num_cols += column.num_classes();
     }
-    let entry = |u: u32| columns.iter().zip(&starts).filter_map(move |(c, start)| c.get(u).map(|class| start + class));
+    let entry = |u: u32| {
+        columns
+            .iter()
+            .zip(&starts)
+            .filter_map(move |(c, start)| c.get(u).map(|class| start + class))
+    };
     let indices: Vec<u32> = (0..num_nodes as u32).flat_map(entry).collect();
-    let offsets = (0..=num_nodes as u64).map(|u| u * columns.len() as u64).collect();
+    let offsets = (0..=num_nodes as u64)
+        .map(|u| u * columns.len() as u64)
+        .collect();
     let values = vec![1.0; indices.len()];
     CsrMatrix::new(num_cols, offsets, indices, values)
 }
@@ -95,7 +120,8 @@ fn read_graph(archive: &mut NpzArchive, num_nodes: usize) -> Result<(Graph, Buil
         }
         let (from, to) = arcs.data.split_at(arcs.shape[1]);
         let edges = from.iter().copied().zip(to.iter().copied());
-        return Graph::from_edges(num_nodes, edges).map_err(|e| archive.fault("edge_index", e.to_string()));
+        return Graph::from_edges(num_nodes, edges)
+            .map_err(|e| archive.fault("edge_index", e.to_string()));
     }
     let Some(pattern) = Pattern::read(archive, "adj")? else {
         return Err(archive.fault("edge_index", "missing, and there is no adj_indptr either"));
@@ -121,7 +147,10 @@ fn with_splits(archive: &mut NpzArchive, graph: Graph) -> Result<Graph> {
             [length] => (1, length),
             [num_runs, length] if num_runs <= MAX_RUNS => (num_runs, length),
             _ => {
-                let what = format!("shape {:?}, at most {MAX_RUNS} runs of ids are expected", ids.shape);
+                let what = format!(
+                    "shape {:?}, at most {MAX_RUNS} runs of ids are expected",
+                    ids.shape
+                );
                 return Err(archive.fault(member, what));
             }
         };
@@ -143,7 +172,8 @@ fn with_splits(archive: &mut NpzArchive, graph: Graph) -> Result<Graph> {
     graph.with_splits((0..num_runs).map(split).collect::<Result<Vec<Split>>>()?)
 }
 
-/// Loads a graph of either kind from the bytes of an archive, for fuzzing: any bytes give a graph or an error.
+/// Loads a graph of either kind from the bytes of an archive, for fuzzing: any bytes give a graph
+/// or an error.
 #[doc(hidden)]
 pub fn fuzz_linkx(data: &[u8]) {
     for read in [facebook100_from, load_from] {

@@ -90,9 +90,10 @@ impl Dataset {
     pub fn graph(&self) -> Result<&Graph> {
         match &self.content {
             Content::Graph(graph) => Ok(graph),
-            Content::Graphs(_) => {
-                Err(Error::argument("dataset", format!("{} is a set of graphs, one graph is needed", self.name)))
-            }
+            Content::Graphs(_) => Err(Error::argument(
+                "dataset",
+                format!("{} is a set of graphs, one graph is needed", self.name),
+            )),
         }
     }
 
@@ -100,17 +101,21 @@ impl Dataset {
     pub fn graph_set(&self) -> Result<&GraphSet> {
         match &self.content {
             Content::Graphs(set) => Ok(set),
-            Content::Graph(_) => {
-                Err(Error::argument("dataset", format!("{} is one graph, a set of graphs is needed", self.name)))
-            }
+            Content::Graph(_) => Err(Error::argument(
+                "dataset",
+                format!("{} is one graph, a set of graphs is needed", self.name),
+            )),
         }
     }
 }
 
-/// The same graph with the identity as features, instead of any it has: what models use on PolBlogs, which has none.
+/// The same graph with the identity as features, instead of any it has: what models use on
+/// PolBlogs, which has none.
 ///
 /// Take the largest component first where the protocol asks for it: there is one feature per node.
 pub fn with_identity_features(graph: Graph) -> Graph {
     let identity = Features::Sparse(CsrMatrix::identity(graph.num_nodes()));
-    graph.with_features(identity).expect("the identity has a row per node")
+    graph
+        .with_features(identity)
+        .expect("the identity has a row per node")
 }

@@ -9,8 +9,8 @@
 //! | `raw/node_year.csv.gz` | the year of a node, for [`load_arxiv_year`] |
 //! | `split/time/{train,valid,test}.csv.gz` (optional) | the id of a node |
 //!
-//! Files without `.gz` are read too. They are streamed line by line and counted against the two lists, so memory grows
-//! with what is really there; what decompresses beyond reason is refused.
+//! Files without `.gz` are read too. They are streamed line by line and counted against the two
+//! lists, so memory grows with what is really there; what decompresses beyond reason is refused.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -48,11 +48,17 @@ pub fn load(dir: &Path) -> Result<(Graph, BuildReport)> {
 
 fn load_from(folder: &Folder) -> Result<(Graph, BuildReport)> {
     let num_nodes = read_count(folder, "raw/num-node-list.csv")?;
-    // Labels come first: they show that there are as many nodes as the list says before room is made for them.
-    let labels = read_column(folder, "raw/node-label.csv", num_nodes, |path, line, field| match field {
-        "" | "nan" | "NaN" => Ok(None),
-        _ => parse(path, line, field, "a class").map(Some),
-    })?;
+    // Labels come first: they show that there are as many nodes as the list says before room is
+    // made for them.
+    let labels = read_column(
+        folder,
+        "raw/node-label.csv",
+        num_nodes,
+        |path, line, field| match field {
+            "" | "nan" | "NaN" => Ok(None),
+            _ => parse(path, line, field, "a class").map(Some),
+        },
+    )?;
     let (graph, report) = read_graph(folder, num_nodes)?;
     let graph = graph.with_labels(integer_labels(labels))?;
     let graph = match read_split(folder, num_nodes)? {
@@ -62,40 +68,57 @@ fn load_from(folder: &Folder) -> Result<(Graph, BuildReport)> {
     Ok((graph, report))
 }
 
-/// Loads arxiv-year (Lim et al. 2021): the same graph and features, but the class is the publication year, cut into
-/// five by [`even_quantile_labels`]. It has no split: the one by time would give away the class.
+/// Loads arxiv-year (Lim et al. 2021): the same graph and features, but the class is the
+/// publication year, cut into five by [`even_quantile_labels`]. It has no split: the one by time
+/// would give away the class.
 pub fn load_arxiv_year(dir: &Path) -> Result<(Graph, BuildReport)> {
     load_arxiv_year_from(&Folder::Disk(dir.to_path_buf()))
 }
 
 fn load_arxiv_year_from(folder: &Folder) -> Result<(Graph, BuildReport)> {
     let num_nodes = read_count(folder, "raw/num-node-list.csv")?;
-    let years: Vec<i32> =
-        read_column(folder, "raw/node_year.csv", num_nodes, |path, line, field| parse(path, line, field, "a year"))?;
+    let years: Vec<i32> = read_column(
+        folder,
+        "raw/node_year.csv",
+        num_nodes,
+        |path, line, field| parse(path, line, field, "a year"),
+    )?;
     let years: Vec<f64> = years.into_iter().map(f64::from).collect();
     let (graph, report) = read_graph(folder, num_nodes)?;
-    Ok((graph.with_labels(even_quantile_labels(&years, YEAR_CLASSES)?)?, report))
+    Ok((
+        graph.with_labels(even_quantile_labels(&years, YEAR_CLASSES)?)?,
+        report,
+    ))
 }
 
-/// Classes of about equal size by value, as LINKX cuts them: class `k` holds the values from the `k / num_classes`
-/// quantile (the first class everything below too) up to but without the next one. Quantiles interpolate linearly, as
-/// NumPy's do; values that tie stay together, so classes can differ in size and even be empty.
+/// Classes of about equal size by value, as LINKX cuts them: class `k` holds the values from the
+/// `k / num_classes` quantile (the first class everything below too) up to but without the next
+/// one. Quantiles interpolate linearly, as NumPy's do; values that tie stay together, so classes
+/// can differ in size and even be empty.
 pub fn even_quantile_labels(values: &[f64], num_classes: usize) -> Result<Labels> {
     const OP: &str = "even_quantile_labels";
     if num_classes == 0 {
         return Err(Error::argument(OP, "0 classes, at least 1 is needed"));
     }
     if let Some(i) = values.iter().position(|v| !v.is_finite()) {
-        return Err(Error::argument(OP, format!("value {i} is {}, all must be finite", values[i])));
+        return Err(Error::argument(
+            OP,
+            format!("value {i} is {}, all must be finite", values[i]),
+        ));
     }
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let bounds: Vec<f64> = match sorted.is_empty() {
         true => Vec::new(),
-        false => (1..num_classes).map(|k| quantile(&sorted, k as f64 / num_classes as f64)).collect(),
+        false => (1..num_classes)
+            .map(|k| quantile(&sorted, k as f64 / num_classes as f64))
+            .collect(),
     };
     let class = |v: f64| bounds.partition_point(|&bound| bound <= v) as u32;
-    Labels::new(values.iter().map(|&v| Some(class(v))).collect(), num_classes)
+    Labels::new(
+        values.iter().map(|&v| Some(class(v))).collect(),
+        num_classes,
+    )
 }
 
 /// The quantile `q` of ascending values, interpolated linearly.
@@ -112,7 +135,11 @@ fn read_graph(folder: &Folder, num_nodes: usize) -> Result<(Graph, BuildReport)>
     let range = 0..num_nodes as u64;
     let edges = read_column(folder, "raw/edge.csv", num_edges, |path, line, row| {
         let Some((u, v)) = row.split_once(',') else {
-            return Err(at_line(path, line, format!("{} is not an arc 'u,v'", quoted(row))));
+            return Err(at_line(
+                path,
+                line,
+                format!("{} is not an arc 'u,v'", quoted(row)),
+            ));
         };
         let node = |field| parse_id(path, line, field, "a node id", range.clone());
         Ok((node(u)?, node(v)?))
@@ -139,10 +166,18 @@ fn read_features(folder: &Folder, num_nodes: usize) -> Result<Option<Features>> 
         let found = data.len() - before;
         match *num_cols.get_or_insert(found) {
             expected if expected == found => Ok(()),
-            expected => Err(at_line(path, line, format!("{found} features, but the rows before have {expected}"))),
+            expected => Err(at_line(
+                path,
+                line,
+                format!("{found} features, but the rows before have {expected}"),
+            )),
         }
     })?;
-    Ok(Some(Features::Dense(DenseMatrix::new(num_nodes, num_cols.unwrap_or(0), data)?)))
+    Ok(Some(Features::Dense(DenseMatrix::new(
+        num_nodes,
+        num_cols.unwrap_or(0),
+        data,
+    )?)))
 }
 
 /// The split by time, `None` where none of its files is there.
@@ -157,14 +192,19 @@ fn read_split(folder: &Folder, num_nodes: usize) -> Result<Option<Split>> {
         while let Some((path, line, row)) = rows.next()? {
             // A split names a node once, so a longer file is wrong before it is large.
             if ids.len() == num_nodes {
-                return Err(at_line(path, line, format!("more than {num_nodes} rows, the number of nodes")));
+                return Err(at_line(
+                    path,
+                    line,
+                    format!("more than {num_nodes} rows, the number of nodes"),
+                ));
             }
             ids.push(parse_id(path, line, row, "a node id", 0..num_nodes as u64)?);
         }
         Ok(ids)
     };
     let [train, val, test] = [ids(&files[0])?, ids(&files[1])?, ids(&files[2])?];
-    let split = Split::new("time", train, val, test).map_err(|e| folder.fault("split/time", e.to_string()))?;
+    let split = Split::new("time", train, val, test)
+        .map_err(|e| folder.fault("split/time", e.to_string()))?;
     Ok(Some(split))
 }
 
@@ -172,10 +212,16 @@ fn read_split(folder: &Folder, num_nodes: usize) -> Result<Option<Split>> {
 fn read_count(folder: &Folder, file: &str) -> Result<usize> {
     let mut rows = folder.open(file)?;
     let path = rows.path.clone();
-    let Some((_, line, row)) = rows.next()? else { return Err(at_line(&path, 1, "empty, a number is expected")) };
+    let Some((_, line, row)) = rows.next()? else {
+        return Err(at_line(&path, 1, "empty, a number is expected"));
+    };
     let count = parse_id(&path, line, row, "a count", 0..MAX_NODES as u64)? as usize;
     if let Some((_, line, _)) = rows.next()? {
-        return Err(at_line(&path, line, "a second graph, only datasets of one graph are read"));
+        return Err(at_line(
+            &path,
+            line,
+            "a second graph, only datasets of one graph are read",
+        ));
     }
     Ok(count)
 }
@@ -200,7 +246,10 @@ fn read_column<T>(
         values.push(parse(path, line, row)?);
     }
     if values.len() < num_rows {
-        let what = format!("{} rows, but the raw/num-* lists say {num_rows}", values.len());
+        let what = format!(
+            "{} rows, but the raw/num-* lists say {num_rows}",
+            values.len()
+        );
         return Err(Error::data(&rows.path, "whole file", what));
     }
     Ok(values)
@@ -226,21 +275,32 @@ impl Folder<'_> {
 
     fn open(&self, file: &str) -> Result<Rows> {
         let Some(path) = self.find(file) else {
-            let missing = std::io::Error::new(ErrorKind::NotFound, "no such file, with or without .gz");
+            let missing =
+                std::io::Error::new(ErrorKind::NotFound, "no such file, with or without .gz");
             return Err(match self {
                 Folder::Disk(dir) => Error::io(&dir.join(file), missing),
                 Folder::Memory(_) => Error::io(Path::new(file), missing),
             });
         };
         let (num_bytes, source): (u64, Box<dyn Read>) = match self {
-            Folder::Memory(files) => (files[file].len() as u64, Box::new(Cursor::new(files[file].to_vec()))),
+            Folder::Memory(files) => (
+                files[file].len() as u64,
+                Box::new(Cursor::new(files[file].to_vec())),
+            ),
             Folder::Disk(_) => {
                 let opened = File::open(&path).map_err(|e| Error::io(&path, e))?;
-                (opened.metadata().map_err(|e| Error::io(&path, e))?.len(), Box::new(opened))
+                (
+                    opened.metadata().map_err(|e| Error::io(&path, e))?.len(),
+                    Box::new(opened),
+                )
             }
         };
         let gz = path.extension().is_some_and(|e| e == "gz");
-        Ok(if gz { Rows::compressed(path, num_bytes, source) } else { Rows::plain(path, source) })
+        Ok(if gz {
+            Rows::compressed(path, num_bytes, source)
+        } else {
+            Rows::plain(path, source)
+        })
     }
 
     fn fault(&self, place: &str, what: String) -> Error {
@@ -274,28 +334,44 @@ impl Rows {
     }
 
     fn compressed(path: PathBuf, num_bytes: u64, source: Box<dyn Read>) -> Self {
-        let limit = SMALL_BYTES.max(num_bytes.saturating_mul(MAX_RATIO)).min(MAX_BYTES);
-        Self { limit, ..Self::plain(path, Box::new(MultiGzDecoder::new(BufReader::new(source)))) }
+        let limit = SMALL_BYTES
+            .max(num_bytes.saturating_mul(MAX_RATIO))
+            .min(MAX_BYTES);
+        Self {
+            limit,
+            ..Self::plain(path, Box::new(MultiGzDecoder::new(BufReader::new(source))))
+        }
     }
 
     /// The next line, with its file and number; `None` at the end of the file.
     fn next(&mut self) -> Result<Option<(&Path, usize, &str)>> {
         self.buffer.clear();
         self.line += 1;
-        let read = (&mut self.reader).take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut self.buffer);
+        let read = (&mut self.reader)
+            .take(MAX_LINE_BYTES + 1)
+            .read_until(b'\n', &mut self.buffer);
         let num_bytes = read.map_err(|e| match e.kind() {
-            ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof => {
-                at_line(&self.path, self.line, format!("cannot be decompressed ({e}), fetch the file again"))
-            }
+            ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof => at_line(
+                &self.path,
+                self.line,
+                format!("cannot be decompressed ({e}), fetch the file again"),
+            ),
             _ => Error::io(&self.path, e),
         })?;
         self.bytes_read += num_bytes as u64;
         if self.bytes_read > self.limit {
-            let what = format!("more than {} bytes after decompression, refused", self.limit);
+            let what = format!(
+                "more than {} bytes after decompression, refused",
+                self.limit
+            );
             return Err(at_line(&self.path, self.line, what));
         }
         if num_bytes as u64 > MAX_LINE_BYTES {
-            return Err(at_line(&self.path, self.line, format!("longer than {MAX_LINE_BYTES} bytes")));
+            return Err(at_line(
+                &self.path,
+                self.line,
+                format!("longer than {MAX_LINE_BYTES} bytes"),
+            ));
         }
         let row = std::str::from_utf8(&self.buffer)
             .map_err(|_| at_line(&self.path, self.line, "not UTF-8, a text file is expected"))?;
@@ -303,8 +379,9 @@ impl Rows {
     }
 }
 
-/// Loads a dataset from its files, separated by zero bytes in the order node count, edge count, edges, labels, years,
-/// features, train, valid and test ids, and reads the whole as gzip, for fuzzing: any bytes give a graph or an error.
+/// Loads a dataset from its files, separated by zero bytes in the order node count, edge count,
+/// edges, labels, years, features, train, valid and test ids, and reads the whole as gzip, for
+/// fuzzing: any bytes give a graph or an error.
 #[doc(hidden)]
 pub fn fuzz_ogb(data: &[u8]) {
     const FILES: [&str; 9] = [
@@ -321,7 +398,11 @@ pub fn fuzz_ogb(data: &[u8]) {
     let folder = Folder::Memory(FILES.into_iter().zip(data.split(|&b| b == 0)).collect());
     let _ = load_from(&folder);
     let _ = load_arxiv_year_from(&folder);
-    let mut rows = Rows::compressed("fuzz.gz".into(), data.len() as u64, Box::new(Cursor::new(data.to_vec())));
+    let mut rows = Rows::compressed(
+        "fuzz.gz".into(),
+        data.len() as u64,
+        Box::new(Cursor::new(data.to_vec())),
+    );
     while let Ok(Some(_)) = rows.next() {}
 }
 
@@ -343,15 +424,26 @@ mod tests {
     #[test]
     fn year_classes_as_linkx_cuts_them() {
         // LINKX's even_quantile_labels on these years, five classes.
-        let years = [2013, 2015, 2018, 2017, 2019, 2019, 2020, 2011, 2015, 2016, 2018, 2020, 2019].map(f64::from);
+        let years = [
+            2013, 2015, 2018, 2017, 2019, 2019, 2020, 2011, 2015, 2016, 2018, 2020, 2019,
+        ]
+        .map(f64::from);
         let labels = even_quantile_labels(&years, 5).unwrap();
         let classes: Vec<u32> = labels.classes().iter().flatten().copied().collect();
         assert_eq!(classes, [0, 1, 2, 2, 4, 4, 4, 0, 1, 1, 2, 4, 4]);
         let same = even_quantile_labels(&[7.0; 4], 5).unwrap();
-        assert_eq!((same.num_classes(), same.counts()), (5, vec![0, 0, 0, 0, 4]));
+        assert_eq!(
+            (same.num_classes(), same.counts()),
+            (5, vec![0, 0, 0, 0, 4])
+        );
         assert!(even_quantile_labels(&[], 5).unwrap().is_empty());
         assert!(even_quantile_labels(&[1.0], 0).is_err());
-        let e = even_quantile_labels(&[1.0, f64::NAN], 5).unwrap_err().to_string();
-        assert_eq!(e, "even_quantile_labels: value 1 is NaN, all must be finite");
+        let e = even_quantile_labels(&[1.0, f64::NAN], 5)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "even_quantile_labels: value 1 is NaN, all must be finite"
+        );
     }
 }

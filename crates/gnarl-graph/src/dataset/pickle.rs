@@ -1,9 +1,10 @@
-//! Pickles are programs from strangers. This reader knows the opcodes and classes that Planetoid files use, as Python 2
-//! or 3 writes them up to protocol 3, and refuses everything else by byte offset.
+//! Pickles are programs from strangers. This reader knows the opcodes and classes that Planetoid
+//! files use, as Python 2 or 3 writes them up to protocol 3, and refuses everything else by byte
+//! offset.
 //!
-//! Nothing recurses: values lie in one arena and name each other by index, so nesting and cycles cost nothing. An opcode
-//! adds one value at most and strings stay where they are in the file, so memory is bounded by some forty bytes per byte
-//! of the file.
+//! Nothing recurses: values lie in one arena and name each other by index, so nesting and cycles
+//! cost nothing. An opcode adds one value at most and strings stay where they are in the file, so
+//! memory is bounded by some forty bytes per byte of the file.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -42,7 +43,13 @@ impl Array {
     /// Row `i` of a two-dimensional array.
     pub fn row(&self, i: usize) -> impl Iterator<Item = f64> + '_ {
         let (rows, cols) = (self.shape[0], self.shape[1]);
-        (0..cols).map(move |j| self.values[if self.fortran { j * rows + i } else { i * cols + j }])
+        (0..cols).map(move |j| {
+            self.values[if self.fortran {
+                j * rows + i
+            } else {
+                i * cols + j
+            }]
+        })
     }
 }
 
@@ -99,7 +106,9 @@ impl Class {
     fn find(module: &[u8], name: &[u8]) -> Option<Self> {
         Some(match (module, name) {
             (b"scipy.sparse.csr" | b"scipy.sparse._csr", b"csr_matrix") => Class::CsrMatrix,
-            (b"numpy.core.multiarray" | b"numpy._core.multiarray", b"_reconstruct") => Class::Reconstruct,
+            (b"numpy.core.multiarray" | b"numpy._core.multiarray", b"_reconstruct") => {
+                Class::Reconstruct
+            }
             (b"numpy", b"ndarray") => Class::Ndarray,
             (b"numpy", b"dtype") => Class::Dtype,
             (b"collections", b"defaultdict") => Class::DefaultDict,
@@ -129,10 +138,15 @@ struct Dtype {
 impl Dtype {
     fn find(name: &[u8]) -> Option<Self> {
         match name {
-            [kind @ (b'i' | b'u'), size @ (b'1' | b'2' | b'4' | b'8')] | [kind @ b'f', size @ (b'4' | b'8')] => {
-                Some(Dtype { kind: *kind, size: usize::from(size - b'0') })
-            }
-            b"b1" => Some(Dtype { kind: b'b', size: 1 }),
+            [kind @ (b'i' | b'u'), size @ (b'1' | b'2' | b'4' | b'8')]
+            | [kind @ b'f', size @ (b'4' | b'8')] => Some(Dtype {
+                kind: *kind,
+                size: usize::from(size - b'0'),
+            }),
+            b"b1" => Some(Dtype {
+                kind: b'b',
+                size: 1,
+            }),
             _ => None,
         }
     }
@@ -178,7 +192,9 @@ impl<'a> Machine<'a> {
         match self.byte()? {
             0x80 => match self.byte()? {
                 0..=3 => {}
-                version => return self.refuse(format!("pickle protocol {version}, at most 3 is read")),
+                version => {
+                    return self.refuse(format!("pickle protocol {version}, at most 3 is read"));
+                }
             },
             b'.' => return Ok(false),
             b'(' => self.marks.push(self.stack.len()),
@@ -232,7 +248,9 @@ impl<'a> Machine<'a> {
                 let slot = self.memo_slot()?;
                 match self.memo.get(&slot) {
                     Some(&id) => self.stack.push(id),
-                    None => return self.refuse(format!("value {slot} is used before it is stored")),
+                    None => {
+                        return self.refuse(format!("value {slot} is used before it is stored"));
+                    }
                 }
             }
             b'c' => self.class()?,
@@ -260,7 +278,11 @@ impl<'a> Machine<'a> {
                     return self.refuse(format!("an integer of {size} bytes, at most 8 are read"));
                 }
                 let digits = self.take(size)?;
-                let sign = if digits.last().is_some_and(|b| b & 0x80 != 0) { 0xff } else { 0 };
+                let sign = if digits.last().is_some_and(|b| b & 0x80 != 0) {
+                    0xff
+                } else {
+                    0
+                };
                 let mut wide = [sign; 8];
                 wide[..size].copy_from_slice(digits);
                 i64::from_le_bytes(wide)
@@ -273,7 +295,10 @@ impl<'a> Machine<'a> {
                         return Ok(());
                     }
                     (_, Ok(value)) => value,
-                    (_, Err(_)) => return self.refuse(format!("{} is not an integer of 64 bits", quoted(line))),
+                    (_, Err(_)) => {
+                        return self
+                            .refuse(format!("{} is not an integer of 64 bits", quoted(line)));
+                    }
                 }
             }
         };
@@ -314,7 +339,9 @@ impl<'a> Machine<'a> {
         let dict = self.top()?;
         let (pairs, rest) = items.as_chunks();
         match &mut self.values[dict] {
-            Value::Dict(dict) if rest.is_empty() => dict.extend(pairs.iter().map(|&[key, value]| (key, value))),
+            Value::Dict(dict) if rest.is_empty() => {
+                dict.extend(pairs.iter().map(|&[key, value]| (key, value)))
+            }
             Value::Dict(_) => return self.refuse("a key without a value"),
             _ => return self.refuse("an item is set in what is not a dict"),
         }
@@ -327,7 +354,12 @@ impl<'a> Machine<'a> {
             b'r' | b'j' => Ok(u32::from_le_bytes(self.array()?)),
             _ => {
                 let line = self.line()?;
-                line.parse().or_else(|_| self.refuse(format!("{} is not the number of a stored value", quoted(line))))
+                line.parse().or_else(|_| {
+                    self.refuse(format!(
+                        "{} is not the number of a stored value",
+                        quoted(line)
+                    ))
+                })
             }
         }
     }
@@ -338,7 +370,10 @@ impl<'a> Machine<'a> {
             Some(class) => self.push(Value::Class(class)),
             None => {
                 let full = quoted(&format!("{module}.{name}"));
-                return self.refuse(format!("class {} is not allowed in a Planetoid file", full.trim_matches('\'')));
+                return self.refuse(format!(
+                    "class {} is not allowed in a Planetoid file",
+                    full.trim_matches('\'')
+                ));
             }
         }
         Ok(())
@@ -347,44 +382,66 @@ impl<'a> Machine<'a> {
     /// Calls one of the few functions there are.
     fn call(&mut self) -> Result<()> {
         let (args, function) = (self.pop()?, self.pop()?);
-        let (Value::Class(class), Value::Tuple(args)) = (&self.values[function], &self.values[args]) else {
+        let (Value::Class(class), Value::Tuple(args)) =
+            (&self.values[function], &self.values[args])
+        else {
             return self.refuse("what is called is not a class, or its arguments are not a tuple");
         };
         let args: Vec<&Value> = args.iter().take(4).map(|&arg| &self.values[arg]).collect();
         let result = match (class, &args[..]) {
-            (Class::Reconstruct, [Value::Class(Class::Ndarray), Value::Tuple(_), Value::Text(_)]) => Value::Array(None),
+            (
+                Class::Reconstruct,
+                [
+                    Value::Class(Class::Ndarray),
+                    Value::Tuple(_),
+                    Value::Text(_),
+                ],
+            ) => Value::Array(None),
             (Class::Dtype, [Value::Text(name), ..]) => match Dtype::find(name) {
                 Some(dtype) => Value::Dtype(dtype),
                 None => {
                     let name = quoted(&String::from_utf8_lossy(name));
-                    return self.refuse(format!("array elements of type {name}, numbers are expected"));
+                    return self.refuse(format!(
+                        "array elements of type {name}, numbers are expected"
+                    ));
                 }
             },
             (Class::DefaultDict, [] | [Value::Class(Class::List)]) => Value::Dict(Vec::new()),
-            (Class::Encode, [Value::Text(text), Value::Text(code)]) if matches!(&code[..], b"latin1" | b"latin-1") => {
+            (Class::Encode, [Value::Text(text), Value::Text(code)])
+                if matches!(&code[..], b"latin1" | b"latin-1") =>
+            {
                 let encoded = self.encode_latin1(text)?;
                 self.encoded_bytes += encoded.len();
                 Value::Text(Cow::Owned(encoded))
             }
-            (class, _) => return self.refuse(format!("{class:?} is called with arguments of another kind")),
+            (class, _) => {
+                return self.refuse(format!(
+                    "{class:?} is called with arguments of another kind"
+                ));
+            }
         };
         self.push(result);
         Ok(())
     }
 
-    /// One byte per character; the same text may be encoded again and again, so the total is bounded by the file.
+    /// One byte per character; the same text may be encoded again and again, so the total is
+    /// bounded by the file.
     fn encode_latin1(&self, text: &[u8]) -> Result<Vec<u8>> {
         if text.len() > self.bytes.len() - self.encoded_bytes {
             return self.refuse("more text is encoded than the file holds");
         }
-        let encoded = std::str::from_utf8(text).ok().and_then(|t| t.chars().map(|c| u8::try_from(c).ok()).collect());
+        let encoded = std::str::from_utf8(text)
+            .ok()
+            .and_then(|t| t.chars().map(|c| u8::try_from(c).ok()).collect());
         encoded.map_or_else(|| self.refuse("text that is not latin1"), Ok)
     }
 
     fn new_object(&mut self) -> Result<()> {
         let (args, class) = (self.pop()?, self.pop()?);
         match (&self.values[class], &self.values[args]) {
-            (Value::Class(Class::CsrMatrix), Value::Tuple(args)) if args.is_empty() => self.push(Value::Csr(None)),
+            (Value::Class(Class::CsrMatrix), Value::Tuple(args)) if args.is_empty() => {
+                self.push(Value::Csr(None))
+            }
             _ => return self.refuse("an object is made that is not an empty csr_matrix"),
         }
         Ok(())
@@ -407,36 +464,73 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// NumPy's state of an array: version, shape, element type, whether columns are contiguous, bytes.
+    /// NumPy's state of an array: version, shape, element type, whether columns are contiguous,
+    /// bytes.
     fn raw_array(&self, state: Id) -> Result<RawArray> {
-        let Value::Tuple(state) = &self.values[state] else { return self.refuse("an array's state is not a tuple") };
-        let &[_, shape, dtype, fortran, bytes] = &state[..] else {
-            return self.refuse(format!("an array's state has {} parts, 5 are expected", state.len()));
+        let Value::Tuple(state) = &self.values[state] else {
+            return self.refuse("an array's state is not a tuple");
         };
-        let (Value::Tuple(shape), Value::Dtype(dtype), Value::Bool(fortran), Value::Text(text)) =
-            (&self.values[shape], &self.values[dtype], &self.values[fortran], &self.values[bytes])
-        else {
+        let &[_, shape, dtype, fortran, bytes] = &state[..] else {
+            return self.refuse(format!(
+                "an array's state has {} parts, 5 are expected",
+                state.len()
+            ));
+        };
+        let (Value::Tuple(shape), Value::Dtype(dtype), Value::Bool(fortran), Value::Text(text)) = (
+            &self.values[shape],
+            &self.values[dtype],
+            &self.values[fortran],
+            &self.values[bytes],
+        ) else {
             return self.refuse("an array's state is not a shape, a type, an order and bytes");
         };
         if !(1..=2).contains(&shape.len()) {
-            return self.refuse(format!("an array of {} dimensions, 1 or 2 are expected", shape.len()));
+            return self.refuse(format!(
+                "an array of {} dimensions, 1 or 2 are expected",
+                shape.len()
+            ));
         }
-        let shape = shape.iter().map(|&d| self.length(d)).collect::<Result<Vec<usize>>>()?;
-        let expected = shape.iter().try_fold(dtype.size, |product, &d| product.checked_mul(d));
+        let shape = shape
+            .iter()
+            .map(|&d| self.length(d))
+            .collect::<Result<Vec<usize>>>()?;
+        let expected = shape
+            .iter()
+            .try_fold(dtype.size, |product, &d| product.checked_mul(d));
         if expected != Some(text.len()) {
-            let what =
-                format!("an array of shape {shape:?} and {} bytes each, but {} bytes of data", dtype.size, text.len());
+            let what = format!(
+                "an array of shape {shape:?} and {} bytes each, but {} bytes of data",
+                dtype.size,
+                text.len()
+            );
             return self.refuse(what);
         }
-        Ok(RawArray { shape, dtype: *dtype, fortran: *fortran, bytes })
+        Ok(RawArray {
+            shape,
+            dtype: *dtype,
+            fortran: *fortran,
+            bytes,
+        })
     }
 
     /// NumPy's state of an element type: version, byte order, then what only structured types have.
     fn check_dtype_state(&self, state: Id) -> Result<()> {
-        let Value::Tuple(state) = &self.values[state] else { return self.refuse("a type's state is not a tuple") };
-        let state: Vec<&Value> = state.iter().take(5).map(|&part| &self.values[part]).collect();
+        let Value::Tuple(state) = &self.values[state] else {
+            return self.refuse("a type's state is not a tuple");
+        };
+        let state: Vec<&Value> = state
+            .iter()
+            .take(5)
+            .map(|&part| &self.values[part])
+            .collect();
         match &state[..] {
-            [Value::Int(_), Value::Text(order), Value::None, Value::None, Value::None] => match &order[..] {
+            [
+                Value::Int(_),
+                Value::Text(order),
+                Value::None,
+                Value::None,
+                Value::None,
+            ] => match &order[..] {
                 b"<" | b"|" => Ok(()),
                 _ => self.refuse("array elements are not little-endian"),
             },
@@ -448,13 +542,20 @@ impl<'a> Machine<'a> {
 /// Bytes, stack and errors.
 impl<'a> Machine<'a> {
     fn refuse<T>(&self, what: impl Into<String>) -> Result<T> {
-        Err(Error::data(self.path, format!("byte {}", self.opcode_at), what))
+        Err(Error::data(
+            self.path,
+            format!("byte {}", self.opcode_at),
+            what,
+        ))
     }
 
     fn take(&mut self, size: usize) -> Result<&'a [u8]> {
         let left = &self.bytes[self.next..];
         if size > left.len() {
-            return self.refuse(format!("{size} more bytes are announced, but {} are left", left.len()));
+            return self.refuse(format!(
+                "{size} more bytes are announced, but {} are left",
+                left.len()
+            ));
         }
         self.next += size;
         Ok(&left[..size])
@@ -462,7 +563,9 @@ impl<'a> Machine<'a> {
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let taken = self.take(N)?;
-        Ok(taken.try_into().expect("take returns as many bytes as asked"))
+        Ok(taken
+            .try_into()
+            .expect("take returns as many bytes as asked"))
     }
 
     fn byte(&mut self) -> Result<u8> {
@@ -475,7 +578,9 @@ impl<'a> Machine<'a> {
     /// An argument that is written as a line of text.
     fn line(&mut self) -> Result<&'a str> {
         let left = &self.bytes[self.next..];
-        let Some(end) = left.iter().position(|&b| b == b'\n') else { return self.refuse("a line without an end") };
+        let Some(end) = left.iter().position(|&b| b == b'\n') else {
+            return self.refuse("a line without an end");
+        };
         self.next += end + 1;
         std::str::from_utf8(&left[..end]).or_else(|_| self.refuse("a line that is not text"))
     }
@@ -507,9 +612,8 @@ impl<'a> Machine<'a> {
 
     fn length(&self, id: Id) -> Result<usize> {
         match self.values[id] {
-            Value::Int(i) => {
-                usize::try_from(i).or_else(|_| self.refuse(format!("{i} is not the length of a dimension")))
-            }
+            Value::Int(i) => usize::try_from(i)
+                .or_else(|_| self.refuse(format!("{i} is not the length of a dimension"))),
             _ => self.refuse("a shape that is not made of integers"),
         }
     }
@@ -523,7 +627,10 @@ impl Machine<'_> {
             return self.refuse("the pickle ends with values left over");
         }
         if self.next < self.bytes.len() {
-            return self.refuse(format!("{} bytes after the end of the pickle", self.bytes.len() - self.next));
+            return self.refuse(format!(
+                "{} bytes after the end of the pickle",
+                self.bytes.len() - self.next
+            ));
         }
         match &self.values[result] {
             Value::Csr(Some(state)) => Ok(Object::Csr(self.csr(*state)?)),
@@ -534,7 +641,9 @@ impl Machine<'_> {
     }
 
     fn decode(&self, raw: &RawArray) -> Array {
-        let Value::Text(bytes) = &self.values[raw.bytes] else { unreachable!("checked when the state was set") };
+        let Value::Text(bytes) = &self.values[raw.bytes] else {
+            unreachable!("checked when the state was set")
+        };
         Array {
             shape: raw.shape.clone(),
             values: raw.dtype.decode(bytes),
@@ -543,12 +652,14 @@ impl Machine<'_> {
         }
     }
 
-    /// Lists may be shared between keys, so their total is bounded by the file, where an entry takes two bytes or more.
+    /// Lists may be shared between keys, so their total is bounded by the file, where an entry
+    /// takes two bytes or more.
     fn lists(&self, items: &[(Id, Id)]) -> Result<Vec<(i64, Vec<i64>)>> {
         let mut left = self.bytes.len();
         let mut lists = Vec::with_capacity(items.len());
         for &(key, list) in items {
-            let (Value::Int(key), Value::List(list)) = (&self.values[key], &self.values[list]) else {
+            let (Value::Int(key), Value::List(list)) = (&self.values[key], &self.values[list])
+            else {
                 return self.refuse("the dict is not one from integers to lists");
             };
             let Some(rest) = left.checked_sub(list.len()) else {
@@ -557,7 +668,9 @@ impl Machine<'_> {
             left = rest;
             let entries = list.iter().map(|&entry| match self.values[entry] {
                 Value::Int(i) => Ok(i),
-                _ => self.refuse(format!("the list of key {key} holds what is not an integer")),
+                _ => self.refuse(format!(
+                    "the list of key {key} holds what is not an integer"
+                )),
             });
             lists.push((*key, entries.collect::<Result<_>>()?));
         }
@@ -565,8 +678,13 @@ impl Machine<'_> {
     }
 
     fn csr(&self, state: Id) -> Result<CsrMatrix<f32>> {
-        let (num_rows, num_cols) = match self.attribute(state, "_shape").or_else(|_| self.attribute(state, "shape"))? {
-            Value::Tuple(shape) if shape.len() == 2 => (self.length(shape[0])?, self.length(shape[1])?),
+        let (num_rows, num_cols) = match self
+            .attribute(state, "_shape")
+            .or_else(|_| self.attribute(state, "shape"))?
+        {
+            Value::Tuple(shape) if shape.len() == 2 => {
+                (self.length(shape[0])?, self.length(shape[1])?)
+            }
             _ => return self.refuse_matrix("its shape is not two numbers"),
         };
         if num_cols > MAX_COLS {
@@ -580,17 +698,29 @@ impl Machine<'_> {
         }
         let (indptr, indices, data) = (indptr.values, indices.values, data.values);
         if indptr.len().checked_sub(1) != Some(num_rows) {
-            return self.refuse_matrix(format!("indptr has {} entries for {num_rows} rows", indptr.len()));
+            return self.refuse_matrix(format!(
+                "indptr has {} entries for {num_rows} rows",
+                indptr.len()
+            ));
         }
         if let Some(i) = indptr.iter().position(|&v| v < 0.0) {
             return self.refuse_matrix(format!("entry {i} of indptr is {}", indptr[i]));
         }
-        if let Some(i) = indices.iter().position(|&v| !(0.0..num_cols as f64).contains(&v)) {
-            let what = format!("entry {i} of indices is {}, but there are {num_cols} columns", indices[i]);
+        if let Some(i) = indices
+            .iter()
+            .position(|&v| !(0.0..num_cols as f64).contains(&v))
+        {
+            let what = format!(
+                "entry {i} of indices is {}, but there are {num_cols} columns",
+                indices[i]
+            );
             return self.refuse_matrix(what);
         }
         if let Some(i) = data.iter().position(|&v| !(v as f32).is_finite()) {
-            return self.refuse_matrix(format!("entry {i} of data is {}, a finite number is expected", data[i]));
+            return self.refuse_matrix(format!(
+                "entry {i} of data is {}, a finite number is expected",
+                data[i]
+            ));
         }
         let matrix = CsrMatrix::new(
             num_cols,
@@ -616,7 +746,9 @@ impl Machine<'_> {
     }
 
     fn attribute(&self, state: Id, name: &str) -> Result<&Value<'_>> {
-        let Value::Dict(items) = &self.values[state] else { unreachable!("checked when the state was set") };
+        let Value::Dict(items) = &self.values[state] else {
+            unreachable!("checked when the state was set")
+        };
         let is_name = |key: Id| matches!(&self.values[key], Value::Text(text) if text[..] == *name.as_bytes());
         match items.iter().rev().find(|(key, _)| is_name(*key)) {
             Some(&(_, value)) => Ok(&self.values[value]),
@@ -629,8 +761,8 @@ impl Machine<'_> {
 mod tests {
     use super::*;
 
-    // python3: d = collections.defaultdict(list); d[0] = [1, 300, 70000, 2**31 + 5, -3]; d[70000] = []; d[5] = [5]
-    // [pickle.dumps(d, protocol) for protocol in range(4)]
+    // python3: d = collections.defaultdict(list); d[0] = [1, 300, 70000, 2**31 + 5, -3]; d[70000] =
+    // []; d[5] = [5] [pickle.dumps(d, protocol) for protocol in range(4)]
     #[rustfmt::skip]
     const LISTS: [&[u8]; 4] = [
         b"ccollections\ndefaultdict\np0\n(c__builtin__\nlist\np1\ntp2\nRp3\nI0\n(lp4\nI1\naI300\naI70000\naL2147483653L\naI-3\nasI70000\n(lp5\nsI5\n(lp6\nI5\nas.",
@@ -639,7 +771,8 @@ mod tests {
         b"\x80\x03ccollections\ndefaultdict\nq\x00cbuiltins\nlist\nq\x01\x85q\x02Rq\x03(K\x00]q\x04(K\x01M,\x01Jp\x11\x01\x00\x8a\x05\x05\x00\x00\x80\x00J\xfd\xff\xff\xffeJp\x11\x01\x00]q\x05K\x05]q\x06K\x05au.",
     ];
 
-    // python3: pickle.dumps(a, protocol) for protocols 2 and 3, where a reduces as numpy.array([-1, 200], "i4") does.
+    // python3: pickle.dumps(a, protocol) for protocols 2 and 3, where a reduces as
+    // numpy.array([-1, 200], "i4") does.
     #[rustfmt::skip]
     const ARRAYS: [&[u8]; 2] = [
         b"\x80\x02cnumpy._core.multiarray\n_reconstruct\nq\x00cnumpy\nndarray\nq\x01K\x00\x85q\x02c_codecs\nencode\nq\x03X\x01\x00\x00\x00bq\x04X\x06\x00\x00\x00latin1q\x05\x86q\x06Rq\x07\x87q\x08Rq\x09(K\x01K\x02\x85q\ncnumpy\ndtype\nq\x0bX\x02\x00\x00\x00i4q\x0c\x89\x88\x87q\x0dRq\x0e(K\x03X\x01\x00\x00\x00<q\x0fNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tq\x10b\x89h\x03X\x0d\x00\x00\x00\xc3\xbf\xc3\xbf\xc3\xbf\xc3\xbf\xc3\x88\x00\x00\x00q\x11h\x05\x86q\x12Rq\x13tq\x14b.",
@@ -649,13 +782,24 @@ mod tests {
     #[test]
     fn what_python_writes_is_read() {
         for bytes in LISTS {
-            let Ok(Object::Lists(lists)) = parse(Path::new("f"), bytes) else { panic!("a dict of lists") };
-            let expected = [(0, vec![1, 300, 70_000, (1 << 31) + 5, -3]), (70_000, vec![]), (5, vec![5])];
+            let Ok(Object::Lists(lists)) = parse(Path::new("f"), bytes) else {
+                panic!("a dict of lists")
+            };
+            let expected = [
+                (0, vec![1, 300, 70_000, (1 << 31) + 5, -3]),
+                (70_000, vec![]),
+                (5, vec![5]),
+            ];
             assert_eq!(lists, expected);
         }
         for bytes in ARRAYS {
-            let Ok(Object::Array(array)) = parse(Path::new("f"), bytes) else { panic!("an array") };
-            assert_eq!((&array.shape[..], &array.values[..], array.integer), (&[2][..], &[-1.0, 200.0][..], true));
+            let Ok(Object::Array(array)) = parse(Path::new("f"), bytes) else {
+                panic!("an array")
+            };
+            assert_eq!(
+                (&array.shape[..], &array.values[..], array.integer),
+                (&[2][..], &[-1.0, 200.0][..], true)
+            );
         }
     }
 
@@ -674,7 +818,11 @@ mod tests {
             ("f4", &1.5f32.to_le_bytes(), 1.5),
             ("f8", &(-0.1f64).to_le_bytes(), -0.1),
         ] {
-            assert_eq!(Dtype::find(name.as_bytes()).unwrap().decode(bytes), [expected], "{name}");
+            assert_eq!(
+                Dtype::find(name.as_bytes()).unwrap().decode(bytes),
+                [expected],
+                "{name}"
+            );
         }
         for name in ["f2", "i3", "b2", "O8", "S1", "i44", ""] {
             assert!(Dtype::find(name.as_bytes()).is_none(), "{name}");

@@ -1,4 +1,5 @@
-//! Planetoid's files (Yang, Cohen, Salakhutdinov 2016): Cora, CiteSeer and PubMed with the public split (thesis ch. 3).
+//! Planetoid's files (Yang, Cohen, Salakhutdinov 2016): Cora, CiteSeer and PubMed with the public
+//! split (thesis ch. 3).
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -29,7 +30,8 @@ const NUM_VAL: usize = 500;
 
 /// Loads `ind.NAME.*` from `dir`, with one split called `public`.
 ///
-/// The split trains on the rows of `x`, validates on the next 500 (fewer where `allx` ends) and tests on `test.index`.
+/// The split trains on the rows of `x`, validates on the next 500 (fewer where `allx` ends) and
+/// tests on `test.index`.
 pub fn load(dir: &Path, name: &str) -> Result<(Graph, BuildReport)> {
     let file = |part: &str| dir.join(format!("ind.{}.{part}", name.to_lowercase()));
     let allx = Part::read(file("allx"), file("ally"))?;
@@ -54,7 +56,9 @@ pub fn load(dir: &Path, name: &str) -> Result<(Graph, BuildReport)> {
     let num_nodes = check_nodes(&lists_file, &lists, num_known, &test)?;
 
     let (features, classes) = assemble(&allx, &tx, &test, num_nodes);
-    let edges = lists.iter().flat_map(|(u, list)| list.iter().map(|&v| (*u as u32, v as u32)));
+    let edges = lists
+        .iter()
+        .flat_map(|(u, list)| list.iter().map(|&v| (*u as u32, v as u32)));
     let val = num_train..(num_train + NUM_VAL).min(num_known);
     let ids = |range: std::ops::Range<usize>| range.map(|u| u as u32).collect();
     let split = Split::new("public", ids(0..num_train), ids(val), test)?;
@@ -79,17 +83,39 @@ impl Part {
     fn read(features_file: PathBuf, classes_file: PathBuf) -> Result<Self> {
         let features = match read_pickle(&features_file)? {
             Object::Csr(features) => features,
-            _ => return Err(Error::data(&features_file, "whole file", "a csr_matrix is expected")),
+            _ => {
+                return Err(Error::data(
+                    &features_file,
+                    "whole file",
+                    "a csr_matrix is expected",
+                ));
+            }
         };
         let (classes, num_classes) = match read_pickle(&classes_file)? {
             Object::Array(array) => one_hot_classes(&classes_file, &array)?,
-            _ => return Err(Error::data(&classes_file, "whole file", "an array is expected")),
+            _ => {
+                return Err(Error::data(
+                    &classes_file,
+                    "whole file",
+                    "an array is expected",
+                ));
+            }
         };
         if features.num_rows() != classes.len() {
-            let what = format!("{} rows of classes for {} rows of features", classes.len(), features.num_rows());
+            let what = format!(
+                "{} rows of classes for {} rows of features",
+                classes.len(),
+                features.num_rows()
+            );
             return Err(Error::data(&classes_file, "array", what));
         }
-        Ok(Self { features_file, classes_file, features, classes, num_classes })
+        Ok(Self {
+            features_file,
+            classes_file,
+            features,
+            classes,
+            num_classes,
+        })
     }
 
     /// Fails where the widths are not those of `allx` and `ally`.
@@ -100,7 +126,10 @@ impl Part {
             return Err(Error::data(&self.features_file, "csr_matrix", what));
         }
         if self.num_classes != all.num_classes {
-            let what = format!("{} classes, but ally has {}", self.num_classes, all.num_classes);
+            let what = format!(
+                "{} classes, but ally has {}",
+                self.num_classes, all.num_classes
+            );
             return Err(Error::data(&self.classes_file, "array", what));
         }
         Ok(())
@@ -116,7 +145,10 @@ fn one_hot_classes(path: &Path, array: &Array) -> Result<(Vec<Option<u32>>, usiz
     let (rows, num_classes) = match array.shape[..] {
         [rows, num_classes] if num_classes > 0 => (rows, num_classes),
         _ => {
-            let what = format!("shape {:?}, a row per node and a column per class are expected", array.shape);
+            let what = format!(
+                "shape {:?}, a row per node and a column per class are expected",
+                array.shape
+            );
             return Err(Error::data(path, "array", what));
         }
     };
@@ -126,7 +158,11 @@ fn one_hot_classes(path: &Path, array: &Array) -> Result<(Vec<Option<u32>>, usiz
             if value == 1.0 && class.is_none() {
                 class = Some(c as u32);
             } else if value != 0.0 {
-                return Err(Error::data(path, format!("row {row}"), format!("column {c} is {value}: not one-hot")));
+                return Err(Error::data(
+                    path,
+                    format!("row {row}"),
+                    format!("column {c} is {value}: not one-hot"),
+                ));
             }
         }
         Ok(class)
@@ -143,7 +179,11 @@ fn parse_test_index(path: &Path, text: &str, num_known: usize) -> Result<Vec<u32
             let id = text::parse_id(path, line, field, "a test node's id", range.clone())?;
             match first_line.insert(id, line) {
                 None => Ok(id),
-                Some(first) => Err(text::at_line(path, line, format!("id {id} stands on line {first} already"))),
+                Some(first) => Err(text::at_line(
+                    path,
+                    line,
+                    format!("id {id} stands on line {first} already"),
+                )),
             }
         })
         .collect()
@@ -155,17 +195,26 @@ type Lists = Vec<(i64, Vec<i64>)>;
 fn read_lists(path: &Path) -> Result<Lists> {
     match read_pickle(path)? {
         Object::Lists(lists) => Ok(lists),
-        _ => Err(Error::data(path, "whole file", "a dict of lists is expected")),
+        _ => Err(Error::data(
+            path,
+            "whole file",
+            "a dict of lists is expected",
+        )),
     }
 }
 
-/// The number of nodes: up to the last with features. A node without features must have a list, so that a huge test id
-/// is an error and not a huge graph.
+/// The number of nodes: up to the last with features. A node without features must have a list, so
+/// that a huge test id is an error and not a huge graph.
 fn check_nodes(path: &Path, lists: &Lists, num_known: usize, test: &[u32]) -> Result<usize> {
-    let num_nodes = test.iter().max().map_or(num_known, |&last| last as usize + 1);
+    let num_nodes = test
+        .iter()
+        .max()
+        .map_or(num_known, |&last| last as usize + 1);
     let num_holes = num_nodes - num_known - test.len();
     if num_holes > lists.len() {
-        let what = format!("{num_holes} ids are missing from test.index below {num_nodes}, more than there are lists");
+        let what = format!(
+            "{num_holes} ids are missing from test.index below {num_nodes}, more than there are lists"
+        );
         return Err(Error::data(path, "whole file", what));
     }
     let mut described = vec![false; num_nodes];
@@ -176,7 +225,9 @@ fn check_nodes(path: &Path, lists: &Lists, num_known: usize, test: &[u32]) -> Re
         let refuse = |what: String| Err(Error::data(path, format!("node {u}"), what));
         let in_range = |u: i64| (0..num_nodes as i64).contains(&u);
         if !in_range(*u) {
-            return refuse(format!("there are {num_nodes} nodes by allx and test.index"));
+            return refuse(format!(
+                "there are {num_nodes} nodes by allx and test.index"
+            ));
         }
         if let Some(v) = list.iter().find(|&&v| !in_range(v)) {
             return refuse(format!(
@@ -188,13 +239,23 @@ fn check_nodes(path: &Path, lists: &Lists, num_known: usize, test: &[u32]) -> Re
         }
     }
     match (0..num_nodes).find(|&u| !described[u] && !listed[u]) {
-        Some(u) => Err(Error::data(path, format!("node {u}"), "it stands in neither allx nor test.index nor graph")),
+        Some(u) => Err(Error::data(
+            path,
+            format!("node {u}"),
+            "it stands in neither allx nor test.index nor graph",
+        )),
         None => Ok(num_nodes),
     }
 }
 
-/// Features and classes of all nodes: those of `allx`, then those of `tx` at their test ids, nothing in the holes.
-fn assemble(allx: &Part, tx: &Part, test: &[u32], num_nodes: usize) -> (CsrMatrix<f32>, Vec<Option<u32>>) {
+/// Features and classes of all nodes: those of `allx`, then those of `tx` at their test ids,
+/// nothing in the holes.
+fn assemble(
+    allx: &Part,
+    tx: &Part,
+    test: &[u32],
+    num_nodes: usize,
+) -> (CsrMatrix<f32>, Vec<Option<u32>>) {
     let mut row_of = vec![None; num_nodes];
     for (row, &u) in test.iter().enumerate() {
         row_of[u as usize] = Some(row);
@@ -211,7 +272,10 @@ fn assemble(allx: &Part, tx: &Part, test: &[u32], num_nodes: usize) -> (CsrMatri
         classes.push(row.and_then(|row| tx.classes[row]));
         offsets.push(indices.len() as u64);
     }
-    (CsrMatrix::from_parts(allx.features.num_cols(), offsets, indices, values), classes)
+    (
+        CsrMatrix::from_parts(allx.features.num_cols(), offsets, indices, values),
+        classes,
+    )
 }
 
 /// Fuzzing: whatever one of the pickles may hold.

@@ -1,13 +1,17 @@
-//! Every dataset of the thesis: names, citation, addresses, checksums, sizes and the split protocol it is judged by.
+//! Every dataset of the thesis: names, citation, addresses, checksums, sizes and the split protocol
+//! it is judged by.
 //!
-//! A new dataset is one more [`Entry`] in [`DATASETS`]; `gnarl data`, download and loading find it there.
+//! A new dataset is one more [`Entry`] in [`DATASETS`]; `gnarl data`, download and loading find it
+//! there.
 //!
-//! Sizes are those of the undirected simple graph. The thesis' tables differ in places: they say 5,208 edges for Cora
-//! (erratum 12: 5,278), and count arcs or the file's lines for Photo, Computers, Physics, Chameleon, Squirrel, the
-//! WebKB graphs, PolBlogs, ogbn-arxiv, Penn94 and deezer-europe.
+//! Sizes are those of the undirected simple graph. The thesis' tables differ in places: they say
+//! 5,208 edges for Cora (erratum 12: 5,278), and count arcs or the file's lines for Photo,
+//! Computers, Physics, Chameleon, Squirrel, the WebKB graphs, PolBlogs, ogbn-arxiv, Penn94 and
+//! deezer-europe.
 //!
-//! A checksum stands here only where the bytes at the address are known: it equals one published elsewhere, or the
-//! file agrees in length and ending with a public copy. Where there is none, the format's own checks must do.
+//! A checksum stands here only where the bytes at the address are known: it equals one published
+//! elsewhere, or the file agrees in length and ending with a public copy. Where there is none, the
+//! format's own checks must do.
 
 use crate::error::{Error, Result};
 
@@ -64,7 +68,8 @@ pub enum Protocol {
     PlanetoidPublic,
     /// The ten splits that come with the Geom-GCN files (ch. 3, 4).
     GeomGcnTen,
-    /// So many training nodes of each class, then validation and test nodes, at random (ch. 3 to 6).
+    /// So many training nodes of each class, then validation and test nodes, at random (ch. 3 to
+    /// 6).
     PerClass {
         /// Training nodes of each class.
         train: usize,
@@ -73,7 +78,8 @@ pub enum Protocol {
         /// Test nodes.
         test: usize,
     },
-    /// Random shares of the largest component's nodes, the rest to test on (ch. 6, structural attacks).
+    /// Random shares of the largest component's nodes, the rest to test on (ch. 6, structural
+    /// attacks).
     LargestComponentFractions {
         /// Share to train on.
         train: f64,
@@ -105,7 +111,11 @@ pub struct Citation {
 
 impl std::fmt::Display for Citation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}. {}, {}", self.authors, self.title, self.venue, self.year)
+        write!(
+            f,
+            "{}: {}. {}, {}",
+            self.authors, self.title, self.venue, self.year
+        )
     }
 }
 
@@ -138,7 +148,8 @@ pub enum Unpack {
 pub struct Expected {
     /// Nodes, of all graphs together.
     pub nodes: usize,
-    /// Undirected edges without self-loops and duplicates, of all graphs together; `None` where not known for sure.
+    /// Undirected edges without self-loops and duplicates, of all graphs together; `None` where not
+    /// known for sure.
     pub undirected_edges: Option<usize>,
     /// Features per node, or distinct node labels in a graph set; `None` where the files have none.
     pub features: Option<usize>,
@@ -178,13 +189,20 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The files its loader reads, relative to the data folder. Those of an archive may also lie there without `.gz`.
+    /// The files its loader reads, relative to the data folder. Those of an archive may also lie
+    /// there without `.gz`.
     pub fn required(&self) -> Vec<String> {
         match self.format {
             Format::Linkx | Format::Facebook100 => vec![format!("linkx/{}.npz", self.name)],
             // Published folds and splits are an extra: a graph can be looked at without them.
-            Format::Tu => self.files[..1].iter().flat_map(RemoteFile::provides).collect(),
-            Format::GeomGcn => self.files[..2].iter().flat_map(RemoteFile::provides).collect(),
+            Format::Tu => self.files[..1]
+                .iter()
+                .flat_map(RemoteFile::provides)
+                .collect(),
+            Format::GeomGcn => self.files[..2]
+                .iter()
+                .flat_map(RemoteFile::provides)
+                .collect(),
             _ => self.files.iter().flat_map(RemoteFile::provides).collect(),
         }
     }
@@ -205,7 +223,10 @@ impl RemoteFile {
     pub fn provides(&self) -> Vec<String> {
         match self.unpack {
             None => vec![self.path.to_string()],
-            Some(Unpack::Zip { members }) => members.iter().map(|m| format!("{}/{m}", self.path)).collect(),
+            Some(Unpack::Zip { members }) => members
+                .iter()
+                .map(|m| format!("{}/{m}", self.path))
+                .collect(),
         }
     }
 }
@@ -240,7 +261,9 @@ pub fn get(name: &str) -> Option<&'static Entry> {
 
 /// Every dataset: those of the thesis, and those that others attacked.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    DATASETS.iter().chain(super::attacked::FAMILIES.iter().flatten())
+    DATASETS
+        .iter()
+        .chain(super::attacked::FAMILIES.iter().flatten())
 }
 
 /// Every name and alias.
@@ -253,24 +276,60 @@ fn key(name: &str) -> String {
 }
 
 const fn file(url: &'static str, path: &'static str, sha256: Option<&'static str>) -> RemoteFile {
-    RemoteFile { url, path, sha256, unpack: None }
+    RemoteFile {
+        url,
+        path,
+        sha256,
+        unpack: None,
+    }
 }
 
-const fn node_set(nodes: usize, undirected_edges: usize, features: usize, classes: usize) -> Expected {
-    Expected { nodes, undirected_edges: Some(undirected_edges), features: Some(features), classes, graphs: None }
+const fn node_set(
+    nodes: usize,
+    undirected_edges: usize,
+    features: usize,
+    classes: usize,
+) -> Expected {
+    Expected {
+        nodes,
+        undirected_edges: Some(undirected_edges),
+        features: Some(features),
+        classes,
+        graphs: None,
+    }
 }
 
-const fn graph_set(graphs: usize, nodes: usize, edges: usize, labels: Option<usize>, classes: usize) -> Expected {
-    Expected { nodes, undirected_edges: Some(edges), features: labels, classes, graphs: Some(graphs) }
+const fn graph_set(
+    graphs: usize,
+    nodes: usize,
+    edges: usize,
+    labels: Option<usize>,
+    classes: usize,
+) -> Expected {
+    Expected {
+        nodes,
+        undirected_edges: Some(edges),
+        features: labels,
+        classes,
+        graphs: Some(graphs),
+    }
 }
 
 /// 20 / 500 / 1,000 (Yang et al. 2016; Shchur et al. 2018).
-const TWENTY_PER_CLASS: Protocol = Protocol::PerClass { train: 20, val: 500, test: 1000 };
+const TWENTY_PER_CLASS: Protocol = Protocol::PerClass {
+    train: 20,
+    val: 500,
+    test: 1000,
+};
 
 /// 10 / 10 / 80 % of the largest component (Zügner et al. 2018).
-const TENTHS: Protocol = Protocol::LargestComponentFractions { train: 0.1, val: 0.1 };
+const TENTHS: Protocol = Protocol::LargestComponentFractions {
+    train: 0.1,
+    val: 0.1,
+};
 
-/// The eight files of a Planetoid dataset, with checksums that others have published for the same addresses.
+/// The eight files of a Planetoid dataset, with checksums that others have published for the same
+/// addresses.
 macro_rules! planetoid {
     ($name:literal, $($part:literal: $sha:literal),+ $(,)?) => {
         &[$(file(
@@ -281,8 +340,9 @@ macro_rules! planetoid {
     };
 }
 
-/// The two text files and ten splits of a Geom-GCN dataset. The commit is the one PyTorch Geometric reads; the
-/// address is that of its loader, the repository itself is not among the stored copies we could look into.
+/// The two text files and ten splits of a Geom-GCN dataset. The commit is the one PyTorch Geometric
+/// reads; the address is that of its loader, the repository itself is not among the stored copies
+/// we could look into.
 macro_rules! geom_gcn {
     ($name:literal, edges: $edges:expr, nodes: $nodes:expr) => {
         &[
@@ -323,16 +383,22 @@ macro_rules! geom_gcn {
 /// One NumPy zip.
 macro_rules! npz {
     ($base:literal, $name:literal) => {
-        &[file(concat!($base, $name, ".npz"), concat!("npz/", $name, ".npz"), None)]
+        &[file(
+            concat!($base, $name, ".npz"),
+            concat!("npz/", $name, ".npz"),
+            None,
+        )]
     };
 }
 
-/// The zip of a TU dataset and, where the thesis uses them (ch. 5), the folds of Errica et al. (2020).
+/// The zip of a TU dataset and, where the thesis uses them (ch. 5), the folds of Errica et al.
+/// (2020).
 macro_rules! tu {
     ($name:literal, [$($kind:literal),+] $(, $folds:literal: $sha:literal)?) => {
         &[
             RemoteFile {
-                // An address many public scripts download from; the zips may be repacked, so no checksum.
+                // An address many public scripts download from; the zips may be repacked, so no
+                // checksum.
                 url: concat!("https://www.chrsmrrs.com/graphkerneldatasets/", $name, ".zip"),
                 path: concat!("tu/", $name),
                 sha256: None,
@@ -371,11 +437,16 @@ const ARXIV: &[RemoteFile] = &[RemoteFile {
     }),
 }];
 
-/// The MATLAB file of a LINKX dataset, to be converted. Addresses as in the authors' and PyTorch Geometric's loaders.
+/// The MATLAB file of a LINKX dataset, to be converted. Addresses as in the authors' and PyTorch
+/// Geometric's loaders.
 macro_rules! linkx {
     ($remote:literal, $name:literal) => {
         &[file(
-            concat!("https://raw.githubusercontent.com/CUAI/Non-Homophily-Large-Scale/master/data/", $remote, ".mat"),
+            concat!(
+                "https://raw.githubusercontent.com/CUAI/Non-Homophily-Large-Scale/master/data/",
+                $remote,
+                ".mat"
+            ),
             concat!("linkx/", $name, ".mat"),
             None,
         )]
@@ -410,13 +481,16 @@ const PEI: Citation = Citation {
     year: 2020,
 };
 
-const YANARDAG: Citation =
-    Citation { authors: "P. Yanardag, S. V. N. Vishwanathan", title: "Deep Graph Kernels", venue: "KDD", year: 2015 };
+const YANARDAG: Citation = Citation {
+    authors: "P. Yanardag, S. V. N. Vishwanathan",
+    title: "Deep Graph Kernels",
+    venue: "KDD",
+    year: 2015,
+};
 
 const NOT_STATED: &str = "not stated";
 const TU_LICENCE: &str = "not stated; collected by TUDataset (Morris et al. 2020)";
-const CONVERT: &str =
-    "the download is a MATLAB file; convert it to the .npz beside it with scripts/mat_to_npz.py before loading";
+const CONVERT: &str = "the download is a MATLAB file; convert it to the .npz beside it with scripts/mat_to_npz.py before loading";
 
 /// Every dataset of the thesis.
 pub static DATASETS: &[Entry] = &[
@@ -506,7 +580,10 @@ pub static DATASETS: &[Entry] = &[
         format: Format::Npz,
         citation: SHCHUR,
         // Verified by public scripts that download from here; the file itself is in no stored copy.
-        files: npz!("https://raw.githubusercontent.com/shchur/gnn-benchmark/master/data/npz/", "ms_academic_cs"),
+        files: npz!(
+            "https://raw.githubusercontent.com/shchur/gnn-benchmark/master/data/npz/",
+            "ms_academic_cs"
+        ),
         expected: node_set(18333, 81894, 6805, 15),
         protocol: TWENTY_PER_CLASS,
         binarise: true,
@@ -520,7 +597,10 @@ pub static DATASETS: &[Entry] = &[
         task: Task::Node,
         format: Format::Npz,
         citation: SHCHUR,
-        files: npz!("https://raw.githubusercontent.com/shchur/gnn-benchmark/master/data/npz/", "ms_academic_phy"),
+        files: npz!(
+            "https://raw.githubusercontent.com/shchur/gnn-benchmark/master/data/npz/",
+            "ms_academic_phy"
+        ),
         expected: node_set(34493, 247962, 8415, 5),
         protocol: TWENTY_PER_CLASS,
         binarise: true,
@@ -573,8 +653,12 @@ pub static DATASETS: &[Entry] = &[
             venue: "ICLR",
             year: 2018,
         },
-        // Verified by public scripts that download from here. The thesis' 300 features are a reduction of its own.
-        files: npz!("https://raw.githubusercontent.com/abojchevski/graph2gauss/master/data/", "cora_ml"),
+        // Verified by public scripts that download from here. The thesis' 300 features are a
+        // reduction of its own.
+        files: npz!(
+            "https://raw.githubusercontent.com/abojchevski/graph2gauss/master/data/",
+            "cora_ml"
+        ),
         expected: node_set(2995, 8158, 2879, 7),
         protocol: TENTHS,
         binarise: false,
@@ -594,8 +678,17 @@ pub static DATASETS: &[Entry] = &[
             year: 2005,
         },
         // Verified by a stored copy of the repository, which holds the file.
-        files: npz!("https://raw.githubusercontent.com/danielzuegner/nettack/master/data/", "polblogs"),
-        expected: Expected { nodes: 1490, undirected_edges: Some(16715), features: None, classes: 2, graphs: None },
+        files: npz!(
+            "https://raw.githubusercontent.com/danielzuegner/nettack/master/data/",
+            "polblogs"
+        ),
+        expected: Expected {
+            nodes: 1490,
+            undirected_edges: Some(16715),
+            features: None,
+            classes: 2,
+            graphs: None,
+        },
         protocol: TENTHS,
         binarise: false,
         licence: "MIT",
@@ -701,8 +794,8 @@ pub static DATASETS: &[Entry] = &[
             year: 2020,
         },
         files: ARXIV,
-        // 1,166,243 citations without self-loops, 8,444 of them mutual. The thesis' 2,315,598 are arcs; the 31,971
-        // nodes of its ch. 5 and 6 are a sample.
+        // 1,166,243 citations without self-loops, 8,444 of them mutual. The thesis' 2,315,598 are
+        // arcs; the 31,971 nodes of its ch. 5 and 6 are a sample.
         expected: node_set(169_343, 1_157_799, 128, 40),
         protocol: Protocol::OgbTime,
         binarise: false,
@@ -741,7 +834,8 @@ pub static DATASETS: &[Entry] = &[
             year: 2012,
         },
         files: linkx!("facebook100/Penn94", "penn94"),
-        // The thesis counts 2,724,458 arcs, and nodes of unknown gender as a third class: here they are unlabelled.
+        // The thesis counts 2,724,458 arcs, and nodes of unknown gender as a third class: here they
+        // are unlabelled.
         expected: node_set(41_554, 1_362_229, 4814, 2),
         protocol: Protocol::LinkxHalfQuarter,
         binarise: false,
@@ -763,7 +857,13 @@ pub static DATASETS: &[Entry] = &[
         },
         files: linkx!("genius", "genius"),
         // 984,979 is the number of pairs in the file, not of the simple graph's edges.
-        expected: Expected { nodes: 421_961, undirected_edges: None, features: Some(12), classes: 2, graphs: None },
+        expected: Expected {
+            nodes: 421_961,
+            undirected_edges: None,
+            features: Some(12),
+            classes: 2,
+            graphs: None,
+        },
         protocol: Protocol::LinkxHalfQuarter,
         binarise: false,
         licence: NOT_STATED,
@@ -802,7 +902,10 @@ pub static DATASETS: &[Entry] = &[
             venue: "Journal of Medicinal Chemistry 34(2)",
             year: 1991,
         },
-        files: tu!("MUTAG", ["A", "graph_indicator", "graph_labels", "node_labels"]),
+        files: tu!(
+            "MUTAG",
+            ["A", "graph_indicator", "graph_labels", "node_labels"]
+        ),
         expected: graph_set(188, 3371, 3721, Some(7), 2),
         protocol: Protocol::Folds(10),
         binarise: false,

@@ -10,11 +10,11 @@
 //! | `NAME_node_labels.txt` (optional) | the label of a node |
 //! | `NAME_node_attributes.txt` (optional) | the attributes of a node, separated by commas |
 //!
-//! Features are the node labels one-hot, columns in ascending order of label, then the attributes; either may be missing.
-//! A set with neither has no features: the study then uses one-hot degrees.
+//! Features are the node labels one-hot, columns in ascending order of label, then the attributes;
+//! either may be missing. A set with neither has no features: the study then uses one-hot degrees.
 //!
-//! The fold files of Errica et al. (2020), `NAME_splits.json` or `NAME_full_splits.json`, give the splits `errica-0` to
-//! `errica-9`; ids in them count graphs from 0.
+//! The fold files of Errica et al. (2020), `NAME_splits.json` or `NAME_full_splits.json`, give the
+//! splits `errica-0` to `errica-9`; ids in them count graphs from 0.
 
 use std::path::{Path, PathBuf};
 
@@ -31,33 +31,59 @@ use crate::labels::Labels;
 use crate::matrix::{CsrMatrix, DenseMatrix};
 use crate::split::Split;
 
-/// The name of the set whose files lie in a folder, by its `NAME_A.txt` and `NAME_graph_indicator.txt`; `None` where there is no such pair. Two sets in a
-/// folder are refused.
+/// The name of the set whose files lie in a folder, by its `NAME_A.txt` and
+/// `NAME_graph_indicator.txt`; `None` where there is no such pair. Two sets in a folder are
+/// refused.
 pub fn name_in(dir: &Path) -> Result<Option<String>> {
-    let Ok(files) = std::fs::read_dir(dir) else { return Ok(None) };
-    let name = |file: std::fs::DirEntry| Some(file.file_name().to_str()?.strip_suffix("_A.txt")?.to_string());
+    let Ok(files) = std::fs::read_dir(dir) else {
+        return Ok(None);
+    };
+    let name = |file: std::fs::DirEntry| {
+        Some(
+            file.file_name()
+                .to_str()?
+                .strip_suffix("_A.txt")?
+                .to_string(),
+        )
+    };
     let mut names: Vec<String> = files.filter_map(|file| name(file.ok()?)).collect();
     names.retain(|name| dir.join(format!("{name}_graph_indicator.txt")).is_file());
     names.sort_unstable();
     match &names[..] {
         [] => Ok(None),
         [name] => Ok(Some(name.clone())),
-        [a, b, ..] => Err(Error::data(dir, "folder", format!("two sets of graphs, {a} and {b}; give each a folder"))),
+        [a, b, ..] => Err(Error::data(
+            dir,
+            "folder",
+            format!("two sets of graphs, {a} and {b}; give each a folder"),
+        )),
     }
 }
 
-/// Loads the set `name` from `dir`, and its folds from `splits_dir` where that holds a fold file for it.
+/// Loads the set `name` from `dir`, and its folds from `splits_dir` where that holds a fold file
+/// for it.
 ///
-/// The report sums those of the graphs; since both directions are listed, half of the arcs count as duplicates.
-pub fn load(dir: &Path, splits_dir: Option<&Path>, name: &str) -> Result<(GraphSet, BuildReport, Sources)> {
+/// The report sums those of the graphs; since both directions are listed, half of the arcs count as
+/// duplicates.
+pub fn load(
+    dir: &Path,
+    splits_dir: Option<&Path>,
+    name: &str,
+) -> Result<(GraphSet, BuildReport, Sources)> {
     let required = |part: &str| TextFile::read(dir.join(format!("{name}_{part}.txt")));
     let optional = |part: &str| {
         let path = dir.join(format!("{name}_{part}.txt"));
         path.exists().then(|| TextFile::read(path)).transpose()
     };
     let folds = splits_dir.and_then(|dir| {
-        let candidates = [format!("{name}_splits.json"), format!("{name}_full_splits.json")];
-        candidates.into_iter().map(|file| dir.join(file)).find(|path| path.exists())
+        let candidates = [
+            format!("{name}_splits.json"),
+            format!("{name}_full_splits.json"),
+        ];
+        candidates
+            .into_iter()
+            .map(|file| dir.join(file))
+            .find(|path| path.exists())
     });
     let files = Files {
         arcs: required("A")?,
@@ -69,7 +95,10 @@ pub fn load(dir: &Path, splits_dir: Option<&Path>, name: &str) -> Result<(GraphS
     };
     let (set, report) = files.parse()?;
     let mut sources = files.sources();
-    sources.leave_the_rest(dir, "not read: arcs, graph indicator, graph labels, node labels and node attributes are");
+    sources.leave_the_rest(
+        dir,
+        "not read: arcs, graph indicator, graph labels, node labels and node attributes are",
+    );
     Ok((set, report, sources))
 }
 
@@ -81,21 +110,35 @@ struct TextFile {
 
 impl TextFile {
     fn read(path: PathBuf) -> Result<Self> {
-        Ok(Self { text: text::read(&path)?, path })
+        Ok(Self {
+            text: text::read(&path)?,
+            path,
+        })
     }
 
-    /// Lines that each say something of the graph or node of their number: empty ones may stand at the end alone.
+    /// Lines that each say something of the graph or node of their number: empty ones may stand at
+    /// the end alone.
     fn rows(&self) -> Result<Vec<(usize, &str)>> {
         let rows: Vec<(usize, &str)> = lines(&self.text).collect();
-        match (1..).zip(&rows).find(|(expected, (line, _))| expected != line) {
-            Some((empty, _)) => Err(at_line(&self.path, empty, "empty, and what comes after it would be of another")),
+        match (1..)
+            .zip(&rows)
+            .find(|(expected, (line, _))| expected != line)
+        {
+            Some((empty, _)) => Err(at_line(
+                &self.path,
+                empty,
+                "empty, and what comes after it would be of another",
+            )),
             None => Ok(rows),
         }
     }
 
     /// One integer per line.
     fn integers(&self, what: &str) -> Result<Vec<i64>> {
-        self.rows()?.into_iter().map(|(line, field)| parse(&self.path, line, field, what)).collect()
+        self.rows()?
+            .into_iter()
+            .map(|(line, field)| parse(&self.path, line, field, what))
+            .collect()
     }
 
     /// An error about the file as a whole.
@@ -108,7 +151,9 @@ impl TextFile {
         if found == num_nodes {
             return Ok(());
         }
-        Err(self.fault(format!("{found} lines, but the graph indicator lists {num_nodes} nodes")))
+        Err(self.fault(format!(
+            "{found} lines, but the graph indicator lists {num_nodes} nodes"
+        )))
     }
 }
 
@@ -124,7 +169,12 @@ struct Files {
 
 impl Files {
     fn parse(&self) -> Result<(GraphSet, BuildReport)> {
-        let labels: Vec<Option<i64>> = self.graph_labels.integers("a graph label")?.into_iter().map(Some).collect();
+        let labels: Vec<Option<i64>> = self
+            .graph_labels
+            .integers("a graph label")?
+            .into_iter()
+            .map(Some)
+            .collect();
         let nodes = Nodes::parse(&self.indicator, labels.len())?;
         let arcs = parse_arcs(&self.arcs, &nodes)?;
         let (features, num_node_labels) = self.features(&nodes)?;
@@ -144,7 +194,10 @@ impl Files {
             });
         }
         let set = GraphSet::new(graphs, integer_labels(labels), num_node_labels)?;
-        let splits = self.folds.as_ref().map_or_else(|| Ok(Vec::new()), |file| parse_folds(file, set.len()))?;
+        let splits = self
+            .folds
+            .as_ref()
+            .map_or_else(|| Ok(Vec::new()), |file| parse_folds(file, set.len()))?;
         Ok((set.with_splits(splits)?, report))
     }
 
@@ -169,8 +222,16 @@ impl Files {
 
     /// Features of all nodes, and the number of distinct node labels where there are any.
     fn features(&self, nodes: &Nodes) -> Result<(Option<Features>, Option<usize>)> {
-        let labels = self.node_labels.as_ref().map(|file| parse_node_labels(file, nodes)).transpose()?;
-        let attributes = self.node_attributes.as_ref().map(|file| parse_attributes(file, nodes)).transpose()?;
+        let labels = self
+            .node_labels
+            .as_ref()
+            .map(|file| parse_node_labels(file, nodes))
+            .transpose()?;
+        let attributes = self
+            .node_attributes
+            .as_ref()
+            .map(|file| parse_attributes(file, nodes))
+            .transpose()?;
         let num_labels = labels.as_ref().map(Labels::num_classes);
         let features = match (labels, attributes) {
             (None, None) => None,
@@ -178,10 +239,17 @@ impl Files {
             (Some(labels), None) => {
                 let columns: Vec<u32> = labels.classes().iter().flatten().copied().collect();
                 let n = columns.len();
-                let one_hot = CsrMatrix::new(labels.num_classes(), (0..=n as u64).collect(), columns, vec![1.0; n])?;
+                let one_hot = CsrMatrix::new(
+                    labels.num_classes(),
+                    (0..=n as u64).collect(),
+                    columns,
+                    vec![1.0; n],
+                )?;
                 Some(Features::Sparse(one_hot))
             }
-            (Some(labels), Some(attributes)) => Some(Features::Dense(side_by_side(&labels, &attributes))),
+            (Some(labels), Some(attributes)) => {
+                Some(Features::Dense(side_by_side(&labels, &attributes)))
+            }
         };
         Ok((features, num_labels))
     }
@@ -242,7 +310,9 @@ impl Nodes {
         let graph = file
             .rows()?
             .into_iter()
-            .map(|(line, field)| Ok(parse_id(&file.path, line, field, "a graph id", range.clone())? - 1))
+            .map(|(line, field)| {
+                Ok(parse_id(&file.path, line, field, "a graph id", range.clone())? - 1)
+            })
             .collect::<Result<Vec<u32>>>()?;
         let mut starts = vec![0; num_graphs + 1];
         for &g in &graph {
@@ -260,7 +330,12 @@ impl Nodes {
             sorted[*slot] = u as u32;
             *slot += 1;
         }
-        Ok(Self { graph, local, sorted, starts })
+        Ok(Self {
+            graph,
+            local,
+            sorted,
+            starts,
+        })
     }
 
     fn num_nodes(&self) -> usize {
@@ -282,14 +357,23 @@ fn parse_arcs(file: &TextFile, nodes: &Nodes) -> Result<Vec<Vec<(u32, u32)>>> {
     let mut arcs = vec![Vec::new(); nodes.num_graphs()];
     for (line, text) in lines(&file.text) {
         let Some((u, v)) = text.split_once(',') else {
-            return Err(at_line(&file.path, line, format!("{} is not an arc 'u, v'", text::quoted(text))));
+            return Err(at_line(
+                &file.path,
+                line,
+                format!("{} is not an arc 'u, v'", text::quoted(text)),
+            ));
         };
-        let node = |field| parse_id(&file.path, line, field, "a node id", range.clone()).map(|id| id as usize - 1);
+        let node = |field| {
+            parse_id(&file.path, line, field, "a node id", range.clone()).map(|id| id as usize - 1)
+        };
         let (u, v) = (node(u)?, node(v)?);
         let graph = nodes.graph[u];
         if graph != nodes.graph[v] {
             let (u, v, other) = (u + 1, v + 1, nodes.graph[v] + 1);
-            let what = format!("node {u} of graph {} is joined to node {v} of graph {other}", graph + 1);
+            let what = format!(
+                "node {u} of graph {} is joined to node {v} of graph {other}",
+                graph + 1
+            );
             return Err(at_line(&file.path, line, what));
         }
         arcs[graph as usize].push((nodes.local[u], nodes.local[v]));
@@ -316,24 +400,48 @@ fn parse_folds(file: &TextFile, num_graphs: usize) -> Result<Vec<Split>> {
     let split = |(i, fold): (usize, Fold)| {
         let fault = |what: String| Error::data(&file.path, format!("fold {i}"), what);
         let Some(inner) = fold.model_selection.into_iter().next() else {
-            return Err(fault("model_selection is empty, train and validation are expected in it".into()));
+            return Err(fault(
+                "model_selection is empty, train and validation are expected in it".into(),
+            ));
         };
-        let split = Split::new(format!("errica-{i}"), inner.train, inner.validation, fold.test)
+        let split = Split::new(
+            format!("errica-{i}"),
+            inner.train,
+            inner.validation,
+            fold.test,
+        )
+        .map_err(|e| fault(e.to_string()))?;
+        split
+            .check_range(num_graphs)
             .map_err(|e| fault(e.to_string()))?;
-        split.check_range(num_graphs).map_err(|e| fault(e.to_string()))?;
         Ok(split)
     };
     folds.into_iter().enumerate().map(split).collect()
 }
 
-/// Loads a set from its files, separated by zero bytes in the order arcs, indicator, graph labels, node labels, node
-/// attributes, folds, for fuzzing: any bytes give a set or an error.
+/// Loads a set from its files, separated by zero bytes in the order arcs, indicator, graph labels,
+/// node labels, node attributes, folds, for fuzzing: any bytes give a set or an error.
 #[doc(hidden)]
 pub fn fuzz_tu(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    let mut parts = text.split('\0').map(|part| TextFile { path: "fuzz.txt".into(), text: part.into() });
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let mut parts = text.split('\0').map(|part| TextFile {
+        path: "fuzz.txt".into(),
+        text: part.into(),
+    });
     let mut next = || parts.next().filter(|file| !file.text.is_empty());
-    let (Some(arcs), Some(indicator), Some(graph_labels)) = (next(), next(), next()) else { return };
+    let (Some(arcs), Some(indicator), Some(graph_labels)) = (next(), next(), next()) else {
+        return;
+    };
     let (node_labels, node_attributes, folds) = (next(), next(), next());
-    let _ = Files { arcs, indicator, graph_labels, node_labels, node_attributes, folds }.parse();
+    let _ = Files {
+        arcs,
+        indicator,
+        graph_labels,
+        node_labels,
+        node_attributes,
+        folds,
+    }
+    .parse();
 }

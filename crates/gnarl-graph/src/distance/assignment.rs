@@ -17,25 +17,37 @@ pub fn assignment(cost: &DenseMatrix<f64>) -> Result<Vec<u32>> {
     const OP: &str = "assignment";
     let n = cost.num_rows();
     if cost.num_cols() != n {
-        return Err(Error::argument(OP, format!("{n} rows and {} columns must be as many", cost.num_cols())));
+        return Err(Error::argument(
+            OP,
+            format!("{n} rows and {} columns must be as many", cost.num_cols()),
+        ));
     }
     if let Some(k) = cost.data().iter().position(|c| !c.is_finite()) {
         return Err(Error::argument(
             OP,
-            format!("the cost of row {} and column {} is {}", k / n, k % n, cost.data()[k]),
+            format!(
+                "the cost of row {} and column {} is {}",
+                k / n,
+                k % n,
+                cost.data()[k]
+            ),
         ));
     }
     let mut matching = Matching::new(n);
     for row in 0..n {
         matching.augment(cost, row);
     }
-    Ok(matching.column_of.iter().map(|&column| column as u32).collect())
+    Ok(matching
+        .column_of
+        .iter()
+        .map(|&column| column as u32)
+        .collect())
 }
 
 const FREE: usize = usize::MAX;
 
-/// A partial matching and prices under which no pair costs less than its row and column pay, and matched pairs exactly
-/// that: then the matching is the cheapest of its rows.
+/// A partial matching and prices under which no pair costs less than its row and column pay, and
+/// matched pairs exactly that: then the matching is the cheapest of its rows.
 struct Matching {
     row_of: Vec<usize>,
     column_of: Vec<usize>,
@@ -45,10 +57,16 @@ struct Matching {
 
 impl Matching {
     fn new(n: usize) -> Self {
-        Self { row_of: vec![FREE; n], column_of: vec![FREE; n], row_price: vec![0.0; n], column_price: vec![0.0; n] }
+        Self {
+            row_of: vec![FREE; n],
+            column_of: vec![FREE; n],
+            row_price: vec![0.0; n],
+            column_price: vec![0.0; n],
+        }
     }
 
-    /// Matches one more row along a cheapest alternating path to a free column (Dijkstra's algorithm).
+    /// Matches one more row along a cheapest alternating path to a free column (Dijkstra's
+    /// algorithm).
     fn augment(&mut self, cost: &DenseMatrix<f64>, start: usize) {
         let n = self.row_of.len();
         let mut distance = vec![f64::INFINITY; n];
@@ -125,8 +143,15 @@ mod tests {
         let mut sorted = columns.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..n as u32).collect::<Vec<_>>());
-        let total: f64 = columns.iter().enumerate().map(|(i, &j)| cost.row(i)[j as usize]).sum();
-        assert!((total - by_search(cost, 0, &mut vec![false; n])).abs() < 1e-9, "{total}");
+        let total: f64 = columns
+            .iter()
+            .enumerate()
+            .map(|(i, &j)| cost.row(i)[j as usize])
+            .sum();
+        assert!(
+            (total - by_search(cost, 0, &mut vec![false; n])).abs() < 1e-9,
+            "{total}"
+        );
     }
 
     proptest! {
@@ -143,9 +168,13 @@ mod tests {
 
     #[test]
     fn bad_costs_say_why() {
-        let e = assignment(&DenseMatrix::zeros(2, 3)).unwrap_err().to_string();
+        let e = assignment(&DenseMatrix::zeros(2, 3))
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "assignment: 2 rows and 3 columns must be as many");
-        let e = assignment(&DenseMatrix::new(2, 2, vec![0.0, 0.0, f64::NAN, 0.0]).unwrap()).unwrap_err().to_string();
+        let e = assignment(&DenseMatrix::new(2, 2, vec![0.0, 0.0, f64::NAN, 0.0]).unwrap())
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "assignment: the cost of row 1 and column 0 is NaN");
     }
 }

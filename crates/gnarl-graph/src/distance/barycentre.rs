@@ -1,18 +1,21 @@
-//! The barycentre of weighted graphs in [fused Gromov–Wasserstein](super::fused_gromov) distance: the structure `C` and the features `X` of a
-//! given number of nodes that leave the least
+//! The barycentre of weighted graphs in [fused Gromov–Wasserstein](super::fused_gromov) distance:
+//! the structure `C` and the features `X` of a given number of nodes that leave the least
 //!
 //! ```text
 //! Σ_s λ_s FGW(C, X; C_s, X_s)
 //! ```
 //!
-//! For given couplings `T_s` both are known: `C = Σ_s λ_s T_s C_s T_sᵀ / p pᵀ` (Peyré et al. 2016, proposition 3) and
-//! `X = Σ_s λ_s T_s X_s / p` (Vayer et al. 2019, section 3.2). Couplings and both are found in turn, from a start that the caller gives, as `ot.gromov.fgw_barycenters` of
-//! Python Optimal Transport does it: couplings start from the independent one in every round and stop at a relative change of 1e-5, and the last round
-//! is the one that moves the structure or the features by no more than the tolerance. Where the start has couplings, they go on from there in every round
-//! instead (there `warmstartT`), and the sum never goes up.
+//! For given couplings `T_s` both are known: `C = Σ_s λ_s T_s C_s T_sᵀ / p pᵀ` (Peyré et al. 2016,
+//! proposition 3) and `X = Σ_s λ_s T_s X_s / p` (Vayer et al. 2019, section 3.2). Couplings and
+//! both are found in turn, from a start that the caller gives, as `ot.gromov.fgw_barycenters` of
+//! Python Optimal Transport does it: couplings start from the independent one in every round and
+//! stop at a relative change of 1e-5, and the last round is the one that moves the structure or the
+//! features by no more than the tolerance. Where the start has couplings, they go on from there in
+//! every round instead (there `warmstartT`), and the sum never goes up.
 
 use super::fused_gromov::{
-    FusedGromov, Space, check_alpha, check_masses, check_pair, dot, feature_costs, sparse_square_mean, square_mean,
+    FusedGromov, Space, check_alpha, check_masses, check_pair, dot, feature_costs,
+    sparse_square_mean, square_mean,
 };
 use super::transport::Simplex;
 use crate::error::{Error, Result};
@@ -31,14 +34,20 @@ pub struct BarycentreSettings {
     pub max_rounds: usize,
     /// Most steps of a coupling within one.
     pub max_steps: usize,
-    /// A round that moves the structure or the features by no more than this, in Frobenius norm, is the last.
+    /// A round that moves the structure or the features by no more than this, in Frobenius norm, is
+    /// the last.
     pub tolerance: f64,
 }
 
 impl Default for BarycentreSettings {
     /// Python Optimal Transport's, which takes one number for rounds and steps.
     fn default() -> Self {
-        Self { alpha: 0.5, max_rounds: 100, max_steps: 100, tolerance: 1e-9 }
+        Self {
+            alpha: 0.5,
+            max_rounds: 100,
+            max_steps: 100,
+            tolerance: 1e-9,
+        }
     }
 }
 
@@ -56,7 +65,8 @@ pub struct BarycentreStart {
 /// A barycentre, and how the graphs lie over it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Barycentre {
-    /// How its nodes are joined: symmetric, between the smallest and the largest value of the graphs' structures.
+    /// How its nodes are joined: symmetric, between the smallest and the largest value of the
+    /// graphs' structures.
     pub structure: DenseMatrix<f64>,
     /// What they carry.
     pub features: DenseMatrix<f64>,
@@ -69,14 +79,25 @@ pub struct Barycentre {
 }
 
 impl BarycentreSettings {
-    /// The barycentre of graphs with weights that sum to one, for nodes of these masses. One round is a coupling with each graph and O(N² m) more for
-    /// the barycentre's `N` and a graph's `m` nodes.
+    /// The barycentre of graphs with weights that sum to one, for nodes of these masses. One round
+    /// is a coupling with each graph and O(N² m) more for the barycentre's `N` and a graph's `m`
+    /// nodes.
     ///
-    /// Fails for no graphs, other shapes, weights that are negative or do not sum to one, masses of zero, a start that is not symmetric or finite, and
-    /// couplings that do not have the graphs' masses.
-    pub fn barycentre(&self, graphs: &[(&Space, f64)], masses: &[f64], start: BarycentreStart) -> Result<Barycentre> {
+    /// Fails for no graphs, other shapes, weights that are negative or do not sum to one, masses of
+    /// zero, a start that is not symmetric or finite, and couplings that do not have the graphs'
+    /// masses.
+    pub fn barycentre(
+        &self,
+        graphs: &[(&Space, f64)],
+        masses: &[f64],
+        start: BarycentreStart,
+    ) -> Result<Barycentre> {
         self.check(graphs, masses, &start)?;
-        let BarycentreStart { structure, features, couplings } = start;
+        let BarycentreStart {
+            structure,
+            features,
+            couplings,
+        } = start;
         let goes_on = !couplings.is_empty();
         let descent = FusedGromov {
             alpha: self.alpha,
@@ -84,25 +105,46 @@ impl BarycentreSettings {
             relative_tolerance: COUPLING_TOLERANCE,
             absolute_tolerance: 0.0,
         };
-        let simplices = graphs.iter().map(|(graph, _)| Simplex::new(masses, graph.masses()));
+        let simplices = graphs
+            .iter()
+            .map(|(graph, _)| Simplex::new(masses, graph.masses()));
         let mut simplices: Vec<Simplex> = simplices.collect::<Result<_>>()?;
         let costs = |features: &DenseMatrix<f64>| -> Vec<Vec<f64>> {
-            graphs.iter().map(|(graph, _)| feature_costs(features, graph.features(), 1.0 - self.alpha)).collect()
+            graphs
+                .iter()
+                .map(|(graph, _)| feature_costs(features, graph.features(), 1.0 - self.alpha))
+                .collect()
         };
         let mut linear = costs(&features);
-        let mut found = Barycentre { structure, features, couplings, value: f64::INFINITY, rounds: 0 };
+        let mut found = Barycentre {
+            structure,
+            features,
+            couplings,
+            value: f64::INFINITY,
+            rounds: 0,
+        };
         for round in 1..=self.max_rounds {
             let couple = |s: usize| {
                 let start = goes_on.then(|| &found.couplings[s]);
                 let graph = graphs[s].0;
-                descent.descend(&found.structure, masses, graph, &linear[s], start, &mut simplices[s])
+                descent.descend(
+                    &found.structure,
+                    masses,
+                    graph,
+                    &linear[s],
+                    start,
+                    &mut simplices[s],
+                )
             };
             let couplings = (0..graphs.len()).map(couple).map(|found| Ok(found?.0));
             let couplings: Vec<DenseMatrix<f64>> = couplings.collect::<Result<_>>()?;
             let features = mixed_features(graphs, &couplings, masses, found.features.num_cols());
             linear = costs(&features);
-            let parts: Vec<DenseMatrix<f64>> =
-                graphs.iter().zip(&couplings).map(|((graph, _), coupling)| carried_over(graph, coupling)).collect();
+            let parts: Vec<DenseMatrix<f64>> = graphs
+                .iter()
+                .zip(&couplings)
+                .map(|((graph, _), coupling)| carried_over(graph, coupling))
+                .collect();
             let structure = mixed_structure(graphs, &parts, masses);
             let moved_structure = distance(structure.data(), found.structure.data());
             // Features of no columns never move, which says nothing.
@@ -119,7 +161,13 @@ impl BarycentreSettings {
             };
             // A value of nothing may be a little below it.
             let value = (0..graphs.len()).map(value).sum::<f64>().max(0.0);
-            found = Barycentre { structure, features, couplings, value, rounds: round };
+            found = Barycentre {
+                structure,
+                features,
+                couplings,
+                value,
+                rounds: round,
+            };
             if moved_structure.min(moved_features) <= self.tolerance {
                 break;
             }
@@ -127,48 +175,107 @@ impl BarycentreSettings {
         Ok(found)
     }
 
-    fn check(&self, graphs: &[(&Space, f64)], masses: &[f64], start: &BarycentreStart) -> Result<()> {
-        let BarycentreStart { structure, features, couplings } = start;
+    fn check(
+        &self,
+        graphs: &[(&Space, f64)],
+        masses: &[f64],
+        start: &BarycentreStart,
+    ) -> Result<()> {
+        let BarycentreStart {
+            structure,
+            features,
+            couplings,
+        } = start;
         check_alpha(self.alpha)?;
         if self.max_rounds == 0 || self.max_steps == 0 {
-            return Err(Error::argument(OP, "no rounds or steps; it needs one at least"));
+            return Err(Error::argument(
+                OP,
+                "no rounds or steps; it needs one at least",
+            ));
         }
         if graphs.is_empty() {
             return Err(Error::argument(OP, "no graphs; it needs one at least"));
         }
-        graphs.iter().try_for_each(|(graph, _)| check_pair(features.num_cols(), graph))?;
-        if let Some((_, weight)) = graphs.iter().find(|(_, weight)| !(weight.is_finite() && *weight >= 0.0)) {
-            return Err(Error::argument(OP, format!("a weight of {weight}; it must be a number of at least 0")));
+        graphs
+            .iter()
+            .try_for_each(|(graph, _)| check_pair(features.num_cols(), graph))?;
+        if let Some((_, weight)) = graphs
+            .iter()
+            .find(|(_, weight)| !(weight.is_finite() && *weight >= 0.0))
+        {
+            return Err(Error::argument(
+                OP,
+                format!("a weight of {weight}; it must be a number of at least 0"),
+            ));
         }
         let total = graphs.iter().map(|(_, weight)| weight).sum::<f64>();
         if (total - 1.0).abs() > 1e-9 {
-            return Err(Error::argument(OP, format!("weights sum to {total}, not to 1")));
+            return Err(Error::argument(
+                OP,
+                format!("weights sum to {total}, not to 1"),
+            ));
         }
         check_masses(masses)?;
         if masses.contains(&0.0) {
-            return Err(Error::argument(OP, "a node of the barycentre has a mass of 0"));
-        }
-        let n = masses.len();
-        if (structure.num_rows(), structure.num_cols(), features.num_rows()) != (n, n, n) {
-            let what = format!("a start of {} × {}", structure.num_rows(), structure.num_cols());
             return Err(Error::argument(
                 OP,
-                format!("{what} with {} rows of features for {n} nodes", features.num_rows()),
+                "a node of the barycentre has a mass of 0",
             ));
         }
-        if let Some(x) = structure.data().iter().chain(features.data()).find(|x| !x.is_finite()) {
-            return Err(Error::argument(OP, format!("the start has a value of {x}; it must be a number")));
+        let n = masses.len();
+        if (
+            structure.num_rows(),
+            structure.num_cols(),
+            features.num_rows(),
+        ) != (n, n, n)
+        {
+            let what = format!(
+                "a start of {} × {}",
+                structure.num_rows(),
+                structure.num_cols()
+            );
+            return Err(Error::argument(
+                OP,
+                format!(
+                    "{what} with {} rows of features for {n} nodes",
+                    features.num_rows()
+                ),
+            ));
+        }
+        if let Some(x) = structure
+            .data()
+            .iter()
+            .chain(features.data())
+            .find(|x| !x.is_finite())
+        {
+            return Err(Error::argument(
+                OP,
+                format!("the start has a value of {x}; it must be a number"),
+            ));
         }
         if !(0..n).all(|i| (0..i).all(|k| structure.row(i)[k] == structure.row(k)[i])) {
-            return Err(Error::argument(OP, "the start's structure is not symmetric"));
+            return Err(Error::argument(
+                OP,
+                "the start's structure is not symmetric",
+            ));
         }
         if !couplings.is_empty() && couplings.len() != graphs.len() {
-            let what = format!("a start of {} couplings for {} graphs", couplings.len(), graphs.len());
+            let what = format!(
+                "a start of {} couplings for {} graphs",
+                couplings.len(),
+                graphs.len()
+            );
             return Err(Error::argument(OP, what));
         }
-        match graphs.iter().zip(couplings).position(|((graph, _), coupling)| !couples(coupling, masses, graph.masses()))
+        match graphs
+            .iter()
+            .zip(couplings)
+            .position(|((graph, _), coupling)| !couples(coupling, masses, graph.masses()))
         {
-            Some(s) => Err(Error::argument(OP, format!("the start's coupling {s} does not have the graph's masses"))),
+            Some(s) => Err(Error::argument(
+                OP,
+                format!("the start's coupling {s} does not have the graph's masses"),
+            )),
             None => Ok(()),
         }
     }
@@ -183,9 +290,16 @@ fn couples(plan: &DenseMatrix<f64>, rows: &[f64], columns: &[f64]) -> bool {
     let mut left = Vec::with_capacity(rows.len());
     for i in 0..rows.len() {
         left.push(plan.row(i).iter().sum::<f64>());
-        arrived.iter_mut().zip(plan.row(i)).for_each(|(sum, mass)| *sum += mass);
+        arrived
+            .iter_mut()
+            .zip(plan.row(i))
+            .for_each(|(sum, mass)| *sum += mass);
     }
-    let close = |sums: &[f64], masses: &[f64]| sums.iter().zip(masses).all(|(sum, mass)| (sum - mass).abs() < 1e-9);
+    let close = |sums: &[f64], masses: &[f64]| {
+        sums.iter()
+            .zip(masses)
+            .all(|(sum, mass)| (sum - mass).abs() < 1e-9)
+    };
     plan.data().iter().all(|mass| *mass >= 0.0) && close(&left, rows) && close(&arrived, columns)
 }
 
@@ -200,9 +314,16 @@ fn mixed_features(
     for ((graph, weight), coupling) in graphs.iter().zip(couplings) {
         for i in 0..masses.len() {
             let row = mixed.row_mut(i);
-            for (j, &mass) in coupling.row(i).iter().enumerate().filter(|(_, mass)| **mass != 0.0) {
+            for (j, &mass) in coupling
+                .row(i)
+                .iter()
+                .enumerate()
+                .filter(|(_, mass)| **mass != 0.0)
+            {
                 let factor = weight * mass / masses[i];
-                row.iter_mut().zip(graph.features().row(j)).for_each(|(x, y)| *x += factor * y);
+                row.iter_mut()
+                    .zip(graph.features().row(j))
+                    .for_each(|(x, y)| *x += factor * y);
             }
         }
     }
@@ -210,15 +331,23 @@ fn mixed_features(
 }
 
 /// `C = Σ_s λ_s S_s / p pᵀ` of the `S_s = T_s C_s T_sᵀ`.
-fn mixed_structure(graphs: &[(&Space, f64)], parts: &[DenseMatrix<f64>], masses: &[f64]) -> DenseMatrix<f64> {
+fn mixed_structure(
+    graphs: &[(&Space, f64)],
+    parts: &[DenseMatrix<f64>],
+    masses: &[f64],
+) -> DenseMatrix<f64> {
     let n = masses.len();
     let mut mixed = DenseMatrix::zeros(n, n);
     for i in 0..n {
         let row = mixed.row_mut(i);
         for ((_, weight), part) in graphs.iter().zip(parts) {
-            row.iter_mut().zip(part.row(i)).for_each(|(c, s)| *c += weight * s);
+            row.iter_mut()
+                .zip(part.row(i))
+                .for_each(|(c, s)| *c += weight * s);
         }
-        row.iter_mut().zip(masses).for_each(|(c, p)| *c /= masses[i] * p);
+        row.iter_mut()
+            .zip(masses)
+            .for_each(|(c, p)| *c /= masses[i] * p);
     }
     mixed
 }
@@ -227,7 +356,13 @@ fn mixed_structure(graphs: &[(&Space, f64)], parts: &[DenseMatrix<f64>], masses:
 fn carried_over(graph: &Space, coupling: &DenseMatrix<f64>) -> DenseMatrix<f64> {
     let n = coupling.num_rows();
     let filled = |i: usize| -> Vec<(usize, f64)> {
-        coupling.row(i).iter().copied().enumerate().filter(|(_, mass)| *mass != 0.0).collect()
+        coupling
+            .row(i)
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|(_, mass)| *mass != 0.0)
+            .collect()
     };
     let rows: Vec<Vec<(usize, f64)>> = (0..n).map(filled).collect();
     let mut carried = DenseMatrix::zeros(n, n);
@@ -236,7 +371,10 @@ fn carried_over(graph: &Space, coupling: &DenseMatrix<f64>) -> DenseMatrix<f64> 
         reached.fill(0.0);
         for &(j, mass) in &rows[i] {
             let (targets, weights) = graph.structure().row(j);
-            targets.iter().zip(weights).for_each(|(&l, w)| reached[l as usize] += mass * w);
+            targets
+                .iter()
+                .zip(weights)
+                .for_each(|(&l, w)| reached[l as usize] += mass * w);
         }
         for k in 0..=i {
             let sum = rows[k].iter().map(|&(l, mass)| mass * reached[l]).sum();
@@ -248,7 +386,11 @@ fn carried_over(graph: &Space, coupling: &DenseMatrix<f64>) -> DenseMatrix<f64> 
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| (a - b) * (a - b))
+        .sum::<f64>()
+        .sqrt()
 }
 
 #[cfg(test)]
@@ -274,15 +416,28 @@ mod tests {
 
     fn from_itself(settings: BarycentreSettings, graphs: &[(&Space, f64)]) -> Barycentre {
         let (first, n) = (graphs[0].0, graphs[0].0.num_nodes());
-        settings.barycentre(graphs, &uniform(n), start(first.structure().to_dense(), first.features().clone())).unwrap()
+        settings
+            .barycentre(
+                graphs,
+                &uniform(n),
+                start(first.structure().to_dense(), first.features().clone()),
+            )
+            .unwrap()
     }
 
     fn start(structure: DenseMatrix<f64>, features: DenseMatrix<f64>) -> BarycentreStart {
-        BarycentreStart { structure, features, couplings: Vec::new() }
+        BarycentreStart {
+            structure,
+            features,
+            couplings: Vec::new(),
+        }
     }
 
     fn independent(rows: &[f64], columns: &[f64]) -> DenseMatrix<f64> {
-        let masses = rows.iter().flat_map(|p| columns.iter().map(move |q| p * q)).collect();
+        let masses = rows
+            .iter()
+            .flat_map(|p| columns.iter().map(move |q| p * q))
+            .collect();
         DenseMatrix::new(rows.len(), columns.len(), masses).unwrap()
     }
 
@@ -301,7 +456,8 @@ mod tests {
         }
     }
 
-    /// Two pairs of nodes that features tell apart: 0 goes with 0 and 1 with 1, whatever joins them.
+    /// Two pairs of nodes that features tell apart: 0 goes with 0 and 1 with 1, whatever joins
+    /// them.
     #[test]
     fn two_nodes_by_hand() {
         let pair = |features: [f32; 2], joined: bool| {
@@ -313,77 +469,191 @@ mod tests {
         let found = from_itself(BarycentreSettings::default(), &[(&a, 0.75), (&b, 0.25)]);
         assert!(distance(found.structure.data(), &[0.0, 0.75, 0.75, 0.0]) < 1e-12);
         assert!(distance(found.features.data(), &[0.5, 11.0]) < 1e-12);
-        // Features: 0.75 · (0.25 + 1) / 2 + 0.25 · (2.25 + 9) / 2; structure: half of all pairs, 0.75 · 0.25² + 0.25 · 0.75².
-        let (features, structure) = (0.75 * 0.625 + 0.25 * 5.625, 0.5 * (0.75 * 0.0625 + 0.25 * 0.5625));
-        assert!((found.value - 0.5 * (features + structure)).abs() < 1e-12, "{}", found.value);
+        // Features: 0.75 · (0.25 + 1) / 2 + 0.25 · (2.25 + 9) / 2; structure: half of all pairs,
+        // 0.75 · 0.25² + 0.25 · 0.75².
+        let (features, structure) = (
+            0.75 * 0.625 + 0.25 * 5.625,
+            0.5 * (0.75 * 0.0625 + 0.25 * 0.5625),
+        );
+        assert!(
+            (found.value - 0.5 * (features + structure)).abs() < 1e-12,
+            "{}",
+            found.value
+        );
     }
 
     #[test]
     fn densities_and_means_are_mixed_and_the_value_is_what_it_leaves() {
-        let (a, b) = (space(barabasi_albert(14, 3, 1).unwrap(), 1), space(path(9).unwrap(), 2));
+        let (a, b) = (
+            space(barabasi_albert(14, 3, 1).unwrap(), 1),
+            space(path(9).unwrap(), 2),
+        );
         let graphs = [(&a, 0.6), (&b, 0.4)];
         let joined = |i: usize, k: usize| 1.0 / (1.0 + (i * k) as f64);
-        let structure = DenseMatrix::new(10, 10, (0..100).map(|k| joined(k / 10, k % 10)).collect()).unwrap();
-        let features = DenseMatrix::new(10, 2, (0..20).map(|k| f64::from(k) / 20.0).collect()).unwrap();
-        let settings = BarycentreSettings { alpha: 0.4, ..Default::default() };
-        let found = settings.barycentre(&graphs, &uniform(10), start(structure, features)).unwrap();
+        let structure =
+            DenseMatrix::new(10, 10, (0..100).map(|k| joined(k / 10, k % 10)).collect()).unwrap();
+        let features =
+            DenseMatrix::new(10, 2, (0..20).map(|k| f64::from(k) / 20.0).collect()).unwrap();
+        let settings = BarycentreSettings {
+            alpha: 0.4,
+            ..Default::default()
+        };
+        let found = settings
+            .barycentre(&graphs, &uniform(10), start(structure, features))
+            .unwrap();
         // The share of ordered pairs that are joined: 16 of 81 in the path.
         let density = found.structure.data().iter().sum::<f64>() / 100.0;
         let edges = a.structure().num_entries() as f64;
-        assert!((density - (0.6 * edges / 196.0 + 0.4 * 16.0 / 81.0)).abs() < 1e-12, "{density}");
-        let mean = |m: &DenseMatrix<f64>| (0..m.num_rows()).map(|i| m.row(i)[1]).sum::<f64>() / m.num_rows() as f64;
-        assert!((mean(&found.features) - 0.6 * mean(a.features()) - 0.4 * mean(b.features())).abs() < 1e-12);
+        assert!(
+            (density - (0.6 * edges / 196.0 + 0.4 * 16.0 / 81.0)).abs() < 1e-12,
+            "{density}"
+        );
+        let mean = |m: &DenseMatrix<f64>| {
+            (0..m.num_rows()).map(|i| m.row(i)[1]).sum::<f64>() / m.num_rows() as f64
+        };
+        assert!(
+            (mean(&found.features) - 0.6 * mean(a.features()) - 0.4 * mean(b.features())).abs()
+                < 1e-12
+        );
         let apart = |s: usize| {
-            let (graph, coupling, other) = (graphs[s].0, &found.couplings[s], graphs[s].0.structure().to_dense());
+            let (graph, coupling, other) = (
+                graphs[s].0,
+                &found.couplings[s],
+                graphs[s].0.structure().to_dense(),
+            );
             let pairs = |i: usize, j: usize| {
                 let inner = (0..10).flat_map(|k| (0..graph.num_nodes()).map(move |l| (k, l)));
-                let structure =
-                    inner.map(|(k, l)| (found.structure.row(i)[k] - other.row(j)[l]).powi(2) * coupling.row(k)[l]);
-                let features = found.features.row(i).iter().zip(graph.features().row(j)).map(|(x, y)| (x - y).powi(2));
+                let structure = inner.map(|(k, l)| {
+                    (found.structure.row(i)[k] - other.row(j)[l]).powi(2) * coupling.row(k)[l]
+                });
+                let features = found
+                    .features
+                    .row(i)
+                    .iter()
+                    .zip(graph.features().row(j))
+                    .map(|(x, y)| (x - y).powi(2));
                 coupling.row(i)[j] * (0.4 * structure.sum::<f64>() + 0.6 * features.sum::<f64>())
             };
-            (0..10).flat_map(|i| (0..graph.num_nodes()).map(move |j| (i, j))).map(|(i, j)| pairs(i, j)).sum::<f64>()
+            (0..10)
+                .flat_map(|i| (0..graph.num_nodes()).map(move |j| (i, j)))
+                .map(|(i, j)| pairs(i, j))
+                .sum::<f64>()
         };
         let expected = 0.6 * apart(0) + 0.4 * apart(1);
-        assert!((found.value - expected).abs() < 1e-12, "{} against {expected}", found.value);
+        assert!(
+            (found.value - expected).abs() < 1e-12,
+            "{} against {expected}",
+            found.value
+        );
     }
 
     #[test]
     fn rounds_tolerance_and_alpha_matter() {
-        let (a, b) = (space(barabasi_albert(14, 3, 1).unwrap(), 1), space(path(9).unwrap(), 2));
+        let (a, b) = (
+            space(barabasi_albert(14, 3, 1).unwrap(), 1),
+            space(path(9).unwrap(), 2),
+        );
         let run = |settings| from_itself(settings, &[(&a, 0.5), (&b, 0.5)]);
         let usual = BarycentreSettings::default();
         let full = run(usual);
         assert!(full.rounds > 1);
-        assert_eq!(run(BarycentreSettings { max_rounds: 1, ..usual }).rounds, 1);
-        assert_eq!(run(BarycentreSettings { tolerance: 1e3, ..usual }).rounds, 1);
-        assert_ne!(run(BarycentreSettings { max_steps: 1, ..usual }).structure, full.structure);
-        assert_ne!(run(BarycentreSettings { alpha: 0.95, ..usual }).structure, full.structure);
+        assert_eq!(
+            run(BarycentreSettings {
+                max_rounds: 1,
+                ..usual
+            })
+            .rounds,
+            1
+        );
+        assert_eq!(
+            run(BarycentreSettings {
+                tolerance: 1e3,
+                ..usual
+            })
+            .rounds,
+            1
+        );
+        assert_ne!(
+            run(BarycentreSettings {
+                max_steps: 1,
+                ..usual
+            })
+            .structure,
+            full.structure
+        );
+        assert_ne!(
+            run(BarycentreSettings {
+                alpha: 0.95,
+                ..usual
+            })
+            .structure,
+            full.structure
+        );
     }
 
-    /// A graph that lies over itself, and another over it node by node: the point on the way between them is as near to both as that coupling says,
-    /// and no round leads away.
+    /// A graph that lies over itself, and another over it node by node: the point on the way
+    /// between them is as near to both as that coupling says, and no round leads away.
     #[test]
     fn couplings_of_the_start_are_where_it_goes_on() {
-        let (a, b) = (space(barabasi_albert(14, 3, 1).unwrap(), 1), space(barabasi_albert(14, 2, 2).unwrap(), 2));
-        let itself = DenseMatrix::new(14, 14, (0..196).map(|k| if k % 15 == 0 { 1.0 / 14.0 } else { 0.0 }).collect());
+        let (a, b) = (
+            space(barabasi_albert(14, 3, 1).unwrap(), 1),
+            space(barabasi_albert(14, 2, 2).unwrap(), 2),
+        );
+        let itself = DenseMatrix::new(
+            14,
+            14,
+            (0..196)
+                .map(|k| if k % 15 == 0 { 1.0 / 14.0 } else { 0.0 })
+                .collect(),
+        );
         let between = FusedGromov::default().between(&a, &b).unwrap();
-        assert_eq!(between.masses.data().iter().filter(|mass| **mass > 1e-12).count(), 14, "a permutation");
+        assert_eq!(
+            between
+                .masses
+                .data()
+                .iter()
+                .filter(|mass| **mass > 1e-12)
+                .count(),
+            14,
+            "a permutation"
+        );
         let mut from = start(a.structure().to_dense(), a.features().clone());
         from.couplings = vec![itself.unwrap(), between.masses];
         let run = |max_rounds: usize| {
-            let settings = BarycentreSettings { max_rounds, ..Default::default() };
-            settings.barycentre(&[(&a, 0.7), (&b, 0.3)], &uniform(14), from.clone()).unwrap().value
+            let settings = BarycentreSettings {
+                max_rounds,
+                ..Default::default()
+            };
+            settings
+                .barycentre(&[(&a, 0.7), (&b, 0.3)], &uniform(14), from.clone())
+                .unwrap()
+                .value
         };
-        assert!((run(1) - 0.7 * 0.3 * between.value).abs() < 1e-9, "{} on the way of {}", run(1), between.value);
-        assert!((1..6).all(|rounds| run(rounds + 1) <= run(rounds) + 1e-12));
-        from.couplings = vec![independent(&uniform(14), a.masses()), independent(&uniform(14), b.masses())];
-        let settings = BarycentreSettings { max_rounds: 1, ..Default::default() };
-        let warm = settings.barycentre(&[(&a, 0.7), (&b, 0.3)], &uniform(14), from.clone()).unwrap();
-        from.couplings.clear();
-        let cold = settings.barycentre(&[(&a, 0.7), (&b, 0.3)], &uniform(14), from).unwrap();
         assert!(
-            (warm.value - cold.value).abs() < 1e-12 && distance(warm.structure.data(), cold.structure.data()) < 1e-9
+            (run(1) - 0.7 * 0.3 * between.value).abs() < 1e-9,
+            "{} on the way of {}",
+            run(1),
+            between.value
+        );
+        assert!((1..6).all(|rounds| run(rounds + 1) <= run(rounds) + 1e-12));
+        from.couplings = vec![
+            independent(&uniform(14), a.masses()),
+            independent(&uniform(14), b.masses()),
+        ];
+        let settings = BarycentreSettings {
+            max_rounds: 1,
+            ..Default::default()
+        };
+        let warm = settings
+            .barycentre(&[(&a, 0.7), (&b, 0.3)], &uniform(14), from.clone())
+            .unwrap();
+        from.couplings.clear();
+        let cold = settings
+            .barycentre(&[(&a, 0.7), (&b, 0.3)], &uniform(14), from)
+            .unwrap();
+        assert!(
+            (warm.value - cold.value).abs() < 1e-12
+                && distance(warm.structure.data(), cold.structure.data()) < 1e-9
         );
     }
 
@@ -393,7 +663,13 @@ mod tests {
             Space::of_graph(&barabasi_albert(14, 3, 1).unwrap()).unwrap(),
             Space::of_graph(&path(9).unwrap()).unwrap(),
         );
-        let found = from_itself(BarycentreSettings { alpha: 1.0, ..Default::default() }, &[(&a, 0.5), (&b, 0.5)]);
+        let found = from_itself(
+            BarycentreSettings {
+                alpha: 1.0,
+                ..Default::default()
+            },
+            &[(&a, 0.5), (&b, 0.5)],
+        );
         assert!(found.rounds > 1 && found.features.data().is_empty());
     }
 
@@ -402,35 +678,85 @@ mod tests {
         let graph = Space::of_graph(&path(3).unwrap()).unwrap();
         let (flat, none) = (DenseMatrix::zeros(3, 3), DenseMatrix::zeros(3, 0));
         let usual = BarycentreSettings::default();
-        let refused =
-            |settings: BarycentreSettings, graphs: &[(&Space, f64)], masses: &[f64], from: DenseMatrix<f64>| {
-                settings.barycentre(graphs, masses, start(from, none.clone())).unwrap_err().to_string()
-            };
+        let refused = |settings: BarycentreSettings,
+                       graphs: &[(&Space, f64)],
+                       masses: &[f64],
+                       from: DenseMatrix<f64>| {
+            settings
+                .barycentre(graphs, masses, start(from, none.clone()))
+                .unwrap_err()
+                .to_string()
+        };
         let whole = [(&graph, 1.0)];
         let third = uniform(3);
         let e = refused(usual, &[], &third, flat.clone());
         assert_eq!(e, "barycentre: no graphs; it needs one at least");
-        let e = refused(BarycentreSettings { max_rounds: 0, ..usual }, &whole, &third, flat.clone());
+        let e = refused(
+            BarycentreSettings {
+                max_rounds: 0,
+                ..usual
+            },
+            &whole,
+            &third,
+            flat.clone(),
+        );
         assert_eq!(e, "barycentre: no rounds or steps; it needs one at least");
-        let e = refused(usual, &[(&graph, 1.5), (&graph, -0.5)], &third, flat.clone());
-        assert_eq!(e, "barycentre: a weight of -0.5; it must be a number of at least 0");
+        let e = refused(
+            usual,
+            &[(&graph, 1.5), (&graph, -0.5)],
+            &third,
+            flat.clone(),
+        );
+        assert_eq!(
+            e,
+            "barycentre: a weight of -0.5; it must be a number of at least 0"
+        );
         let e = refused(usual, &[(&graph, 0.5)], &third, flat.clone());
         assert_eq!(e, "barycentre: weights sum to 0.5, not to 1");
         let e = refused(usual, &whole, &[0.5, 0.5, 0.0], flat.clone());
         assert_eq!(e, "barycentre: a node of the barycentre has a mass of 0");
         let e = refused(usual, &whole, &uniform(4), flat.clone());
-        assert_eq!(e, "barycentre: a start of 3 × 3 with 3 rows of features for 4 nodes");
+        assert_eq!(
+            e,
+            "barycentre: a start of 3 × 3 with 3 rows of features for 4 nodes"
+        );
         let at = |k: usize, value: f64| {
-            DenseMatrix::new(3, 3, (0..9).map(|i| if i == k { value } else { 0.0 }).collect()).unwrap()
+            DenseMatrix::new(
+                3,
+                3,
+                (0..9).map(|i| if i == k { value } else { 0.0 }).collect(),
+            )
+            .unwrap()
         };
-        assert_eq!(refused(usual, &whole, &third, at(1, 1.0)), "barycentre: the start's structure is not symmetric");
+        assert_eq!(
+            refused(usual, &whole, &third, at(1, 1.0)),
+            "barycentre: the start's structure is not symmetric"
+        );
         let e = refused(usual, &whole, &third, at(4, f64::NAN));
-        assert_eq!(e, "barycentre: the start has a value of NaN; it must be a number");
-        let with = |couplings| BarycentreStart { structure: flat.clone(), features: none.clone(), couplings };
-        let refused = |couplings| usual.barycentre(&whole, &third, with(couplings)).unwrap_err().to_string();
+        assert_eq!(
+            e,
+            "barycentre: the start has a value of NaN; it must be a number"
+        );
+        let with = |couplings| BarycentreStart {
+            structure: flat.clone(),
+            features: none.clone(),
+            couplings,
+        };
+        let refused = |couplings| {
+            usual
+                .barycentre(&whole, &third, with(couplings))
+                .unwrap_err()
+                .to_string()
+        };
         let fine = independent(&third, graph.masses());
-        assert_eq!(refused(vec![fine.clone(), fine]), "barycentre: a start of 2 couplings for 1 graphs");
+        assert_eq!(
+            refused(vec![fine.clone(), fine]),
+            "barycentre: a start of 2 couplings for 1 graphs"
+        );
         let less = DenseMatrix::zeros(3, 3);
-        assert_eq!(refused(vec![less]), "barycentre: the start's coupling 0 does not have the graph's masses");
+        assert_eq!(
+            refused(vec![less]),
+            "barycentre: the start's coupling 0 does not have the graph's masses"
+        );
     }
 }

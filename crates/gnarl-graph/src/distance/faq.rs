@@ -4,9 +4,10 @@
 //! f(P) = structure · ‖A - P B Pᵀ‖² + features · Σ_ij c_ij p_ij
 //! ```
 //!
-//! over doubly stochastic matrices by Frank and Wolfe's method from the barycentre, each step an assignment problem,
-//! then go to the nearest permutation. For a permutation `‖A - P B Pᵀ‖² = ‖A‖² + ‖B‖² - 2 ⟨A P B, P⟩`, and `f` is taken as
-//! that form everywhere. One step is O(n²) and an assignment.
+//! over doubly stochastic matrices by Frank and Wolfe's method from the barycentre, each step an
+//! assignment problem, then go to the nearest permutation. For a permutation
+//! `‖A - P B Pᵀ‖² = ‖A‖² + ‖B‖² - 2 ⟨A P B, P⟩`, and `f` is taken as that form everywhere. One step
+//! is O(n²) and an assignment.
 
 use rayon::prelude::*;
 
@@ -20,7 +21,8 @@ const MAX_STEPS: usize = 100;
 /// A step that gains less than this share of what there is to gain ends the search.
 const SMALLEST_GAIN: f64 = 1e-6;
 
-/// A matching of the nodes of `b` to those of `a`, in the form of [`Alignment::permutation`](super::Alignment).
+/// A matching of the nodes of `b` to those of `a`, in the form of
+/// [`Alignment::permutation`](super::Alignment).
 pub(super) fn match_nodes(
     a: &Graph,
     b: &Graph,
@@ -29,15 +31,26 @@ pub(super) fn match_nodes(
     features: f64,
 ) -> Result<Vec<u32>> {
     let n = a.num_nodes();
-    let linear: Vec<f64> = costs.map_or_else(|| vec![0.0; n * n], |c| c.data().iter().map(|c| features * c).collect());
-    // At the barycentre every entry of P is 1/n, and A P B is the outer product of the degrees over n.
+    let linear: Vec<f64> = costs.map_or_else(
+        || vec![0.0; n * n],
+        |c| c.data().iter().map(|c| features * c).collect(),
+    );
+    // At the barycentre every entry of P is 1/n, and A P B is the outer product of the degrees over
+    // n.
     let mut p = vec![1.0 / n as f64; n * n];
     let (da, db) = (degrees(a), degrees(b));
-    let mut apb: Vec<f64> = da.iter().flat_map(|x| db.iter().map(move |y| x * y / n as f64)).collect();
+    let mut apb: Vec<f64> = da
+        .iter()
+        .flat_map(|x| db.iter().map(move |y| x * y / n as f64))
+        .collect();
     let scale = 2.0 * structure * dot(&apb, &p).abs() + dot(&linear, &p).abs() + f64::MIN_POSITIVE;
 
     for _ in 0..MAX_STEPS {
-        let gradient: Vec<f64> = apb.iter().zip(&linear).map(|(s, c)| c - 4.0 * structure * s).collect();
+        let gradient: Vec<f64> = apb
+            .iter()
+            .zip(&linear)
+            .map(|(s, c)| c - 4.0 * structure * s)
+            .collect();
         let corner = assignment(&DenseMatrix::new(n, n, gradient.clone())?)?;
         let mut direction: Vec<f64> = p.iter().map(|x| -x).collect();
         for (i, &j) in corner.iter().enumerate() {
@@ -48,7 +61,11 @@ pub(super) fn match_nodes(
         // f(P + t D) = f(P) + slope · t + bend · t².
         let slope = dot(&gradient, &direction);
         let bend = -2.0 * structure * dot(&along, &direction);
-        let t = if bend > 0.0 { (-slope / (2.0 * bend)).clamp(0.0, 1.0) } else { f64::from(slope + bend < 0.0) };
+        let t = if bend > 0.0 {
+            (-slope / (2.0 * bend)).clamp(0.0, 1.0)
+        } else {
+            f64::from(slope + bend < 0.0)
+        };
         p.iter_mut().zip(&direction).for_each(|(x, d)| *x += t * d);
         apb.iter_mut().zip(&along).for_each(|(s, d)| *s += t * d);
         if -(slope * t + bend * t * t) <= SMALLEST_GAIN * scale {
@@ -58,19 +75,22 @@ pub(super) fn match_nodes(
     assignment(&DenseMatrix::new(n, n, p.iter().map(|x| -x).collect())?)
 }
 
-/// `A P B` for the permutation matrix with ones at `(i, corner[i])`: row i sums the rows of B that stand for i's
-/// neighbours.
+/// `A P B` for the permutation matrix with ones at `(i, corner[i])`: row i sums the rows of B that
+/// stand for i's neighbours.
 fn product_at(a: &Graph, b: &Graph, corner: &[u32]) -> Vec<f64> {
     let n = a.num_nodes();
     let mut product = vec![0.0; n * n];
-    product.par_chunks_mut(n.max(1)).enumerate().for_each(|(i, row)| {
-        for k in a.arc_range(i as u32) {
-            let stand_in = corner[a.targets()[k] as usize];
-            for l in b.arc_range(stand_in) {
-                row[b.targets()[l] as usize] += a.arc_weight(k) * b.arc_weight(l);
+    product
+        .par_chunks_mut(n.max(1))
+        .enumerate()
+        .for_each(|(i, row)| {
+            for k in a.arc_range(i as u32) {
+                let stand_in = corner[a.targets()[k] as usize];
+                for l in b.arc_range(stand_in) {
+                    row[b.targets()[l] as usize] += a.arc_weight(k) * b.arc_weight(l);
+                }
             }
-        }
-    });
+        });
     product
 }
 

@@ -1,14 +1,17 @@
-//! The fused Gromov–Wasserstein distance (Vayer et al. 2019, "Optimal Transport for structured data with application on graphs"; square loss):
-//! how well the nodes of one graph can be laid over those of another, both what they carry and how they are joined,
+//! The fused Gromov–Wasserstein distance (Vayer et al. 2019, "Optimal Transport for structured data
+//! with application on graphs"; square loss): how well the nodes of one graph can be laid over
+//! those of another, both what they carry and how they are joined,
 //!
 //! ```text
 //! min over T of (1 - α) Σ_ij ‖x_i - y_j‖² t_ij + α Σ_ijkl (a_ik - b_jl)² t_ij t_kl
 //! ```
 //!
-//! where `T` moves the masses of the nodes of one graph to those of the other. The graphs may have different numbers of nodes. Nobody solves
-//! this exactly; conditional gradient (Frank and Wolfe's method) goes down from the independent coupling, each step an exact [`transport`](super::transport())
-//! and the best point on the way to it. For symmetric structures the second term is `Σ a_ik² p_i p_k + Σ b_jl² q_j q_l - 2 ⟨A T B, T⟩` (Peyré et
-//! al. 2016, proposition 1), and since a corner `T` has few entries, `A T B` of it is cheap.
+//! where `T` moves the masses of the nodes of one graph to those of the other. The graphs may have
+//! different numbers of nodes. Nobody solves this exactly; conditional gradient (Frank and Wolfe's
+//! method) goes down from the independent coupling, each step an exact
+//! [`transport`](super::transport()) and the best point on the way to it. For symmetric structures
+//! the second term is `Σ a_ik² p_i p_k + Σ b_jl² q_j q_l - 2 ⟨A T B, T⟩` (Peyré et al. 2016,
+//! proposition 1), and since a corner `T` has few entries, `A T B` of it is cheap.
 
 use super::transport::Simplex;
 use super::{MAX_ALIGNED_NODES, feature_row};
@@ -18,7 +21,8 @@ use crate::matrix::{CsrMatrix, DenseMatrix};
 
 const OP: &str = "fused Gromov–Wasserstein";
 
-/// What is laid over something else: a symmetric structure, a row of features for each node (perhaps of no columns), and masses that sum to one.
+/// What is laid over something else: a symmetric structure, a row of features for each node
+/// (perhaps of no columns), and masses that sum to one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Space {
     structure: CsrMatrix<f64>,
@@ -27,35 +31,61 @@ pub struct Space {
 }
 
 impl Space {
-    /// Fails unless the structure is square, symmetric and finite, with a row of finite features and a mass for each node, and masses sum to one.
-    pub fn new(structure: CsrMatrix<f64>, features: DenseMatrix<f64>, masses: Vec<f64>) -> Result<Self> {
+    /// Fails unless the structure is square, symmetric and finite, with a row of finite features
+    /// and a mass for each node, and masses sum to one.
+    pub fn new(
+        structure: CsrMatrix<f64>,
+        features: DenseMatrix<f64>,
+        masses: Vec<f64>,
+    ) -> Result<Self> {
         let n = structure.num_rows();
         if structure.num_cols() != n || features.num_rows() != n || masses.len() != n {
             let (cols, rows, count) = (structure.num_cols(), features.num_rows(), masses.len());
-            let what = format!("a structure of {n} × {cols} with {rows} rows of features and {count} masses");
+            let what = format!(
+                "a structure of {n} × {cols} with {rows} rows of features and {count} masses"
+            );
             return Err(Error::argument(OP, what));
         }
-        if let Some(x) = structure.values().iter().chain(features.data()).find(|x| !x.is_finite()) {
-            return Err(Error::argument(OP, format!("a structure or feature is {x}; it must be a number")));
+        if let Some(x) = structure
+            .values()
+            .iter()
+            .chain(features.data())
+            .find(|x| !x.is_finite())
+        {
+            return Err(Error::argument(
+                OP,
+                format!("a structure or feature is {x}; it must be a number"),
+            ));
         }
         if !structure.is_symmetric() {
             return Err(Error::argument(OP, "the structure is not symmetric"));
         }
         check_masses(&masses)?;
-        Ok(Self { structure, features, masses })
+        Ok(Self {
+            structure,
+            features,
+            masses,
+        })
     }
 
-    /// The adjacency matrix, the features if there are any, and the same mass for every node. Fails for a graph without nodes and for features that
-    /// are not finite.
+    /// The adjacency matrix, the features if there are any, and the same mass for every node. Fails
+    /// for a graph without nodes and for features that are not finite.
     pub fn of_graph(graph: &Graph) -> Result<Self> {
         let n = graph.num_nodes();
         let arcs = 0..graph.num_arcs();
         let weights = arcs.map(|k| graph.arc_weight(k)).collect();
-        let structure = CsrMatrix::new(n, graph.offsets().to_vec(), graph.targets().to_vec(), weights)?;
+        let structure = CsrMatrix::new(
+            n,
+            graph.offsets().to_vec(),
+            graph.targets().to_vec(),
+            weights,
+        )?;
         let mut features = DenseMatrix::zeros(n, graph.features().map_or(0, |f| f.num_cols()));
         if let Some(given) = graph.features() {
             for i in 0..n {
-                feature_row(given, i).into_iter().for_each(|(c, v)| features.row_mut(i)[c as usize] = v);
+                feature_row(given, i)
+                    .into_iter()
+                    .for_each(|(c, v)| features.row_mut(i)[c as usize] = v);
             }
         }
         Self::new(structure, features, vec![1.0 / n as f64; n])
@@ -96,9 +126,15 @@ pub struct FusedGromov {
 }
 
 impl Default for FusedGromov {
-    /// Python Optimal Transport's: structure and features alike, 10,000 steps, both tolerances 1e-9.
+    /// Python Optimal Transport's: structure and features alike, 10,000 steps, both tolerances
+    /// 1e-9.
     fn default() -> Self {
-        Self { alpha: 0.5, max_steps: 10_000, relative_tolerance: 1e-9, absolute_tolerance: 1e-9 }
+        Self {
+            alpha: 0.5,
+            max_steps: 10_000,
+            relative_tolerance: 1e-9,
+            absolute_tolerance: 1e-9,
+        }
     }
 }
 
@@ -112,8 +148,9 @@ pub struct Coupling {
 }
 
 impl FusedGromov {
-    /// The coupling that conditional gradient finds from the independent one. One step is a transport problem and O(n (n + m) d̄) for `d̄` neighbours on
-    /// average. At most [`MAX_ALIGNED_NODES`] nodes.
+    /// The coupling that conditional gradient finds from the independent one. One step is a
+    /// transport problem and O(n (n + m) d̄) for `d̄` neighbours on average. At most
+    /// [`MAX_ALIGNED_NODES`] nodes.
     ///
     /// ```
     /// use gnarl_graph::{distance::{FusedGromov, Space}, generate::path};
@@ -135,12 +172,19 @@ impl FusedGromov {
         }
         let linear = feature_costs(&a.features, &b.features, 1.0 - self.alpha);
         let mut simplex = Simplex::new(&a.masses, &b.masses)?;
-        let (masses, value) = self.descend(&a.structure.to_dense(), &a.masses, b, &linear, None, &mut simplex)?;
+        let (masses, value) = self.descend(
+            &a.structure.to_dense(),
+            &a.masses,
+            b,
+            &linear,
+            None,
+            &mut simplex,
+        )?;
         Ok(Coupling { masses, value })
     }
 
-    /// Conditional gradient from a coupling, else from the independent one. `linear` is the weighted cost of features, `simplex` has both graphs'
-    /// masses.
+    /// Conditional gradient from a coupling, else from the independent one. `linear` is the
+    /// weighted cost of features, `simplex` has both graphs' masses.
     pub(super) fn descend(
         &self,
         structure: &DenseMatrix<f64>,
@@ -151,16 +195,27 @@ impl FusedGromov {
         simplex: &mut Simplex,
     ) -> Result<(DenseMatrix<f64>, f64)> {
         let (n, m) = (masses.len(), other.num_nodes());
-        let outer = |a: &[f64], b: &[f64]| a.iter().flat_map(|x| b.iter().map(move |y| x * y)).collect::<Vec<f64>>();
+        let outer = |a: &[f64], b: &[f64]| {
+            a.iter()
+                .flat_map(|x| b.iter().map(move |y| x * y))
+                .collect::<Vec<f64>>()
+        };
         // The plan, and A T B for it.
         let (mut plan, mut product) = match start {
-            Some(start) => (start.data().to_vec(), product_at(structure, start, &other.structure)),
+            Some(start) => (
+                start.data().to_vec(),
+                product_at(structure, start, &other.structure),
+            ),
             None => {
-                let degrees = (times(structure, masses), other.structure.mul_vec(&other.masses));
+                let degrees = (
+                    times(structure, masses),
+                    other.structure.mul_vec(&other.masses),
+                );
                 (outer(masses, &other.masses), outer(&degrees.0, &degrees.1))
             }
         };
-        let constant = square_mean(structure, masses) + sparse_square_mean(&other.structure, &other.masses);
+        let constant =
+            square_mean(structure, masses) + sparse_square_mean(&other.structure, &other.masses);
         let mut features = dot(linear, &plan);
         let mut value = features + self.alpha * (constant - 2.0 * dot(&product, &plan));
         let mut gradient = vec![0.0; n * m];
@@ -172,22 +227,45 @@ impl FusedGromov {
                 *g = l - 4.0 * self.alpha * p;
             }
             simplex.solve(&gradient)?;
-            corner_product(structure, simplex, &other.structure, &mut sparse_rows, &mut change);
+            corner_product(
+                structure,
+                simplex,
+                &other.structure,
+                &mut sparse_rows,
+                &mut change,
+            );
             change.iter_mut().zip(&product).for_each(|(c, p)| *c -= p);
-            let at_corner = |matrix: &[f64]| simplex.cells().map(|(i, j, mass)| mass * matrix[i * m + j]).sum::<f64>();
+            let at_corner = |matrix: &[f64]| {
+                simplex
+                    .cells()
+                    .map(|(i, j, mass)| mass * matrix[i * m + j])
+                    .sum::<f64>()
+            };
             // The value at a share t of the way to the corner is value + slope · t + bend · t².
             let along_plan = dot(&change, &plan);
             let corner_features = at_corner(linear);
             let bend = -2.0 * self.alpha * (at_corner(&change) - along_plan);
             let slope = corner_features - features - 4.0 * self.alpha * along_plan;
-            let t = if bend > 0.0 { (-slope / (2.0 * bend)).clamp(0.0, 1.0) } else { f64::from(slope + bend < 0.0) };
+            let t = if bend > 0.0 {
+                (-slope / (2.0 * bend)).clamp(0.0, 1.0)
+            } else {
+                f64::from(slope + bend < 0.0)
+            };
             let gain = (bend * t * t + slope * t).abs();
             value += bend * t * t + slope * t;
             features += t * (corner_features - features);
             plan.iter_mut().for_each(|x| *x *= 1.0 - t);
-            simplex.cells().for_each(|(i, j, mass)| plan[i * m + j] += t * mass);
-            product.iter_mut().zip(&change).for_each(|(p, c)| *p += t * c);
-            if gain == 0.0 || gain < self.relative_tolerance * value.abs() || gain < self.absolute_tolerance {
+            simplex
+                .cells()
+                .for_each(|(i, j, mass)| plan[i * m + j] += t * mass);
+            product
+                .iter_mut()
+                .zip(&change)
+                .for_each(|(p, c)| *p += t * c);
+            if gain == 0.0
+                || gain < self.relative_tolerance * value.abs()
+                || gain < self.absolute_tolerance
+            {
                 break;
             }
         }
@@ -202,7 +280,12 @@ pub(super) fn feature_costs(x: &DenseMatrix<f64>, y: &DenseMatrix<f64>, weight: 
     if weight > 0.0 && x.num_cols() > 0 {
         for (i, row) in costs.chunks_mut(y.num_rows().max(1)).enumerate() {
             for (j, cost) in row.iter_mut().enumerate() {
-                *cost = weight * x.row(i).iter().zip(y.row(j)).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
+                *cost = weight
+                    * x.row(i)
+                        .iter()
+                        .zip(y.row(j))
+                        .map(|(a, b)| (a - b) * (a - b))
+                        .sum::<f64>();
             }
         }
     }
@@ -215,21 +298,37 @@ fn product_at(a: &DenseMatrix<f64>, plan: &DenseMatrix<f64>, b: &CsrMatrix<f64>)
     let mut right: DenseMatrix<f64> = DenseMatrix::zeros(n, m);
     for i in 0..n {
         let row = right.row_mut(i);
-        for (j, mass) in plan.row(i).iter().enumerate().filter(|(_, mass)| **mass != 0.0) {
+        for (j, mass) in plan
+            .row(i)
+            .iter()
+            .enumerate()
+            .filter(|(_, mass)| **mass != 0.0)
+        {
             let (targets, weights) = b.row(j);
-            targets.iter().zip(weights).for_each(|(&l, w)| row[l as usize] += mass * w);
+            targets
+                .iter()
+                .zip(weights)
+                .for_each(|(&l, w)| row[l as usize] += mass * w);
         }
     }
     let mut product = vec![0.0; n * m];
     for (k, out) in product.chunks_mut(m.max(1)).enumerate() {
-        for (i, factor) in a.row(k).iter().enumerate().filter(|(_, factor)| **factor != 0.0) {
-            out.iter_mut().zip(right.row(i)).for_each(|(out, x)| *out += factor * x);
+        for (i, factor) in a
+            .row(k)
+            .iter()
+            .enumerate()
+            .filter(|(_, factor)| **factor != 0.0)
+        {
+            out.iter_mut()
+                .zip(right.row(i))
+                .for_each(|(out, x)| *out += factor * x);
         }
     }
     product
 }
 
-/// `A T B` for the corner `T` that the simplex is at, with `B` sparse: `T B` has about as many entries as `T` times neighbours.
+/// `A T B` for the corner `T` that the simplex is at, with `B` sparse: `T B` has about as many
+/// entries as `T` times neighbours.
 fn corner_product(
     a: &DenseMatrix<f64>,
     corner: &Simplex,
@@ -240,7 +339,12 @@ fn corner_product(
     rows.iter_mut().for_each(Vec::clear);
     for (i, j, mass) in corner.cells() {
         let (targets, weights) = b.row(j);
-        rows[i].extend(targets.iter().zip(weights).map(|(&l, w)| (l as usize, mass * w)));
+        rows[i].extend(
+            targets
+                .iter()
+                .zip(weights)
+                .map(|(&l, w)| (l as usize, mass * w)),
+        );
     }
     let m = b.num_rows();
     out.fill(0.0);
@@ -254,12 +358,21 @@ fn corner_product(
 }
 
 fn times(matrix: &DenseMatrix<f64>, x: &[f64]) -> Vec<f64> {
-    (0..matrix.num_rows()).map(|i| dot(matrix.row(i), x)).collect()
+    (0..matrix.num_rows())
+        .map(|i| dot(matrix.row(i), x))
+        .collect()
 }
 
 /// `Σ_ik c_ik² p_i p_k`.
 pub(super) fn square_mean(matrix: &DenseMatrix<f64>, masses: &[f64]) -> f64 {
-    let row = |i: usize| matrix.row(i).iter().zip(masses).map(|(c, p)| c * c * p).sum::<f64>();
+    let row = |i: usize| {
+        matrix
+            .row(i)
+            .iter()
+            .zip(masses)
+            .map(|(c, p)| c * c * p)
+            .sum::<f64>()
+    };
     (0..matrix.num_rows()).map(|i| masses[i] * row(i)).sum()
 }
 
@@ -267,7 +380,10 @@ pub(super) fn square_mean(matrix: &DenseMatrix<f64>, masses: &[f64]) -> f64 {
 pub(super) fn sparse_square_mean(matrix: &CsrMatrix<f64>, masses: &[f64]) -> f64 {
     let row = |i: usize| {
         let (at, values) = matrix.row(i);
-        at.iter().zip(values).map(|(&k, c)| c * c * masses[k as usize]).sum::<f64>()
+        at.iter()
+            .zip(values)
+            .map(|(&k, c)| c * c * masses[k as usize])
+            .sum::<f64>()
     };
     (0..matrix.num_rows()).map(|i| masses[i] * row(i)).sum()
 }
@@ -279,27 +395,43 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
 pub(super) fn check_alpha(alpha: f64) -> Result<()> {
     match (0.0..=1.0).contains(&alpha) {
         true => Ok(()),
-        false => Err(Error::argument(OP, format!("an alpha of {alpha}; it must lie in 0 to 1"))),
+        false => Err(Error::argument(
+            OP,
+            format!("an alpha of {alpha}; it must lie in 0 to 1"),
+        )),
     }
 }
 
 pub(super) fn check_masses(masses: &[f64]) -> Result<()> {
     if let Some(x) = masses.iter().find(|x| !(x.is_finite() && **x >= 0.0)) {
-        return Err(Error::argument(OP, format!("a mass of {x}; it must be a number of at least 0")));
+        return Err(Error::argument(
+            OP,
+            format!("a mass of {x}; it must be a number of at least 0"),
+        ));
     }
     let total = masses.iter().fold(0.0, |sum, x| sum + x);
     match (total - 1.0).abs() < 1e-9 {
         true => Ok(()),
-        false => Err(Error::argument(OP, format!("the masses of {} nodes sum to {total}, not to 1", masses.len()))),
+        false => Err(Error::argument(
+            OP,
+            format!(
+                "the masses of {} nodes sum to {total}, not to 1",
+                masses.len()
+            ),
+        )),
     }
 }
 
 pub(super) fn check_pair(num_columns: usize, other: &Space) -> Result<()> {
     match num_columns == other.features.num_cols() {
         true => Ok(()),
-        false => {
-            Err(Error::argument(OP, format!("features of {num_columns} and {} columns", other.features.num_cols())))
-        }
+        false => Err(Error::argument(
+            OP,
+            format!(
+                "features of {num_columns} and {} columns",
+                other.features.num_cols()
+            ),
+        )),
     }
 }
 
@@ -316,7 +448,9 @@ mod tests {
         let n = graph.num_nodes();
         let mut rng = stream(seed, "test", 0);
         let values = (0..2 * n).map(|_| rng.random::<f32>()).collect();
-        graph.with_features(Features::Dense(DenseMatrix::new(n, 2, values).unwrap())).unwrap()
+        graph
+            .with_features(Features::Dense(DenseMatrix::new(n, 2, values).unwrap()))
+            .unwrap()
     }
 
     fn space(graph: Graph, seed: u64) -> Space {
@@ -330,11 +464,17 @@ mod tests {
         let (mut features, mut structure) = (0.0, 0.0);
         for i in 0..n {
             for j in 0..m {
-                let apart = a.features().row(i).iter().zip(b.features().row(j)).map(|(x, y)| (x - y).powi(2));
+                let apart = a
+                    .features()
+                    .row(i)
+                    .iter()
+                    .zip(b.features().row(j))
+                    .map(|(x, y)| (x - y).powi(2));
                 features += apart.sum::<f64>() * plan.row(i)[j];
                 for k in 0..n {
                     for l in 0..m {
-                        structure += (c.row(i)[k] - d.row(j)[l]).powi(2) * plan.row(i)[j] * plan.row(k)[l];
+                        structure +=
+                            (c.row(i)[k] - d.row(j)[l]).powi(2) * plan.row(i)[j] * plan.row(k)[l];
                     }
                 }
             }
@@ -345,16 +485,30 @@ mod tests {
     #[test]
     fn the_value_is_that_of_the_coupling() {
         for (alpha, seed) in [(0.0, 1), (0.3, 2), (0.7, 3), (1.0, 4)] {
-            let (a, b) =
-                (space(barabasi_albert(9, 2, seed).unwrap(), seed), space(erdos_renyi(6, 0.5, seed).unwrap(), 9));
-            let found = FusedGromov { alpha, ..Default::default() }.between(&a, &b).unwrap();
+            let (a, b) = (
+                space(barabasi_albert(9, 2, seed).unwrap(), seed),
+                space(erdos_renyi(6, 0.5, seed).unwrap(), 9),
+            );
+            let found = FusedGromov {
+                alpha,
+                ..Default::default()
+            }
+            .between(&a, &b)
+            .unwrap();
             let expected = by_definition(&a, &b, &found.masses, alpha);
-            assert!((found.value - expected).abs() < 1e-12, "{} against {expected}", found.value);
+            assert!(
+                (found.value - expected).abs() < 1e-12,
+                "{} against {expected}",
+                found.value
+            );
             for i in 0..9 {
                 assert!((found.masses.row(i).iter().sum::<f64>() - 1.0 / 9.0).abs() < 1e-12);
             }
             let independent = DenseMatrix::new(9, 6, vec![1.0 / 54.0; 54]).unwrap();
-            assert!(found.value < 0.95 * by_definition(&a, &b, &independent, alpha), "it goes down from there");
+            assert!(
+                found.value < 0.95 * by_definition(&a, &b, &independent, alpha),
+                "it goes down from there"
+            );
         }
     }
 
@@ -362,7 +516,10 @@ mod tests {
     fn a_renumbered_graph_is_no_distance_away() {
         let graph = told_apart(erdos_renyi(12, 0.3, 1).unwrap(), 5);
         let order: Vec<u32> = (0..12).map(|u| u * 5 % 12).collect();
-        let (a, b) = (Space::of_graph(&graph).unwrap(), Space::of_graph(&graph.permute(&order).unwrap()).unwrap());
+        let (a, b) = (
+            Space::of_graph(&graph).unwrap(),
+            Space::of_graph(&graph.permute(&order).unwrap()).unwrap(),
+        );
         let found = FusedGromov::default().between(&a, &b).unwrap();
         assert!(found.value < 1e-12, "{}", found.value);
         for u in 0..12 {
@@ -377,7 +534,12 @@ mod tests {
         let (a, b) = (space(path(7).unwrap(), 1), space(cycle(5).unwrap(), 2));
         let costs = DenseMatrix::new(7, 5, feature_costs(a.features(), b.features(), 1.0)).unwrap();
         let exact = super::super::transport(&costs, a.masses(), b.masses()).unwrap();
-        let found = FusedGromov { alpha: 0.0, ..Default::default() }.between(&a, &b).unwrap();
+        let found = FusedGromov {
+            alpha: 0.0,
+            ..Default::default()
+        }
+        .between(&a, &b)
+        .unwrap();
         assert!((found.value - exact.cost).abs() < 1e-12);
     }
 
@@ -386,7 +548,10 @@ mod tests {
         let one = Space::of_graph(&Graph::empty(1).unwrap()).unwrap();
         let apart = Space::of_graph(&Graph::empty(4).unwrap()).unwrap();
         let joined = Space::of_graph(&cycle(4).unwrap()).unwrap();
-        let structure = FusedGromov { alpha: 1.0, ..Default::default() };
+        let structure = FusedGromov {
+            alpha: 1.0,
+            ..Default::default()
+        };
         assert_eq!(structure.between(&one, &apart).unwrap().value, 0.0);
         // Half of all ordered pairs of the cycle are joined, those of one node never.
         assert!((structure.between(&one, &joined).unwrap().value - 0.5).abs() < 1e-12);
@@ -394,38 +559,99 @@ mod tests {
 
     #[test]
     fn settings_matter() {
-        let (a, b) = (space(barabasi_albert(15, 2, 1).unwrap(), 1), space(barabasi_albert(15, 2, 2).unwrap(), 2));
+        let (a, b) = (
+            space(barabasi_albert(15, 2, 1).unwrap(), 1),
+            space(barabasi_albert(15, 2, 2).unwrap(), 2),
+        );
         let value = |settings: FusedGromov| settings.between(&a, &b).unwrap().value;
         let usual = FusedGromov::default();
         let full = value(usual);
-        assert!(value(FusedGromov { max_steps: 1, ..usual }) > full + 1e-4);
-        assert!(value(FusedGromov { relative_tolerance: 0.5, ..usual }) > full + 1e-4);
-        assert!(value(FusedGromov { absolute_tolerance: 1.0, ..usual }) > full + 1e-4);
-        assert!((value(FusedGromov { alpha: 0.1, ..usual }) - full).abs() > 1e-4);
+        assert!(
+            value(FusedGromov {
+                max_steps: 1,
+                ..usual
+            }) > full + 1e-4
+        );
+        assert!(
+            value(FusedGromov {
+                relative_tolerance: 0.5,
+                ..usual
+            }) > full + 1e-4
+        );
+        assert!(
+            value(FusedGromov {
+                absolute_tolerance: 1.0,
+                ..usual
+            }) > full + 1e-4
+        );
+        assert!(
+            (value(FusedGromov {
+                alpha: 0.1,
+                ..usual
+            }) - full)
+                .abs()
+                > 1e-4
+        );
     }
 
     #[test]
     fn what_cannot_be_is_refused_in_one_line() {
-        let structure = |values: [f64; 2]| CsrMatrix::new(2, vec![0, 1, 2], vec![1, 0], values.to_vec()).unwrap();
+        let structure = |values: [f64; 2]| {
+            CsrMatrix::new(2, vec![0, 1, 2], vec![1, 0], values.to_vec()).unwrap()
+        };
         let no_features = DenseMatrix::zeros(2, 0);
         let refused = |values, masses: &[f64]| {
-            Space::new(structure(values), no_features.clone(), masses.to_vec()).unwrap_err().to_string()
+            Space::new(structure(values), no_features.clone(), masses.to_vec())
+                .unwrap_err()
+                .to_string()
         };
         let starts = |e: String, what: &str| assert_eq!(e, format!("{OP}: {what}"));
-        starts(refused([1.0, 2.0], &[0.5, 0.5]), "the structure is not symmetric");
-        starts(refused([f64::NAN; 2], &[0.5, 0.5]), "a structure or feature is NaN; it must be a number");
-        starts(refused([1.0; 2], &[0.5]), "a structure of 2 × 2 with 2 rows of features and 1 masses");
-        starts(refused([1.0; 2], &[0.5, 0.6]), "the masses of 2 nodes sum to 1.1, not to 1");
-        starts(refused([1.0; 2], &[1.5, -0.5]), "a mass of -0.5; it must be a number of at least 0");
-        let nobody = Space::of_graph(&Graph::empty(0).unwrap()).unwrap_err().to_string();
+        starts(
+            refused([1.0, 2.0], &[0.5, 0.5]),
+            "the structure is not symmetric",
+        );
+        starts(
+            refused([f64::NAN; 2], &[0.5, 0.5]),
+            "a structure or feature is NaN; it must be a number",
+        );
+        starts(
+            refused([1.0; 2], &[0.5]),
+            "a structure of 2 × 2 with 2 rows of features and 1 masses",
+        );
+        starts(
+            refused([1.0; 2], &[0.5, 0.6]),
+            "the masses of 2 nodes sum to 1.1, not to 1",
+        );
+        starts(
+            refused([1.0; 2], &[1.5, -0.5]),
+            "a mass of -0.5; it must be a number of at least 0",
+        );
+        let nobody = Space::of_graph(&Graph::empty(0).unwrap())
+            .unwrap_err()
+            .to_string();
         starts(nobody, "the masses of 0 nodes sum to 0, not to 1");
         let plain = Space::of_graph(&path(3).unwrap()).unwrap();
-        let e = FusedGromov::default().between(&plain, &space(path(3).unwrap(), 1)).unwrap_err().to_string();
+        let e = FusedGromov::default()
+            .between(&plain, &space(path(3).unwrap(), 1))
+            .unwrap_err()
+            .to_string();
         starts(e, "features of 0 and 2 columns");
-        let e = FusedGromov { alpha: 1.5, ..Default::default() }.between(&plain, &plain).unwrap_err().to_string();
+        let e = FusedGromov {
+            alpha: 1.5,
+            ..Default::default()
+        }
+        .between(&plain, &plain)
+        .unwrap_err()
+        .to_string();
         starts(e, "an alpha of 1.5; it must lie in 0 to 1");
         let large = Space::of_graph(&Graph::empty(5001).unwrap()).unwrap();
-        let e = FusedGromov::default().between(&plain, &large).unwrap_err().to_string();
-        starts(e, "3 and 5001 nodes, at most 5000 can be laid over each other");
+        let e = FusedGromov::default()
+            .between(&plain, &large)
+            .unwrap_err()
+            .to_string();
+        starts(
+            e,
+            "3 and 5001 nodes, at most 5000 can be laid over each other",
+        );
     }
 }

@@ -1,16 +1,19 @@
-//! How far two graphs on the same number of nodes are apart (thesis ch. 2, "Graph Distance Metrics"):
+//! How far two graphs on the same number of nodes are apart (thesis ch. 2, "Graph Distance
+//! Metrics"):
 //!
 //! ```text
 //! alpha · ‖A₁ - A₂‖ + beta · ‖X₁ - X₂‖
 //! ```
 //!
-//! node by node where the alignment is known ([`GraphDistance::between`]), else the smallest value over all
-//! permutations of the second graph's nodes ([`GraphDistance::aligned`]). That minimum is exact for features alone, where
-//! it is an assignment problem; with structure it is a quadratic assignment problem, which nobody solves exactly beyond
-//! some 20 nodes, and the answer is an upper bound.
+//! node by node where the alignment is known ([`GraphDistance::between`]), else the smallest value
+//! over all permutations of the second graph's nodes ([`GraphDistance::aligned`]). That minimum is
+//! exact for features alone, where it is an assignment problem; with structure it is a quadratic
+//! assignment problem, which nobody solves exactly beyond some 20 nodes, and the answer is an upper
+//! bound.
 //!
-//! Graphs of different sizes are laid over each other by moving mass: [`transport()`] is the cheapest way to move it, [`FusedGromov`] the distance that
-//! looks at features and structure, and [`BarycentreSettings::barycentre`] a graph between others.
+//! Graphs of different sizes are laid over each other by moving mass: [`transport()`] is the
+//! cheapest way to move it, [`FusedGromov`] the distance that looks at features and structure, and
+//! [`BarycentreSettings::barycentre`] a graph between others.
 
 mod assignment;
 mod barycentre;
@@ -54,7 +57,8 @@ pub enum FeatureNorm {
     Spectral,
 }
 
-/// The distance between two adjacency matrices, node by node. O(n + m), times the iterations for the spectral norm.
+/// The distance between two adjacency matrices, node by node. O(n + m), times the iterations for
+/// the spectral norm.
 ///
 /// ```
 /// use gnarl_graph::{distance::{StructureNorm, structure_distance}, generate::{cycle, path}};
@@ -69,7 +73,9 @@ pub fn structure_distance(a: &Graph, b: &Graph, norm: StructureNorm) -> Result<f
     check_nodes("structure_distance", a, b)?;
     let n = a.num_nodes();
     let row = |g: &Graph, u: usize| -> Vec<(u32, f64)> {
-        g.arc_range(u as u32).map(|k| (g.targets()[k], g.arc_weight(k))).collect()
+        g.arc_range(u as u32)
+            .map(|k| (g.targets()[k], g.arc_weight(k)))
+            .collect()
     };
     let difference = subtract(n, n, |u| row(a, u), |u| row(b, u));
     match norm {
@@ -79,17 +85,24 @@ pub fn structure_distance(a: &Graph, b: &Graph, norm: StructureNorm) -> Result<f
     }
 }
 
-/// The distance between two feature matrices, row by row. Fails for other shapes and for values that are not finite.
+/// The distance between two feature matrices, row by row. Fails for other shapes and for values
+/// that are not finite.
 pub fn feature_distance(a: &Features, b: &Features, norm: FeatureNorm) -> Result<f64> {
     check_features("feature_distance", a, b)?;
-    let difference = subtract(a.num_rows(), a.num_cols(), |i| feature_row(a, i), |i| feature_row(b, i));
+    let difference = subtract(
+        a.num_rows(),
+        a.num_cols(),
+        |i| feature_row(a, i),
+        |i| feature_row(b, i),
+    );
     match norm {
         FeatureNorm::Frobenius => Ok(frobenius(&difference)),
         FeatureNorm::Spectral => spectral::spectral_norm(&difference),
     }
 }
 
-/// `alpha · structure + beta · features`. A part with weight zero is not looked at: without features, set `beta` to 0.
+/// `alpha · structure + beta · features`. A part with weight zero is not looked at: without
+/// features, set `beta` to 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GraphDistance {
     /// Weight of the structure.
@@ -105,7 +118,12 @@ pub struct GraphDistance {
 impl Default for GraphDistance {
     /// Structure and features alike, both in Frobenius norm.
     fn default() -> Self {
-        Self { alpha: 1.0, beta: 1.0, structure: StructureNorm::default(), features: FeatureNorm::default() }
+        Self {
+            alpha: 1.0,
+            beta: 1.0,
+            structure: StructureNorm::default(),
+            features: FeatureNorm::default(),
+        }
     }
 }
 
@@ -114,8 +132,8 @@ impl Default for GraphDistance {
 pub struct Alignment {
     /// The distance under this matching.
     pub distance: f64,
-    /// `permutation[u]` is the node of the second graph that stands for node `u` of the first: the second graph's
-    /// [`subgraph`](Graph::subgraph) of it is the aligned graph.
+    /// `permutation[u]` is the node of the second graph that stands for node `u` of the first: the
+    /// second graph's [`subgraph`](Graph::subgraph) of it is the aligned graph.
     pub permutation: Vec<u32>,
     /// Whether another matching could be better.
     pub optimality: Optimality,
@@ -137,11 +155,13 @@ impl GraphDistance {
         self.evaluate(a, b)
     }
 
-    /// The smallest distance found over all matchings of the nodes, never more than [`between`](Self::between).
+    /// The smallest distance found over all matchings of the nodes, never more than
+    /// [`between`](Self::between).
     ///
-    /// Exact where only features count and in Frobenius norm, O(n³). Otherwise an upper bound by FAQ (Vogelstein et al.
-    /// 2015), which minimises squared Frobenius norms by Frank–Wolfe steps from the barycentre; the distance returned is
-    /// the one asked for, at the best matching seen. At most [`MAX_ALIGNED_NODES`] nodes.
+    /// Exact where only features count and in Frobenius norm, O(n³). Otherwise an upper bound by
+    /// FAQ (Vogelstein et al. 2015), which minimises squared Frobenius norms by Frank–Wolfe steps
+    /// from the barycentre; the distance returned is the one asked for, at the best matching seen.
+    /// At most [`MAX_ALIGNED_NODES`] nodes.
     pub fn aligned(&self, a: &Graph, b: &Graph) -> Result<Alignment> {
         self.check(a, b)?;
         check_alignable("GraphDistance::aligned", a.num_nodes())?;
@@ -153,16 +173,34 @@ impl GraphDistance {
             costs = Some(matrix);
         }
         if self.alpha > 0.0 {
-            // The terms as they stand in the squared surrogate: a Hamming distance is a squared norm already.
-            let structure = if self.structure == StructureNorm::Hamming { self.alpha } else { self.alpha.powi(2) };
-            candidates.push(faq::match_nodes(a, b, structure, costs.as_ref(), self.beta.powi(2))?);
+            // The terms as they stand in the squared surrogate: a Hamming distance is a squared
+            // norm already.
+            let structure = if self.structure == StructureNorm::Hamming {
+                self.alpha
+            } else {
+                self.alpha.powi(2)
+            };
+            candidates.push(faq::match_nodes(
+                a,
+                b,
+                structure,
+                costs.as_ref(),
+                self.beta.powi(2),
+            )?);
         }
-        let mut best =
-            Alignment { distance: f64::INFINITY, permutation: Vec::new(), optimality: Optimality::UpperBound };
+        let mut best = Alignment {
+            distance: f64::INFINITY,
+            permutation: Vec::new(),
+            optimality: Optimality::UpperBound,
+        };
         for permutation in candidates {
             let distance = self.evaluate(a, &b.subgraph(&permutation)?)?;
             if distance < best.distance || best.permutation.is_empty() {
-                best = Alignment { distance, permutation, ..best };
+                best = Alignment {
+                    distance,
+                    permutation,
+                    ..best
+                };
             }
         }
         let features_alone = self.alpha == 0.0 && self.features == FeatureNorm::Frobenius;
@@ -176,7 +214,10 @@ impl GraphDistance {
         const OP: &str = "GraphDistance";
         for (name, weight) in [("alpha", self.alpha), ("beta", self.beta)] {
             if !(weight.is_finite() && weight >= 0.0) {
-                return Err(Error::argument(OP, format!("{name} {weight} must be a number of at least 0")));
+                return Err(Error::argument(
+                    OP,
+                    format!("{name} {weight} must be a number of at least 0"),
+                ));
             }
         }
         check_nodes(OP, a, b)?;
@@ -184,7 +225,10 @@ impl GraphDistance {
             match (a.features(), b.features()) {
                 (Some(x), Some(y)) => check_features(OP, x, y)?,
                 _ => {
-                    let what = format!("beta is {}, but a graph has no features; set beta to 0", self.beta);
+                    let what = format!(
+                        "beta is {}, but a graph has no features; set beta to 0",
+                        self.beta
+                    );
                     return Err(Error::argument(OP, what));
                 }
             }
@@ -204,20 +248,29 @@ impl GraphDistance {
     }
 }
 
-/// The matching of rows that leaves the smallest Frobenius distance between two feature matrices. Exact; O(n³).
+/// The matching of rows that leaves the smallest Frobenius distance between two feature matrices.
+/// Exact; O(n³).
 pub fn aligned_features(a: &Features, b: &Features) -> Result<Alignment> {
     check_features("aligned_features", a, b)?;
     check_alignable("aligned_features", a.num_rows())?;
     let permutation = assignment(&squared_distances(a, b))?;
     let distance = feature_distance(a, &b.select_rows(&permutation), FeatureNorm::Frobenius)?;
-    Ok(Alignment { distance, permutation, optimality: Optimality::Exact })
+    Ok(Alignment {
+        distance,
+        permutation,
+        optimality: Optimality::Exact,
+    })
 }
 
 fn check_nodes(op: &'static str, a: &Graph, b: &Graph) -> Result<()> {
     if a.num_nodes() == b.num_nodes() {
         return Ok(());
     }
-    let what = format!("graphs of {} and {} nodes cannot be compared node by node", a.num_nodes(), b.num_nodes());
+    let what = format!(
+        "graphs of {} and {} nodes cannot be compared node by node",
+        a.num_nodes(),
+        b.num_nodes()
+    );
     Err(Error::argument(op, what))
 }
 
@@ -225,10 +278,16 @@ fn check_features(op: &'static str, a: &Features, b: &Features) -> Result<()> {
     let shape = |x: &Features| (x.num_rows(), x.num_cols());
     if shape(a) != shape(b) {
         let ((n, d), (m, e)) = (shape(a), shape(b));
-        return Err(Error::argument(op, format!("features of {n} × {d} and {m} × {e} cannot be compared")));
+        return Err(Error::argument(
+            op,
+            format!("features of {n} × {d} and {m} × {e} cannot be compared"),
+        ));
     }
     match a.values().iter().chain(b.values()).find(|x| !x.is_finite()) {
-        Some(x) => Err(Error::argument(op, format!("a feature is {x}, but only numbers can be compared"))),
+        Some(x) => Err(Error::argument(
+            op,
+            format!("a feature is {x}, but only numbers can be compared"),
+        )),
         None => Ok(()),
     }
 }
@@ -237,7 +296,10 @@ fn check_alignable(op: &'static str, num_nodes: usize) -> Result<()> {
     if num_nodes <= MAX_ALIGNED_NODES {
         return Ok(());
     }
-    Err(Error::argument(op, format!("{num_nodes} nodes, at most {MAX_ALIGNED_NODES} can be aligned")))
+    Err(Error::argument(
+        op,
+        format!("{num_nodes} nodes, at most {MAX_ALIGNED_NODES} can be aligned"),
+    ))
 }
 
 /// The values of one row that are not zero, by ascending column.
@@ -246,11 +308,19 @@ fn feature_row(features: &Features, i: usize) -> Vec<(u32, f64)> {
     match features {
         Features::Sparse(m) => {
             let (cols, values) = m.row(i);
-            cols.iter().zip(values).map(|(&c, &v)| (c, f64::from(v))).filter(not_zero).collect()
+            cols.iter()
+                .zip(values)
+                .map(|(&c, &v)| (c, f64::from(v)))
+                .filter(not_zero)
+                .collect()
         }
-        Features::Dense(m) => {
-            m.row(i).iter().enumerate().map(|(c, &v)| (c as u32, f64::from(v))).filter(not_zero).collect()
-        }
+        Features::Dense(m) => m
+            .row(i)
+            .iter()
+            .enumerate()
+            .map(|(c, &v)| (c as u32, f64::from(v)))
+            .filter(not_zero)
+            .collect(),
     }
 }
 
@@ -275,7 +345,8 @@ fn subtract(
     CsrMatrix::from_parts(num_cols, offsets, indices, values)
 }
 
-/// Calls `each` with the column and both values wherever one of two sparse rows has an entry, by ascending column.
+/// Calls `each` with the column and both values wherever one of two sparse rows has an entry, by
+/// ascending column.
 fn merge(a: &[(u32, f64)], b: &[(u32, f64)], mut each: impl FnMut(u32, f64, f64)) {
     let (mut i, mut j) = (0, 0);
     while i < a.len() || j < b.len() {
@@ -328,7 +399,9 @@ mod tests {
     }
 
     fn permutations(n: usize) -> Vec<Vec<u32>> {
-        let Some(last) = n.checked_sub(1) else { return vec![vec![]] };
+        let Some(last) = n.checked_sub(1) else {
+            return vec![vec![]];
+        };
         let mut all = Vec::new();
         for shorter in permutations(last) {
             for at in 0..n {
@@ -345,67 +418,167 @@ mod tests {
     }
 
     fn graph(n: usize, edges: &[(u32, u32)]) -> Graph {
-        Graph::from_edges(n, edges.iter().copied().filter(|&(u, v)| u.max(v) < n as u32)).unwrap().0
+        Graph::from_edges(
+            n,
+            edges.iter().copied().filter(|&(u, v)| u.max(v) < n as u32),
+        )
+        .unwrap()
+        .0
     }
 
     fn structure(norm: StructureNorm) -> GraphDistance {
-        GraphDistance { alpha: 1.0, beta: 0.0, structure: norm, ..Default::default() }
+        GraphDistance {
+            alpha: 1.0,
+            beta: 0.0,
+            structure: norm,
+            ..Default::default()
+        }
     }
 
-    const NORMS: [StructureNorm; 3] = [StructureNorm::Hamming, StructureNorm::Frobenius, StructureNorm::Spectral];
+    const NORMS: [StructureNorm; 3] = [
+        StructureNorm::Hamming,
+        StructureNorm::Frobenius,
+        StructureNorm::Spectral,
+    ];
 
     #[test]
     fn structure_by_hand() {
-        // Path and star on 4 nodes share 0-1; 1-2 and 2-3 go, 0-2 and 0-3 come: eight ordered pairs.
+        // Path and star on 4 nodes share 0-1; 1-2 and 2-3 go, 0-2 and 0-3 come: eight ordered
+        // pairs.
         let (a, b) = (path(4).unwrap(), star(4).unwrap());
-        assert_eq!(structure_distance(&a, &b, StructureNorm::Hamming).unwrap(), 8.0);
-        assert_eq!(structure_distance(&a, &b, StructureNorm::Frobenius).unwrap(), 8f64.sqrt());
-        // numpy.linalg.norm(nx.to_numpy_array(nx.path_graph(4)) - nx.to_numpy_array(nx.star_graph(3)), 2)
-        assert!((structure_distance(&a, &b, StructureNorm::Spectral).unwrap() - 2.170086486626034).abs() < 1e-10);
+        assert_eq!(
+            structure_distance(&a, &b, StructureNorm::Hamming).unwrap(),
+            8.0
+        );
+        assert_eq!(
+            structure_distance(&a, &b, StructureNorm::Frobenius).unwrap(),
+            8f64.sqrt()
+        );
+        // numpy.linalg.norm(nx.to_numpy_array(nx.path_graph(4)) -
+        // nx.to_numpy_array(nx.star_graph(3)), 2)
+        assert!(
+            (structure_distance(&a, &b, StructureNorm::Spectral).unwrap() - 2.170086486626034)
+                .abs()
+                < 1e-10
+        );
         // Weights: 3 against 1, and one edge more of weight 2.
         let a = Graph::from_weighted_edges(3, [(0, 1, 3.0)]).unwrap().0;
-        let b = Graph::from_weighted_edges(3, [(0, 1, 1.0), (1, 2, 2.0)]).unwrap().0;
-        assert_eq!(structure_distance(&a, &b, StructureNorm::Hamming).unwrap(), 4.0);
-        assert_eq!(structure_distance(&a, &b, StructureNorm::Frobenius).unwrap(), 4.0);
-        assert!((structure_distance(&a, &b, StructureNorm::Spectral).unwrap() - 8f64.sqrt()).abs() < 1e-10);
+        let b = Graph::from_weighted_edges(3, [(0, 1, 1.0), (1, 2, 2.0)])
+            .unwrap()
+            .0;
+        assert_eq!(
+            structure_distance(&a, &b, StructureNorm::Hamming).unwrap(),
+            4.0
+        );
+        assert_eq!(
+            structure_distance(&a, &b, StructureNorm::Frobenius).unwrap(),
+            4.0
+        );
+        assert!(
+            (structure_distance(&a, &b, StructureNorm::Spectral).unwrap() - 8f64.sqrt()).abs()
+                < 1e-10
+        );
     }
 
     #[test]
     fn features_by_hand_and_in_both_layouts() {
         let x = dense(2, 2, &[1.0, 0.0, 0.0, 3.0]);
-        let y = Features::Sparse(CsrMatrix::new(2, vec![0, 1, 2], vec![0, 1], vec![4.0, -1.0]).unwrap());
-        assert_eq!(feature_distance(&x, &y, FeatureNorm::Frobenius).unwrap(), 5.0);
+        let y = Features::Sparse(
+            CsrMatrix::new(2, vec![0, 1, 2], vec![0, 1], vec![4.0, -1.0]).unwrap(),
+        );
+        assert_eq!(
+            feature_distance(&x, &y, FeatureNorm::Frobenius).unwrap(),
+            5.0
+        );
         assert!((feature_distance(&x, &y, FeatureNorm::Spectral).unwrap() - 4.0).abs() < 1e-10);
-        assert_eq!(feature_distance(&y, &Features::Dense(y.to_dense()), FeatureNorm::Spectral).unwrap(), 0.0);
-        let (a, b) = (path(2).unwrap().with_features(x).unwrap(), Graph::empty(2).unwrap().with_features(y).unwrap());
-        let both = GraphDistance { alpha: 10.0, beta: 2.0, structure: StructureNorm::Hamming, ..Default::default() };
+        assert_eq!(
+            feature_distance(&y, &Features::Dense(y.to_dense()), FeatureNorm::Spectral).unwrap(),
+            0.0
+        );
+        let (a, b) = (
+            path(2).unwrap().with_features(x).unwrap(),
+            Graph::empty(2).unwrap().with_features(y).unwrap(),
+        );
+        let both = GraphDistance {
+            alpha: 10.0,
+            beta: 2.0,
+            structure: StructureNorm::Hamming,
+            ..Default::default()
+        };
         assert_eq!(both.between(&a, &b).unwrap(), 10.0 * 2.0 + 2.0 * 5.0);
     }
 
     #[test]
     fn what_cannot_be_compared_says_why() {
         let (a, b) = (path(3).unwrap(), path(4).unwrap());
-        let e = structure_distance(&a, &b, StructureNorm::Hamming).unwrap_err().to_string();
-        assert_eq!(e, "structure_distance: graphs of 3 and 4 nodes cannot be compared node by node");
-        assert!(GraphDistance::default().aligned(&a, &b).unwrap_err().to_string().contains("graphs of 3 and 4 nodes"));
-        let e = GraphDistance::default().between(&a, &a).unwrap_err().to_string();
-        assert_eq!(e, "GraphDistance: beta is 1, but a graph has no features; set beta to 0");
-        let bad = GraphDistance { alpha: -1.0, ..Default::default() };
+        let e = structure_distance(&a, &b, StructureNorm::Hamming)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "structure_distance: graphs of 3 and 4 nodes cannot be compared node by node"
+        );
+        assert!(
+            GraphDistance::default()
+                .aligned(&a, &b)
+                .unwrap_err()
+                .to_string()
+                .contains("graphs of 3 and 4 nodes")
+        );
+        let e = GraphDistance::default()
+            .between(&a, &a)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "GraphDistance: beta is 1, but a graph has no features; set beta to 0"
+        );
+        let bad = GraphDistance {
+            alpha: -1.0,
+            ..Default::default()
+        };
         assert_eq!(
             bad.between(&a, &a).unwrap_err().to_string(),
             "GraphDistance: alpha -1 must be a number of at least 0"
         );
         let nan = dense(2, 1, &[0.0, f32::NAN]);
-        let e = feature_distance(&nan, &nan, FeatureNorm::Frobenius).unwrap_err().to_string();
-        assert_eq!(e, "feature_distance: a feature is NaN, but only numbers can be compared");
-        assert!(aligned_features(&nan, &nan).unwrap_err().to_string().contains("a feature is NaN"));
+        let e = feature_distance(&nan, &nan, FeatureNorm::Frobenius)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "feature_distance: a feature is NaN, but only numbers can be compared"
+        );
+        assert!(
+            aligned_features(&nan, &nan)
+                .unwrap_err()
+                .to_string()
+                .contains("a feature is NaN")
+        );
         let with_nan = path(2).unwrap().with_features(nan.clone()).unwrap();
-        assert!(GraphDistance::default().aligned(&with_nan, &with_nan).unwrap_err().to_string().contains("is NaN"));
-        let e = feature_distance(&nan, &dense(1, 1, &[0.0]), FeatureNorm::Frobenius).unwrap_err().to_string();
-        assert_eq!(e, "feature_distance: features of 2 × 1 and 1 × 1 cannot be compared");
+        assert!(
+            GraphDistance::default()
+                .aligned(&with_nan, &with_nan)
+                .unwrap_err()
+                .to_string()
+                .contains("is NaN")
+        );
+        let e = feature_distance(&nan, &dense(1, 1, &[0.0]), FeatureNorm::Frobenius)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "feature_distance: features of 2 × 1 and 1 × 1 cannot be compared"
+        );
         let large = Graph::empty(MAX_ALIGNED_NODES + 1).unwrap();
-        let e = structure(StructureNorm::Frobenius).aligned(&large, &large).unwrap_err().to_string();
-        assert_eq!(e, "GraphDistance::aligned: 5001 nodes, at most 5000 can be aligned");
+        let e = structure(StructureNorm::Frobenius)
+            .aligned(&large, &large)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "GraphDistance::aligned: 5001 nodes, at most 5000 can be aligned"
+        );
     }
 
     proptest! {
@@ -473,13 +646,17 @@ mod tests {
 
     #[test]
     fn permuted_copies_are_mostly_recognised() {
-        // Asymmetric graphs: FAQ finds the way back for nearly all of these (its authors report the same).
+        // Asymmetric graphs: FAQ finds the way back for nearly all of these (its authors report the
+        // same).
         let mut found = 0;
         for seed in 0..20 {
             let a = erdos_renyi(30, 0.3, seed).unwrap();
             let b = a.permute(&shuffled(30, seed)).unwrap();
             let alignment = structure(StructureNorm::Hamming).aligned(&a, &b).unwrap();
-            assert_eq!(alignment.distance == 0.0, alignment.optimality == Optimality::Exact);
+            assert_eq!(
+                alignment.distance == 0.0,
+                alignment.optimality == Optimality::Exact
+            );
             found += usize::from(alignment.distance == 0.0);
         }
         assert!(found >= 18, "{found} of 20");
@@ -489,35 +666,64 @@ mod tests {
     fn features_guide_the_match_where_structure_cannot() {
         // Every rotation of a cycle fits; one feature per node says which is meant.
         let n = 12;
-        let values: Vec<f32> = (0..n).map(|i| (i * i % 7) as f32 + i as f32 / 10.0).collect();
-        let a = cycle(n).unwrap().with_features(dense(n, 1, &values)).unwrap();
+        let values: Vec<f32> = (0..n)
+            .map(|i| (i * i % 7) as f32 + i as f32 / 10.0)
+            .collect();
+        let a = cycle(n)
+            .unwrap()
+            .with_features(dense(n, 1, &values))
+            .unwrap();
         let order = shuffled(n, 3);
         let b = a.permute(&order).unwrap();
         let found = GraphDistance::default().aligned(&a, &b).unwrap();
         assert_eq!((found.distance, found.optimality), (0.0, Optimality::Exact));
-        assert_eq!(found.permutation, order, "node u of a is node order[u] of b");
+        assert_eq!(
+            found.permutation, order,
+            "node u of a is node order[u] of b"
+        );
     }
 
     #[test]
     fn alignment_helps_and_threads_do_not_matter() {
         let a = barabasi_albert(60, 2, 1).unwrap();
-        let b = barabasi_albert(60, 2, 2).unwrap().permute(&shuffled(60, 1)).unwrap();
+        let b = barabasi_albert(60, 2, 2)
+            .unwrap()
+            .permute(&shuffled(60, 1))
+            .unwrap();
         let distance = structure(StructureNorm::Frobenius);
         let on = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
             pool.install(|| distance.aligned(&a, &b).unwrap())
         };
         assert_eq!(on(1), on(3));
         assert_eq!(on(1).optimality, Optimality::UpperBound);
-        assert!(on(1).distance < 0.85 * distance.between(&a, &b).unwrap(), "{}", on(1).distance);
+        assert!(
+            on(1).distance < 0.85 * distance.between(&a, &b).unwrap(),
+            "{}",
+            on(1).distance
+        );
     }
 
     #[test]
     fn nothing_to_align() {
         let none = Graph::empty(0).unwrap();
-        let found = structure(StructureNorm::Spectral).aligned(&none, &none).unwrap();
-        assert_eq!((found.distance, found.permutation.len(), found.optimality), (0.0, 0, Optimality::Exact));
+        let found = structure(StructureNorm::Spectral)
+            .aligned(&none, &none)
+            .unwrap();
+        assert_eq!(
+            (found.distance, found.permutation.len(), found.optimality),
+            (0.0, 0, Optimality::Exact)
+        );
         let one = Graph::empty(1).unwrap();
-        assert_eq!(structure(StructureNorm::Hamming).aligned(&one, &one).unwrap().permutation, [0]);
+        assert_eq!(
+            structure(StructureNorm::Hamming)
+                .aligned(&one, &one)
+                .unwrap()
+                .permutation,
+            [0]
+        );
     }
 }

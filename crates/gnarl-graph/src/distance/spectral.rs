@@ -1,7 +1,8 @@
 //! The largest singular value of a sparse matrix, by Lanczos' algorithm on `MᵀM`.
 //!
-//! Only the largest eigenvalue is wanted, for which the three-term recurrence needs no reorthogonalisation: lost
-//! orthogonality brings copies of eigenvalues that have converged, never false ones (Paige 1980).
+//! Only the largest eigenvalue is wanted, for which the three-term recurrence needs no
+//! reorthogonalisation: lost orthogonality brings copies of eigenvalues that have converged, never
+//! false ones (Paige 1980).
 
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -10,14 +11,19 @@ use crate::error::{Error, Result};
 use crate::matrix::CsrMatrix;
 use crate::random::stream;
 
-/// Residual allowed, relative to the largest eigenvalue of `MᵀM`; the eigenvalue's own error is about its square.
+/// Residual allowed, relative to the largest eigenvalue of `MᵀM`; the eigenvalue's own error is
+/// about its square.
 const TOLERANCE: f64 = 1e-9;
 const MAX_STEPS: usize = 10_000;
 
 /// The spectral norm. The starting vector is fixed, so the result is.
 pub(super) fn spectral_norm(matrix: &CsrMatrix<f64>) -> Result<f64> {
-    // Squares of very small or large values would leave the range of a float: the largest becomes one.
-    let size = matrix.values().iter().fold(0.0, |size: f64, v| size.max(v.abs()));
+    // Squares of very small or large values would leave the range of a float: the largest becomes
+    // one.
+    let size = matrix
+        .values()
+        .iter()
+        .fold(0.0, |size: f64, v| size.max(v.abs()));
     if size == 0.0 {
         return Ok(0.0);
     }
@@ -28,13 +34,18 @@ pub(super) fn spectral_norm(matrix: &CsrMatrix<f64>) -> Result<f64> {
     let mut v: Vec<f64> = (0..n).map(|_| rng.sample(StandardNormal)).collect();
     normalise(&mut v);
     let mut previous = vec![0.0; n];
-    let mut tridiagonal = Tridiagonal { diagonal: Vec::new(), off: Vec::new() };
+    let mut tridiagonal = Tridiagonal {
+        diagonal: Vec::new(),
+        off: Vec::new(),
+    };
     let mut residual = f64::NAN;
     let mut next_check = 8;
     for step in 1..=MAX_STEPS {
         let mut w = transposed.mul_vec(&matrix.mul_vec(&v));
         if let Some(&beta) = tridiagonal.off.last() {
-            w.iter_mut().zip(&previous).for_each(|(w, p)| *w -= beta * p);
+            w.iter_mut()
+                .zip(&previous)
+                .for_each(|(w, p)| *w -= beta * p);
         }
         let alpha = dot(&w, &v);
         w.iter_mut().zip(&v).for_each(|(w, v)| *w -= alpha * v);
@@ -54,7 +65,12 @@ pub(super) fn spectral_norm(matrix: &CsrMatrix<f64>) -> Result<f64> {
         previous = std::mem::replace(&mut v, w);
         normalise(&mut v);
     }
-    Err(Error::NotConverged { op: "spectral distance", iterations: MAX_STEPS, residual, tolerance: TOLERANCE })
+    Err(Error::NotConverged {
+        op: "spectral distance",
+        iterations: MAX_STEPS,
+        residual,
+        tolerance: TOLERANCE,
+    })
 }
 
 fn normalise(x: &mut [f64]) {
@@ -88,13 +104,18 @@ impl Tridiagonal {
     fn pivots(&self, shift: f64) -> Vec<f64> {
         let mut pivots: Vec<f64> = Vec::with_capacity(self.size());
         for i in 0..self.size() {
-            let coupling = if i > 0 { self.off[i - 1].powi(2) / pivots[i - 1] } else { 0.0 };
+            let coupling = if i > 0 {
+                self.off[i - 1].powi(2) / pivots[i - 1]
+            } else {
+                0.0
+            };
             pivots.push(self.diagonal[i] - shift - coupling);
         }
         pivots
     }
 
-    /// The largest eigenvalue, by bisection, and the size of the last entry of its eigenvector, by inverse iteration.
+    /// The largest eigenvalue, by bisection, and the size of the last entry of its eigenvector, by
+    /// inverse iteration.
     fn largest(&self) -> (f64, f64) {
         let above = |shift: f64| self.pivots(shift).iter().all(|&p| p < 0.0);
         let (mut low, mut high) = (0.0, self.bound() * (1.0 + 1e-12));
@@ -132,9 +153,15 @@ mod tests {
         // The largest singular value is the root of the largest eigenvalue of the Gram matrix.
         let dense = matrix.to_dense();
         let n = dense.num_cols();
-        let dot = |i: usize, j: usize| (0..dense.num_rows()).map(|r| dense.row(r)[i] * dense.row(r)[j]).sum();
+        let dot = |i: usize, j: usize| {
+            (0..dense.num_rows())
+                .map(|r| dense.row(r)[i] * dense.row(r)[j])
+                .sum()
+        };
         let gram: Vec<f64> = (0..n * n).map(|k| dot(k / n, k % n)).collect();
-        gnarl_linalg::symmetric_eigen(n, &gram, false).unwrap().0[n - 1].max(0.0).sqrt()
+        gnarl_linalg::symmetric_eigen(n, &gram, false).unwrap().0[n - 1]
+            .max(0.0)
+            .sqrt()
     }
 
     proptest! {
@@ -156,14 +183,20 @@ mod tests {
     fn known_spectra() {
         use crate::generate::{complete, cycle, path, star};
         let norm = |g: crate::Graph| {
-            let a = crate::operator::ClassicalOperator::Adjacency.matrix(&g).unwrap();
+            let a = crate::operator::ClassicalOperator::Adjacency
+                .matrix(&g)
+                .unwrap();
             spectral_norm(&a).unwrap()
         };
         assert!((norm(complete(200).unwrap()) - 199.0).abs() < 1e-9);
         assert!((norm(star(101).unwrap()) - 10.0).abs() < 1e-10, "±10 both");
         // Paths and cycles have crowded ends of the spectrum: 2 cos(π / (n + 1)), and 2.
         let expected = 2.0 * (std::f64::consts::PI / 2001.0).cos();
-        assert!((norm(path(2000).unwrap()) - expected).abs() < 1e-9, "{}", norm(path(2000).unwrap()) - expected);
+        assert!(
+            (norm(path(2000).unwrap()) - expected).abs() < 1e-9,
+            "{}",
+            norm(path(2000).unwrap()) - expected
+        );
         assert!((norm(cycle(500).unwrap()) - 2.0).abs() < 1e-9);
         assert_eq!(norm(crate::Graph::empty(3).unwrap()), 0.0);
     }
@@ -171,7 +204,8 @@ mod tests {
     #[test]
     fn tiny_and_huge_values_keep_their_scale() {
         for size in [1e-100, 1e100] {
-            let m = CsrMatrix::new(2, vec![0, 1, 2], vec![1, 0], vec![3.0 * size, 4.0 * size]).unwrap();
+            let m =
+                CsrMatrix::new(2, vec![0, 1, 2], vec![1, 0], vec![3.0 * size, 4.0 * size]).unwrap();
             assert!((spectral_norm(&m).unwrap() / size - 4.0).abs() < 1e-10);
         }
     }

@@ -1,29 +1,37 @@
-//! Optimal transport between two discrete distributions: the cheapest way to move the masses of the rows to the columns,
+//! Optimal transport between two discrete distributions: the cheapest way to move the masses of the
+//! rows to the columns,
 //!
 //! ```text
 //! min Σ_ij c_ij t_ij   over   t ≥ 0,   Σ_j t_ij = rows_i,   Σ_i t_ij = columns_j
 //! ```
 //!
-//! by the primal network simplex method on the bipartite graph (Cunningham 1976; Ahuja, Magnanti and Orlin 1993, ch. 11). A basis is a
-//! spanning tree of rows, columns and an artificial root. An arc whose price is too high for what it joins enters the tree, found by looking at a block
-//! of arcs at a time, and the mass on the cycle that it closes moves until an arc is empty, which leaves.
+//! by the primal network simplex method on the bipartite graph (Cunningham 1976; Ahuja, Magnanti
+//! and Orlin 1993, ch. 11). A basis is a spanning tree of rows, columns and an artificial root. An
+//! arc whose price is too high for what it joins enters the tree, found by looking at a block of
+//! arcs at a time, and the mass on the cycle that it closes moves until an arc is empty, which
+//! leaves.
 //!
-//! Two things keep it from going round in circles. Trees are strongly feasible: from every node some mass could still be sent
-//! to the root, so that the arc to leave is unique and no basis comes back. And masses are counted in whole units while it runs, so that an
-//! empty arc is empty, whatever was rounded before.
+//! Two things keep it from going round in circles. Trees are strongly feasible: from every node
+//! some mass could still be sent to the root, so that the arc to leave is unique and no basis comes
+//! back. And masses are counted in whole units while it runs, so that an empty arc is empty,
+//! whatever was rounded before.
 
 use crate::error::{Error, Result};
 use crate::matrix::DenseMatrix;
 
 const OP: &str = "transport";
-/// More steps than this for every row and column end in an error. The hardest problems of the tests below need fewer than 20.
+/// More steps than this for every row and column end in an error. The hardest problems of the tests
+/// below need fewer than 20.
 const MOST_PIVOTS_PER_NODE: usize = 2000;
-/// Totals of rows and columns may differ by this share of the larger: what rounding leaves of a sum that is one.
+/// Totals of rows and columns may differ by this share of the larger: what rounding leaves of a sum
+/// that is one.
 const LARGEST_IMBALANCE: f64 = 1e-9;
-/// Units that the total is divided into where masses are not uniform: few enough for exact sums, enough for the last digits.
+/// Units that the total is divided into where masses are not uniform: few enough for exact sums,
+/// enough for the last digits.
 const UNITS: i64 = 1 << 50;
-/// Cost of an arc to or from the root, all others being at most one. A row that sends to the root and a column that gets from it would save
-/// more than one by the arc between them, which therefore enters: at the end no mass goes through the root.
+/// Cost of an arc to or from the root, all others being at most one. A row that sends to the root
+/// and a column that gets from it would save more than one by the arc between them, which therefore
+/// enters: at the end no mass goes through the root.
 const ARTIFICIAL_COST: f64 = 2.0;
 const NONE: usize = usize::MAX;
 
@@ -36,10 +44,12 @@ pub struct TransportPlan {
     pub cost: f64,
 }
 
-/// The cheapest transport. Exact but for rounding: within 1e-10 of the largest cost times the mass, marginals within 1e-12 of the
-/// total. Usually O((n + m) n m), and exponential for costs that were made to be hard; then it fails after 2000 (n + m) steps.
+/// The cheapest transport. Exact but for rounding: within 1e-10 of the largest cost times the mass,
+/// marginals within 1e-12 of the total. Usually O((n + m) n m), and exponential for costs that were
+/// made to be hard; then it fails after 2000 (n + m) steps.
 ///
-/// Fails for costs that are not finite, masses that are negative or not finite, other shapes, and totals that differ.
+/// Fails for costs that are not finite, masses that are negative or not finite, other shapes, and
+/// totals that differ.
 ///
 /// ```
 /// use gnarl_graph::{DenseMatrix, distance::transport};
@@ -53,11 +63,17 @@ pub struct TransportPlan {
 pub fn transport(cost: &DenseMatrix<f64>, rows: &[f64], columns: &[f64]) -> Result<TransportPlan> {
     if (cost.num_rows(), cost.num_cols()) != (rows.len(), columns.len()) {
         let what = format!("costs of {} × {} for", cost.num_rows(), cost.num_cols());
-        return Err(Error::argument(OP, format!("{what} {} rows and {} columns", rows.len(), columns.len())));
+        return Err(Error::argument(
+            OP,
+            format!("{what} {} rows and {} columns", rows.len(), columns.len()),
+        ));
     }
     if let Some(k) = cost.data().iter().position(|c| !c.is_finite()) {
         let (i, j) = (k / columns.len(), k % columns.len());
-        return Err(Error::argument(OP, format!("the cost of row {i} and column {j} is {}", cost.data()[k])));
+        return Err(Error::argument(
+            OP,
+            format!("the cost of row {i} and column {j} is {}", cost.data()[k]),
+        ));
     }
     let mut simplex = Simplex::new(rows, columns)?;
     simplex.solve(cost.data())?;
@@ -68,15 +84,23 @@ pub fn transport(cost: &DenseMatrix<f64>, rows: &[f64], columns: &[f64]) -> Resu
         total += mass * cost.row(i)[j];
     });
     match total.is_finite() {
-        true => Ok(TransportPlan { masses, cost: total }),
-        false => Err(Error::argument(OP, format!("the cost of the plan is {total}; scale costs or masses down"))),
+        true => Ok(TransportPlan {
+            masses,
+            cost: total,
+        }),
+        false => Err(Error::argument(
+            OP,
+            format!("the cost of the plan is {total}; scale costs or masses down"),
+        )),
     }
 }
 
-/// Masses that were checked, and the spanning tree of the last problem. Costs may change from one [`solve`](Self::solve) to the next: the tree before
-/// is a good start for costs that changed a little.
+/// Masses that were checked, and the spanning tree of the last problem. Costs may change from one
+/// [`solve`](Self::solve) to the next: the tree before is a good start for costs that changed a
+/// little.
 ///
-/// Nodes are the rows, then the columns, then the root. What a node has is about the arc to its parent.
+/// Nodes are the rows, then the columns, then the root. What a node has is about the arc to its
+/// parent.
 #[derive(Debug, Clone)]
 pub(super) struct Simplex {
     num_rows: usize,
@@ -106,20 +130,35 @@ impl Simplex {
     /// Every row and every column hangs at the root.
     pub(super) fn new(rows: &[f64], columns: &[f64]) -> Result<Self> {
         let (n, m) = (rows.len(), columns.len());
-        let (totals, masses) = ([total("row", rows)?, total("column", columns)?], [rows, columns]);
+        let (totals, masses) = (
+            [total("row", rows)?, total("column", columns)?],
+            [rows, columns],
+        );
         if (totals[0] - totals[1]).abs() > LARGEST_IMBALANCE * totals[0].max(totals[1]) {
-            let what = format!("rows have a mass of {}, columns of {}; it must be the same", totals[0], totals[1]);
+            let what = format!(
+                "rows have a mass of {}, columns of {}; it must be the same",
+                totals[0], totals[1]
+            );
             return Err(Error::argument(OP, what));
         }
         let all_equal = |masses: &[f64]| masses.iter().all(|&x| x == masses[0]);
-        // Whole numbers for uniform masses: then as many rows as columns give a permutation, without crumbs.
+        // Whole numbers for uniform masses: then as many rows as columns give a permutation,
+        // without crumbs.
         let (supplies, demands, units) = if n == 0 || m == 0 || totals[0] == 0.0 {
             (vec![0; n], vec![0; m], 1)
         } else if masses.iter().all(|masses| all_equal(masses)) {
             let common = greatest_common_divisor(n, m);
-            (vec![(m / common) as i64; n], vec![(n / common) as i64; m], (n * (m / common)) as i64)
+            (
+                vec![(m / common) as i64; n],
+                vec![(n / common) as i64; m],
+                (n * (m / common)) as i64,
+            )
         } else {
-            (in_units(rows, totals[0]), in_units(columns, totals[1]), UNITS)
+            (
+                in_units(rows, totals[0]),
+                in_units(columns, totals[1]),
+                UNITS,
+            )
         };
         let root = n + m;
         let mut simplex = Self {
@@ -153,7 +192,10 @@ impl Simplex {
         debug_assert_eq!(costs.len(), self.costs.len());
         let largest = costs.iter().fold(0.0f64, |most, c| most.max(c.abs()));
         let scale = if largest > 0.0 { largest } else { 1.0 };
-        self.costs.iter_mut().zip(costs).for_each(|(own, c)| *own = c / scale);
+        self.costs
+            .iter_mut()
+            .zip(costs)
+            .for_each(|(own, c)| *own = c / scale);
         let root = self.num_rows + self.num_columns;
         let mut child = self.first_child[root];
         while child != NONE {
@@ -161,10 +203,15 @@ impl Simplex {
             child = self.next_sibling[child];
         }
         for _ in 0..self.most_pivots {
-            let Some((row, column)) = self.entering() else { return Ok(()) };
+            let Some((row, column)) = self.entering() else {
+                return Ok(());
+            };
             self.pivot(row, self.num_rows + column);
         }
-        let what = format!("no end after {} steps; round the costs to fewer digits", self.most_pivots);
+        let what = format!(
+            "no end after {} steps; round the costs to fewer digits",
+            self.most_pivots
+        );
         Err(Error::argument(OP, what))
     }
 
@@ -174,7 +221,11 @@ impl Simplex {
         let moved = (0..root).filter(move |&node| self.flow[node] > 0 && self.parent[node] != root);
         moved.map(move |node| {
             let other = self.parent[node];
-            (node.min(other), node.max(other) - n, self.flow[node] as f64 * self.unit)
+            (
+                node.min(other),
+                node.max(other) - n,
+                self.flow[node] as f64 * self.unit,
+            )
         })
     }
 
@@ -185,7 +236,8 @@ impl Simplex {
         if arcs == 0 {
             return None;
         }
-        // What rounding may leave of prices: they are sums of costs along paths, which are at most one each.
+        // What rounding may leave of prices: they are sums of costs along paths, which are at most
+        // one each.
         let tolerance = 8.0 * f64::EPSILON * (n + m) as f64;
         let block = ((arcs as f64).sqrt() as usize).max(16);
         let mut best = (-tolerance, NONE, NONE);
@@ -203,7 +255,8 @@ impl Simplex {
                     best = (reduced, row, column + step);
                 }
             }
-            (left, left_of_block, column) = (left - length, left_of_block - length, column + length);
+            (left, left_of_block, column) =
+                (left - length, left_of_block - length, column + length);
             if column == m {
                 (row, column) = (if row + 1 == n { 0 } else { row + 1 }, 0);
             }
@@ -221,8 +274,9 @@ impl Simplex {
     /// The arc enters the tree; what moves along its cycle, and which arc leaves.
     fn pivot(&mut self, tail: usize, head: usize) {
         let top = self.meeting_point(tail, head);
-        // Among the arcs that are emptied together, the last of the cycle that starts at the top in the direction of the new arc: then the tree stays
-        // strongly feasible. A row only sends, so that the arc by which the cycle comes to the tail is always one that loses.
+        // Among the arcs that are emptied together, the last of the cycle that starts at the top in
+        // the direction of the new arc: then the tree stays strongly feasible. A row only sends, so
+        // that the arc by which the cycle comes to the tail is always one that loses.
         let (mut leaving, mut least) = (NONE, i64::MAX);
         let mut node = tail;
         while node != top {
@@ -244,7 +298,11 @@ impl Simplex {
             for (start, sign) in [(tail, -1), (head, 1)] {
                 node = start;
                 while node != top {
-                    self.flow[node] += if self.upward[node] { sign * least } else { -sign * least };
+                    self.flow[node] += if self.upward[node] {
+                        sign * least
+                    } else {
+                        -sign * least
+                    };
                     node = self.parent[node];
                 }
             }
@@ -255,13 +313,18 @@ impl Simplex {
 
     fn meeting_point(&self, mut u: usize, mut v: usize) -> usize {
         while u != v {
-            let up = if self.depth[u] >= self.depth[v] { &mut u } else { &mut v };
+            let up = if self.depth[u] >= self.depth[v] {
+                &mut u
+            } else {
+                &mut v
+            };
             *up = self.parent[*up];
         }
         u
     }
 
-    /// The part of the tree below the arc `leaving` hangs by its node `inside` at `outside` from now on.
+    /// The part of the tree below the arc `leaving` hangs by its node `inside` at `outside` from
+    /// now on.
     fn rehang(&mut self, inside: usize, outside: usize, leaving: usize, flow: i64, upward: bool) {
         let (mut node, mut parent, mut arc) = (inside, outside, (flow, upward));
         loop {
@@ -297,14 +360,19 @@ impl Simplex {
         }
     }
 
-    /// Prices and depths of a node and all below it, from its parent's. They are made anew and not shifted, so that no error adds up from step to step.
+    /// Prices and depths of a node and all below it, from its parent's. They are made anew and not
+    /// shifted, so that no error adds up from step to step.
     fn price_below(&mut self, node: usize) {
         self.stack.push(node);
         while let Some(node) = self.stack.pop() {
             let parent = self.parent[node];
             let cost = self.arc_cost(node, parent);
             self.depth[node] = self.depth[parent] + 1;
-            self.price[node] = if self.upward[node] { self.price[parent] - cost } else { self.price[parent] + cost };
+            self.price[node] = if self.upward[node] {
+                self.price[parent] - cost
+            } else {
+                self.price[parent] + cost
+            };
             let mut child = self.first_child[node];
             while child != NONE {
                 self.stack.push(child);
@@ -326,18 +394,25 @@ fn total(what: &str, masses: &[f64]) -> Result<f64> {
     if let Some(i) = masses.iter().position(|x| !(x.is_finite() && *x >= 0.0)) {
         return Err(Error::argument(
             OP,
-            format!("the mass of {what} {i} is {}; it must be a number of at least 0", masses[i]),
+            format!(
+                "the mass of {what} {i} is {}; it must be a number of at least 0",
+                masses[i]
+            ),
         ));
     }
     // From zero on: the sum of nothing is -0.
     let total: f64 = masses.iter().fold(0.0, |sum, x| sum + x);
     match total.is_finite() {
         true => Ok(total),
-        false => Err(Error::argument(OP, format!("the masses of all {what}s together are {total}"))),
+        false => Err(Error::argument(
+            OP,
+            format!("the masses of all {what}s together are {total}"),
+        )),
     }
 }
 
-/// The masses in units, [`UNITS`] in all: rounded down, and what is left goes to those that lost most.
+/// The masses in units, [`UNITS`] in all: rounded down, and what is left goes to those that lost
+/// most.
 fn in_units(masses: &[f64], total: f64) -> Vec<i64> {
     let exact: Vec<f64> = masses.iter().map(|x| x / total * UNITS as f64).collect();
     let mut units: Vec<i64> = exact.iter().map(|x| x.floor() as i64).collect();
@@ -349,7 +424,11 @@ fn in_units(masses: &[f64], total: f64) -> Vec<i64> {
             break;
         }
         // Quotients are rounded, too, so that there may be some to take back.
-        let change = if left < 0 && units[i] == 0 { 0 } else { left.signum() };
+        let change = if left < 0 && units[i] == 0 {
+            0
+        } else {
+            left.signum()
+        };
         units[i] += change;
         left -= change;
     }
@@ -357,7 +436,11 @@ fn in_units(masses: &[f64], total: f64) -> Vec<i64> {
 }
 
 fn greatest_common_divisor(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+    if b == 0 {
+        a
+    } else {
+        greatest_common_divisor(b, a % b)
+    }
 }
 
 #[cfg(test)]
@@ -372,8 +455,16 @@ mod tests {
         DenseMatrix::new(n, m, values[..n * m].to_vec()).unwrap()
     }
 
-    /// The least cost of moving whole units, by trying every way to serve the first row, then the second, and so on.
-    fn by_search(cost: &DenseMatrix<f64>, rows: &[u8], columns: &mut [u8], row: usize, column: usize, left: u8) -> f64 {
+    /// The least cost of moving whole units, by trying every way to serve the first row, then the
+    /// second, and so on.
+    fn by_search(
+        cost: &DenseMatrix<f64>,
+        rows: &[u8],
+        columns: &mut [u8],
+        row: usize,
+        column: usize,
+        left: u8,
+    ) -> f64 {
         let (n, m) = (rows.len(), columns.len());
         if column == m {
             return match (left, row + 1 == n) {
@@ -396,15 +487,24 @@ mod tests {
         let total: f64 = rows.iter().sum();
         let (n, m) = (rows.len(), columns.len());
         let sums = (0..n).map(|i| (plan.masses.row(i).iter().sum::<f64>(), rows[i]));
-        let column_sums = (0..m).map(|j| ((0..n).map(|i| plan.masses.row(i)[j]).sum::<f64>(), columns[j]));
+        let column_sums = (0..m).map(|j| {
+            (
+                (0..n).map(|i| plan.masses.row(i)[j]).sum::<f64>(),
+                columns[j],
+            )
+        });
         for (sum, mass) in sums.chain(column_sums) {
             assert!((sum - mass).abs() <= 1e-12 * total, "{sum} for {mass}");
         }
         assert!(plan.masses.data().iter().all(|&x| x >= 0.0));
-        assert!(plan.masses.data().iter().filter(|&&x| x > 0.0).count() < (n + m).max(1), "a tree has fewer arcs");
+        assert!(
+            plan.masses.data().iter().filter(|&&x| x > 0.0).count() < (n + m).max(1),
+            "a tree has fewer arcs"
+        );
     }
 
-    /// Small whole masses, many of them zero, rows and columns alike in total: the last column takes what is left.
+    /// Small whole masses, many of them zero, rows and columns alike in total: the last column
+    /// takes what is left.
     fn balanced(rows: &[u8], columns: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         let (supply, demand): (u8, u8) = (rows.iter().sum(), columns.iter().sum());
         let mut columns = columns.to_vec();
@@ -445,7 +545,8 @@ mod tests {
             prop_assert!(plan.masses.data().iter().all(|&x| x == 0.0 || x == 1.0), "a permutation, without crumbs");
         }
 
-        /// Costs plus something for each row and column move the optimum, not the plan; a tree from before leads to the same cost.
+        /// Costs plus something for each row and column move the optimum, not the plan; a tree from
+        /// before leads to the same cost.
         #[test]
         fn another_start_ends_at_the_same_cost(n in 1usize..9, m in 1usize..9, seed in any::<u64>()) {
             let mut rng = stream(seed, "test", 0);
@@ -465,12 +566,15 @@ mod tests {
         }
     }
 
-    /// Points on a line, whose cheapest plan for a convex cost keeps their order: a large problem with a known answer.
+    /// Points on a line, whose cheapest plan for a convex cost keeps their order: a large problem
+    /// with a known answer.
     #[test]
     fn points_on_a_line_keep_their_order() {
         for (n, m) in [(150, 150), (200, 90), (60, 211)] {
             let point = |k: usize, of: usize| (k as f64 + 0.5) / of as f64;
-            let cost: Vec<f64> = (0..n * m).map(|k| (point(k / m, n) - point(k % m, m)).powi(2)).collect();
+            let cost: Vec<f64> = (0..n * m)
+                .map(|k| (point(k / m, n) - point(k % m, m)).powi(2))
+                .collect();
             let (rows, columns) = (vec![1.0 / n as f64; n], vec![1.0 / m as f64; m]);
             let (mut i, mut j, mut expected) = (0, 0, 0.0);
             // In whole units of 1/nm: m for each row, n for each column.
@@ -488,7 +592,11 @@ mod tests {
             }
             let plan = transport(&matrix(n, m, &cost), &rows, &columns).unwrap();
             assert_marginals(&plan, &rows, &columns);
-            assert!((plan.cost - expected).abs() < 1e-12, "{} against {expected}", plan.cost);
+            assert!(
+                (plan.cost - expected).abs() < 1e-12,
+                "{} against {expected}",
+                plan.cost
+            );
         }
     }
 
@@ -496,12 +604,25 @@ mod tests {
     fn nothing_one_point_and_zero_masses() {
         let none = transport(&DenseMatrix::zeros(0, 0), &[], &[]).unwrap();
         assert_eq!((none.cost, none.masses.data().len()), (0.0, 0));
-        assert_eq!(transport(&DenseMatrix::zeros(0, 2), &[], &[0.0, 0.0]).unwrap().cost, 0.0);
+        assert_eq!(
+            transport(&DenseMatrix::zeros(0, 2), &[], &[0.0, 0.0])
+                .unwrap()
+                .cost,
+            0.0
+        );
         let one = transport(&matrix(1, 1, &[-7.0]), &[2.0], &[2.0]).unwrap();
         assert_eq!((one.cost, one.masses.data()), (-14.0, &[2.0][..]));
         let spread = transport(&matrix(1, 3, &[1.0, 2.0, 3.0]), &[1.0], &[0.5, 0.0, 0.5]).unwrap();
-        assert_eq!((spread.cost, spread.masses.data()), (2.0, &[0.5, 0.0, 0.5][..]));
-        let without = transport(&matrix(3, 2, &[9.0, 9.0, 1.0, 2.0, 0.0, 0.0]), &[0.0, 1.0, 0.0], &[1.0, 0.0]).unwrap();
+        assert_eq!(
+            (spread.cost, spread.masses.data()),
+            (2.0, &[0.5, 0.0, 0.5][..])
+        );
+        let without = transport(
+            &matrix(3, 2, &[9.0, 9.0, 1.0, 2.0, 0.0, 0.0]),
+            &[0.0, 1.0, 0.0],
+            &[1.0, 0.0],
+        )
+        .unwrap();
         assert_eq!(without.masses.data(), [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
         let still = transport(&matrix(2, 2, &[1.0; 4]), &[0.0, 0.0], &[0.0, 0.0]).unwrap();
         assert_eq!((still.cost, still.masses.data()), (0.0, &[0.0; 4][..]));
@@ -511,12 +632,22 @@ mod tests {
     fn costs_of_any_size() {
         let (rows, columns) = ([0.5, 0.5], [0.25, 0.75]);
         for scale in [1.0, 1e300, 1e-300, f64::MIN_POSITIVE / 4.0, 1e308] {
-            let plan = transport(&matrix(2, 2, &[0.0, scale, scale / 2.0, 0.0]), &rows, &columns).unwrap();
+            let plan = transport(
+                &matrix(2, 2, &[0.0, scale, scale / 2.0, 0.0]),
+                &rows,
+                &columns,
+            )
+            .unwrap();
             assert_eq!(plan.masses.data(), [0.25, 0.25, 0.0, 0.5], "{scale}");
             assert_eq!(plan.cost, scale / 4.0);
         }
-        let e = transport(&matrix(1, 1, &[1e300]), &[1e300], &[1e300]).unwrap_err().to_string();
-        assert_eq!(e, "transport: the cost of the plan is inf; scale costs or masses down");
+        let e = transport(&matrix(1, 1, &[1e300]), &[1e300], &[1e300])
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "transport: the cost of the plan is inf; scale costs or masses down"
+        );
     }
 
     #[test]
@@ -525,21 +656,41 @@ mod tests {
             transport(cost, rows, columns).unwrap_err().to_string()
         };
         let two = DenseMatrix::zeros(2, 2);
-        assert_eq!(refused(&two, &[1.0], &[1.0, 0.0]), "transport: costs of 2 × 2 for 1 rows and 2 columns");
+        assert_eq!(
+            refused(&two, &[1.0], &[1.0, 0.0]),
+            "transport: costs of 2 × 2 for 1 rows and 2 columns"
+        );
         let hole = matrix(2, 2, &[0.0, 0.0, f64::NAN, 0.0]);
-        assert_eq!(refused(&hole, &[1.0, 1.0], &[1.0, 1.0]), "transport: the cost of row 1 and column 0 is NaN");
+        assert_eq!(
+            refused(&hole, &[1.0, 1.0], &[1.0, 1.0]),
+            "transport: the cost of row 1 and column 0 is NaN"
+        );
         let endless = matrix(1, 1, &[f64::INFINITY]);
-        assert_eq!(refused(&endless, &[1.0], &[1.0]), "transport: the cost of row 0 and column 0 is inf");
+        assert_eq!(
+            refused(&endless, &[1.0], &[1.0]),
+            "transport: the cost of row 0 and column 0 is inf"
+        );
         for (mass, shown) in [(-0.5, "-0.5"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
             let e = refused(&two, &[1.0, 1.0], &[2.0, mass]);
-            assert_eq!(e, format!("transport: the mass of column 1 is {shown}; it must be a number of at least 0"));
+            assert_eq!(
+                e,
+                format!(
+                    "transport: the mass of column 1 is {shown}; it must be a number of at least 0"
+                )
+            );
         }
         let e = refused(&two, &[1.0, 1.0], &[1.0, 1.1]);
-        assert_eq!(e, "transport: rows have a mass of 2, columns of 2.1; it must be the same");
+        assert_eq!(
+            e,
+            "transport: rows have a mass of 2, columns of 2.1; it must be the same"
+        );
         let e = refused(&two, &[f64::MAX, f64::MAX], &[1.0, 1.0]);
         assert_eq!(e, "transport: the masses of all rows together are inf");
         let e = refused(&DenseMatrix::zeros(0, 1), &[], &[1.0]);
-        assert_eq!(e, "transport: rows have a mass of 0, columns of 1; it must be the same");
+        assert_eq!(
+            e,
+            "transport: rows have a mass of 0, columns of 1; it must be the same"
+        );
     }
 
     #[test]
@@ -548,24 +699,38 @@ mod tests {
         let mut simplex = Simplex::new(&[1.0; 3], &[1.0; 3]).unwrap();
         simplex.most_pivots = 2;
         let e = simplex.solve(cost.data()).unwrap_err().to_string();
-        assert_eq!(e, "transport: no end after 2 steps; round the costs to fewer digits");
+        assert_eq!(
+            e,
+            "transport: no end after 2 steps; round the costs to fewer digits"
+        );
         simplex.most_pivots = 100;
         simplex.solve(cost.data()).unwrap();
-        assert_eq!(simplex.cells().map(|(i, j, _)| usize::from(i == j)).sum::<usize>(), 3, "and goes on from there");
+        assert_eq!(
+            simplex
+                .cells()
+                .map(|(i, j, _)| usize::from(i == j))
+                .sum::<usize>(),
+            3,
+            "and goes on from there"
+        );
     }
 
-    /// From every node mass can be sent to the root, after every step: what keeps a basis from coming back.
+    /// From every node mass can be sent to the root, after every step: what keeps a basis from
+    /// coming back.
     #[test]
     fn empty_arcs_point_at_the_root() {
         for seed in 0..20 {
             let mut rng = stream(seed, "test", 0);
             let masses = |rng: &mut crate::random::Rng, n: usize| -> Vec<f64> {
-                let mut masses: Vec<f64> = (1..n).map(|_| f64::from(rng.random_range(0..3))).collect();
+                let mut masses: Vec<f64> =
+                    (1..n).map(|_| f64::from(rng.random_range(0..3))).collect();
                 masses.push(2.0 * n as f64 - masses.iter().sum::<f64>());
                 masses
             };
             let (rows, columns) = (masses(&mut rng, 12), masses(&mut rng, 12));
-            let costs: Vec<f64> = (0..144).map(|_| f64::from(rng.random_range(0..3)) / 2.0).collect();
+            let costs: Vec<f64> = (0..144)
+                .map(|_| f64::from(rng.random_range(0..3)) / 2.0)
+                .collect();
             let mut simplex = Simplex::new(&rows, &columns).unwrap();
             simplex.most_pivots = 0;
             simplex.solve(&costs).unwrap_err();
@@ -574,7 +739,9 @@ mod tests {
                 simplex.pivot(row, 12 + column);
                 steps += 1;
                 for node in 0..24 {
-                    assert!(simplex.flow[node] > 0 || (simplex.flow[node] == 0 && simplex.upward[node]));
+                    assert!(
+                        simplex.flow[node] > 0 || (simplex.flow[node] == 0 && simplex.upward[node])
+                    );
                 }
             }
             assert!(steps > 12, "{steps}");
@@ -587,7 +754,9 @@ mod tests {
         let mut rng = stream(5, "test", 0);
         for values in 1..4 {
             for (n, m) in [(100, 100), (120, 80), (64, 128)] {
-                let cost: Vec<f64> = (0..n * m).map(|_| f64::from(rng.random_range(0..values))).collect();
+                let cost: Vec<f64> = (0..n * m)
+                    .map(|_| f64::from(rng.random_range(0..values)))
+                    .collect();
                 let (rows, columns) = (vec![1.0 / n as f64; n], vec![1.0 / m as f64; m]);
                 let mut simplex = Simplex::new(&rows, &columns).unwrap();
                 simplex.most_pivots = 20 * (n + m);

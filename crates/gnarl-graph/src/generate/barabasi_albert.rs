@@ -8,8 +8,9 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::random::{Rng, stream};
 
-/// A graph grown by preferential attachment: a star of `r + 1` nodes, then node by node, each joined to `r` distinct
-/// earlier ones drawn in proportion to their degree. `(n - r) · r` edges; O(n r) expected.
+/// A graph grown by preferential attachment: a star of `r + 1` nodes, then node by node, each
+/// joined to `r` distinct earlier ones drawn in proportion to their degree. `(n - r) · r` edges;
+/// O(n r) expected.
 ///
 /// The same process as NetworkX's `barabasi_albert_graph(n, r)`. Fails unless `1 <= r < n`.
 ///
@@ -27,7 +28,9 @@ pub fn barabasi_albert(n: usize, r: usize, seed: u64) -> Result<Graph> {
 /// Fails unless `1 <= r < n` and the graph fits.
 pub(super) fn check_attachment(op: &'static str, n: usize, r: usize) -> Result<()> {
     if r < 1 || r >= n {
-        let what = format!("{n} nodes of {r} new edges each: r must be at least 1 and below the number of nodes");
+        let what = format!(
+            "{n} nodes of {r} new edges each: r must be at least 1 and below the number of nodes"
+        );
         return Err(Error::argument(op, what));
     }
     check_size(op, n, (n - r) as f64 * r as f64)
@@ -36,7 +39,8 @@ pub(super) fn check_attachment(op: &'static str, n: usize, r: usize) -> Result<(
 /// The edges of the process, in the order they are drawn.
 pub(super) fn attach(rng: &mut Rng, n: usize, r: usize) -> Vec<(u32, u32)> {
     let mut edges = Vec::with_capacity((n - r) * r);
-    // Every node stands here once per edge it has, so a uniform draw is one in proportion to degree.
+    // Every node stands here once per edge it has, so a uniform draw is one in proportion to
+    // degree.
     let mut ends: Vec<u32> = Vec::with_capacity(2 * (n - r) * r);
     let mut join = |ends: &mut Vec<u32>, u, v| {
         edges.push((u, v));
@@ -62,8 +66,9 @@ pub(super) fn attach(rng: &mut Rng, n: usize, r: usize) -> Vec<(u32, u32)> {
     edges
 }
 
-/// The draws of PyTorch Geometric's `barabasi_albert_graph`, loops and repeats among them: the first `r` nodes are joined by
-/// a random permutation; each further one draws `r` ends, with replacement, from a list that already holds it `r` times.
+/// The draws of PyTorch Geometric's `barabasi_albert_graph`, loops and repeats among them: the
+/// first `r` nodes are joined by a random permutation; each further one draws `r` ends, with
+/// replacement, from a list that already holds it `r` times.
 pub(super) fn attach_with_repeats(rng: &mut Rng, n: usize, r: usize) -> Vec<(u32, u32)> {
     let mut permutation: Vec<u32> = (0..r as u32).collect();
     permutation.shuffle(rng);
@@ -99,8 +104,8 @@ mod tests {
 
     #[test]
     fn attachment_is_in_proportion_to_degree() {
-        // After the star 0-1, node 2 picks 0 or 1; node 3 picks the middle of the path, which has degree 2 of 4, in
-        // half of the graphs. 20,000 graphs: 4 sigma = 0.0142.
+        // After the star 0-1, node 2 picks 0 or 1; node 3 picks the middle of the path, which has
+        // degree 2 of 4, in half of the graphs. 20,000 graphs: 4 sigma = 0.0142.
         let hubs = (0..20_000).filter(|&s| {
             let g = barabasi_albert(4, 1, s).unwrap();
             (0..4).any(|u| g.degree(u) == 3)
@@ -111,8 +116,10 @@ mod tests {
 
     #[test]
     fn the_largest_degree_matches_networkx() {
-        // networkx 3.6.1: np.mean([max(d for _, d in nx.barabasi_albert_graph(200, 3, seed=s).degree()) for s in range(2000)])
-        // gives 42.96, with a deviation of 7.34 between graphs. 400 graphs and those 2000: 4 sigma = 1.61.
+        // networkx 3.6.1:
+        // np.mean([max(d for _, d in nx.barabasi_albert_graph(200, 3, seed=s).degree()) for s in range(2000)])
+        // gives 42.96, with a deviation of 7.34 between graphs. 400 graphs and those 2000: 4 sigma
+        // = 1.61.
         let largest = |s| {
             let g = barabasi_albert(200, 3, s).unwrap();
             (0..200).map(|u| g.degree(u)).max().unwrap()
@@ -125,10 +132,25 @@ mod tests {
     fn bad_sizes_say_why_and_the_seed_fixes_the_graph() {
         for (n, r) in [(0, 0), (0, 1), (1, 1), (5, 0), (5, 5), (5, 6)] {
             let e = barabasi_albert(n, r, 0).unwrap_err().to_string();
-            assert!(e.contains(&format!("{n} nodes of {r} new edges each: r must be at least 1")), "{e}");
+            assert!(
+                e.contains(&format!(
+                    "{n} nodes of {r} new edges each: r must be at least 1"
+                )),
+                "{e}"
+            );
         }
-        assert!(barabasi_albert(1 << 29, 8, 0).unwrap_err().to_string().contains("at most 536870912 edges"));
-        let edges = |seed| barabasi_albert(50, 3, seed).unwrap().edges().collect::<Vec<_>>();
+        assert!(
+            barabasi_albert(1 << 29, 8, 0)
+                .unwrap_err()
+                .to_string()
+                .contains("at most 536870912 edges")
+        );
+        let edges = |seed| {
+            barabasi_albert(50, 3, seed)
+                .unwrap()
+                .edges()
+                .collect::<Vec<_>>()
+        };
         assert_eq!(edges(1), edges(1));
         assert_ne!(edges(1), edges(2));
     }

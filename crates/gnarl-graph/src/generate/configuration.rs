@@ -1,10 +1,11 @@
-//! Configuration model: a random graph with given degrees, and the thesis' augmentation that breaks some edges of a
-//! graph and rejoins their halves at random (ch. 7, `gen:app:config_models`).
+//! Configuration model: a random graph with given degrees, and the thesis' augmentation that breaks
+//! some edges of a graph and rejoins their halves at random (ch. 7, `gen:app:config_models`).
 //!
-//! Pairing stubs blindly makes self-loops and duplicates. Here the pairing is a long walk of double-edge swaps instead:
-//! two broken edges `a-b` and `c-d` become `a-c` and `b-d`, or `a-d` and `b-c`, and a swap that would make a self-loop
-//! or a duplicate is skipped. The graph is simple and has exactly its degrees after every step, and since a swap is as
-//! likely as its reverse, the walk tends to the uniform pairing among those that keep the graph simple.
+//! Pairing stubs blindly makes self-loops and duplicates. Here the pairing is a long walk of
+//! double-edge swaps instead: two broken edges `a-b` and `c-d` become `a-c` and `b-d`, or `a-d` and
+//! `b-c`, and a swap that would make a self-loop or a duplicate is skipped. The graph is simple and
+//! has exactly its degrees after every step, and since a swap is as likely as its reverse, the walk
+//! tends to the uniform pairing among those that keep the graph simple.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -16,13 +17,14 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::random::{Rng, stream};
 
-/// Proposed swaps per broken edge. Each proposal touches two edges, so an edge is proposed for 20 swaps on average.
+/// Proposed swaps per broken edge. Each proposal touches two edges, so an edge is proposed for 20
+/// swaps on average.
 const SWAPS_PER_EDGE: usize = 10;
 
 /// A random simple graph in which node `u` has exactly `degrees[u]` neighbours. O(n + m) expected.
 ///
-/// Havel and Hakimi's construction, mixed by ten proposed swaps per edge. Fails where no simple graph has these degrees
-/// (Erdős and Gallai 1960), naming the reason.
+/// Havel and Hakimi's construction, mixed by ten proposed swaps per edge. Fails where no simple
+/// graph has these degrees (Erdős and Gallai 1960), naming the reason.
 ///
 /// ```
 /// let g = gnarl_graph::generate::configuration_model(&[3, 2, 2, 2, 1], 7)?;
@@ -38,11 +40,12 @@ pub fn configuration_model(degrees: &[usize], seed: u64) -> Result<Graph> {
     Ok(Graph::from_edges(degrees.len(), edges)?.0)
 }
 
-/// The graph with each edge broken with probability `r` and the halves rejoined at random; features, labels and splits
-/// stay. Every degree stays what it was. O(n + m) expected.
+/// The graph with each edge broken with probability `r` and the halves rejoined at random;
+/// features, labels and splits stay. Every degree stays what it was. O(n + m) expected.
 ///
-/// A broken edge that no swap could move without making a self-loop or a duplicate is kept as it was. In a weighted
-/// graph a broken edge takes its weight along, so the weights stay the same as a whole, but weighted degrees change.
+/// A broken edge that no swap could move without making a self-loop or a duplicate is kept as it
+/// was. In a weighted graph a broken edge takes its weight along, so the weights stay the same as a
+/// whole, but weighted degrees change.
 pub fn rewire(graph: &Graph, r: f64, seed: u64) -> Result<Graph> {
     const OP: &str = "rewire";
     check_probability(OP, "r", r)?;
@@ -55,7 +58,11 @@ pub fn rewire(graph: &Graph, r: f64, seed: u64) -> Result<Graph> {
         None => Graph::from_edges(n, edges)?.0,
         Some(_) => {
             let weights = graph.weighted_edges().map(|(_, _, w)| w);
-            Graph::from_weighted_edges(n, edges.into_iter().zip(weights).map(|((u, v), w)| (u, v, w)))?.0
+            Graph::from_weighted_edges(
+                n,
+                edges.into_iter().zip(weights).map(|((u, v), w)| (u, v, w)),
+            )?
+            .0
         }
     };
     rewired.carry_from(graph);
@@ -75,8 +82,10 @@ fn swap_at_random(rng: &mut Rng, edges: &mut [(u32, u32)], broken: &[usize]) {
         if rng.random() {
             (c, d) = (d, c);
         }
-        // Also false for i = j: one of the new pairs would be a self-loop, or both would be the edge itself.
-        let simple = a != c && b != d && !present.contains(&key(a, c)) && !present.contains(&key(b, d));
+        // Also false for i = j: one of the new pairs would be a self-loop, or both would be the
+        // edge itself.
+        let simple =
+            a != c && b != d && !present.contains(&key(a, c)) && !present.contains(&key(b, d));
         if simple {
             present.remove(&key(a, b));
             present.remove(&key(c, d));
@@ -120,22 +129,34 @@ fn check_graphical(op: &'static str, degrees: &[usize]) -> Result<()> {
     let n = degrees.len();
     check_size(op, n, 0.0)?;
     if let Some(u) = degrees.iter().position(|&d| d >= n) {
-        let what = format!("node {u} has degree {}, but there are only {} other nodes", degrees[u], n - 1);
+        let what = format!(
+            "node {u} has degree {}, but there are only {} other nodes",
+            degrees[u],
+            n - 1
+        );
         return Err(Error::argument(op, what));
     }
     let sum: u64 = degrees.iter().map(|&d| d as u64).sum();
     if sum / 2 > MAX_SIZE {
-        return Err(Error::argument(op, format!("{} edges, at most {MAX_SIZE} are allowed", sum / 2)));
+        return Err(Error::argument(
+            op,
+            format!("{} edges, at most {MAX_SIZE} are allowed", sum / 2),
+        ));
     }
     if sum % 2 == 1 {
-        return Err(Error::argument(op, format!("the degrees sum to {sum}, which is odd: every edge adds two")));
+        return Err(Error::argument(
+            op,
+            format!("the degrees sum to {sum}, which is odd: every edge adds two"),
+        ));
     }
-    // Erdős and Gallai: for each k, the k largest degrees are at most k (k - 1) + sum over the others of min(d, k).
+    // Erdős and Gallai: for each k, the k largest degrees are at most k (k - 1) + sum over the
+    // others of min(d, k).
     let mut sorted: Vec<u64> = degrees.iter().map(|&d| d as u64).collect();
     sorted.sort_unstable_by(|a, b| b.cmp(a));
     let mut larger = 0;
     let mut remaining = sum;
-    // Degrees from position `small` on are below k: they count in full, those before it count k each.
+    // Degrees from position `small` on are below k: they count in full, those before it count k
+    // each.
     let mut small = n;
     let mut small_sum = 0;
     for k in 1..=n {
@@ -148,16 +169,17 @@ fn check_graphical(op: &'static str, degrees: &[usize]) -> Result<()> {
         let (k64, others) = (k as u64, (small.max(k) - k) as u64);
         let limit = k64 * (k64 - 1) + others * k64 + if small >= k { small_sum } else { remaining };
         if larger > limit {
-            let what =
-                format!("no simple graph: the {k} largest degrees sum to {larger}, but at most {limit} can be met");
+            let what = format!(
+                "no simple graph: the {k} largest degrees sum to {larger}, but at most {limit} can be met"
+            );
             return Err(Error::argument(op, what));
         }
     }
     Ok(())
 }
 
-/// A graph with these degrees: the node that needs fewest neighbours gets those that need most, until none needs any
-/// (Hakimi 1962). O(n + m), since nodes are kept sorted by need in buckets.
+/// A graph with these degrees: the node that needs fewest neighbours gets those that need most,
+/// until none needs any (Hakimi 1962). O(n + m), since nodes are kept sorted by need in buckets.
 fn havel_hakimi(degrees: &[usize]) -> Vec<(u32, u32)> {
     let n = degrees.len();
     let mut order: Vec<u32> = (0..n as u32).collect();
@@ -176,8 +198,8 @@ fn havel_hakimi(degrees: &[usize]) -> Vec<(u32, u32)> {
         let u = order[at_least[1] - 1];
         let count = std::mem::take(&mut need[u as usize]);
         at_least[1..=count].iter_mut().for_each(|k| *k -= 1);
-        // The `count` neediest are all those above some need d, and the last ones of the bucket of d: taking the last
-        // keeps the order sorted when each of them needs one less.
+        // The `count` neediest are all those above some need d, and the last ones of the bucket of
+        // d: taking the last keeps the order sorted when each of them needs one less.
         let d = need[order[count - 1] as usize];
         let above = at_least[d + 1];
         let last_of_bucket = at_least[d] - (count - above)..at_least[d];
@@ -199,7 +221,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn degrees(graph: &Graph) -> Vec<usize> {
-        (0..graph.num_nodes() as u32).map(|u| graph.degree(u)).collect()
+        (0..graph.num_nodes() as u32)
+            .map(|u| graph.degree(u))
+            .collect()
     }
 
     /// Whether some simple graph on up to 6 nodes has these degrees, by trying all.
@@ -239,7 +263,10 @@ mod tests {
         // Six nodes of degree one: 15 perfect matchings, 15,000 draws, 4 sigma = 122.
         let mut seen = BTreeMap::new();
         for seed in 0..15_000 {
-            let edges: Vec<_> = configuration_model(&[1; 6], seed).unwrap().edges().collect();
+            let edges: Vec<_> = configuration_model(&[1; 6], seed)
+                .unwrap()
+                .edges()
+                .collect();
             *seen.entry(edges).or_insert(0i32) += 1;
         }
         assert_eq!(seen.len(), 15);
@@ -247,7 +274,10 @@ mod tests {
         // Five nodes of degree two: the 12 five-cycles.
         let mut seen = BTreeMap::new();
         for seed in 0..12_000 {
-            let edges: Vec<_> = configuration_model(&[2; 5], seed).unwrap().edges().collect();
+            let edges: Vec<_> = configuration_model(&[2; 5], seed)
+                .unwrap()
+                .edges()
+                .collect();
             *seen.entry(edges).or_insert(0i32) += 1;
         }
         assert_eq!(seen.len(), 12);
@@ -257,8 +287,14 @@ mod tests {
     #[test]
     fn impossible_degrees_say_why() {
         let fault = |degrees: &[usize]| configuration_model(degrees, 0).unwrap_err().to_string();
-        assert_eq!(fault(&[1, 1, 1]), "configuration_model: the degrees sum to 3, which is odd: every edge adds two");
-        assert_eq!(fault(&[1, 4, 1]), "configuration_model: node 1 has degree 4, but there are only 2 other nodes");
+        assert_eq!(
+            fault(&[1, 1, 1]),
+            "configuration_model: the degrees sum to 3, which is odd: every edge adds two"
+        );
+        assert_eq!(
+            fault(&[1, 4, 1]),
+            "configuration_model: node 1 has degree 4, but there are only 2 other nodes"
+        );
         assert_eq!(
             fault(&[3, 3, 1, 1]),
             "configuration_model: no simple graph: the 2 largest degrees sum to 6, but at most 4 can be met"
@@ -273,7 +309,11 @@ mod tests {
         let random = configuration_model(&degrees(&g), 1).unwrap();
         assert_eq!(degrees(&random), degrees(&g));
         let kept = g.edges().filter(|&(u, v)| random.has_edge(u, v)).count();
-        assert!(kept < g.num_edges() / 20, "{kept} of {} edges are still there", g.num_edges());
+        assert!(
+            kept < g.num_edges() / 20,
+            "{kept} of {} edges are still there",
+            g.num_edges()
+        );
     }
 
     #[test]
@@ -292,7 +332,12 @@ mod tests {
 
     #[test]
     fn edges_that_cannot_move_stay() {
-        for rigid in [complete(6).unwrap(), star(6).unwrap(), cycle(3).unwrap(), Graph::empty(4).unwrap()] {
+        for rigid in [
+            complete(6).unwrap(),
+            star(6).unwrap(),
+            cycle(3).unwrap(),
+            Graph::empty(4).unwrap(),
+        ] {
             assert_eq!(rewire(&rigid, 1.0, 0).unwrap().targets(), rigid.targets());
         }
     }
@@ -308,11 +353,16 @@ mod tests {
             .unwrap()
             .with_labels(Labels::new(vec![Some(0); 40], 1).unwrap())
             .unwrap()
-            .with_splits(vec![Split::new("public", vec![0], vec![1], vec![2]).unwrap()])
+            .with_splits(vec![
+                Split::new("public", vec![0], vec![1], vec![2]).unwrap(),
+            ])
             .unwrap();
         let other = rewire(&g, 1.0, 5).unwrap();
         assert_ne!(other.targets(), g.targets());
-        assert_eq!((other.features(), other.labels(), other.splits()), (g.features(), g.labels(), g.splits()));
+        assert_eq!(
+            (other.features(), other.labels(), other.splits()),
+            (g.features(), g.labels(), g.splits())
+        );
         let sorted = |g: &Graph| {
             let mut w: Vec<f64> = g.weighted_edges().map(|e| e.2).collect();
             w.sort_by(f64::total_cmp);
@@ -326,7 +376,10 @@ mod tests {
         let g = cycle(30).unwrap();
         for bad in [f64::NAN, -0.1, 1.1] {
             let e = rewire(&g, bad, 0).unwrap_err().to_string();
-            assert_eq!(e, format!("rewire: r {bad} must be a probability, from 0 to 1"));
+            assert_eq!(
+                e,
+                format!("rewire: r {bad} must be a probability, from 0 to 1")
+            );
         }
         let edges = |seed| rewire(&g, 0.5, seed).unwrap().edges().collect::<Vec<_>>();
         assert_eq!(edges(1), edges(1));

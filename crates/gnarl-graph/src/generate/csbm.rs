@@ -1,8 +1,9 @@
-//! Contextual stochastic block model (Deshpande et al. 2018): blocks that show both in the edges and in Gaussian
-//! features, so that one can say how much of each a model uses.
+//! Contextual stochastic block model (Deshpande et al. 2018): blocks that show both in the edges
+//! and in Gaussian features, so that one can say how much of each a model uses.
 //!
-//! A node of class c has features `separation · u_c + noise · z / √num_features`, with `z` standard normal and `u_c` a
-//! random direction of length one; directions are orthogonal as long as there are no more classes than features.
+//! A node of class c has features `separation · u_c + noise · z / √num_features`, with `z` standard
+//! normal and `u_c` a random direction of length one; directions are orthogonal as long as there
+//! are no more classes than features.
 
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -38,8 +39,8 @@ pub struct CsbmConfig {
 }
 
 impl Default for CsbmConfig {
-    /// A graph on which structure matters: with 20 training nodes per class, logistic regression on the features gets
-    /// about 45 % right, on features smoothed twice by `A_hat` about 94 %.
+    /// A graph on which structure matters: with 20 training nodes per class, logistic regression on
+    /// the features gets about 45 % right, on features smoothed twice by `A_hat` about 94 %.
     fn default() -> Self {
         Self {
             num_nodes: 1000,
@@ -54,17 +55,32 @@ impl Default for CsbmConfig {
 }
 
 impl CsbmConfig {
-    /// The block model of the edges. Fails for counts of zero, values out of range and degrees the classes cannot hold.
+    /// The block model of the edges. Fails for counts of zero, values out of range and degrees the
+    /// classes cannot hold.
     pub fn structure(&self) -> Result<SbmConfig> {
-        let Self { num_nodes: n, num_classes: k, num_features, mean_degree, homophily, separation, noise } = *self;
+        let Self {
+            num_nodes: n,
+            num_classes: k,
+            num_features,
+            mean_degree,
+            homophily,
+            separation,
+            noise,
+        } = *self;
         let refuse = |what: String| Err(Error::argument(OP, what));
         if k == 0 || k > n {
-            return refuse(format!("{k} classes of {n} nodes: at least one class and one node in each"));
+            return refuse(format!(
+                "{k} classes of {n} nodes: at least one class and one node in each"
+            ));
         }
         if num_features == 0 {
             return refuse("at least one feature is needed".into());
         }
-        for (name, value) in [("mean_degree", mean_degree), ("separation", separation), ("noise", noise)] {
+        for (name, value) in [
+            ("mean_degree", mean_degree),
+            ("separation", separation),
+            ("noise", noise),
+        ] {
             if !(value.is_finite() && value >= 0.0) {
                 return refuse(format!("{name} {value} must be a number of at least 0"));
             }
@@ -84,13 +100,21 @@ impl CsbmConfig {
                 "a mean degree of {mean_degree} at homophily {homophily} needs more pairs than {k} classes of {n} nodes have"
             ));
         }
-        let row = |i| (0..k).map(|j| if i == j { inside } else { between }).collect();
-        Ok(SbmConfig { block_sizes, probabilities: (0..k).map(row).collect() })
+        let row = |i| {
+            (0..k)
+                .map(|j| if i == j { inside } else { between })
+                .collect()
+        };
+        Ok(SbmConfig {
+            block_sizes,
+            probabilities: (0..k).map(row).collect(),
+        })
     }
 }
 
-/// A contextual stochastic block graph with dense features, classes as labels, and a split called `public`: 20 nodes per
-/// class to train, up to 200 to validate, up to 500 to test (where fewer are left, validation takes half of them).
+/// A contextual stochastic block graph with dense features, classes as labels, and a split called
+/// `public`: 20 nodes per class to train, up to 200 to validate, up to 500 to test (where fewer are
+/// left, validation takes half of them).
 ///
 /// ```
 /// use gnarl_graph::generate::{CsbmConfig, csbm};
@@ -104,7 +128,9 @@ pub fn csbm(config: &CsbmConfig, seed: u64) -> Result<Graph> {
     let labels = graph.labels().expect("sbm labels its nodes").clone();
     let features = class_features(config, &labels, seed)?;
     let split = public_split(&labels, seed)?;
-    graph.with_features(Features::Dense(features))?.with_splits(vec![split])
+    graph
+        .with_features(Features::Dense(features))?
+        .with_splits(vec![split])
 }
 
 /// Class means and noise; every node has its own stream.
@@ -124,8 +150,9 @@ fn class_features(config: &CsbmConfig, labels: &Labels, seed: u64) -> Result<Den
     DenseMatrix::new(labels.len(), dim, data)
 }
 
-/// `count` random directions of length one, the first `dim` of them orthogonal (Gram–Schmidt, done twice; by hand, since a QR
-/// decomposition would give other signs, and with them other graphs by the same seed).
+/// `count` random directions of length one, the first `dim` of them orthogonal (Gram–Schmidt, done
+/// twice; by hand, since a QR decomposition would give other signs, and with them other graphs by
+/// the same seed).
 fn directions(rng: &mut Rng, count: usize, dim: usize) -> Vec<Vec<f64>> {
     let mut found: Vec<Vec<f64>> = Vec::with_capacity(count);
     while found.len() < count {
@@ -147,10 +174,19 @@ fn directions(rng: &mut Rng, count: usize, dim: usize) -> Vec<Vec<f64>> {
 
 fn public_split(labels: &Labels, seed: u64) -> Result<Split> {
     const PER_CLASS: usize = 20;
-    let rest: usize = labels.counts().iter().map(|&k| k.saturating_sub(PER_CLASS)).sum();
+    let rest: usize = labels
+        .counts()
+        .iter()
+        .map(|&k| k.saturating_sub(PER_CLASS))
+        .sum();
     let num_val = (rest / 2).min(200);
     let drawn = Split::per_class(labels, PER_CLASS, num_val, (rest - num_val).min(500), seed)?;
-    Split::new("public", drawn.train().to_vec(), drawn.val().to_vec(), drawn.test().to_vec())
+    Split::new(
+        "public",
+        drawn.train().to_vec(),
+        drawn.val().to_vec(),
+        drawn.test().to_vec(),
+    )
 }
 
 #[cfg(test)]
@@ -161,8 +197,13 @@ mod tests {
 
     #[test]
     fn degree_and_homophily_are_the_ones_asked_for() {
-        let config =
-            CsbmConfig { num_nodes: 403, num_classes: 4, mean_degree: 6.0, homophily: 0.6, ..Default::default() };
+        let config = CsbmConfig {
+            num_nodes: 403,
+            num_classes: 4,
+            mean_degree: 6.0,
+            homophily: 0.6,
+            ..Default::default()
+        };
         let (mut edges, mut same) = (0.0, 0.0);
         for seed in 0..50 {
             let g = csbm(&config, seed).unwrap();
@@ -172,31 +213,69 @@ mod tests {
         }
         // 50 graphs of 1,209 edges on average, nearly Poisson: 4 sigma = 4 sqrt(60,450) = 983.
         assert!((edges - 60_450.0).abs() < 983.0, "{edges}");
-        assert!((same / edges - 0.6).abs() < 4.0 * (0.24f64 / 60_450.0).sqrt(), "{}", same / edges);
+        assert!(
+            (same / edges - 0.6).abs() < 4.0 * (0.24f64 / 60_450.0).sqrt(),
+            "{}",
+            same / edges
+        );
     }
 
     #[test]
     fn class_means_are_orthogonal_and_as_long_as_asked() {
-        let config = CsbmConfig { noise: 0.0, separation: 3.0, ..Default::default() };
+        let config = CsbmConfig {
+            noise: 0.0,
+            separation: 3.0,
+            ..Default::default()
+        };
         let g = csbm(&config, 1).unwrap();
         let x = g.features().unwrap().to_dense();
-        let dot = |u: usize, v: usize| x.row(u).iter().zip(x.row(v)).map(|(a, b)| f64::from(a * b)).sum::<f64>();
+        let dot = |u: usize, v: usize| {
+            x.row(u)
+                .iter()
+                .zip(x.row(v))
+                .map(|(a, b)| f64::from(a * b))
+                .sum::<f64>()
+        };
         assert!((dot(0, 1) - 9.0).abs() < 1e-5, "one class, one mean");
         assert!((dot(0, 0) - 9.0).abs() < 1e-5);
         for (u, v) in [(0, 300), (0, 600), (300, 999)] {
             assert!(dot(u, v).abs() < 1e-5, "{}", dot(u, v));
         }
         // More classes than features still have directions.
-        let crowded = CsbmConfig { num_features: 2, num_classes: 5, noise: 0.0, ..Default::default() };
-        assert!(csbm(&crowded, 1).unwrap().features().unwrap().values().iter().all(|x| x.is_finite()));
+        let crowded = CsbmConfig {
+            num_features: 2,
+            num_classes: 5,
+            noise: 0.0,
+            ..Default::default()
+        };
+        assert!(
+            csbm(&crowded, 1)
+                .unwrap()
+                .features()
+                .unwrap()
+                .values()
+                .iter()
+                .all(|x| x.is_finite())
+        );
     }
 
     #[test]
     fn noise_has_its_deviation() {
-        let config = CsbmConfig { separation: 0.0, noise: 2.0, ..Default::default() };
+        let config = CsbmConfig {
+            separation: 0.0,
+            noise: 2.0,
+            ..Default::default()
+        };
         let g = csbm(&config, 1).unwrap();
         // 32,000 values of variance 4/32: the mean square is within 4 · 0.125 · sqrt(2 / 32,000).
-        let square = g.features().unwrap().values().iter().map(|x| f64::from(x * x)).sum::<f64>() / 32_000.0;
+        let square = g
+            .features()
+            .unwrap()
+            .values()
+            .iter()
+            .map(|x| f64::from(x * x))
+            .sum::<f64>()
+            / 32_000.0;
         assert!((square - 0.125).abs() < 0.004, "{square}");
     }
 
@@ -206,9 +285,12 @@ mod tests {
         let mut means = vec![vec![0.0; rows[0].len()]; labels.num_classes()];
         for &u in split.train() {
             let mean = &mut means[labels.get(u).unwrap() as usize];
-            mean.iter_mut().zip(&rows[u as usize]).for_each(|(m, x)| *m += x / 20.0);
+            mean.iter_mut()
+                .zip(&rows[u as usize])
+                .for_each(|(m, x)| *m += x / 20.0);
         }
-        let square = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| (x - y).powi(2)).sum::<f64>();
+        let square =
+            |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| (x - y).powi(2)).sum::<f64>();
         let right = split.test().iter().filter(|&&u| {
             let distance = |c: &usize| square(&rows[u as usize], &means[*c]);
             let nearest = (0..means.len()).min_by(|a, b| distance(a).total_cmp(&distance(b)));
@@ -221,27 +303,48 @@ mod tests {
     fn by_default_neighbours_help_a_lot() {
         let g = csbm(&CsbmConfig::default(), 3).unwrap();
         let x = g.features().unwrap().to_dense();
-        let raw: Vec<Vec<f64>> = (0..1000).map(|u| x.row(u).iter().map(|&v| f64::from(v)).collect()).collect();
+        let raw: Vec<Vec<f64>> = (0..1000)
+            .map(|u| x.row(u).iter().map(|&v| f64::from(v)).collect())
+            .collect();
         let a_hat = ClassicalOperator::NormalisedAdjacency.matrix(&g).unwrap();
         let mut smooth = vec![vec![0.0; 32]; 1000];
         for c in 0..32 {
             let column: Vec<f64> = raw.iter().map(|row| row[c]).collect();
-            for (u, y) in a_hat.mul_vec(&a_hat.mul_vec(&column)).into_iter().enumerate() {
+            for (u, y) in a_hat
+                .mul_vec(&a_hat.mul_vec(&column))
+                .into_iter()
+                .enumerate()
+            {
                 smooth[u][c] = y;
             }
         }
-        let (without, with) = (nearest_mean_accuracy(&g, &raw), nearest_mean_accuracy(&g, &smooth));
+        let (without, with) = (
+            nearest_mean_accuracy(&g, &raw),
+            nearest_mean_accuracy(&g, &smooth),
+        );
         assert!((0.3..0.6).contains(&without), "{without}");
         assert!(with > 0.8, "{with}");
     }
 
     #[test]
     fn small_graphs_split_what_they_have() {
-        let config = CsbmConfig { num_nodes: 100, num_classes: 2, ..Default::default() };
+        let config = CsbmConfig {
+            num_nodes: 100,
+            num_classes: 2,
+            ..Default::default()
+        };
         let g = csbm(&config, 0).unwrap();
         let split = g.split("public").unwrap();
-        assert_eq!((split.train().len(), split.val().len(), split.test().len()), (40, 30, 30));
-        let one = CsbmConfig { num_nodes: 1, num_classes: 1, mean_degree: 0.0, ..Default::default() };
+        assert_eq!(
+            (split.train().len(), split.val().len(), split.test().len()),
+            (40, 30, 30)
+        );
+        let one = CsbmConfig {
+            num_nodes: 1,
+            num_classes: 1,
+            mean_degree: 0.0,
+            ..Default::default()
+        };
         assert_eq!(csbm(&one, 0).unwrap().num_nodes(), 1);
     }
 
@@ -257,7 +360,10 @@ mod tests {
         assert!(fault(|c| c.num_features = 0).contains("at least one feature"));
         assert!(fault(|c| c.homophily = 1.1).contains("homophily 1.1 must be a probability"));
         assert!(fault(|c| c.noise = f64::NAN).contains("noise NaN must be a number of at least 0"));
-        assert!(fault(|c| c.mean_degree = 400.0).contains("needs more pairs than 4 classes of 1000 nodes have"));
+        assert!(
+            fault(|c| c.mean_degree = 400.0)
+                .contains("needs more pairs than 4 classes of 1000 nodes have")
+        );
         assert!(fault(|c| c.num_classes = 1).contains("needs more pairs than 1 classes"));
         assert!(fault(|c| c.num_nodes = 1 << 40).contains("at most 536870912"));
         assert!(fault(|c| c.num_features = 1 << 40).contains("at most 536870912"));

@@ -22,14 +22,18 @@ pub fn erdos_renyi(n: usize, p: f64, seed: u64) -> Result<Graph> {
     Ok(Graph::from_edges(n, pairs_within(&mut stream(seed, OP, 0), n, p))?.0)
 }
 
-/// `G(n, m)`: a graph drawn uniformly from those with `n` nodes and exactly `m` edges. O(n + m log m) expected.
+/// `G(n, m)`: a graph drawn uniformly from those with `n` nodes and exactly `m` edges. O(n + m log
+/// m) expected.
 pub fn gnm(n: usize, m: usize, seed: u64) -> Result<Graph> {
     const OP: &str = "gnm";
     check_size(OP, n, m as f64)?;
     let total = n as u64 * (n as u64).saturating_sub(1) / 2;
     let m = m as u64;
     if m > total {
-        return Err(Error::argument(OP, format!("{m} edges, but {n} nodes have only {total} pairs")));
+        return Err(Error::argument(
+            OP,
+            format!("{m} edges, but {n} nodes have only {total} pairs"),
+        ));
     }
     let mut rng = stream(seed, OP, 0);
     // Beyond half of all pairs it is cheaper to draw those that stay apart.
@@ -37,15 +41,18 @@ pub fn gnm(n: usize, m: usize, seed: u64) -> Result<Graph> {
         Graph::from_edges(n, triangle(distinct(&mut rng, total, m).into_iter()))
     } else {
         let mut apart = distinct(&mut rng, total, total - m).into_iter().peekable();
-        Graph::from_edges(n, triangle((0..total).filter(|index| apart.next_if_eq(index).is_none())))
+        Graph::from_edges(
+            n,
+            triangle((0..total).filter(|index| apart.next_if_eq(index).is_none())),
+        )
     };
     Ok(graph?.0)
 }
 
 /// `count` distinct numbers below `total`, ascending; `count` is at most half of `total`.
 ///
-/// Draws as many as are missing until none is: the numbers are those of one sequence of draws stopped at the `count`-th
-/// distinct one, so every set is as likely as any other.
+/// Draws as many as are missing until none is: the numbers are those of one sequence of draws
+/// stopped at the `count`-th distinct one, so every set is as likely as any other.
 fn distinct(rng: &mut Rng, total: u64, count: u64) -> Vec<u64> {
     let mut drawn = Vec::with_capacity(count as usize);
     while (drawn.len() as u64) < count {
@@ -63,12 +70,22 @@ mod tests {
 
     #[test]
     fn edge_counts_are_binomial() {
-        // 40 seeds of 200 nodes at p = 0.05: the mean count has deviation sqrt(19900 · 0.05 · 0.95 / 40) = 4.861.
-        let mean = (0..40).map(|s| erdos_renyi(200, 0.05, s).unwrap().num_edges()).sum::<usize>() as f64 / 40.0;
+        // 40 seeds of 200 nodes at p = 0.05: the mean count has deviation sqrt(19900 · 0.05 · 0.95
+        // / 40) = 4.861.
+        let mean = (0..40)
+            .map(|s| erdos_renyi(200, 0.05, s).unwrap().num_edges())
+            .sum::<usize>() as f64
+            / 40.0;
         assert!((mean - 995.0).abs() < 4.0 * 4.861, "{mean}");
         // Dense graphs take the same path.
-        let mean = (0..40).map(|s| erdos_renyi(60, 0.9, s).unwrap().num_edges()).sum::<usize>() as f64 / 40.0;
-        assert!((mean - 1593.0).abs() < 4.0 * (1770.0f64 * 0.09 / 40.0).sqrt(), "{mean}");
+        let mean = (0..40)
+            .map(|s| erdos_renyi(60, 0.9, s).unwrap().num_edges())
+            .sum::<usize>() as f64
+            / 40.0;
+        assert!(
+            (mean - 1593.0).abs() < 4.0 * (1770.0f64 * 0.09 / 40.0).sqrt(),
+            "{mean}"
+        );
     }
 
     #[test]
@@ -81,7 +98,11 @@ mod tests {
             }
         }
         for (u, v) in (0..6).flat_map(|v| (0..v).map(move |u| (u, v))) {
-            assert!((f64::from(joined[u][v]) / 20_000.0 - 0.3).abs() < 0.013, "{u} {v}: {}", joined[u][v]);
+            assert!(
+                (f64::from(joined[u][v]) / 20_000.0 - 0.3).abs() < 0.013,
+                "{u} {v}: {}",
+                joined[u][v]
+            );
         }
     }
 
@@ -94,7 +115,9 @@ mod tests {
         for m in [2, 4] {
             let mut seen = std::collections::BTreeMap::new();
             for seed in 0..15_000 {
-                *seen.entry(gnm(4, m, seed).unwrap().edges().collect::<Vec<_>>()).or_insert(0i32) += 1;
+                *seen
+                    .entry(gnm(4, m, seed).unwrap().edges().collect::<Vec<_>>())
+                    .or_insert(0i32) += 1;
             }
             assert_eq!(seen.len(), 15);
             assert!(seen.values().all(|&k| (k - 1000).abs() < 122), "{seen:?}");
@@ -105,7 +128,12 @@ mod tests {
 
     #[test]
     fn the_seed_fixes_the_graph() {
-        let edges = |seed| erdos_renyi(50, 0.1, seed).unwrap().edges().collect::<Vec<_>>();
+        let edges = |seed| {
+            erdos_renyi(50, 0.1, seed)
+                .unwrap()
+                .edges()
+                .collect::<Vec<_>>()
+        };
         assert_eq!(edges(1), edges(1));
         assert_ne!(edges(1), edges(2));
         let edges = |seed| gnm(50, 100, seed).unwrap().edges().collect::<Vec<_>>();
@@ -123,17 +151,33 @@ mod tests {
         assert_eq!(erdos_renyi(10, 1.0, 0).unwrap().num_edges(), 45);
         for bad in [f64::NAN, -0.1, 1.1, f64::INFINITY] {
             let e = erdos_renyi(10, bad, 0).unwrap_err().to_string();
-            assert_eq!(e, format!("erdos_renyi: p {bad} must be a probability, from 0 to 1"));
+            assert_eq!(
+                e,
+                format!("erdos_renyi: p {bad} must be a probability, from 0 to 1")
+            );
         }
     }
 
     #[test]
     fn huge_ones_are_refused_and_sparse_ones_are_quick() {
-        for refused in [erdos_renyi(1_000_000, 0.5, 0), erdos_renyi(1 << 30, 0.0, 0), gnm(100_000, 1 << 30, 0)] {
-            assert!(refused.unwrap_err().to_string().contains("at most 536870912"));
+        for refused in [
+            erdos_renyi(1_000_000, 0.5, 0),
+            erdos_renyi(1 << 30, 0.0, 0),
+            gnm(100_000, 1 << 30, 0),
+        ] {
+            assert!(
+                refused
+                    .unwrap_err()
+                    .to_string()
+                    .contains("at most 536870912")
+            );
         }
         // 2·10¹¹ pairs: flipping a coin for each would take minutes.
         let g = erdos_renyi(600_000, 1e-6, 0).unwrap();
-        assert!((g.num_edges() as f64 - 180_000.0).abs() < 4.0 * 424.3, "{}", g.num_edges());
+        assert!(
+            (g.num_edges() as f64 - 180_000.0).abs() < 4.0 * 424.3,
+            "{}",
+            g.num_edges()
+        );
     }
 }

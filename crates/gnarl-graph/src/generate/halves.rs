@@ -1,10 +1,12 @@
-//! A sparse and a dense half of one graph, joined (thesis ch. 4, `dynam:app:motivation`): same labels, other density.
+//! A sparse and a dense half of one graph, joined (thesis ch. 4, `dynam:app:motivation`): same
+//! labels, other density.
 //!
-//! Within each class nodes are ranked by core number, ties by id. The lower-ranked half of the class is its sparse pool, the upper
-//! one its dense pool. From both pools the same number of nodes is drawn by the seed, in proportion to the class (largest
-//! remainders), so the halves have one label distribution. The graph is the one that all the drawn nodes induce: edges within a
-//! half and edges between them are those of the original. The thesis leaves out classes that are rare in one region; ranking
-//! within the class makes every class as common in one as in the other.
+//! Within each class nodes are ranked by core number, ties by id. The lower-ranked half of the
+//! class is its sparse pool, the upper one its dense pool. From both pools the same number of nodes
+//! is drawn by the seed, in proportion to the class (largest remainders), so the halves have one
+//! label distribution. The graph is the one that all the drawn nodes induce: edges within a half
+//! and edges between them are those of the original. The thesis leaves out classes that are rare in
+//! one region; ranking within the class makes every class as common in one as in the other.
 
 use rand::seq::SliceRandom;
 
@@ -26,10 +28,13 @@ pub struct Halves {
     pub nodes: Vec<u32>,
 }
 
-/// Draws the two halves, `num_nodes` together. The graph must have labels; `num_nodes` is even and at most what the pools hold, which
-/// is all nodes but one for every class of odd size. O(n log n + m).
+/// Draws the two halves, `num_nodes` together. The graph must have labels; `num_nodes` is even and
+/// at most what the pools hold, which is all nodes but one for every class of odd size. O(n log n +
+/// m).
 pub fn sparse_dense_halves(graph: &Graph, num_nodes: usize, seed: u64) -> Result<Halves> {
-    let labels = graph.labels().ok_or_else(|| Error::argument(OP, "the graph has no labels to match"))?;
+    let labels = graph
+        .labels()
+        .ok_or_else(|| Error::argument(OP, "the graph has no labels to match"))?;
     let core = core_numbers(graph);
     let mut classes: Vec<Vec<u32>> = vec![Vec::new(); labels.num_classes()];
     for u in 0..graph.num_nodes() as u32 {
@@ -40,7 +45,10 @@ pub fn sparse_dense_halves(graph: &Graph, num_nodes: usize, seed: u64) -> Result
     let room: Vec<usize> = classes.iter().map(|nodes| nodes.len() / 2).collect();
     let (half, most) = (num_nodes / 2, room.iter().sum::<usize>());
     if num_nodes == 0 || !num_nodes.is_multiple_of(2) || half > most {
-        let what = format!("{num_nodes} nodes, an even number from 2 to {} is needed for this graph", 2 * most);
+        let what = format!(
+            "{num_nodes} nodes, an even number from 2 to {} is needed for this graph",
+            2 * most
+        );
         return Err(Error::argument(OP, what));
     }
     let counts = proportional(&room, half);
@@ -49,10 +57,16 @@ pub fn sparse_dense_halves(graph: &Graph, num_nodes: usize, seed: u64) -> Result
         nodes.sort_by_key(|&u| core[u as usize]);
         let pool = nodes.len() / 2;
         let upper = nodes.len() - pool;
-        for (region, (half, pool)) in [(&mut sparse, 0..pool), (&mut dense, upper..nodes.len())].into_iter().enumerate()
+        for (region, (half, pool)) in [(&mut sparse, 0..pool), (&mut dense, upper..nodes.len())]
+            .into_iter()
+            .enumerate()
         {
             let pool = &mut nodes[pool];
-            pool.shuffle(&mut stream(seed, "sparse and dense halves", (2 * class + region) as u64));
+            pool.shuffle(&mut stream(
+                seed,
+                "sparse and dense halves",
+                (2 * class + region) as u64,
+            ));
             half.extend_from_slice(&pool[..count]);
         }
     }
@@ -60,11 +74,15 @@ pub fn sparse_dense_halves(graph: &Graph, num_nodes: usize, seed: u64) -> Result
     dense.sort_unstable();
     let nodes = [sparse, dense].concat();
     let graph = graph.subgraph(&nodes)?.with_splits(Vec::new())?;
-    Ok(Halves { graph, num_sparse: half, nodes })
+    Ok(Halves {
+        graph,
+        num_sparse: half,
+        nodes,
+    })
 }
 
-/// `total` shared out in proportion to `room`, none above its room: floors first, then one each to the largest remainders (of equals
-/// the first).
+/// `total` shared out in proportion to `room`, none above its room: floors first, then one each to
+/// the largest remainders (of equals the first).
 fn proportional(room: &[usize], total: usize) -> Vec<usize> {
     let all = room.iter().sum::<usize>().max(1) as u128;
     let share = |r: usize| r as u128 * total as u128;
@@ -73,7 +91,10 @@ fn proportional(room: &[usize], total: usize) -> Vec<usize> {
     by_remainder.sort_by_key(|&c| std::cmp::Reverse(share(room[c]) % all));
     let left = total - counts.iter().sum::<usize>();
     by_remainder.retain(|&c| counts[c] < room[c]);
-    by_remainder.into_iter().take(left).for_each(|c| counts[c] += 1);
+    by_remainder
+        .into_iter()
+        .take(left)
+        .for_each(|c| counts[c] += 1);
     counts
 }
 
@@ -84,27 +105,49 @@ mod tests {
     use crate::labels::Labels;
     use crate::properties::degree_summary;
 
-    /// Two cliques of 10 (core 9) and two paths of 10 (core 1), a class each for a clique and a path.
+    /// Two cliques of 10 (core 9) and two paths of 10 (core 1), a class each for a clique and a
+    /// path.
     fn cliques_and_paths() -> Graph {
-        let parts = [complete(10).unwrap(), path(10).unwrap(), complete(10).unwrap(), path(10).unwrap()];
+        let parts = [
+            complete(10).unwrap(),
+            path(10).unwrap(),
+            complete(10).unwrap(),
+            path(10).unwrap(),
+        ];
         let edges = parts.iter().enumerate().flat_map(|(i, part)| {
-            part.edges().map(move |(u, v)| (u + 10 * i as u32, v + 10 * i as u32)).collect::<Vec<_>>()
+            part.edges()
+                .map(move |(u, v)| (u + 10 * i as u32, v + 10 * i as u32))
+                .collect::<Vec<_>>()
         });
         let labels = Labels::new((0..40).map(|u| Some(u / 20)).collect(), 2).unwrap();
-        Graph::from_edges(40, edges).unwrap().0.with_labels(labels).unwrap()
+        Graph::from_edges(40, edges)
+            .unwrap()
+            .0
+            .with_labels(labels)
+            .unwrap()
     }
 
     #[test]
     fn the_halves_are_the_paths_and_the_cliques() {
         let halves = sparse_dense_halves(&cliques_and_paths(), 40, 1).unwrap();
         assert_eq!(halves.num_sparse, 20);
-        assert!(halves.nodes[..20].iter().all(|u| (10..20).contains(u) || *u >= 30), "{:?}", halves.nodes);
+        assert!(
+            halves.nodes[..20]
+                .iter()
+                .all(|u| (10..20).contains(u) || *u >= 30),
+            "{:?}",
+            halves.nodes
+        );
         let some = sparse_dense_halves(&cliques_and_paths(), 12, 1).unwrap();
         let classes = |from: usize, to: usize| {
             let of = |u: usize| some.graph.labels().unwrap().get(u as u32).unwrap();
             (from..to).filter(|&u| of(u) == 0).count()
         };
-        assert_eq!((some.num_sparse, classes(0, 6), classes(6, 12)), (6, 3, 3), "half of each class in each half");
+        assert_eq!(
+            (some.num_sparse, classes(0, 6), classes(6, 12)),
+            (6, 3, 3),
+            "half of each class in each half"
+        );
         let dense = some.graph.subgraph(&(6..12).collect::<Vec<_>>()).unwrap();
         assert_eq!(degree_summary(&dense).mean, 2.0, "two triangles");
     }
@@ -116,10 +159,20 @@ mod tests {
         assert_eq!(nodes(1), nodes(1));
         assert_ne!(nodes(1), nodes(2));
         for wrong in [0, 13, 42] {
-            let e = sparse_dense_halves(&graph, wrong, 1).unwrap_err().to_string();
-            assert!(e.contains(&format!("{wrong} nodes, an even number from 2 to 40")), "{e}");
+            let e = sparse_dense_halves(&graph, wrong, 1)
+                .unwrap_err()
+                .to_string();
+            assert!(
+                e.contains(&format!("{wrong} nodes, an even number from 2 to 40")),
+                "{e}"
+            );
         }
-        assert!(sparse_dense_halves(&path(4).unwrap(), 2, 1).unwrap_err().to_string().contains("no labels"));
+        assert!(
+            sparse_dense_halves(&path(4).unwrap(), 2, 1)
+                .unwrap_err()
+                .to_string()
+                .contains("no labels")
+        );
     }
 
     #[test]

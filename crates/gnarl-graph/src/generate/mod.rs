@@ -1,8 +1,9 @@
-//! Random graphs, one file per model (thesis ch. 2, "Synthetic Graphs"; ch. 3 for SBBAM; ch. 7 for rewiring), and the
-//! fixed shapes that tests and students reach for; and ch. 4's joined halves of a real graph.
+//! Random graphs, one file per model (thesis ch. 2, "Synthetic Graphs"; ch. 3 for SBBAM; ch. 7 for
+//! rewiring), and the fixed shapes that tests and students reach for; and ch. 4's joined halves of
+//! a real graph.
 //!
-//! A model takes its parameters and a seed and checks both before it allocates. Time and memory grow with the nodes and
-//! edges that come out, never with the pairs that could have been joined.
+//! A model takes its parameters and a seed and checks both before it allocates. Time and memory
+//! grow with the nodes and edges that come out, never with the pairs that could have been joined.
 
 mod barabasi_albert;
 mod configuration;
@@ -28,16 +29,22 @@ use crate::error::{Error, Result};
 use crate::labels::Labels;
 use crate::random::Rng;
 
-/// Most nodes, and most (expected) edges, that a generator will try: some 13 GB while the graph is built.
+/// Most nodes, and most (expected) edges, that a generator will try: some 13 GB while the graph is
+/// built.
 pub const MAX_SIZE: u64 = 1 << 29;
 
 /// Fails where so many nodes or edges would not fit.
 fn check_size(op: &'static str, num_nodes: usize, num_edges: f64) -> Result<()> {
     if num_nodes as u64 > MAX_SIZE {
-        return Err(Error::argument(op, format!("{num_nodes} nodes, at most {MAX_SIZE} are allowed")));
+        return Err(Error::argument(
+            op,
+            format!("{num_nodes} nodes, at most {MAX_SIZE} are allowed"),
+        ));
     }
     if num_edges > MAX_SIZE as f64 {
-        let what = format!("{num_nodes} nodes with some {num_edges:.0} edges, at most {MAX_SIZE} edges are allowed");
+        let what = format!(
+            "{num_nodes} nodes with some {num_edges:.0} edges, at most {MAX_SIZE} edges are allowed"
+        );
         return Err(Error::argument(op, what));
     }
     Ok(())
@@ -48,7 +55,10 @@ fn check_probability(op: &'static str, name: &str, p: f64) -> Result<()> {
     if (0.0..=1.0).contains(&p) {
         return Ok(());
     }
-    Err(Error::argument(op, format!("{name} {p} must be a probability, from 0 to 1")))
+    Err(Error::argument(
+        op,
+        format!("{name} {p} must be a probability, from 0 to 1"),
+    ))
 }
 
 /// The sum of block sizes, `None` where it overflows.
@@ -67,7 +77,10 @@ fn block_offsets(sizes: &[usize]) -> Vec<u32> {
 
 /// Labels that say which block each node is in.
 fn block_labels(sizes: &[usize]) -> Result<Labels> {
-    let classes = sizes.iter().enumerate().flat_map(|(c, &size)| std::iter::repeat_n(Some(c as u32), size));
+    let classes = sizes
+        .iter()
+        .enumerate()
+        .flat_map(|(c, &size)| std::iter::repeat_n(Some(c as u32), size));
     Labels::new(classes.collect(), sizes.len())
 }
 
@@ -76,7 +89,8 @@ fn num_pairs(n: usize) -> f64 {
     n as f64 * (n as f64 - 1.0).max(0.0) / 2.0
 }
 
-/// Each of `0..total` with probability `p`, ascending, by geometric skips: the cost is the number kept, not `total`.
+/// Each of `0..total` with probability `p`, ascending, by geometric skips: the cost is the number
+/// kept, not `total`.
 struct Bernoulli<'a> {
     rng: &'a mut Rng,
     log_miss: f64,
@@ -87,7 +101,12 @@ struct Bernoulli<'a> {
 impl<'a> Bernoulli<'a> {
     fn new(rng: &'a mut Rng, total: u64, p: f64) -> Self {
         let total = if p > 0.0 { total } else { 0 };
-        Self { rng, log_miss: (-p).ln_1p(), next: 0, total }
+        Self {
+            rng,
+            log_miss: (-p).ln_1p(),
+            next: 0,
+            total,
+        }
     }
 }
 
@@ -97,13 +116,17 @@ impl Iterator for Bernoulli<'_> {
     fn next(&mut self) -> Option<u64> {
         // P(skip >= k) = (1 - p)^k. With p = 1 the logarithm is -infinity and every skip is zero.
         let skip = ((1.0 - self.rng.random::<f64>()).ln() / self.log_miss) as u64;
-        let hit = self.next.checked_add(skip).filter(|&hit| hit < self.total)?;
+        let hit = self
+            .next
+            .checked_add(skip)
+            .filter(|&hit| hit < self.total)?;
         self.next = hit + 1;
         Some(hit)
     }
 }
 
-/// Turns ascending indices of unordered pairs into the pairs `(w, v)`, `w < v`: index `v (v - 1) / 2 + w`.
+/// Turns ascending indices of unordered pairs into the pairs `(w, v)`, `w < v`: index
+/// `v (v - 1) / 2 + w`.
 fn triangle(indices: impl Iterator<Item = u64>) -> impl Iterator<Item = (u32, u32)> {
     let (mut v, mut row_start) = (1u64, 0u64);
     indices.map(move |index| {
@@ -121,10 +144,17 @@ fn pairs_within(rng: &mut Rng, size: usize, p: f64) -> impl Iterator<Item = (u32
     triangle(Bernoulli::new(rng, size * size.saturating_sub(1) / 2, p))
 }
 
-/// Pairs of one node of each of two blocks, numbered within their blocks, each with probability `p`.
-fn pairs_between(rng: &mut Rng, rows: usize, cols: usize, p: f64) -> impl Iterator<Item = (u32, u32)> {
+/// Pairs of one node of each of two blocks, numbered within their blocks, each with probability
+/// `p`.
+fn pairs_between(
+    rng: &mut Rng,
+    rows: usize,
+    cols: usize,
+    p: f64,
+) -> impl Iterator<Item = (u32, u32)> {
     let (rows, cols) = (rows as u64, cols as u64);
-    Bernoulli::new(rng, rows * cols, p).map(move |index| ((index / cols) as u32, (index % cols) as u32))
+    Bernoulli::new(rng, rows * cols, p)
+        .map(move |index| ((index / cols) as u32, (index % cols) as u32))
 }
 
 #[cfg(test)]
@@ -152,15 +182,25 @@ mod tests {
         for k in kept {
             assert!((f64::from(k) / 40_000.0 - 0.4).abs() < 0.0098, "{kept:?}");
         }
-        assert_eq!(Bernoulli::new(&mut rng, 5, 1.0).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert_eq!(
+            Bernoulli::new(&mut rng, 5, 1.0).collect::<Vec<_>>(),
+            [0, 1, 2, 3, 4]
+        );
         assert_eq!(Bernoulli::new(&mut rng, u64::MAX, 0.0).next(), None);
-        assert_eq!(Bernoulli::new(&mut rng, 1000, 1e-300).next(), None, "the skip saturates");
+        assert_eq!(
+            Bernoulli::new(&mut rng, 1000, 1e-300).next(),
+            None,
+            "the skip saturates"
+        );
     }
 
     #[test]
     fn pairs_between_blocks_are_numbered_within_them() {
         let all: Vec<_> = pairs_between(&mut stream(0, "test", 0), 2, 3, 1.0).collect();
         assert_eq!(all, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]);
-        assert_eq!(pairs_between(&mut stream(0, "test", 0), 2, 0, 1.0).count(), 0);
+        assert_eq!(
+            pairs_between(&mut stream(0, "test", 0), 2, 0, 1.0).count(),
+            0
+        );
     }
 }

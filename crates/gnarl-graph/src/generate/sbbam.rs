@@ -1,8 +1,10 @@
-//! Stochastic block Barabási–Albert model (thesis ch. 3, `cgsO:sec:SBBAM`): Barabási–Albert blocks, each with its own
-//! density, and uniform edges between them.
+//! Stochastic block Barabási–Albert model (thesis ch. 3, `cgsO:sec:SBBAM`): Barabási–Albert blocks,
+//! each with its own density, and uniform edges between them.
 
 use super::barabasi_albert::{attach, attach_with_repeats, check_attachment};
-use super::{block_labels, block_offsets, check_probability, check_size, pairs_between, total_size};
+use super::{
+    block_labels, block_offsets, check_probability, check_size, pairs_between, total_size,
+};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::random::stream;
@@ -14,9 +16,10 @@ crate::named! {
     pub enum Attachment as "attachment" {
         /// To r distinct ones, as in [`barabasi_albert`](super::barabasi_albert()).
         Distinct = "distinct",
-        /// As in PyTorch Geometric's `barabasi_albert_graph`, which made the thesis' graphs: r ends are drawn with
-        /// replacement, the node itself among them, and loops and repeats dropped. Of (n - r) r edges a fifth is lost at
-        /// r = 15, less at smaller r, so the blocks differ less.
+        /// As in PyTorch Geometric's `barabasi_albert_graph`, which made the thesis' graphs: r ends
+        /// are drawn with replacement, the node itself among them, and loops and repeats dropped.
+        /// Of (n - r) r edges a fifth is lost at r = 15, less at smaller r, so the blocks differ
+        /// less.
         Repeated = "repeated",
     }
 }
@@ -35,36 +38,63 @@ pub struct SbbamConfig {
 }
 
 impl Default for SbbamConfig {
-    /// The thesis' study as its text has it: three blocks of 100 nodes, r = 5, 10, 15, p = 0.1 between them.
+    /// The thesis' study as its text has it: three blocks of 100 nodes, r = 5, 10, 15, p = 0.1
+    /// between them.
     fn default() -> Self {
-        Self { block_sizes: vec![100; 3], r: vec![5, 10, 15], p_between: 0.1, attachment: Attachment::Distinct }
+        Self {
+            block_sizes: vec![100; 3],
+            r: vec![5, 10, 15],
+            p_between: 0.1,
+            attachment: Attachment::Distinct,
+        }
     }
 }
 
 impl SbbamConfig {
     /// The thesis' study as its graphs were made: [`Attachment::Repeated`].
     pub fn published() -> Self {
-        Self { attachment: Attachment::Repeated, ..Self::default() }
+        Self {
+            attachment: Attachment::Repeated,
+            ..Self::default()
+        }
     }
 
     /// Fails unless there is an r for each block that it can take, and the graph fits.
     pub fn check(&self) -> Result<()> {
-        let Self { block_sizes: sizes, r, p_between, .. } = self;
+        let Self {
+            block_sizes: sizes,
+            r,
+            p_between,
+            ..
+        } = self;
         if sizes.len() != r.len() {
-            return Err(Error::argument(OP, format!("{} blocks, but {} values of r", sizes.len(), r.len())));
+            return Err(Error::argument(
+                OP,
+                format!("{} blocks, but {} values of r", sizes.len(), r.len()),
+            ));
         }
         check_probability(OP, "p_between", *p_between)?;
-        let n = total_size(sizes).ok_or_else(|| Error::argument(OP, "the block sizes are too large to add up"))?;
+        let n = total_size(sizes)
+            .ok_or_else(|| Error::argument(OP, "the block sizes are too large to add up"))?;
         for (&size, &r) in sizes.iter().zip(r) {
             check_attachment(OP, size, r)?;
         }
-        let inside: f64 = sizes.iter().zip(r).map(|(&s, &r)| (s - r) as f64 * r as f64).sum();
+        let inside: f64 = sizes
+            .iter()
+            .zip(r)
+            .map(|(&s, &r)| (s - r) as f64 * r as f64)
+            .sum();
         let squares: f64 = sizes.iter().map(|&s| (s as f64).powi(2)).sum();
-        check_size(OP, n, inside + p_between * ((n as f64).powi(2) - squares) / 2.0)
+        check_size(
+            OP,
+            n,
+            inside + p_between * ((n as f64).powi(2) - squares) / 2.0,
+        )
     }
 }
 
-/// A graph of the stochastic block Barabási–Albert model, labelled with its blocks. O(n + m) expected.
+/// A graph of the stochastic block Barabási–Albert model, labelled with its blocks. O(n + m)
+/// expected.
 ///
 /// ```
 /// use gnarl_graph::generate::{SbbamConfig, sbbam};
@@ -74,7 +104,12 @@ impl SbbamConfig {
 /// ```
 pub fn sbbam(config: &SbbamConfig, seed: u64) -> Result<Graph> {
     config.check()?;
-    let SbbamConfig { block_sizes: sizes, r, p_between, attachment } = config;
+    let SbbamConfig {
+        block_sizes: sizes,
+        r,
+        p_between,
+        attachment,
+    } = config;
     let grow = match attachment {
         Attachment::Distinct => attach,
         Attachment::Repeated => attach_with_repeats,
@@ -86,14 +121,20 @@ pub fn sbbam(config: &SbbamConfig, seed: u64) -> Result<Graph> {
         for j in 0..=i {
             let rng = &mut stream(seed, OP, (i * k + j) as u64);
             if i == j {
-                edges.extend(grow(rng, sizes[i], r[i]).into_iter().map(|(u, v)| (start[i] + u, start[i] + v)));
+                edges.extend(
+                    grow(rng, sizes[i], r[i])
+                        .into_iter()
+                        .map(|(u, v)| (start[i] + u, start[i] + v)),
+                );
             } else {
                 let pairs = pairs_between(rng, sizes[i], sizes[j], *p_between);
                 edges.extend(pairs.map(|(u, v)| (start[i] + u, start[j] + v)));
             }
         }
     }
-    Graph::from_edges(start[k] as usize, edges)?.0.with_labels(block_labels(sizes)?)
+    Graph::from_edges(start[k] as usize, edges)?
+        .0
+        .with_labels(block_labels(sizes)?)
 }
 
 #[cfg(test)]
@@ -120,7 +161,8 @@ mod tests {
         assert!((f64::from(between) - 150_000.0).abs() < 1470.0, "{between}");
     }
 
-    /// The same process in NumPy, 3,000 blocks of each r: mean and deviation of their edges. 200 graphs: 4 sigma of both.
+    /// The same process in NumPy, 3,000 blocks of each r: mean and deviation of their edges. 200
+    /// graphs: 4 sigma of both.
     #[test]
     fn repeated_ends_lose_edges_as_the_published_graphs_did() {
         let expected = [(433.49, 6.69), (771.08, 12.26), (1027.18, 17.48)];
@@ -134,7 +176,10 @@ mod tests {
             }
         }
         for (found, (expected, deviation)) in inside.into_iter().zip(expected) {
-            assert!((found - expected).abs() < 4.0 * deviation / 200f64.sqrt() * 1.04, "{found} instead of {expected}");
+            assert!(
+                (found - expected).abs() < 4.0 * deviation / 200f64.sqrt() * 1.04,
+                "{found} instead of {expected}"
+            );
         }
     }
 
@@ -145,12 +190,20 @@ mod tests {
             change(&mut bad);
             sbbam(&bad, 0).unwrap_err().to_string()
         };
-        assert_eq!(fault(|c| c.r.truncate(2)), "sbbam: 3 blocks, but 2 values of r");
+        assert_eq!(
+            fault(|c| c.r.truncate(2)),
+            "sbbam: 3 blocks, but 2 values of r"
+        );
         assert!(fault(|c| c.r[1] = 100).contains("100 nodes of 100 new edges each"));
         assert!(fault(|c| c.p_between = -0.1).contains("p_between -0.1 must be a probability"));
         assert!(fault(|c| c.block_sizes = vec![1 << 25; 3]).contains("at most 536870912 edges"));
         assert!(fault(|c| c.block_sizes[0] = usize::MAX).contains("too large to add up"));
-        let edges = |seed| sbbam(&SbbamConfig::default(), seed).unwrap().edges().collect::<Vec<_>>();
+        let edges = |seed| {
+            sbbam(&SbbamConfig::default(), seed)
+                .unwrap()
+                .edges()
+                .collect::<Vec<_>>()
+        };
         assert_eq!(edges(1), edges(1));
         assert_ne!(edges(1), edges(2));
     }

@@ -19,7 +19,12 @@ pub fn path(n: usize) -> Result<Graph> {
 /// A path with its ends joined; below three nodes there is nothing to join, and it is the path.
 pub fn cycle(n: usize) -> Result<Graph> {
     check_size("cycle", n, n as f64)?;
-    build(n, (1..n as u32).map(|v| (v - 1, v)).chain((n > 2).then(|| (n as u32 - 1, 0))))
+    build(
+        n,
+        (1..n as u32)
+            .map(|v| (v - 1, v))
+            .chain((n > 2).then(|| (n as u32 - 1, 0))),
+    )
 }
 
 /// Node 0 joined to each of the other `n - 1`. (NetworkX's `star_graph(n)` has one node more.)
@@ -28,14 +33,17 @@ pub fn star(n: usize) -> Result<Graph> {
     build(n, (1..n as u32).map(|v| (0, v)))
 }
 
-/// `rows × cols` nodes, each joined to those right of it and below it; node `(i, j)` is `i · cols + j`.
+/// `rows × cols` nodes, each joined to those right of it and below it; node `(i, j)` is
+/// `i · cols + j`.
 pub fn grid(rows: usize, cols: usize) -> Result<Graph> {
-    let n = rows
-        .checked_mul(cols)
-        .ok_or_else(|| Error::argument("grid", format!("{rows} rows of {cols} nodes are too many")))?;
+    let n = rows.checked_mul(cols).ok_or_else(|| {
+        Error::argument("grid", format!("{rows} rows of {cols} nodes are too many"))
+    })?;
     check_size("grid", n, 2.0 * n as f64)?;
     let (n, cols) = (n as u32, cols as u32);
-    let right = (0..n).filter(move |u| (u + 1) % cols != 0).map(|u| (u, u + 1));
+    let right = (0..n)
+        .filter(move |u| (u + 1) % cols != 0)
+        .map(|u| (u, u + 1));
     let below = (cols..n).map(|v| (v - cols, v));
     build(n as usize, right.chain(below))
 }
@@ -59,7 +67,10 @@ mod tests {
         assert_eq!(edges(cycle(4)), [(0, 1), (0, 3), (1, 2), (2, 3)]);
         assert_eq!(edges(cycle(2)), [(0, 1)]);
         assert_eq!(edges(star(4)), [(0, 1), (0, 2), (0, 3)]);
-        assert_eq!(edges(grid(2, 3)), [(0, 1), (0, 3), (1, 2), (1, 4), (2, 5), (3, 4), (4, 5)]);
+        assert_eq!(
+            edges(grid(2, 3)),
+            [(0, 1), (0, 3), (1, 2), (1, 4), (2, 5), (3, 4), (4, 5)]
+        );
         assert_eq!(grid(7, 5).unwrap().num_edges(), 7 * 4 + 6 * 5);
     }
 
@@ -79,10 +90,28 @@ mod tests {
     #[test]
     fn huge_ones_are_refused_before_allocating() {
         let e = complete(1_000_000).unwrap_err().to_string();
-        assert_eq!(e, "complete: 1000000 nodes with some 499999500000 edges, at most 536870912 edges are allowed");
-        for refused in [path(usize::MAX), cycle(1 << 40), star(1 << 32), grid(1 << 20, 1 << 20)] {
-            assert!(refused.unwrap_err().to_string().contains("nodes, at most 536870912 are allowed"));
+        assert_eq!(
+            e,
+            "complete: 1000000 nodes with some 499999500000 edges, at most 536870912 edges are allowed"
+        );
+        for refused in [
+            path(usize::MAX),
+            cycle(1 << 40),
+            star(1 << 32),
+            grid(1 << 20, 1 << 20),
+        ] {
+            assert!(
+                refused
+                    .unwrap_err()
+                    .to_string()
+                    .contains("nodes, at most 536870912 are allowed")
+            );
         }
-        assert!(grid(usize::MAX, 2).unwrap_err().to_string().contains("too many"));
+        assert!(
+            grid(usize::MAX, 2)
+                .unwrap_err()
+                .to_string()
+                .contains("too many")
+        );
     }
 }

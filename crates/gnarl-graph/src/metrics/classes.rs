@@ -1,5 +1,5 @@
-//! What answers are worth class by class, and by measures that a large class does not decide alone: balanced accuracy, F1 and the area
-//! under the ROC curve. All are scikit-learn's.
+//! What answers are worth class by class, and by measures that a large class does not decide alone:
+//! balanced accuracy, F1 and the area under the ROC curve. All are scikit-learn's.
 
 use serde::Serialize;
 
@@ -13,12 +13,14 @@ const OP: &str = "class scores";
 pub struct ClassScores {
     /// Items that were judged.
     pub items: usize,
-    /// The mean of the recalls of the classes that occur (scikit-learn's `balanced_accuracy_score`).
+    /// The mean of the recalls of the classes that occur (scikit-learn's
+    /// `balanced_accuracy_score`).
     pub balanced_accuracy: f64,
     /// The mean F1 of the classes that occur or are predicted (`f1_score` with `average="macro"`).
     pub macro_f1: f64,
-    /// The mean area under the ROC curve of each class that occurs against the others (`roc_auc_score` with `multi_class="ovr"`; of two
-    /// classes it is the usual one). `None` where all items are of one class, or where no probabilities are known.
+    /// The mean area under the ROC curve of each class that occurs against the others
+    /// (`roc_auc_score` with `multi_class="ovr"`; of two classes it is the usual one). `None` where
+    /// all items are of one class, or where no probabilities are known.
     pub roc_auc: Option<f64>,
     /// How often each class (row) was predicted as each (column).
     pub confusion: Vec<Vec<u64>>,
@@ -42,8 +44,8 @@ pub struct OneClass {
 }
 
 impl ClassScores {
-    /// Of items whose class is known, in order: their classes, what was predicted, and the probabilities of all classes. O(items log items)
-    /// for each class.
+    /// Of items whose class is known, in order: their classes, what was predicted, and the
+    /// probabilities of all classes. O(items log items) for each class.
     ///
     /// ```
     /// use gnarl_graph::{DenseMatrix, metrics::ClassScores};
@@ -58,23 +60,42 @@ impl ClassScores {
         probabilities: Option<&DenseMatrix<f32>>,
         num_classes: usize,
     ) -> Result<Self> {
-        if truth.len() != predicted.len() || probabilities.is_some_and(|p| p.num_rows() != truth.len()) {
-            return Err(Error::argument(OP, format!("{} classes for {} answers", truth.len(), predicted.len())));
+        if truth.len() != predicted.len()
+            || probabilities.is_some_and(|p| p.num_rows() != truth.len())
+        {
+            return Err(Error::argument(
+                OP,
+                format!("{} classes for {} answers", truth.len(), predicted.len()),
+            ));
         }
         let mut confusion = vec![vec![0u64; num_classes]; num_classes];
         for (&class, &answer) in truth.iter().zip(predicted) {
-            let cell = confusion.get_mut(class as usize).and_then(|row| row.get_mut(answer as usize));
-            *cell.ok_or_else(|| Error::argument(OP, format!("class {} of {num_classes}", class.max(answer))))? += 1;
+            let cell = confusion
+                .get_mut(class as usize)
+                .and_then(|row| row.get_mut(answer as usize));
+            *cell.ok_or_else(|| {
+                Error::argument(OP, format!("class {} of {num_classes}", class.max(answer)))
+            })? += 1;
         }
-        let roc_auc = probabilities.and_then(|probabilities| one_against_others(truth, probabilities, num_classes));
-        Ok(Self { roc_auc, ..Self::of(confusion) })
+        let roc_auc = probabilities
+            .and_then(|probabilities| one_against_others(truth, probabilities, num_classes));
+        Ok(Self {
+            roc_auc,
+            ..Self::of(confusion)
+        })
     }
 
     /// All that a confusion matrix tells.
     fn of(confusion: Vec<Vec<u64>>) -> Self {
-        let classes: Vec<OneClass> = (0..confusion.len()).map(|c| OneClass::of(&confusion, c)).collect();
+        let classes: Vec<OneClass> = (0..confusion.len())
+            .map(|c| OneClass::of(&confusion, c))
+            .collect();
         let mean = |of: fn(&OneClass) -> f64, counts: fn(&OneClass) -> bool| {
-            let values: Vec<f64> = classes.iter().filter(|class| counts(class)).map(of).collect();
+            let values: Vec<f64> = classes
+                .iter()
+                .filter(|class| counts(class))
+                .map(of)
+                .collect();
             values.iter().sum::<f64>() / values.len().max(1) as f64
         };
         Self {
@@ -87,14 +108,18 @@ impl ClassScores {
         }
     }
 
-    /// The items of several judgements together, as those of runs; the area under the curve is that of none of them and left out.
+    /// The items of several judgements together, as those of runs; the area under the curve is that
+    /// of none of them and left out.
     pub fn pooled<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
         let mut confusion: Option<Vec<Vec<u64>>> = None;
         for scores in all {
             match &mut confusion {
                 None => confusion = Some(scores.confusion.clone()),
                 Some(sum) => {
-                    let cells = sum.iter_mut().flatten().zip(scores.confusion.iter().flatten());
+                    let cells = sum
+                        .iter_mut()
+                        .flatten()
+                        .zip(scores.confusion.iter().flatten());
                     cells.for_each(|(sum, count)| *sum += count);
                 }
             }
@@ -105,26 +130,55 @@ impl ClassScores {
 
 impl OneClass {
     fn of(confusion: &[Vec<u64>], class: usize) -> Self {
-        let (items, right) = (confusion[class].iter().sum::<u64>(), confusion[class][class]);
+        let (items, right) = (
+            confusion[class].iter().sum::<u64>(),
+            confusion[class][class],
+        );
         let predicted = confusion.iter().map(|row| row[class]).sum::<u64>();
-        let share = |of: u64| if of == 0 { 0.0 } else { right as f64 / of as f64 };
+        let share = |of: u64| {
+            if of == 0 {
+                0.0
+            } else {
+                right as f64 / of as f64
+            }
+        };
         // 2 P R / (P + R), without dividing by nothing.
-        let f1 = if items + predicted == 0 { 0.0 } else { 2.0 * right as f64 / (items + predicted) as f64 };
-        Self { items, predicted, precision: share(predicted), recall: share(items), f1 }
+        let f1 = if items + predicted == 0 {
+            0.0
+        } else {
+            2.0 * right as f64 / (items + predicted) as f64
+        };
+        Self {
+            items,
+            predicted,
+            precision: share(predicted),
+            recall: share(items),
+            f1,
+        }
     }
 }
 
-/// The mean over the classes that occur, and do not alone, of the area under the curve of their probability.
-fn one_against_others(truth: &[u32], probabilities: &DenseMatrix<f32>, num_classes: usize) -> Option<f64> {
+/// The mean over the classes that occur, and do not alone, of the area under the curve of their
+/// probability.
+fn one_against_others(
+    truth: &[u32],
+    probabilities: &DenseMatrix<f32>,
+    num_classes: usize,
+) -> Option<f64> {
     let areas = (0..num_classes.min(probabilities.num_cols())).filter_map(|class| {
-        area(truth.iter().enumerate().map(|(i, &c)| (probabilities.row(i)[class], c as usize == class)))
+        area(
+            truth
+                .iter()
+                .enumerate()
+                .map(|(i, &c)| (probabilities.row(i)[class], c as usize == class)),
+        )
     });
     let areas: Vec<f64> = areas.collect();
     (!areas.is_empty()).then(|| areas.iter().sum::<f64>() / areas.len() as f64)
 }
 
-/// The area under the ROC curve: the chance that an item of the class has the larger score than one that is not, ties counting half (Mann and
-/// Whitney 1947). `None` without items of both kinds.
+/// The area under the ROC curve: the chance that an item of the class has the larger score than one
+/// that is not, ties counting half (Mann and Whitney 1947). `None` without items of both kinds.
 fn area(scored: impl Iterator<Item = (f32, bool)>) -> Option<f64> {
     let mut scored: Vec<(f32, bool)> = scored.collect();
     scored.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -143,26 +197,48 @@ fn area(scored: impl Iterator<Item = (f32, bool)>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Of class 0 two of three are found and two of the three predicted are right; of class 1 one of two, one of two; class 2 is only predicted.
+    /// Of class 0 two of three are found and two of the three predicted are right; of class 1 one
+    /// of two, one of two; class 2 is only predicted.
     #[test]
     fn six_items_by_hand() {
         let scores = ClassScores::new(&[0, 0, 0, 1, 1], &[0, 0, 2, 1, 0], None, 4).unwrap();
-        assert_eq!(scores.confusion, [[2, 0, 1, 0], [1, 1, 0, 0], [0; 4], [0; 4]]);
-        let [a, b, c, d] = scores.classes[..] else { panic!("four classes") };
-        assert_eq!((a.precision, a.recall, a.f1, a.items, a.predicted), (2.0 / 3.0, 2.0 / 3.0, 4.0 / 6.0, 3, 3));
+        assert_eq!(
+            scores.confusion,
+            [[2, 0, 1, 0], [1, 1, 0, 0], [0; 4], [0; 4]]
+        );
+        let [a, b, c, d] = scores.classes[..] else {
+            panic!("four classes")
+        };
+        assert_eq!(
+            (a.precision, a.recall, a.f1, a.items, a.predicted),
+            (2.0 / 3.0, 2.0 / 3.0, 4.0 / 6.0, 3, 3)
+        );
         assert_eq!((b.precision, b.recall, b.f1), (1.0, 0.5, 2.0 / 3.0));
-        assert_eq!((c.precision, c.recall, c.f1, c.predicted), (0.0, 0.0, 0.0, 1));
+        assert_eq!(
+            (c.precision, c.recall, c.f1, c.predicted),
+            (0.0, 0.0, 0.0, 1)
+        );
         assert_eq!((d.items, d.predicted), (0, 0));
         assert_eq!(scores.balanced_accuracy, (2.0 / 3.0 + 0.5) / 2.0);
-        assert_eq!(scores.macro_f1, (2.0 / 3.0 + 2.0 / 3.0 + 0.0) / 3.0, "class 3 is neither there nor predicted");
+        assert_eq!(
+            scores.macro_f1,
+            (2.0 / 3.0 + 2.0 / 3.0 + 0.0) / 3.0,
+            "class 3 is neither there nor predicted"
+        );
         assert_eq!((scores.items, scores.roc_auc), (5, None));
     }
 
     #[test]
     fn areas_count_ties_by_half() {
         let auc = |scored: &[(f32, bool)]| area(scored.iter().copied());
-        assert_eq!(auc(&[(0.1, false), (0.4, true), (0.35, false), (0.8, true)]), Some(1.0));
-        assert_eq!(auc(&[(0.1, false), (0.4, false), (0.35, true), (0.8, true)]), Some(0.75));
+        assert_eq!(
+            auc(&[(0.1, false), (0.4, true), (0.35, false), (0.8, true)]),
+            Some(1.0)
+        );
+        assert_eq!(
+            auc(&[(0.1, false), (0.4, false), (0.35, true), (0.8, true)]),
+            Some(0.75)
+        );
         assert_eq!(auc(&[(0.5, false), (0.5, true)]), Some(0.5));
         assert_eq!((auc(&[(0.5, true)]), auc(&[])), (None, None));
     }
@@ -172,10 +248,18 @@ mod tests {
         let one = ClassScores::new(&[0, 1], &[0, 0], None, 2).unwrap();
         let other = ClassScores::new(&[1, 1], &[1, 1], None, 2).unwrap();
         let both = ClassScores::pooled([&one, &other]).unwrap();
-        assert_eq!(both, ClassScores::new(&[0, 1, 1, 1], &[0, 0, 1, 1], None, 2).unwrap());
+        assert_eq!(
+            both,
+            ClassScores::new(&[0, 1, 1, 1], &[0, 0, 1, 1], None, 2).unwrap()
+        );
         assert!(ClassScores::pooled([]).is_none());
         assert!(ClassScores::new(&[0], &[0, 1], None, 2).is_err());
-        assert!(ClassScores::new(&[0], &[5], None, 2).unwrap_err().to_string().contains("class 5 of 2"));
+        assert!(
+            ClassScores::new(&[0], &[5], None, 2)
+                .unwrap_err()
+                .to_string()
+                .contains("class 5 of 2")
+        );
         let nothing = ClassScores::new(&[], &[], None, 2).unwrap();
         assert_eq!((nothing.balanced_accuracy, nothing.macro_f1), (0.0, 0.0));
     }

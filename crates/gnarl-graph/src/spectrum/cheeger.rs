@@ -1,9 +1,10 @@
 //! Cheeger constants: how little it takes to cut a graph in two (thesis ch. 2 and 3).
 //!
-//! The centrality Cheeger constant is `h_v = min |E(U, Uᶜ)| / min(v(U), v(Uᶜ))` over the proper subsets U, where edges
-//! count by their weight; this is [`Boundary::Edges`], the constant for which `λ₁(L_v) <= 2 h_v` holds, and with `v = 1`
-//! the `h_C` of ch. 2. The thesis' definition in ch. 3 counts vertices outside U that touch it,
-//! [`Boundary::Vertices`], while its proof counts edges; both are here. A zero in `v` counts as one.
+//! The centrality Cheeger constant is `h_v = min |E(U, Uᶜ)| / min(v(U), v(Uᶜ))` over the proper
+//! subsets U, where edges count by their weight; this is [`Boundary::Edges`], the constant for
+//! which `λ₁(L_v) <= 2 h_v` holds, and with `v = 1` the `h_C` of ch. 2. The thesis' definition in
+//! ch. 3 counts vertices outside U that touch it, [`Boundary::Vertices`], while its proof counts
+//! edges; both are here. A zero in `v` counts as one.
 
 use super::markov::refuse_negative_weights;
 use crate::error::{Error, Result};
@@ -38,8 +39,9 @@ pub struct Cut {
     pub volume: f64,
 }
 
-/// The Cheeger constant of a graph of at most 20 nodes, by walking through all subsets in Gray-code order, one node in or
-/// out at a time. `None` for fewer than two nodes, where it is infinite by convention. O(2ⁿ · mean degree).
+/// The Cheeger constant of a graph of at most 20 nodes, by walking through all subsets in Gray-code
+/// order, one node in or out at a time. `None` for fewer than two nodes, where it is infinite by
+/// convention. O(2ⁿ · mean degree).
 ///
 /// ```
 /// use gnarl_graph::{Graph, spectrum::{Boundary, cheeger_exact}};
@@ -54,15 +56,22 @@ pub fn cheeger_exact(graph: &Graph, v: &[f64], boundary: Boundary) -> Result<Opt
     if n > EXACT_CHEEGER_NODES {
         return Err(Error::argument(
             "cheeger",
-            format!("{n} nodes have too many subsets to try; at most {EXACT_CHEEGER_NODES}, or an upper bound"),
+            format!(
+                "{n} nodes have too many subsets to try; at most {EXACT_CHEEGER_NODES}, or an upper bound"
+            ),
         ));
     }
     let mut set = GrowingSet::new(graph, v, boundary)?;
     if n < 2 {
         return Ok(None);
     }
-    // Cutting off a set or the rest crosses the same edges, so there the last node may stay outside.
-    let free = if boundary == Boundary::Edges { n - 1 } else { n };
+    // Cutting off a set or the rest crosses the same edges, so there the last node may stay
+    // outside.
+    let free = if boundary == Boundary::Edges {
+        n - 1
+    } else {
+        n
+    };
     let mut best: Option<(f64, u32)> = None;
     for step in 1u32..1 << free {
         set.flip(step.trailing_zeros());
@@ -79,15 +88,25 @@ pub fn cheeger_exact(graph: &Graph, v: &[f64], boundary: Boundary) -> Result<Opt
     }))
 }
 
-/// An upper bound of the Cheeger constant: the best of the sweep cuts, which put the nodes in the order of `scores` and
-/// cut once between each two neighbours in it. `None` for fewer than two nodes. O(m + n log n).
+/// An upper bound of the Cheeger constant: the best of the sweep cuts, which put the nodes in the
+/// order of `scores` and cut once between each two neighbours in it. `None` for fewer than two
+/// nodes. O(m + n log n).
 ///
-/// With the eigenvector of `λ₁(L_v)` as scores and [`Boundary::Edges`] the bound is at most `√(2 β λ₁(L_v))`,
-/// `β = max deg(i) / v(i)`. A graph that is not connected has the exact constant zero, whatever the scores.
-pub fn cheeger_upper_bound(graph: &Graph, v: &[f64], boundary: Boundary, scores: &[f64]) -> Result<Option<Cut>> {
+/// With the eigenvector of `λ₁(L_v)` as scores and [`Boundary::Edges`] the bound is at most
+/// `√(2 β λ₁(L_v))`, `β = max deg(i) / v(i)`. A graph that is not connected has the exact constant
+/// zero, whatever the scores.
+pub fn cheeger_upper_bound(
+    graph: &Graph,
+    v: &[f64],
+    boundary: Boundary,
+    scores: &[f64],
+) -> Result<Option<Cut>> {
     let n = graph.num_nodes();
     if scores.len() != n {
-        return Err(Error::argument("cheeger", format!("{} scores for {n} nodes", scores.len())));
+        return Err(Error::argument(
+            "cheeger",
+            format!("{} scores for {n} nodes", scores.len()),
+        ));
     }
     let mut set = GrowingSet::new(graph, v, boundary)?;
     if let Some(cut) = loose_component(graph, &set.v, boundary) {
@@ -154,7 +173,12 @@ impl<'a> GrowingSet<'a> {
     }
 
     /// A given set, for a `v` without zeros.
-    fn of(graph: &'a Graph, v: &[f64], kind: Boundary, nodes: impl IntoIterator<Item = u32>) -> Self {
+    fn of(
+        graph: &'a Graph,
+        v: &[f64],
+        kind: Boundary,
+        nodes: impl IntoIterator<Item = u32>,
+    ) -> Self {
         let n = graph.num_nodes();
         let mut set = Self {
             graph,
@@ -177,7 +201,11 @@ impl<'a> GrowingSet<'a> {
         let sign = if entering { 1.0 } else { -1.0 };
         self.volume += sign * self.v[u as usize];
         if self.touching[u as usize] > 0 {
-            if entering { self.outer_nodes -= 1 } else { self.outer_nodes += 1 }
+            if entering {
+                self.outer_nodes -= 1
+            } else {
+                self.outer_nodes += 1
+            }
         }
         for k in self.graph.arc_range(u) {
             let w = self.graph.targets()[k] as usize;
@@ -186,7 +214,11 @@ impl<'a> GrowingSet<'a> {
             let before = self.touching[w];
             self.touching[w] = if entering { before + 1 } else { before - 1 };
             if !self.inside[w] && before.min(self.touching[w]) == 0 {
-                if entering { self.outer_nodes += 1 } else { self.outer_nodes -= 1 }
+                if entering {
+                    self.outer_nodes += 1
+                } else {
+                    self.outer_nodes -= 1
+                }
             }
         }
         self.inside[u as usize] = entering;
@@ -199,22 +231,33 @@ impl<'a> GrowingSet<'a> {
         }
     }
 
-    /// Boundary over volume; for edges of the lighter side, for vertices `None` where the set is the heavier.
+    /// Boundary over volume; for edges of the lighter side, for vertices `None` where the set is
+    /// the heavier.
     fn ratio(&self) -> Option<f64> {
         let rest = self.total - self.volume;
         match self.kind {
             Boundary::Edges => Some(self.boundary() / self.volume.min(rest)),
             // An exact half may come out of the sums a little above.
-            Boundary::Vertices => (self.volume - rest <= 1e-12 * self.total).then(|| self.boundary() / self.volume),
+            Boundary::Vertices => {
+                (self.volume - rest <= 1e-12 * self.total).then(|| self.boundary() / self.volume)
+            }
         }
     }
 
     fn into_cut(self, exact: bool) -> Cut {
         let boundary = self.boundary();
         let heavier = self.kind == Boundary::Edges && self.volume > self.total - self.volume;
-        let nodes: Vec<u32> = (0..self.inside.len() as u32).filter(|&u| self.inside[u as usize] != heavier).collect();
+        let nodes: Vec<u32> = (0..self.inside.len() as u32)
+            .filter(|&u| self.inside[u as usize] != heavier)
+            .collect();
         let volume = nodes.iter().map(|&u| self.v[u as usize]).sum();
-        Cut { constant: boundary / volume, exact, nodes, boundary, volume }
+        Cut {
+            constant: boundary / volume,
+            exact,
+            nodes,
+            boundary,
+            volume,
+        }
     }
 }
 
@@ -236,14 +279,19 @@ mod tests {
         let mut least = f64::INFINITY;
         for code in 1u32..(1 << n) - 1 {
             let inside = |u: u32| code >> u & 1 == 1;
-            let volume: f64 = (0..n as u32).filter(|&u| inside(u)).map(|u| v[u as usize]).sum();
+            let volume: f64 = (0..n as u32)
+                .filter(|&u| inside(u))
+                .map(|u| v[u as usize])
+                .sum();
             if volume > total / 2.0 + 1e-12 * total {
                 continue;
             }
             let size = match boundary {
-                Boundary::Edges => {
-                    graph.weighted_edges().filter(|&(a, b, _)| inside(a) != inside(b)).map(|(_, _, w)| w).sum()
-                }
+                Boundary::Edges => graph
+                    .weighted_edges()
+                    .filter(|&(a, b, _)| inside(a) != inside(b))
+                    .map(|(_, _, w)| w)
+                    .sum(),
                 Boundary::Vertices => (0..n as u32)
                     .filter(|&u| !inside(u) && graph.neighbours(u).iter().any(|&w| inside(w)))
                     .count() as f64,
@@ -300,16 +348,25 @@ mod tests {
     #[test]
     fn known_constants() {
         let h = |g: &Graph, v: &[f64], b| cheeger_exact(g, v, b).unwrap().unwrap().constant;
-        // Half of a complete graph: each of three nodes has three edges to the rest, and three nodes are touched.
+        // Half of a complete graph: each of three nodes has three edges to the rest, and three
+        // nodes are touched.
         assert_eq!(h(&complete(6), &[1.0; 6], Boundary::Edges), 3.0);
         assert_eq!(h(&complete(6), &[1.0; 6], Boundary::Vertices), 1.0);
         // An arc of half a cycle.
         assert_eq!(h(&cycle(20), &[1.0; 20], Boundary::Edges), 0.2);
         assert_eq!(h(&cycle(20), &[1.0; 20], Boundary::Vertices), 0.2);
-        // The leaves of a star are one node away from each other; its degrees make every set cost one edge per volume.
+        // The leaves of a star are one node away from each other; its degrees make every set cost
+        // one edge per volume.
         assert_eq!(h(&star(9), &[1.0; 9], Boundary::Edges), 1.0);
         assert_eq!(h(&star(9), &[1.0; 9], Boundary::Vertices), 0.25);
-        assert_eq!(h(&star(9), &[8.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], Boundary::Edges), 1.0);
+        assert_eq!(
+            h(
+                &star(9),
+                &[8.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+                Boundary::Edges
+            ),
+            1.0
+        );
         // A zero counts as one.
         assert_eq!(h(&path(2), &[0.0, 4.0], Boundary::Edges), 1.0);
     }
@@ -320,9 +377,17 @@ mod tests {
         let two = disjoint(&complete(20), 2).add_edges(&[(0, 20)]).unwrap().0;
         let (_, scores) = fiedler(&two, &[1.0; 40], &EigenSettings::default()).unwrap();
         for boundary in BOTH {
-            let cut = cheeger_upper_bound(&two, &[1.0; 40], boundary, &scores).unwrap().unwrap();
-            assert_eq!((cut.constant, cut.boundary, cut.volume, cut.exact), (0.05, 1.0, 20.0, false));
-            assert!(cut.nodes == (0..20).collect::<Vec<u32>>() || cut.nodes == (20..40).collect::<Vec<u32>>());
+            let cut = cheeger_upper_bound(&two, &[1.0; 40], boundary, &scores)
+                .unwrap()
+                .unwrap();
+            assert_eq!(
+                (cut.constant, cut.boundary, cut.volume, cut.exact),
+                (0.05, 1.0, 20.0, false)
+            );
+            assert!(
+                cut.nodes == (0..20).collect::<Vec<u32>>()
+                    || cut.nodes == (20..40).collect::<Vec<u32>>()
+            );
         }
     }
 
@@ -330,10 +395,14 @@ mod tests {
     fn loose_parts_cost_nothing() {
         let g = disjoint(&cycle(15), 2);
         for boundary in BOTH {
-            let cut = cheeger_upper_bound(&g, &[1.0; 30], boundary, &[0.0; 30]).unwrap().unwrap();
+            let cut = cheeger_upper_bound(&g, &[1.0; 30], boundary, &[0.0; 30])
+                .unwrap()
+                .unwrap();
             assert_eq!((cut.constant, cut.exact, cut.nodes.len()), (0.0, true, 15));
             let isolated = Graph::from_edges(3, [(0, 1)]).unwrap().0;
-            let cut = cheeger_exact(&isolated, &[1.0; 3], boundary).unwrap().unwrap();
+            let cut = cheeger_exact(&isolated, &[1.0; 3], boundary)
+                .unwrap()
+                .unwrap();
             assert_eq!((cut.constant, cut.exact), (0.0, true));
         }
     }
@@ -342,14 +411,32 @@ mod tests {
     fn odd_sizes() {
         for n in 0..2 {
             let g = Graph::empty(n).unwrap();
-            assert_eq!(cheeger_exact(&g, &vec![1.0; n], Boundary::Edges).unwrap(), None);
-            assert_eq!(cheeger_upper_bound(&g, &vec![1.0; n], Boundary::Vertices, &vec![0.0; n]).unwrap(), None);
+            assert_eq!(
+                cheeger_exact(&g, &vec![1.0; n], Boundary::Edges).unwrap(),
+                None
+            );
+            assert_eq!(
+                cheeger_upper_bound(&g, &vec![1.0; n], Boundary::Vertices, &vec![0.0; n]).unwrap(),
+                None
+            );
         }
-        let e = cheeger_exact(&path(21), &[1.0; 21], Boundary::Edges).unwrap_err().to_string();
-        assert_eq!(e, "cheeger: 21 nodes have too many subsets to try; at most 20, or an upper bound");
-        let e = cheeger_upper_bound(&path(3), &[1.0; 3], Boundary::Edges, &[0.0]).unwrap_err().to_string();
+        let e = cheeger_exact(&path(21), &[1.0; 21], Boundary::Edges)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "cheeger: 21 nodes have too many subsets to try; at most 20, or an upper bound"
+        );
+        let e = cheeger_upper_bound(&path(3), &[1.0; 3], Boundary::Edges, &[0.0])
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "cheeger: 1 scores for 3 nodes");
         let negative = Graph::from_weighted_edges(2, [(0, 1, -2.0)]).unwrap().0;
-        assert!(cheeger_exact(&negative, &[1.0; 2], Boundary::Edges).unwrap_err().to_string().contains("weight -2"));
+        assert!(
+            cheeger_exact(&negative, &[1.0; 2], Boundary::Edges)
+                .unwrap_err()
+                .to_string()
+                .contains("weight -2")
+        );
     }
 }

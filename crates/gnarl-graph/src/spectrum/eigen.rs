@@ -1,8 +1,9 @@
 //! Dense eigenproblems of symmetric sparse matrices.
 //!
-//! The matrix is first split into the connected blocks of its pattern, which have the spectrum between them (thesis
-//! prop. `cgsO:prop:eigenvalues`, 1): eigenvectors of a block are those of the matrix with zeros elsewhere. Each block
-//! is solved by faer on one thread, so that the number of threads cannot change the rounding.
+//! The matrix is first split into the connected blocks of its pattern, which have the spectrum
+//! between them (thesis prop. `cgsO:prop:eigenvalues`, 1): eigenvectors of a block are those of the
+//! matrix with zeros elsewhere. Each block is solved by faer on one thread, so that the number of
+//! threads cannot change the rounding.
 
 use crate::error::{Error, Result};
 use crate::matrix::{CsrMatrix, DenseMatrix};
@@ -17,7 +18,8 @@ const MAX_DENSE_ROWS: usize = 16_384;
 pub struct Eigenpairs {
     /// The eigenvalues, in the order asked for.
     pub values: Vec<f64>,
-    /// Column `j` is the eigenvector of `values[j]`, of length one, its largest entry positive. Shape n × k.
+    /// Column `j` is the eigenvector of `values[j]`, of length one, its largest entry positive.
+    /// Shape n × k.
     pub vectors: DenseMatrix<f64>,
     /// `‖A x - λ x‖` of each pair.
     pub residuals: Vec<f64>,
@@ -40,28 +42,48 @@ pub fn symmetric_eigenvalues(matrix: &CsrMatrix<f64>) -> Result<Vec<f64>> {
     check_symmetric(matrix)?;
     let mut values = Vec::with_capacity(matrix.num_rows());
     for block in blocks(matrix) {
-        values.extend(dense_eigen(block.nodes.len(), |write| write_lower(&block.matrix, write), false)?.0);
+        values.extend(
+            dense_eigen(
+                block.nodes.len(),
+                |write| write_lower(&block.matrix, write),
+                false,
+            )?
+            .0,
+        );
     }
     values.sort_by(f64::total_cmp);
     Ok(values)
 }
 
-/// All eigenpairs of a symmetric matrix, eigenvalues ascending. O(s³) for a largest connected block of s rows, and n²
-/// values of memory. Fails as [`symmetric_eigenvalues`] does.
+/// All eigenpairs of a symmetric matrix, eigenvalues ascending. O(s³) for a largest connected block
+/// of s rows, and n² values of memory. Fails as [`symmetric_eigenvalues`] does.
 pub fn symmetric_eigenpairs(matrix: &CsrMatrix<f64>) -> Result<Eigenpairs> {
     check_symmetric(matrix)?;
     let mut pairs = Vec::with_capacity(matrix.num_rows());
     for block in blocks(matrix) {
         let (values, vectors) = dense_columns(&block.matrix)?;
-        pairs.extend(values.into_iter().zip(vectors).map(|(value, x)| (value, block.lift(&x, matrix.num_rows()))));
+        pairs.extend(
+            values
+                .into_iter()
+                .zip(vectors)
+                .map(|(value, x)| (value, block.lift(&x, matrix.num_rows()))),
+        );
     }
     pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
-    Ok(Eigenpairs::from_columns(matrix.num_rows(), pairs, |x, y| matrix.mul_vec_into(x, y)))
+    Ok(Eigenpairs::from_columns(
+        matrix.num_rows(),
+        pairs,
+        |x, y| matrix.mul_vec_into(x, y),
+    ))
 }
 
 impl Eigenpairs {
     /// Collects columns, fixing their length and sign and measuring their residuals.
-    pub(super) fn from_columns(n: usize, pairs: Vec<(f64, Vec<f64>)>, apply: impl Fn(&[f64], &mut [f64])) -> Self {
+    pub(super) fn from_columns(
+        n: usize,
+        pairs: Vec<(f64, Vec<f64>)>,
+        apply: impl Fn(&[f64], &mut [f64]),
+    ) -> Self {
         let k = pairs.len();
         let (mut values, mut residuals) = (Vec::with_capacity(k), Vec::with_capacity(k));
         let mut vectors = DenseMatrix::zeros(n, k);
@@ -70,24 +92,40 @@ impl Eigenpairs {
             normalise(&mut x);
             apply(&x, &mut image);
             values.push(value);
-            residuals.push(image.iter().zip(&x).map(|(y, x)| (y - value * x).powi(2)).sum::<f64>().sqrt());
+            residuals.push(
+                image
+                    .iter()
+                    .zip(&x)
+                    .map(|(y, x)| (y - value * x).powi(2))
+                    .sum::<f64>()
+                    .sqrt(),
+            );
             for (i, &xi) in x.iter().enumerate() {
                 vectors.row_mut(i)[j] = xi;
             }
         }
-        Self { values, vectors, residuals }
+        Self {
+            values,
+            vectors,
+            residuals,
+        }
     }
 
     /// Eigenvector `j` as a vector of its own.
     pub fn vector(&self, j: usize) -> Vec<f64> {
-        (0..self.vectors.num_rows()).map(|i| self.vectors.row(i)[j]).collect()
+        (0..self.vectors.num_rows())
+            .map(|i| self.vectors.row(i)[j])
+            .collect()
     }
 }
 
 /// Scales to length one with a positive largest entry; zero stays zero.
 fn normalise(x: &mut [f64]) {
     let norm = x.iter().map(|v| v * v).sum::<f64>().sqrt();
-    let largest = x.iter().fold(0.0f64, |best, &v| if v.abs() > best.abs() { v } else { best });
+    let largest = x.iter().fold(
+        0.0f64,
+        |best, &v| if v.abs() > best.abs() { v } else { best },
+    );
     if norm > 0.0 {
         let scale = 1.0 / norm * largest.signum();
         x.iter_mut().for_each(|v| *v *= scale);
@@ -111,7 +149,8 @@ impl Block {
     }
 }
 
-/// The connected blocks of a square matrix with a symmetric pattern, ordered by their smallest row. O(n + entries).
+/// The connected blocks of a square matrix with a symmetric pattern, ordered by their smallest row.
+/// O(n + entries).
 pub(super) fn blocks(matrix: &CsrMatrix<f64>) -> Vec<Block> {
     const UNSEEN: u32 = u32::MAX;
     let n = matrix.num_rows();
@@ -154,14 +193,20 @@ pub(super) fn blocks(matrix: &CsrMatrix<f64>) -> Vec<Block> {
 pub(super) fn check_symmetric(matrix: &CsrMatrix<f64>) -> Result<()> {
     let n = matrix.num_rows();
     if matrix.num_cols() != n {
-        return Err(Error::argument(OP, format!("a matrix of {n} by {} is not square", matrix.num_cols())));
+        return Err(Error::argument(
+            OP,
+            format!("a matrix of {n} by {} is not square", matrix.num_cols()),
+        ));
     }
     let mut largest = 0.0f64;
     for i in 0..n {
         let (cols, values) = matrix.row(i);
         for (&j, &value) in cols.iter().zip(values) {
             if !value.is_finite() {
-                return Err(Error::argument(OP, format!("entry ({i}, {j}) is {value}, finite values are needed")));
+                return Err(Error::argument(
+                    OP,
+                    format!("entry ({i}, {j}) is {value}, finite values are needed"),
+                ));
             }
             largest = largest.max(value.abs());
         }
@@ -172,7 +217,9 @@ pub(super) fn check_symmetric(matrix: &CsrMatrix<f64>) -> Result<()> {
             let mirror = matrix.get(j as usize, i as u32);
             if mirror.is_none_or(|m| (m - value).abs() > 1e-12 * largest) {
                 let mirror = mirror.unwrap_or(0.0);
-                let what = format!("the matrix is not symmetric: ({i}, {j}) holds {value}, ({j}, {i}) holds {mirror}");
+                let what = format!(
+                    "the matrix is not symmetric: ({i}, {j}) holds {value}, ({j}, {i}) holds {mirror}"
+                );
                 return Err(Error::argument(OP, what));
             }
         }
@@ -189,16 +236,21 @@ pub(super) fn dense_columns(matrix: &CsrMatrix<f64>) -> Result<(Vec<f64>, Vec<Ve
 fn write_lower(matrix: &CsrMatrix<f64>, write: &mut dyn FnMut(usize, usize, f64)) {
     for i in 0..matrix.num_rows() {
         let (cols, values) = matrix.row(i);
-        for (&j, &value) in cols.iter().zip(values).take_while(|(j, _)| **j as usize <= i) {
+        for (&j, &value) in cols
+            .iter()
+            .zip(values)
+            .take_while(|(j, _)| **j as usize <= i)
+        {
             write(i, j as usize, value);
         }
     }
 }
 
-/// Eigenvalues, ascending, and where asked for eigenvectors of the symmetric matrix whose entries `fill` writes; those
-/// above the diagonal are not needed.
+/// Eigenvalues, ascending, and where asked for eigenvectors of the symmetric matrix whose entries
+/// `fill` writes; those above the diagonal are not needed.
 ///
-/// The matrix is scaled to a largest entry of one, so that entries near the ends of the range neither overflow nor vanish.
+/// The matrix is scaled to a largest entry of one, so that entries near the ends of the range
+/// neither overflow nor vanish.
 pub(super) fn dense_eigen(
     n: usize,
     fill: impl FnOnce(&mut dyn FnMut(usize, usize, f64)),
@@ -217,7 +269,10 @@ pub(super) fn dense_eigen(
         for i in j..n {
             let value = a[j * n + i];
             if !value.is_finite() {
-                return Err(Error::argument(OP, format!("entry ({i}, {j}) is {value}, finite values are needed")));
+                return Err(Error::argument(
+                    OP,
+                    format!("entry ({i}, {j}) is {value}, finite values are needed"),
+                ));
             }
             scale = scale.max(value.abs());
         }
@@ -225,13 +280,28 @@ pub(super) fn dense_eigen(
     if n <= 1 || scale == 0.0 {
         let unit = |j| (0..n).map(|i| f64::from(i == j)).collect();
         let diagonal = (0..n).map(|i| a[i * n + i]).collect();
-        return Ok((diagonal, if with_vectors { (0..n).map(unit).collect() } else { vec![] }));
+        return Ok((
+            diagonal,
+            if with_vectors {
+                (0..n).map(unit).collect()
+            } else {
+                vec![]
+            },
+        ));
     }
     a.iter_mut().for_each(|value| *value /= scale);
-    let (mut values, vectors) = gnarl_linalg::symmetric_eigen(n, &a, with_vectors)
-        .map_err(|_| Error::argument(OP, format!("the dense solver did not converge on a block of {n} rows")))?;
+    let (mut values, vectors) =
+        gnarl_linalg::symmetric_eigen(n, &a, with_vectors).map_err(|_| {
+            Error::argument(
+                OP,
+                format!("the dense solver did not converge on a block of {n} rows"),
+            )
+        })?;
     values.iter_mut().for_each(|value| *value *= scale);
-    Ok((values, vectors.chunks_exact(n).map(<[f64]>::to_vec).collect()))
+    Ok((
+        values,
+        vectors.chunks_exact(n).map(<[f64]>::to_vec).collect(),
+    ))
 }
 
 #[cfg(test)]
@@ -253,7 +323,12 @@ mod tests {
         assert!(pairs.residuals.iter().all(|&r| r < 1e-12));
         for i in 0..expected.len() {
             for j in 0..=i {
-                let inner: f64 = pairs.vector(i).iter().zip(pairs.vector(j)).map(|(x, y)| x * y).sum();
+                let inner: f64 = pairs
+                    .vector(i)
+                    .iter()
+                    .zip(pairs.vector(j))
+                    .map(|(x, y)| x * y)
+                    .sum();
                 assert!((inner - f64::from(i == j)).abs() < 1e-12);
             }
         }
@@ -263,15 +338,39 @@ mod tests {
     fn closed_forms() {
         let cos = |turn: f64| (PI * turn).cos();
         let n = 17;
-        check(&complete(n), Op::Adjacency, (0..n).map(|j| if j == 0 { 16.0 } else { -1.0 }).collect());
-        check(&complete(n), Op::Laplacian, (0..n).map(|j| if j == 0 { 0.0 } else { 17.0 }).collect());
-        check(&path(n), Op::Adjacency, (1..=n).map(|j| 2.0 * cos(j as f64 / 18.0)).collect());
-        check(&path(n), Op::Laplacian, (0..n).map(|j| 2.0 - 2.0 * cos(j as f64 / 17.0)).collect());
-        check(&cycle(n), Op::SignlessLaplacian, (0..n).map(|j| 2.0 + 2.0 * cos(2.0 * j as f64 / 17.0)).collect());
+        check(
+            &complete(n),
+            Op::Adjacency,
+            (0..n).map(|j| if j == 0 { 16.0 } else { -1.0 }).collect(),
+        );
+        check(
+            &complete(n),
+            Op::Laplacian,
+            (0..n).map(|j| if j == 0 { 0.0 } else { 17.0 }).collect(),
+        );
+        check(
+            &path(n),
+            Op::Adjacency,
+            (1..=n).map(|j| 2.0 * cos(j as f64 / 18.0)).collect(),
+        );
+        check(
+            &path(n),
+            Op::Laplacian,
+            (0..n).map(|j| 2.0 - 2.0 * cos(j as f64 / 17.0)).collect(),
+        );
+        check(
+            &cycle(n),
+            Op::SignlessLaplacian,
+            (0..n)
+                .map(|j| 2.0 + 2.0 * cos(2.0 * j as f64 / 17.0))
+                .collect(),
+        );
         check(
             &cycle(n),
             Op::NormalisedAdjacency,
-            (0..n).map(|j| (1.0 + 2.0 * cos(2.0 * j as f64 / 17.0)) / 3.0).collect(),
+            (0..n)
+                .map(|j| (1.0 + 2.0 * cos(2.0 * j as f64 / 17.0)) / 3.0)
+                .collect(),
         );
         let mut star_values = vec![0.0; 15];
         star_values.extend([4.0, -4.0]);
@@ -279,7 +378,11 @@ mod tests {
         let mut bipartite = vec![1.0; 8];
         bipartite.extend([0.0, 2.0]);
         check(&complete_bipartite(4, 6), Op::SymmetricLaplacian, bipartite);
-        check(&disjoint(&complete(3), 3), Op::Laplacian, vec![0.0, 3.0, 3.0, 0.0, 3.0, 3.0, 0.0, 3.0, 3.0]);
+        check(
+            &disjoint(&complete(3), 3),
+            Op::Laplacian,
+            vec![0.0, 3.0, 3.0, 0.0, 3.0, 3.0, 0.0, 3.0, 3.0],
+        );
     }
 
     #[test]
@@ -289,14 +392,21 @@ mod tests {
         assert_eq!(symmetric_eigenpairs(&empty).unwrap().vectors.num_rows(), 0);
         let zero = Op::Adjacency.matrix(&Graph::empty(3).unwrap()).unwrap();
         assert_eq!(symmetric_eigenvalues(&zero).unwrap(), [0.0; 3]);
-        assert_eq!(symmetric_eigenpairs(&zero).unwrap().vectors, CsrMatrix::identity(3).to_dense());
+        assert_eq!(
+            symmetric_eigenpairs(&zero).unwrap().vectors,
+            CsrMatrix::identity(3).to_dense()
+        );
     }
 
     #[test]
     fn entries_at_the_ends_of_the_range() {
         for scale in [1e-290, 1e290] {
             let m = Op::Adjacency.matrix(&path(3)).unwrap().map(|x| scale * x);
-            let values: Vec<f64> = symmetric_eigenvalues(&m).unwrap().iter().map(|x| x / scale).collect();
+            let values: Vec<f64> = symmetric_eigenvalues(&m)
+                .unwrap()
+                .iter()
+                .map(|x| x / scale)
+                .collect();
             assert_close(&values, &[-(2f64.sqrt()), 0.0, 2f64.sqrt()], 1e-14);
         }
     }
@@ -309,12 +419,23 @@ mod tests {
             assert_eq!(e, symmetric_eigenpairs(&m).unwrap_err().to_string());
             e
         };
-        assert_eq!(refused(2, vec![0, 1], vec![0], vec![1.0]), "eigenvalues: a matrix of 1 by 2 is not square");
+        assert_eq!(
+            refused(2, vec![0, 1], vec![0], vec![1.0]),
+            "eigenvalues: a matrix of 1 by 2 is not square"
+        );
         let nan = refused(2, vec![0, 1, 2], vec![1, 0], vec![f64::NAN, f64::NAN]);
-        assert_eq!(nan, "eigenvalues: entry (0, 1) is NaN, finite values are needed");
-        assert!(refused(1, vec![0, 1], vec![0], vec![f64::INFINITY]).contains("entry (0, 0) is inf"));
+        assert_eq!(
+            nan,
+            "eigenvalues: entry (0, 1) is NaN, finite values are needed"
+        );
+        assert!(
+            refused(1, vec![0, 1], vec![0], vec![f64::INFINITY]).contains("entry (0, 0) is inf")
+        );
         let skew = refused(2, vec![0, 1, 2], vec![1, 0], vec![1.0, 2.0]);
-        assert_eq!(skew, "eigenvalues: the matrix is not symmetric: (0, 1) holds 1, (1, 0) holds 2");
+        assert_eq!(
+            skew,
+            "eigenvalues: the matrix is not symmetric: (0, 1) holds 1, (1, 0) holds 2"
+        );
         assert!(refused(2, vec![0, 1, 1], vec![1], vec![1.0]).contains("(1, 0) holds 0"));
     }
 
@@ -322,9 +443,16 @@ mod tests {
     fn too_large_a_block_is_refused_before_memory_is_asked_for() {
         let m = Op::Adjacency.matrix(&star(20_000)).unwrap();
         let e = symmetric_eigenvalues(&m).unwrap_err().to_string();
-        assert!(e.contains("a connected block of 20000 rows is too large"), "{e}");
+        assert!(
+            e.contains("a connected block of 20000 rows is too large"),
+            "{e}"
+        );
         let many = Op::Laplacian.matrix(&disjoint(&path(2), 10_000)).unwrap();
         let values = symmetric_eigenvalues(&many).unwrap();
-        assert_close(&[values[0], values[9_999], values[10_000], values[19_999]], &[0.0, 0.0, 2.0, 2.0], 1e-14);
+        assert_close(
+            &[values[0], values[9_999], values[10_000], values[19_999]],
+            &[0.0, 0.0, 2.0, 2.0],
+            1e-14,
+        );
     }
 }

@@ -1,10 +1,12 @@
 //! A few extreme eigenpairs of a large symmetric operator, from its products with vectors alone.
 //!
-//! Band Lanczos with thick restarts and full reorthogonalisation (Wu, Simon 2000, with the starting block of Ruhe 1979).
-//! The band is as wide as the number of eigenpairs wanted: a Krylov space grown from one vector holds one eigenvector of
-//! a multiple eigenvalue, one grown from k random vectors holds k. Where the wanted end is crowded, as that of a Laplacian
-//! near zero, the search goes on with a Chebyshev polynomial of the operator (Zhou, Saad 2007). Faer's own partial solver was looked at and not
-//! used: it finds largest magnitudes only, stops at a breakdown, and panics on small operators.
+//! Band Lanczos with thick restarts and full reorthogonalisation (Wu, Simon 2000, with the starting
+//! block of Ruhe 1979). The band is as wide as the number of eigenpairs wanted: a Krylov space
+//! grown from one vector holds one eigenvector of a multiple eigenvalue, one grown from k random
+//! vectors holds k. Where the wanted end is crowded, as that of a Laplacian near zero, the search
+//! goes on with a Chebyshev polynomial of the operator (Zhou, Saad 2007). Faer's own partial solver
+//! was looked at and not used: it finds largest magnitudes only, stops at a breakdown, and panics
+//! on small operators.
 
 use gnarl_linalg::{add_multiple, dot};
 use rand::RngExt;
@@ -64,7 +66,8 @@ impl Which {
 /// When to stop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EigenSettings {
-    /// Pairs are accepted at `‖A x - λ x‖ <= tolerance · ‖A‖`; the error of λ is at most that, and usually its square.
+    /// Pairs are accepted at `‖A x - λ x‖ <= tolerance · ‖A‖`; the error of λ is at most that, and
+    /// usually its square.
     pub tolerance: f64,
     /// Products of the operator with a vector before giving up.
     pub max_products: usize,
@@ -73,7 +76,10 @@ pub struct EigenSettings {
 impl Default for EigenSettings {
     /// Tolerance 1e-10, at most 200,000 products.
     fn default() -> Self {
-        Self { tolerance: 1e-10, max_products: 200_000 }
+        Self {
+            tolerance: 1e-10,
+            max_products: 200_000,
+        }
     }
 }
 
@@ -82,14 +88,18 @@ impl EigenSettings {
         if self.tolerance > 0.0 && self.tolerance < 1.0 {
             return Ok(());
         }
-        Err(Error::argument(OP, format!("tolerance {} is not between 0 and 1", self.tolerance)))
+        Err(Error::argument(
+            OP,
+            format!("tolerance {} is not between 0 and 1", self.tolerance),
+        ))
     }
 }
 
-/// The `k` eigenpairs of a symmetric sparse matrix at one end of its spectrum, each connected block solved on its own.
+/// The `k` eigenpairs of a symmetric sparse matrix at one end of its spectrum, each connected block
+/// solved on its own.
 ///
-/// Blocks of at most 200 rows are solved densely, larger ones as [`eigenpairs`] does. Every copy of a multiple
-/// eigenvalue is found, however many components a graph has.
+/// Blocks of at most 200 rows are solved densely, larger ones as [`eigenpairs`] does. Every copy of
+/// a multiple eigenvalue is found, however many components a graph has.
 ///
 /// ```
 /// use gnarl_graph::{Graph, operator::ClassicalOperator, spectrum::{EigenSettings, Which, sparse_eigenpairs}};
@@ -120,11 +130,17 @@ pub fn sparse_eigenpairs(
         found.sort_by(|x, y| which.rank(y.0).total_cmp(&which.rank(x.0)));
         found.truncate(k);
     }
-    let pairs = found.into_iter().map(|(value, b, x)| (value, blocks[b].lift(&x, n))).collect();
-    Ok(Eigenpairs::from_columns(n, pairs, |x, y| matrix.mul_vec_into(x, y)))
+    let pairs = found
+        .into_iter()
+        .map(|(value, b, x)| (value, blocks[b].lift(&x, n)))
+        .collect();
+    Ok(Eigenpairs::from_columns(n, pairs, |x, y| {
+        matrix.mul_vec_into(x, y)
+    }))
 }
 
-/// The `k` eigenvalues at one end of each connected block of a symmetric matrix, blocks ordered by their smallest row.
+/// The `k` eigenvalues at one end of each connected block of a symmetric matrix, blocks ordered by
+/// their smallest row.
 pub(super) fn block_extremes(
     matrix: &CsrMatrix<f64>,
     k: usize,
@@ -155,10 +171,15 @@ fn block_columns(
 
 /// The `k` eigenpairs of a symmetric operator at one end of its spectrum.
 ///
-/// Each restart costs about `4k + 40` products and orthogonalisations of length n; memory is `9k + 80` vectors.
-/// Multiplicities up to `k` are found. At most 200 rows, or `k` close to them, are solved densely. Fails with
-/// [`Error::NotConverged`] where the tolerance is not reached.
-pub fn eigenpairs(op: &dyn SymmetricOperator, k: usize, which: Which, settings: &EigenSettings) -> Result<Eigenpairs> {
+/// Each restart costs about `4k + 40` products and orthogonalisations of length n; memory is
+/// `9k + 80` vectors. Multiplicities up to `k` are found. At most 200 rows, or `k` close to them,
+/// are solved densely. Fails with [`Error::NotConverged`] where the tolerance is not reached.
+pub fn eigenpairs(
+    op: &dyn SymmetricOperator,
+    k: usize,
+    which: Which,
+    settings: &EigenSettings,
+) -> Result<Eigenpairs> {
     let n = op.dim();
     check_count(n, k)?;
     let pairs = if use_dense(n, k) {
@@ -168,7 +189,10 @@ pub fn eigenpairs(op: &dyn SymmetricOperator, k: usize, which: Which, settings: 
                 unit[j] = 1.0;
                 op.apply(&unit, &mut image);
                 unit[j] = 0.0;
-                image.iter().enumerate().for_each(|(i, &value)| write(i, j, value));
+                image
+                    .iter()
+                    .enumerate()
+                    .for_each(|(i, &value)| write(i, j, value));
             }
         };
         let (values, vectors) = dense_eigen(n, columns, true)?;
@@ -180,7 +204,14 @@ pub fn eigenpairs(op: &dyn SymmetricOperator, k: usize, which: Which, settings: 
 }
 
 fn check_count(n: usize, k: usize) -> Result<()> {
-    if k <= n { Ok(()) } else { Err(Error::argument(OP, format!("{k} eigenpairs of an operator with {n} rows"))) }
+    if k <= n {
+        Ok(())
+    } else {
+        Err(Error::argument(
+            OP,
+            format!("{k} eigenpairs of an operator with {n} rows"),
+        ))
+    }
 }
 
 fn use_dense(n: usize, k: usize) -> bool {
@@ -199,8 +230,9 @@ fn select(mut pairs: Vec<(f64, Vec<f64>)>, k: usize, which: Which) -> Vec<(f64, 
     pairs
 }
 
-/// An orthonormal basis of which the first `processed` columns have been multiplied, and the projected operator `T`,
-/// with `A V = V T` on the processed columns. The others, `band` of them, are the front.
+/// An orthonormal basis of which the first `processed` columns have been multiplied, and the
+/// projected operator `T`, with `A V = V T` on the processed columns. The others, `band` of them,
+/// are the front.
 struct Krylov {
     basis: Vec<Vec<f64>>,
     processed: usize,
@@ -220,10 +252,18 @@ struct Ritz {
 }
 
 impl Krylov {
-    /// Starts from these orthonormal columns, made up to `band` by random ones; restarts at `size` columns.
+    /// Starts from these orthonormal columns, made up to `band` by random ones; restarts at `size`
+    /// columns.
     fn new(n: usize, start: Vec<Vec<f64>>, band: usize, size: usize) -> Self {
         let projected = vec![0.0; (size + band) * (size + band)];
-        let mut state = Self { basis: start, processed: 0, band, size, projected, draws: 0 };
+        let mut state = Self {
+            basis: start,
+            processed: 0,
+            band,
+            size,
+            projected,
+            draws: 0,
+        };
         while state.basis.len() < band {
             state.push_random(n);
         }
@@ -271,7 +311,8 @@ impl Krylov {
         if length > 1e-14 * whole {
             w.iter_mut().for_each(|v| *v /= length);
             if length < 1e-8 * whole {
-                // A short remainder is largely rounding, and what it shares with the basis grew as it was scaled up.
+                // A short remainder is largely rounding, and what it shares with the basis grew as
+                // it was scaled up.
                 orthogonalise(&self.basis, &mut w);
                 let again = norm(&w);
                 w.iter_mut().for_each(|v| *v /= again);
@@ -293,15 +334,28 @@ impl Krylov {
         };
         let (values, columns) = dense_eigen(size, entries, true)?;
         let (values, coefficients): (Vec<f64>, Vec<Vec<f64>>) =
-            select(values.into_iter().zip(columns).collect(), size, which).into_iter().unzip();
-        let leak = |y: &Vec<f64>| (size..size + self.band).map(|i| dot(&self.row(i)[..size], y)).collect();
+            select(values.into_iter().zip(columns).collect(), size, which)
+                .into_iter()
+                .unzip();
+        let leak = |y: &Vec<f64>| {
+            (size..size + self.band)
+                .map(|i| dot(&self.row(i)[..size], y))
+                .collect()
+        };
         let leaks = coefficients.iter().map(leak).collect();
-        Ok(Ritz { values, coefficients, leaks })
+        Ok(Ritz {
+            values,
+            coefficients,
+            leaks,
+        })
     }
 
     /// The `count` most wanted Ritz vectors.
     fn vectors(&self, ritz: &Ritz, count: usize) -> Vec<Vec<f64>> {
-        ritz.coefficients[..count].par_iter().map(|y| combine(&self.basis[..self.size], y)).collect()
+        ritz.coefficients[..count]
+            .par_iter()
+            .map(|y| combine(&self.basis[..self.size], y))
+            .collect()
     }
 
     /// Shrinks the basis to the most wanted Ritz vectors and the front.
@@ -336,9 +390,9 @@ impl Krylov {
     }
 }
 
-/// The Chebyshev polynomial of an operator, small on `[center - half_width, center + half_width]` and growing fast
-/// outside. Products are cheap beside orthogonalisation, so where eigenvalues crowd at the wanted end it pays to spread
-/// them by many products per basis vector.
+/// The Chebyshev polynomial of an operator, small on `[center - half_width, center + half_width]`
+/// and growing fast outside. Products are cheap beside orthogonalisation, so where eigenvalues
+/// crowd at the wanted end it pays to spread them by many products per basis vector.
 struct Filter<'a> {
     op: &'a dyn SymmetricOperator,
     center: f64,
@@ -359,7 +413,12 @@ impl<'a> Filter<'a> {
         }
         // Even, so that both ends of the spectrum are lifted upwards.
         let degree = 2 * (0.5 * 1000.0f64.acosh() / outside.acosh()).ceil() as usize;
-        Some(Self { op, center, half_width, degree: degree.clamp(4, Self::MAX_DEGREE) })
+        Some(Self {
+            op,
+            center,
+            half_width,
+            degree: degree.clamp(4, Self::MAX_DEGREE),
+        })
     }
 }
 
@@ -368,7 +427,8 @@ impl SymmetricOperator for Filter<'_> {
         self.op.dim()
     }
 
-    /// The three-term recurrence `T_{j+1}(t) = 2 t T_j(t) - T_{j-1}(t)` at `t = (A - center) / half_width`.
+    /// The three-term recurrence `T_{j+1}(t) = 2 t T_j(t) - T_{j-1}(t)` at
+    /// `t = (A - center) / half_width`.
     fn apply(&self, x: &[f64], y: &mut [f64]) {
         let mut previous = x.to_vec();
         let mut image = vec![0.0; x.len()];
@@ -410,7 +470,10 @@ fn lanczos(
                 products += state.fill(op);
                 let ritz = state.ritz(which)?;
                 scale = ritz.values.iter().fold(scale, |s, v| s.max(v.abs()));
-                worst = ritz.leaks[..k].iter().map(|leak| norm(leak)).fold(0.0, f64::max);
+                worst = ritz.leaks[..k]
+                    .iter()
+                    .map(|leak| norm(leak))
+                    .fold(0.0, f64::max);
                 ritz
             }
             Some(filter) => {
@@ -419,21 +482,37 @@ fn lanczos(
             }
         };
         if restart == 0 {
-            // The unwanted end is in reach before the first restart and a little beyond what is seen of it.
-            let (end, leak) = (ritz.values[ritz.values.len() - 1], &ritz.leaks[ritz.leaks.len() - 1]);
+            // The unwanted end is in reach before the first restart and a little beyond what is
+            // seen of it.
+            let (end, leak) = (
+                ritz.values[ritz.values.len() - 1],
+                &ritz.leaks[ritz.leaks.len() - 1],
+            );
             let margin = norm(leak) + 1e-3 * (end - ritz.values[0]).abs();
-            far = if which == Which::Smallest { end + margin } else { end - margin };
+            far = if which == Which::Smallest {
+                end + margin
+            } else {
+                end - margin
+            };
         }
         if filter.is_some() || worst <= 0.5 * settings.tolerance * scale {
             let pairs = rayleigh_ritz(op, state.vectors(&ritz, k), which)?;
             products += k;
-            worst = pairs.iter().map(|(_, _, residual)| *residual).fold(0.0, f64::max);
+            worst = pairs
+                .iter()
+                .map(|(_, _, residual)| *residual)
+                .fold(0.0, f64::max);
             if worst <= settings.tolerance * scale {
-                let lifted = |f: &Filter| pairs.iter().all(|(value, ..)| (value - far).abs() > 2.0 * f.half_width);
+                let lifted = |f: &Filter| {
+                    pairs
+                        .iter()
+                        .all(|(value, ..)| (value - far).abs() > 2.0 * f.half_width)
+                };
                 if filter.as_ref().is_none_or(lifted) {
                     return Ok(pairs.into_iter().map(|(value, x, _)| (value, x)).collect());
                 }
-                // Something beyond `far` was lifted instead: the filter was built on a wrong estimate of that end.
+                // Something beyond `far` was lifted instead: the filter was built on a wrong
+                // estimate of that end.
                 (filter, filterable) = (None, false);
                 state = Krylov::new(n, Vec::new(), k, basis_size(k));
                 continue;
@@ -459,8 +538,8 @@ fn lanczos(
     })
 }
 
-/// The eigenpairs of the operator restricted to the span of orthonormal columns, most wanted first, each with the norm
-/// of its residual.
+/// The eigenpairs of the operator restricted to the span of orthonormal columns, most wanted first,
+/// each with the norm of its residual.
 fn rayleigh_ritz(
     op: &dyn SymmetricOperator,
     columns: Vec<Vec<f64>>,
@@ -468,7 +547,10 @@ fn rayleigh_ritz(
 ) -> Result<Vec<(f64, Vec<f64>, f64)>> {
     let k = columns.len();
     let mut images = vec![vec![0.0; op.dim()]; k];
-    columns.iter().zip(&mut images).for_each(|(x, y)| op.apply(x, y));
+    columns
+        .iter()
+        .zip(&mut images)
+        .for_each(|(x, y)| op.apply(x, y));
     let entries = |write: &mut dyn FnMut(usize, usize, f64)| {
         (0..k).for_each(|i| (0..=i).for_each(|j| write(i, j, dot(&columns[i], &images[j]))));
     };
@@ -478,22 +560,31 @@ fn rayleigh_ritz(
         .into_iter()
         .map(|(value, y)| {
             let (x, mut image) = (combine(&columns, &y), combine(&images, &y));
-            image.iter_mut().zip(&x).for_each(|(image, x)| *image -= value * x);
+            image
+                .iter_mut()
+                .zip(&x)
+                .for_each(|(image, x)| *image -= value * x);
             (value, x, norm(&image))
         })
         .collect())
 }
 
-/// Removes from `w` what lies in the span of an orthonormal basis, twice so that nothing is left; returns the
-/// coefficients removed. Sums run in a fixed order whatever the number of threads.
+/// Removes from `w` what lies in the span of an orthonormal basis, twice so that nothing is left;
+/// returns the coefficients removed. Sums run in a fixed order whatever the number of threads.
 fn orthogonalise(basis: &[Vec<f64>], w: &mut [f64]) -> Vec<f64> {
     const ROWS: usize = 2048;
     let mut total = vec![0.0; basis.len()];
     for _ in 0..2 {
-        let dots: Vec<f64> = basis.par_iter().with_min_len(8).map(|v| dot(v, w)).collect();
+        let dots: Vec<f64> = basis
+            .par_iter()
+            .with_min_len(8)
+            .map(|v| dot(v, w))
+            .collect();
         w.par_chunks_mut(ROWS).enumerate().for_each(|(c, part)| {
             let columns = basis.iter().map(|v| &v[c * ROWS..]);
-            columns.zip(&dots).for_each(|(column, h)| add_multiple(part, -h, column));
+            columns
+                .zip(&dots)
+                .for_each(|(column, h)| add_multiple(part, -h, column));
         });
         total.iter_mut().zip(dots).for_each(|(t, h)| *t += h);
     }
@@ -503,7 +594,10 @@ fn orthogonalise(basis: &[Vec<f64>], w: &mut [f64]) -> Vec<f64> {
 /// The combination of columns with these coefficients.
 fn combine(columns: &[Vec<f64>], coefficients: &[f64]) -> Vec<f64> {
     let mut sum = vec![0.0; columns[0].len()];
-    columns.iter().zip(coefficients).for_each(|(column, &c)| add_multiple(&mut sum, c, column));
+    columns
+        .iter()
+        .zip(coefficients)
+        .for_each(|(column, &c)| add_multiple(&mut sum, c, column));
     sum
 }
 
@@ -524,7 +618,13 @@ mod tests {
     const ALL: [Which; 3] = [Which::Largest, Which::Smallest, Which::LargestMagnitude];
 
     fn solve(graph: &Graph, op: Op, k: usize, which: Which) -> Eigenpairs {
-        eigenpairs(&op.matrix(graph).unwrap(), k, which, &EigenSettings::default()).unwrap()
+        eigenpairs(
+            &op.matrix(graph).unwrap(),
+            k,
+            which,
+            &EigenSettings::default(),
+        )
+        .unwrap()
     }
 
     /// A matrix known by its products alone, which are counted.
@@ -546,20 +646,45 @@ mod tests {
         let n = 400;
         let cos = |j: f64| 2.0 * (PI * j).cos();
         let largest = solve(&path(n), Op::Adjacency, 4, Which::Largest);
-        assert_close(&largest.values, &[1.0, 2.0, 3.0, 4.0].map(|j| cos(j / 401.0)), 1e-10);
-        // The crowded end, where the filter takes over: the first eigenvalue is 6e-5 of an operator of norm 4.
+        assert_close(
+            &largest.values,
+            &[1.0, 2.0, 3.0, 4.0].map(|j| cos(j / 401.0)),
+            1e-10,
+        );
+        // The crowded end, where the filter takes over: the first eigenvalue is 6e-5 of an operator
+        // of norm 4.
         let smallest = solve(&path(n), Op::Laplacian, 4, Which::Smallest);
-        assert_close(&smallest.values, &[0.0, 1.0, 2.0, 3.0].map(|j| 2.0 - cos(j / 400.0)), 1e-10);
+        assert_close(
+            &smallest.values,
+            &[0.0, 1.0, 2.0, 3.0].map(|j| 2.0 - cos(j / 400.0)),
+            1e-10,
+        );
         // Every eigenvalue of a cycle but the first is double.
         let largest = solve(&cycle(n), Op::Adjacency, 5, Which::Largest);
-        assert_close(&largest.values, &[0.0, 1.0, 1.0, 2.0, 2.0].map(|j| cos(j / 200.0)), 1e-10);
+        assert_close(
+            &largest.values,
+            &[0.0, 1.0, 1.0, 2.0, 2.0].map(|j| cos(j / 200.0)),
+            1e-10,
+        );
         let root = 399f64.sqrt();
         let both = solve(&star(n), Op::Adjacency, 2, Which::LargestMagnitude).values;
-        assert_close(&[both[0].min(both[1]), both[0].max(both[1])], &[-root, root], 1e-9);
-        assert_close(&solve(&star(n), Op::Laplacian, 2, Which::Largest).values, &[400.0, 1.0], 1e-9);
+        assert_close(
+            &[both[0].min(both[1]), both[0].max(both[1])],
+            &[-root, root],
+            1e-9,
+        );
+        assert_close(
+            &solve(&star(n), Op::Laplacian, 2, Which::Largest).values,
+            &[400.0, 1.0],
+            1e-9,
+        );
         let bipartite = complete_bipartite(150, 250);
         let root = 37_500f64.sqrt();
-        assert_close(&solve(&bipartite, Op::Adjacency, 3, Which::Smallest).values, &[-root, 0.0, 0.0], 1e-8);
+        assert_close(
+            &solve(&bipartite, Op::Adjacency, 3, Which::Smallest).values,
+            &[-root, 0.0, 0.0],
+            1e-8,
+        );
     }
 
     #[test]
@@ -569,7 +694,10 @@ mod tests {
         for i in 0..6 {
             for j in 0..i {
                 let inner = dot(&found.vector(i), &found.vector(j));
-                assert!(inner.abs() < 1e-9, "eigenvectors {i} and {j} are not orthogonal: {inner}");
+                assert!(
+                    inner.abs() < 1e-9,
+                    "eigenvectors {i} and {j} are not orthogonal: {inner}"
+                );
             }
         }
         // Five equal components through the operator alone, and one block at a time.
@@ -577,10 +705,15 @@ mod tests {
         let matrix = Op::Laplacian.matrix(&graph).unwrap();
         let expected = symmetric_eigenvalues(&matrix).unwrap();
         let whole = eigenpairs(&matrix, 7, Which::Smallest, &EigenSettings::default()).unwrap();
-        let blocks = sparse_eigenpairs(&matrix, 7, Which::Smallest, &EigenSettings::default()).unwrap();
+        let blocks =
+            sparse_eigenpairs(&matrix, 7, Which::Smallest, &EigenSettings::default()).unwrap();
         assert_close(&whole.values, &expected[..7], 1e-9);
         assert_close(&blocks.values, &expected[..7], 1e-9);
-        assert!(expected[4] < 1e-10 && expected[5] > 0.1, "five zeros, then a gap: {:?}", &expected[..7]);
+        assert!(
+            expected[4] < 1e-10 && expected[5] > 0.1,
+            "five zeros, then a gap: {:?}",
+            &expected[..7]
+        );
     }
 
     #[test]
@@ -588,7 +721,12 @@ mod tests {
         for (seed, n) in [(1, 300), (2, 400), (3, 500)] {
             // Sparse enough to leave isolated nodes and small components behind.
             let graph = random(n, 2 * n as usize, seed);
-            for op in [Op::Adjacency, Op::Laplacian, Op::SymmetricLaplacian, Op::NormalisedAdjacency] {
+            for op in [
+                Op::Adjacency,
+                Op::Laplacian,
+                Op::SymmetricLaplacian,
+                Op::NormalisedAdjacency,
+            ] {
                 let matrix = op.matrix(&graph).unwrap();
                 let all = symmetric_eigenvalues(&matrix).unwrap();
                 for which in ALL {
@@ -599,7 +737,12 @@ mod tests {
                         sparse_eigenpairs(&matrix, 8, which, &EigenSettings::default()).unwrap(),
                     ] {
                         assert_close(&found.values, &expected[..8], 1e-9);
-                        assert!(found.residuals.iter().all(|r| *r <= 1e-10 * all[all.len() - 1].max(-all[0]) * 1.01));
+                        assert!(
+                            found
+                                .residuals
+                                .iter()
+                                .all(|r| *r <= 1e-10 * all[all.len() - 1].max(-all[0]) * 1.01)
+                        );
                     }
                 }
             }
@@ -611,8 +754,13 @@ mod tests {
         let graph = random(3000, 9000, 5);
         let matrix = Op::Laplacian.matrix(&graph).unwrap();
         let on = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| ALL.map(|which| eigenpairs(&matrix, 3, which, &EigenSettings::default()).unwrap()))
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
+            pool.install(|| {
+                ALL.map(|which| eigenpairs(&matrix, 3, which, &EigenSettings::default()).unwrap())
+            })
         };
         assert_eq!(on(1), on(3));
     }
@@ -622,7 +770,13 @@ mod tests {
         // All of these have a Krylov space of one or two dimensions whatever the start.
         let n = 300;
         let zero = Op::Adjacency.matrix(&Graph::empty(n).unwrap()).unwrap();
-        assert_close(&eigenpairs(&zero, 3, Which::Largest, &EigenSettings::default()).unwrap().values, &[0.0; 3], 0.0);
+        assert_close(
+            &eigenpairs(&zero, 3, Which::Largest, &EigenSettings::default())
+                .unwrap()
+                .values,
+            &[0.0; 3],
+            0.0,
+        );
         let identity = CsrMatrix::<f64>::identity(n);
         let found = eigenpairs(&identity, 3, Which::Smallest, &EigenSettings::default()).unwrap();
         assert_close(&found.values, &[1.0; 3], 1e-12);
@@ -642,14 +796,34 @@ mod tests {
             &[3f64.sqrt(), 3f64.sqrt(), 1.0, 1.0, 0.0],
             1e-14,
         );
-        assert!(eigenpairs(&m, 0, Which::Largest, &settings).unwrap().values.is_empty());
-        assert!(solve(&path(300), Op::Adjacency, 0, Which::Largest).values.is_empty());
-        for e in [eigenpairs(&m, 6, Which::Largest, &settings), sparse_eigenpairs(&m, 6, Which::Largest, &settings)] {
-            assert_eq!(e.unwrap_err().to_string(), "eigenpairs: 6 eigenpairs of an operator with 5 rows");
+        assert!(
+            eigenpairs(&m, 0, Which::Largest, &settings)
+                .unwrap()
+                .values
+                .is_empty()
+        );
+        assert!(
+            solve(&path(300), Op::Adjacency, 0, Which::Largest)
+                .values
+                .is_empty()
+        );
+        for e in [
+            eigenpairs(&m, 6, Which::Largest, &settings),
+            sparse_eigenpairs(&m, 6, Which::Largest, &settings),
+        ] {
+            assert_eq!(
+                e.unwrap_err().to_string(),
+                "eigenpairs: 6 eigenpairs of an operator with 5 rows"
+            );
         }
-        let loose = EigenSettings { tolerance: 0.0, ..settings };
+        let loose = EigenSettings {
+            tolerance: 0.0,
+            ..settings
+        };
         let big = Op::Adjacency.matrix(&path(300)).unwrap();
-        let e = eigenpairs(&big, 1, Which::Largest, &loose).unwrap_err().to_string();
+        let e = eigenpairs(&big, 1, Which::Largest, &loose)
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "eigenpairs: tolerance 0 is not between 0 and 1");
     }
 
@@ -657,10 +831,18 @@ mod tests {
     fn giving_up_says_how_far_it_came() {
         let m = Op::Laplacian.matrix(&path(3000)).unwrap();
         let op = Counted(&m, Default::default());
-        let few = EigenSettings { max_products: 100, ..EigenSettings::default() };
+        let few = EigenSettings {
+            max_products: 100,
+            ..EigenSettings::default()
+        };
         let e = eigenpairs(&op, 1, Which::Smallest, &few).unwrap_err();
         match e {
-            Error::NotConverged { iterations, residual, tolerance, .. } => {
+            Error::NotConverged {
+                iterations,
+                residual,
+                tolerance,
+                ..
+            } => {
                 assert_eq!((iterations, tolerance), (op.1.get(), 1e-10));
                 assert!((100..300).contains(&iterations), "{iterations}");
                 assert!(residual > 1e-10 && residual < 1.0, "{residual}");
@@ -675,7 +857,11 @@ mod tests {
             let m = Op::Laplacian.matrix(&path(n)).unwrap();
             let found = eigenpairs(&m, 2, Which::Smallest, &EigenSettings::default()).unwrap();
             let expected = 2.0 - 2.0 * (PI / n as f64).cos();
-            assert!((found.values[1] / expected - 1.0).abs() < 1e-6, "{} instead of {expected}", found.values[1]);
+            assert!(
+                (found.values[1] / expected - 1.0).abs() < 1e-6,
+                "{} instead of {expected}",
+                found.values[1]
+            );
         }
         let m = Op::Laplacian.matrix(&path(1000)).unwrap();
         let filter = Filter::new(&m, 0.0, 0.1, 4.0).unwrap();
@@ -686,6 +872,10 @@ mod tests {
         let ones = vec![1.0; 1000];
         let mut image = vec![0.0; 1000];
         filter.apply(&ones, &mut image);
-        assert!(image.iter().all(|y| (y / gain - 1.0).abs() < 1e-10), "{} instead of {gain}", image[0]);
+        assert!(
+            image.iter().all(|y| (y / gain - 1.0).abs() < 1e-10),
+            "{} instead of {gain}",
+            image[0]
+        );
     }
 }

@@ -1,9 +1,10 @@
-//! The Markov averaging operator `M = V⁻¹ A` and the fixed centrality operators `V^e2 A V^e3` (thesis ch. 3, section
-//! "CGSO"): spectrum, moments, bound and gap.
+//! The Markov averaging operator `M = V⁻¹ A` and the fixed centrality operators `V^e2 A V^e3`
+//! (thesis ch. 3, section "CGSO"): spectrum, moments, bound and gap.
 //!
-//! A zero in `v` counts as one, as in [`centrality_operator`](crate::operator::centrality_operator). PageRank and core
-//! numbers come from [`centrality`](crate::centrality), which has the standard stochastic matrix and prunes to a fixed
-//! point where the thesis' text does not.
+//! A zero in `v` counts as one, as in
+//! [`centrality_operator`](crate::operator::centrality_operator). PageRank and core numbers come
+//! from [`centrality`](crate::centrality), which has the standard stochastic matrix and prunes to a
+//! fixed point where the thesis' text does not.
 
 use super::eigen::Eigenpairs;
 use super::lanczos::{EigenSettings, Which, block_extremes, sparse_eigenpairs};
@@ -14,7 +15,8 @@ use crate::matrix::CsrMatrix;
 use crate::operator::{assemble, centrality_operator, powers};
 use crate::properties::components;
 
-/// Eigenvalues of `I - M` closer to zero than this, relative to the larger of one and `|λ(M)|`, count as zero.
+/// Eigenvalues of `I - M` closer to zero than this, relative to the larger of one and `|λ(M)|`,
+/// count as zero.
 const ZERO: f64 = 1e-9;
 
 /// `V^-1/2 A V^-1/2`, the symmetric matrix that has the spectrum of `M = V⁻¹ A`.
@@ -25,22 +27,39 @@ pub fn markov_symmetric(graph: &Graph, v: &[f64]) -> Result<CsrMatrix<f64>> {
 /// `V^e A V^e`, equal to its transpose to the last bit.
 fn symmetric_operator(graph: &Graph, v: &[f64], e: f64) -> Result<CsrMatrix<f64>> {
     let p = powers(graph, v, e)?;
-    Ok(assemble(graph, |_| 0.0, |u, w, weight| weight * (p[u] * p[w])))
+    Ok(assemble(
+        graph,
+        |_| 0.0,
+        |u, w, weight| weight * (p[u] * p[w]),
+    ))
 }
 
-/// `V^-1/2 (D - A) V^-1/2`, the symmetric matrix that has the spectrum of the centrality Laplacian `L_v = V⁻¹ (D - A)`.
+/// `V^-1/2 (D - A) V^-1/2`, the symmetric matrix that has the spectrum of the centrality Laplacian
+/// `L_v = V⁻¹ (D - A)`.
 ///
 /// An eigenvector `u` of it gives the eigenvector `V^-1/2 u` of `L_v`.
 pub fn centrality_laplacian(graph: &Graph, v: &[f64]) -> Result<CsrMatrix<f64>> {
     let (p, degree) = (powers(graph, v, -0.5)?, degrees(graph));
-    Ok(assemble(graph, |u| degree[u] * (p[u] * p[u]), |u, w, weight| -(weight * (p[u] * p[w]))))
+    Ok(assemble(
+        graph,
+        |u| degree[u] * (p[u] * p[u]),
+        |u, w, weight| -(weight * (p[u] * p[w])),
+    ))
 }
 
 /// The `k` eigenpairs of `V^e2 A V^e3` at one end of its spectrum, eigenvectors of length one.
 ///
-/// Correction to the thesis' experiments, which gave this non-symmetric matrix to a symmetric solver: solved here is the
-/// similar `V^s A V^s` with `s = (e2 + e3) / 2`, whose eigenvectors become those asked for by `V^((e2 - e3) / 2)`.
-pub fn centrality_eigenpairs(graph: &Graph, v: &[f64], e2: f64, e3: f64, k: usize, which: Which) -> Result<Eigenpairs> {
+/// Correction to the thesis' experiments, which gave this non-symmetric matrix to a symmetric
+/// solver: solved here is the similar `V^s A V^s` with `s = (e2 + e3) / 2`, whose eigenvectors
+/// become those asked for by `V^((e2 - e3) / 2)`.
+pub fn centrality_eigenpairs(
+    graph: &Graph,
+    v: &[f64],
+    e2: f64,
+    e3: f64,
+    k: usize,
+    which: Which,
+) -> Result<Eigenpairs> {
     let similar = symmetric_operator(graph, v, (e2 + e3) / 2.0)?;
     let pairs = sparse_eigenpairs(&similar, k, which, &EigenSettings::default())?;
     if e2 == e3 {
@@ -48,11 +67,20 @@ pub fn centrality_eigenpairs(graph: &Graph, v: &[f64], e2: f64, e3: f64, k: usiz
     }
     let back = powers(graph, v, (e2 - e3) / 2.0)?;
     let columns = (0..k).map(|j| {
-        let x = pairs.vector(j).iter().zip(&back).map(|(x, b)| x * b).collect();
+        let x = pairs
+            .vector(j)
+            .iter()
+            .zip(&back)
+            .map(|(x, b)| x * b)
+            .collect();
         (pairs.values[j], x)
     });
     let operator = centrality_operator(graph, v, e2, e3)?;
-    Ok(Eigenpairs::from_columns(graph.num_nodes(), columns.collect(), |x, y| operator.mul_vec_into(x, y)))
+    Ok(Eigenpairs::from_columns(
+        graph.num_nodes(),
+        columns.collect(),
+        |x, y| operator.mul_vec_into(x, y),
+    ))
 }
 
 /// Mean and deviation of the spectrum of `M`, from traces, beside what the thesis' formulas give.
@@ -72,15 +100,18 @@ pub struct Moments {
 
 /// The moments of the spectrum of `M = V⁻¹ A`, in O(n + m); `None` for a graph without nodes.
 ///
-/// Corrections: the mean is `(1/n) Σ a_ii / v(i)`, zero in a graph without self-loops, where the thesis has
-/// `(1/n) Σ 1/v(i)`; the second moment `(1/n) Σ a_ij² / (v(i) v(j))` is over ordered pairs, each edge twice.
+/// Corrections: the mean is `(1/n) Σ a_ii / v(i)`, zero in a graph without self-loops, where the
+/// thesis has `(1/n) Σ 1/v(i)`; the second moment `(1/n) Σ a_ij² / (v(i) v(j))` is over ordered
+/// pairs, each edge twice.
 pub fn moments(graph: &Graph, v: &[f64]) -> Result<Option<Moments>> {
     let inverse = powers(graph, v, -1.0)?;
     let n = graph.num_nodes() as f64;
     if graph.num_nodes() == 0 {
         return Ok(None);
     }
-    let per_edge = |(u, w, weight): (u32, u32, f64)| weight * weight * inverse[u as usize] * inverse[w as usize];
+    let per_edge = |(u, w, weight): (u32, u32, f64)| {
+        weight * weight * inverse[u as usize] * inverse[w as usize]
+    };
     let edges_once = graph.weighted_edges().map(per_edge).sum::<f64>() / n;
     // Graphs hold no self-loops, so the diagonal of A is zero.
     let (mean, second_moment) = (0.0f64, 2.0 * edges_once);
@@ -98,21 +129,29 @@ pub fn moments(graph: &Graph, v: &[f64]) -> Result<Option<Moments>> {
 /// How large an eigenvalue of `M` can be.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct EigenvalueBound {
-    /// `max deg(i) / v(i)`: no eigenvalue of `M` exceeds it in absolute value. Zero for a graph without edges.
+    /// `max deg(i) / v(i)`: no eigenvalue of `M` exceeds it in absolute value. Zero for a graph
+    /// without edges.
     pub value: f64,
-    /// The thesis' `min v(i) / deg(i)` over nodes with edges, which is no bound; `None` for a graph without edges.
+    /// The thesis' `min v(i) / deg(i)` over nodes with edges, which is no bound; `None` for a graph
+    /// without edges.
     pub thesis: Option<f64>,
 }
 
 /// The bound on the eigenvalues of `M = V⁻¹ A`: its largest absolute row sum, in O(n + m).
 ///
-/// Correction: the thesis has the inverse, `min v(i) / deg(i)`. With `V = D/2` the largest eigenvalue is 2, and that is
-/// 1/2.
+/// Correction: the thesis has the inverse, `min v(i) / deg(i)`. With `V = D/2` the largest
+/// eigenvalue is 2, and that is 1/2.
 pub fn eigenvalue_bound(graph: &Graph, v: &[f64]) -> Result<EigenvalueBound> {
     let v = powers(graph, v, 1.0)?;
-    let mut bound = EigenvalueBound { value: 0.0, thesis: None };
+    let mut bound = EigenvalueBound {
+        value: 0.0,
+        thesis: None,
+    };
     for u in 0..graph.num_nodes() {
-        let degree: f64 = graph.arc_range(u as u32).map(|k| graph.arc_weight(k).abs()).sum();
+        let degree: f64 = graph
+            .arc_range(u as u32)
+            .map(|k| graph.arc_weight(k).abs())
+            .sum();
         if degree > 0.0 {
             bound.value = bound.value.max(degree / v[u]);
             bound.thesis = Some(bound.thesis.map_or(v[u] / degree, |t| t.min(v[u] / degree)));
@@ -126,17 +165,19 @@ pub fn eigenvalue_bound(graph: &Graph, v: &[f64]) -> Result<EigenvalueBound> {
 pub struct Gap {
     /// Connected components of the graph.
     pub num_components: usize,
-    /// `λ₁(L_v)`, the second smallest eigenvalue of `L_v = V⁻¹ (D - A)`: zero where the graph is not connected, `None`
-    /// where it has fewer than two nodes.
+    /// `λ₁(L_v)`, the second smallest eigenvalue of `L_v = V⁻¹ (D - A)`: zero where the graph is
+    /// not connected, `None` where it has fewer than two nodes.
     pub laplacian: Option<f64>,
-    /// The thesis' gap, the smallest non-zero eigenvalue of `I - M`, which may be negative; `None` where there is none.
+    /// The thesis' gap, the smallest non-zero eigenvalue of `I - M`, which may be negative; `None`
+    /// where there is none.
     pub thesis: Option<f64>,
 }
 
 /// The spectral gap of a graph with non-negative weights.
 ///
-/// Correction: the thesis takes the smallest non-zero eigenvalue of `I - M`, which is negative where `v < deg` and so is
-/// no gap. `L_v` has the eigenvalue zero once for each component and is non-negative.
+/// Correction: the thesis takes the smallest non-zero eigenvalue of `I - M`, which is negative
+/// where `v < deg` and so is no gap. `L_v` has the eigenvalue zero once for each component and is
+/// non-negative.
 pub fn gap(graph: &Graph, v: &[f64], settings: &EigenSettings) -> Result<Gap> {
     let num_components = components(graph).count();
     let laplacian = match num_components {
@@ -145,25 +186,46 @@ pub fn gap(graph: &Graph, v: &[f64], settings: &EigenSettings) -> Result<Gap> {
         1 => Some(fiedler(graph, v, settings)?.0),
         _ => Some(0.0),
     };
-    Ok(Gap { num_components, laplacian, thesis: thesis_gap(graph, v, settings)? })
+    Ok(Gap {
+        num_components,
+        laplacian,
+        thesis: thesis_gap(graph, v, settings)?,
+    })
 }
 
-/// `λ₁(L_v)` of a connected graph of at least two nodes and its eigenvector, by which sweep cuts order the nodes.
-pub(super) fn fiedler(graph: &Graph, v: &[f64], settings: &EigenSettings) -> Result<(f64, Vec<f64>)> {
+/// `λ₁(L_v)` of a connected graph of at least two nodes and its eigenvector, by which sweep cuts
+/// order the nodes.
+pub(super) fn fiedler(
+    graph: &Graph,
+    v: &[f64],
+    settings: &EigenSettings,
+) -> Result<(f64, Vec<f64>)> {
     refuse_negative_weights(graph)?;
     let p = powers(graph, v, -0.5)?;
-    let pairs = sparse_eigenpairs(&centrality_laplacian(graph, v)?, 2, Which::Smallest, settings)?;
+    let pairs = sparse_eigenpairs(
+        &centrality_laplacian(graph, v)?,
+        2,
+        Which::Smallest,
+        settings,
+    )?;
     let scores = pairs.vector(1).iter().zip(&p).map(|(x, p)| x * p).collect();
     // The matrix has no negative eigenvalue; rounding may say -1e-17.
     Ok((pairs.values[1].max(0.0), scores))
 }
 
-/// The smallest non-zero eigenvalue of `I - M`. The largest eigenvalue of `M` on a component is simple, so the two
-/// largest of each component are enough to find it.
-pub(super) fn thesis_gap(graph: &Graph, v: &[f64], settings: &EigenSettings) -> Result<Option<f64>> {
+/// The smallest non-zero eigenvalue of `I - M`. The largest eigenvalue of `M` on a component is
+/// simple, so the two largest of each component are enough to find it.
+pub(super) fn thesis_gap(
+    graph: &Graph,
+    v: &[f64],
+    settings: &EigenSettings,
+) -> Result<Option<f64>> {
     let largest = block_extremes(&markov_symmetric(graph, v)?, 2, Which::Largest, settings)?;
-    let gaps =
-        largest.into_iter().flatten().filter(|mu| (1.0 - mu).abs() > ZERO * mu.abs().max(1.0)).map(|mu| 1.0 - mu);
+    let gaps = largest
+        .into_iter()
+        .flatten()
+        .filter(|mu| (1.0 - mu).abs() > ZERO * mu.abs().max(1.0))
+        .map(|mu| 1.0 - mu);
     Ok(gaps.min_by(f64::total_cmp))
 }
 
@@ -173,7 +235,9 @@ pub(super) fn refuse_negative_weights(graph: &Graph) -> Result<()> {
         None => Ok(()),
         Some((u, w, weight)) => Err(Error::argument(
             "spectrum",
-            format!("edge ({u}, {w}) has weight {weight}; gaps and Cheeger constants need weights of at least 0"),
+            format!(
+                "edge ({u}, {w}) has weight {weight}; gaps and Cheeger constants need weights of at least 0"
+            ),
         )),
     }
 }
@@ -187,7 +251,10 @@ mod tests {
     use super::*;
     use crate::centrality::Centrality;
 
-    const SETTINGS: EigenSettings = EigenSettings { tolerance: 1e-10, max_products: 200_000 };
+    const SETTINGS: EigenSettings = EigenSettings {
+        tolerance: 1e-10,
+        max_products: 200_000,
+    };
 
     fn weighted_graph_and_centrality() -> impl Strategy<Value = (Graph, Vec<f64>)> {
         (1usize..14).prop_flat_map(|n| {
@@ -252,14 +319,16 @@ mod tests {
         let v: Vec<f64> = degrees(&g).iter().map(|d| d / 2.0).collect();
         let values = symmetric_eigenvalues(&markov_symmetric(&g, &v).unwrap()).unwrap();
         let bound = eigenvalue_bound(&g, &v).unwrap();
-        // M = 2 D⁻¹ A has the eigenvalue 2, which the true bound meets and the thesis' of 1/2 does not.
+        // M = 2 D⁻¹ A has the eigenvalue 2, which the true bound meets and the thesis' of 1/2 does
+        // not.
         assert!((values[4] - 2.0).abs() < 1e-13);
         assert_eq!((bound.value, bound.thesis), (2.0, Some(0.5)));
     }
 
     #[test]
     fn i_minus_m_can_have_negative_eigenvalues() {
-        // K4 with core numbers halved: M = A / 1.5 has the eigenvalues 2 and -2/3, I - M has -1 and 5/3.
+        // K4 with core numbers halved: M = A / 1.5 has the eigenvalues 2 and -2/3, I - M has -1 and
+        // 5/3.
         let gap = gap(&complete(4), &[1.5; 4], &SETTINGS).unwrap();
         assert!((gap.thesis.unwrap() + 1.0).abs() < 1e-13);
         // L_v = (4 I - J) / 1.5 has 0 and 8/3.
@@ -268,10 +337,16 @@ mod tests {
 
     #[test]
     fn gaps_of_degree_are_those_of_the_random_walk() {
-        // Path of three nodes: M has 1, 0, -1. Two of them and an isolated node: still 1 next to the zeros.
+        // Path of three nodes: M has 1, 0, -1. Two of them and an isolated node: still 1 next to
+        // the zeros.
         let one = gap(&path(3), &[1.0, 2.0, 1.0], &SETTINGS).unwrap();
-        assert!((one.laplacian.unwrap() - 1.0).abs() < 1e-14 && (one.thesis.unwrap() - 1.0).abs() < 1e-14);
-        let g = Graph::from_edges(7, [(0, 1), (1, 2), (3, 4), (4, 5)]).unwrap().0;
+        assert!(
+            (one.laplacian.unwrap() - 1.0).abs() < 1e-14
+                && (one.thesis.unwrap() - 1.0).abs() < 1e-14
+        );
+        let g = Graph::from_edges(7, [(0, 1), (1, 2), (3, 4), (4, 5)])
+            .unwrap()
+            .0;
         let two = gap(&g, &degrees(&g), &SETTINGS).unwrap();
         assert_eq!((two.num_components, two.laplacian), (3, Some(0.0)));
         assert!((two.thesis.unwrap() - 1.0).abs() < 1e-14);
@@ -280,11 +355,23 @@ mod tests {
     #[test]
     fn the_thesis_mean_is_not_the_mean() {
         let g = cycle(4);
-        let m = moments(&g, &Centrality::Degree.values(&g).unwrap()).unwrap().unwrap();
-        // M has 1, 0, 0, -1: mean 0, second moment 1/2. The thesis' formulas: 1/2, and a variance of 1/4 - 1/4.
+        let m = moments(&g, &Centrality::Degree.values(&g).unwrap())
+            .unwrap()
+            .unwrap();
+        // M has 1, 0, 0, -1: mean 0, second moment 1/2. The thesis' formulas: 1/2, and a variance
+        // of 1/4 - 1/4.
         assert_eq!((m.mean, m.second_moment, m.thesis_mean), (0.0, 0.5, 0.5));
-        assert_eq!((m.deviation, m.thesis_deviation), (0.5f64.sqrt(), Some(0.0)));
-        assert_eq!(moments(&path(2), &[1.0, 1.0]).unwrap().unwrap().thesis_deviation, None);
+        assert_eq!(
+            (m.deviation, m.thesis_deviation),
+            (0.5f64.sqrt(), Some(0.0))
+        );
+        assert_eq!(
+            moments(&path(2), &[1.0, 1.0])
+                .unwrap()
+                .unwrap()
+                .thesis_deviation,
+            None
+        );
         assert_eq!(moments(&Graph::empty(0).unwrap(), &[]).unwrap(), None);
     }
 
@@ -303,8 +390,16 @@ mod tests {
     fn bad_input_is_refused() {
         let g = Graph::from_weighted_edges(2, [(0, 1, -1.0)]).unwrap().0;
         let e = gap(&g, &[1.0, 1.0], &SETTINGS).unwrap_err().to_string();
-        assert_eq!(e, "spectrum: edge (0, 1) has weight -1; gaps and Cheeger constants need weights of at least 0");
-        assert!(markov_symmetric(&g, &[1.0]).unwrap_err().to_string().contains("1 values for 2 nodes"));
+        assert_eq!(
+            e,
+            "spectrum: edge (0, 1) has weight -1; gaps and Cheeger constants need weights of at least 0"
+        );
+        assert!(
+            markov_symmetric(&g, &[1.0])
+                .unwrap_err()
+                .to_string()
+                .contains("1 values for 2 nodes")
+        );
         assert!(eigenvalue_bound(&g, &[1.0, -1.0]).is_err());
         assert!(centrality_eigenpairs(&g, &[1.0, 1.0], 0.0, 0.0, 3, Which::Largest).is_err());
     }

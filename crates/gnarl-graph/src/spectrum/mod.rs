@@ -1,5 +1,6 @@
-//! Spectra of graph operators (thesis ch. 2 and 3): eigenvalues and eigenvectors, the spectrum of the Markov averaging
-//! operator `M = V⁻¹ A`, its moments, bound and gap, Cheeger constants and the inequalities between them.
+//! Spectra of graph operators (thesis ch. 2 and 3): eigenvalues and eigenvectors, the spectrum of
+//! the Markov averaging operator `M = V⁻¹ A`, its moments, bound and gap, Cheeger constants and the
+//! inequalities between them.
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -21,12 +22,12 @@ pub use self::cheeger::{Boundary, Cut, EXACT_CHEEGER_NODES, cheeger_exact, cheeg
 pub use self::eigen::{Eigenpairs, symmetric_eigenpairs, symmetric_eigenvalues};
 pub use self::lanczos::{EigenSettings, SymmetricOperator, Which, eigenpairs, sparse_eigenpairs};
 pub use self::markov::{
-    EigenvalueBound, Gap, Moments, centrality_eigenpairs, centrality_laplacian, eigenvalue_bound, gap,
-    markov_symmetric, moments,
+    EigenvalueBound, Gap, Moments, centrality_eigenpairs, centrality_laplacian, eigenvalue_bound,
+    gap, markov_symmetric, moments,
 };
 pub use self::report::{
-    CheegerReport, Inequality, OperatorSpectrum, ReportSettings, Source, SpectrumReport, num_parts, report,
-    report_watched,
+    CheegerReport, Inequality, OperatorSpectrum, ReportSettings, Source, SpectrumReport, num_parts,
+    report, report_watched,
 };
 
 /// Graphs with known spectra, and random ones.
@@ -38,15 +39,24 @@ mod samples {
     use crate::random::stream;
 
     pub fn path(n: u32) -> Graph {
-        Graph::from_edges(n as usize, (1..n).map(|u| (u - 1, u))).unwrap().0
+        Graph::from_edges(n as usize, (1..n).map(|u| (u - 1, u)))
+            .unwrap()
+            .0
     }
 
     pub fn cycle(n: u32) -> Graph {
-        Graph::from_edges(n as usize, (0..n).map(|u| (u, (u + 1) % n))).unwrap().0
+        Graph::from_edges(n as usize, (0..n).map(|u| (u, (u + 1) % n)))
+            .unwrap()
+            .0
     }
 
     pub fn complete(n: u32) -> Graph {
-        Graph::from_edges(n as usize, (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v)))).unwrap().0
+        Graph::from_edges(
+            n as usize,
+            (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v))),
+        )
+        .unwrap()
+        .0
     }
 
     /// Node 0 in the middle.
@@ -55,20 +65,30 @@ mod samples {
     }
 
     pub fn complete_bipartite(a: u32, b: u32) -> Graph {
-        Graph::from_edges((a + b) as usize, (0..a).flat_map(|u| (a..a + b).map(move |v| (u, v)))).unwrap().0
+        Graph::from_edges(
+            (a + b) as usize,
+            (0..a).flat_map(|u| (a..a + b).map(move |v| (u, v))),
+        )
+        .unwrap()
+        .0
     }
 
     /// `copies` of a graph side by side.
     pub fn disjoint(graph: &Graph, copies: u32) -> Graph {
         let n = graph.num_nodes() as u32;
-        let edges = (0..copies).flat_map(|c| graph.edges().map(move |(u, v)| (c * n + u, c * n + v)));
-        Graph::from_edges((copies * n) as usize, edges.collect::<Vec<_>>()).unwrap().0
+        let edges =
+            (0..copies).flat_map(|c| graph.edges().map(move |(u, v)| (c * n + u, c * n + v)));
+        Graph::from_edges((copies * n) as usize, edges.collect::<Vec<_>>())
+            .unwrap()
+            .0
     }
 
     /// `m` draws of a pair of nodes.
     pub fn random(n: u32, m: usize, seed: u64) -> Graph {
         let mut rng = stream(seed, "test graph", 0);
-        let edges: Vec<(u32, u32)> = (0..m).map(|_| (rng.random_range(0..n), rng.random_range(0..n))).collect();
+        let edges: Vec<(u32, u32)> = (0..m)
+            .map(|_| (rng.random_range(0..n), rng.random_range(0..n)))
+            .collect();
         Graph::from_edges(n as usize, edges).unwrap().0
     }
 

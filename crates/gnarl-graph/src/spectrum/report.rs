@@ -7,8 +7,8 @@ use super::cheeger::{Boundary, Cut, EXACT_CHEEGER_NODES, cheeger_exact, cheeger_
 use super::eigen::symmetric_eigenvalues;
 use super::lanczos::{EigenSettings, Which, sparse_eigenpairs};
 use super::markov::{
-    EigenvalueBound, Gap, Moments, eigenvalue_bound, fiedler, markov_symmetric, moments, refuse_negative_weights,
-    thesis_gap,
+    EigenvalueBound, Gap, Moments, eigenvalue_bound, fiedler, markov_symmetric, moments,
+    refuse_negative_weights, thesis_gap,
 };
 use crate::centrality::{Centrality, degrees};
 use crate::error::{Error, Result};
@@ -31,7 +31,11 @@ pub struct ReportSettings {
 impl Default for ReportSettings {
     /// All eigenvalues up to 2,000 nodes (up to 20 seconds of one core), six at either end beyond.
     fn default() -> Self {
-        Self { full_up_to: 2_000, extremes: 6, eigen: EigenSettings::default() }
+        Self {
+            full_up_to: 2_000,
+            extremes: 6,
+            eigen: EigenSettings::default(),
+        }
     }
 }
 
@@ -84,7 +88,8 @@ pub struct OperatorSpectrum {
 /// A Cheeger constant or an upper bound of one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CheegerReport {
-    /// `h_v` (edges over centrality), `h_v_vertices` (the thesis' definition) or `h_C` (edges over nodes).
+    /// `h_v` (edges over centrality), `h_v_vertices` (the thesis' definition) or `h_C` (edges over
+    /// nodes).
     pub name: &'static str,
     /// The constant, or where not `exact` an upper bound by sweep cuts.
     pub value: f64,
@@ -123,8 +128,8 @@ pub struct Inequality {
     pub holds: bool,
     /// Whether the graph meets the inequality's conditions.
     pub applies: bool,
-    /// Whether both sides are exact; otherwise an upper bound stands for a Cheeger constant, and the note says what the
-    /// outcome then means.
+    /// Whether both sides are exact; otherwise an upper bound stands for a Cheeger constant, and
+    /// the note says what the outcome then means.
     pub exact: bool,
     /// Who states it.
     pub source: Source,
@@ -134,8 +139,8 @@ pub struct Inequality {
 
 /// The report for a graph with non-negative weights.
 ///
-/// Operators that are similar share one eigenproblem, so that at most six are solved, in parallel. A part that does not
-/// converge is left out and named in the notes.
+/// Operators that are similar share one eigenproblem, so that at most six are solved, in parallel.
+/// A part that does not converge is left out and named in the notes.
 ///
 /// ```
 /// use gnarl_graph::{Graph, centrality::Centrality, spectrum::{ReportSettings, report}};
@@ -145,20 +150,29 @@ pub struct Inequality {
 /// assert!(r.inequalities.iter().all(|i| i.holds));
 /// # Ok::<(), gnarl_graph::Error>(())
 /// ```
-pub fn report(graph: &Graph, centrality: Centrality, settings: &ReportSettings) -> Result<SpectrumReport> {
+pub fn report(
+    graph: &Graph,
+    centrality: Centrality,
+    settings: &ReportSettings,
+) -> Result<SpectrumReport> {
     report_watched(graph, centrality, settings, &|| ())
 }
 
 /// How often [`report_watched`] tells of a part that is done.
 pub fn num_parts(centrality: Centrality) -> u64 {
     // Both ends of each eigenproblem, then gaps and cuts.
-    2 * if centrality == Centrality::Degree { 5 } else { 6 } + PARTS_OF_CUTS
+    2 * if centrality == Centrality::Degree {
+        5
+    } else {
+        6
+    } + PARTS_OF_CUTS
 }
 
 /// Two gaps, three cuts and the thesis' gap.
 const PARTS_OF_CUTS: u64 = 6;
 
-/// The same, telling of every part that is done: on a graph of 50,000 nodes they take minutes together.
+/// The same, telling of every part that is done: on a graph of 50,000 nodes they take minutes
+/// together.
 pub fn report_watched(
     graph: &Graph,
     centrality: Centrality,
@@ -172,7 +186,11 @@ pub fn report_watched(
     let parts = Parts::find(graph, &v, (settings, on_part), &mut notes)?;
     let bound = eigenvalue_bound(graph, &v)?;
     let inequalities = inequalities(graph, &v, &markov, &operators, &bound, &parts);
-    let of_eigenvalues = markov.all.as_deref().filter(|all| !all.is_empty()).map(mean_and_deviation);
+    let of_eigenvalues = markov
+        .all
+        .as_deref()
+        .filter(|all| !all.is_empty())
+        .map(mean_and_deviation);
     Ok(SpectrumReport {
         num_nodes: graph.num_nodes(),
         num_edges: graph.num_edges(),
@@ -194,7 +212,10 @@ pub fn report_watched(
 fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
-    (mean, (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt())
+    (
+        mean,
+        (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt(),
+    )
 }
 
 /// Settings, and who is told of parts that are done.
@@ -208,10 +229,11 @@ fn spectra(
     (settings, on_part): Watched<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(Vec<OperatorSpectrum>, OperatorSpectrum)> {
-    // On nodes with edges L_rw and L_sym are I - H and H is similar to D^-1/2 A D^-1/2; the others have zero rows in all
-    // four.
+    // On nodes with edges L_rw and L_sym are I - H and H is similar to D^-1/2 A D^-1/2; the others
+    // have zero rows in all four.
     let degree = degrees(graph);
-    let (joined, alone): (Vec<u32>, Vec<u32>) = (0..graph.num_nodes() as u32).partition(|&u| degree[u as usize] > 0.0);
+    let (joined, alone): (Vec<u32>, Vec<u32>) =
+        (0..graph.num_nodes() as u32).partition(|&u| degree[u as usize] > 0.0);
     let core = graph.subgraph(&joined)?;
     let mut problems = vec![
         ("A", Op::Adjacency.matrix(graph)?),
@@ -223,15 +245,25 @@ fn spectra(
     if centrality != Centrality::Degree {
         problems.push(("M", markov_symmetric(graph, v)?));
     }
-    let full = components(graph).sizes().iter().all(|&size| size <= settings.full_up_to);
-    let solved: Vec<Result<Ends>> =
-        problems.par_iter().map(|(_, matrix)| Ends::find(matrix, full, (settings, on_part))).collect();
+    let full = components(graph)
+        .sizes()
+        .iter()
+        .all(|&size| size <= settings.full_up_to);
+    let solved: Vec<Result<Ends>> = problems
+        .par_iter()
+        .map(|(_, matrix)| Ends::find(matrix, full, (settings, on_part)))
+        .collect();
     let mut ends = Vec::with_capacity(solved.len());
     for ((name, _), found) in problems.iter().zip(solved) {
-        ends.push(unless_unfinished(&format!("spectrum of {name}"), found, notes)?.unwrap_or_default());
+        ends.push(
+            unless_unfinished(&format!("spectrum of {name}"), found, notes)?.unwrap_or_default(),
+        );
     }
     let mean = ends[4].clone().with_zeros(alone.len(), settings.extremes);
-    let laplacian = ends[4].clone().one_minus().with_zeros(alone.len(), settings.extremes);
+    let laplacian = ends[4]
+        .clone()
+        .one_minus()
+        .with_zeros(alone.len(), settings.extremes);
     let markov = ends.get(5).unwrap_or(&mean).clone().named("M");
     let operators = Op::ALL.map(|op| {
         match op {
@@ -249,7 +281,11 @@ fn spectra(
 }
 
 /// `None` and a note where an iteration did not converge.
-fn unless_unfinished<T>(what: &str, found: Result<T>, notes: &mut Vec<String>) -> Result<Option<T>> {
+fn unless_unfinished<T>(
+    what: &str,
+    found: Result<T>,
+    notes: &mut Vec<String>,
+) -> Result<Option<T>> {
     match found {
         Err(e @ Error::NotConverged { .. }) => {
             notes.push(format!("{what} left out: {e}"));
@@ -280,7 +316,11 @@ impl Ends {
             on_part();
             Ok(found?.values)
         };
-        Ok(Self { smallest: end(Which::Smallest)?, largest: end(Which::Largest)?, all: None })
+        Ok(Self {
+            smallest: end(Which::Smallest)?,
+            largest: end(Which::Largest)?,
+            all: None,
+        })
     }
 
     /// From all eigenvalues, ascending.
@@ -295,8 +335,14 @@ impl Ends {
     /// The spectrum of `I` minus the operator.
     fn one_minus(self) -> Self {
         let flip = |values: Vec<f64>| values.into_iter().map(|x| 1.0 - x).collect();
-        let all = self.all.map(|all| all.into_iter().rev().map(|x| 1.0 - x).collect());
-        Self { smallest: flip(self.largest), largest: flip(self.smallest), all }
+        let all = self
+            .all
+            .map(|all| all.into_iter().rev().map(|x| 1.0 - x).collect());
+        Self {
+            smallest: flip(self.largest),
+            largest: flip(self.smallest),
+            all,
+        }
     }
 
     /// The spectrum with `count` zeros more, cut to `k` at either end.
@@ -315,8 +361,17 @@ impl Ends {
     }
 
     fn named(self, operator: &str) -> OperatorSpectrum {
-        let Self { smallest, largest, all } = self;
-        OperatorSpectrum { operator: operator.to_string(), smallest, largest, all }
+        let Self {
+            smallest,
+            largest,
+            all,
+        } = self;
+        OperatorSpectrum {
+            operator: operator.to_string(),
+            smallest,
+            largest,
+            all,
+        }
     }
 }
 
@@ -330,13 +385,19 @@ struct Parts {
 }
 
 impl Parts {
-    fn find(graph: &Graph, v: &[f64], (settings, on_part): Watched<'_>, notes: &mut Vec<String>) -> Result<Self> {
+    fn find(
+        graph: &Graph,
+        v: &[f64],
+        (settings, on_part): Watched<'_>,
+        notes: &mut Vec<String>,
+    ) -> Result<Self> {
         let eigen = &settings.eigen;
         let n = graph.num_nodes();
         let degree = degrees(graph);
         let num_components = components(graph).count();
         let connected = num_components == 1 && n > 1;
-        // Sweep cuts follow the eigenvectors of λ₁(L_v) and λ₁(L_rw); without them, any order gives an upper bound.
+        // Sweep cuts follow the eigenvectors of λ₁(L_v) and λ₁(L_rw); without them, any order gives
+        // an upper bound.
         let second = |what, v: &[f64], notes: &mut Vec<String>| {
             let found = connected.then(|| fiedler(graph, v, eigen));
             on_part();
@@ -350,28 +411,60 @@ impl Parts {
                 return cheeger_exact(graph, v, boundary);
             }
             let any = vec![0.0; n];
-            cheeger_upper_bound(graph, v, boundary, eigenvector.as_ref().map_or(&any, |e| &e.1))
+            cheeger_upper_bound(
+                graph,
+                v,
+                boundary,
+                eigenvector.as_ref().map_or(&any, |e| &e.1),
+            )
         };
         let by_edges = cut(v, Boundary::Edges, &laplacian)?;
         let by_vertices = cut(v, Boundary::Vertices, &laplacian)?;
         let by_count = cut(&vec![1.0; n], Boundary::Edges, &random_walk)?;
 
-        let thesis = unless_unfinished("gap of I - M", thesis_gap(graph, v, eigen), notes)?.flatten();
+        let thesis =
+            unless_unfinished("gap of I - M", thesis_gap(graph, v, eigen), notes)?.flatten();
         on_part();
         let random_walk_gap = if connected {
             random_walk.map(|r| r.0)
         } else {
-            // On the nodes with edges alone: the others have zero rows in L_rw, which are not rows of I - H.
-            let joined: Vec<u32> = (0..n as u32).filter(|&u| degree[u as usize] > 0.0).collect();
+            // On the nodes with edges alone: the others have zero rows in L_rw, which are not rows
+            // of I - H.
+            let joined: Vec<u32> = (0..n as u32)
+                .filter(|&u| degree[u as usize] > 0.0)
+                .collect();
             let core = graph.subgraph(&joined)?;
-            unless_unfinished("gap of L_rw", thesis_gap(&core, &degrees(&core), eigen), notes)?.flatten()
+            unless_unfinished(
+                "gap of L_rw",
+                thesis_gap(&core, &degrees(&core), eigen),
+                notes,
+            )?
+            .flatten()
         };
-        let laplacian = if num_components > 1 { Some(0.0) } else { laplacian.map(|l| l.0) };
-        Ok(Self { gap: Gap { num_components, laplacian, thesis }, random_walk_gap, by_edges, by_vertices, by_count })
+        let laplacian = if num_components > 1 {
+            Some(0.0)
+        } else {
+            laplacian.map(|l| l.0)
+        };
+        Ok(Self {
+            gap: Gap {
+                num_components,
+                laplacian,
+                thesis,
+            },
+            random_walk_gap,
+            by_edges,
+            by_vertices,
+            by_count,
+        })
     }
 
     fn cheeger(&self) -> Vec<CheegerReport> {
-        let named = [("h_v", &self.by_edges), ("h_v_vertices", &self.by_vertices), ("h_C", &self.by_count)];
+        let named = [
+            ("h_v", &self.by_edges),
+            ("h_v_vertices", &self.by_vertices),
+            ("h_C", &self.by_count),
+        ];
         let row = |name, cut: &Cut| CheegerReport {
             name,
             value: cut.constant,
@@ -380,7 +473,10 @@ impl Parts {
             boundary: cut.boundary,
             volume: cut.volume,
         };
-        named.into_iter().filter_map(|(name, cut)| cut.as_ref().map(|cut| row(name, cut))).collect()
+        named
+            .into_iter()
+            .filter_map(|(name, cut)| cut.as_ref().map(|cut| row(name, cut)))
+            .collect()
     }
 }
 
@@ -388,7 +484,17 @@ impl Inequality {
     fn new(name: &'static str, source: Source, lhs: f64, rhs: f64) -> Self {
         let slack = rhs - lhs;
         let holds = slack >= -1e-9 * lhs.abs().max(rhs.abs()).max(1.0);
-        Self { name, lhs, rhs, slack, holds, applies: true, exact: true, source, note: String::new() }
+        Self {
+            name,
+            lhs,
+            rhs,
+            slack,
+            holds,
+            applies: true,
+            exact: true,
+            source,
+            note: String::new(),
+        }
     }
 
     fn applying(mut self, applies: bool, conditions: &str) -> Self {
@@ -441,52 +547,96 @@ fn inequalities(
 
     let ends = markov.smallest.first().zip(markov.largest.first());
     if let Some(largest) = ends.map(|(a, b)| a.abs().max(b.abs())) {
-        list.push(Inequality::new("max |lambda(M)| <= max deg/v", Corrected, largest, bound.value));
+        list.push(Inequality::new(
+            "max |lambda(M)| <= max deg/v",
+            Corrected,
+            largest,
+            bound.value,
+        ));
         if let Some(gamma) = bound.thesis {
-            list.push(Inequality::new("max |lambda(M)| <= min v/deg", Thesis, largest, gamma));
+            list.push(Inequality::new(
+                "max |lambda(M)| <= min v/deg",
+                Thesis,
+                largest,
+                gamma,
+            ));
         }
     }
     if let (Some(gap), Some(cut)) = (parts.gap.laplacian, &parts.by_edges) {
-        list.push(Inequality::new("lambda_1(L_v) <= 2 h_v", Corrected, gap, 2.0 * cut.constant).below(cut));
+        list.push(
+            Inequality::new("lambda_1(L_v) <= 2 h_v", Corrected, gap, 2.0 * cut.constant)
+                .below(cut),
+        );
         let root = (2.0 * bound.value * gap).sqrt();
         let name = "h_v <= sqrt(2 max(deg/v) lambda_1(L_v))";
         list.push(Inequality::new(name, Corrected, cut.constant, root).above(cut));
     }
     if let (Some(gap), Some(cut)) = (parts.gap.thesis, &parts.by_vertices) {
-        let (least, most) = v.iter().fold((f64::INFINITY, 0.0f64), |(lo, hi), &x| (lo.min(x), hi.max(x)));
+        let (least, most) = v.iter().fold((f64::INFINITY, 0.0f64), |(lo, hi), &x| {
+            (lo.min(x), hi.max(x))
+        });
         let rhs = 2.0 * v.len() as f64 * most * most / least * cut.constant;
-        let mut row = Inequality::new("lambda_1(I - M) <= 2 n max(v)^2 / min(v) h_v", Thesis, gap, rhs)
-            .applying(connected, CONNECTED)
-            .below(cut);
+        let mut row = Inequality::new(
+            "lambda_1(I - M) <= 2 n max(v)^2 / min(v) h_v",
+            Thesis,
+            gap,
+            rhs,
+        )
+        .applying(connected, CONNECTED)
+        .below(cut);
         row.say("h_v with the vertex boundary, as the thesis defines it");
         list.push(row);
     }
     if let (Some(gap), Some(cut)) = (parts.random_walk_gap, &parts.by_count) {
         let degree = degrees(graph);
-        let (least, most) = degree.iter().fold((f64::INFINITY, 0.0f64), |(lo, hi), &d| (lo.min(d), hi.max(d)));
+        let (least, most) = degree.iter().fold((f64::INFINITY, 0.0f64), |(lo, hi), &d| {
+            (lo.min(d), hi.max(d))
+        });
         if least > 0.0 {
             let name = "lambda_1(L_rw) <= 2 max(deg) / min(deg)^2 h_C";
             let rhs = 2.0 * most / (least * least) * cut.constant;
-            list.push(Inequality::new(name, Thesis, gap, rhs).applying(connected, CONNECTED).below(cut));
+            list.push(
+                Inequality::new(name, Thesis, gap, rhs)
+                    .applying(connected, CONNECTED)
+                    .below(cut),
+            );
         }
-        let row =
-            Inequality::new("h_C <= max(deg) sqrt(2 lambda_1(L_rw))", Thesis, cut.constant, most * (2.0 * gap).sqrt());
+        let row = Inequality::new(
+            "h_C <= max(deg) sqrt(2 lambda_1(L_rw))",
+            Thesis,
+            cut.constant,
+            most * (2.0 * gap).sqrt(),
+        );
         list.push(row.applying(connected, CONNECTED).above(cut));
         if let Some(radius) = equidistribution_radius(&operators[6]).filter(|_| connected) {
-            list.push(Inequality::new("1 - rho(H) <= lambda_1(L_rw)", Thesis, 1.0 - radius, gap));
+            list.push(Inequality::new(
+                "1 - rho(H) <= lambda_1(L_rw)",
+                Thesis,
+                1.0 - radius,
+                gap,
+            ));
         }
     }
     list
 }
 
-/// The largest absolute value of an eigenvalue of `H` other than ±1. In a connected graph both are simple, so that two
-/// eigenvalues at either end are enough; `None` where fewer are known or all are ±1.
+/// The largest absolute value of an eigenvalue of `H` other than ±1. In a connected graph both are
+/// simple, so that two eigenvalues at either end are enough; `None` where fewer are known or all
+/// are ±1.
 fn equidistribution_radius(mean: &OperatorSpectrum) -> Option<f64> {
     if mean.all.is_none() && mean.smallest.len().min(mean.largest.len()) < 2 {
         return None;
     }
-    let known = mean.all.iter().flatten().chain(&mean.smallest).chain(&mean.largest);
-    known.map(|x| x.abs()).filter(|x| 1.0 - x > 1e-9).max_by(f64::total_cmp)
+    let known = mean
+        .all
+        .iter()
+        .flatten()
+        .chain(&mean.smallest)
+        .chain(&mean.largest);
+    known
+        .map(|x| x.abs())
+        .filter(|x| 1.0 - x > 1e-9)
+        .max_by(f64::total_cmp)
 }
 
 #[cfg(test)]
@@ -499,7 +649,11 @@ mod tests {
     }
 
     fn row<'a>(report: &'a SpectrumReport, name: &str) -> &'a Inequality {
-        report.inequalities.iter().find(|i| i.name == name).unwrap_or_else(|| panic!("no {name}"))
+        report
+            .inequalities
+            .iter()
+            .find(|i| i.name == name)
+            .unwrap_or_else(|| panic!("no {name}"))
     }
 
     /// Whatever the graph: connected or in parts, small or too large for every eigenvalue.
@@ -511,11 +665,21 @@ mod tests {
         for (graph, full_up_to) in [(&connected, 100), (&connected, 10), (&parts, 100)] {
             for centrality in [Centrality::Degree, Centrality::Core] {
                 let told = AtomicU64::new(0);
-                let settings = ReportSettings { full_up_to, ..ReportSettings::default() };
+                let settings = ReportSettings {
+                    full_up_to,
+                    ..ReportSettings::default()
+                };
                 let on_part = || _ = told.fetch_add(1, Ordering::Relaxed);
                 let watched = report_watched(graph, centrality, &settings, &on_part).unwrap();
-                assert_eq!(told.into_inner(), num_parts(centrality), "{centrality} up to {full_up_to}");
-                assert_eq!(watched.notes, report(graph, centrality, &settings).unwrap().notes);
+                assert_eq!(
+                    told.into_inner(),
+                    num_parts(centrality),
+                    "{centrality} up to {full_up_to}"
+                );
+                assert_eq!(
+                    watched.notes,
+                    report(graph, centrality, &settings).unwrap().notes
+                );
             }
         }
     }
@@ -524,7 +688,13 @@ mod tests {
     fn a_triangle_by_hand() {
         let r = full(&complete(3), Centrality::Degree);
         let all = |i: usize| r.operators[i].all.clone().unwrap();
-        assert_eq!(r.operators.iter().map(|o| o.operator.as_str()).collect::<Vec<_>>(), Op::ALL.map(|o| o.to_string()));
+        assert_eq!(
+            r.operators
+                .iter()
+                .map(|o| o.operator.as_str())
+                .collect::<Vec<_>>(),
+            Op::ALL.map(|o| o.to_string())
+        );
         assert_close(&all(0), &[-1.0, -1.0, 2.0], 1e-14);
         assert_close(&all(1), &[0.0, 3.0, 3.0], 1e-14);
         assert_close(&all(2), &[1.0, 1.0, 4.0], 1e-14);
@@ -534,22 +704,41 @@ mod tests {
         assert_close(&all(6), &[-0.5, -0.5, 1.0], 1e-14);
         assert_close(&r.markov.largest, &[1.0, -0.5, -0.5], 1e-14);
         // One node against two: two edges over a volume of two, or over one node.
-        let constants: Vec<_> = r.cheeger.iter().map(|c| (c.name, c.value, c.exact)).collect();
-        assert_eq!(constants, [("h_v", 1.0, true), ("h_v_vertices", 1.0, true), ("h_C", 2.0, true)]);
+        let constants: Vec<_> = r
+            .cheeger
+            .iter()
+            .map(|c| (c.name, c.value, c.exact))
+            .collect();
+        assert_eq!(
+            constants,
+            [
+                ("h_v", 1.0, true),
+                ("h_v_vertices", 1.0, true),
+                ("h_C", 2.0, true)
+            ]
+        );
         let slack = |name: &str| row(&r, name).slack;
         assert!((slack("lambda_1(L_v) <= 2 h_v") - 0.5).abs() < 1e-14);
         assert!((slack("lambda_1(L_rw) <= 2 max(deg) / min(deg)^2 h_C") - 0.5).abs() < 1e-14);
-        assert!((slack("h_C <= max(deg) sqrt(2 lambda_1(L_rw))") - (2.0 * 3f64.sqrt() - 2.0)).abs() < 1e-13);
+        assert!(
+            (slack("h_C <= max(deg) sqrt(2 lambda_1(L_rw))") - (2.0 * 3f64.sqrt() - 2.0)).abs()
+                < 1e-13
+        );
         assert!((slack("1 - rho(H) <= lambda_1(L_rw)") - 1.0).abs() < 1e-13);
         assert!((slack("lambda_1(I - M) <= 2 n max(v)^2 / min(v) h_v") - 10.5).abs() < 1e-13);
-        assert!(r.inequalities.iter().all(|i| i.holds && i.exact && i.applies));
+        assert!(
+            r.inequalities
+                .iter()
+                .all(|i| i.holds && i.exact && i.applies)
+        );
         assert_eq!(r.inequalities.len(), 8);
         assert!(r.notes.is_empty());
     }
 
     #[test]
     fn the_corrected_inequalities_hold_where_the_thesis_fails() {
-        // Core numbers far below the degree of the middle: M has eigenvalues up to 3, the thesis allows 1/9.
+        // Core numbers far below the degree of the middle: M has eigenvalues up to 3, the thesis
+        // allows 1/9.
         let r = full(&star(10), Centrality::Core);
         let wrong = row(&r, "max |lambda(M)| <= min v/deg");
         assert!(!wrong.holds && wrong.source == Source::Thesis);
@@ -559,13 +748,19 @@ mod tests {
                 let small = full(&random(12, 20, seed), centrality);
                 let large = full(&random(60, 150, seed), centrality);
                 for r in [&small, &large] {
-                    for i in r.inequalities.iter().filter(|i| i.source == Source::Corrected && i.exact) {
+                    for i in r
+                        .inequalities
+                        .iter()
+                        .filter(|i| i.source == Source::Corrected && i.exact)
+                    {
                         assert!(i.holds, "{centrality} {seed}: {i:?}");
                     }
                     // Both routes to the moments agree.
                     let moments = r.moments.unwrap();
                     assert!((r.mean_of_eigenvalues.unwrap() - moments.mean).abs() < 1e-12);
-                    assert!((r.deviation_of_eigenvalues.unwrap() - moments.deviation).abs() < 1e-12);
+                    assert!(
+                        (r.deviation_of_eigenvalues.unwrap() - moments.deviation).abs() < 1e-12
+                    );
                 }
             }
         }
@@ -578,10 +773,21 @@ mod tests {
         assert!(components(&g).count() > 5);
         for centrality in Centrality::ALL {
             let whole = full(&g, centrality);
-            let ends =
-                report(&g, centrality, &ReportSettings { full_up_to: 100, ..ReportSettings::default() }).unwrap();
+            let ends = report(
+                &g,
+                centrality,
+                &ReportSettings {
+                    full_up_to: 100,
+                    ..ReportSettings::default()
+                },
+            )
+            .unwrap();
             assert!(ends.notes.is_empty());
-            for (w, e) in whole.operators.iter().chain([&whole.markov]).zip(ends.operators.iter().chain([&ends.markov]))
+            for (w, e) in whole
+                .operators
+                .iter()
+                .chain([&whole.markov])
+                .zip(ends.operators.iter().chain([&ends.markov]))
             {
                 assert!(w.all.is_some() && e.all.is_none());
                 assert_eq!((w.smallest.len(), w.largest.len()), (6, 6));
@@ -595,34 +801,77 @@ mod tests {
     fn l_rw_and_h_of_isolated_nodes_have_zero_rows() {
         let g = Graph::from_edges(4, [(0, 1)]).unwrap().0;
         let r = full(&g, Centrality::Degree);
-        assert_close(r.operators[3].all.as_ref().unwrap(), &[0.0, 0.0, 0.0, 2.0], 1e-15);
-        assert_close(r.operators[6].all.as_ref().unwrap(), &[-1.0, 0.0, 0.0, 1.0], 1e-15);
-        assert_close(r.operators[5].all.as_ref().unwrap(), &[0.0, 1.0, 1.0, 1.0], 1e-15);
+        assert_close(
+            r.operators[3].all.as_ref().unwrap(),
+            &[0.0, 0.0, 0.0, 2.0],
+            1e-15,
+        );
+        assert_close(
+            r.operators[6].all.as_ref().unwrap(),
+            &[-1.0, 0.0, 0.0, 1.0],
+            1e-15,
+        );
+        assert_close(
+            r.operators[5].all.as_ref().unwrap(),
+            &[0.0, 1.0, 1.0, 1.0],
+            1e-15,
+        );
         assert_eq!(r.random_walk_gap.map(|x| (x * 1e9).round()), Some(2e9));
         assert_eq!((r.gap.num_components, r.gap.laplacian), (3, Some(0.0)));
         assert!(r.cheeger.iter().all(|c| c.value == 0.0 && c.exact));
         let buser = row(&r, "h_C <= max(deg) sqrt(2 lambda_1(L_rw))");
-        assert!(!buser.applies && buser.note == "stated for connected graphs with at least one edge");
+        assert!(
+            !buser.applies && buser.note == "stated for connected graphs with at least one edge"
+        );
     }
 
     #[test]
     fn graphs_with_little_in_them() {
         let none = full(&Graph::empty(0).unwrap(), Centrality::Degree);
-        assert_eq!((none.moments, none.gap.num_components, none.gap.laplacian, none.gap.thesis), (None, 0, None, None));
-        assert!(none.cheeger.is_empty() && none.inequalities.is_empty() && none.mean_of_eigenvalues.is_none());
+        assert_eq!(
+            (
+                none.moments,
+                none.gap.num_components,
+                none.gap.laplacian,
+                none.gap.thesis
+            ),
+            (None, 0, None, None)
+        );
+        assert!(
+            none.cheeger.is_empty()
+                && none.inequalities.is_empty()
+                && none.mean_of_eigenvalues.is_none()
+        );
         let one = full(&Graph::empty(1).unwrap(), Centrality::Core);
         assert_eq!(
-            (one.gap.laplacian, one.random_walk_gap, one.bound.value, one.bound.thesis),
+            (
+                one.gap.laplacian,
+                one.random_walk_gap,
+                one.bound.value,
+                one.bound.thesis
+            ),
             (None, None, 0.0, None)
         );
         assert_eq!(one.markov.all, Some(vec![0.0]));
         assert!(one.cheeger.is_empty());
-        let e = report(&Graph::empty(1).unwrap(), Centrality::PageRank, &ReportSettings::default()).unwrap_err();
+        let e = report(
+            &Graph::empty(1).unwrap(),
+            Centrality::PageRank,
+            &ReportSettings::default(),
+        )
+        .unwrap_err();
         assert!(e.to_string().contains("1 / (1 - PR) is infinite"), "{e}");
         for centrality in Centrality::ALL {
             let edgeless = full(&Graph::empty(30).unwrap(), centrality);
-            assert_eq!((edgeless.gap.laplacian, edgeless.random_walk_gap), (Some(0.0), None));
-            assert!(edgeless.operators[..5].iter().all(|o| o.all == Some(vec![0.0; 30])));
+            assert_eq!(
+                (edgeless.gap.laplacian, edgeless.random_walk_gap),
+                (Some(0.0), None)
+            );
+            assert!(
+                edgeless.operators[..5]
+                    .iter()
+                    .all(|o| o.all == Some(vec![0.0; 30]))
+            );
             assert_eq!(edgeless.operators[5].all, Some(vec![1.0; 30]));
             assert!(edgeless.inequalities.iter().all(|i| i.holds || !i.applies));
         }
@@ -644,10 +893,24 @@ mod tests {
 
     #[test]
     fn what_does_not_converge_is_noted() {
-        let eigen = EigenSettings { max_products: 50, tolerance: 1e-13 };
-        let r = report(&path(2000), Centrality::Core, &ReportSettings { full_up_to: 0, extremes: 2, eigen }).unwrap();
+        let eigen = EigenSettings {
+            max_products: 50,
+            tolerance: 1e-13,
+        };
+        let r = report(
+            &path(2000),
+            Centrality::Core,
+            &ReportSettings {
+                full_up_to: 0,
+                extremes: 2,
+                eigen,
+            },
+        )
+        .unwrap();
         assert!(
-            r.notes.iter().any(|n| n.starts_with("spectrum of L left out: eigenpairs: no convergence")),
+            r.notes
+                .iter()
+                .any(|n| n.starts_with("spectrum of L left out: eigenpairs: no convergence")),
             "{:?}",
             r.notes
         );
@@ -658,9 +921,15 @@ mod tests {
     #[test]
     fn the_number_of_threads_changes_no_bit() {
         let g = random(700, 2100, 4);
-        let settings = ReportSettings { full_up_to: 300, ..ReportSettings::default() };
+        let settings = ReportSettings {
+            full_up_to: 300,
+            ..ReportSettings::default()
+        };
         let on = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
             pool.install(|| {
                 let whole = report(&random(150, 400, 4), Centrality::Core, &settings).unwrap();
                 (report(&g, Centrality::PageRank, &settings).unwrap(), whole)

@@ -33,9 +33,19 @@ pub fn mutations(seeds: &[Vec<u8>], count: u64, check: impl Fn(&[u8])) {
             let at = rng.random_range(0..bytes.len().max(1)).min(bytes.len());
             let end = (at + rng.random_range(0..8)).min(bytes.len());
             match rng.random_range(0..6) {
-                0 => bytes.iter_mut().skip(at).take(1).for_each(|b| *b ^= 1 << rng.random_range(0..8)),
-                1 => bytes.iter_mut().skip(at).take(1).for_each(|b| *b = rng.random()),
-                2 => drop(bytes.splice(at..end, ODD[rng.random_range(0..ODD.len())].iter().copied())),
+                0 => bytes
+                    .iter_mut()
+                    .skip(at)
+                    .take(1)
+                    .for_each(|b| *b ^= 1 << rng.random_range(0..8)),
+                1 => bytes
+                    .iter_mut()
+                    .skip(at)
+                    .take(1)
+                    .for_each(|b| *b = rng.random()),
+                2 => {
+                    drop(bytes.splice(at..end, ODD[rng.random_range(0..ODD.len())].iter().copied()))
+                }
                 3 => drop(bytes.drain(at..end)),
                 4 => {
                     let piece = bytes[at..end].to_vec();

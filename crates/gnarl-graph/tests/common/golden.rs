@@ -10,7 +10,9 @@ use serde::de::DeserializeOwned;
 
 /// Reads a golden file.
 pub fn read<T: DeserializeOwned>(name: &str) -> T {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
@@ -55,11 +57,19 @@ impl GraphRow {
             None => Graph::from_edges(self.num_nodes, self.edges.iter().copied()),
             Some(weights) => Graph::from_weighted_edges(
                 self.num_nodes,
-                self.edges.iter().zip(weights).map(|(&(u, v), &w)| (u, v, w)),
+                self.edges
+                    .iter()
+                    .zip(weights)
+                    .map(|(&(u, v), &w)| (u, v, w)),
             ),
         }
         .unwrap();
-        assert_eq!((report.duplicates, report.self_loops), (0, 0), "{}", self.name);
+        assert_eq!(
+            (report.duplicates, report.self_loops),
+            (0, 0),
+            "{}",
+            self.name
+        );
         graph
     }
 }
@@ -69,6 +79,9 @@ impl GraphRow {
 pub fn assert_close(got: &[f64], expected: &[f64], tolerance: f64, what: &str) {
     assert_eq!(got.len(), expected.len(), "{what}: number of values");
     for (i, (g, e)) in got.iter().zip(expected).enumerate() {
-        assert!((g - e).abs() <= tolerance, "{what}: value {i} is {g}, expected {e}");
+        assert!(
+            (g - e).abs() <= tolerance,
+            "{what}: value {i} is {g}, expected {e}"
+        );
     }
 }

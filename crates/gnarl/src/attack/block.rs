@@ -1,7 +1,9 @@
-//! Search over random blocks of pairs (Geisler et al. 2021), shared by the attacks that follow gradients to edges.
+//! Search over random blocks of pairs (Geisler et al. 2021), shared by the attacks that follow
+//! gradients to edges.
 //!
-//! Every edge and a block of pairs without an edge have a flip variable in 0 to 1 ([`Relaxed`]). Pairs that are left at zero make room for
-//! new ones, so that many more are seen than are held. Memory grows with edges plus block, never with nodes squared.
+//! Every edge and a block of pairs without an edge have a flip variable in 0 to 1 ([`Relaxed`]).
+//! Pairs that are left at zero make room for new ones, so that many more are seen than are held.
+//! Memory grows with edges plus block, never with nodes squared.
 
 use std::collections::HashSet;
 
@@ -29,10 +31,12 @@ const UNUSED: f32 = 1e-6;
 /// Pairs of a first block by which a relaxation is tried.
 const TRIED: usize = 10_000;
 
-/// Of a pair: its ends, its variable and slope, and the two entries of the relaxed operator with their places, values and gradients.
+/// Of a pair: its ends, its variable and slope, and the two entries of the relaxed operator with
+/// their places, values and gradients.
 const BYTES_OF_PAIR: f64 = 80.0;
 
-/// Bytes that a search over a graph's edges and a block of pairs holds where all of them are part of the operator; less where pairs stand beside it.
+/// Bytes that a search over a graph's edges and a block of pairs holds where all of them are part
+/// of the operator; less where pairs stand beside it.
 pub(super) fn bytes(graph: &Graph, block: usize) -> f64 {
     let pairs = graph.num_nodes() as f64 * graph.num_nodes().saturating_sub(1) as f64 / 2.0;
     BYTES_OF_PAIR * (graph.num_edges() as f64 + block as f64).min(pairs)
@@ -52,7 +56,8 @@ pub(super) struct Search<'a> {
     pairs: Vec<Pair>,
     /// One variable for each of the pairs.
     pub flips: Vec<f32>,
-    /// Whether the network sees pairs that stand beside its operator: where it makes no more of it than products.
+    /// Whether the network sees pairs that stand beside its operator: where it makes no more of it
+    /// than products.
     is_seen_beside: bool,
 }
 
@@ -66,8 +71,14 @@ pub(super) struct State {
 }
 
 impl<'a> Search<'a> {
-    /// With a first block of pairs. `clean` are the scores of the graph as it is, which the relaxation has to give too where gradients are theirs.
-    pub fn new<A: Choice>(scene: &Scene<'a>, clean: &[f32], block: usize, rng: &mut Rng) -> Result<Self> {
+    /// With a first block of pairs. `clean` are the scores of the graph as it is, which the
+    /// relaxation has to give too where gradients are theirs.
+    pub fn new<A: Choice>(
+        scene: &Scene<'a>,
+        clean: &[f32],
+        block: usize,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         Self::at_ends::<A>(scene, clean, block, Vec::new(), rng)
     }
 
@@ -81,11 +92,19 @@ impl<'a> Search<'a> {
     ) -> Result<Self> {
         let (model, through) = scene.see_through::<A>()?;
         let (graph, network) = (scene.graph, through.network);
-        let kind = match (network.operator(), network.network().config().backbone.usual_operator()) {
-            (OperatorChoice::Classical(kind), _) | (OperatorChoice::Usual, UsualOperator::Classical(kind)) => kind,
+        let kind = match (
+            network.operator(),
+            network.network().config().backbone.usual_operator(),
+        ) {
+            (OperatorChoice::Classical(kind), _)
+            | (OperatorChoice::Usual, UsualOperator::Classical(kind)) => kind,
             // Of a learned operator the relaxation's pairs alone are asked for.
-            (OperatorChoice::Cgso(_), _) if through.defense.is_some() => ClassicalOperator::NormalisedAdjacency,
-            (OperatorChoice::Usual, _) | (OperatorChoice::Cgso(_), _) => return Err(not_relaxable::<A>(network)),
+            (OperatorChoice::Cgso(_), _) if through.defense.is_some() => {
+                ClassicalOperator::NormalisedAdjacency
+            }
+            (OperatorChoice::Usual, _) | (OperatorChoice::Cgso(_), _) => {
+                return Err(not_relaxable::<A>(network));
+            }
         };
         let mut search = Self {
             model,
@@ -110,7 +129,9 @@ impl<'a> Search<'a> {
     /// The variables that are in use, to be gone back to.
     pub fn state(&self) -> State {
         let edges = self.graph.num_edges();
-        let kept: Vec<usize> = (0..self.flips.len()).filter(|&i| i < edges || self.flips[i] > UNUSED).collect();
+        let kept: Vec<usize> = (0..self.flips.len())
+            .filter(|&i| i < edges || self.flips[i] > UNUSED)
+            .collect();
         State {
             candidates: kept[edges..].iter().map(|&i| self.pairs[i]).collect(),
             flips: kept.iter().map(|&i| self.flips[i]).collect(),
@@ -124,9 +145,12 @@ impl<'a> Search<'a> {
         self.flips = state.flips;
     }
 
-    /// The variables in use, the largest first, of equals the first pair: the order does not depend on how it was found.
+    /// The variables in use, the largest first, of equals the first pair: the order does not depend
+    /// on how it was found.
     pub fn largest(&self, count: usize) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.flips.len()).filter(|&i| self.flips[i] > UNUSED).collect();
+        let mut order: Vec<usize> = (0..self.flips.len())
+            .filter(|&i| self.flips[i] > UNUSED)
+            .collect();
         order.sort_by(|&a, &b| self.flips[b].total_cmp(&self.flips[a]).then(a.cmp(&b)));
         order.truncate(count);
         order
@@ -137,16 +161,24 @@ impl<'a> Search<'a> {
         &self.pairs
     }
 
-    /// Puts new pairs in the place of those that are not used, without those that would be dropped again.
+    /// Puts new pairs in the place of those that are not used, without those that would be dropped
+    /// again.
     pub fn exchange(&mut self, rng: &mut Rng) -> Result<()> {
-        let State { mut candidates, flips } = self.state();
+        let State {
+            mut candidates,
+            flips,
+        } = self.state();
         let room = self.block.saturating_sub(candidates.len());
         let drawn = match self.ends.is_empty() {
             true => draw_apart(self.graph, room, &candidates, rng),
             false => draw_at(self.graph, &self.ends, room, &candidates, rng),
         };
         candidates.extend(match self.model.would_stay(self.graph, &drawn)? {
-            Some(stays) => drawn.into_iter().zip(stays).filter_map(|(pair, stays)| stays.then_some(pair)).collect(),
+            Some(stays) => drawn
+                .into_iter()
+                .zip(stays)
+                .filter_map(|(pair, stays)| stays.then_some(pair))
+                .collect(),
             None => drawn,
         });
         self.restore(State { candidates, flips });
@@ -157,26 +189,33 @@ impl<'a> Search<'a> {
     /// What the network says with these candidates beside the edges, for their flip variables.
     fn forward(&self, candidates: &[Pair], flips: &Tensor) -> Result<Tensor> {
         let relaxed = Relaxed::new(self.graph, self.kind, candidates)?;
-        let propagation = self.through.filter(self.graph, &relaxed)?(&relaxed, &relaxed.weights(flips)?)?;
+        let propagation =
+            self.through.filter(self.graph, &relaxed)?(&relaxed, &relaxed.weights(flips)?)?;
         self.through.network.forward(&propagation, &self.input)
     }
 
-    /// A network may make more of an operator than its values: attention over the pattern, counts of neighbours, a second operator.
-    /// Then pairs that are not joined would count all the same, and nothing found by the relaxation would hold. And it may make more of it than
-    /// products: then pairs beside it go unseen, and all have to be in it.
+    /// A network may make more of an operator than its values: attention over the pattern, counts
+    /// of neighbours, a second operator. Then pairs that are not joined would count all the same,
+    /// and nothing found by the relaxation would hold. And it may make more of it than products:
+    /// then pairs beside it go unseen, and all have to be in it.
     fn check_relaxation<A: Choice>(&mut self, clean: &[f32]) -> Result<()> {
         let refusal = |search: &Self| not_relaxable::<A>(search.through.network);
         let edges = self.graph.num_edges();
         let pairs = &self.pairs[..self.pairs.len().min(edges + TRIED)];
         let flips = Tensor::zeros(pairs.len(), DType::F32, &Device::Cpu)?;
-        let scores = self.forward(&pairs[edges..], &flips).map_err(|_| refusal(self))?;
+        let scores = self
+            .forward(&pairs[edges..], &flips)
+            .map_err(|_| refusal(self))?;
         let scores = scores.flatten_all()?.to_vec1::<f32>()?;
         if !are_close(&scores, clean, 1.0) {
             return Err(refusal(self));
         }
         if self.through.defense.is_none() {
-            // Somewhere in between, where some of either kind are half there; the slopes of the scores' squares.
-            let flips: Vec<f32> = (0..pairs.len()).map(|i| if i % 5 == 0 { 0.3 } else { 0.0 }).collect();
+            // Somewhere in between, where some of either kind are half there; the slopes of the
+            // scores' squares.
+            let flips: Vec<f32> = (0..pairs.len())
+                .map(|i| if i % 5 == 0 { 0.3 } else { 0.0 })
+                .collect();
             let whole = self.slopes_of_all(pairs, &flips, &<[f32]>::to_vec)?;
             let beside = self.slopes_beside(pairs, &flips, &<[f32]>::to_vec);
             self.is_seen_beside = beside.is_ok_and(|beside| are_close(&beside, &whole, 0.0));
@@ -193,38 +232,71 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The slopes by the variables of the edges and of candidates, for what the slopes by the scores are.
-    fn slopes_of_all(&self, pairs: &[Pair], flips: &[f32], by_scores: &ByScores<'_>) -> Result<Vec<f32>> {
+    /// The slopes by the variables of the edges and of candidates, for what the slopes by the
+    /// scores are.
+    fn slopes_of_all(
+        &self,
+        pairs: &[Pair],
+        flips: &[f32],
+        by_scores: &ByScores<'_>,
+    ) -> Result<Vec<f32>> {
         let flips = variable(flips)?;
         let scores = self.forward(&pairs[self.graph.num_edges()..], flips.as_tensor())?;
         Ok(slopes(scores, by_scores, [&flips])?.concat())
     }
 
-    /// The same where pairs at zero, nearly all of them, are asked for their slopes and nothing else.
-    fn slopes_beside(&self, pairs: &[Pair], flips: &[f32], by_scores: &ByScores<'_>) -> Result<Vec<f32>> {
+    /// The same where pairs at zero, nearly all of them, are asked for their slopes and nothing
+    /// else.
+    fn slopes_beside(
+        &self,
+        pairs: &[Pair],
+        flips: &[f32],
+        by_scores: &ByScores<'_>,
+    ) -> Result<Vec<f32>> {
         let edges = self.graph.num_edges();
         let is_absent = |i: usize| i >= edges && flips[i] == 0.0;
         let candidates = |absent: bool| -> Vec<Pair> {
-            (edges..pairs.len()).filter(|&i| is_absent(i) == absent).map(|i| pairs[i]).collect()
+            (edges..pairs.len())
+                .filter(|&i| is_absent(i) == absent)
+                .map(|i| pairs[i])
+                .collect()
         };
         let relaxed = Relaxed::new(self.graph, self.kind, &candidates(false))?;
         let absent = Pairs::new(self.graph.num_nodes(), candidates(true))?;
-        let used: Vec<f32> = (0..pairs.len()).filter(|&i| !is_absent(i)).map(|i| flips[i]).collect();
-        let (flips, none) = (variable(&used)?, variable(&vec![0.0; pairs.len() - used.len()])?);
+        let used: Vec<f32> = (0..pairs.len())
+            .filter(|&i| !is_absent(i))
+            .map(|i| flips[i])
+            .collect();
+        let (flips, none) = (
+            variable(&used)?,
+            variable(&vec![0.0; pairs.len() - used.len()])?,
+        );
         let operator = relaxed.operator_beside(&relaxed.weights(&flips)?, &absent, &none)?;
-        let scores = self.through.network.forward(&operator.into(), &self.input)?;
+        let scores = self
+            .through
+            .network
+            .forward(&operator.into(), &self.input)?;
         let mut found = slopes(scores, by_scores, [&flips, &none])?.map(Vec::into_iter);
-        let next = |i| found[usize::from(is_absent(i))].next().expect("a slope for each variable");
+        let next = |i| {
+            found[usize::from(is_absent(i))]
+                .next()
+                .expect("a slope for each variable")
+        };
         Ok((0..pairs.len()).map(next).collect())
     }
 
     /// The scores of the graph with these flips.
     pub fn scores_of(&self, chosen: &[usize]) -> Result<Vec<f32>> {
         let pairs: Vec<Pair> = chosen.iter().map(|&i| self.pairs[i]).collect();
-        Ok(self.model.scores(&flipped(self.graph, &pairs)?)?.data().to_vec())
+        Ok(self
+            .model
+            .scores(&flipped(self.graph, &pairs)?)?
+            .data()
+            .to_vec())
     }
 
-    /// The best of the largest variables and `roundings` draws with the variables as probabilities, each within the budget.
+    /// The best of the largest variables and `roundings` draws with the variables as probabilities,
+    /// each within the budget.
     pub fn round(
         &self,
         objective: &Objective<'_>,
@@ -234,13 +306,24 @@ impl<'a> Search<'a> {
     ) -> Result<Vec<Pair>> {
         let order = self.largest(usize::MAX);
         let mut best = (objective.standing(&self.scores_of(&[])?), Vec::new());
-        // Where features follow the edges, the slope has not seen half of what a flip does: any pairs are tried beside.
-        let blind = if self.through.network.reads_degrees() { roundings } else { 0 };
+        // Where features follow the edges, the slope has not seen half of what a flip does: any
+        // pairs are tried beside.
+        let blind = if self.through.network.reads_degrees() {
+            roundings
+        } else {
+            0
+        };
         for rounding in 0..=roundings + blind {
             let mut chosen: Vec<usize> = match rounding {
                 0 => order.clone(),
-                _ if rounding > roundings => sample(rng, self.flips.len(), budget.min(self.flips.len())).into_vec(),
-                _ => order.iter().copied().filter(|&i| rng.random::<f32>() < self.flips[i]).collect(),
+                _ if rounding > roundings => {
+                    sample(rng, self.flips.len(), budget.min(self.flips.len())).into_vec()
+                }
+                _ => order
+                    .iter()
+                    .copied()
+                    .filter(|&i| rng.random::<f32>() < self.flips[i])
+                    .collect(),
             };
             chosen.truncate(budget);
             let standing = objective.standing(&self.scores_of(&chosen)?);
@@ -253,7 +336,11 @@ impl<'a> Search<'a> {
 }
 
 fn variable(values: &[f32]) -> Result<Var> {
-    Ok(Var::from_tensor(&Tensor::from_slice(values, values.len(), &Device::Cpu)?)?)
+    Ok(Var::from_tensor(&Tensor::from_slice(
+        values,
+        values.len(),
+        &Device::Cpu,
+    )?)?)
 }
 
 /// Whether numbers differ by no more than a thousandth of the largest, or of this.
@@ -263,28 +350,37 @@ fn are_close(a: &[f32], b: &[f32], at_least: f32) -> bool {
 }
 
 /// The slopes by each of some variables, for what those by the scores are.
-fn slopes<const N: usize>(scores: Tensor, by_scores: &ByScores<'_>, of: [&Var; N]) -> Result<[Vec<f32>; N]> {
+fn slopes<const N: usize>(
+    scores: Tensor,
+    by_scores: &ByScores<'_>,
+    of: [&Var; N],
+) -> Result<[Vec<f32>; N]> {
     let slope = by_scores(&scores.flatten_all()?.to_vec1::<f32>()?);
     let slope = Tensor::from_vec(slope, scores.shape(), &Device::Cpu)?;
     let grads = (scores * slope)?.sum_all()?.backward()?;
     let mut found = [const { Vec::new() }; N];
     for (found, of) in found.iter_mut().zip(of) {
         // A network without message passing has none.
-        *found = grads.get(of).map_or_else(|| Ok(vec![0.0; of.elem_count()]), Tensor::to_vec1::<f32>)?;
+        *found = grads
+            .get(of)
+            .map_or_else(|| Ok(vec![0.0; of.elem_count()]), Tensor::to_vec1::<f32>)?;
     }
     Ok(found)
 }
 
-/// Up to `count` pairs without an edge, none of those in use, each set of them as likely as any other.
+/// Up to `count` pairs without an edge, none of those in use, each set of them as likely as any
+/// other.
 fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<Pair> {
     let n = graph.num_nodes() as u64;
-    let free = (n * n.saturating_sub(1) / 2).saturating_sub((graph.num_edges() + used.len()) as u64);
+    let free =
+        (n * n.saturating_sub(1) / 2).saturating_sub((graph.num_edges() + used.len()) as u64);
     if (count as u64) > free / DENSE {
         let mut taken: HashSet<Pair> = used.iter().copied().collect();
         let apart = |u: u32, v: u32| !graph.has_edge(u, v);
         return draw_pairs(graph.num_nodes(), count, apart, &mut taken, rng);
     }
-    // Of so many pairs few are drawn twice: sorting them out is faster than remembering each. A pair is one number, its ends one after the other.
+    // Of so many pairs few are drawn twice: sorting them out is faster than remembering each. A
+    // pair is one number, its ends one after the other.
     let bits = u64::BITS - n.leading_zeros();
     let key = |u: u32, v: u32| u64::from(u) << bits | u64::from(v);
     let ends = |key: u64| ((key >> bits) as u32, (key & ((1 << bits) - 1)) as u32);
@@ -294,7 +390,10 @@ fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<
     let (mut drawn, mut late): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
     while drawn.len() + late.len() < count {
         let one = |_| {
-            let (u, v) = (rng.random_range(0..n as u32), rng.random_range(0..n as u32 - 1));
+            let (u, v) = (
+                rng.random_range(0..n as u32),
+                rng.random_range(0..n as u32 - 1),
+            );
             let v = if v >= u { v + 1 } else { v };
             key(u.min(v), u.max(v))
         };
@@ -317,9 +416,11 @@ fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<
     drawn.into_iter().map(ends).collect()
 }
 
-/// Takes numbers out of others, both ascending and none twice, in steps that double: what lies between two of them is passed over.
+/// Takes numbers out of others, both ascending and none twice, in steps that double: what lies
+/// between two of them is passed over.
 fn drop_all(keys: &mut Vec<u64>, gone: impl Iterator<Item = u64>) {
-    // Keys up to `at` are below what comes; those up to `read` were moved to their places, the first `kept`.
+    // Keys up to `at` are below what comes; those up to `read` were moved to their places, the
+    // first `kept`.
     let (mut at, mut read, mut kept) = (0, 0, 0);
     for key in gone {
         if at == keys.len() {
@@ -342,7 +443,8 @@ fn drop_all(keys: &mut Vec<u64>, gone: impl Iterator<Item = u64>) {
     keys.truncate(keys.len() - (read - kept));
 }
 
-/// Sorts numbers of so many bits, twelve of them at a time from the lowest: their order among each other never matters.
+/// Sorts numbers of so many bits, twelve of them at a time from the lowest: their order among each
+/// other never matters.
 fn sort_by_digits(keys: &mut Vec<u64>, bits: u32) {
     const DIGIT: u32 = 12;
     let mut sorted = vec![0; keys.len()];
@@ -360,7 +462,8 @@ fn sort_by_digits(keys: &mut Vec<u64>, bits: u32) {
     }
 }
 
-/// Up to `count` pairs without an edge that have one of these ends, none of those in use: all there are, where there is room for them.
+/// Up to `count` pairs without an edge that have one of these ends, none of those in use: all there
+/// are, where there is room for them.
 fn draw_at(graph: &Graph, ends: &[u32], count: usize, used: &[Pair], rng: &mut Rng) -> Vec<Pair> {
     let n = graph.num_nodes();
     let used: HashSet<Pair> = used.iter().copied().collect();
@@ -372,7 +475,10 @@ fn draw_at(graph: &Graph, ends: &[u32], count: usize, used: &[Pair], rng: &mut R
     let places = ends.len() * n;
     let mut drawn: Vec<Pair> = match places <= count {
         true => (0..places).filter_map(of_place).collect(),
-        false => sample(rng, places, count).into_iter().filter_map(of_place).collect(),
+        false => sample(rng, places, count)
+            .into_iter()
+            .filter_map(of_place)
+            .collect(),
     };
     drawn.sort_unstable();
     drawn.dedup();
@@ -384,12 +490,14 @@ const DENSE: u64 = 4;
 
 fn not_relaxable<A: Choice>(model: &WhiteBox) -> crate::Error {
     let (backbone, operator) = (model.network().config().backbone, model.operator());
-    let what = format!("follows gradients to single edges, which {backbone} with operator {operator} does not have");
+    let what = format!(
+        "follows gradients to single edges, which {backbone} with operator {operator} does not have"
+    );
     refused(format!("{} {what}; {}", A::NAME, without_gradients()))
 }
 
-/// A step along the slope, of a length at which the `budget` steepest variables gain `share · budget` in all, and back to
-/// variables in 0 to 1 that sum to at most the budget.
+/// A step along the slope, of a length at which the `budget` steepest variables gain
+/// `share · budget` in all, and back to variables in 0 to 1 that sum to at most the budget.
 pub(super) fn ascend(flips: &mut [f32], slope: &[f32], budget: usize, share: f64) {
     let mut steepest: Vec<f32> = slope.iter().copied().filter(|&g| g > 0.0).collect();
     if steepest.len() > budget {
@@ -401,16 +509,23 @@ pub(super) fn ascend(flips: &mut [f32], slope: &[f32], budget: usize, share: f64
     let total: f64 = steepest.iter().map(|&g| f64::from(g)).sum();
     if total > 0.0 {
         let by = share * budget as f64 / total;
-        flips.iter_mut().zip(slope).for_each(|(p, &g)| *p += (by * f64::from(g)) as f32);
+        flips
+            .iter_mut()
+            .zip(slope)
+            .for_each(|(p, &g)| *p += (by * f64::from(g)) as f32);
     }
     project(flips, budget as f64);
 }
 
-/// The nearest point with entries in 0 to 1 and a sum of at most `budget`: all entries lowered by the same amount, found by
-/// bisection, and cut off.
+/// The nearest point with entries in 0 to 1 and a sum of at most `budget`: all entries lowered by
+/// the same amount, found by bisection, and cut off.
 pub(super) fn project(flips: &mut [f32], budget: f64) {
     // What is not above the amount adds nothing to the sum, and is not looked at again.
-    let mut above: Vec<f64> = flips.iter().filter(|p| **p > 0.0).map(|&p| f64::from(p)).collect();
+    let mut above: Vec<f64> = flips
+        .iter()
+        .filter(|p| **p > 0.0)
+        .map(|&p| f64::from(p))
+        .collect();
     let sum = |above: &[f64], by: f64| above.iter().map(|p| (p - by).clamp(0.0, 1.0)).sum::<f64>();
     let mut by = 0.0;
     if sum(&above, 0.0) > budget {
@@ -426,7 +541,9 @@ pub(super) fn project(flips: &mut [f32], budget: f64) {
         }
         by = high;
     }
-    flips.iter_mut().for_each(|p| *p = (f64::from(*p) - by).clamp(0.0, 1.0) as f32);
+    flips
+        .iter_mut()
+        .for_each(|p| *p = (f64::from(*p) - by).clamp(0.0, 1.0) as f32);
 }
 
 #[cfg(test)]
@@ -437,7 +554,8 @@ mod tests {
     use crate::attack::testing;
     use crate::nn::Backbone;
 
-    /// However a network uses its operator, pairs at zero have the slopes that they have as part of it.
+    /// However a network uses its operator, pairs at zero have the slopes that they have as part of
+    /// it.
     #[test]
     fn slopes_are_those_of_a_relaxation_with_all_pairs() {
         let graph = testing::graph(1);
@@ -451,18 +569,35 @@ mod tests {
         ] {
             let model = testing::trained(&graph, backbone);
             let labels = graph.labels();
-            let scene =
-                Scene { graph: &graph, model: Some(&model), targets: &targets, labels, training: &[], stop: None };
+            let scene = Scene {
+                graph: &graph,
+                model: Some(&model),
+                targets: &targets,
+                labels,
+                training: &[],
+                stop: None,
+            };
             let clean = model.scores(&graph).unwrap();
             let objective = Objective::new(Loss::Margin, &targets, clean.data(), clean.num_cols());
             let rng = &mut gnarl_graph::random::stream(6, "slopes", 0);
             let mut search = Search::new::<Prbcd>(&scene, clean.data(), 500, rng).unwrap();
             search.flips.iter_mut().step_by(7).for_each(|p| *p = 0.4);
             let by_scores = |scores: &[f32]| objective.standing_and_gradient(scores).1;
-            let whole = search.slopes_of_all(&search.pairs, &search.flips, &by_scores).unwrap();
-            assert!(are_close(&search.gradient(&objective).unwrap(), &whole, 0.0), "{backbone}");
+            let whole = search
+                .slopes_of_all(&search.pairs, &search.flips, &by_scores)
+                .unwrap();
+            assert!(
+                are_close(&search.gradient(&objective).unwrap(), &whole, 0.0),
+                "{backbone}"
+            );
             assert_eq!(search.is_seen_beside, seen, "{backbone}");
-            assert!(whole.iter().skip(graph.num_edges()).any(|&slope| slope != 0.0), "{backbone}");
+            assert!(
+                whole
+                    .iter()
+                    .skip(graph.num_edges())
+                    .any(|&slope| slope != 0.0),
+                "{backbone}"
+            );
         }
     }
 
@@ -470,7 +605,9 @@ mod tests {
     #[test]
     fn a_crowded_graph_has_few_pairs_to_draw() {
         let n = 12u32;
-        let edges = (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v))).filter(|&pair| pair.1 != 11 || pair.0 > 2);
+        let edges = (0..n)
+            .flat_map(|u| (u + 1..n).map(move |v| (u, v)))
+            .filter(|&pair| pair.1 != 11 || pair.0 > 2);
         let graph = Graph::from_edges(n as usize, edges).unwrap().0;
         let rng = &mut gnarl_graph::random::stream(1, "test", 0);
         let drawn = |used: &[Pair], rng: &mut Rng| {
@@ -482,19 +619,33 @@ mod tests {
         assert_eq!(drawn(&[(1, 11)], rng), [(0, 11), (2, 11)]);
         assert_eq!(drawn(&[(0, 11), (1, 11), (2, 11)], rng), []);
         let at = |ends: &[u32], rng: &mut Rng| draw_at(&graph, ends, 100, &[(2, 11)], rng);
-        assert_eq!((at(&[11, 0], rng), at(&[5], rng)), (vec![(0, 11), (1, 11)], vec![]));
+        assert_eq!(
+            (at(&[11, 0], rng), at(&[5], rng)),
+            (vec![(0, 11), (1, 11)], vec![])
+        );
     }
 
     #[test]
     fn numbers_are_taken_out_of_others() {
         let rng = &mut gnarl_graph::random::stream(5, "drop", 0);
-        for (count, gone, most) in [(0, 3, 9), (3, 0, 9), (50, 200, 100), (300, 20, 1000), (300, 300, 400)] {
+        for (count, gone, most) in [
+            (0, 3, 9),
+            (3, 0, 9),
+            (50, 200, 100),
+            (300, 20, 1000),
+            (300, 300, 400),
+        ] {
             let mut some = |count: usize| {
-                let drawn: std::collections::BTreeSet<u64> = (0..count).map(|_| rng.random_range(0..most)).collect();
+                let drawn: std::collections::BTreeSet<u64> =
+                    (0..count).map(|_| rng.random_range(0..most)).collect();
                 drawn.into_iter().collect::<Vec<u64>>()
             };
             let (mut keys, gone) = (some(count), some(gone));
-            let expected: Vec<u64> = keys.iter().copied().filter(|key| !gone.contains(key)).collect();
+            let expected: Vec<u64> = keys
+                .iter()
+                .copied()
+                .filter(|key| !gone.contains(key))
+                .collect();
             drop_all(&mut keys, gone.into_iter());
             assert_eq!(keys, expected);
         }
@@ -512,17 +663,27 @@ mod tests {
         }
     }
 
-    /// Drawn by the same numbers as pair by pair: no edge, nothing in use, nothing twice, in order, as many as asked for.
+    /// Drawn by the same numbers as pair by pair: no edge, nothing in use, nothing twice, in order,
+    /// as many as asked for.
     #[test]
     fn pairs_that_are_drawn_are_apart() {
-        let graph = Graph::from_edges(60, (0..60u32).flat_map(|u| [(u, (u + 1) % 60), (u, (u + 7) % 60)])).unwrap().0;
+        let graph = Graph::from_edges(
+            60,
+            (0..60u32).flat_map(|u| [(u, (u + 1) % 60), (u, (u + 7) % 60)]),
+        )
+        .unwrap()
+        .0;
         let rng = &mut gnarl_graph::random::stream(4, "apart", 0);
         let used = [(0, 30), (5, 9), (2, 58)];
         for _ in 0..50 {
             let drawn = draw_apart(&graph, 400, &used, rng);
             assert!(drawn.is_sorted() && drawn.len() == 400);
             assert!(drawn.windows(2).all(|w| w[0] != w[1]));
-            assert!(drawn.iter().all(|pair| pair.0 < pair.1 && pair.1 < 60 && !graph.has_edge(pair.0, pair.1)));
+            assert!(
+                drawn
+                    .iter()
+                    .all(|pair| pair.0 < pair.1 && pair.1 < 60 && !graph.has_edge(pair.0, pair.1))
+            );
             assert!(drawn.iter().all(|pair| !used.contains(pair)));
         }
     }
@@ -536,7 +697,10 @@ mod tests {
         assert_eq!(of(vec![0.5, -0.2, 3.0], 2.0), [0.5, 0.0, 1.0]);
         let close = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6);
         // Lowered by 0.4: 1, 0.4, 0.1 and nothing.
-        assert!(close(&of(vec![1.6, 0.8, 0.5, 0.3], 1.5), &[1.0, 0.4, 0.1, 0.0]));
+        assert!(close(
+            &of(vec![1.6, 0.8, 0.5, 0.3], 1.5),
+            &[1.0, 0.4, 0.1, 0.0]
+        ));
         assert!(close(&of(vec![1.0, 1.0], 1.0), &[0.5, 0.5]));
         assert!(of(vec![0.7; 9], 0.0).iter().all(|&p| p < 1e-6));
     }

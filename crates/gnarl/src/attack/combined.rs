@@ -1,5 +1,5 @@
-//! Edges and features together (thesis ch. 5, appendix): edges that spoil training by [`mettack`](super::mettack), then noise on every feature by
-//! [`gaussian`](super::gaussian).
+//! Edges and features together (thesis ch. 5, appendix): edges that spoil training by
+//! [`mettack`](super::mettack), then noise on every feature by [`gaussian`](super::gaussian).
 
 use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::{Error, Graph};
@@ -28,12 +28,25 @@ pub struct Combined {
 impl Combined {
     /// This share of the edges, and noise of psi 0.5.
     pub const fn budget(budget: f64) -> Self {
-        let Mettack { inner_steps, at_once, .. } = Mettack::budget(budget);
-        Self { budget, psi: 0.5, inner_steps, at_once }
+        let Mettack {
+            inner_steps,
+            at_once,
+            ..
+        } = Mettack::budget(budget);
+        Self {
+            budget,
+            psi: 0.5,
+            inner_steps,
+            at_once,
+        }
     }
 
     fn edges(&self) -> Mettack {
-        Mettack { inner_steps: self.inner_steps, at_once: self.at_once, ..Mettack::budget(self.budget) }
+        Mettack {
+            inner_steps: self.inner_steps,
+            at_once: self.at_once,
+            ..Mettack::budget(self.budget)
+        }
     }
 
     /// Called by its own setting where it is wrong: the budget is that of the edges.
@@ -53,10 +66,15 @@ impl Default for Combined {
 
 impl Choice for Combined {
     const NAME: &'static str = "combined";
-    const ABOUT: &'static str = "edges that spoil training (mettack), and noise on every feature besides";
+    const ABOUT: &'static str =
+        "edges that spoil training (mettack), and noise on every feature besides";
     const SETTINGS: &'static [Setting] = &[
         OF_EDGES,
-        Setting::new("psi", "X", "the noise besides: the expected norm of a node's [default: 0.5]"),
+        Setting::new(
+            "psi",
+            "X",
+            "the noise besides: the expected norm of a node's [default: 0.5]",
+        ),
         INNER_STEPS,
         AT_ONCE,
     ];
@@ -89,7 +107,13 @@ impl Method for Combined {
             0 => (scene.graph.clone(), Some(Vec::new())),
             _ => self.edges().attack_in_order(scene, seed)?,
         };
-        let noisy = Gaussian::budget(self.psi).attack(&Scene { graph: &graph, ..*scene }, seed)?;
+        let noisy = Gaussian::budget(self.psi).attack(
+            &Scene {
+                graph: &graph,
+                ..*scene
+            },
+            seed,
+        )?;
         Ok((noisy, order))
     }
 
@@ -132,29 +156,73 @@ mod tests {
             training: &training,
             stop: None,
         };
-        let attacked =
-            Attack::from(Combined { psi: 0.3, inner_steps: 10, ..Combined::budget(0.05) }).run(&scene, 2).unwrap();
+        let attacked = Attack::from(Combined {
+            psi: 0.3,
+            inner_steps: 10,
+            ..Combined::budget(0.05)
+        })
+        .run(&scene, 2)
+        .unwrap();
         assert_eq!(attacked.change.num_flips(), graph.num_edges() / 20);
         assert_eq!(attacked.flips.len(), graph.num_edges() / 20);
         let moved = attacked.change.features.l2 / (graph.num_nodes() as f64).sqrt();
         assert!((moved - 0.3).abs() < 0.05, "{moved}");
-        let alone = Attack::from(Mettack { inner_steps: 10, ..Mettack::budget(0.05) }).run(&scene, 2).unwrap();
-        assert_eq!(alone.change.added, attacked.change.added, "the edges are those of mettack");
+        let alone = Attack::from(Mettack {
+            inner_steps: 10,
+            ..Mettack::budget(0.05)
+        })
+        .run(&scene, 2)
+        .unwrap();
+        assert_eq!(
+            alone.change.added, attacked.change.added,
+            "the edges are those of mettack"
+        );
         // Less than a flip leaves the noise, as none does.
         let noise = |budget| {
-            let attacked = Attack::from(Combined { psi: 0.3, ..Combined::budget(budget) }).run(&scene, 2).unwrap();
+            let attacked = Attack::from(Combined {
+                psi: 0.3,
+                ..Combined::budget(budget)
+            })
+            .run(&scene, 2)
+            .unwrap();
             assert_eq!(attacked.change.num_flips(), 0);
             attacked.change.features
         };
         assert!(noise(0.0).l2 > 0.0);
         assert_eq!(noise(0.0), noise(0.1 / graph.num_edges() as f64));
-        let bare = Graph::from_edges(graph.num_nodes(), graph.edges()).unwrap().0;
+        let bare = Graph::from_edges(graph.num_nodes(), graph.edges())
+            .unwrap()
+            .0;
         let bare = bare.with_labels(graph.labels().unwrap().clone()).unwrap();
-        let e = Attack::from(Combined::default()).run(&Scene { graph: &bare, ..scene }, 1).unwrap_err().to_string();
-        assert!(e.contains("the graph has none; attack its edges alone, by mettack"), "{e}");
-        let e = Combined { psi: -1.0, ..Combined::default() }.check().unwrap_err().to_string();
+        let e = Attack::from(Combined::default())
+            .run(
+                &Scene {
+                    graph: &bare,
+                    ..scene
+                },
+                1,
+            )
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("the graph has none; attack its edges alone, by mettack"),
+            "{e}"
+        );
+        let e = Combined {
+            psi: -1.0,
+            ..Combined::default()
+        }
+        .check()
+        .unwrap_err()
+        .to_string();
         assert_eq!(e, "psi: -1 must be a number of at least 0");
-        let e = Combined { budget: -1.0, ..Combined::default() }.check().unwrap_err().to_string();
+        let e = Combined {
+            budget: -1.0,
+            ..Combined::default()
+        }
+        .check()
+        .unwrap_err()
+        .to_string();
         assert_eq!(e, "budget: -1 must be a number of at least 0");
     }
 }

@@ -1,5 +1,5 @@
-//! Whether changed degrees could still come from the power law of the old ones: the likelihood-ratio test of Nettack (Zügner et al. 2018,
-//! sec. 4.1) over degrees of at least two.
+//! Whether changed degrees could still come from the power law of the old ones: the
+//! likelihood-ratio test of Nettack (Zügner et al. 2018, sec. 4.1) over degrees of at least two.
 
 use gnarl_graph::Graph;
 
@@ -25,12 +25,18 @@ impl Sums {
     fn with(self, degree: usize, sign: f64) -> Self {
         match degree < SMALLEST {
             true => self,
-            false => Self { count: self.count + sign, logarithms: self.logarithms + sign * (degree as f64).ln() },
+            false => Self {
+                count: self.count + sign,
+                logarithms: self.logarithms + sign * (degree as f64).ln(),
+            },
         }
     }
 
     fn and(self, other: Self) -> Self {
-        Self { count: self.count + other.count, logarithms: self.logarithms + other.logarithms }
+        Self {
+            count: self.count + other.count,
+            logarithms: self.logarithms + other.logarithms,
+        }
     }
 
     /// The largest log-likelihood of a power law.
@@ -40,22 +46,36 @@ impl Sums {
         }
         let smallest = SMALLEST as f64;
         let exponent = 1.0 + self.count / (self.logarithms - self.count * (smallest - 0.5).ln());
-        self.count * exponent.ln() + self.count * exponent * smallest.ln() - (exponent + 1.0) * self.logarithms
+        self.count * exponent.ln() + self.count * exponent * smallest.ln()
+            - (exponent + 1.0) * self.logarithms
     }
 }
 
 impl DegreeTest {
     pub fn new(graph: &Graph) -> Self {
-        let degrees: Vec<usize> = (0..graph.num_nodes() as u32).map(|u| graph.neighbours(u).len()).collect();
-        let zero = Sums { count: 0.0, logarithms: 0.0 };
+        let degrees: Vec<usize> = (0..graph.num_nodes() as u32)
+            .map(|u| graph.neighbours(u).len())
+            .collect();
+        let zero = Sums {
+            count: 0.0,
+            logarithms: 0.0,
+        };
         let before = degrees.iter().fold(zero, |sums, &d| sums.with(d, 1.0));
-        Self { degrees, before, now: before }
+        Self {
+            degrees,
+            before,
+            now: before,
+        }
     }
 
     fn after(&self, (u, v): (u32, u32), joins: bool) -> Sums {
         [u, v].into_iter().fold(self.now, |sums, node| {
             let degree = self.degrees[node as usize];
-            let changed = if joins { degree + 1 } else { degree.saturating_sub(1) };
+            let changed = if joins {
+                degree + 1
+            } else {
+                degree.saturating_sub(1)
+            };
             sums.with(degree, -1.0).with(changed, 1.0)
         })
     }
@@ -63,7 +83,8 @@ impl DegreeTest {
     /// Whether a flip, on top of those made, stays unnoticed.
     pub fn allows(&self, pair: (u32, u32), joins: bool) -> bool {
         let after = self.after(pair, joins);
-        let ratio = -2.0 * after.and(self.before).likelihood() + 2.0 * (after.likelihood() + self.before.likelihood());
+        let ratio = -2.0 * after.and(self.before).likelihood()
+            + 2.0 * (after.likelihood() + self.before.likelihood());
         ratio < LIMIT
     }
 
@@ -72,7 +93,11 @@ impl DegreeTest {
         self.now = self.after(pair, joins);
         for node in [pair.0, pair.1] {
             let degree = &mut self.degrees[node as usize];
-            *degree = if joins { *degree + 1 } else { degree.saturating_sub(1) };
+            *degree = if joins {
+                *degree + 1
+            } else {
+                degree.saturating_sub(1)
+            };
         }
     }
 }
@@ -88,7 +113,10 @@ mod tests {
         let mut test = DegreeTest::new(&graph);
         assert!(test.allows((0, 299), true));
         let (before, now) = (test.before, test.now);
-        assert!((before.and(now).likelihood() - 2.0 * before.likelihood()).abs() < 1e-6 * before.likelihood().abs());
+        assert!(
+            (before.and(now).likelihood() - 2.0 * before.likelihood()).abs()
+                < 1e-6 * before.likelihood().abs()
+        );
         // A test that is kept up to date is the test of the changed graph.
         let others: Vec<u32> = (1..300).filter(|&v| !graph.has_edge(0, v)).collect();
         let mut refused = None;
@@ -99,14 +127,23 @@ mod tests {
             }
             test.flip((0, v), true);
         }
-        let edges: Vec<(u32, u32)> = others[..refused.unwrap_or(others.len())].iter().map(|&v| (0, v)).collect();
+        let edges: Vec<(u32, u32)> = others[..refused.unwrap_or(others.len())]
+            .iter()
+            .map(|&v| (0, v))
+            .collect();
         let anew = DegreeTest::new(&graph.add_edges(&edges).unwrap().0);
-        assert!((anew.now.logarithms - test.now.logarithms).abs() < 1e-9 && anew.now.count == test.now.count);
+        assert!(
+            (anew.now.logarithms - test.now.logarithms).abs() < 1e-9
+                && anew.now.count == test.now.count
+        );
         for v in 1..300u32 {
             while test.degrees[v as usize] < 40 {
                 test.flip((v, 0), true);
             }
         }
-        assert!(!test.allows((1, 2), true), "all nodes with forty edges are no power law of three");
+        assert!(
+            !test.allows((1, 2), true),
+            "all nodes with forty edges are no power law of three"
+        );
     }
 }

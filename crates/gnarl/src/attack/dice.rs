@@ -1,9 +1,10 @@
-//! DICE, "delete internally, connect externally" (Waniek et al. 2018): a coin decides for each flip whether an edge between nodes of one
-//! class is removed or one between nodes of different classes added, as in the study of Zügner and Günnemann (2019).
+//! DICE, "delete internally, connect externally" (Waniek et al. 2018): a coin decides for each flip
+//! whether an edge between nodes of one class is removed or one between nodes of different classes
+//! added, as in the study of Zügner and Günnemann (2019).
 //!
-//! The attacker knows a class for every node: the true ones, as in the reference, or true ones for training nodes and a model's
-//! guesses elsewhere; the caller says which. Nodes without a class are left alone. Where one side has nothing left, the other
-//! takes what remains of the budget.
+//! The attacker knows a class for every node: the true ones, as in the reference, or true ones for
+//! training nodes and a model's guesses elsewhere; the caller says which. Nodes without a class are
+//! left alone. Where one side has nothing left, the other takes what remains of the budget.
 
 use std::collections::HashSet;
 
@@ -50,17 +51,33 @@ impl Choice for Dice {
 
 impl Method for Dice {
     fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        let labels = scene.labels.ok_or_else(|| refused("dice goes by classes, and the graph has no labels"))?;
+        let labels = scene
+            .labels
+            .ok_or_else(|| refused("dice goes by classes, and the graph has no labels"))?;
         let (graph, flips) = (scene.graph, EdgeShare::new(self.budget)?.flips(scene.graph));
         let rng = &mut stream(seed, "dice", 0);
         let together = |u: u32, v: u32| labels.get(u).is_some() && labels.get(u) == labels.get(v);
-        let apart = |u: u32, v: u32| labels.get(u).zip(labels.get(v)).is_some_and(|(a, b)| a != b);
+        let apart = |u: u32, v: u32| {
+            labels
+                .get(u)
+                .zip(labels.get(v))
+                .is_some_and(|(a, b)| a != b)
+        };
 
         let internal: Vec<_> = graph.edges().filter(|&(u, v)| together(u, v)).collect();
-        let parted = (0..flips).filter(|_| rng.random_bool(0.5)).count().min(internal.len());
+        let parted = (0..flips)
+            .filter(|_| rng.random_bool(0.5))
+            .count()
+            .min(internal.len());
         let mut order = draw_edges(internal, flips, rng);
         let external = |u: u32, v: u32| apart(u, v) && !graph.has_edge(u, v);
-        let joined = draw_pairs(graph.num_nodes(), flips - parted, external, &mut HashSet::new(), rng);
+        let joined = draw_pairs(
+            graph.num_nodes(),
+            flips - parted,
+            external,
+            &mut HashSet::new(),
+            rng,
+        );
         order.truncate(flips - joined.len());
         order.extend(joined);
         Ok(flipped(graph, &order)?)
@@ -83,7 +100,14 @@ mod tests {
     use gnarl_graph::Labels;
 
     fn attack(graph: &Graph, labels: Option<&Labels>, share: f64, seed: u64) -> Result<Attacked> {
-        let scene = Scene { graph, model: None, targets: &[], labels, training: &[], stop: None };
+        let scene = Scene {
+            graph,
+            model: None,
+            targets: &[],
+            labels,
+            training: &[],
+            stop: None,
+        };
         Attack::from(Dice::budget(share)).run(&scene, seed)
     }
 
@@ -95,28 +119,65 @@ mod tests {
         for seed in 0..20 {
             let change = attack(&graph, Some(labels), 0.2, seed).unwrap().change;
             assert_eq!(change.num_flips(), graph.num_edges() / 5);
-            assert!(change.removed.iter().all(|&(u, v)| labels.get(u) == labels.get(v)));
-            assert!(change.added.iter().all(|&(u, v)| labels.get(u) != labels.get(v)));
+            assert!(
+                change
+                    .removed
+                    .iter()
+                    .all(|&(u, v)| labels.get(u) == labels.get(v))
+            );
+            assert!(
+                change
+                    .added
+                    .iter()
+                    .all(|&(u, v)| labels.get(u) != labels.get(v))
+            );
             added += change.added.len();
             removed += change.removed.len();
         }
         // Fair coins: six deviations of a sum of that many.
-        let (total, difference) = ((added + removed) as f64, (added as f64 - removed as f64).abs());
-        assert!(difference < 6.0 * total.sqrt(), "{added} added, {removed} removed");
+        let (total, difference) = (
+            (added + removed) as f64,
+            (added as f64 - removed as f64).abs(),
+        );
+        assert!(
+            difference < 6.0 * total.sqrt(),
+            "{added} added, {removed} removed"
+        );
     }
 
     #[test]
     fn one_side_takes_what_the_other_leaves() {
-        let ring = |n: u32| Graph::from_edges(n as usize, (0..n).map(|u| (u, (u + 1) % n))).unwrap().0;
+        let ring = |n: u32| {
+            Graph::from_edges(n as usize, (0..n).map(|u| (u, (u + 1) % n)))
+                .unwrap()
+                .0
+        };
         let alternating = Labels::new((0..8).map(|u| Some(u % 2)).collect(), 2).unwrap();
         let change = attack(&ring(8), Some(&alternating), 0.5, 1).unwrap().change;
-        assert_eq!((change.added.len(), change.removed.len()), (4, 0), "no edge is internal");
+        assert_eq!(
+            (change.added.len(), change.removed.len()),
+            (4, 0),
+            "no edge is internal"
+        );
         let one = Labels::new(vec![Some(0); 8], 1).unwrap();
         let change = attack(&ring(8), Some(&one), 0.5, 1).unwrap().change;
-        assert_eq!((change.added.len(), change.removed.len()), (0, 4), "no pair is external");
+        assert_eq!(
+            (change.added.len(), change.removed.len()),
+            (0, 4),
+            "no pair is external"
+        );
         let none = Labels::new(vec![None; 8], 1).unwrap();
-        assert_eq!(attack(&ring(8), Some(&none), 0.5, 1).unwrap().change.num_flips(), 0);
+        assert_eq!(
+            attack(&ring(8), Some(&none), 0.5, 1)
+                .unwrap()
+                .change
+                .num_flips(),
+            0
+        );
         let e = attack(&ring(8), None, 0.5, 1).unwrap_err().to_string();
-        assert_eq!(e, "attack: dice goes by classes, and the graph has no labels");
+        assert_eq!(
+            e,
+            "attack: dice goes by classes, and the graph has no labels"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Gaussian noise on features (thesis ch. 5): every entry moves by a normal draw of deviation `psi / sqrt(K)`.
+//! Gaussian noise on features (thesis ch. 5): every entry moves by a normal draw of deviation
+//! `psi / sqrt(K)`.
 
 use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::stream;
@@ -38,8 +39,11 @@ impl Default for Gaussian {
 impl Choice for Gaussian {
     const NAME: &'static str = "gaussian";
     const ABOUT: &'static str = "noise on every feature";
-    const SETTINGS: &'static [Setting] =
-        &[Setting::new("budget", "X", "how much may change: psi, the expected norm of a node's noise [default: 0.5]")];
+    const SETTINGS: &'static [Setting] = &[Setting::new(
+        "budget",
+        "X",
+        "how much may change: psi, the expected norm of a node's noise [default: 0.5]",
+    )];
 
     fn check(&self) -> gnarl_graph::Result<()> {
         Noise::new(self.budget).map(drop)
@@ -49,19 +53,27 @@ impl Choice for Gaussian {
 impl Method for Gaussian {
     /// Node `i` draws from a stream of its own. The features come out dense: `nodes · K` numbers.
     fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        let features = scene.graph.features().ok_or_else(|| refused("the graph has no features to put noise on"))?;
+        let features = scene
+            .graph
+            .features()
+            .ok_or_else(|| refused("the graph has no features to put noise on"))?;
         let (n, k) = (features.num_rows(), features.num_cols());
         let deviation = Noise::new(self.budget)?.psi() / (k.max(1) as f64).sqrt();
         let mut data = vec![0f32; n * k];
-        data.par_chunks_mut(k.max(1)).enumerate().for_each(|(i, row)| {
-            write_row(features, i, row);
-            let rng = &mut stream(seed, "gaussian attack", i as u64);
-            for x in row {
-                let z: f64 = rng.sample(StandardNormal);
-                *x = (f64::from(*x) + deviation * z) as f32;
-            }
-        });
-        Ok(scene.graph.clone().with_features(Features::Dense(DenseMatrix::new(n, k, data)?))?)
+        data.par_chunks_mut(k.max(1))
+            .enumerate()
+            .for_each(|(i, row)| {
+                write_row(features, i, row);
+                let rng = &mut stream(seed, "gaussian attack", i as u64);
+                for x in row {
+                    let z: f64 = rng.sample(StandardNormal);
+                    *x = (f64::from(*x) + deviation * z) as f32;
+                }
+            });
+        Ok(scene
+            .graph
+            .clone()
+            .with_features(Features::Dense(DenseMatrix::new(n, k, data)?))?)
     }
 
     fn budget(&self) -> gnarl_graph::Result<Budget> {
@@ -87,25 +99,56 @@ mod tests {
         let (n, k, psi) = (400usize, 100usize, 0.7);
         let features = Features::Dense(DenseMatrix::new(n, k, vec![2.0; n * k]).unwrap());
         let graph = Graph::empty(n).unwrap().with_features(features).unwrap();
-        let scene = Scene { graph: &graph, model: None, targets: &[], labels: None, training: &[], stop: None };
+        let scene = Scene {
+            graph: &graph,
+            model: None,
+            targets: &[],
+            labels: None,
+            training: &[],
+            stop: None,
+        };
         let attacked = Attack::from(Gaussian::budget(psi)).run(&scene, 3).unwrap();
-        let noise: Vec<f64> = attacked.graph.features().unwrap().values().iter().map(|&x| f64::from(x) - 2.0).collect();
+        let noise: Vec<f64> = attacked
+            .graph
+            .features()
+            .unwrap()
+            .values()
+            .iter()
+            .map(|&x| f64::from(x) - 2.0)
+            .collect();
         let deviation = psi / 10.0;
         let count = (n * k) as f64;
         let moment = |p: i32| noise.iter().map(|z| (z / deviation).powi(p)).sum::<f64>() / count;
         // Standard errors of the moments of 40,000 normal draws: 0.005, 0.0071, 0.049.
         assert!(moment(1).abs() < 0.025, "mean {}", moment(1));
         assert!((moment(2) - 1.0).abs() < 0.036, "variance {}", moment(2));
-        assert!((moment(4) - 3.0).abs() < 0.25, "fourth moment {}", moment(4));
+        assert!(
+            (moment(4) - 3.0).abs() < 0.25,
+            "fourth moment {}",
+            moment(4)
+        );
         let mean_norm = (attacked.change.features.l2.powi(2) / n as f64).sqrt();
-        assert!((mean_norm - psi).abs() < 0.02, "a node moves by psi: {mean_norm}");
+        assert!(
+            (mean_norm - psi).abs() < 0.02,
+            "a node moves by psi: {mean_norm}"
+        );
     }
 
     #[test]
     fn a_graph_without_features_is_refused() {
         let bare = Graph::from_edges(3, [(0, 1)]).unwrap().0;
-        let scene = Scene { graph: &bare, model: None, targets: &[], labels: None, training: &[], stop: None };
-        let e = Attack::from(Gaussian::default()).run(&scene, 0).unwrap_err().to_string();
+        let scene = Scene {
+            graph: &bare,
+            model: None,
+            targets: &[],
+            labels: None,
+            training: &[],
+            stop: None,
+        };
+        let e = Attack::from(Gaussian::default())
+            .run(&scene, 0)
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "attack: the graph has no features to put noise on");
     }
 }

@@ -1,10 +1,13 @@
-//! An attacker who asks and never looks inside: sets of flips that are bred (after the genetic attack of Dai et al. 2018). For models without
-//! gradients, from outside too; all it needs are answers.
+//! An attacker who asks and never looks inside: sets of flips that are bred (after the genetic
+//! attack of Dai et al. 2018). For models without gradients, from outside too; all it needs are
+//! answers.
 //!
-//! Every member of the population is a whole budget of flips. Of each generation the better half stays; the others are children, who take each flip
-//! from one of two parents, the parents being the better of two drawn at random, and draw a share of their flips anew. New flips are drawn where
-//! they may do harm: an edge of a target goes or a pair with a target comes, by the rule of [`dice`](super::dice) where classes are known. The
-//! best set of flips there ever was is the result, which is never worse than doing nothing.
+//! Every member of the population is a whole budget of flips. Of each generation the better half
+//! stays; the others are children, who take each flip from one of two parents, the parents being
+//! the better of two drawn at random, and draw a share of their flips anew. New flips are drawn
+//! where they may do harm: an edge of a target goes or a pair with a target comes, by the rule of
+//! [`dice`](super::dice) where classes are known. The best set of flips there ever was is the
+//! result, which is never worse than doing nothing.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +45,13 @@ pub struct Genetic {
 impl Genetic {
     /// With this share of the edges: 40 generations of 24.
     pub const fn budget(budget: f64) -> Self {
-        Self { budget, loss: Loss::Margin, population: 24, generations: 40, mutation: 0.1 }
+        Self {
+            budget,
+            loss: Loss::Margin,
+            population: 24,
+            generations: 40,
+            mutation: 0.1,
+        }
     }
 }
 
@@ -58,9 +67,17 @@ impl Choice for Genetic {
     const SETTINGS: &'static [Setting] = &[
         OF_EDGES,
         LOSS,
-        Setting::new("population", "N", "sets of flips in a generation [default: 24]"),
+        Setting::new(
+            "population",
+            "N",
+            "sets of flips in a generation [default: 24]",
+        ),
         Setting::new("generations", "N", "how often they are bred [default: 40]"),
-        Setting::new("mutation", "SHARE", "the share of a child's flips that are drawn anew [default: 0.1]"),
+        Setting::new(
+            "mutation",
+            "SHARE",
+            "the share of a child's flips that are drawn anew [default: 0.1]",
+        ),
     ];
 
     fn check(&self) -> gnarl_graph::Result<()> {
@@ -72,7 +89,10 @@ impl Choice for Genetic {
             ));
         }
         if !(0.0..=1.0).contains(&self.mutation) {
-            return Err(GraphError::setting("mutation", format!("{} is no share, 0 to 1", self.mutation)));
+            return Err(GraphError::setting(
+                "mutation",
+                format!("{} is no share, 0 to 1", self.mutation),
+            ));
         }
         Ok(())
     }
@@ -80,7 +100,9 @@ impl Choice for Genetic {
 
 impl Method for Genetic {
     fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        let model = scene.model.ok_or_else(|| refused("genetic asks a model, and there is none"))?;
+        let model = scene
+            .model
+            .ok_or_else(|| refused("genetic asks a model, and there is none"))?;
         let targets = scene.some_targets::<Self>()?;
         let flips = EdgeShare::new(self.budget)?.flips(scene.graph);
         let clean = model.scores(scene.graph)?;
@@ -88,9 +110,13 @@ impl Method for Genetic {
         // One row of scores is of the graph: every node of it counts.
         let nursery = Nursery::new(scene, flips, clean.num_rows() == 1);
         let judged = |flips: BTreeSet<Pair>| Member::judged(scene.graph, model, &objective, flips);
-        let first = (0..self.population).map(|i| nursery.drawn(&mut stream(seed, "genetic", i as u64)));
+        let first =
+            (0..self.population).map(|i| nursery.drawn(&mut stream(seed, "genetic", i as u64)));
         let first: Vec<BTreeSet<Pair>> = first.collect();
-        let mut all = first.into_par_iter().map(judged).collect::<Result<Vec<_>>>()?;
+        let mut all = first
+            .into_par_iter()
+            .map(judged)
+            .collect::<Result<Vec<_>>>()?;
         rank(&mut all);
         for generation in 1..=self.generations {
             if scene.stopped() {
@@ -102,14 +128,24 @@ impl Method for Genetic {
                 nursery.child(&all, self.mutation, rng)
             };
             let children: Vec<BTreeSet<Pair>> = (kept..self.population).map(child).collect();
-            let children = children.into_par_iter().map(judged).collect::<Result<Vec<_>>>()?;
+            let children = children
+                .into_par_iter()
+                .map(judged)
+                .collect::<Result<Vec<_>>>()?;
             all.truncate(kept);
             all.extend(children);
             rank(&mut all);
         }
         let nothing = objective.standing(clean.data());
-        match all.into_iter().next().filter(|best| best.standing.beats(&nothing)) {
-            Some(best) => Ok(flipped(scene.graph, &best.flips.into_iter().collect::<Vec<_>>())?),
+        match all
+            .into_iter()
+            .next()
+            .filter(|best| best.standing.beats(&nothing))
+        {
+            Some(best) => Ok(flipped(
+                scene.graph,
+                &best.flips.into_iter().collect::<Vec<_>>(),
+            )?),
             None => Ok(scene.graph.clone()),
         }
     }
@@ -138,7 +174,12 @@ struct Member {
 }
 
 impl Member {
-    fn judged(graph: &Graph, model: &dyn Classifier, objective: &Objective<'_>, flips: BTreeSet<Pair>) -> Result<Self> {
+    fn judged(
+        graph: &Graph,
+        model: &dyn Classifier,
+        objective: &Objective<'_>,
+        flips: BTreeSet<Pair>,
+    ) -> Result<Self> {
         let changed = flipped(graph, &flips.iter().copied().collect::<Vec<_>>())?;
         let standing = objective.standing(model.scores(&changed)?.data());
         Ok(Self { flips, standing })
@@ -147,7 +188,12 @@ impl Member {
 
 /// The best first; equals stay in their order.
 fn rank(all: &mut [Member]) {
-    all.sort_by(|a, b| a.standing.right.cmp(&b.standing.right).then(b.standing.loss.total_cmp(&a.standing.loss)));
+    all.sort_by(|a, b| {
+        a.standing
+            .right
+            .cmp(&b.standing.right)
+            .then(b.standing.loss.total_cmp(&a.standing.loss))
+    });
 }
 
 /// Where flips come from.
@@ -158,7 +204,8 @@ struct Nursery<'a> {
     flips: usize,
 }
 
-/// Draws of a pair before a member stays smaller than the budget: on a graph with nothing left to flip.
+/// Draws of a pair before a member stays smaller than the budget: on a graph with nothing left to
+/// flip.
 const TRIES: usize = 50;
 
 impl<'a> Nursery<'a> {
@@ -166,7 +213,12 @@ impl<'a> Nursery<'a> {
         let nodes = scene.graph.num_nodes() as u32;
         let ends = match of_graph {
             true => (0..nodes).collect(),
-            false => scene.targets.iter().map(|&(u, _)| u).filter(|u| *u < nodes).collect(),
+            false => scene
+                .targets
+                .iter()
+                .map(|&(u, _)| u)
+                .filter(|u| *u < nodes)
+                .collect(),
         };
         Self { scene, ends, flips }
     }
@@ -205,7 +257,12 @@ impl<'a> Nursery<'a> {
     /// Each flip of one parent or the other, some drawn anew.
     fn child(&self, all: &[Member], mutation: f64, rng: &mut Rng) -> BTreeSet<Pair> {
         // Members stand in order: of two drawn the first is the better.
-        let mut parent = || &all[rng.random_range(0..all.len()).min(rng.random_range(0..all.len()))].flips;
+        let mut parent = || {
+            &all[rng
+                .random_range(0..all.len())
+                .min(rng.random_range(0..all.len()))]
+            .flips
+        };
         let (one, other) = (parent(), parent());
         let mut pool: Vec<Pair> = one.union(other).copied().collect();
         let mut flips = BTreeSet::new();
@@ -229,8 +286,14 @@ mod tests {
 
     fn run(model: &dyn Classifier, graph: &Graph, genetic: Genetic, seed: u64) -> Attacked {
         let targets = targets(graph);
-        let scene =
-            Scene { graph, model: Some(model), targets: &targets, labels: graph.labels(), training: &[], stop: None };
+        let scene = Scene {
+            graph,
+            model: Some(model),
+            targets: &targets,
+            labels: graph.labels(),
+            training: &[],
+            stop: None,
+        };
         Attack::from(genetic).run(&scene, seed).unwrap()
     }
 
@@ -251,13 +314,33 @@ mod tests {
     fn breeding_beats_drawing_and_needs_no_gradients() {
         let graph = graph(3);
         let model = trained(&graph, Backbone::Gcn);
-        let quick = Genetic { population: 12, generations: 12, ..Genetic::budget(0.1) };
+        let quick = Genetic {
+            population: 12,
+            generations: 12,
+            ..Genetic::budget(0.1)
+        };
         let bred = run(&Closed(&model), &graph, quick, 1);
-        let drawn = run(&Closed(&model), &graph, Genetic { generations: 0, ..quick }, 1);
-        let [clean, drawn, bred_accuracy] = [&graph, &drawn.graph, &bred.graph].map(|at| accuracy(&model, &graph, at));
-        assert!(bred_accuracy < drawn && drawn <= clean, "{clean} {drawn} {bred_accuracy}");
+        let drawn = run(
+            &Closed(&model),
+            &graph,
+            Genetic {
+                generations: 0,
+                ..quick
+            },
+            1,
+        );
+        let [clean, drawn, bred_accuracy] =
+            [&graph, &drawn.graph, &bred.graph].map(|at| accuracy(&model, &graph, at));
+        assert!(
+            bred_accuracy < drawn && drawn <= clean,
+            "{clean} {drawn} {bred_accuracy}"
+        );
         assert!(bred.change.num_flips() <= graph.num_edges() / 10 && bred.change.num_flips() > 0);
-        assert_eq!(run(&Closed(&model), &graph, quick, 1).flips, bred.flips, "the same seed, the same flips");
+        assert_eq!(
+            run(&Closed(&model), &graph, quick, 1).flips,
+            bred.flips,
+            "the same seed, the same flips"
+        );
     }
 
     #[test]
@@ -265,11 +348,32 @@ mod tests {
         let graph = graph(3);
         let model = trained(&graph, Backbone::Gcn);
         // Everything of the budget: each member stops where nothing is left to draw.
-        let all = run(&model, &graph, Genetic { population: 4, generations: 1, ..Genetic::budget(1.0) }, 0);
+        let all = run(
+            &model,
+            &graph,
+            Genetic {
+                population: 4,
+                generations: 1,
+                ..Genetic::budget(1.0)
+            },
+            0,
+        );
         assert!(all.change.num_flips() <= graph.num_edges());
         for (wrong, why) in [
-            (Genetic { population: 2, ..Genetic::default() }, "at least 4"),
-            (Genetic { mutation: 1.5, ..Genetic::default() }, "no share"),
+            (
+                Genetic {
+                    population: 2,
+                    ..Genetic::default()
+                },
+                "at least 4",
+            ),
+            (
+                Genetic {
+                    mutation: 1.5,
+                    ..Genetic::default()
+                },
+                "no share",
+            ),
         ] {
             let e = Attack::from(wrong).check().unwrap_err().to_string();
             assert!(e.contains(why), "{e}");

@@ -1,5 +1,6 @@
-//! GRBCD (Geisler et al. 2021): the greedy way through random blocks of pairs. In every step the pairs of a fresh block with the steepest slope
-//! are flipped for good, so many that the budget is spent at the end.
+//! GRBCD (Geisler et al. 2021): the greedy way through random blocks of pairs. In every step the
+//! pairs of a fresh block with the steepest slope are flipped for good, so many that the budget is
+//! spent at the end.
 //!
 //! Every edge is in the block besides, as in [`prbcd`](super::prbcd).
 
@@ -33,7 +34,12 @@ pub struct Grbcd {
 impl Grbcd {
     /// With this share of the edges, in a hundred steps.
     pub const fn budget(budget: f64) -> Self {
-        Self { budget, loss: Loss::Margin, steps: 100, block: 250_000 }
+        Self {
+            budget,
+            loss: Loss::Margin,
+            steps: 100,
+            block: 250_000,
+        }
     }
 }
 
@@ -45,7 +51,8 @@ impl Default for Grbcd {
 
 impl Choice for Grbcd {
     const NAME: &'static str = "grbcd";
-    const ABOUT: &'static str = "the steepest pairs of random blocks, flipped one after the other (GRBCD)";
+    const ABOUT: &'static str =
+        "the steepest pairs of random blocks, flipped one after the other (GRBCD)";
     const SETTINGS: &'static [Setting] = &[OF_EDGES, LOSS, STEPS, BLOCK];
 
     fn check(&self) -> gnarl_graph::Result<()> {
@@ -90,7 +97,13 @@ impl Method for Grbcd {
             order.extend(steepest.iter().map(|&i| search.pairs()[i]));
             steepest.iter().for_each(|&i| search.flips[i] = 1.0);
         }
-        let flips = order.iter().map(|&(u, v)| Flip { part: Part::Edge(u, v), target: None }).collect();
+        let flips = order
+            .iter()
+            .map(|&(u, v)| Flip {
+                part: Part::Edge(u, v),
+                target: None,
+            })
+            .collect();
         Ok((flipped(scene.graph, &order)?, Some(flips)))
     }
 

@@ -1,8 +1,10 @@
-//! The linear surrogate of Nettack and Metattack: two rounds of message passing without an activation, `Â² X W₁ W₂`, trained by gradient
-//! descent with momentum (Zügner et al. 2018; Zügner and Günnemann 2019).
+//! The linear surrogate of Nettack and Metattack: two rounds of message passing without an
+//! activation, `Â² X W₁ W₂`, trained by gradient descent with momentum (Zügner et al. 2018; Zügner
+//! and Günnemann 2019).
 //!
-//! What the graph does to it is all in `S = Â² X`. Its training can be gone through backwards: [`through_training`] gives the derivative of a
-//! loss of the trained weights by the rows of S that it was trained on, exactly, in `O(steps · rows · features · hidden)`.
+//! What the graph does to it is all in `S = Â² X`. Its training can be gone through backwards:
+//! [`through_training`] gives the derivative of a loss of the trained weights by the rows of S that
+//! it was trained on, exactly, in `O(steps · rows · features · hidden)`.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{CsrMatrix, Features, Graph};
@@ -19,17 +21,26 @@ const MOMENTUM: f64 = 0.9;
 /// Steps of training whose derivatives are multiplied out together.
 const TOGETHER: usize = 10;
 
-/// Features as sparse rows in units of their mean size, so that descent of a fixed length suits words as well as shares of them; the
-/// identity where there are none.
+/// Features as sparse rows in units of their mean size, so that descent of a fixed length suits
+/// words as well as shares of them; the identity where there are none.
 pub(super) fn features_of(graph: &Graph) -> CsrMatrix<f32> {
     let x = match graph.features() {
         Some(Features::Sparse(x)) => x.clone(),
         Some(Features::Dense(x)) => CsrMatrix::from_dense(x),
         None => CsrMatrix::<f64>::identity(graph.num_nodes()).map(|v| v as f32),
     };
-    let present: Vec<f64> = x.values().iter().map(|&v| f64::from(v.abs())).filter(|&v| v > 0.0).collect();
+    let present: Vec<f64> = x
+        .values()
+        .iter()
+        .map(|&v| f64::from(v.abs()))
+        .filter(|&v| v > 0.0)
+        .collect();
     let mean = present.iter().sum::<f64>() / present.len().max(1) as f64;
-    if mean > 0.0 { x.map(|v| (f64::from(v) / mean) as f32) } else { x }
+    if mean > 0.0 {
+        x.map(|v| (f64::from(v) / mean) as f32)
+    } else {
+        x
+    }
 }
 
 /// `Â` and `Â X` of a graph.
@@ -44,12 +55,19 @@ impl Propagated {
     /// O(edges · features of a node).
     pub fn new(graph: &Graph, x: &CsrMatrix<f32>) -> Result<Self> {
         let n = graph.num_nodes();
-        let scales: Vec<f32> = (0..n as u32).map(|u| 1.0 / ((graph.neighbours(u).len() + 1) as f32).sqrt()).collect();
+        let scales: Vec<f32> = (0..n as u32)
+            .map(|u| 1.0 / ((graph.neighbours(u).len() + 1) as f32).sqrt())
+            .collect();
         let (mut offsets, mut columns, mut values) = (vec![0u64], Vec::new(), Vec::new());
         for u in 0..n as u32 {
             let row = graph.neighbours(u);
             let place = row.partition_point(|&v| v < u);
-            for v in row[..place].iter().copied().chain([u]).chain(row[place..].iter().copied()) {
+            for v in row[..place]
+                .iter()
+                .copied()
+                .chain([u])
+                .chain(row[place..].iter().copied())
+            {
                 columns.push(v);
                 values.push(scales[u as usize] * scales[v as usize]);
             }
@@ -64,19 +82,24 @@ impl Propagated {
     pub fn rows(&self, nodes: &[u32]) -> Result<Tensor> {
         let width = self.ax.num_cols();
         let mut out = vec![0f32; nodes.len() * width];
-        out.par_chunks_mut(width.max(1)).zip(nodes).for_each(|(row, &u)| {
-            let (columns, values) = self.a.row(u as usize);
-            for (&v, &weight) in columns.iter().zip(values) {
-                add_row(&self.ax, v as usize, weight, row);
-            }
-        });
+        out.par_chunks_mut(width.max(1))
+            .zip(nodes)
+            .for_each(|(row, &u)| {
+                let (columns, values) = self.a.row(u as usize);
+                for (&v, &weight) in columns.iter().zip(values) {
+                    add_row(&self.ax, v as usize, weight, row);
+                }
+            });
         Ok(Tensor::from_vec(out, (nodes.len(), width), &Device::Cpu)?)
     }
 }
 
 fn add_row(matrix: &CsrMatrix<f32>, row: usize, weight: f32, out: &mut [f32]) {
     let (columns, values) = matrix.row(row);
-    columns.iter().zip(values).for_each(|(&c, &v)| out[c as usize] += weight * v);
+    columns
+        .iter()
+        .zip(values)
+        .for_each(|(&c, &v)| out[c as usize] += weight * v);
 }
 
 /// The product of two sparse matrices.
@@ -97,7 +120,10 @@ fn product(a: &CsrMatrix<f32>, b: &CsrMatrix<f32>) -> Result<CsrMatrix<f32>> {
                 }
             }
             touched.sort_unstable();
-            let values = touched.iter().map(|&c| std::mem::take(&mut sums[c as usize])).collect();
+            let values = touched
+                .iter()
+                .map(|&c| std::mem::take(&mut sums[c as usize]))
+                .collect();
             touched.iter().for_each(|&c| seen[c as usize] = false);
             (touched, values)
         })
@@ -107,21 +133,29 @@ fn product(a: &CsrMatrix<f32>, b: &CsrMatrix<f32>) -> Result<CsrMatrix<f32>> {
         *total += columns.len() as u64;
         Some(*total)
     }));
-    let columns = rows.iter().flat_map(|(columns, _)| columns.iter().copied()).collect();
-    let values = rows.iter().flat_map(|(_, values)| values.iter().copied()).collect();
+    let columns = rows
+        .iter()
+        .flat_map(|(columns, _)| columns.iter().copied())
+        .collect();
+    let values = rows
+        .iter()
+        .flat_map(|(_, values)| values.iter().copied())
+        .collect();
     Ok(CsrMatrix::new(b.num_cols(), offsets, columns, values)?)
 }
 
 /// A sparse matrix times a dense one of `width` columns, by rows.
 pub(super) fn times(matrix: &CsrMatrix<f32>, dense: &[f32], width: usize) -> Vec<f32> {
     let mut out = vec![0f32; matrix.num_rows() * width];
-    out.par_chunks_mut(width.max(1)).enumerate().for_each(|(i, row)| {
-        let (columns, values) = matrix.row(i);
-        for (&c, &v) in columns.iter().zip(values) {
-            let from = &dense[c as usize * width..(c as usize + 1) * width];
-            row.iter_mut().zip(from).for_each(|(o, x)| *o += v * x);
-        }
-    });
+    out.par_chunks_mut(width.max(1))
+        .enumerate()
+        .for_each(|(i, row)| {
+            let (columns, values) = matrix.row(i);
+            for (&c, &v) in columns.iter().zip(values) {
+                let from = &dense[c as usize * width..(c as usize + 1) * width];
+                row.iter_mut().zip(from).for_each(|(o, x)| *o += v * x);
+            }
+        });
     out
 }
 
@@ -137,10 +171,15 @@ impl Maps {
     pub fn draw(features: usize, classes: usize, rng: &mut Rng) -> Result<Self> {
         let mut uniform = |rows: usize, cols: usize| {
             let bound = 1.0 / (cols.max(1) as f32).sqrt();
-            let values: Vec<f32> = (0..rows * cols).map(|_| rng.random_range(-bound..=bound)).collect();
+            let values: Vec<f32> = (0..rows * cols)
+                .map(|_| rng.random_range(-bound..=bound))
+                .collect();
             Tensor::from_vec(values, (rows, cols), &Device::Cpu)
         };
-        Ok(Self { first: uniform(features, HIDDEN)?, second: uniform(HIDDEN, classes)? })
+        Ok(Self {
+            first: uniform(features, HIDDEN)?,
+            second: uniform(HIDDEN, classes)?,
+        })
     }
 
     /// `W₁ W₂`.
@@ -175,7 +214,10 @@ pub(super) fn train(s: &Tensor, classes: &[u32], start: Maps, steps: usize) -> R
     let mut seen = Vec::with_capacity(steps);
     for _ in 0..steps {
         let hidden = s.matmul(&maps.first)?;
-        let scores = hidden.matmul(&maps.second)?.flatten_all()?.to_vec1::<f32>()?;
+        let scores = hidden
+            .matmul(&maps.second)?
+            .flatten_all()?
+            .to_vec1::<f32>()?;
         let shares = softmax(scores, width);
         let slope = slope_of(&shares, classes, width)?;
         let back = slope.matmul_turned(&maps.second, [false, true])?;
@@ -183,16 +225,31 @@ pub(super) fn train(s: &Tensor, classes: &[u32], start: Maps, steps: usize) -> R
         let first = s.matmul_turned(&back, [true, false])?;
         let next = match speed {
             None => Maps { first, second },
-            Some(Maps { first: u, second: v }) => {
-                Maps { first: ((u * MOMENTUM)? + first)?, second: ((v * MOMENTUM)? + second)? }
-            }
+            Some(Maps {
+                first: u,
+                second: v,
+            }) => Maps {
+                first: ((u * MOMENTUM)? + first)?,
+                second: ((v * MOMENTUM)? + second)?,
+            },
         };
-        let moved =
-            Maps { first: (&maps.first - (&next.first * RATE)?)?, second: (&maps.second - (&next.second * RATE)?)? };
-        seen.push(Step { before: std::mem::replace(&mut maps, moved), hidden, shares, slope, back });
+        let moved = Maps {
+            first: (&maps.first - (&next.first * RATE)?)?,
+            second: (&maps.second - (&next.second * RATE)?)?,
+        };
+        seen.push(Step {
+            before: std::mem::replace(&mut maps, moved),
+            hidden,
+            shares,
+            slope,
+            back,
+        });
         speed = Some(next);
     }
-    Ok(Training { steps: seen, end: maps })
+    Ok(Training {
+        steps: seen,
+        end: maps,
+    })
 }
 
 /// Shares of classes, by rows.
@@ -209,13 +266,21 @@ pub(super) fn softmax(mut scores: Vec<f32>, width: usize) -> Vec<f32> {
 /// The derivative of the mean cross-entropy by the scores.
 fn slope_of(shares: &[f32], classes: &[u32], width: usize) -> Result<Tensor> {
     let mut slope = shares.to_vec();
-    slope.chunks_mut(width.max(1)).zip(classes).for_each(|(row, &c)| row[c as usize] -= 1.0);
+    slope
+        .chunks_mut(width.max(1))
+        .zip(classes)
+        .for_each(|(row, &c)| row[c as usize] -= 1.0);
     let count = classes.len().max(1) as f32;
     slope.iter_mut().for_each(|x| *x /= count);
-    Ok(Tensor::from_vec(slope, (classes.len(), width), &Device::Cpu)?)
+    Ok(Tensor::from_vec(
+        slope,
+        (classes.len(), width),
+        &Device::Cpu,
+    )?)
 }
 
-/// From the derivative of a loss by the trained weights to that by the rows they were trained on, through every step: rows × features.
+/// From the derivative of a loss by the trained weights to that by the rows they were trained on,
+/// through every step: rows × features.
 pub(super) fn through_training(s: &Tensor, training: &Training, by_end: Maps) -> Result<Vec<f32>> {
     let (rows, features) = s.dims2()?;
     let width = by_end.second.dims()[1];
@@ -225,7 +290,10 @@ pub(super) fn through_training(s: &Tensor, training: &Training, by_end: Maps) ->
     let mut total = Tensor::zeros((rows, features), crate::tensor::DType::F32, &Device::Cpu)?;
     for (i, step) in training.steps.iter().enumerate().rev() {
         // W' = W - rate · v', v' = momentum · v + g.
-        let own = Maps { first: (&by.first * -RATE)?, second: (&by.second * -RATE)? };
+        let own = Maps {
+            first: (&by.first * -RATE)?,
+            second: (&by.second * -RATE)?,
+        };
         let by_slope = match by_speed {
             None => own,
             Some(later) => Maps {
@@ -235,11 +303,16 @@ pub(super) fn through_training(s: &Tensor, training: &Training, by_end: Maps) ->
         };
         // g₂ = Hᵀ D and g₁ = Sᵀ B with B = D W₂ᵀ.
         let by_back = s.matmul(&by_slope.first)?;
-        let by_scores_slope = (step.hidden.matmul(&by_slope.second)? + by_back.matmul(&step.before.second)?)?;
+        let by_scores_slope =
+            (step.hidden.matmul(&by_slope.second)? + by_back.matmul(&step.before.second)?)?;
         // D = (softmax(P) - Y) / rows.
         let outer = by_scores_slope.flatten_all()?.to_vec1::<f32>()?;
         let mut by_scores = vec![0f32; outer.len()];
-        for ((out, q), d) in by_scores.chunks_mut(width).zip(step.shares.chunks(width)).zip(outer.chunks(width)) {
+        for ((out, q), d) in by_scores
+            .chunks_mut(width)
+            .zip(step.shares.chunks(width))
+            .zip(outer.chunks(width))
+        {
             let mean: f32 = q.iter().zip(d).map(|(q, d)| q * d).sum();
             for c in 0..width {
                 out[c] = q[c] * (d[c] - mean) / rows as f32;

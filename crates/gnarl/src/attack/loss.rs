@@ -7,12 +7,14 @@ use crate::train::argmax;
 named! {
     /// What is climbed.
     pub enum Loss as "loss" {
-        /// `-Σ tanh(m_i / s)` over the margins `m_i` by which the right class leads (Geisler et al. 2021). Answers that are far right
-        /// or already wrong count little: effort goes where it decides something. s is the mean size of the margins at the start.
+        /// `-Σ tanh(m_i / s)` over the margins `m_i` by which the right class leads (Geisler et al.
+        /// 2021). Answers that are far right or already wrong count little: effort goes where it
+        /// decides something. s is the mean size of the margins at the start.
         Margin = "margin",
         /// The cross-entropy. Answers that are already wrong count most.
         CrossEntropy = "cross-entropy",
-        /// The cross-entropy of those answers alone that are still right (Geisler et al. 2021, masked): no effort where nothing is left to win.
+        /// The cross-entropy of those answers alone that are still right (Geisler et al. 2021,
+        /// masked): no effort where nothing is left to win.
         Masked = "masked",
     }
 }
@@ -45,8 +47,17 @@ impl Standing {
 impl<'a> Objective<'a> {
     /// `scores` are those of the unchanged graph, `width` classes in a row.
     pub fn new(loss: Loss, targets: &'a [(u32, u32)], scores: &[f32], width: usize) -> Self {
-        let mut objective = Self { loss, targets, width, scale: 1.0 };
-        let sizes: f64 = targets.iter().filter_map(|&t| objective.margin(scores, t)).map(|(m, _)| m.abs()).sum();
+        let mut objective = Self {
+            loss,
+            targets,
+            width,
+            scale: 1.0,
+        };
+        let sizes: f64 = targets
+            .iter()
+            .filter_map(|&t| objective.margin(scores, t))
+            .map(|(m, _)| m.abs())
+            .sum();
         let mean = sizes / targets.len().max(1) as f64;
         if mean.is_finite() && mean > 0.0 {
             objective.scale = mean;
@@ -63,7 +74,10 @@ impl<'a> Objective<'a> {
         let row = self.row(scores, node);
         let others = (0..row.len()).filter(|&c| c != class as usize);
         let rival = others.reduce(|best, c| if row[c] > row[best] { c } else { best })?;
-        Some((f64::from(row[class as usize]) - f64::from(row[rival]), rival))
+        Some((
+            f64::from(row[class as usize]) - f64::from(row[rival]),
+            rival,
+        ))
     }
 
     /// How these scores stand.
@@ -79,13 +93,18 @@ impl<'a> Objective<'a> {
     }
 
     fn look(&self, scores: &[f32], mut gradient: Option<&mut Vec<f32>>) -> Standing {
-        let mut standing = Standing { right: 0, loss: 0.0 };
+        let mut standing = Standing {
+            right: 0,
+            loss: 0.0,
+        };
         for &(node, class) in self.targets {
             let (row, first) = (self.row(scores, node), node as usize * self.width);
             standing.right += usize::from(argmax(row) == class as usize);
             match self.loss {
                 Loss::Margin => {
-                    let Some((margin, rival)) = self.margin(scores, (node, class)) else { continue };
+                    let Some((margin, rival)) = self.margin(scores, (node, class)) else {
+                        continue;
+                    };
                     let t = (margin / self.scale).tanh();
                     standing.loss -= t;
                     if let Some(gradient) = gradient.as_deref_mut() {
@@ -94,8 +113,11 @@ impl<'a> Objective<'a> {
                         gradient[first + rival] += slope;
                     }
                 }
-                // What is wrong already counts as won, at the loss of a coin between two classes: winning it is never a step back.
-                Loss::Masked if argmax(row) != class as usize => standing.loss += std::f64::consts::LN_2,
+                // What is wrong already counts as won, at the loss of a coin between two classes:
+                // winning it is never a step back.
+                Loss::Masked if argmax(row) != class as usize => {
+                    standing.loss += std::f64::consts::LN_2
+                }
                 Loss::CrossEntropy | Loss::Masked => {
                     let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
                     let total: f64 = row.iter().map(|&z| f64::from(z - largest).exp()).sum();
@@ -134,7 +156,11 @@ mod tests {
                 };
                 // A power of two: scores of 100 move by exactly as much.
                 let numeric = (at(0.0078125) - at(-0.0078125)) / 0.015625;
-                assert!((numeric - f64::from(gradient[i])).abs() < 2e-4, "{loss} {i}: {} {numeric}", gradient[i]);
+                assert!(
+                    (numeric - f64::from(gradient[i])).abs() < 2e-4,
+                    "{loss} {i}: {} {numeric}",
+                    gradient[i]
+                );
             }
             assert_eq!(gradient[3..6], [0.0; 3], "node 1 is no target");
         }
@@ -143,6 +169,15 @@ mod tests {
     #[test]
     fn one_class_leaves_nothing_to_climb() {
         let objective = Objective::new(Loss::Margin, &[(0, 0)], &[1.0], 1);
-        assert_eq!(objective.standing_and_gradient(&[1.0]), (Standing { right: 1, loss: 0.0 }, vec![0.0]));
+        assert_eq!(
+            objective.standing_and_gradient(&[1.0]),
+            (
+                Standing {
+                    right: 1,
+                    loss: 0.0
+                },
+                vec![0.0]
+            )
+        );
     }
 }

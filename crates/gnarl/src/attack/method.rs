@@ -14,10 +14,12 @@ use crate::perturb::{Budget, Change, EdgeShare};
 
 /// An attack with its settings.
 pub trait Method {
-    /// The changed graph. [`Attack::run`] calls it with a budget above zero and measures what it gives.
+    /// The changed graph. [`Attack::run`] calls it with a budget above zero and measures what it
+    /// gives.
     fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph>;
 
-    /// The same with the flips in the order in which they were found, of an attack that finds them one after the other.
+    /// The same with the flips in the order in which they were found, of an attack that finds them
+    /// one after the other.
     fn attack_in_order(&self, scene: &Scene<'_>, seed: u64) -> Result<(Graph, Option<Vec<Flip>>)> {
         Ok((self.attack(scene, seed)?, None))
     }
@@ -30,7 +32,8 @@ pub trait Method {
         "share of the edges, rounded down to whole flips"
     }
 
-    /// Whether it finds flips one after the other, so that the first of them are what a smaller budget would have found.
+    /// Whether it finds flips one after the other, so that the first of them are what a smaller
+    /// budget would have found.
     fn is_greedy(&self) -> bool {
         false
     }
@@ -45,7 +48,8 @@ pub trait Method {
         false
     }
 
-    /// Whether it works on features as they are loaded and not as a network takes them: one that looks into a model of its own alone.
+    /// Whether it works on features as they are loaded and not as a network takes them: one that
+    /// looks into a model of its own alone.
     fn sees_loaded(&self) -> bool {
         false
     }
@@ -65,7 +69,8 @@ pub trait Method {
         1.0
     }
 
-    /// Bytes that its search holds at once, at least: what a search that would not fit is refused by.
+    /// Bytes that its search holds at once, at least: what a search that would not fit is refused
+    /// by.
     fn bytes(&self, graph: &Graph) -> f64 {
         let _ = graph;
         0.0
@@ -76,7 +81,8 @@ pub trait Method {
         false
     }
 
-    /// Whether it judges what it finds by a model's answers, so that it sees what stands between the network and them even where gradients do not.
+    /// Whether it judges what it finds by a model's answers, so that it sees what stands between
+    /// the network and them even where gradients do not.
     fn judges_by_answers(&self) -> bool {
         false
     }
@@ -112,10 +118,11 @@ pub(super) fn edges(share: f64) -> gnarl_graph::Result<Budget> {
 pub struct Scene<'a> {
     /// The graph to change, its features as a model sees them.
     pub graph: &'a Graph,
-    /// The model to fool, or one to practise on in its place; none for an attack that looks at no model.
+    /// The model to fool, or one to practise on in its place; none for an attack that looks at no
+    /// model.
     pub model: Option<&'a dyn Classifier>,
-    /// The answers that are to become wrong, by their row of the model's scores, and what the attacker takes for their classes: nodes,
-    /// or row 0 of a model that classifies graphs.
+    /// The answers that are to become wrong, by their row of the model's scores, and what the
+    /// attacker takes for their classes: nodes, or row 0 of a model that classifies graphs.
     pub targets: &'a [(u32, u32)],
     /// What the attacker takes for the classes of all nodes.
     pub labels: Option<&'a Labels>,
@@ -136,16 +143,24 @@ impl<'a> Scene<'a> {
         let found = self.model.and_then(|model| model.white_box());
         found.ok_or_else(|| {
             // They end at a defence that looks at features, or that changes the operator by itself.
-            let what = format!("{} follows gradients, and this model has none to give to its features", A::NAME);
+            let what = format!(
+                "{} follows gradients, and this model has none to give to its features",
+                A::NAME
+            );
             refused(format!("{what}; {}", without_gradients()))
         })
     }
 
     /// The network and what stands before it, to take gradients through to edges.
     pub(super) fn see_through<A: Choice>(&self) -> Result<(&'a dyn Classifier, Through<'a>)> {
-        let found = self.model.and_then(|model| Some((model, model.see_through()?)));
+        let found = self
+            .model
+            .and_then(|model| Some((model, model.see_through()?)));
         found.ok_or_else(|| {
-            let what = format!("{} follows gradients, and this model has none to give", A::NAME);
+            let what = format!(
+                "{} follows gradients, and this model has none to give",
+                A::NAME
+            );
             refused(format!("{what}; {}", without_gradients()))
         })
     }
@@ -153,7 +168,10 @@ impl<'a> Scene<'a> {
     /// The targets, for an attack that must have some.
     pub(super) fn some_targets<A: Choice>(&self) -> Result<&'a [(u32, u32)]> {
         match self.targets.is_empty() {
-            true => Err(refused(format!("{} needs labelled nodes to mislead, and there are none", A::NAME))),
+            true => Err(refused(format!(
+                "{} needs labelled nodes to mislead, and there are none",
+                A::NAME
+            ))),
             false => Ok(self.targets),
         }
     }
@@ -161,7 +179,10 @@ impl<'a> Scene<'a> {
 
 impl fmt::Debug for Scene<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scene").field("graph", self.graph).field("targets", &self.targets.len()).finish_non_exhaustive()
+        f.debug_struct("Scene")
+            .field("graph", self.graph)
+            .field("targets", &self.targets.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -174,7 +195,8 @@ pub struct Attacked {
     pub change: Change,
     /// Its flips, in the order in which they were found where the attack found them one by one.
     pub flips: Vec<Flip>,
-    /// How the features of the graph are scaled: as they are loaded, or as the model takes them whose input was attacked.
+    /// How the features of the graph are scaled: as they are loaded, or as the model takes them
+    /// whose input was attacked.
     pub features: FeatureScaling,
 }
 
@@ -185,13 +207,27 @@ impl Attacked {
     }
 
     /// With the order in which flips were found; else edges that are gone, then new ones.
-    pub(super) fn in_order(original: &Graph, graph: Graph, order: Option<Vec<Flip>>) -> Result<Self> {
+    pub(super) fn in_order(
+        original: &Graph,
+        graph: Graph,
+        order: Option<Vec<Flip>>,
+    ) -> Result<Self> {
         let change = Change::between(original, &graph)?;
         let flips = order.unwrap_or_else(|| {
             let edges = change.removed.iter().chain(&change.added);
-            edges.map(|&(u, v)| Flip { part: Part::Edge(u, v), target: None }).collect()
+            edges
+                .map(|&(u, v)| Flip {
+                    part: Part::Edge(u, v),
+                    target: None,
+                })
+                .collect()
         });
-        Ok(Self { change, graph, flips, features: FeatureScaling::AsLoaded })
+        Ok(Self {
+            change,
+            graph,
+            flips,
+            features: FeatureScaling::AsLoaded,
+        })
     }
 }
 
@@ -215,8 +251,14 @@ pub enum Part {
 
 /// What to do about a model without gradients.
 pub(super) fn without_gradients() -> String {
-    let plain: Vec<&str> = Attack::all().filter(|a| !a.method().needs_gradients()).map(|a| a.listed().name).collect();
-    format!("attack it through a surrogate, or without gradients: by {}", listed(&plain))
+    let plain: Vec<&str> = Attack::all()
+        .filter(|a| !a.method().needs_gradients())
+        .map(|a| a.listed().name)
+        .collect();
+    format!(
+        "attack it through a surrogate, or without gradients: by {}",
+        listed(&plain)
+    )
 }
 
 pub(super) fn refused(what: impl Into<String>) -> Error {

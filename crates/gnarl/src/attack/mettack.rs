@@ -1,13 +1,15 @@
-//! Metattack (Zügner and Günnemann 2019): flips of edges that spoil the training itself, by the derivative of the trained model's loss with
-//! respect to the graph it is trained on.
+//! Metattack (Zügner and Günnemann 2019): flips of edges that spoil the training itself, by the
+//! derivative of the trained model's loss with respect to the graph it is trained on.
 //!
-//! For each flip the linear surrogate (`linear`) is trained anew on the graph so far, and the derivative of its loss is taken
-//! through every step of that training to every pair of nodes. Meta-Self climbs the loss of unlabelled nodes with the classes that
-//! the surrogate gave them on the clean graph, Meta-Train that of the training nodes.
+//! For each flip the linear surrogate (`linear`) is trained anew on the graph so far, and the
+//! derivative of its loss is taken through every step of that training to every pair of nodes.
+//! Meta-Self climbs the loss of unlabelled nodes with the classes that the surrogate gave them on
+//! the clean graph, Meta-Train that of the training nodes.
 //!
-//! The derivative by the n² entries of Â is a sum of products of thin matrices. With `S = Â² X`, `G = ∂L/∂S` and R the rows of G that come from
-//! training, `G = E Wᵀ + R`, so that `∂L/∂Â = E (ÂXW)ᵀ + (ÂE)(XW)ᵀ + R (ÂX)ᵀ + (ÂR) Xᵀ`: its largest entries are found tile by tile, and
-//! memory grows with edges, features and training nodes, never with n².
+//! The derivative by the n² entries of Â is a sum of products of thin matrices. With `S = Â² X`,
+//! `G = ∂L/∂S` and R the rows of G that come from training, `G = E Wᵀ + R`, so that
+//! `∂L/∂Â = E (ÂXW)ᵀ + (ÂE)(XW)ᵀ + R (ÂX)ᵀ + (ÂR) Xᵀ`: its largest entries are found tile by tile,
+//! and memory grows with edges, features and training nodes, never with n².
 
 use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::stream;
@@ -51,7 +53,13 @@ pub struct Mettack {
 impl Mettack {
     /// Meta-Self with this share of the edges, one flip at a time.
     pub const fn budget(budget: f64) -> Self {
-        Self { budget, meta: Meta::Own, likelihood: false, inner_steps: 100, at_once: 1 }
+        Self {
+            budget,
+            meta: Meta::Own,
+            likelihood: false,
+            inner_steps: 100,
+            at_once: 1,
+        }
     }
 }
 
@@ -62,11 +70,17 @@ impl Default for Mettack {
 }
 
 /// The setting of the surrogate's training.
-pub(super) const INNER_STEPS: Setting =
-    Setting::new("inner-steps", "N", "steps of the surrogate's training [default: 100]");
+pub(super) const INNER_STEPS: Setting = Setting::new(
+    "inner-steps",
+    "N",
+    "steps of the surrogate's training [default: 100]",
+);
 /// The setting of flips at once.
-pub(super) const AT_ONCE: Setting =
-    Setting::new("at-once", "N", "flips taken from one derivative, an approximation beyond 1 [default: 1]");
+pub(super) const AT_ONCE: Setting = Setting::new(
+    "at-once",
+    "N",
+    "flips taken from one derivative, an approximation beyond 1 [default: 1]",
+);
 
 impl Choice for Mettack {
     const NAME: &'static str = "mettack";
@@ -78,16 +92,26 @@ impl Choice for Mettack {
             "WHOSE",
             "whose loss is climbed, that of unlabelled nodes (self) or of training nodes (train) [default: self]",
         ),
-        Setting::new("likelihood", "BOOL", "whether degrees must stay those of the same power law [default: false]"),
+        Setting::new(
+            "likelihood",
+            "BOOL",
+            "whether degrees must stay those of the same power law [default: false]",
+        ),
         INNER_STEPS,
         AT_ONCE,
     ];
 
     fn check(&self) -> gnarl_graph::Result<()> {
         edges(self.budget)?;
-        for (name, count, most) in [("inner-steps", self.inner_steps, 10_000), ("at-once", self.at_once, 1 << 20)] {
+        for (name, count, most) in [
+            ("inner-steps", self.inner_steps, 10_000),
+            ("at-once", self.at_once, 1 << 20),
+        ] {
             if !(1..=most).contains(&count) {
-                return Err(GraphError::setting(name, format!("{count} must lie in 1 to {most}")));
+                return Err(GraphError::setting(
+                    name,
+                    format!("{count} must lie in 1 to {most}"),
+                ));
             }
         }
         Ok(())
@@ -109,7 +133,10 @@ impl Method for Mettack {
             }
             search.make(&found)?;
         }
-        let flips = search.flips.iter().map(|&(u, v)| Flip { part: Part::Edge(u, v), target: None });
+        let flips = search.flips.iter().map(|&(u, v)| Flip {
+            part: Part::Edge(u, v),
+            target: None,
+        });
         Ok((search.graph.clone(), Some(flips.collect())))
     }
 
@@ -154,13 +181,17 @@ impl Search {
     fn new(settings: &Mettack, scene: &Scene<'_>, seed: u64) -> Result<Self> {
         let graph = scene.graph.clone();
         if graph.weights().is_some() {
-            return Err(refused("mettack flips whole edges, and this graph has weights"));
+            return Err(refused(
+                "mettack flips whole edges, and this graph has weights",
+            ));
         }
         let mut training = scene.training.to_vec();
         training.sort_unstable();
         let classes = scene.labels.map_or(0, |labels| labels.num_classes());
         if training.is_empty() || classes < 2 {
-            return Err(refused("mettack spoils training, and there are no training nodes of two classes"));
+            return Err(refused(
+                "mettack spoils training, and there are no training nodes of two classes",
+            ));
         }
         let (trained, trained_classes): (Vec<u32>, Vec<u32>) = training.iter().copied().unzip();
         let mut search = Self {
@@ -187,7 +218,8 @@ impl Search {
         let propagated = Propagated::new(&self.graph, &self.x)?;
         let training = self.train(&propagated.rows(&self.trained)?, OWN_CLASSES)?;
         let scores = self.scores(&propagated, &training.end)?;
-        let others = (0..self.graph.num_nodes() as u32).filter(|u| self.trained.binary_search(u).is_err());
+        let others =
+            (0..self.graph.num_nodes() as u32).filter(|u| self.trained.binary_search(u).is_err());
         let class = |u: u32| {
             let row = &scores[u as usize * self.classes..(u as usize + 1) * self.classes];
             (u, crate::train::argmax(row) as u32)
@@ -196,7 +228,11 @@ impl Search {
     }
 
     fn train(&self, s: &Tensor, index: u64) -> Result<super::linear::Training> {
-        let start = Maps::draw(self.x.num_cols(), self.classes, &mut stream(self.seed, "mettack", index))?;
+        let start = Maps::draw(
+            self.x.num_cols(),
+            self.classes,
+            &mut stream(self.seed, "mettack", index),
+        )?;
         train(s, &self.trained_classes, start, self.settings.inner_steps)
     }
 
@@ -217,7 +253,9 @@ impl Search {
         // E: the derivative of the climbed loss by the scores.
         let mut e = softmax(self.scores(&propagated, end)?, width);
         let mut is_climbed = vec![None; n];
-        self.climbed.iter().for_each(|&(u, c)| is_climbed[u as usize] = Some(c as usize));
+        self.climbed
+            .iter()
+            .for_each(|&(u, c)| is_climbed[u as usize] = Some(c as usize));
         let count = self.climbed.len().max(1) as f32;
         for (row, class) in e.chunks_mut(width).zip(&is_climbed) {
             match class {
@@ -231,14 +269,24 @@ impl Search {
         let ae = times(&propagated.a, &e, width);
         // ∂L/∂W = Xᵀ Â² E, which the two maps share.
         let aae = times(&propagated.a, &ae, width);
-        let by_w = Tensor::from_vec(transposed_times(&self.x, &aae, width), (self.x.num_cols(), width), &Device::Cpu)?;
+        let by_w = Tensor::from_vec(
+            transposed_times(&self.x, &aae, width),
+            (self.x.num_cols(), width),
+            &Device::Cpu,
+        )?;
         let by_end = Maps {
             first: by_w.matmul_turned(&end.second, [false, true])?,
             second: end.first.matmul_turned(&by_w, [true, false])?,
         };
         let r = through_training(&s, &training, by_end)?;
         let w = end.product()?.flatten_all()?.to_vec1::<f32>()?;
-        let thin = Thin { e, ae, xw: times(&self.x, &w, width), axw: times(&propagated.ax, &w, width), width };
+        let thin = Thin {
+            e,
+            ae,
+            xw: times(&self.x, &w, width),
+            axw: times(&propagated.ax, &w, width),
+            width,
+        };
         Ok(Derivative::new(self, propagated, thin, r))
     }
 
@@ -247,15 +295,23 @@ impl Search {
         let derivative = self.derivative(self.flips.len() as u64)?;
         let mut found = derivative.best(count, &|pair, joins| self.allows(pair, joins));
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        Ok(found.into_iter().take(count).map(|(_, pair)| pair).collect())
+        Ok(found
+            .into_iter()
+            .take(count)
+            .map(|(_, pair)| pair)
+            .collect())
     }
 
-    /// No node loses its last edge, no pair is flipped twice, and degrees pass the test where there is one.
+    /// No node loses its last edge, no pair is flipped twice, and degrees pass the test where there
+    /// is one.
     fn allows(&self, pair: Pair, joins: bool) -> bool {
         let degree = |u: u32| self.graph.neighbours(u).len();
         (joins || (degree(pair.0) > 1 && degree(pair.1) > 1))
             && !self.flips.contains(&pair)
-            && self.test.as_ref().is_none_or(|test| test.allows(pair, joins))
+            && self
+                .test
+                .as_ref()
+                .is_none_or(|test| test.allows(pair, joins))
     }
 
     /// Makes those of the flips that are still allowed after the ones before.
@@ -285,7 +341,10 @@ fn transposed_times(x: &CsrMatrix<f32>, dense: &[f32], width: usize) -> Vec<f32>
         let (columns, values) = x.row(i);
         let from = &dense[i * width..(i + 1) * width];
         for (&c, &v) in columns.iter().zip(values) {
-            out[c as usize * width..(c as usize + 1) * width].iter_mut().zip(from).for_each(|(o, e)| *o += v * e);
+            out[c as usize * width..(c as usize + 1) * width]
+                .iter_mut()
+                .zip(from)
+                .for_each(|(o, e)| *o += v * e);
         }
     }
     out
@@ -300,7 +359,8 @@ struct Thin {
     width: usize,
 }
 
-/// A matrix over features whose rows are some nodes', stored by features: the slice of a feature over a range of nodes lies together.
+/// A matrix over features whose rows are some nodes', stored by features: the slice of a feature
+/// over a range of nodes lies together.
 struct ByFeature {
     nodes: Vec<u32>,
     values: Vec<f32>,
@@ -325,7 +385,12 @@ impl ByFeature {
     }
 
     /// The products of the rows at some places with a sparse row.
-    fn products(&self, places: &std::ops::Range<usize>, (columns, values): (&[u32], &[f32]), out: &mut Vec<f32>) {
+    fn products(
+        &self,
+        places: &std::ops::Range<usize>,
+        (columns, values): (&[u32], &[f32]),
+        out: &mut Vec<f32>,
+    ) {
         out.clear();
         out.resize(places.len(), 0.0);
         for (&f, &v) in columns.iter().zip(values) {
@@ -353,18 +418,27 @@ impl<'a> Derivative<'a> {
         let features = search.x.num_cols();
         let n = search.graph.num_nodes();
         let mut near: Vec<u32> = search.trained.clone();
-        near.extend(search.trained.iter().flat_map(|&u| search.graph.neighbours(u)));
+        near.extend(
+            search
+                .trained
+                .iter()
+                .flat_map(|&u| search.graph.neighbours(u)),
+        );
         near.sort_unstable();
         near.dedup();
         let mut ar = vec![0f32; near.len() * features];
-        ar.par_chunks_mut(features.max(1)).zip(&near).for_each(|(row, &u)| {
-            let (columns, values) = propagated.a.row(u as usize);
-            for (&v, &weight) in columns.iter().zip(values) {
-                if let Ok(k) = search.trained.binary_search(&v) {
-                    row.iter_mut().zip(&r[k * features..(k + 1) * features]).for_each(|(o, x)| *o += weight * x);
+        ar.par_chunks_mut(features.max(1))
+            .zip(&near)
+            .for_each(|(row, &u)| {
+                let (columns, values) = propagated.a.row(u as usize);
+                for (&v, &weight) in columns.iter().zip(values) {
+                    if let Ok(k) = search.trained.binary_search(&v) {
+                        row.iter_mut()
+                            .zip(&r[k * features..(k + 1) * features])
+                            .for_each(|(o, x)| *o += weight * x);
+                    }
                 }
-            }
-        });
+            });
         let mut derivative = Self {
             graph: &search.graph,
             x: &search.x,
@@ -412,9 +486,14 @@ impl<'a> Derivative<'a> {
     #[cfg(test)]
     fn gain(&self, (u, v): Pair) -> f32 {
         let scales = &self.propagated.scales;
-        let by_weight = (self.entry(u, v) + self.entry(v, u)) * scales[u as usize] * scales[v as usize];
+        let by_weight =
+            (self.entry(u, v) + self.entry(v, u)) * scales[u as usize] * scales[v as usize];
         let slope = by_weight + self.by_degree[u as usize] + self.by_degree[v as usize];
-        if self.graph.has_edge(u, v) { -slope } else { slope }
+        if self.graph.has_edge(u, v) {
+            -slope
+        } else {
+            slope
+        }
     }
 
     /// Candidates for the best flips with their gains: those of every tile.
@@ -424,9 +503,17 @@ impl<'a> Derivative<'a> {
         let range = |start: usize| start..(start + TILE).min(n);
         let tiles: Vec<_> = starts
             .iter()
-            .flat_map(|&i| starts.iter().filter(move |&&j| j >= i).map(move |&j| (range(i), range(j))))
+            .flat_map(|&i| {
+                starts
+                    .iter()
+                    .filter(move |&&j| j >= i)
+                    .map(move |&j| (range(i), range(j)))
+            })
             .collect();
-        tiles.into_par_iter().flat_map_iter(|(rows, cols)| self.best_of_tile(rows, cols, count, allows)).collect()
+        tiles
+            .into_par_iter()
+            .flat_map_iter(|(rows, cols)| self.best_of_tile(rows, cols, count, allows))
+            .collect()
     }
 
     fn best_of_tile(
@@ -449,7 +536,8 @@ impl<'a> Derivative<'a> {
             // What an edge adds is lost with it.
             let neighbours = self.graph.neighbours(i as u32);
             let from = neighbours.partition_point(|&v| (v as usize) < first);
-            let edges = &neighbours[from..][..neighbours[from..].partition_point(|&v| (v as usize) < cols.end)];
+            let edges = &neighbours[from..]
+                [..neighbours[from..].partition_point(|&v| (v as usize) < cols.end)];
             edges.iter().for_each(|&v| line[v as usize - first] *= -1.0);
             if best.len() == count && none_above(line, best[count - 1].0) {
                 continue;
@@ -470,7 +558,12 @@ impl<'a> Derivative<'a> {
     }
 
     /// `M + Mᵀ` of the thin factors.
-    fn add_thin(&self, rows: &std::ops::Range<usize>, cols: &std::ops::Range<usize>, sums: &mut [f32]) {
+    fn add_thin(
+        &self,
+        rows: &std::ops::Range<usize>,
+        cols: &std::ops::Range<usize>,
+        sums: &mut [f32],
+    ) {
         let w = self.thin.width;
         let Thin { e, ae, xw, axw, .. } = &self.thin;
         let products = [(e, axw), (ae, xw), (axw, e), (xw, ae)];
@@ -482,13 +575,20 @@ impl<'a> Derivative<'a> {
         let mut left = Vec::with_capacity(products.len() * w);
         for (i, line) in rows.clone().zip(sums.chunks_mut(cols.len())) {
             left.clear();
-            products.iter().for_each(|(of, _)| left.extend_from_slice(&of[i * w..(i + 1) * w]));
+            products
+                .iter()
+                .for_each(|(of, _)| left.extend_from_slice(&of[i * w..(i + 1) * w]));
             add_products(&left, &right, line);
         }
     }
 
     /// `M + Mᵀ` of what comes from training.
-    fn add_wide(&self, rows: &std::ops::Range<usize>, cols: &std::ops::Range<usize>, sums: &mut [f32]) {
+    fn add_wide(
+        &self,
+        rows: &std::ops::Range<usize>,
+        cols: &std::ops::Range<usize>,
+        sums: &mut [f32],
+    ) {
         let mut out = Vec::new();
         for (factor, other) in [(&self.r, &self.propagated.ax), (&self.ar, self.x)] {
             let places = factor.within(rows);
@@ -519,7 +619,8 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// From the derivatives by a node's entries to what joining it to each of the others adds to the loss.
+    /// From the derivatives by a node's entries to what joining it to each of the others adds to
+    /// the loss.
     fn to_gains(sums: &mut [f32], scale: f32, by_degree: f32, scales: &[f32], by_degrees: &[f32]) {
         for ((sum, other), by_other) in sums.iter_mut().zip(scales).zip(by_degrees) {
             *sum = *sum * scale * other + by_degree + by_other;
@@ -542,34 +643,67 @@ mod tests {
 
     fn scene_of(graph: &Graph) -> Vec<(u32, u32)> {
         let labels = graph.labels().unwrap();
-        graph.splits()[0].train().iter().map(|&u| (u, labels.get(u).unwrap())).collect()
+        graph.splits()[0]
+            .train()
+            .iter()
+            .map(|&u| (u, labels.get(u).unwrap()))
+            .collect()
     }
 
     fn run(graph: &Graph, attack: Mettack, seed: u64) -> Attacked {
         let training = scene_of(graph);
-        let scene = Scene { graph, model: None, targets: &[], labels: graph.labels(), training: &training, stop: None };
+        let scene = Scene {
+            graph,
+            model: None,
+            targets: &[],
+            labels: graph.labels(),
+            training: &training,
+            stop: None,
+        };
         Attack::from(attack).run(&scene, seed).unwrap()
     }
 
-    /// The trained loss as a function of a dense symmetric adjacency, in double precision, with nothing shared with the code above.
+    /// The trained loss as a function of a dense symmetric adjacency, in double precision, with
+    /// nothing shared with the code above.
     fn loss(search: &Search, a: &[f64], index: u64) -> f64 {
-        let (n, f, c) = (search.graph.num_nodes(), search.x.num_cols(), search.classes);
+        let (n, f, c) = (
+            search.graph.num_nodes(),
+            search.x.num_cols(),
+            search.classes,
+        );
         let x = search.x.map(f64::from).to_dense();
-        let d: Vec<f64> = (0..n).map(|i| 1.0 + (0..n).map(|j| a[i * n + j]).sum::<f64>()).collect();
-        let hat = |i: usize, j: usize| (a[i * n + j] + f64::from(u8::from(i == j))) / (d[i] * d[j]).sqrt();
+        let d: Vec<f64> = (0..n)
+            .map(|i| 1.0 + (0..n).map(|j| a[i * n + j]).sum::<f64>())
+            .collect();
+        let hat = |i: usize, j: usize| {
+            (a[i * n + j] + f64::from(u8::from(i == j))) / (d[i] * d[j]).sqrt()
+        };
         let spread = |m: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
-            (0..n * f).map(|k| (0..n).map(|j| hat(k / f, j) * m(j, k % f)).sum()).collect()
+            (0..n * f)
+                .map(|k| (0..n).map(|j| hat(k / f, j) * m(j, k % f)).sum())
+                .collect()
         };
         let once = spread(&|j, k| x.row(j)[k]);
         let s = spread(&|j, k| once[j * f + k]);
         let start = Maps::draw(f, c, &mut stream(search.seed, "mettack", index)).unwrap();
-        let [mut w1, mut w2] = [&start.first, &start.second]
-            .map(|t| t.flatten_all().unwrap().to_vec1::<f32>().unwrap().into_iter().map(f64::from).collect::<Vec<_>>());
+        let [mut w1, mut w2] = [&start.first, &start.second].map(|t| {
+            t.flatten_all()
+                .unwrap()
+                .to_vec1::<f32>()
+                .unwrap()
+                .into_iter()
+                .map(f64::from)
+                .collect::<Vec<_>>()
+        });
         let h = w2.len() / c;
         let (mut v1, mut v2) = (vec![0.0; w1.len()], vec![0.0; w2.len()]);
         let scores = |u: usize, w1: &[f64], w2: &[f64]| -> (Vec<f64>, Vec<f64>) {
-            let hidden: Vec<f64> = (0..h).map(|k| (0..f).map(|j| s[u * f + j] * w1[j * h + k]).sum()).collect();
-            let z: Vec<f64> = (0..c).map(|k| (0..h).map(|j| hidden[j] * w2[j * c + k]).sum()).collect();
+            let hidden: Vec<f64> = (0..h)
+                .map(|k| (0..f).map(|j| s[u * f + j] * w1[j * h + k]).sum())
+                .collect();
+            let z: Vec<f64> = (0..c)
+                .map(|k| (0..h).map(|j| hidden[j] * w2[j * c + k]).sum())
+                .collect();
             let total: f64 = z.iter().map(|z| z.exp()).sum();
             (hidden, z.iter().map(|z| z.exp() / total).collect())
         };
@@ -578,7 +712,8 @@ mod tests {
             for (&u, &class) in search.trained.iter().zip(&search.trained_classes) {
                 let (hidden, q) = scores(u as usize, &w1, &w2);
                 for k in 0..c {
-                    let slope = (q[k] - f64::from(u8::from(k == class as usize))) / search.trained.len() as f64;
+                    let slope = (q[k] - f64::from(u8::from(k == class as usize)))
+                        / search.trained.len() as f64;
                     for j in 0..h {
                         g2[j * c + k] += hidden[j] * slope;
                         for i in 0..f {
@@ -600,14 +735,31 @@ mod tests {
 
     #[test]
     fn the_derivative_is_that_of_finite_differences() {
-        let config =
-            CsbmConfig { num_nodes: 12, num_classes: 2, num_features: 5, mean_degree: 3.0, ..CsbmConfig::default() };
+        let config = CsbmConfig {
+            num_nodes: 12,
+            num_classes: 2,
+            num_features: 5,
+            mean_degree: 3.0,
+            ..CsbmConfig::default()
+        };
         let graph = csbm(&config, 5).unwrap();
-        let training: Vec<(u32, u32)> = (0..6).map(|u| (u, graph.labels().unwrap().get(u).unwrap())).collect();
-        let scene =
-            Scene { graph: &graph, model: None, targets: &[], labels: graph.labels(), training: &training, stop: None };
+        let training: Vec<(u32, u32)> = (0..6)
+            .map(|u| (u, graph.labels().unwrap().get(u).unwrap()))
+            .collect();
+        let scene = Scene {
+            graph: &graph,
+            model: None,
+            targets: &[],
+            labels: graph.labels(),
+            training: &training,
+            stop: None,
+        };
         for meta in [Meta::Own, Meta::Train] {
-            let settings = Mettack { meta, inner_steps: 12, ..Mettack::default() };
+            let settings = Mettack {
+                meta,
+                inner_steps: 12,
+                ..Mettack::default()
+            };
             let search = Search::new(&settings, &scene, 3).unwrap();
             let derivative = search.derivative(0).unwrap();
             let n = graph.num_nodes();
@@ -638,15 +790,20 @@ mod tests {
             assert!(largest > 1e-3, "{meta}: derivatives of nothing");
             // Tiles find what a look at every pair finds.
             let all = (0..n as u32).flat_map(|i| (i + 1..n as u32).map(move |j| (i, j)));
-            let allowed: Vec<Pair> = all.filter(|&p| search.allows(p, !graph.has_edge(p.0, p.1))).collect();
-            let best = allowed.iter().map(|&p| derivative.gain(p)).fold(f32::NEG_INFINITY, f32::max);
+            let allowed: Vec<Pair> = all
+                .filter(|&p| search.allows(p, !graph.has_edge(p.0, p.1)))
+                .collect();
+            let best = allowed
+                .iter()
+                .map(|&p| derivative.gain(p))
+                .fold(f32::NEG_INFINITY, f32::max);
             let found = search.best(1).unwrap()[0];
             assert!((derivative.gain(found) - best).abs() <= 1e-6 + 1e-5 * best.abs());
         }
     }
 
-    /// What joining each of all n² pairs adds to the trained loss: every entry of the adjacency is held, the training is written down step by step, and
-    /// the tape goes back through all of it.
+    /// What joining each of all n² pairs adds to the trained loss: every entry of the adjacency is
+    /// held, the training is written down step by step, and the tape goes back through all of it.
     fn dense_slopes(search: &Search, index: u64) -> crate::tensor::Result<Vec<f32>> {
         use crate::tensor::{DType, Var};
         let n = search.graph.num_nodes();
@@ -660,86 +817,181 @@ mod tests {
             entries[v as usize * n + u as usize] = 1.0;
         }
         let a = Var::from_tensor(&matrix(entries, n)?)?;
-        let own = matrix((0..n * n).map(|k| f32::from(u8::from(k / n == k % n))).collect(), n)?;
+        let own = matrix(
+            (0..n * n)
+                .map(|k| f32::from(u8::from(k / n == k % n)))
+                .collect(),
+            n,
+        )?;
         let scale = a.as_tensor().sum_keepdim(1)?.affine(1.0, 1.0)?.powf(-0.5)?;
-        let hat = a.as_tensor().add(&own)?.broadcast_mul(&scale)?.broadcast_mul(&scale.t()?)?;
+        let hat = a
+            .as_tensor()
+            .add(&own)?
+            .broadcast_mul(&scale)?
+            .broadcast_mul(&scale.t()?)?;
         let x = search.x.map(f64::from).to_dense();
-        let x = matrix(x.data().iter().map(|&v| v as f32).collect(), search.x.num_cols())?;
+        let x = matrix(
+            x.data().iter().map(|&v| v as f32).collect(),
+            search.x.num_cols(),
+        )?;
         let s = hat.matmul(&hat.matmul(&x)?)?;
         let softmax = |z: &Tensor| -> crate::tensor::Result<Tensor> {
             let e = z.exp()?;
             e.broadcast_div(&e.sum_keepdim(1)?)
         };
         let indicators = |of: &mut dyn Iterator<Item = u32>| -> Vec<f32> {
-            of.flat_map(|c| (0..search.classes as u32).map(move |k| f32::from(u8::from(k == c)))).collect()
+            of.flat_map(|c| (0..search.classes as u32).map(move |k| f32::from(u8::from(k == c))))
+                .collect()
         };
         let rows = Tensor::from_slice(&search.trained, search.trained.len(), &Device::Cpu)?;
         let trained = s.index_select(&rows, 0)?;
-        let truth = matrix(indicators(&mut search.trained_classes.iter().copied()), search.classes)?;
-        let start =
-            Maps::draw(search.x.num_cols(), search.classes, &mut stream(search.seed, "mettack", index)).unwrap();
+        let truth = matrix(
+            indicators(&mut search.trained_classes.iter().copied()),
+            search.classes,
+        )?;
+        let start = Maps::draw(
+            search.x.num_cols(),
+            search.classes,
+            &mut stream(search.seed, "mettack", index),
+        )
+        .unwrap();
         let (mut w1, mut w2) = (start.first, start.second);
-        let (mut v1, mut v2) =
-            (Tensor::zeros(w1.dims(), DType::F32, &Device::Cpu)?, Tensor::zeros(w2.dims(), DType::F32, &Device::Cpu)?);
+        let (mut v1, mut v2) = (
+            Tensor::zeros(w1.dims(), DType::F32, &Device::Cpu)?,
+            Tensor::zeros(w2.dims(), DType::F32, &Device::Cpu)?,
+        );
         for _ in 0..search.settings.inner_steps {
             let hidden = trained.matmul(&w1)?;
-            let slope = softmax(&hidden.matmul(&w2)?)?.sub(&truth)?.affine(1.0 / search.trained.len() as f64, 0.0)?;
-            v1 = v1.affine(0.9, 0.0)?.add(&trained.t()?.matmul(&slope.matmul(&w2.t()?)?)?)?;
+            let slope = softmax(&hidden.matmul(&w2)?)?
+                .sub(&truth)?
+                .affine(1.0 / search.trained.len() as f64, 0.0)?;
+            v1 = v1
+                .affine(0.9, 0.0)?
+                .add(&trained.t()?.matmul(&slope.matmul(&w2.t()?)?)?)?;
             v2 = v2.affine(0.9, 0.0)?.add(&hidden.t()?.matmul(&slope)?)?;
             w1 = w1.sub(&v1.affine(0.1, 0.0)?)?;
             w2 = w2.sub(&v2.affine(0.1, 0.0)?)?;
         }
         let nodes: Vec<u32> = search.climbed.iter().map(|&(u, _)| u).collect();
         let nodes = Tensor::from_slice(&nodes, nodes.len(), &Device::Cpu)?;
-        let taken = matrix(indicators(&mut search.climbed.iter().map(|&(_, c)| c)), search.classes)?;
+        let taken = matrix(
+            indicators(&mut search.climbed.iter().map(|&(_, c)| c)),
+            search.classes,
+        )?;
         let probabilities = softmax(&s.index_select(&nodes, 0)?.matmul(&w1)?.matmul(&w2)?)?;
         let right = probabilities.mul(&taken)?.sum(1)?;
         let slopes = right.log()?.mean_all()?.neg()?.backward()?;
-        let slopes =
-            slopes.get(a.as_tensor()).expect("the loss depends on the graph").flatten_all()?.to_vec1::<f32>()?;
-        Ok((0..n * n).map(|k| slopes[k] + slopes[k % n * n + k / n]).collect())
+        let slopes = slopes
+            .get(a.as_tensor())
+            .expect("the loss depends on the graph")
+            .flatten_all()?
+            .to_vec1::<f32>()?;
+        Ok((0..n * n)
+            .map(|k| slopes[k] + slopes[k % n * n + k / n])
+            .collect())
     }
 
     /// On Cora: the first flips of an attacker who can afford n² are ours.
     #[test]
     fn the_first_flips_on_cora_are_those_of_a_dense_reference() {
-        let loaded = gnarl_graph::dataset::load("cora", std::path::Path::new("nowhere"), 0).unwrap();
+        let loaded =
+            gnarl_graph::dataset::load("cora", std::path::Path::new("nowhere"), 0).unwrap();
         let graph = loaded.content.graph().unwrap();
         let training = scene_of(graph);
-        let scene = Scene { graph, model: None, targets: &[], labels: graph.labels(), training: &training, stop: None };
+        let scene = Scene {
+            graph,
+            model: None,
+            targets: &[],
+            labels: graph.labels(),
+            training: &training,
+            stop: None,
+        };
         let mut search = Search::new(&Mettack::default(), &scene, 4).unwrap();
         let n = graph.num_nodes() as u32;
         for flip in 0..2 {
             let slopes = dense_slopes(&search, flip).unwrap();
             let gain = |(u, v): Pair| {
                 let slope = slopes[u as usize * n as usize + v as usize];
-                if search.graph.has_edge(u, v) { -slope } else { slope }
+                if search.graph.has_edge(u, v) {
+                    -slope
+                } else {
+                    slope
+                }
             };
             let all = (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v)));
             let allowed = all.filter(|&p| search.allows(p, !search.graph.has_edge(p.0, p.1)));
-            let best = allowed.max_by(|&a, &b| gain(a).total_cmp(&gain(b))).unwrap();
+            let best = allowed
+                .max_by(|&a, &b| gain(a).total_cmp(&gain(b)))
+                .unwrap();
             let found = search.best(1).unwrap();
-            assert_eq!(found, [best], "flip {flip}: {} and {}", gain(found[0]), gain(best));
+            assert_eq!(
+                found,
+                [best],
+                "flip {flip}: {} and {}",
+                gain(found[0]),
+                gain(best)
+            );
             search.make(&found).unwrap();
         }
     }
 
     #[test]
     fn budgets_are_spent_and_degrees_watched() {
-        let config = CsbmConfig { num_nodes: 150, num_classes: 3, num_features: 8, ..CsbmConfig::default() };
+        let config = CsbmConfig {
+            num_nodes: 150,
+            num_classes: 3,
+            num_features: 8,
+            ..CsbmConfig::default()
+        };
         let graph = csbm(&config, 2).unwrap();
         let flips = graph.num_edges() / 20;
-        let plain = run(&graph, Mettack { inner_steps: 30, ..Mettack::budget(0.05) }, 1);
-        assert_eq!((plain.change.num_flips(), plain.flips.len()), (flips, flips));
-        let several = run(&graph, Mettack { inner_steps: 30, at_once: 5, ..Mettack::budget(0.05) }, 1);
+        let plain = run(
+            &graph,
+            Mettack {
+                inner_steps: 30,
+                ..Mettack::budget(0.05)
+            },
+            1,
+        );
+        assert_eq!(
+            (plain.change.num_flips(), plain.flips.len()),
+            (flips, flips)
+        );
+        let several = run(
+            &graph,
+            Mettack {
+                inner_steps: 30,
+                at_once: 5,
+                ..Mettack::budget(0.05)
+            },
+            1,
+        );
         assert_eq!(several.change.num_flips(), flips);
-        let other = run(&graph, Mettack { inner_steps: 30, meta: Meta::Train, ..Mettack::budget(0.05) }, 1);
+        let other = run(
+            &graph,
+            Mettack {
+                inner_steps: 30,
+                meta: Meta::Train,
+                ..Mettack::budget(0.05)
+            },
+            1,
+        );
         assert_ne!(other.change.added, plain.change.added);
-        let watched = run(&graph, Mettack { inner_steps: 30, likelihood: true, ..Mettack::budget(0.05) }, 1);
+        let watched = run(
+            &graph,
+            Mettack {
+                inner_steps: 30,
+                likelihood: true,
+                ..Mettack::budget(0.05)
+            },
+            1,
+        );
         assert!(watched.change.num_flips() <= flips);
         let mut test = DegreeTest::new(&graph);
         for flip in &watched.flips {
-            let Part::Edge(u, v) = flip.part else { panic!("an edge") };
+            let Part::Edge(u, v) = flip.part else {
+                panic!("an edge")
+            };
             assert!(test.allows((u, v), !graph.has_edge(u, v)));
             test.flip((u, v), !graph.has_edge(u, v));
         }
@@ -748,10 +1000,26 @@ mod tests {
     #[test]
     fn what_cannot_be_spoilt_is_said() {
         let graph = Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0;
-        let scene = Scene { graph: &graph, model: None, targets: &[], labels: None, training: &[], stop: None };
-        let e = Attack::from(Mettack::budget(0.5)).run(&scene, 0).unwrap_err().to_string();
+        let scene = Scene {
+            graph: &graph,
+            model: None,
+            targets: &[],
+            labels: None,
+            training: &[],
+            stop: None,
+        };
+        let e = Attack::from(Mettack::budget(0.5))
+            .run(&scene, 0)
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("no training nodes of two classes"), "{e}");
-        let e = Mettack { at_once: 0, ..Mettack::default() }.check().unwrap_err().to_string();
+        let e = Mettack {
+            at_once: 0,
+            ..Mettack::default()
+        }
+        .check()
+        .unwrap_err()
+        .to_string();
         assert_eq!(e, "at-once: 0 must lie in 1 to 1048576");
     }
 }

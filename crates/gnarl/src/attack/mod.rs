@@ -1,4 +1,5 @@
-//! Attacks: small changes to a graph's features or edges that make a model's answers wrong (thesis ch. 5, "Experimental Setup").
+//! Attacks: small changes to a graph's features or edges that make a model's answers wrong (thesis
+//! ch. 5, "Experimental Setup").
 //!
 //! | file | what |
 //! | --- | --- |
@@ -19,9 +20,9 @@
 //! | `block` | the search over random blocks of pairs that those on edges share |
 //! | [`loss`] | what an attack that follows gradients climbs |
 //!
-//! An attack sees a [`Scene`] and gives an [`Attacked`] graph, and [`Attack::run`] never hands one out that breaks its budget
-//! ([`Budget`]) or is not a valid graph. To add an attack: a file here with its settings, which implement [`Choice`] and
-//! [`Method`], and a line in the list below.
+//! An attack sees a [`Scene`] and gives an [`Attacked`] graph, and [`Attack::run`] never hands one
+//! out that breaks its budget ([`Budget`]) or is not a valid graph. To add an attack: a file here
+//! with its settings, which implement [`Choice`] and [`Method`], and a line in the list below.
 //!
 //! [`Choice`]: gnarl_graph::names::Choice
 //!
@@ -93,21 +94,27 @@ impl Attack {
         self.method().budget()
     }
 
-    /// Attacks. A budget of nothing changes nothing. The result is measured: whatever breaks the budget or is no valid graph is
-    /// an internal error, not a result.
+    /// Attacks. A budget of nothing changes nothing. The result is measured: whatever breaks the
+    /// budget or is no valid graph is an internal error, not a result.
     pub fn run(&self, scene: &Scene<'_>, seed: u64) -> Result<Attacked> {
         self.check()?;
         let budget = self.budget()?;
         if budget.is_zero() {
             return Attacked::new(scene.graph, scene.graph.clone());
         }
-        let what = format!("{self} on {} nodes and {} edges", scene.graph.num_nodes(), scene.graph.num_edges());
+        let what = format!(
+            "{self} on {} nodes and {} edges",
+            scene.graph.num_nodes(),
+            scene.graph.num_edges()
+        );
         let demand = Demand::new(what).and_bytes(self.method().bytes(scene.graph));
         demand.check("take a smaller block")?;
         let (graph, order) = self.method().attack_in_order(scene, seed)?;
         let attacked = Attacked::in_order(scene.graph, graph, order)?;
         let allowed = budget.for_targets(scene.targets.len());
-        attacked.change.assert_within(&allowed, scene.graph, &attacked.graph)?;
+        attacked
+            .change
+            .assert_within(&allowed, scene.graph, &attacked.graph)?;
         Ok(attacked)
     }
 }
@@ -123,30 +130,79 @@ mod tests {
     use testing::{graph, targets, trained, training, untrained};
 
     fn given(pairs: &[(&str, &str)]) -> Vec<Given> {
-        pairs.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect()
+        pairs
+            .iter()
+            .map(|(name, text)| (name.to_string(), text.to_string()))
+            .collect()
     }
 
     /// Every attack with this budget and, where it searches, little work.
     fn quick(budget: f64) -> Vec<Attack> {
         let short = |attack: Attack| match attack {
-            Attack::PgdFeatures(pgd) => pgd_features::PgdFeatures { steps: 3, starts: 2, ..pgd }.into(),
-            Attack::PgdStructure(pgd) => {
-                pgd_structure::PgdStructure { steps: 4, block: 20, roundings: 3, ..pgd }.into()
+            Attack::PgdFeatures(pgd) => pgd_features::PgdFeatures {
+                steps: 3,
+                starts: 2,
+                ..pgd
             }
-            Attack::Prbcd(prbcd) => prbcd::Prbcd { epochs: 4, settling: 2, block: 20, roundings: 3, ..prbcd }.into(),
-            Attack::Grbcd(grbcd) => grbcd::Grbcd { steps: 4, block: 20, ..grbcd }.into(),
-            Attack::Genetic(genetic) => genetic::Genetic { population: 4, generations: 2, ..genetic }.into(),
-            Attack::Mettack(mettack) => mettack::Mettack { inner_steps: 4, at_once: 3, ..mettack }.into(),
-            Attack::Combined(combined) => combined::Combined { inner_steps: 4, at_once: 3, ..combined }.into(),
+            .into(),
+            Attack::PgdStructure(pgd) => pgd_structure::PgdStructure {
+                steps: 4,
+                block: 20,
+                roundings: 3,
+                ..pgd
+            }
+            .into(),
+            Attack::Prbcd(prbcd) => prbcd::Prbcd {
+                epochs: 4,
+                settling: 2,
+                block: 20,
+                roundings: 3,
+                ..prbcd
+            }
+            .into(),
+            Attack::Grbcd(grbcd) => grbcd::Grbcd {
+                steps: 4,
+                block: 20,
+                ..grbcd
+            }
+            .into(),
+            Attack::Genetic(genetic) => genetic::Genetic {
+                population: 4,
+                generations: 2,
+                ..genetic
+            }
+            .into(),
+            Attack::Mettack(mettack) => mettack::Mettack {
+                inner_steps: 4,
+                at_once: 3,
+                ..mettack
+            }
+            .into(),
+            Attack::Combined(combined) => combined::Combined {
+                inner_steps: 4,
+                at_once: 3,
+                ..combined
+            }
+            .into(),
             other => other,
         };
         // Budgets of targets are whole flips.
         let sized = |attack: Attack| match attack {
-            Attack::Nettack(nettack) => nettack::Nettack { budget: (budget * 10.0) as usize, ..nettack }.into(),
-            Attack::PrbcdLocal(local) => {
-                prbcd_local::PrbcdLocal { budget: (budget * 10.0) as usize, epochs: 4, block: 20, ..local }.into()
+            Attack::Nettack(nettack) => nettack::Nettack {
+                budget: (budget * 10.0) as usize,
+                ..nettack
             }
-            _ => attack.with(&given(&[("budget", &budget.to_string())])).unwrap(),
+            .into(),
+            Attack::PrbcdLocal(local) => prbcd_local::PrbcdLocal {
+                budget: (budget * 10.0) as usize,
+                epochs: 4,
+                block: 20,
+                ..local
+            }
+            .into(),
+            _ => attack
+                .with(&given(&[("budget", &budget.to_string())]))
+                .unwrap(),
         };
         Attack::all().map(|attack| short(sized(attack))).collect()
     }
@@ -157,20 +213,34 @@ mod tests {
         for attack in Attack::all() {
             attack.check().unwrap();
             let text = serde_json::to_string(&attack).unwrap();
-            assert_eq!(serde_json::from_str::<Attack>(&text).unwrap(), attack, "{text}");
-            assert_eq!(attack.to_string().to_uppercase().parse::<Attack>().unwrap(), attack);
-            let on_features =
-                matches!(attack.budget().unwrap(), Budget::Noise(_) | Budget::Features(_) | Budget::Both(..));
+            assert_eq!(
+                serde_json::from_str::<Attack>(&text).unwrap(),
+                attack,
+                "{text}"
+            );
+            assert_eq!(
+                attack.to_string().to_uppercase().parse::<Attack>().unwrap(),
+                attack
+            );
+            let on_features = matches!(
+                attack.budget().unwrap(),
+                Budget::Noise(_) | Budget::Features(_) | Budget::Both(..)
+            );
             assert_eq!(attack.method().changes_features(), on_features, "{attack}");
         }
         let e = "dise".parse::<Attack>().unwrap_err().to_string();
-        assert!(e.contains("unknown attack 'dise'; did you mean dice"), "{e}");
+        assert!(
+            e.contains("unknown attack 'dise'; did you mean dice"),
+            "{e}"
+        );
     }
 
     /// Thesis ch. 5 and 6: psi 0.5, 15 % of the features' norm, a tenth of the edges.
     #[test]
     fn the_usual_budgets_are_the_thesis() {
-        let budgets: Vec<String> = Attack::all().map(|attack| attack.budget().unwrap().to_string()).collect();
+        let budgets: Vec<String> = Attack::all()
+            .map(|attack| attack.budget().unwrap().to_string())
+            .collect();
         let mut expected = vec!["psi = 0.5", "0.15 of each node's L2 norm"];
         expected.extend(["0.1 of the edges"; 5]);
         expected.push("5 flips for each target");
@@ -183,10 +253,23 @@ mod tests {
     fn settings_that_do_not_belong_are_refused() {
         for (name, setting, expected) in [
             ("dice", ("norm", "l2"), "norm: belongs to pgd-features"),
-            ("gaussian", ("steps", "3"), "steps: belongs to pgd-features, pgd-structure and grbcd"),
-            ("pgd-features", ("block", "3"), "block: belongs to pgd-structure, prbcd, grbcd and prbcd-local"),
+            (
+                "gaussian",
+                ("steps", "3"),
+                "steps: belongs to pgd-features, pgd-structure and grbcd",
+            ),
+            (
+                "pgd-features",
+                ("block", "3"),
+                "block: belongs to pgd-structure, prbcd, grbcd and prbcd-local",
+            ),
         ] {
-            let e = name.parse::<Attack>().unwrap().with(&given(&[setting])).unwrap_err().to_string();
+            let e = name
+                .parse::<Attack>()
+                .unwrap()
+                .with(&given(&[setting]))
+                .unwrap_err()
+                .to_string();
             assert_eq!(e, format!("{expected}, and the attack is {name}"));
         }
     }
@@ -194,7 +277,11 @@ mod tests {
     #[test]
     fn a_budget_of_nothing_changes_nothing_and_a_bad_one_is_refused() {
         let graph = graph(1);
-        let (model, targets, training) = (untrained(&graph, Backbone::Gcn), targets(&graph), training(&graph));
+        let (model, targets, training) = (
+            untrained(&graph, Backbone::Gcn),
+            targets(&graph),
+            training(&graph),
+        );
         let scene = Scene {
             graph: &graph,
             model: Some(&model),
@@ -206,31 +293,61 @@ mod tests {
         for attack in quick(0.0) {
             // Of edges and features together the number is that of the edges.
             let nothing = match attack {
-                Attack::Combined(combined) => combined::Combined { psi: 0.0, ..combined }.into(),
+                Attack::Combined(combined) => combined::Combined {
+                    psi: 0.0,
+                    ..combined
+                }
+                .into(),
                 other => other,
             };
             let attacked = nothing.run(&scene, 1).unwrap();
             assert_eq!(attacked.change.num_flips(), 0, "{attack}");
-            assert_eq!(attacked.change.features, FeatureChange::default(), "{attack}");
+            assert_eq!(
+                attacked.change.features,
+                FeatureChange::default(),
+                "{attack}"
+            );
             assert_eq!(attacked.graph.features(), graph.features(), "{attack}");
-            let e = attack.with(&given(&[("budget", "-1")])).unwrap_err().to_string();
+            let e = attack
+                .with(&given(&[("budget", "-1")]))
+                .unwrap_err()
+                .to_string();
             let is_whole = matches!(attack, Attack::Nettack(_) | Attack::PrbcdLocal(_));
             assert!(
                 e == "budget: -1 must be a number of at least 0"
                     || (is_whole && e.starts_with("budget: '-1' does not fit")),
                 "{attack}: {e}"
             );
-            let e = attack.with(&given(&[("budget", "NaN")])).unwrap_err().to_string();
+            let e = attack
+                .with(&given(&[("budget", "NaN")]))
+                .unwrap_err()
+                .to_string();
             assert!(e.starts_with("budget: 'NaN' does not fit"), "{attack}: {e}");
         }
         // What no parser looked at is refused when it runs.
         for bad in [f64::NAN, f64::INFINITY, 1e40] {
-            for attack in [gaussian::Gaussian::budget(bad).into(), Attack::from(dice::Dice::budget(bad))] {
-                assert!(attack.run(&scene, 1).unwrap_err().to_string().starts_with("budget: "), "{attack}: {bad}");
+            for attack in [
+                gaussian::Gaussian::budget(bad).into(),
+                Attack::from(dice::Dice::budget(bad)),
+            ] {
+                assert!(
+                    attack
+                        .run(&scene, 1)
+                        .unwrap_err()
+                        .to_string()
+                        .starts_with("budget: "),
+                    "{attack}: {bad}"
+                );
             }
         }
-        let no_targets = Scene { targets: &[], ..scene };
-        for attack in quick(0.1).into_iter().filter(|attack| attack.method().needs_gradients()) {
+        let no_targets = Scene {
+            targets: &[],
+            ..scene
+        };
+        for attack in quick(0.1)
+            .into_iter()
+            .filter(|attack| attack.method().needs_gradients())
+        {
             let e = attack.run(&no_targets, 1).unwrap_err().to_string();
             assert!(e.contains("needs labelled nodes to mislead"), "{e}");
         }
@@ -239,7 +356,11 @@ mod tests {
     #[test]
     fn a_search_ends_when_somebody_asks_and_gives_what_it_has() {
         let graph = graph(1);
-        let (model, targets, training) = (trained(&graph, Backbone::Gcn), targets(&graph), training(&graph));
+        let (model, targets, training) = (
+            trained(&graph, Backbone::Gcn),
+            targets(&graph),
+            training(&graph),
+        );
         let stop = std::sync::atomic::AtomicBool::new(true);
         let scene = Scene {
             graph: &graph,
@@ -251,14 +372,40 @@ mod tests {
         };
         // Searches that would take days.
         let long = [
-            pgd_features::PgdFeatures { steps: 1 << 40, starts: 1 << 40, ..Default::default() }.into(),
-            pgd_structure::PgdStructure { steps: 1 << 40, block: 20, ..Default::default() }.into(),
-            prbcd::Prbcd { epochs: 1 << 40, block: 20, ..Default::default() }.into(),
-            grbcd::Grbcd { steps: 1 << 40, block: 20, ..Default::default() }.into(),
-            Attack::from(genetic::Genetic { generations: 1 << 40, ..Default::default() }),
+            pgd_features::PgdFeatures {
+                steps: 1 << 40,
+                starts: 1 << 40,
+                ..Default::default()
+            }
+            .into(),
+            pgd_structure::PgdStructure {
+                steps: 1 << 40,
+                block: 20,
+                ..Default::default()
+            }
+            .into(),
+            prbcd::Prbcd {
+                epochs: 1 << 40,
+                block: 20,
+                ..Default::default()
+            }
+            .into(),
+            grbcd::Grbcd {
+                steps: 1 << 40,
+                block: 20,
+                ..Default::default()
+            }
+            .into(),
+            Attack::from(genetic::Genetic {
+                generations: 1 << 40,
+                ..Default::default()
+            }),
         ];
         for attack in long {
-            let (asked, found) = (attack.budget().unwrap(), attack.method().attack(&scene, 1).unwrap());
+            let (asked, found) = (
+                attack.budget().unwrap(),
+                attack.method().attack(&scene, 1).unwrap(),
+            );
             let change = crate::perturb::Change::between(&graph, &found).unwrap();
             change.assert_within(&asked, &graph, &found).unwrap();
         }
@@ -270,14 +417,30 @@ mod tests {
         let graph = Graph::from_edges(nodes, [(0, 1)]).unwrap().0;
         let block = (1 << 29) - 1;
         for attack in [
-            prbcd::Prbcd { block, ..Default::default() }.into(),
-            Attack::from(grbcd::Grbcd { block, ..Default::default() }),
+            prbcd::Prbcd {
+                block,
+                ..Default::default()
+            }
+            .into(),
+            Attack::from(grbcd::Grbcd {
+                block,
+                ..Default::default()
+            }),
         ] {
-            assert_eq!(attack.method().bytes(&graph), 80.0 * (block + 1) as f64, "{attack}");
+            assert_eq!(
+                attack.method().bytes(&graph),
+                80.0 * (block + 1) as f64,
+                "{attack}"
+            );
         }
         let small = Graph::from_edges(4, [(0, 1)]).unwrap().0;
         assert_eq!(
-            Attack::from(prbcd::Prbcd { block, ..Default::default() }).method().bytes(&small),
+            Attack::from(prbcd::Prbcd {
+                block,
+                ..Default::default()
+            })
+            .method()
+            .bytes(&small),
             480.0,
             "all pairs"
         );
@@ -286,7 +449,11 @@ mod tests {
     #[test]
     fn the_seed_decides_and_threads_do_not() {
         let graph = graph(1);
-        let (model, targets, training) = (trained(&graph, Backbone::Gcn), targets(&graph), training(&graph));
+        let (model, targets, training) = (
+            trained(&graph, Backbone::Gcn),
+            targets(&graph),
+            training(&graph),
+        );
         let scene = Scene {
             graph: &graph,
             model: Some(&model),
@@ -297,15 +464,28 @@ mod tests {
         };
         for attack in quick(0.1) {
             let outcome = |threads, seed| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let pool = rayon::ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .build()
+                    .unwrap();
                 let attacked = pool.install(|| attack.run(&scene, seed).unwrap());
-                let bits: Vec<u32> = attacked.graph.features().unwrap().values().iter().map(|v| v.to_bits()).collect();
+                let bits: Vec<u32> = attacked
+                    .graph
+                    .features()
+                    .unwrap()
+                    .values()
+                    .iter()
+                    .map(|v| v.to_bits())
+                    .collect();
                 (attacked.change.added, attacked.change.removed, bits)
             };
             let one = outcome(1, 7);
             assert_eq!(one, outcome(2, 7), "{attack}");
             // The first starting point of the ascent on features is the same for every seed.
-            assert!(matches!(attack, Attack::PgdFeatures(_)) || one != outcome(2, 8), "{attack}");
+            assert!(
+                matches!(attack, Attack::PgdFeatures(_)) || one != outcome(2, 8),
+                "{attack}"
+            );
         }
     }
 
@@ -314,14 +494,29 @@ mod tests {
         let edges = prop::collection::vec((0u32..14, 0u32..14), 0..50);
         let values = prop::collection::vec(prop_oneof![Just(0f32), -3f32..3.0], 14 * 5);
         (nodes, edges, values, any::<bool>()).prop_map(|(n, edges, values, sparse)| {
-            let inside = edges.into_iter().filter(|&(u, v)| (u as usize) < n && (v as usize) < n);
+            let inside = edges
+                .into_iter()
+                .filter(|&(u, v)| (u as usize) < n && (v as usize) < n);
             let dense = gnarl_graph::DenseMatrix::new(n, 5, values[..n * 5].to_vec()).unwrap();
-            let features =
-                if sparse { Features::Sparse(CsrMatrix::from_dense(&dense)) } else { Features::Dense(dense) };
-            let labels = Labels::new((0..n as u32).map(|u| (u % 5 != 4).then_some(u % 3)).collect(), 3).unwrap();
+            let features = if sparse {
+                Features::Sparse(CsrMatrix::from_dense(&dense))
+            } else {
+                Features::Dense(dense)
+            };
+            let labels = Labels::new(
+                (0..n as u32)
+                    .map(|u| (u % 5 != 4).then_some(u % 3))
+                    .collect(),
+                3,
+            )
+            .unwrap();
             let split = Split::new("only", vec![0], vec![1], (2..n as u32).collect()).unwrap();
             let graph = Graph::from_edges(n, inside).unwrap().0;
-            let graph = graph.with_features(features).unwrap().with_labels(labels).unwrap();
+            let graph = graph
+                .with_features(features)
+                .unwrap()
+                .with_labels(labels)
+                .unwrap();
             graph.with_splits(vec![split]).unwrap()
         })
     }
@@ -329,7 +524,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-        /// [`Attack::run`] checks what it gives; that it gives anything at all is what is tested here, with the counts once more.
+        /// [`Attack::run`] checks what it gives; that it gives anything at all is what is tested
+        /// here, with the counts once more.
         #[test]
         fn budgets_are_kept_and_graphs_stay_valid(
             graph in any_graph(), share in 0f64..1.0, linf in any::<bool>(), whole in any::<bool>(), seed in any::<u64>()

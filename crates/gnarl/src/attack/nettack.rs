@@ -1,12 +1,15 @@
-//! Nettack (Zügner et al. 2018): each target is misled by the flips at its own edges, and of its own binary features, that the linear
-//! surrogate (`linear`) finds worst.
+//! Nettack (Zügner et al. 2018): each target is misled by the flips at its own edges, and of its
+//! own binary features, that the linear surrogate (`linear`) finds worst.
 //!
-//! Of every pair with the target the scores after a flip are known exactly at the cost of a few sums: with `Z = X W₁ W₂`, degrees
-//! `d` that count the node itself and `s_k = Σ_{j ∈ N[k]} Z_j / √d_j`, the target's scores are `d_v^-1/2 Σ_{k ∈ N[v]} s_k / d_k`, and a flip changes d
-//! at two nodes and one term. A flip is allowed where degrees stay those of the same power law
-//! (`degrees`) and nobody loses their last edge; a feature may come where it occurs together with enough of the target's own.
+//! Of every pair with the target the scores after a flip are known exactly at the cost of a few
+//! sums: with `Z = X W₁ W₂`, degrees `d` that count the node itself and
+//! `s_k = Σ_{j ∈ N[k]} Z_j / √d_j`, the target's scores are `d_v^-1/2 Σ_{k ∈ N[v]} s_k / d_k`, and
+//! a flip changes d at two nodes and one term. A flip is allowed where degrees stay those of the
+//! same power law (`degrees`) and nobody loses their last edge; a feature may come where it occurs
+//! together with enough of the target's own.
 //!
-//! Targets are attacked one after the other on one graph, as the published attacked graphs were made, each with its own budget.
+//! Targets are attacked one after the other on one graph, as the published attacked graphs were
+//! made, each with its own budget.
 
 use std::collections::HashSet;
 
@@ -48,7 +51,11 @@ pub struct Nettack {
 impl Nettack {
     /// Flips of edges within the degree test.
     pub const fn budget(flips: usize) -> Self {
-        Self { budget: flips, parts: Parts::Structure, degree_test: true }
+        Self {
+            budget: flips,
+            parts: Parts::Structure,
+            degree_test: true,
+        }
     }
 }
 
@@ -63,17 +70,34 @@ const STEPS: usize = 200;
 
 impl Choice for Nettack {
     const NAME: &'static str = "nettack";
-    const ABOUT: &'static str = "a few flips at each of some targets, by a linear surrogate (Nettack)";
+    const ABOUT: &'static str =
+        "a few flips at each of some targets, by a linear surrogate (Nettack)";
     const SETTINGS: &'static [Setting] = &[
-        Setting::new("budget", "X", "how much may change: flips for each target [default: 5]").at_most(1 << 20),
-        Setting::new("parts", "WHAT", "what is flipped: structure, features or both [default: structure]"),
-        Setting::new("degree-test", "BOOL", "whether degrees must stay those of the same power law [default: true]"),
+        Setting::new(
+            "budget",
+            "X",
+            "how much may change: flips for each target [default: 5]",
+        )
+        .at_most(1 << 20),
+        Setting::new(
+            "parts",
+            "WHAT",
+            "what is flipped: structure, features or both [default: structure]",
+        ),
+        Setting::new(
+            "degree-test",
+            "BOOL",
+            "whether degrees must stay those of the same power law [default: true]",
+        ),
     ];
 
     fn check(&self) -> gnarl_graph::Result<()> {
         match self.budget <= 1 << 20 {
             true => Ok(()),
-            false => Err(GraphError::setting("budget", format!("{} flips for each target are too many", self.budget))),
+            false => Err(GraphError::setting(
+                "budget",
+                format!("{} flips for each target are too many", self.budget),
+            )),
         }
     }
 }
@@ -137,14 +161,20 @@ impl State {
     fn new(settings: &Nettack, scene: &Scene<'_>, seed: u64) -> Result<Self> {
         let graph = scene.graph;
         if graph.weights().is_some() {
-            return Err(refused("nettack flips whole edges, and this graph has weights"));
+            return Err(refused(
+                "nettack flips whole edges, and this graph has weights",
+            ));
         }
         let classes = scene.labels.map_or(0, |labels| labels.num_classes());
         if scene.training.is_empty() || classes < 2 {
-            return Err(refused("nettack trains a surrogate, and there are no training nodes of two classes"));
+            return Err(refused(
+                "nettack trains a surrogate, and there are no training nodes of two classes",
+            ));
         }
         let on_features = settings.parts != Parts::Structure;
-        let is_binary = graph.features().is_some_and(|f| f.values().iter().all(|&v| v == 0.0 || v == 1.0));
+        let is_binary = graph
+            .features()
+            .is_some_and(|f| f.values().iter().all(|&v| v == 0.0 || v == 1.0));
         if on_features && !is_binary {
             let what = match graph.features() {
                 Some(_) => "the graph's are other numbers, too",
@@ -166,11 +196,15 @@ impl State {
         };
         let mut nodes_of = vec![Vec::new(); if on_features { x.num_cols() } else { 0 }];
         for (u, words) in words.iter().enumerate() {
-            words.iter().for_each(|&f: &u32| nodes_of[f as usize].push(u as u32));
+            words
+                .iter()
+                .for_each(|&f: &u32| nodes_of[f as usize].push(u as u32));
         }
         Ok(Self {
             settings: *settings,
-            neighbours: (0..graph.num_nodes() as u32).map(|u| graph.neighbours(u).to_vec()).collect(),
+            neighbours: (0..graph.num_nodes() as u32)
+                .map(|u| graph.neighbours(u).to_vec())
+                .collect(),
             words,
             nodes_of,
             z: times(&x, &w, classes),
@@ -188,7 +222,9 @@ impl State {
     }
 
     fn z(&self, u: u32) -> impl Iterator<Item = f64> + '_ {
-        self.z[u as usize * self.classes..(u as usize + 1) * self.classes].iter().map(|&z| f64::from(z))
+        self.z[u as usize * self.classes..(u as usize + 1) * self.classes]
+            .iter()
+            .map(|&z| f64::from(z))
     }
 
     /// `s_u`.
@@ -196,7 +232,9 @@ impl State {
         let mut sum = vec![0.0; self.classes];
         for v in self.neighbours[u as usize].iter().copied().chain([u]) {
             let scale = self.degree(v).sqrt();
-            sum.iter_mut().zip(self.z(v)).for_each(|(s, z)| *s += z / scale);
+            sum.iter_mut()
+                .zip(self.z(v))
+                .for_each(|(s, z)| *s += z / scale);
         }
         sum
     }
@@ -223,13 +261,20 @@ impl State {
             for (f, adds) in self.allowed_words(target) {
                 let sign = if adds { weight } else { -weight };
                 let row = &self.w[f as usize * self.classes..(f as usize + 1) * self.classes];
-                let moved: Vec<f64> = scores.iter().zip(row).map(|(s, &w)| s + sign * f64::from(w)).collect();
+                let moved: Vec<f64> = scores
+                    .iter()
+                    .zip(row)
+                    .map(|(s, &w)| s + sign * f64::from(w))
+                    .collect();
                 offer(margin(&moved, class), Part::Feature(target, f));
             }
         }
         let Some((_, part)) = best else { return false };
         self.make(part);
-        self.flips.push(Flip { part, target: Some(target) });
+        self.flips.push(Flip {
+            part,
+            target: Some(target),
+        });
         true
     }
 
@@ -247,13 +292,18 @@ impl State {
         let mut together = vec![0.0; self.nodes_of.len()];
         let mut all = 0.0;
         for &f in own {
-            let mut company: Vec<u32> =
-                self.nodes_of[f as usize].iter().flat_map(|&u| self.words[u as usize].iter().copied()).collect();
+            let mut company: Vec<u32> = self.nodes_of[f as usize]
+                .iter()
+                .flat_map(|&u| self.words[u as usize].iter().copied())
+                .collect();
             company.sort_unstable();
             company.dedup();
             let share = 1.0 / company.iter().filter(|&&g| g != f).count().max(1) as f64;
             all += share;
-            company.iter().filter(|&&g| g != f).for_each(|&g| together[g as usize] += share);
+            company
+                .iter()
+                .filter(|&&g| g != f)
+                .for_each(|&g| together[g as usize] += share);
         }
         let fits = |f: u32| {
             let has = own.binary_search(&f).is_ok();
@@ -298,7 +348,9 @@ impl State {
             Some(Features::Dense(_)) => {
                 let mut dense = DenseMatrix::zeros(self.words.len(), columns);
                 for (u, words) in self.words.iter().enumerate() {
-                    words.iter().for_each(|&f| dense.row_mut(u)[f as usize] = 1.0);
+                    words
+                        .iter()
+                        .for_each(|&f| dense.row_mut(u)[f as usize] = 1.0);
                 }
                 Features::Dense(dense)
             }
@@ -337,14 +389,23 @@ fn toggle(list: &mut Vec<u32>, value: u32) -> bool {
 
 fn support(x: &CsrMatrix<f32>, node: usize) -> Vec<u32> {
     let (columns, values) = x.row(node);
-    let mut words: Vec<u32> = columns.iter().zip(values).filter(|(_, v)| **v != 0.0).map(|(&c, _)| c).collect();
+    let mut words: Vec<u32> = columns
+        .iter()
+        .zip(values)
+        .filter(|(_, v)| **v != 0.0)
+        .map(|(&c, _)| c)
+        .collect();
     words.sort_unstable();
     words
 }
 
 /// By how much the right class leads.
 fn margin(scores: &[f64], class: usize) -> f64 {
-    let others = scores.iter().enumerate().filter(|(c, _)| *c != class).map(|(_, &s)| s);
+    let others = scores
+        .iter()
+        .enumerate()
+        .filter(|(c, _)| *c != class)
+        .map(|(_, &s)| s);
     scores[class] - others.fold(f64::NEG_INFINITY, f64::max)
 }
 
@@ -369,16 +430,31 @@ impl<'a> Around<'a> {
         for &k in &state.neighbours[target as usize] {
             let share = 1.0 / state.degree(k);
             weights += share;
-            sum.iter_mut().zip(state.sum_around(k)).for_each(|(s, x)| *s += share * x);
-            state.neighbours[k as usize].iter().for_each(|&u| shared[u as usize] += share);
+            sum.iter_mut()
+                .zip(state.sum_around(k))
+                .for_each(|(s, x)| *s += share * x);
+            state.neighbours[k as usize]
+                .iter()
+                .for_each(|&u| shared[u as usize] += share);
         }
-        Self { state, target, sum, weights, shared, own: state.sum_around(target) }
+        Self {
+            state,
+            target,
+            sum,
+            weights,
+            shared,
+            own: state.sum_around(target),
+        }
     }
 
     /// The target's scores as things are.
     fn scores(&self) -> Vec<f64> {
         let d = self.state.degree(self.target);
-        self.sum.iter().zip(&self.own).map(|(s, own)| (s + own / d) / d.sqrt()).collect()
+        self.sum
+            .iter()
+            .zip(&self.own)
+            .map(|(s, own)| (s + own / d) / d.sqrt())
+            .collect()
     }
 
     /// How much of a node's own features is in its scores: `[Â²]_vv`.
@@ -394,16 +470,24 @@ impl<'a> Around<'a> {
         let by = if joined { -1.0 } else { 1.0 };
         let (dv, du) = (state.degree(v), state.degree(u));
         let (new_dv, new_du) = (dv + by, du + by);
-        let (move_v, move_u) = (new_dv.powf(-0.5) - dv.powf(-0.5), new_du.powf(-0.5) - du.powf(-0.5));
+        let (move_v, move_u) = (
+            new_dv.powf(-0.5) - dv.powf(-0.5),
+            new_du.powf(-0.5) - du.powf(-0.5),
+        );
         let around_u = state.sum_around(u);
         let kept = self.weights - if joined { 1.0 / du } else { 0.0 };
         let mut scores = Vec::with_capacity(state.classes);
         for (c, (zv, zu)) in state.z(v).zip(state.z(u)).enumerate() {
-            // Neighbours that stay: they see the target and, where they know it, the other node with their new degrees.
+            // Neighbours that stay: they see the target and, where they know it, the other node
+            // with their new degrees.
             let staying = self.sum[c] - if joined { around_u[c] / du } else { 0.0 };
             let mut sum = staying + zv * move_v * kept + zu * move_u * self.shared[u as usize];
             // The target itself sees the other node come or go.
-            let other = if joined { -zu * du.powf(-0.5) } else { zu * new_du.powf(-0.5) };
+            let other = if joined {
+                -zu * du.powf(-0.5)
+            } else {
+                zu * new_du.powf(-0.5)
+            };
             sum += (self.own[c] + zv * move_v + other) / new_dv;
             if !joined {
                 sum += (around_u[c] + zu * move_u + zv * new_dv.powf(-0.5)) / new_du;
@@ -422,7 +506,11 @@ mod tests {
 
     fn training(graph: &Graph) -> Vec<(u32, u32)> {
         let labels = graph.labels().unwrap();
-        graph.splits()[0].train().iter().map(|&u| (u, labels.get(u).unwrap())).collect()
+        graph.splits()[0]
+            .train()
+            .iter()
+            .map(|&u| (u, labels.get(u).unwrap()))
+            .collect()
     }
 
     /// Features above the median are words.
@@ -431,14 +519,26 @@ mod tests {
         let dense = DenseMatrix::new(
             f.num_rows(),
             f.num_cols(),
-            f.values().iter().map(|&v| f32::from(u8::from(v > 0.0))).collect(),
+            f.values()
+                .iter()
+                .map(|&v| f32::from(u8::from(v > 0.0)))
+                .collect(),
         );
-        graph.with_features(Features::Sparse(CsrMatrix::from_dense(&dense.unwrap()))).unwrap()
+        graph
+            .with_features(Features::Sparse(CsrMatrix::from_dense(&dense.unwrap())))
+            .unwrap()
     }
 
     fn run(graph: &Graph, attack: Nettack, targets: &[(u32, u32)]) -> Result<Attacked> {
         let training = training(graph);
-        let scene = Scene { graph, model: None, targets, labels: graph.labels(), training: &training, stop: None };
+        let scene = Scene {
+            graph,
+            model: None,
+            targets,
+            labels: graph.labels(),
+            training: &training,
+            stop: None,
+        };
         Attack::from(attack).run(&scene, 1)
     }
 
@@ -450,7 +550,9 @@ mod tests {
                 let mut row = vec![0.0; state.classes];
                 for v in state.neighbours[u].iter().map(|&v| v as usize).chain([u]) {
                     let weight = 1.0 / (state.degree(u as u32) * state.degree(v as u32)).sqrt();
-                    row.iter_mut().zip(&h[v]).for_each(|(r, x)| *r += weight * x);
+                    row.iter_mut()
+                        .zip(&h[v])
+                        .for_each(|(r, x)| *r += weight * x);
                 }
                 row
             };
@@ -464,18 +566,37 @@ mod tests {
     fn incremental_scores_are_those_of_the_flipped_graph() {
         let graph = binary(graph(3));
         let training = training(&graph);
-        let scene =
-            Scene { graph: &graph, model: None, targets: &[], labels: graph.labels(), training: &training, stop: None };
-        let settings = Nettack { parts: Parts::Both, ..Nettack::default() };
-        let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + b.abs()));
+        let scene = Scene {
+            graph: &graph,
+            model: None,
+            targets: &[],
+            labels: graph.labels(),
+            training: &training,
+            stop: None,
+        };
+        let settings = Nettack {
+            parts: Parts::Both,
+            ..Nettack::default()
+        };
+        let close = |a: &[f64], b: &[f64]| {
+            a.iter()
+                .zip(b)
+                .all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + b.abs()))
+        };
         for target in [0u32, 7, 31] {
             let state = State::new(&settings, &scene, 2).unwrap();
             let around = Around::new(&state, target);
-            assert!(close(&around.scores(), &scores_by_definition(&state, target)));
+            assert!(close(
+                &around.scores(),
+                &scores_by_definition(&state, target)
+            ));
             for u in (0..200).filter(|&u| u != target) {
                 let mut after = State::new(&settings, &scene, 2).unwrap();
                 after.make(edge(target, u));
-                assert!(close(&around.after_flip(u), &scores_by_definition(&after, target)), "{target} {u}");
+                assert!(
+                    close(&around.after_flip(u), &scores_by_definition(&after, target)),
+                    "{target} {u}"
+                );
             }
             let mut with_word = State::new(&settings, &scene, 2).unwrap();
             let (f, adds) = state.allowed_words(target)[0];
@@ -485,11 +606,18 @@ mod tests {
                 .scores()
                 .iter()
                 .enumerate()
-                .map(|(c, s)| s + sign * around.own_weight() * f64::from(state.w[f as usize * state.classes + c]))
+                .map(|(c, s)| {
+                    s + sign
+                        * around.own_weight()
+                        * f64::from(state.w[f as usize * state.classes + c])
+                })
                 .collect();
             let expected = scores_by_definition(&with_word, target);
             assert!(
-                moved.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5 * (1.0 + b.abs())),
+                moved
+                    .iter()
+                    .zip(&expected)
+                    .all(|(a, b)| (a - b).abs() < 1e-5 * (1.0 + b.abs())),
                 "{moved:?} {expected:?}"
             );
         }
@@ -500,12 +628,18 @@ mod tests {
         let graph = binary(graph(1));
         let labels = graph.labels().unwrap();
         let targets: Vec<(u32, u32)> = (150..160).map(|u| (u, labels.get(u).unwrap())).collect();
-        let free = Nettack { degree_test: false, ..Nettack::budget(3) };
+        let free = Nettack {
+            degree_test: false,
+            ..Nettack::budget(3)
+        };
         for parts in [Parts::Structure, Parts::Features, Parts::Both] {
             let attacked = run(&graph, Nettack { parts, ..free }, &targets).unwrap();
             assert_eq!(attacked.flips.len(), 30, "{parts}");
             for &(target, _) in &targets {
-                let own = attacked.flips.iter().filter(|flip| flip.target == Some(target));
+                let own = attacked
+                    .flips
+                    .iter()
+                    .filter(|flip| flip.target == Some(target));
                 let touches = |flip: &&Flip| match flip.part {
                     Part::Edge(u, v) => u == target || v == target,
                     Part::Feature(u, _) => u == target,
@@ -514,14 +648,29 @@ mod tests {
             }
             let change = &attacked.change;
             assert_eq!(change.num_flips() + change.features.entries, 30, "{parts}");
-            assert_eq!(change.features.entries == 0, parts == Parts::Structure, "{parts}");
+            assert_eq!(
+                change.features.entries == 0,
+                parts == Parts::Structure,
+                "{parts}"
+            );
         }
         let watched = run(&graph, Nettack::budget(3), &targets).unwrap();
         assert!(watched.flips.len() <= 30 && !watched.flips.is_empty());
-        let e = run(&graph, Nettack::default(), &[]).unwrap_err().to_string();
+        let e = run(&graph, Nettack::default(), &[])
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("needs labelled nodes to mislead"), "{e}");
         let dense = super::super::testing::graph(1);
-        let e = run(&dense, Nettack { parts: Parts::Both, ..free }, &targets).unwrap_err().to_string();
+        let e = run(
+            &dense,
+            Nettack {
+                parts: Parts::Both,
+                ..free
+            },
+            &targets,
+        )
+        .unwrap_err()
+        .to_string();
         assert!(e.contains("--parts structure") && !e.contains('\n'), "{e}");
     }
 }

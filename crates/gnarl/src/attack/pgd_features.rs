@@ -1,10 +1,11 @@
-//! Projected gradient ascent on features (Madry et al. 2018; thesis ch. 5, budget 15 %): from several starting points, steps along the
-//! gradient of the loss on the target nodes, each followed by a projection on the budget; the best attempt is kept.
+//! Projected gradient ascent on features (Madry et al. 2018; thesis ch. 5, budget 15 %): from
+//! several starting points, steps along the gradient of the loss on the target nodes, each followed
+//! by a projection on the budget; the best attempt is kept.
 //!
-//! All that a network uses of features X is often `X Q` for a narrow orthonormal Q ([`Reduced`]). Then a
-//! gradient by X is one by `X Q` times Qᵀ, it never leaves the space of Q, and in L2 the search is done on the `nodes · dim`
-//! coordinates with the same result. In Linf the perturbation has all its entries, but gradients and products are formed for some
-//! rows at a time.
+//! All that a network uses of features X is often `X Q` for a narrow orthonormal Q ([`Reduced`]).
+//! Then a gradient by X is one by `X Q` times Qᵀ, it never leaves the space of Q, and in L2 the
+//! search is done on the `nodes · dim` coordinates with the same result. In Linf the perturbation
+//! has all its entries, but gradients and products are formed for some rows at a time.
 
 use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::stream;
@@ -39,8 +40,8 @@ pub struct PgdFeatures {
     pub steps: usize,
     /// Starting points: the features as they are, then random ones.
     pub starts: usize,
-    /// The share of a node's entries that may move, those the search moves furthest. With less than half, the median entry stays
-    /// as it was, which is where a defence would read off noise.
+    /// The share of a node's entries that may move, those the search moves furthest. With less than
+    /// half, the median entry stays as it was, which is where a defence would read off noise.
     pub support: f64,
 }
 
@@ -48,7 +49,15 @@ impl PgdFeatures {
     /// With this share of every node's L2 norm and the usual search.
     pub const fn budget(budget: f64) -> Self {
         let (norm, scope, loss) = (Norm::L2, Scope::Node, Loss::Margin);
-        Self { budget, norm, scope, loss, steps: 100, starts: 2, support: 1.0 }
+        Self {
+            budget,
+            norm,
+            scope,
+            loss,
+            steps: 100,
+            starts: 2,
+            support: 1.0,
+        }
     }
 
     fn feature_budget(&self) -> gnarl_graph::Result<FeatureBudget> {
@@ -67,8 +76,16 @@ impl Choice for PgdFeatures {
     const NAME: &'static str = "pgd-features";
     const ABOUT: &'static str = "gradient ascent on features";
     const SETTINGS: &'static [Setting] = &[
-        Setting::new("budget", "X", "how much may change: a share of the features' norm [default: 0.15]"),
-        Setting::new("norm", "P", "the norm of a budget of features: 2 or inf [default: 2]"),
+        Setting::new(
+            "budget",
+            "X",
+            "how much may change: a share of the features' norm [default: 0.15]",
+        ),
+        Setting::new(
+            "norm",
+            "P",
+            "the norm of a budget of features: 2 or inf [default: 2]",
+        ),
         Setting::new(
             "scope",
             "WHOSE",
@@ -88,7 +105,10 @@ impl Choice for PgdFeatures {
         let refuse = |name: &str, what: String| Err(GraphError::setting(name, what));
         self.feature_budget()?;
         if !matches!(self.norm, Norm::L2 | Norm::Infinity) {
-            return refuse("norm", format!("{} has no projection here: 2 or inf is needed", self.norm));
+            return refuse(
+                "norm",
+                format!("{} has no projection here: 2 or inf is needed", self.norm),
+            );
         }
         for (name, count) in [("steps", self.steps), ("starts", self.starts)] {
             if count == 0 {
@@ -96,10 +116,16 @@ impl Choice for PgdFeatures {
             }
         }
         if !(self.support > 0.0 && self.support <= 1.0) {
-            return refuse("support", format!("{} must be above 0 and at most 1", self.support));
+            return refuse(
+                "support",
+                format!("{} must be above 0 and at most 1", self.support),
+            );
         }
         if self.support < 1.0 && (self.norm, self.scope) == (Norm::L2, Scope::Matrix) {
-            return refuse("support", "is for a budget of every node, not of the whole matrix".into());
+            return refuse(
+                "support",
+                "is for a budget of every node, not of the whole matrix".into(),
+            );
         }
         Ok(())
     }
@@ -123,11 +149,20 @@ impl Method for PgdFeatures {
     fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
         let model = scene.white_box::<Self>()?;
         let targets = scene.some_targets::<Self>()?;
-        let features = scene.graph.features().ok_or_else(|| refused("the graph has no features to attack"))?;
+        let features = scene
+            .graph
+            .features()
+            .ok_or_else(|| refused("the graph has no features to attack"))?;
         if features.num_cols() == 0 || features.num_rows() == 0 {
             return Ok(scene.graph.clone());
         }
-        let field = Field::new(model, scene.graph, features, self.feature_budget()?.radii(features), self.support)?;
+        let field = Field::new(
+            model,
+            scene.graph,
+            features,
+            self.feature_budget()?.radii(features),
+            self.support,
+        )?;
         let clean = field.scores(&field.base)?;
         let objective = Objective::new(self.loss, targets, &clean, model.num_classes());
         let mut best = (objective.standing(&clean), field.nothing());
@@ -135,7 +170,11 @@ impl Method for PgdFeatures {
             if scene.stopped() {
                 break;
             }
-            let from = if start == 0 { field.nothing() } else { field.random_start(seed, start as u64) };
+            let from = if start == 0 {
+                field.nothing()
+            } else {
+                field.random_start(seed, start as u64)
+            };
             let found = field.climb(from, &objective, self.steps, scene)?;
             if found.0.beats(&best.0) {
                 best = found;
@@ -181,8 +220,15 @@ struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    fn new(model: &'a WhiteBox, graph: &Graph, features: &'a Features, radii: Radii, support: f64) -> Result<Self> {
-        let support = (support < 1.0).then(|| ((support * features.num_cols() as f64) as usize).max(1));
+    fn new(
+        model: &'a WhiteBox,
+        graph: &Graph,
+        features: &'a Features,
+        radii: Radii,
+        support: f64,
+    ) -> Result<Self> {
+        let support =
+            (support < 1.0).then(|| ((support * features.num_cols() as f64) as usize).max(1));
         let input = model.input(graph)?;
         let reduced = model.reduced()?;
         let base = match reduced {
@@ -216,25 +262,34 @@ impl<'a> Field<'a> {
 
     /// The basis, where perturbations have more entries than the network uses.
     fn basis(&self) -> Option<&Tensor> {
-        self.reduced.filter(|reduced| reduced.dim() != self.width).map(|reduced| &reduced.basis)
+        self.reduced
+            .filter(|reduced| reduced.dim() != self.width)
+            .map(|reduced| &reduced.basis)
     }
 
     /// A point on the border of the budget: Gaussian directions in L2, a corner of the box in Linf.
     fn random_start(&self, seed: u64, start: u64) -> Vec<f32> {
         let mut delta = self.nothing();
         let purpose = format!("pgd features {start}");
-        delta.par_chunks_mut(self.width).enumerate().for_each(|(i, row)| {
-            let rng = &mut stream(seed, &purpose, i as u64);
-            match self.radii.norm {
-                Norm::Infinity => row.iter_mut().for_each(|d| *d = if rng.random_bool(0.5) { 1.0 } else { -1.0 }),
-                Norm::P(_) => row.iter_mut().for_each(|d| *d = rng.sample::<f64, _>(StandardNormal) as f32),
-            }
-            // With a budget for all, rows keep their sizes relative to each other.
-            if self.radii.together.is_none() {
-                self.keep_support(row);
-                scale_to(row, self.radii.rows[i], self.radii.norm);
-            }
-        });
+        delta
+            .par_chunks_mut(self.width)
+            .enumerate()
+            .for_each(|(i, row)| {
+                let rng = &mut stream(seed, &purpose, i as u64);
+                match self.radii.norm {
+                    Norm::Infinity => row
+                        .iter_mut()
+                        .for_each(|d| *d = if rng.random_bool(0.5) { 1.0 } else { -1.0 }),
+                    Norm::P(_) => row
+                        .iter_mut()
+                        .for_each(|d| *d = rng.sample::<f64, _>(StandardNormal) as f32),
+                }
+                // With a budget for all, rows keep their sizes relative to each other.
+                if self.radii.together.is_none() {
+                    self.keep_support(row);
+                    scale_to(row, self.radii.rows[i], self.radii.norm);
+                }
+            });
         if let Some(together) = self.radii.together {
             scale_to(&mut delta, together, Norm::L2);
         }
@@ -243,9 +298,16 @@ impl<'a> Field<'a> {
 
     /// Leaves of a row only the entries that may move, the largest, of equals the first.
     fn keep_support(&self, row: &mut [f32]) {
-        let Some(count) = self.support.filter(|count| *count < row.len()) else { return };
+        let Some(count) = self.support.filter(|count| *count < row.len()) else {
+            return;
+        };
         let mut order: Vec<u32> = (0..row.len() as u32).collect();
-        let larger = |a: &u32, b: &u32| row[*b as usize].abs().total_cmp(&row[*a as usize].abs()).then(a.cmp(b));
+        let larger = |a: &u32, b: &u32| {
+            row[*b as usize]
+                .abs()
+                .total_cmp(&row[*a as usize].abs())
+                .then(a.cmp(b))
+        };
         order.select_nth_unstable_by(count, larger);
         order[count..].iter().for_each(|&i| row[i as usize] = 0.0);
     }
@@ -262,7 +324,8 @@ impl<'a> Field<'a> {
         for step in 0..=steps {
             let input = Var::from_tensor(&self.input_with(&delta)?)?;
             let scores = self.forward(input.as_tensor())?;
-            let (standing, slope) = objective.standing_and_gradient(&scores.flatten_all()?.to_vec1::<f32>()?);
+            let (standing, slope) =
+                objective.standing_and_gradient(&scores.flatten_all()?.to_vec1::<f32>()?);
             if best.as_ref().is_none_or(|(kept, _)| standing.beats(kept)) {
                 best = Some((standing, delta.clone()));
             }
@@ -271,7 +334,9 @@ impl<'a> Field<'a> {
             }
             let slope = Tensor::from_vec(slope, scores.shape(), &Device::Cpu)?;
             let grads = (scores * slope)?.sum_all()?.backward()?;
-            let Some(gradient) = grads.get(&input) else { break };
+            let Some(gradient) = grads.get(&input) else {
+                break;
+            };
             let share = FIRST_STEP * (1.0 - step as f64 / steps as f64);
             self.step(&mut delta, gradient, share)?;
         }
@@ -280,8 +345,12 @@ impl<'a> Field<'a> {
 
     fn forward(&self, input: &Tensor) -> Result<Tensor> {
         match self.reduced {
-            Some(reduced) => self.model.forward_reduced(reduced, &self.propagation, input),
-            None => self.model.forward(&self.propagation, &Input::Dense(input.clone())),
+            Some(reduced) => self
+                .model
+                .forward_reduced(reduced, &self.propagation, input),
+            None => self
+                .model
+                .forward(&self.propagation, &Input::Dense(input.clone())),
         }
     }
 
@@ -306,14 +375,18 @@ impl<'a> Field<'a> {
         (BLOCK_ENTRIES / self.width).max(1)
     }
 
-    /// One step of `share` of the radius along the gradient by the network's input, and back into the budget.
+    /// One step of `share` of the radius along the gradient by the network's input, and back into
+    /// the budget.
     fn step(&self, delta: &mut [f32], gradient: &Tensor, share: f64) -> Result<()> {
         if let Some(together) = self.radii.together {
             let gradient = gradient.flatten_all()?.to_vec1::<f32>()?;
             let length = length(&gradient);
             if length > 0.0 {
                 let by = share * together / length;
-                delta.par_iter_mut().zip(&gradient).for_each(|(d, &g)| *d += (by * f64::from(g)) as f32);
+                delta
+                    .par_iter_mut()
+                    .zip(&gradient)
+                    .for_each(|(d, &g)| *d += (by * f64::from(g)) as f32);
                 shrink_to(delta, together, Norm::L2);
             }
             return Ok(());
@@ -323,11 +396,18 @@ impl<'a> Field<'a> {
         for first in (0..rows).step_by(block) {
             let count = block.min(rows - first);
             let part = gradient.narrow(0, first, count)?.contiguous()?;
-            let part = transposed.as_ref().map_or_else(|| Ok(part.clone()), |t| part.matmul(&t.contiguous()?))?;
+            let part = transposed
+                .as_ref()
+                .map_or_else(|| Ok(part.clone()), |t| part.matmul(&t.contiguous()?))?;
             let part = part.flatten_all()?.to_vec1::<f32>()?;
             let here = &mut delta[first * self.width..(first + count) * self.width];
-            let rows = here.par_chunks_mut(self.width).zip(part.par_chunks(self.width)).enumerate();
-            rows.for_each(|(i, (row, slope))| self.step_row(row, slope, self.radii.rows[first + i], share));
+            let rows = here
+                .par_chunks_mut(self.width)
+                .zip(part.par_chunks(self.width))
+                .enumerate();
+            rows.for_each(|(i, (row, slope))| {
+                self.step_row(row, slope, self.radii.rows[first + i], share)
+            });
         }
         Ok(())
     }
@@ -336,14 +416,22 @@ impl<'a> Field<'a> {
         match self.radii.norm {
             Norm::Infinity => {
                 let by = (share * radius) as f32;
-                row.iter_mut().zip(slope).filter(|(_, g)| **g > 0.0).for_each(|(d, _)| *d += by);
-                row.iter_mut().zip(slope).filter(|(_, g)| **g < 0.0).for_each(|(d, _)| *d -= by);
+                row.iter_mut()
+                    .zip(slope)
+                    .filter(|(_, g)| **g > 0.0)
+                    .for_each(|(d, _)| *d += by);
+                row.iter_mut()
+                    .zip(slope)
+                    .filter(|(_, g)| **g < 0.0)
+                    .for_each(|(d, _)| *d -= by);
             }
             Norm::P(_) => {
                 let length = length(slope);
                 if length > 0.0 {
                     let by = share * radius / length;
-                    row.iter_mut().zip(slope).for_each(|(d, &g)| *d += (by * f64::from(g)) as f32);
+                    row.iter_mut()
+                        .zip(slope)
+                        .for_each(|(d, &g)| *d += (by * f64::from(g)) as f32);
                 }
             }
         }
@@ -351,22 +439,29 @@ impl<'a> Field<'a> {
         shrink_to(row, radius, self.radii.norm);
     }
 
-    /// The graph with perturbed features. They are rounded to `f32` here, which may take a row over its budget by a digit: it is
-    /// then shortened until it is within.
+    /// The graph with perturbed features. They are rounded to `f32` here, which may take a row over
+    /// its budget by a digit: it is then shortened until it is within.
     fn apply(&self, graph: &Graph, delta: &[f32]) -> Result<Graph> {
         if delta.iter().all(|&d| d == 0.0) {
             return Ok(graph.clone());
         }
         let lift = match (self.radii.norm, self.reduced) {
-            (Norm::P(_), Some(reduced)) if self.support.is_none() => Some(reduced.basis.t()?.contiguous()?),
+            (Norm::P(_), Some(reduced)) if self.support.is_none() => {
+                Some(reduced.basis.t()?.contiguous()?)
+            }
             _ => None,
         };
         let (rows, cols) = (self.num_rows(), self.features.num_cols());
         // With a budget for all, every row is shortened alike.
-        let mut shares =
-            self.radii.together.map_or_else(|| vec![1.0], |_| vec![1.0, 1.0 - 1e-6, 1.0 - 1e-3]).into_iter();
+        let mut shares = self
+            .radii
+            .together
+            .map_or_else(|| vec![1.0], |_| vec![1.0, 1.0 - 1e-6, 1.0 - 1e-3])
+            .into_iter();
         loop {
-            let Some(share) = shares.next() else { return Ok(graph.clone()) };
+            let Some(share) = shares.next() else {
+                return Ok(graph.clone());
+            };
             let mut data = vec![0f32; rows * cols];
             let block = (BLOCK_ENTRIES / cols).max(1);
             let mut squares = 0.0;
@@ -389,22 +484,39 @@ impl<'a> Field<'a> {
                     .collect();
                 squares += moved.iter().map(|m| m * m).sum::<f64>();
             }
-            if self.radii.together.is_none_or(|together| squares.sqrt() <= together) {
-                return Ok(graph.clone().with_features(Features::Dense(DenseMatrix::new(rows, cols, data)?))?);
+            if self
+                .radii
+                .together
+                .is_none_or(|together| squares.sqrt() <= together)
+            {
+                return Ok(graph
+                    .clone()
+                    .with_features(Features::Dense(DenseMatrix::new(rows, cols, data)?))?);
             }
         }
     }
 }
 
-/// Moves a row by `share · by`, less where rounding would take it further than the radius; how far it went.
+/// Moves a row by `share · by`, less where rounding would take it further than the radius; how far
+/// it went.
 fn move_row(row: &mut [f32], by: &[f32], share: f64, radius: f64, norm: Norm) -> f64 {
     let start = row.to_vec();
     // The last try is to stay.
-    for share in [share, share * (1.0 - 1e-6), share * (1.0 - 1e-4), share * 0.9, share * 0.5, 0.0] {
+    for share in [
+        share,
+        share * (1.0 - 1e-6),
+        share * (1.0 - 1e-4),
+        share * 0.9,
+        share * 0.5,
+        0.0,
+    ] {
         for ((x, &x0), &d) in row.iter_mut().zip(&start).zip(by) {
             *x = (f64::from(x0) + share * f64::from(d)) as f32;
         }
-        let moved = norm.of(row.iter().zip(&start).map(|(&x, &x0)| f64::from(x) - f64::from(x0)));
+        let moved = norm.of(row
+            .iter()
+            .zip(&start)
+            .map(|(&x, &x0)| f64::from(x) - f64::from(x0)));
         if moved <= radius {
             return moved;
         }
@@ -426,13 +538,22 @@ mod tests {
 
     fn run(model: &dyn Classifier, graph: &Graph, pgd: PgdFeatures) -> Attacked {
         let targets = targets(graph);
-        let scene =
-            Scene { graph, model: Some(model), targets: &targets, labels: graph.labels(), training: &[], stop: None };
+        let scene = Scene {
+            graph,
+            model: Some(model),
+            targets: &targets,
+            labels: graph.labels(),
+            training: &[],
+            stop: None,
+        };
         Attack::from(pgd).run(&scene, 1).unwrap()
     }
 
-    const MEASURES: [(Norm, Scope); 3] =
-        [(Norm::L2, Scope::Node), (Norm::L2, Scope::Matrix), (Norm::Infinity, Scope::Node)];
+    const MEASURES: [(Norm, Scope); 3] = [
+        (Norm::L2, Scope::Node),
+        (Norm::L2, Scope::Matrix),
+        (Norm::Infinity, Scope::Node),
+    ];
 
     fn loss(model: &dyn Classifier, graph: &Graph, at: &Graph, loss: Loss) -> f64 {
         let targets = targets(graph);
@@ -446,13 +567,26 @@ mod tests {
         let features = graph.features().unwrap().to_dense();
         let (n, k) = (features.num_rows(), features.num_cols());
         let rng = &mut stream(seed, "noise of a test", 0);
-        let mut delta: Vec<f32> = (0..n * k).map(|_| rng.sample::<f64, _>(StandardNormal) as f32).collect();
+        let mut delta: Vec<f32> = (0..n * k)
+            .map(|_| rng.sample::<f64, _>(StandardNormal) as f32)
+            .collect();
         match radii.together {
             Some(together) => scale_to(&mut delta, together, Norm::L2),
-            None => delta.chunks_mut(k).enumerate().for_each(|(i, row)| scale_to(row, radii.rows[i], radii.norm)),
+            None => delta
+                .chunks_mut(k)
+                .enumerate()
+                .for_each(|(i, row)| scale_to(row, radii.rows[i], radii.norm)),
         }
-        let data = features.data().iter().zip(&delta).map(|(x, d)| x + d).collect();
-        graph.clone().with_features(Features::Dense(DenseMatrix::new(n, k, data).unwrap())).unwrap()
+        let data = features
+            .data()
+            .iter()
+            .zip(&delta)
+            .map(|(x, d)| x + d)
+            .collect();
+        graph
+            .clone()
+            .with_features(Features::Dense(DenseMatrix::new(n, k, data).unwrap()))
+            .unwrap()
     }
 
     #[test]
@@ -460,16 +594,33 @@ mod tests {
         let graph = graph(1);
         for (norm, scope) in MEASURES {
             for climbed in [Loss::Margin, Loss::CrossEntropy] {
-                for model in [trained(&graph, Backbone::Gcn), untrained(&graph, Backbone::Gin)] {
-                    let pgd = PgdFeatures { norm, scope, loss: climbed, steps: 30, ..PgdFeatures::budget(0.3) };
+                for model in [
+                    trained(&graph, Backbone::Gcn),
+                    untrained(&graph, Backbone::Gin),
+                ] {
+                    let pgd = PgdFeatures {
+                        norm,
+                        scope,
+                        loss: climbed,
+                        steps: 30,
+                        ..PgdFeatures::budget(0.3)
+                    };
                     let attacked = run(&model, &graph, pgd).graph;
-                    let radii = pgd.feature_budget().unwrap().radii(graph.features().unwrap());
+                    let radii = pgd
+                        .feature_budget()
+                        .unwrap()
+                        .radii(graph.features().unwrap());
                     let by_pgd = loss(&model, &graph, &attacked, climbed);
                     for seed in 0..5 {
                         let noisy = noise(&graph, &radii, seed);
-                        assert!(accuracy(&model, &graph, &attacked) <= accuracy(&model, &graph, &noisy));
+                        assert!(
+                            accuracy(&model, &graph, &attacked) <= accuracy(&model, &graph, &noisy)
+                        );
                         let by_noise = loss(&model, &graph, &noisy, climbed);
-                        assert!(by_pgd > by_noise, "{norm} {climbed}: {by_pgd} against {by_noise}");
+                        assert!(
+                            by_pgd > by_noise,
+                            "{norm} {climbed}: {by_pgd} against {by_noise}"
+                        );
                     }
                 }
             }
@@ -481,11 +632,19 @@ mod tests {
         let graph = graph(1);
         let model = trained(&graph, Backbone::Gcn);
         let before = accuracy(&model, &graph, &graph);
-        let after = accuracy(&model, &graph, &run(&model, &graph, PgdFeatures::budget(0.5)).graph);
-        assert!(before > 80.0 && after < before - 20.0, "{before} to {after}");
+        let after = accuracy(
+            &model,
+            &graph,
+            &run(&model, &graph, PgdFeatures::budget(0.5)).graph,
+        );
+        assert!(
+            before > 80.0 && after < before - 20.0,
+            "{before} to {after}"
+        );
     }
 
-    /// The search in fewer coordinates is the search in all of them: same slope, same perturbation of `X Q`.
+    /// The search in fewer coordinates is the search in all of them: same slope, same perturbation
+    /// of `X Q`.
     #[test]
     fn the_reduced_gradient_is_the_gradient() {
         let graph = graph(3);
@@ -493,13 +652,27 @@ mod tests {
         let reduced = model.reduced().unwrap().expect("a gcn of 8 on 12 features");
         let propagation = model.propagation(&graph).unwrap();
         let x = Var::from_tensor(&model.input(&graph).unwrap().to_dense().unwrap()).unwrap();
-        let c = Var::from_tensor(&reduced.coordinates(&Input::Dense(x.as_detached_tensor())).unwrap()).unwrap();
-        let full = model.forward(&propagation, &Input::Dense(x.as_tensor().clone())).unwrap();
-        let short = model.forward_reduced(reduced, &propagation, c.as_tensor()).unwrap();
+        let c = Var::from_tensor(
+            &reduced
+                .coordinates(&Input::Dense(x.as_detached_tensor()))
+                .unwrap(),
+        )
+        .unwrap();
+        let full = model
+            .forward(&propagation, &Input::Dense(x.as_tensor().clone()))
+            .unwrap();
+        let short = model
+            .forward_reduced(reduced, &propagation, c.as_tensor())
+            .unwrap();
         let square = |y: &Tensor| y.sqr().unwrap().sum_all().unwrap().backward().unwrap();
         let (by_x, by_c) = (square(&full), square(&short));
-        let lifted = by_c.get(&c).unwrap().matmul(&reduced.basis.t().unwrap()).unwrap();
-        let [a, b] = [by_x.get(&x).unwrap(), &lifted].map(|t| to_matrix(t).unwrap().data().to_vec());
+        let lifted = by_c
+            .get(&c)
+            .unwrap()
+            .matmul(&reduced.basis.t().unwrap())
+            .unwrap();
+        let [a, b] =
+            [by_x.get(&x).unwrap(), &lifted].map(|t| to_matrix(t).unwrap().data().to_vec());
         crate::nn::testing::assert_close(&a, &b, 1e-3, "gradients");
     }
 
@@ -507,39 +680,85 @@ mod tests {
     fn every_setting_matters() {
         let graph = graph(1);
         let model = trained(&graph, Backbone::Gcn);
-        let of = |pgd: PgdFeatures| run(&model, &graph, pgd).graph.features().unwrap().to_dense();
-        let usual = PgdFeatures { steps: 5, starts: 1, ..PgdFeatures::budget(0.3) };
+        let of = |pgd: PgdFeatures| {
+            run(&model, &graph, pgd)
+                .graph
+                .features()
+                .unwrap()
+                .to_dense()
+        };
+        let usual = PgdFeatures {
+            steps: 5,
+            starts: 1,
+            ..PgdFeatures::budget(0.3)
+        };
         let base = of(usual);
         assert_eq!(of(usual), base);
         for other in [
-            PgdFeatures { norm: Norm::Infinity, ..usual },
-            PgdFeatures { scope: Scope::Matrix, ..usual },
-            PgdFeatures { loss: Loss::CrossEntropy, ..usual },
+            PgdFeatures {
+                norm: Norm::Infinity,
+                ..usual
+            },
+            PgdFeatures {
+                scope: Scope::Matrix,
+                ..usual
+            },
+            PgdFeatures {
+                loss: Loss::CrossEntropy,
+                ..usual
+            },
             PgdFeatures { steps: 6, ..usual },
-            PgdFeatures { budget: 0.2, ..usual },
-            PgdFeatures { support: 0.5, ..usual },
+            PgdFeatures {
+                budget: 0.2,
+                ..usual
+            },
+            PgdFeatures {
+                support: 0.5,
+                ..usual
+            },
         ] {
             assert_ne!(of(other), base, "{other:?}");
         }
         let refusal = |pgd: PgdFeatures| pgd.check().unwrap_err().to_string();
-        assert_eq!(refusal(PgdFeatures { steps: 0, ..usual }), "steps: must be at least 1");
-        assert_eq!(refusal(PgdFeatures { starts: 0, ..usual }), "starts: must be at least 1");
-        let e = refusal(PgdFeatures { norm: Norm::P(3.0), ..usual });
+        assert_eq!(
+            refusal(PgdFeatures { steps: 0, ..usual }),
+            "steps: must be at least 1"
+        );
+        assert_eq!(
+            refusal(PgdFeatures { starts: 0, ..usual }),
+            "starts: must be at least 1"
+        );
+        let e = refusal(PgdFeatures {
+            norm: Norm::P(3.0),
+            ..usual
+        });
         assert_eq!(e, "norm: 3 has no projection here: 2 or inf is needed");
     }
 
-    /// One step is half a radius along one gradient. Of several starting points the best is kept, the first among them.
+    /// One step is half a radius along one gradient. Of several starting points the best is kept,
+    /// the first among them.
     #[test]
     fn more_steps_find_more_and_more_starts_never_less() {
         let graph = graph(1);
         let model = trained(&graph, Backbone::Gcn);
         let of = |steps, starts| {
-            let pgd = PgdFeatures { steps, starts, loss: Loss::CrossEntropy, ..PgdFeatures::budget(0.3) };
+            let pgd = PgdFeatures {
+                steps,
+                starts,
+                loss: Loss::CrossEntropy,
+                ..PgdFeatures::budget(0.3)
+            };
             let at = run(&model, &graph, pgd).graph;
-            (accuracy(&model, &graph, &at), loss(&model, &graph, &at, Loss::CrossEntropy))
+            (
+                accuracy(&model, &graph, &at),
+                loss(&model, &graph, &at, Loss::CrossEntropy),
+            )
         };
         let (one, many) = (of(1, 1), of(30, 1));
-        assert!(many.0 < one.0 || many.1 > one.1, "{one:?} in a step, {many:?} in thirty");
+        assert!(
+            many.0 < one.0 || many.1 > one.1,
+            "{one:?} in a step, {many:?} in thirty"
+        );
         assert!(of(30, 4).0 <= many.0, "{many:?}");
     }
 
@@ -550,7 +769,16 @@ mod tests {
         for share in [1e-12, 1e-8, 1e-4, 1e3] {
             for (norm, scope) in MEASURES {
                 // Every attack ends with the check.
-                run(&model, &graph, PgdFeatures { norm, scope, steps: 3, ..PgdFeatures::budget(share) });
+                run(
+                    &model,
+                    &graph,
+                    PgdFeatures {
+                        norm,
+                        scope,
+                        steps: 3,
+                        ..PgdFeatures::budget(share)
+                    },
+                );
             }
         }
     }
@@ -561,8 +789,16 @@ mod tests {
         let model = trained(&graph, Backbone::Gcn);
         let columns = graph.features().unwrap().num_cols();
         let moved = |support: f64| {
-            let attacked =
-                run(&model, &graph, PgdFeatures { steps: 20, starts: 1, support, ..PgdFeatures::budget(0.3) });
+            let attacked = run(
+                &model,
+                &graph,
+                PgdFeatures {
+                    steps: 20,
+                    starts: 1,
+                    support,
+                    ..PgdFeatures::budget(0.3)
+                },
+            );
             let (mut before, mut after) = (vec![0f32; columns], vec![0f32; columns]);
             let most = (0..graph.num_nodes()).map(|i| {
                 write_row(graph.features().unwrap(), i, &mut before);
@@ -572,14 +808,43 @@ mod tests {
             most.max().unwrap()
         };
         let few = moved(0.4);
-        assert!(few > 0 && few <= (0.4 * columns as f64) as usize, "{few} of {columns}");
+        assert!(
+            few > 0 && few <= (0.4 * columns as f64) as usize,
+            "{few} of {columns}"
+        );
         assert!(moved(1.0) > few);
         for support in [0.0, -1.0, 1.5, f64::NAN] {
-            let e = PgdFeatures { support, ..PgdFeatures::default() }.check().unwrap_err().to_string();
-            assert_eq!(e, format!("support: {support} must be above 0 and at most 1"));
+            let e = PgdFeatures {
+                support,
+                ..PgdFeatures::default()
+            }
+            .check()
+            .unwrap_err()
+            .to_string();
+            assert_eq!(
+                e,
+                format!("support: {support} must be above 0 and at most 1")
+            );
         }
-        let matrix = PgdFeatures { support: 0.4, scope: Scope::Matrix, ..PgdFeatures::default() };
-        assert!(matrix.check().unwrap_err().to_string().contains("whole matrix"));
-        assert!(PgdFeatures { norm: Norm::Infinity, ..matrix }.check().is_ok());
+        let matrix = PgdFeatures {
+            support: 0.4,
+            scope: Scope::Matrix,
+            ..PgdFeatures::default()
+        };
+        assert!(
+            matrix
+                .check()
+                .unwrap_err()
+                .to_string()
+                .contains("whole matrix")
+        );
+        assert!(
+            PgdFeatures {
+                norm: Norm::Infinity,
+                ..matrix
+            }
+            .check()
+            .is_ok()
+        );
     }
 }

@@ -1,8 +1,10 @@
-//! PRBCD for one node at a time (Geisler et al. 2021, "local" attacks): each target is misled by flips of its own, found by the gradient of its own
-//! margin through the model itself, where [`nettack`](super::nettack) goes by a linear stand-in.
+//! PRBCD for one node at a time (Geisler et al. 2021, "local" attacks): each target is misled by
+//! flips of its own, found by the gradient of its own margin through the model itself, where
+//! [`nettack`](super::nettack) goes by a linear stand-in.
 //!
-//! New edges have an end at the target or at one of its neighbours: of two convolutions no other pair reaches the target but by degrees. Any edge may go.
-//! Targets are attacked one after the other on one graph, as by Nettack, each with its own budget.
+//! New edges have an end at the target or at one of its neighbours: of two convolutions no other
+//! pair reaches the target but by degrees. Any edge may go. Targets are attacked one after the
+//! other on one graph, as by Nettack, each with its own budget.
 
 use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::stream;
@@ -34,12 +36,23 @@ pub struct PrbcdLocal {
 impl PrbcdLocal {
     /// So many flips for each target, sought in fifty epochs.
     pub const fn budget(flips: usize) -> Self {
-        Self { budget: flips, loss: Loss::Margin, epochs: 50, block: 250_000 }
+        Self {
+            budget: flips,
+            loss: Loss::Margin,
+            epochs: 50,
+            block: 250_000,
+        }
     }
 
     fn search(&self) -> Prbcd {
         let settling = self.epochs / 5;
-        Prbcd { loss: self.loss, epochs: self.epochs - settling, settling, block: self.block, ..Prbcd::default() }
+        Prbcd {
+            loss: self.loss,
+            epochs: self.epochs - settling,
+            settling,
+            block: self.block,
+            ..Prbcd::default()
+        }
     }
 }
 
@@ -54,7 +67,12 @@ impl Choice for PrbcdLocal {
     const ABOUT: &'static str =
         "a few flips at each of some targets, by gradient ascent on blocks of pairs (local PRBCD)";
     const SETTINGS: &'static [Setting] = &[
-        Setting::new("budget", "X", "how much may change: flips for each target [default: 5]").at_most(1 << 20),
+        Setting::new(
+            "budget",
+            "X",
+            "how much may change: flips for each target [default: 5]",
+        )
+        .at_most(1 << 20),
         LOSS,
         Setting::new("epochs", "N", "epochs for each target [default: 50]").flag("attack-epochs"),
         BLOCK,
@@ -62,7 +80,10 @@ impl Choice for PrbcdLocal {
 
     fn check(&self) -> gnarl_graph::Result<()> {
         if self.budget > 1 << 20 {
-            return Err(GraphError::setting("budget", format!("{} flips for each target are too many", self.budget)));
+            return Err(GraphError::setting(
+                "budget",
+                format!("{} flips for each target are too many", self.budget),
+            ));
         }
         check_block(self.block)?;
         self.search().check()
@@ -75,7 +96,10 @@ impl Method for PrbcdLocal {
     }
 
     fn attack_in_order(&self, scene: &Scene<'_>, seed: u64) -> Result<(Graph, Option<Vec<Flip>>)> {
-        let (model, targets) = (scene.see_through::<Self>()?.0, scene.some_targets::<Self>()?);
+        let (model, targets) = (
+            scene.see_through::<Self>()?.0,
+            scene.some_targets::<Self>()?,
+        );
         let mut graph = scene.graph.clone();
         let mut order = Vec::new();
         for (i, target) in targets.iter().enumerate() {
@@ -84,12 +108,30 @@ impl Method for PrbcdLocal {
             }
             let rng = &mut stream(seed, "prbcd local", i as u64);
             let clean = model.scores(&graph)?;
-            let objective = Objective::new(self.loss, std::slice::from_ref(target), clean.data(), clean.num_cols());
-            let ends = graph.neighbours(target.0).iter().copied().chain([target.0]).collect();
-            let here = Scene { graph: &graph, ..*scene };
+            let objective = Objective::new(
+                self.loss,
+                std::slice::from_ref(target),
+                clean.data(),
+                clean.num_cols(),
+            );
+            let ends = graph
+                .neighbours(target.0)
+                .iter()
+                .copied()
+                .chain([target.0])
+                .collect();
+            let here = Scene {
+                graph: &graph,
+                ..*scene
+            };
             let search = Search::at_ends::<Self>(&here, clean.data(), self.block, ends, rng)?;
-            let found = self.search().seek(scene, search, &objective, self.budget, rng)?;
-            order.extend(found.iter().map(|&(u, v)| Flip { part: Part::Edge(u, v), target: Some(target.0) }));
+            let found = self
+                .search()
+                .seek(scene, search, &objective, self.budget, rng)?;
+            order.extend(found.iter().map(|&(u, v)| Flip {
+                part: Part::Edge(u, v),
+                target: Some(target.0),
+            }));
             graph = flipped(&graph, &found)?;
         }
         Ok((graph, Some(order)))
@@ -137,7 +179,8 @@ mod tests {
     use crate::classifier::Classifier;
     use crate::nn::Backbone;
 
-    /// An attacker who sees the model misleads at least as many targets as one who goes by a stand-in, with as many flips each.
+    /// An attacker who sees the model misleads at least as many targets as one who goes by a
+    /// stand-in, with as many flips each.
     #[test]
     fn the_model_itself_is_a_better_guide_than_a_stand_in() {
         let graph = graph(1);
@@ -147,8 +190,11 @@ mod tests {
             (0..row.len()).all(|c| c == class as usize || row[c] < row[class as usize])
         };
         let clean = model.scores(&graph).unwrap();
-        let some: Vec<(u32, u32)> =
-            targets(&graph).into_iter().filter(|target| right(&clean, target)).take(12).collect();
+        let some: Vec<(u32, u32)> = targets(&graph)
+            .into_iter()
+            .filter(|target| right(&clean, target))
+            .take(12)
+            .collect();
         let training = training(&graph);
         let scene = Scene {
             graph: &graph,
@@ -161,11 +207,28 @@ mod tests {
         let left = |attack: Attack| {
             let attacked = attack.run(&scene, 3).unwrap();
             let scores = model.scores(&attacked.graph).unwrap();
-            assert!(attacked.flips.iter().all(|flip| some.iter().any(|&(u, _)| flip.target == Some(u))));
+            assert!(
+                attacked
+                    .flips
+                    .iter()
+                    .all(|flip| some.iter().any(|&(u, _)| flip.target == Some(u)))
+            );
             some.iter().filter(|target| right(&scores, target)).count()
         };
-        let ours = left(PrbcdLocal { epochs: 20, ..PrbcdLocal::budget(4) }.into());
-        let by_stand_in = left(Nettack { degree_test: false, ..Nettack::budget(4) }.into());
+        let ours = left(
+            PrbcdLocal {
+                epochs: 20,
+                ..PrbcdLocal::budget(4)
+            }
+            .into(),
+        );
+        let by_stand_in = left(
+            Nettack {
+                degree_test: false,
+                ..Nettack::budget(4)
+            }
+            .into(),
+        );
         assert!(
             ours <= by_stand_in && ours < some.len() / 2,
             "{ours} of {} left, by nettack {by_stand_in}",

@@ -67,7 +67,10 @@ mod tests {
         let graph = graph(5);
         for seed in 0..5 {
             let found = change(RandomAdd::budget(0.25), &graph, seed);
-            assert_eq!((found.added.len(), found.removed.len()), (graph.num_edges() / 4, 0));
+            assert_eq!(
+                (found.added.len(), found.removed.len()),
+                (graph.num_edges() / 4, 0)
+            );
         }
         let added = |seed| change(RandomAdd::budget(0.25), &graph, seed).added;
         assert_ne!(added(1), added(2));
@@ -75,10 +78,15 @@ mod tests {
 
     #[test]
     fn a_full_graph_has_no_room() {
-        let full = Graph::from_edges(5, (0..5).flat_map(|u| (u + 1..5).map(move |v| (u, v)))).unwrap().0;
+        let full = Graph::from_edges(5, (0..5).flat_map(|u| (u + 1..5).map(move |v| (u, v))))
+            .unwrap()
+            .0;
         assert_eq!(change(RandomAdd::budget(1.0), &full, 0).num_flips(), 0);
         for nodes in [0, 3] {
-            assert_eq!(change(RandomAdd::budget(1.0), &Graph::empty(nodes).unwrap(), 0).num_flips(), 0);
+            assert_eq!(
+                change(RandomAdd::budget(1.0), &Graph::empty(nodes).unwrap(), 0).num_flips(),
+                0
+            );
         }
     }
 }

@@ -47,7 +47,13 @@ impl Method for RandomFlips {
         let graph = scene.graph;
         let rng = &mut stream(seed, "random flips", 0);
         let count = EdgeShare::new(self.budget)?.flips(graph);
-        let pairs = draw_pairs(graph.num_nodes(), count, |_, _| true, &mut HashSet::new(), rng);
+        let pairs = draw_pairs(
+            graph.num_nodes(),
+            count,
+            |_, _| true,
+            &mut HashSet::new(),
+            rng,
+        );
         Ok(flipped(graph, &pairs)?)
     }
 
@@ -65,10 +71,22 @@ mod tests {
     fn as_many_pairs_are_flipped_as_the_budget_allows() {
         let graph = graph(5);
         for seed in 0..5 {
-            assert_eq!(change(RandomFlips::budget(0.25), &graph, seed).num_flips(), graph.num_edges() / 4);
+            assert_eq!(
+                change(RandomFlips::budget(0.25), &graph, seed).num_flips(),
+                graph.num_edges() / 4
+            );
         }
-        let full = Graph::from_edges(5, (0..5).flat_map(|u| (u + 1..5).map(move |v| (u, v)))).unwrap().0;
-        assert_eq!(change(RandomFlips::budget(1.0), &full, 0).removed.len(), 10, "all pairs are edges");
-        assert_eq!(change(RandomFlips::budget(1.0), &Graph::empty(3).unwrap(), 0).num_flips(), 0);
+        let full = Graph::from_edges(5, (0..5).flat_map(|u| (u + 1..5).map(move |v| (u, v))))
+            .unwrap()
+            .0;
+        assert_eq!(
+            change(RandomFlips::budget(1.0), &full, 0).removed.len(),
+            10,
+            "all pairs are edges"
+        );
+        assert_eq!(
+            change(RandomFlips::budget(1.0), &Graph::empty(3).unwrap(), 0).num_flips(),
+            0
+        );
     }
 }

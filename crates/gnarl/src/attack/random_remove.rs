@@ -45,7 +45,10 @@ impl Method for RandomRemove {
         let graph = scene.graph;
         let rng = &mut stream(seed, "random flips", 0);
         let count = EdgeShare::new(self.budget)?.flips(graph);
-        Ok(flipped(graph, &draw_edges(graph.edges().collect(), count, rng))?)
+        Ok(flipped(
+            graph,
+            &draw_edges(graph.edges().collect(), count, rng),
+        )?)
     }
 
     fn budget(&self) -> gnarl_graph::Result<Budget> {
@@ -63,9 +66,18 @@ mod tests {
         let graph = graph(5);
         for seed in 0..5 {
             let found = change(RandomRemove::budget(0.25), &graph, seed);
-            assert_eq!((found.added.len(), found.removed.len()), (0, graph.num_edges() / 4));
+            assert_eq!(
+                (found.added.len(), found.removed.len()),
+                (0, graph.num_edges() / 4)
+            );
         }
-        assert_eq!(change(RandomRemove::budget(1.0), &graph, 0).removed.len(), graph.num_edges());
-        assert_eq!(change(RandomRemove::budget(1.0), &Graph::empty(3).unwrap(), 0).num_flips(), 0);
+        assert_eq!(
+            change(RandomRemove::budget(1.0), &graph, 0).removed.len(),
+            graph.num_edges()
+        );
+        assert_eq!(
+            change(RandomRemove::budget(1.0), &Graph::empty(3).unwrap(), 0).num_flips(),
+            0
+        );
     }
 }

@@ -13,17 +13,34 @@ use crate::train::{TrainConfig, argmax};
 
 /// 200 nodes in three classes with twelve features and a split.
 pub fn graph(seed: u64) -> Graph {
-    let config = CsbmConfig { num_nodes: 200, num_classes: 3, num_features: 12, ..CsbmConfig::default() };
+    let config = CsbmConfig {
+        num_nodes: 200,
+        num_classes: 3,
+        num_features: 12,
+        ..CsbmConfig::default()
+    };
     csbm(&config, seed).unwrap()
 }
 
 fn config(backbone: Backbone) -> NetworkConfig {
-    NetworkConfig { hidden: 8, heads: 2, ..NetworkConfig::new(backbone) }
+    NetworkConfig {
+        hidden: 8,
+        heads: 2,
+        ..NetworkConfig::new(backbone)
+    }
 }
 
 /// A model after a short training.
 pub fn trained(graph: &Graph, backbone: Backbone) -> WhiteBox {
-    testing::trained(graph, &config(backbone), &TrainConfig { epochs: 60, ..TrainConfig::default() }, 3)
+    testing::trained(
+        graph,
+        &config(backbone),
+        &TrainConfig {
+            epochs: 60,
+            ..TrainConfig::default()
+        },
+        3,
+    )
 }
 
 /// A model as it starts.
@@ -33,30 +50,52 @@ pub fn untrained(graph: &Graph, backbone: Backbone) -> WhiteBox {
 
 /// A model as it starts, on an operator.
 pub fn untrained_with(graph: &Graph, backbone: Backbone, operator: OperatorChoice) -> WhiteBox {
-    WhiteBox::new(testing::network(graph, &config(backbone), operator, 5), operator).unwrap()
+    WhiteBox::new(
+        testing::network(graph, &config(backbone), operator, 5),
+        operator,
+    )
+    .unwrap()
 }
 
 /// The test nodes of the first split with their classes.
 pub fn targets(graph: &Graph) -> Vec<(u32, u32)> {
     let labels = graph.labels().unwrap();
-    graph.splits()[0].test().iter().filter_map(|&u| labels.get(u).map(|c| (u, c))).collect()
+    graph.splits()[0]
+        .test()
+        .iter()
+        .filter_map(|&u| labels.get(u).map(|c| (u, c)))
+        .collect()
 }
 
 /// The training nodes of the first split with their classes.
 pub fn training(graph: &Graph) -> Vec<(u32, u32)> {
     let labels = graph.labels().unwrap();
-    graph.splits()[0].train().iter().filter_map(|&u| labels.get(u).map(|c| (u, c))).collect()
+    graph.splits()[0]
+        .train()
+        .iter()
+        .filter_map(|&u| labels.get(u).map(|c| (u, c)))
+        .collect()
 }
 
 /// Per cent of the targets that a model answers right, on another version of the graph.
 pub fn accuracy(model: &dyn Classifier, graph: &Graph, at: &Graph) -> f64 {
     let (scores, targets) = (model.scores(at).unwrap(), targets(graph));
-    let right = targets.iter().filter(|(u, c)| argmax(scores.row(*u as usize)) == *c as usize).count();
+    let right = targets
+        .iter()
+        .filter(|(u, c)| argmax(scores.row(*u as usize)) == *c as usize)
+        .count();
     100.0 * right as f64 / targets.len() as f64
 }
 
 /// What an attack that looks at no model changes.
 pub fn change(attack: impl Into<Attack>, graph: &Graph, seed: u64) -> Change {
-    let scene = Scene { graph, model: None, targets: &[], labels: None, training: &[], stop: None };
+    let scene = Scene {
+        graph,
+        model: None,
+        targets: &[],
+        labels: None,
+        training: &[],
+        stop: None,
+    };
     attack.into().run(&scene, seed).unwrap().change
 }

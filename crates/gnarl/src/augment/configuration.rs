@@ -1,5 +1,6 @@
-//! The configuration model as an augmentation (thesis `gen:app:config_models`): edges broken with a chance and their halves rejoined at
-//! random, so that every node keeps its degree. [`rewire`] says how pairs that no simple graph has are avoided.
+//! The configuration model as an augmentation (thesis `gen:app:config_models`): edges broken with a
+//! chance and their halves rejoined at random, so that every node keeps its degree. [`rewire`] says
+//! how pairs that no simple graph has are avoided.
 
 use gnarl_graph::generate::rewire;
 use gnarl_graph::random::Rng;
@@ -25,7 +26,10 @@ pub struct Configuration {
 impl Configuration {
     /// With this share, copies made anew in every epoch.
     pub const fn share(strength: f64) -> Self {
-        Self { strength, copies: Copies::EachEpoch }
+        Self {
+            strength,
+            copies: Copies::EachEpoch,
+        }
     }
 }
 
@@ -38,8 +42,14 @@ impl Default for Configuration {
 impl Choice for Configuration {
     const NAME: &'static str = "configuration";
     const ABOUT: &'static str = "copies with some edges rejoined at random, degrees kept";
-    const SETTINGS: &'static [Setting] =
-        &[Setting::new("strength", "X", "the chance of an edge to break, 0 to 1 [default: 0.2]"), COPIES];
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new(
+            "strength",
+            "X",
+            "the chance of an edge to break, 0 to 1 [default: 0.2]",
+        ),
+        COPIES,
+    ];
 
     fn check(&self) -> Result<()> {
         check_share(Self::NAME, self.strength)
@@ -70,15 +80,27 @@ mod tests {
 
     #[test]
     fn degrees_stay_and_edges_move() {
-        let degrees = |g: &Graph| (0..g.num_nodes() as u32).map(|u| g.degree(u)).collect::<Vec<_>>();
+        let degrees = |g: &Graph| {
+            (0..g.num_nodes() as u32)
+                .map(|u| g.degree(u))
+                .collect::<Vec<_>>()
+        };
         let graph = generate::erdos_renyi(40, 0.2, 1).unwrap();
         let moved = |rate, seed| {
-            let other = Configuration::share(rate).apply(&graph, &mut stream(seed, "configuration", 0)).unwrap();
+            let other = Configuration::share(rate)
+                .apply(&graph, &mut stream(seed, "configuration", 0))
+                .unwrap();
             assert_eq!(degrees(&other), degrees(&graph));
-            graph.edges().filter(|&(u, v)| !other.has_edge(u, v)).count()
+            graph
+                .edges()
+                .filter(|&(u, v)| !other.has_edge(u, v))
+                .count()
         };
         assert_eq!(moved(0.0, 1), 0);
-        let (few, many): (usize, usize) = ((0..20).map(|s| moved(0.2, s)).sum(), (0..20).map(|s| moved(0.8, s)).sum());
+        let (few, many): (usize, usize) = (
+            (0..20).map(|s| moved(0.2, s)).sum(),
+            (0..20).map(|s| moved(0.8, s)).sum(),
+        );
         assert!(few > 0 && many > 2 * few, "{few}, {many}");
         let e = Configuration::share(7.0).check().unwrap_err().to_string();
         assert_eq!(e, "configuration: a strength of 7; it must lie in 0 to 1");

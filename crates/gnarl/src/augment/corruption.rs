@@ -1,9 +1,9 @@
-//! Structure corruption of training graphs (thesis ch. 7, "Robustness to Structure Corruption": "randomly removing or adding
-//! 10 % or 20 % of the edges in the training set").
+//! Structure corruption of training graphs (thesis ch. 7, "Robustness to Structure Corruption":
+//! "randomly removing or adding 10 % or 20 % of the edges in the training set").
 //!
-//! A graph with m edges suffers `round(share · m)` changes. Each is a removal or an addition with equal chance; edges to
-//! remove and pairs to join are drawn uniformly and without repetition. Of a graph with too few free pairs as many are joined
-//! as there are.
+//! A graph with m edges suffers `round(share · m)` changes. Each is a removal or an addition with
+//! equal chance; edges to remove and pairs to join are drawn uniformly and without repetition. Of a
+//! graph with too few free pairs as many are joined as there are.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,10 @@ impl Corruption {
     /// Refuses a share that is none.
     pub fn new(share: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&share) {
-            return Err(Error::argument("corruption", format!("a share of {share} edges; it must lie in 0 to 1")));
+            return Err(Error::argument(
+                "corruption",
+                format!("a share of {share} edges; it must lie in 0 to 1"),
+            ));
         }
         Ok(Self { share })
     }
@@ -82,7 +85,11 @@ mod tests {
     fn as_many_changes_as_asked_half_of_them_removals() {
         let graph = generate::erdos_renyi(60, 0.1, 1).unwrap();
         for (share, dense) in [(0.1, false), (0.2, false), (0.2, true), (0.0, false)] {
-            let graph = if dense { generate::erdos_renyi(30, 0.8, 1).unwrap() } else { graph.clone() };
+            let graph = if dense {
+                generate::erdos_renyi(30, 0.8, 1).unwrap()
+            } else {
+                graph.clone()
+            };
             let asked = (share * graph.num_edges() as f64).round() as usize;
             let mut removals = 0;
             for seed in 0..200 {
@@ -94,7 +101,10 @@ mod tests {
             }
             // 200 · asked coin tosses: five standard deviations.
             let tosses = (200 * asked) as f64;
-            assert!((removals as f64 - tosses / 2.0).abs() <= 2.5 * tosses.sqrt(), "{removals} of {tosses}");
+            assert!(
+                (removals as f64 - tosses / 2.0).abs() <= 2.5 * tosses.sqrt(),
+                "{removals} of {tosses}"
+            );
         }
     }
 
@@ -107,7 +117,10 @@ mod tests {
             (generate::complete(6).unwrap(), 15),
         ] {
             let mut rng = stream(1, "corruption test", 1);
-            let corrupted = Corruption::new(1.0).unwrap().apply(&graph, &mut rng).unwrap();
+            let corrupted = Corruption::new(1.0)
+                .unwrap()
+                .apply(&graph, &mut rng)
+                .unwrap();
             assert_eq!(corrupted.num_nodes(), graph.num_nodes());
             assert!(differences(&graph, &corrupted).1 == 0 && corrupted.num_edges() <= most);
         }

@@ -4,7 +4,8 @@ use gnarl_graph::random::stream;
 use rand::RngExt;
 
 gnarl_graph::named! {
-    /// How many vectors of each class are put beside the original ones: drawn from its density, or for the control repeated.
+    /// How many vectors of each class are put beside the original ones: drawn from its density, or
+    /// for the control repeated.
     pub enum Draws as "number of draws" {
         /// As many as there are, as in the thesis; the control repeats nothing.
         AsMany = "as-many",
@@ -33,7 +34,9 @@ impl Draws {
         }
         let mut repeated = Vec::new();
         for (class, count) in (0u32..).zip(self.of_classes(classes)) {
-            let own: Vec<u32> = (0..classes.len() as u32).filter(|&i| classes[i as usize] == class).collect();
+            let own: Vec<u32> = (0..classes.len() as u32)
+                .filter(|&i| classes[i as usize] == class)
+                .collect();
             let rng = &mut stream(seed, "repeated vectors", u64::from(class));
             repeated.extend((0..count).map(|_| own[rng.random_range(0..own.len())]));
         }
@@ -49,10 +52,22 @@ mod tests {
     fn levelling_makes_every_class_as_large() {
         let classes = [0, 2, 2, 2, 0, 2, 4];
         assert_eq!(Draws::AsMany.of_classes(&classes), [2, 0, 4, 0, 1]);
-        assert_eq!(Draws::Level.of_classes(&classes), [6, 0, 4, 0, 7], "eight of each in the end");
-        assert!(Draws::Level.of_classes(&[]).is_empty() && Draws::AsMany.repeated(&classes, 1).is_empty());
+        assert_eq!(
+            Draws::Level.of_classes(&classes),
+            [6, 0, 4, 0, 7],
+            "eight of each in the end"
+        );
+        assert!(
+            Draws::Level.of_classes(&[]).is_empty()
+                && Draws::AsMany.repeated(&classes, 1).is_empty()
+        );
         let repeated = Draws::Level.repeated(&classes, 1);
-        let of = |class: u32| repeated.iter().filter(|&&i| classes[i as usize] == class).count();
+        let of = |class: u32| {
+            repeated
+                .iter()
+                .filter(|&&i| classes[i as usize] == class)
+                .count()
+        };
         assert_eq!([0, 1, 2, 3, 4].map(of), [6, 0, 4, 0, 7]);
         assert_ne!(repeated, Draws::Level.repeated(&classes, 2));
     }

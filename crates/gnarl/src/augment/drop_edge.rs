@@ -1,4 +1,5 @@
-//! DropEdge (Rong et al. 2019; thesis ch. 7, baselines): every edge goes with the same chance, by itself.
+//! DropEdge (Rong et al. 2019; thesis ch. 7, baselines): every edge goes with the same chance, by
+//! itself.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
@@ -23,7 +24,10 @@ pub struct DropEdge {
 impl DropEdge {
     /// With this share, copies made anew in every epoch.
     pub const fn share(strength: f64) -> Self {
-        Self { strength, copies: Copies::EachEpoch }
+        Self {
+            strength,
+            copies: Copies::EachEpoch,
+        }
     }
 }
 
@@ -36,8 +40,14 @@ impl Default for DropEdge {
 impl Choice for DropEdge {
     const NAME: &'static str = "dropedge";
     const ABOUT: &'static str = "copies of the training graphs, or the graph, without some edges";
-    const SETTINGS: &'static [Setting] =
-        &[Setting::new("strength", "X", "the chance of an edge to go, 0 to 1 [default: 0.2]"), COPIES];
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new(
+            "strength",
+            "X",
+            "the chance of an edge to go, 0 to 1 [default: 0.2]",
+        ),
+        COPIES,
+    ];
 
     fn check(&self) -> Result<()> {
         check_share(Self::NAME, self.strength)
@@ -56,7 +66,10 @@ impl Augmentation for DropEdge {
 
 impl GraphTransform for DropEdge {
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
-        let gone: Vec<(u32, u32)> = graph.edges().filter(|_| rng.random_bool(self.strength)).collect();
+        let gone: Vec<(u32, u32)> = graph
+            .edges()
+            .filter(|_| rng.random_bool(self.strength))
+            .collect();
         graph.remove_edges(&gone)
     }
 
@@ -76,10 +89,21 @@ mod tests {
         let graph = generate::erdos_renyi(60, 0.2, 1).unwrap();
         for rate in [0.0, 0.1, 0.5, 1.0] {
             let transform = DropEdge::share(rate);
-            let left = |seed| transform.apply(&graph, &mut stream(seed, "drop edge test", 0)).unwrap().num_edges();
-            let (kept, all) = ((0..300).map(left).sum::<usize>() as f64, 300.0 * graph.num_edges() as f64);
+            let left = |seed| {
+                transform
+                    .apply(&graph, &mut stream(seed, "drop edge test", 0))
+                    .unwrap()
+                    .num_edges()
+            };
+            let (kept, all) = (
+                (0..300).map(left).sum::<usize>() as f64,
+                300.0 * graph.num_edges() as f64,
+            );
             // Five standard deviations of so many coin tosses.
-            assert!((kept - (1.0 - rate) * all).abs() <= 5.0 * (all * rate * (1.0 - rate)).sqrt(), "{rate}: {kept}");
+            assert!(
+                (kept - (1.0 - rate) * all).abs() <= 5.0 * (all * rate * (1.0 - rate)).sqrt(),
+                "{rate}: {kept}"
+            );
         }
     }
 

@@ -1,6 +1,7 @@
-//! DropNode (You et al. 2020; thesis ch. 7, baselines): every node goes with the same chance, by itself, and its edges with it.
-//! Where the nodes of one graph are classified none can go: as in GRAND (Feng et al. 2020) a node's features go instead, all of
-//! them, and the features of the others are scaled up, so that what a layer sums over keeps its mean.
+//! DropNode (You et al. 2020; thesis ch. 7, baselines): every node goes with the same chance, by
+//! itself, and its edges with it. Where the nodes of one graph are classified none can go: as in
+//! GRAND (Feng et al. 2020) a node's features go instead, all of them, and the features of the
+//! others are scaled up, so that what a layer sums over keeps its mean.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
@@ -10,9 +11,12 @@ use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
-use super::transform::{COPIES, Copies, GraphTransform, check_share, kept_factors, with_scaled_features};
+use super::transform::{
+    COPIES, Copies, GraphTransform, check_share, kept_factors, with_scaled_features,
+};
 
-/// Nodes removed at random. Of a graph with nodes one always stays: a graph without any says nothing about its class.
+/// Nodes removed at random. Of a graph with nodes one always stays: a graph without any says
+/// nothing about its class.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DropNode {
@@ -25,7 +29,10 @@ pub struct DropNode {
 impl DropNode {
     /// With this share, copies made anew in every epoch.
     pub const fn share(strength: f64) -> Self {
-        Self { strength, copies: Copies::EachEpoch }
+        Self {
+            strength,
+            copies: Copies::EachEpoch,
+        }
     }
 }
 
@@ -37,10 +44,15 @@ impl Default for DropNode {
 
 impl Choice for DropNode {
     const NAME: &'static str = "dropnode";
-    const ABOUT: &'static str =
-        "copies of the training graphs without some nodes, or of the graph without the features of some";
-    const SETTINGS: &'static [Setting] =
-        &[Setting::new("strength", "X", "the chance of a node to go, 0 to 1 [default: 0.2]"), COPIES];
+    const ABOUT: &'static str = "copies of the training graphs without some nodes, or of the graph without the features of some";
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new(
+            "strength",
+            "X",
+            "the chance of a node to go, 0 to 1 [default: 0.2]",
+        ),
+        COPIES,
+    ];
 
     fn check(&self) -> Result<()> {
         check_share(Self::NAME, self.strength)
@@ -88,23 +100,38 @@ mod tests {
         let graph = generate::erdos_renyi(60, 0.2, 1).unwrap();
         for rate in [0.0, 0.1, 0.5] {
             let transform = DropNode::share(rate);
-            let left = |seed| transform.apply(&graph, &mut stream(seed, "drop node test", 0)).unwrap().num_nodes();
+            let left = |seed| {
+                transform
+                    .apply(&graph, &mut stream(seed, "drop node test", 0))
+                    .unwrap()
+                    .num_nodes()
+            };
             let (kept, all) = ((0..300).map(left).sum::<usize>() as f64, 300.0 * 60.0);
             // Five standard deviations of so many coin tosses.
-            assert!((kept - (1.0 - rate) * all).abs() <= 5.0 * f64::sqrt(all * rate * (1.0 - rate)), "{rate}: {kept}");
+            assert!(
+                (kept - (1.0 - rate) * all).abs() <= 5.0 * f64::sqrt(all * rate * (1.0 - rate)),
+                "{rate}: {kept}"
+            );
         }
         let all = DropNode::share(1.0);
         let who = |seed| {
-            let labelled = generate::star(5).unwrap().with_features(gnarl_graph::Features::Dense(
-                gnarl_graph::DenseMatrix::new(5, 1, vec![0.0, 1.0, 2.0, 3.0, 4.0]).unwrap(),
-            ));
-            let left = all.apply(&labelled.unwrap(), &mut stream(seed, "drop node test", 1)).unwrap();
+            let labelled = generate::star(5)
+                .unwrap()
+                .with_features(gnarl_graph::Features::Dense(
+                    gnarl_graph::DenseMatrix::new(5, 1, vec![0.0, 1.0, 2.0, 3.0, 4.0]).unwrap(),
+                ));
+            let left = all
+                .apply(&labelled.unwrap(), &mut stream(seed, "drop node test", 1))
+                .unwrap();
             assert_eq!((left.num_nodes(), left.num_edges()), (1, 0));
             left.features().unwrap().to_dense().row(0)[0] as usize
         };
         let mut seen = [0; 5];
         (0..100).for_each(|seed| seen[who(seed)] += 1);
-        assert!(seen.iter().all(|&times| times > 0), "any node may be the one: {seen:?}");
+        assert!(
+            seen.iter().all(|&times| times > 0),
+            "any node may be the one: {seen:?}"
+        );
         assert_eq!(
             DropNode::share(-1.0).check().unwrap_err().to_string(),
             "dropnode: a strength of -1; it must lie in 0 to 1"

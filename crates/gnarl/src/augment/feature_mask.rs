@@ -1,5 +1,6 @@
-//! Feature masking (You et al. 2020; Zhu et al. 2020): every column of the features goes with the same chance, for all nodes of a
-//! graph alike. Those that stay are scaled up, so that what a layer sums over keeps its mean.
+//! Feature masking (You et al. 2020; Zhu et al. 2020): every column of the features goes with the
+//! same chance, for all nodes of a graph alike. Those that stay are scaled up, so that what a layer
+//! sums over keeps its mean.
 
 use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::Rng;
@@ -7,7 +8,9 @@ use gnarl_graph::{Graph, Result};
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
-use super::transform::{COPIES, Copies, GraphTransform, check_share, kept_factors, with_scaled_features};
+use super::transform::{
+    COPIES, Copies, GraphTransform, check_share, kept_factors, with_scaled_features,
+};
 
 /// Columns of the features set to zero at random; nodes and edges stay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -22,7 +25,10 @@ pub struct FeatureMask {
 impl FeatureMask {
     /// With this share, copies made anew in every epoch.
     pub const fn share(strength: f64) -> Self {
-        Self { strength, copies: Copies::EachEpoch }
+        Self {
+            strength,
+            copies: Copies::EachEpoch,
+        }
     }
 }
 
@@ -34,9 +40,16 @@ impl Default for FeatureMask {
 
 impl Choice for FeatureMask {
     const NAME: &'static str = "feature-mask";
-    const ABOUT: &'static str = "copies of the training graphs, or the graph, without some columns of features";
-    const SETTINGS: &'static [Setting] =
-        &[Setting::new("strength", "X", "the chance of a column to go, 0 to 1 [default: 0.2]"), COPIES];
+    const ABOUT: &'static str =
+        "copies of the training graphs, or the graph, without some columns of features";
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new(
+            "strength",
+            "X",
+            "the chance of a column to go, 0 to 1 [default: 0.2]",
+        ),
+        COPIES,
+    ];
 
     fn check(&self) -> Result<()> {
         check_share(Self::NAME, self.strength)
@@ -76,20 +89,45 @@ mod tests {
         let dense = Features::Dense(DenseMatrix::new(3, 200, vec![1f32; 600]).unwrap());
         let sparse = Features::Sparse(CsrMatrix::from_dense(&dense.to_dense()));
         let apply = |features: &Features| {
-            let graph = Graph::empty(3).unwrap().with_features(features.clone()).unwrap();
-            let masked = FeatureMask::share(0.25).apply(&graph, &mut stream(1, "mask test", 0)).unwrap();
+            let graph = Graph::empty(3)
+                .unwrap()
+                .with_features(features.clone())
+                .unwrap();
+            let masked = FeatureMask::share(0.25)
+                .apply(&graph, &mut stream(1, "mask test", 0))
+                .unwrap();
             masked.features().unwrap().to_dense()
         };
         let found = apply(&dense);
-        assert_eq!(found.data(), apply(&sparse).data(), "sparse features as dense ones");
+        assert_eq!(
+            found.data(),
+            apply(&sparse).data(),
+            "sparse features as dense ones"
+        );
         assert_eq!(found.row(0), found.row(2));
-        assert!(found.data().iter().all(|&v| v == 0.0 || (v - 4.0 / 3.0).abs() < 1e-6));
+        assert!(
+            found
+                .data()
+                .iter()
+                .all(|&v| v == 0.0 || (v - 4.0 / 3.0).abs() < 1e-6)
+        );
         // Five standard deviations of 200 coin tosses.
         let gone = found.row(0).iter().filter(|&&v| v == 0.0).count() as f64;
         assert!((gone - 50.0).abs() < 31.0, "{gone}");
-        let same = FeatureMask::share(0.0)
-            .apply(&Graph::empty(3).unwrap().with_features(dense.clone()).unwrap(), &mut stream(1, "", 0));
+        let same = FeatureMask::share(0.0).apply(
+            &Graph::empty(3)
+                .unwrap()
+                .with_features(dense.clone())
+                .unwrap(),
+            &mut stream(1, "", 0),
+        );
         assert_eq!(same.unwrap().features(), Some(&dense));
-        assert!(FeatureMask::share(2.0).check().unwrap_err().to_string().contains("must lie in 0 to 1"));
+        assert!(
+            FeatureMask::share(2.0)
+                .check()
+                .unwrap_err()
+                .to_string()
+                .contains("must lie in 0 to 1")
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! GeoMix (Zeng et al. 2024, "Graph Mixup on Approximate Gromov–Wasserstein Geodesics"; thesis ch. 7, baselines): a graph on the way from one
-//! training graph to another, and the label mixed by how far it has gone.
+//! GeoMix (Zeng et al. 2024, "Graph Mixup on Approximate Gromov–Wasserstein Geodesics"; thesis ch.
+//! 7, baselines): a graph on the way from one training graph to another, and the label mixed by how
+//! far it has gone.
 //!
 //! The copy of a graph with a partner is their barycentre in fused Gromov–Wasserstein distance,
 //!
@@ -7,12 +8,14 @@
 //! argmin over (C, X) of (1 - λ) FGW(C, X; graph) + λ FGW(C, X; partner),   λ uniform in 0 to the strength
 //! ```
 //!
-//! with square loss, and structure and features weighed alike where nodes carry any, else structure alone. It begins at the graph itself, lying over
-//! itself node by node, so that a small share gives nearly the graph: `N` of its nodes where the copy has fewer, some of them twice where it has
-//! more. The number of nodes is `N = (1 - λ) n + λ n'`, rounded, but never more than [`MOST_NODES`]: of larger graphs a node of the copy stands for
-//! several. Pairs are joined where `C` is largest, as many as make the copy's mean degree `(1 - λ)` times the graph's plus `λ` times the partner's; features
-//! are `X`; the partner's share of the label is `λ`. The authors approximate the way by one of fewer dimensions, and so does `N`; their solver is
-//! another.
+//! with square loss, and structure and features weighed alike where nodes carry any, else structure
+//! alone. It begins at the graph itself, lying over itself node by node, so that a small share
+//! gives nearly the graph: `N` of its nodes where the copy has fewer, some of them twice where it
+//! has more. The number of nodes is `N = (1 - λ) n + λ n'`, rounded, but never more than
+//! [`MOST_NODES`]: of larger graphs a node of the copy stands for several. Pairs are joined where
+//! `C` is largest, as many as make the copy's mean degree `(1 - λ)` times the graph's plus `λ`
+//! times the partner's; features are `X`; the partner's share of the label is `λ`. The authors
+//! approximate the way by one of fewer dimensions, and so does `N`; their solver is another.
 
 use gnarl_graph::distance::{BarycentreSettings, BarycentreStart, Space, transport};
 use gnarl_graph::names::{Choice, Setting};
@@ -32,7 +35,8 @@ pub const MOST_NODES: usize = 200;
 const STRUCTURE: f64 = 0.5;
 /// Rounds of the search; nearly all of what there is to gain is in the first few.
 const MAX_ROUNDS: usize = 10;
-/// A round that moves structure or features by less than this is the last: a thousandth of one edge.
+/// A round that moves structure or features by less than this is the last: a thousandth of one
+/// edge.
 const TOLERANCE: f64 = 1e-3;
 
 /// Graphs on the way to another.
@@ -48,7 +52,10 @@ pub struct GeoMix {
 impl GeoMix {
     /// Up to this share of the other graph, one copy for all epochs.
     pub const fn share(strength: f64) -> Self {
-        Self { strength, copies: Copies::Fixed }
+        Self {
+            strength,
+            copies: Copies::Fixed,
+        }
     }
 }
 
@@ -61,9 +68,16 @@ impl Default for GeoMix {
 
 impl Choice for GeoMix {
     const NAME: &'static str = "geomix";
-    const ABOUT: &'static str = "copies on the way to another training graph, by Gromov–Wasserstein barycentres";
-    const SETTINGS: &'static [Setting] =
-        &[Setting::new("strength", "X", "the largest share of the other graph, 0 to 1 [default: 0.5]"), COPIES_ONCE];
+    const ABOUT: &'static str =
+        "copies on the way to another training graph, by Gromov–Wasserstein barycentres";
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new(
+            "strength",
+            "X",
+            "the largest share of the other graph, 0 to 1 [default: 0.5]",
+        ),
+        COPIES_ONCE,
+    ];
 
     fn check(&self) -> Result<()> {
         check_share(Self::NAME, self.strength)
@@ -108,7 +122,10 @@ fn between(graph: &Graph, partner: &Graph, share: f64, rng: &mut Rng) -> Result<
     }
     let width = |graph: &Graph| graph.features().map(Features::num_cols);
     if width(graph) != width(partner) {
-        return Err(Error::argument(GeoMix::NAME, "two graphs whose nodes do not carry the same features"));
+        return Err(Error::argument(
+            GeoMix::NAME,
+            "two graphs whose nodes do not carry the same features",
+        ));
     }
     let mixed = |own: f64, other: f64| (1.0 - share) * own + share * other;
     let num_nodes = mixed(graph.num_nodes() as f64, partner.num_nodes() as f64).round() as usize;
@@ -119,10 +136,17 @@ fn between(graph: &Graph, partner: &Graph, share: f64, rng: &mut Rng) -> Result<
     let start = BarycentreStart {
         structure: joined(graph, &nodes)?,
         features: own.features().select_rows(&nodes),
-        couplings: vec![over_itself(graph, &nodes, &masses, own.masses())?, independent(&masses, other.masses())?],
+        couplings: vec![
+            over_itself(graph, &nodes, &masses, own.masses())?,
+            independent(&masses, other.masses())?,
+        ],
     };
     let settings = BarycentreSettings {
-        alpha: if width(graph).unwrap_or(0) > 0 { STRUCTURE } else { 1.0 },
+        alpha: if width(graph).unwrap_or(0) > 0 {
+            STRUCTURE
+        } else {
+            1.0
+        },
         max_rounds: MAX_ROUNDS,
         tolerance: TOLERANCE,
         ..BarycentreSettings::default()
@@ -131,14 +155,19 @@ fn between(graph: &Graph, partner: &Graph, share: f64, rng: &mut Rng) -> Result<
 
     let mean_degree = |graph: &Graph| graph.num_arcs() as f64 / graph.num_nodes() as f64;
     let num_edges = num_nodes as f64 / 2.0 * mixed(mean_degree(graph), mean_degree(partner));
-    let copy = Graph::from_edges(num_nodes, largest(&found.structure, num_edges.round() as usize))?.0;
+    let copy = Graph::from_edges(
+        num_nodes,
+        largest(&found.structure, num_edges.round() as usize),
+    )?
+    .0;
     match graph.features() {
         None => Ok(copy),
         Some(features) => copy.with_features(like(features, &found.features)?),
     }
 }
 
-/// As many nodes: a part that is connected as far as the graph is; all of them and some again where there are too few.
+/// As many nodes: a part that is connected as far as the graph is; all of them and some again where
+/// there are too few.
 fn begin_at(graph: &Graph, count: usize, rng: &mut Rng) -> Vec<u32> {
     let n = graph.num_nodes() as u32;
     let mut nodes = grow(graph, count, rng);
@@ -157,34 +186,59 @@ fn begin_at(graph: &Graph, count: usize, rng: &mut Rng) -> Vec<u32> {
 
 /// The adjacency matrix among these nodes.
 fn joined(graph: &Graph, nodes: &[u32]) -> Result<DenseMatrix<f64>> {
-    let one = |&u: &u32| nodes.iter().map(move |&v| f64::from(u8::from(graph.has_edge(u, v))));
-    DenseMatrix::new(nodes.len(), nodes.len(), nodes.iter().flat_map(one).collect())
+    let one = |&u: &u32| {
+        nodes
+            .iter()
+            .map(move |&v| f64::from(u8::from(graph.has_edge(u, v))))
+    };
+    DenseMatrix::new(
+        nodes.len(),
+        nodes.len(),
+        nodes.iter().flat_map(one).collect(),
+    )
 }
 
-/// The coupling that leaves nodes where they are, as far as masses allow; what is left over goes to a neighbour rather than elsewhere.
-fn over_itself(graph: &Graph, nodes: &[u32], masses: &[f64], own: &[f64]) -> Result<DenseMatrix<f64>> {
+/// The coupling that leaves nodes where they are, as far as masses allow; what is left over goes to
+/// a neighbour rather than elsewhere.
+fn over_itself(
+    graph: &Graph,
+    nodes: &[u32],
+    masses: &[f64],
+    own: &[f64],
+) -> Result<DenseMatrix<f64>> {
     let mut far = DenseMatrix::new(nodes.len(), own.len(), vec![2.0; nodes.len() * own.len()])?;
     for (i, &u) in nodes.iter().enumerate() {
         let row = far.row_mut(i);
-        graph.neighbours(u).iter().for_each(|&v| row[v as usize] = 1.0);
+        graph
+            .neighbours(u)
+            .iter()
+            .for_each(|&v| row[v as usize] = 1.0);
         row[u as usize] = 0.0;
     }
     Ok(transport(&far, masses, own)?.masses)
 }
 
 fn independent(rows: &[f64], columns: &[f64]) -> Result<DenseMatrix<f64>> {
-    let masses = rows.iter().flat_map(|p| columns.iter().map(move |q| p * q)).collect();
+    let masses = rows
+        .iter()
+        .flat_map(|p| columns.iter().map(move |q| p * q))
+        .collect();
     DenseMatrix::new(rows.len(), columns.len(), masses)
 }
 
-/// The pairs with the largest values, at most `count` and only those above zero; of equal ones the first.
+/// The pairs with the largest values, at most `count` and only those above zero; of equal ones the
+/// first.
 fn largest(structure: &DenseMatrix<f64>, count: usize) -> Vec<(u32, u32)> {
     let n = structure.num_rows();
     let pairs = (0..n).flat_map(|i| (i + 1..n).map(move |k| (i, k)));
-    let mut pairs: Vec<(usize, usize)> = pairs.filter(|&(i, k)| structure.row(i)[k] > 0.0).collect();
+    let mut pairs: Vec<(usize, usize)> =
+        pairs.filter(|&(i, k)| structure.row(i)[k] > 0.0).collect();
     pairs.sort_by(|&(i, k), &(j, l)| structure.row(j)[l].total_cmp(&structure.row(i)[k]));
     pairs.truncate(count);
-    pairs.into_iter().map(|(i, k)| (i as u32, k as u32)).collect()
+    pairs
+        .into_iter()
+        .map(|(i, k)| (i as u32, k as u32))
+        .collect()
 }
 
 /// The values in the layout that the graph has its own in.
@@ -207,7 +261,11 @@ mod tests {
     fn numbered(graph: Graph, sparse: bool) -> Graph {
         let data: Vec<f32> = (1..=graph.num_nodes()).map(|i| i as f32).collect();
         let dense = DenseMatrix::new(graph.num_nodes(), 1, data).unwrap();
-        let features = if sparse { Features::Sparse(CsrMatrix::from_dense(&dense)) } else { Features::Dense(dense) };
+        let features = if sparse {
+            Features::Sparse(CsrMatrix::from_dense(&dense))
+        } else {
+            Features::Dense(dense)
+        };
         graph.with_features(features).unwrap()
     }
 
@@ -215,8 +273,10 @@ mod tests {
     fn edges_by_number(graph: &Graph) -> Vec<(i64, i64)> {
         let numbers = graph.features().unwrap().to_dense();
         let number = |u: u32| numbers.data()[u as usize].round() as i64;
-        let mut edges: Vec<(i64, i64)> =
-            graph.edges().map(|(u, v)| (number(u).min(number(v)), number(u).max(number(v)))).collect();
+        let mut edges: Vec<(i64, i64)> = graph
+            .edges()
+            .map(|(u, v)| (number(u).min(number(v)), number(u).max(number(v))))
+            .collect();
         edges.sort_unstable();
         edges
     }
@@ -232,7 +292,11 @@ mod tests {
         let partner = graph.permute(&order).unwrap();
         for seed in 0..10 {
             let copy = between(&graph, &partner, 0.1 * seed as f64 + 0.05, &mut rng(seed)).unwrap();
-            assert_eq!(edges_by_number(&copy), edges_by_number(&graph), "seed {seed}");
+            assert_eq!(
+                edges_by_number(&copy),
+                edges_by_number(&graph),
+                "seed {seed}"
+            );
         }
     }
 
@@ -246,26 +310,38 @@ mod tests {
             assert_eq!(edges_by_number(&near), edges_by_number(&graph));
             let far = between(&graph, &partner, 0.98, &mut rng(seed)).unwrap();
             assert_eq!(edges_by_number(&far), edges_by_number(&partner));
-            assert!(matches!(far.features().unwrap(), Features::Sparse(_)), "the layout stays");
+            assert!(
+                matches!(far.features().unwrap(), Features::Sparse(_)),
+                "the layout stays"
+            );
         }
     }
 
     /// Without features, from a sparse graph of 10 nodes to a dense one of 20.
     #[test]
     fn nodes_and_degrees_are_between() {
-        let (graph, partner) = (generate::cycle(10).unwrap(), generate::complete(20).unwrap());
+        let (graph, partner) = (
+            generate::cycle(10).unwrap(),
+            generate::complete(20).unwrap(),
+        );
         for (share, nodes, edges) in [(0.1, 11, 20), (0.5, 15, 79), (0.8, 18, 140)] {
             // Mean degrees 2 and 19: 11/2 · 3.7 = 20.35, 15/2 · 10.5 = 78.75, 18/2 · 15.6 = 140.4.
             let copy = between(&graph, &partner, share, &mut rng(1)).unwrap();
-            assert_eq!((copy.num_nodes(), copy.num_edges()), (nodes, edges), "a share of {share}");
+            assert_eq!(
+                (copy.num_nodes(), copy.num_edges()),
+                (nodes, edges),
+                "a share of {share}"
+            );
             assert!(copy.features().is_none());
         }
     }
 
     #[test]
     fn mean_features_are_between() {
-        let (graph, partner) =
-            (numbered(generate::cycle(10).unwrap(), false), numbered(generate::star(21).unwrap(), false));
+        let (graph, partner) = (
+            numbered(generate::cycle(10).unwrap(), false),
+            numbered(generate::star(21).unwrap(), false),
+        );
         let copy = between(&graph, &partner, 0.4, &mut rng(1)).unwrap();
         let values = copy.features().unwrap().to_dense().data().to_vec();
         let mean = values.iter().sum::<f32>() / values.len() as f32;
@@ -275,7 +351,10 @@ mod tests {
 
     #[test]
     fn shares_strengths_and_small_graphs() {
-        let (a, b) = (generate::erdos_renyi(20, 0.2, 1).unwrap(), generate::barabasi_albert(12, 3, 1).unwrap());
+        let (a, b) = (
+            generate::erdos_renyi(20, 0.2, 1).unwrap(),
+            generate::barabasi_albert(12, 3, 1).unwrap(),
+        );
         let transform = GeoMix::share(0.3);
         let mut shares = Vec::new();
         for seed in 0..30 {
@@ -289,7 +368,9 @@ mod tests {
         assert_eq!((same.targets(), share), (a.targets(), 0.0));
         let (none, one) = (Graph::empty(0).unwrap(), Graph::empty(1).unwrap());
         let apply = |graph: &Graph, partner: &Graph| {
-            let (copy, share) = GeoMix::share(1.0).apply_with(graph, partner, &mut rng(1)).unwrap();
+            let (copy, share) = GeoMix::share(1.0)
+                .apply_with(graph, partner, &mut rng(1))
+                .unwrap();
             (copy.num_nodes(), copy.num_edges(), share > 0.0)
         };
         assert_eq!(apply(&none, &b), (0, 0, false));
@@ -303,29 +384,48 @@ mod tests {
     fn large_graphs_have_smaller_copies_of_their_degree() {
         let graph = generate::cycle(MOST_NODES + 60).unwrap();
         let copy = between(&graph, &generate::cycle(30).unwrap(), 0.05, &mut rng(1)).unwrap();
-        assert_eq!((copy.num_nodes(), copy.num_edges()), (MOST_NODES, MOST_NODES));
+        assert_eq!(
+            (copy.num_nodes(), copy.num_edges()),
+            (MOST_NODES, MOST_NODES)
+        );
     }
 
     #[test]
     fn where_it_begins() {
-        let two = Graph::from_edges(6, [(0, 1), (1, 2), (3, 4), (4, 5)]).unwrap().0;
+        let two = Graph::from_edges(6, [(0, 1), (1, 2), (3, 4), (4, 5)])
+            .unwrap()
+            .0;
         for count in 1..9 {
             let nodes = begin_at(&two, count, &mut rng(count as u64));
             assert_eq!(nodes.len(), count);
             let mut different = nodes.clone();
             different.sort_unstable();
             different.dedup();
-            assert_eq!(different.len(), count.min(6), "every node once before one comes again");
+            assert_eq!(
+                different.len(),
+                count.min(6),
+                "every node once before one comes again"
+            );
         }
     }
 
     #[test]
     fn what_cannot_be_mixed_says_why() {
         let plain = generate::cycle(4).unwrap();
-        let e = between(&plain, &numbered(plain.clone(), true), 0.5, &mut rng(1)).unwrap_err().to_string();
-        assert_eq!(e, "geomix: two graphs whose nodes do not carry the same features");
+        let e = between(&plain, &numbered(plain.clone(), true), 0.5, &mut rng(1))
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "geomix: two graphs whose nodes do not carry the same features"
+        );
         let weighted = Graph::from_weighted_edges(2, [(0, 1, 2.5)]).unwrap().0;
-        let e = between(&plain, &weighted, 0.5, &mut rng(1)).unwrap_err().to_string();
-        assert_eq!(e, "geomix: a graph with weights on its edges; it makes edges that are there or not");
+        let e = between(&plain, &weighted, 0.5, &mut rng(1))
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "geomix: a graph with weights on its edges; it makes edges that are there or not"
+        );
     }
 }

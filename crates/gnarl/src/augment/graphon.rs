@@ -1,12 +1,16 @@
-//! Graphons: what graphs of one kind have in common, whatever their size. A graphon W gives two places x, y in [0, 1] the chance `W(x, y)` of an
-//! edge (Lovász 2012); here it is constant on the cells of a grid.
+//! Graphons: what graphs of one kind have in common, whatever their size. A graphon W gives two
+//! places x, y in [0, 1] the chance `W(x, y)` of an edge (Lovász 2012); here it is constant on the
+//! cells of a grid.
 //!
-//! [`Graphon::estimate`] finds one for a class of graphs: nodes are put in order, adjacency matrices are averaged over the cells that
-//! their order gives them, and singular values that noise alone would have are cut off (Chatterjee 2015). An order by the very edges that
-//! are averaged makes rows look different that are not: the node that happens to have the most edges always comes first. So each pair of nodes is put
-//! into one of two halves by chance, one half gives the order and the other the averages, and both in turn. The order is by degree or by
-//! the second eigenvector, which tells blocks of equal degrees apart: the one that makes the other half more likely. From either start, nodes are then
-//! put anew a few times where the graphon found so far says their edges of the first half are likely to be.
+//! [`Graphon::estimate`] finds one for a class of graphs: nodes are put in order, adjacency
+//! matrices are averaged over the cells that their order gives them, and singular values that noise
+//! alone would have are cut off (Chatterjee 2015). An order by the very edges that are averaged
+//! makes rows look different that are not: the node that happens to have the most edges always
+//! comes first. So each pair of nodes is put into one of two halves by chance, one half gives the
+//! order and the other the averages, and both in turn. The order is by degree or by the second
+//! eigenvector, which tells blocks of equal degrees apart: the one that makes the other half more
+//! likely. From either start, nodes are then put anew a few times where the graphon found so far
+//! says their edges of the first half are likely to be.
 
 use gnarl_graph::random::{Rng, mix};
 use gnarl_graph::{Error, Graph, Result};
@@ -49,28 +53,39 @@ struct Counts {
 impl Graphon {
     /// The same chances everywhere on cells that are given by rows.
     pub fn new(cells: usize, values: Vec<f64>) -> Result<Self> {
-        let symmetric = || (0..cells * cells).all(|at| values[at] == values[(at % cells) * cells + at / cells]);
+        let symmetric =
+            || (0..cells * cells).all(|at| values[at] == values[(at % cells) * cells + at / cells]);
         let chances = values.iter().all(|p| (0.0..=1.0).contains(p));
         if cells == 0 || values.len() != cells * cells || !chances || !symmetric() {
-            let what =
-                format!("{} values for {cells} cells a side; a symmetric matrix of chances is needed", values.len());
+            let what = format!(
+                "{} values for {cells} cells a side; a symmetric matrix of chances is needed",
+                values.len()
+            );
             return Err(Error::argument("graphon", what));
         }
         Ok(Self { cells, values })
     }
 
-    /// The graphon of graphs of one kind, of as many cells a side as their median has nodes, 100 at most. O(nodes² + edges · cells) a graph, and O(cells³).
+    /// The graphon of graphs of one kind, of as many cells a side as their median has nodes, 100 at
+    /// most. O(nodes² + edges · cells) a graph, and O(cells³).
     pub fn estimate(graphs: &[&Graph], seed: u64) -> Result<Self> {
-        let mut sizes: Vec<usize> = graphs.iter().map(|g| g.num_nodes()).filter(|&n| n > 0).collect();
+        let mut sizes: Vec<usize> = graphs
+            .iter()
+            .map(|g| g.num_nodes())
+            .filter(|&n| n > 0)
+            .collect();
         sizes.sort_unstable();
-        let cells = sizes.get(sizes.len() / 2).map_or(1, |&n| n.clamp(1, FINEST));
+        let cells = sizes
+            .get(sizes.len() / 2)
+            .map_or(1, |&n| n.clamp(1, FINEST));
         let halves = |(i, graph): (usize, &&Graph)| {
             let seed = mix(seed ^ mix(i as u64));
             [false, true].map(|half| Half::new(graph, half, seed))
         };
         let halved: Vec<[Half; 2]> = graphs.par_iter().enumerate().map(halves).collect();
         let ordered = |order: Order| {
-            let place = |half: &[Half; 2]| [0, 1].map(|h| half[h].places(&half[h].keys(order), cells));
+            let place =
+                |half: &[Half; 2]| [0, 1].map(|h| half[h].places(&half[h].keys(order), cells));
             let placed: Vec<[Vec<usize>; 2]> = halved.par_iter().map(place).collect();
             (Counts::of(&halved, &placed, cells), placed)
         };
@@ -107,15 +122,20 @@ impl Graphon {
             let (x, y) = (middle(at / cells), middle(at % cells));
             (1.0 - share) * self.at(x, y) + share * other.at(x, y)
         };
-        Self { cells, values: (0..cells * cells).map(value).collect() }
+        Self {
+            cells,
+            values: (0..cells * cells).map(value).collect(),
+        }
     }
 
-    /// The place of node `i` of `n`, the same for every draw: graphs drawn from one graphon have as many nodes in each cell as they should.
+    /// The place of node `i` of `n`, the same for every draw: graphs drawn from one graphon have as
+    /// many nodes in each cell as they should.
     pub fn place(i: usize, n: usize) -> f64 {
         (i as f64 + 0.5) / n.max(1) as f64
     }
 
-    /// The edges of a graph of `n` nodes, node `i` at [`place`](Self::place) `i`. O(cells² + edges): pairs are skipped, not visited.
+    /// The edges of a graph of `n` nodes, node `i` at [`place`](Self::place) `i`. O(cells² +
+    /// edges): pairs are skipped, not visited.
     pub fn draw(&self, n: usize, rng: &mut Rng) -> Vec<(u32, u32)> {
         let mut first = vec![n; self.cells + 1];
         for i in (0..n).rev() {
@@ -126,10 +146,18 @@ impl Graphon {
         for a in 0..self.cells {
             for b in a..self.cells {
                 let (rows, columns) = (first[a + 1] - first[a], first[b + 1] - first[b]);
-                let pairs = if a == b { rows * rows.saturating_sub(1) / 2 } else { rows * columns };
+                let pairs = if a == b {
+                    rows * rows.saturating_sub(1) / 2
+                } else {
+                    rows * columns
+                };
                 let chance = self.values[a * self.cells + b];
                 for_each_hit(pairs, chance, rng, |k| {
-                    let (u, v) = if a == b { pair_of(k) } else { (k / columns, k % columns) };
+                    let (u, v) = if a == b {
+                        pair_of(k)
+                    } else {
+                        (k / columns, k % columns)
+                    };
                     edges.push(((first[a] + u) as u32, (first[b] + v) as u32));
                 });
             }
@@ -173,9 +201,13 @@ fn for_each_hit(count: usize, chance: f64, rng: &mut Rng, mut hit: impl FnMut(us
 }
 
 impl Counts {
-    /// Each half's places with the other half's pairs. Counts are whole numbers: the order in which threads add them up does not matter.
+    /// Each half's places with the other half's pairs. Counts are whole numbers: the order in which
+    /// threads add them up does not matter.
     fn of(halved: &[[Half; 2]], placed: &[[Vec<usize>; 2]], cells: usize) -> Self {
-        let none = || Self { edges: vec![0.0; cells * cells], pairs: vec![0.0; cells * cells] };
+        let none = || Self {
+            edges: vec![0.0; cells * cells],
+            pairs: vec![0.0; cells * cells],
+        };
         let with = |mut counts: Self, (half, placed): (&[Half; 2], &[Vec<usize>; 2])| {
             let both_ways = |sums: &mut [f64], a: usize, b: usize| {
                 sums[a * cells + b] += 1.0;
@@ -183,7 +215,11 @@ impl Counts {
             };
             for (cell, other) in placed.iter().zip([&half[1], &half[0]]) {
                 let of = |&(u, v): &(u32, u32)| (cell[u as usize], cell[v as usize]);
-                other.edges.iter().map(of).for_each(|(a, b)| both_ways(&mut counts.edges, a, b));
+                other
+                    .edges
+                    .iter()
+                    .map(of)
+                    .for_each(|(a, b)| both_ways(&mut counts.edges, a, b));
             }
             for v in 0..placed[0].len() {
                 for u in 0..v {
@@ -194,41 +230,82 @@ impl Counts {
             counts
         };
         let sum = |mut all: Self, some: Self| {
-            all.edges.iter_mut().zip(&some.edges).for_each(|(all, some)| *all += some);
-            all.pairs.iter_mut().zip(&some.pairs).for_each(|(all, some)| *all += some);
+            all.edges
+                .iter_mut()
+                .zip(&some.edges)
+                .for_each(|(all, some)| *all += some);
+            all.pairs
+                .iter_mut()
+                .zip(&some.pairs)
+                .for_each(|(all, some)| *all += some);
             all
         };
-        halved.par_iter().zip(placed).with_min_len(16).fold(none, with).reduce(none, sum)
+        halved
+            .par_iter()
+            .zip(placed)
+            .with_min_len(16)
+            .fold(none, with)
+            .reduce(none, sum)
     }
 
     fn chance(&self, at: usize) -> f64 {
-        if self.pairs[at] > 0.0 { (self.edges[at] / self.pairs[at]).min(1.0) } else { 0.0 }
+        if self.pairs[at] > 0.0 {
+            (self.edges[at] / self.pairs[at]).min(1.0)
+        } else {
+            0.0
+        }
     }
 
-    /// The chance of a cell; of one without pairs, such as those of a node with itself, the mean of the cells beside it. Nothing in their place
-    /// would look like noise.
+    /// The chance of a cell; of one without pairs, such as those of a node with itself, the mean of
+    /// the cells beside it. Nothing in their place would look like noise.
     fn chance_or_neighbours(&self, at: usize, cells: usize) -> f64 {
         if self.pairs[at] > 0.0 {
             return self.chance(at);
         }
         let (row, column) = (at / cells, at % cells);
-        let beside = [column.checked_sub(1), Some(column + 1).filter(|&c| c < cells)];
-        let known: Vec<usize> = beside.into_iter().flatten().map(|c| row * cells + c).collect();
-        let known: Vec<f64> = known.into_iter().filter(|&at| self.pairs[at] > 0.0).map(|at| self.chance(at)).collect();
+        let beside = [
+            column.checked_sub(1),
+            Some(column + 1).filter(|&c| c < cells),
+        ];
+        let known: Vec<usize> = beside
+            .into_iter()
+            .flatten()
+            .map(|c| row * cells + c)
+            .collect();
+        let known: Vec<f64> = known
+            .into_iter()
+            .filter(|&at| self.pairs[at] > 0.0)
+            .map(|at| self.chance(at))
+            .collect();
         known.iter().sum::<f64>() / known.len().max(1) as f64
     }
 
     /// Of all pairs, by the chances of their cells.
     fn log_likelihood(&self) -> f64 {
-        let entropy = |p: f64| if p > 0.0 && p < 1.0 { p * p.ln() + (1.0 - p) * (1.0 - p).ln() } else { 0.0 };
-        (0..self.edges.len()).map(|at| self.pairs[at] * entropy(self.chance(at))).sum()
+        let entropy = |p: f64| {
+            if p > 0.0 && p < 1.0 {
+                p * p.ln() + (1.0 - p) * (1.0 - p).ln()
+            } else {
+                0.0
+            }
+        };
+        (0..self.edges.len())
+            .map(|at| self.pairs[at] * entropy(self.chance(at)))
+            .sum()
     }
 
     /// The chances without what noise alone would leave of them.
     fn denoised(&self, cells: usize) -> Result<Graphon> {
-        let chances: Vec<f64> = (0..cells * cells).map(|at| self.chance_or_neighbours(at, cells)).collect();
-        let variance =
-            |at: usize| if self.pairs[at] > 0.0 { chances[at] * (1.0 - chances[at]) / self.pairs[at] } else { 0.0 };
+        let chances: Vec<f64> = (0..cells * cells)
+            .map(|at| self.chance_or_neighbours(at, cells))
+            .collect();
+        let variance = |at: usize| {
+            if self.pairs[at] > 0.0 {
+                chances[at] * (1.0 - chances[at]) / self.pairs[at]
+            } else {
+                0.0
+            }
+        };
         let noise = (0..cells * cells).map(variance).sum::<f64>() / (cells * cells) as f64;
         let threshold = ABOVE_NOISE * (cells as f64 * noise).sqrt();
         let (values, vectors) = symmetric_eigen(cells, &chances, true)
@@ -240,12 +317,19 @@ impl Counts {
                 continue;
             }
             for (a, row) in kept.chunks_exact_mut(cells).enumerate() {
-                row.iter_mut().zip(vector).for_each(|(sum, v)| *sum += value * vector[a] * v);
+                row.iter_mut()
+                    .zip(vector)
+                    .for_each(|(sum, v)| *sum += value * vector[a] * v);
             }
         }
         // Rounding makes the two halves differ in their last bits.
-        let value = |at: usize| (0.5 * (kept[at] + kept[(at % cells) * cells + at / cells])).clamp(0.0, 1.0);
-        Ok(Graphon { cells, values: (0..cells * cells).map(value).collect() })
+        let value = |at: usize| {
+            (0.5 * (kept[at] + kept[(at % cells) * cells + at / cells])).clamp(0.0, 1.0)
+        };
+        Ok(Graphon {
+            cells,
+            values: (0..cells * cells).map(value).collect(),
+        })
     }
 }
 
@@ -262,7 +346,8 @@ struct Half {
     seed: u64,
 }
 
-/// For each cell by rows, the logarithm of the chance that a pair of half the pairs is no edge, and what an edge adds to that.
+/// For each cell by rows, the logarithm of the chance that a pair of half the pairs is no edge, and
+/// what an edge adds to that.
 struct LogChances {
     cells: usize,
     none: Vec<f64>,
@@ -272,21 +357,40 @@ struct LogChances {
 impl LogChances {
     fn of(graphon: &Graphon) -> Self {
         let sure = |p: &f64| p.clamp(SUREST, 1.0 - SUREST);
-        let none = graphon.values.iter().map(|p| (1.0 - sure(p)).ln()).collect();
-        let edge = graphon.values.iter().map(|p| sure(p).ln() - (1.0 - sure(p)).ln()).collect();
-        Self { cells: graphon.cells, none, edge }
+        let none = graphon
+            .values
+            .iter()
+            .map(|p| (1.0 - sure(p)).ln())
+            .collect();
+        let edge = graphon
+            .values
+            .iter()
+            .map(|p| sure(p).ln() - (1.0 - sure(p)).ln())
+            .collect();
+        Self {
+            cells: graphon.cells,
+            none,
+            edge,
+        }
     }
 }
 
 impl Half {
     fn new(graph: &Graph, half: bool, seed: u64) -> Self {
-        let edges: Vec<(u32, u32)> = graph.edges().filter(|&(u, v)| in_half(u, v, seed) == half).collect();
+        let edges: Vec<(u32, u32)> = graph
+            .edges()
+            .filter(|&(u, v)| in_half(u, v, seed) == half)
+            .collect();
         let mut degrees = vec![0f64; graph.num_nodes()];
         for &(u, v) in &edges {
             degrees[u as usize] += 1.0;
             degrees[v as usize] += 1.0;
         }
-        Self { edges, degrees, seed }
+        Self {
+            edges,
+            degrees,
+            seed,
+        }
     }
 
     /// What nodes are ordered by, the largest first.
@@ -303,43 +407,65 @@ impl Half {
         let mut nodes: Vec<usize> = (0..n).collect();
         // Equals by chance: the order of a file may know what edges do not say.
         nodes.sort_by(|&a, &b| {
-            keys[b].total_cmp(&keys[a]).then_with(|| mix(seed ^ a as u64).cmp(&mix(seed ^ b as u64)))
+            keys[b]
+                .total_cmp(&keys[a])
+                .then_with(|| mix(seed ^ a as u64).cmp(&mix(seed ^ b as u64)))
         });
         let mut cell = vec![0; n];
-        nodes.iter().enumerate().for_each(|(rank, &u)| cell[u] = (rank * cells / n).min(cells - 1));
+        nodes
+            .iter()
+            .enumerate()
+            .for_each(|(rank, &u)| cell[u] = (rank * cells / n).min(cells - 1));
         cell
     }
 
-    /// Minus the expected cell of each node, by how likely its edges are in each cell while all others stay. O(cells · (edges + cells)).
+    /// Minus the expected cell of each node, by how likely its edges are in each cell while all
+    /// others stay. O(cells · (edges + cells)).
     fn likeliest(&self, cell: &[usize], now: &LogChances) -> Vec<f64> {
         let (n, cells) = (cell.len(), now.cells);
         let mut sizes = vec![0f64; cells];
         cell.iter().for_each(|&c| sizes[c] += 1.0);
-        let without = |a: usize| (0..cells).map(|b| 0.5 * sizes[b] * now.none[a * cells + b]).sum::<f64>();
+        let without = |a: usize| {
+            (0..cells)
+                .map(|b| 0.5 * sizes[b] * now.none[a * cells + b])
+                .sum::<f64>()
+        };
         let base: Vec<f64> = (0..cells).map(without).collect();
         let mut logs: Vec<f64> = base.repeat(n);
         for &(u, v) in &self.edges {
             for (u, v) in [(u as usize, v as usize), (v as usize, u as usize)] {
                 let row = &now.edge[cell[v] * cells..(cell[v] + 1) * cells];
-                logs[u * cells..(u + 1) * cells].iter_mut().zip(row).for_each(|(log, edge)| *log += edge);
+                logs[u * cells..(u + 1) * cells]
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(log, edge)| *log += edge);
             }
         }
         let expected = |logs: &[f64]| {
             let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let weights: Vec<f64> = logs.iter().map(|log| (log - largest).exp()).collect();
             let total: f64 = weights.iter().sum();
-            -weights.iter().enumerate().map(|(a, w)| a as f64 * w).sum::<f64>() / total
+            -weights
+                .iter()
+                .enumerate()
+                .map(|(a, w)| a as f64 * w)
+                .sum::<f64>()
+                / total
         };
         logs.chunks_exact(cells).map(expected).collect()
     }
 }
 
-/// The eigenvector of the second largest eigenvalue of the adjacency, about; its sign such that it goes with the degrees.
+/// The eigenvector of the second largest eigenvalue of the adjacency, about; its sign such that it
+/// goes with the degrees.
 fn second_eigenvector(edges: &[(u32, u32)], degrees: &[f64], seed: u64) -> Vec<f64> {
     let n = degrees.len();
     let largest_degree = degrees.iter().copied().fold(0.0, f64::max);
-    let start =
-        |salt: u64| (0..n).map(|u| (mix(seed ^ salt ^ u as u64) >> 11) as f64 / (1u64 << 53) as f64 - 0.5).collect();
+    let start = |salt: u64| {
+        (0..n)
+            .map(|u| (mix(seed ^ salt ^ u as u64) >> 11) as f64 / (1u64 << 53) as f64 - 0.5)
+            .collect()
+    };
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let without = |x: &mut Vec<f64>, other: &[f64]| {
         let along = dot(x, other);
@@ -363,7 +489,13 @@ fn second_eigenvector(edges: &[(u32, u32)], degrees: &[f64], seed: u64) -> Vec<f
     let first = iterate(degrees.iter().map(|d| d + 1e-3).collect(), &vec![0.0; n]);
     let mut second: Vec<f64> = iterate(start(1), &first);
     let mean = degrees.iter().sum::<f64>() / n.max(1) as f64;
-    if second.iter().zip(degrees).map(|(x, d)| x * (d - mean)).sum::<f64>() < 0.0 {
+    if second
+        .iter()
+        .zip(degrees)
+        .map(|(x, d)| x * (d - mean))
+        .sum::<f64>()
+        < 0.0
+    {
         second.iter_mut().for_each(|x| *x = -*x);
     }
     second
@@ -381,7 +513,10 @@ mod tests {
             let rng = &mut stream(5, "graphon test", i as u64);
             let mut name: Vec<u32> = (0..n as u32).collect();
             (0..n).for_each(|k| name.swap(k, rng.random_range(k..n)));
-            let edges = truth.draw(n, rng).into_iter().map(|(u, v)| (name[u as usize], name[v as usize]));
+            let edges = truth
+                .draw(n, rng)
+                .into_iter()
+                .map(|(u, v)| (name[u as usize], name[v as usize]));
             Graph::from_edges(n, edges).unwrap().0
         };
         (truth.clone(), (0..graphs).map(draw).collect())
@@ -390,7 +525,9 @@ mod tests {
     fn error(a: &Graphon, b: &Graphon) -> f64 {
         let at = |k: usize| (k as f64 + 0.5) / 200.0;
         let squares = (0..200).flat_map(|i| (0..200).map(move |j| (at(i), at(j))));
-        let sum: f64 = squares.map(|(x, y)| (a.at(x, y) - b.at(x, y)).powi(2)).sum();
+        let sum: f64 = squares
+            .map(|(x, y)| (a.at(x, y) - b.at(x, y)).powi(2))
+            .sum();
         (sum / 40_000.0).sqrt()
     }
 
@@ -399,7 +536,11 @@ mod tests {
         for (inside, between) in [([0.8, 0.3], 0.2), ([0.7, 0.7], 0.2), ([0.6, 0.1], 0.4)] {
             let (truth, graphs) = blocks(inside, between, 100, 100);
             let found = Graphon::estimate(&graphs.iter().collect::<Vec<_>>(), 1).unwrap();
-            assert!(error(&found, &truth) < 0.05, "{inside:?}, {between}: {}", error(&found, &truth));
+            assert!(
+                error(&found, &truth) < 0.05,
+                "{inside:?}, {between}: {}",
+                error(&found, &truth)
+            );
         }
     }
 
@@ -415,14 +556,21 @@ mod tests {
             }
         }
         // 45, 100 and 45 pairs, 200 times; five standard errors.
-        for (count, (pairs, chance)) in counts.into_iter().zip([(45.0, 0.9), (100.0, 0.1), (45.0, 0.5)]) {
+        for (count, (pairs, chance)) in
+            counts
+                .into_iter()
+                .zip([(45.0, 0.9), (100.0, 0.1), (45.0, 0.5)])
+        {
             let expected: f64 = 200.0 * pairs * chance;
             assert!(
                 (count as f64 - expected).abs() < 5.0 * (expected * (1.0 - chance)).sqrt(),
                 "{count}, not {expected}"
             );
         }
-        assert_eq!((0..6).map(pair_of).collect::<Vec<_>>(), [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2)]);
+        assert_eq!(
+            (0..6).map(pair_of).collect::<Vec<_>>(),
+            [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2)]
+        );
         assert_eq!(Graphon::new(1, vec![1.0]).unwrap().draw(4, rng).len(), 6);
         assert!(Graphon::new(1, vec![0.0]).unwrap().draw(4, rng).is_empty());
     }
@@ -432,13 +580,21 @@ mod tests {
         let empty = Graph::from_edges(0, []).unwrap().0;
         let alone = Graph::from_edges(1, []).unwrap().0;
         let pair = Graph::from_edges(2, [(0, 1)]).unwrap().0;
-        for graphs in [vec![], vec![&empty], vec![&alone, &empty], vec![&pair], vec![&pair, &alone, &empty]] {
+        for graphs in [
+            vec![],
+            vec![&empty],
+            vec![&alone, &empty],
+            vec![&pair],
+            vec![&pair, &alone, &empty],
+        ] {
             let found = Graphon::estimate(&graphs, 1).unwrap();
             assert!(found.draw(0, &mut stream(1, "graphon test", 1)).is_empty());
             assert!(found.values.iter().all(|p| (0.0..=1.0).contains(p)));
         }
         assert!(Graphon::new(2, vec![0.1; 3]).is_err() && Graphon::new(1, vec![1.5]).is_err());
-        let mixed = Graphon::new(1, vec![1.0]).unwrap().mixed(&Graphon::new(2, vec![0.0; 4]).unwrap(), 0.25);
+        let mixed = Graphon::new(1, vec![1.0])
+            .unwrap()
+            .mixed(&Graphon::new(2, vec![0.0; 4]).unwrap(), 0.25);
         assert_eq!((mixed.cells(), mixed.at(0.9, 0.1)), (2, 0.75));
     }
 }

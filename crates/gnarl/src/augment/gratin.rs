@@ -1,5 +1,6 @@
-//! GRATIN (thesis ch. 7): for each class a density of the latent vectors of its training items, graphs of a set or nodes of one graph, by
-//! default a Gaussian mixture, and new vectors drawn from it: as many as the class has items, or so many that all classes have as many.
+//! GRATIN (thesis ch. 7): for each class a density of the latent vectors of its training items,
+//! graphs of a set or nodes of one graph, by default a Gaussian mixture, and new vectors drawn from
+//! it: as many as the class has items, or so many that all classes have as many.
 
 use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::{mix, stream};
@@ -24,7 +25,8 @@ pub struct Gratin {
     pub components: Option<Components>,
     /// How many of each class.
     pub draws: Draws,
-    /// The share of new vectors to keep, those of most influence on the validation items; all, unasked, where nothing is said.
+    /// The share of new vectors to keep, those of most influence on the validation items; all,
+    /// unasked, where nothing is said.
     pub select: Option<f64>,
     /// Whose parameters influence is taken through.
     pub through: Through,
@@ -36,7 +38,9 @@ impl Gratin {
     /// Mixtures by BIC, as many vectors as there are.
     pub const fn new() -> Self {
         Self {
-            density: Density::Mixture(Mixture { components: Components::Auto }),
+            density: Density::Mixture(Mixture {
+                components: Components::Auto,
+            }),
             components: None,
             draws: Draws::AsMany,
             select: None,
@@ -47,8 +51,13 @@ impl Gratin {
 
     /// How its vectors are drawn.
     pub fn drawing(&self) -> Drawing {
-        let density = self.components.map_or(self.density, |components| self.density.with_components(components));
-        Drawing { density, draws: self.draws }
+        let density = self.components.map_or(self.density, |components| {
+            self.density.with_components(components)
+        });
+        Drawing {
+            density,
+            draws: self.draws,
+        }
     }
 }
 
@@ -60,7 +69,8 @@ impl Default for Gratin {
 
 impl Choice for Gratin {
     const NAME: &'static str = "gratin";
-    const ABOUT: &'static str = "a fresh head on the training vectors and new ones drawn from densities fitted to them";
+    const ABOUT: &'static str =
+        "a fresh head on the training vectors and new ones drawn from densities fitted to them";
     const SETTINGS: &'static [Setting] = &[
         Setting::new(
             "density",
@@ -88,11 +98,18 @@ impl Choice for Gratin {
 
     fn check(&self) -> Result<()> {
         if self.components.is_some() && !self.density.takes_components() {
-            let what = format!("belongs to mixtures; {} is {}", self.density, self.density.about());
+            let what = format!(
+                "belongs to mixtures; {} is {}",
+                self.density,
+                self.density.about()
+            );
             return Err(Error::argument("components", what));
         }
         if let Some(share) = self.select.filter(|share| !(0.0..=1.0).contains(share)) {
-            return Err(Error::argument("select", format!("a share of {share} new vectors; it must lie in 0 to 1")));
+            return Err(Error::argument(
+                "select",
+                format!("a share of {share} new vectors; it must lie in 0 to 1"),
+            ));
         }
         check_epochs(self.head_epochs)
     }
@@ -100,7 +117,11 @@ impl Choice for Gratin {
 
 impl Augmentation for Gratin {
     fn fresh_head(&self) -> Option<FreshHead> {
-        Some(FreshHead { epochs: self.head_epochs, draws: self.draws, drawn: Some(*self) })
+        Some(FreshHead {
+            epochs: self.head_epochs,
+            draws: self.draws,
+            drawn: Some(*self),
+        })
     }
 }
 
@@ -125,22 +146,45 @@ pub struct Drawing {
 }
 
 /// Fits and draws.
-pub fn draw(vectors: &DenseMatrix<f64>, classes: &[u32], drawing: &Drawing, seed: u64) -> Result<Drawn> {
+pub fn draw(
+    vectors: &DenseMatrix<f64>,
+    classes: &[u32],
+    drawing: &Drawing,
+    seed: u64,
+) -> Result<Drawn> {
     if vectors.num_rows() != classes.len() {
-        let what = format!("{} vectors, but {} classes", vectors.num_rows(), classes.len());
+        let what = format!(
+            "{} vectors, but {} classes",
+            vectors.num_rows(),
+            classes.len()
+        );
         return Err(Error::argument("gratin", what));
     }
     let counts = drawing.draws.of_classes(classes);
-    let rows_of = |class: u32| (0..classes.len() as u32).filter(|&i| classes[i as usize] == class).collect();
+    let rows_of = |class: u32| {
+        (0..classes.len() as u32)
+            .filter(|&i| classes[i as usize] == class)
+            .collect()
+    };
     let rows: Vec<Vec<u32>> = (0..counts.len() as u32).map(rows_of).collect();
     let points: Vec<DenseMatrix<f64>> = rows.iter().map(|rows| vectors.select_rows(rows)).collect();
     let about_mean = |points: &DenseMatrix<f64>| deviations(points, &mean(points)).data().to_vec();
     let about_means = points.iter().flat_map(about_mean).collect();
     let about_means = DenseMatrix::new(classes.len(), vectors.num_cols(), about_means)?;
-    let (mut data, mut of, mut fits) = (Vec::with_capacity(vectors.data().len()), Vec::new(), Vec::new());
-    for (class, points) in (0..).zip(&points).filter(|(_, points)| points.num_rows() > 0) {
+    let (mut data, mut of, mut fits) = (
+        Vec::with_capacity(vectors.data().len()),
+        Vec::new(),
+        Vec::new(),
+    );
+    for (class, points) in (0..)
+        .zip(&points)
+        .filter(|(_, points)| points.num_rows() > 0)
+    {
         let seed_of_class = mix(seed ^ mix(u64::from(class)));
-        let density = drawing.density.method().fit(points, &about_means, seed_of_class)?;
+        let density = drawing
+            .density
+            .method()
+            .fit(points, &about_means, seed_of_class)?;
         let rng = &mut stream(seed, "gratin draws", u64::from(class));
         for _ in 0..counts[class as usize] {
             data.extend(density.sample(rng));
@@ -148,29 +192,50 @@ pub fn draw(vectors: &DenseMatrix<f64>, classes: &[u32], drawing: &Drawing, seed
         }
         fits.push(density.report().clone());
     }
-    Ok(Drawn { vectors: DenseMatrix::new(of.len(), vectors.num_cols(), data)?, classes: of, fits })
+    Ok(Drawn {
+        vectors: DenseMatrix::new(of.len(), vectors.num_cols(), data)?,
+        classes: of,
+        fits,
+    })
 }
 
-/// The mean distance between a new vector and the original ones of its class, over all such pairs: how far drawing goes, the term of the
-/// thesis' bound (`gen:thm:rademacher`) that can be computed. Zero where there is no pair. O(n² d) for classes of n.
-pub fn mean_distance(new: &DenseMatrix<f64>, new_classes: &[u32], old: &DenseMatrix<f64>, old_classes: &[u32]) -> f64 {
-    mean_over_pairs(new_classes, old_classes, |i, j| Some(distance(new.row(i), old.row(j))))
+/// The mean distance between a new vector and the original ones of its class, over all such pairs:
+/// how far drawing goes, the term of the thesis' bound (`gen:thm:rademacher`) that can be computed.
+/// Zero where there is no pair. O(n² d) for classes of n.
+pub fn mean_distance(
+    new: &DenseMatrix<f64>,
+    new_classes: &[u32],
+    old: &DenseMatrix<f64>,
+    old_classes: &[u32],
+) -> f64 {
+    mean_over_pairs(new_classes, old_classes, |i, j| {
+        Some(distance(new.row(i), old.row(j)))
+    })
 }
 
-/// The mean distance between two different vectors of a class: what [`mean_distance`] is to be read against.
+/// The mean distance between two different vectors of a class: what [`mean_distance`] is to be read
+/// against.
 pub fn mean_spread(vectors: &DenseMatrix<f64>, classes: &[u32]) -> f64 {
     let apart = |i: usize, j: usize| (i != j).then(|| distance(vectors.row(i), vectors.row(j)));
     mean_over_pairs(classes, classes, apart)
 }
 
 /// Row by row in parallel, summed in order: the thread count does not change the rounding.
-fn mean_over_pairs(a: &[u32], b: &[u32], value: impl Fn(usize, usize) -> Option<f64> + Sync) -> f64 {
+fn mean_over_pairs(
+    a: &[u32],
+    b: &[u32],
+    value: impl Fn(usize, usize) -> Option<f64> + Sync,
+) -> f64 {
     let of_row = |i: usize| {
-        let pairs = (0..b.len()).filter(|&j| a[i] == b[j]).filter_map(|j| value(i, j));
+        let pairs = (0..b.len())
+            .filter(|&j| a[i] == b[j])
+            .filter_map(|j| value(i, j));
         pairs.fold((0.0, 0usize), |(sum, count), x| (sum + x, count + 1))
     };
     let rows: Vec<(f64, usize)> = (0..a.len()).into_par_iter().map(of_row).collect();
-    let (sum, count) = rows.iter().fold((0.0, 0), |(sum, count), row| (sum + row.0, count + row.1));
+    let (sum, count) = rows
+        .iter()
+        .fold((0.0, 0), |(sum, count), row| (sum + row.0, count + row.1));
     sum / count.max(1) as f64
 }
 
@@ -213,7 +278,10 @@ mod tests {
     }
 
     fn as_many(components: Components) -> Drawing {
-        Drawing { density: Mixture { components }.into(), draws: Draws::AsMany }
+        Drawing {
+            density: Mixture { components }.into(),
+            draws: Draws::AsMany,
+        }
     }
 
     #[test]
@@ -221,18 +289,40 @@ mod tests {
         let (vectors, classes) = vectors();
         for density in Density::all() {
             let name = density.name();
-            let drawing = Drawing { density: density.with_components(Components::Fixed(1)), draws: Draws::Level };
+            let drawing = Drawing {
+                density: density.with_components(Components::Fixed(1)),
+                draws: Draws::Level,
+            };
             let drawn = draw(&vectors, &classes, &drawing, 3).unwrap();
             let of = |class: u32| drawn.classes.iter().filter(|&&c| c == class).count();
-            assert_eq!([of(0), of(1), of(2)], [90, 0, 60], "{name}: 120 with those that are there");
-            // About the mean of the class, within four standard errors of ninety draws; the shared covariance is wide as class 2 is.
+            assert_eq!(
+                [of(0), of(1), of(2)],
+                [90, 0, 60],
+                "{name}: 120 with those that are there"
+            );
+            // About the mean of the class, within four standard errors of ninety draws; the shared
+            // covariance is wide as class 2 is.
             let original = (0..90).step_by(3).map(|i| vectors.row(i)[0]).sum::<f64>() / 30.0;
             let mean = (0..90).map(|i| drawn.vectors.row(i)[0]).sum::<f64>() / 90.0;
-            let spread = (0..90).map(|i| (drawn.vectors.row(i)[0] - original).powi(2)).sum::<f64>() / 90.0;
+            let spread = (0..90)
+                .map(|i| (drawn.vectors.row(i)[0] - original).powi(2))
+                .sum::<f64>()
+                / 90.0;
             // A generator learns the mean about, and nobody tells it how far off it may be.
-            let slack = if matches!(density, Density::Gan(_)) { 0.5 } else { 0.0 };
-            assert!((mean - original).abs() < slack + 4.0 * (spread / 90.0).sqrt(), "{name}: {mean} about {original}");
-            assert_eq!(spread > 50.0, density == Density::Shared(Shared {}), "{name}: {spread}");
+            let slack = if matches!(density, Density::Gan(_)) {
+                0.5
+            } else {
+                0.0
+            };
+            assert!(
+                (mean - original).abs() < slack + 4.0 * (spread / 90.0).sqrt(),
+                "{name}: {mean} about {original}"
+            );
+            assert_eq!(
+                spread > 50.0,
+                density == Density::Shared(Shared {}),
+                "{name}: {spread}"
+            );
         }
     }
 
@@ -243,20 +333,37 @@ mod tests {
             let drawing = &as_many(components);
             let drawn = draw(&vectors, &classes, drawing, 3).unwrap();
             assert_eq!(drawn.classes.iter().filter(|&&c| c == 0).count(), 30);
-            assert_eq!((drawn.classes.len(), drawn.vectors.num_rows(), drawn.fits.len()), (90, 90, 2));
+            assert_eq!(
+                (
+                    drawn.classes.len(),
+                    drawn.vectors.num_rows(),
+                    drawn.fits.len()
+                ),
+                (90, 90, 2)
+            );
             for (i, &class) in drawn.classes.iter().enumerate() {
                 let x = drawn.vectors.row(i);
                 // Six standard deviations about the centres.
-                let at_home =
-                    if class == 0 { x[0].abs() < 6.0 && x[1].abs() < 6.0 } else { (x[0].abs() - 20.0).abs() < 6.0 };
+                let at_home = if class == 0 {
+                    x[0].abs() < 6.0 && x[1].abs() < 6.0
+                } else {
+                    (x[0].abs() - 20.0).abs() < 6.0
+                };
                 assert!(at_home, "{components}: class {class} at {x:?}");
             }
             if components == Components::Auto {
-                assert_eq!((drawn.fits[0].components, drawn.fits[1].components), (1, 2), "what made them");
+                assert_eq!(
+                    (drawn.fits[0].components, drawn.fits[1].components),
+                    (1, 2),
+                    "what made them"
+                );
             }
             let again = draw(&vectors, &classes, drawing, 3).unwrap();
             assert_eq!(drawn.vectors, again.vectors);
-            assert_ne!(drawn.vectors, draw(&vectors, &classes, drawing, 4).unwrap().vectors);
+            assert_ne!(
+                drawn.vectors,
+                draw(&vectors, &classes, drawing, 4).unwrap().vectors
+            );
         }
     }
 
@@ -264,7 +371,8 @@ mod tests {
     fn distances_are_within_classes() {
         let old = DenseMatrix::new(3, 2, vec![0.0, 0.0, 6.0, 8.0, 100.0, 0.0]).unwrap();
         let new = DenseMatrix::new(2, 2, vec![3.0, 4.0, 100.0, 1.0]).unwrap();
-        // The first is 5 from both of its class, the second 1 from its only one; those two are 10 apart.
+        // The first is 5 from both of its class, the second 1 from its only one; those two are 10
+        // apart.
         assert_eq!(mean_distance(&new, &[0, 1], &old, &[0, 0, 1]), 11.0 / 3.0);
         assert_eq!(mean_spread(&old, &[0, 0, 1]), 10.0);
         assert_eq!(mean_spread(&old, &[0, 1, 2]), 0.0, "no pair of a class");
@@ -274,7 +382,9 @@ mod tests {
     #[test]
     fn vectors_without_a_class_are_refused() {
         let (vectors, classes) = vectors();
-        let e = draw(&vectors, &classes[1..], &as_many(Components::Auto), 0).unwrap_err().to_string();
+        let e = draw(&vectors, &classes[1..], &as_many(Components::Auto), 0)
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "gratin: 90 vectors, but 89 classes");
     }
 }

@@ -1,14 +1,17 @@
-//! Influence functions (thesis ch. 7, `gen:thm:closed_formula`): what one more training item would do to the loss on a set, without
-//! training again.
+//! Influence functions (thesis ch. 7, `gen:thm:closed_formula`): what one more training item would
+//! do to the loss on a set, without training again.
 //!
-//! With a weight ε on the candidate's loss the loss on a set moves by `d ℓ_set / d ε = - g_setᵀ H⁻¹ g_candidate`, where the gradients `g` and the
-//! Hessian `H` of the training loss are those at its minimum. The influence here is the thesis' average over the set with its sign,
-//! `g_setᵀ H⁻¹ g_candidate`: positive where the candidate helps. A candidate beside N training items has ε = 1 / N.
+//! With a weight ε on the candidate's loss the loss on a set moves by
+//! `d ℓ_set / d ε = - g_setᵀ H⁻¹ g_candidate`, where the gradients `g` and the Hessian `H` of the
+//! training loss are those at its minimum. The influence here is the thesis' average over the set
+//! with its sign, `g_setᵀ H⁻¹ g_candidate`: positive where the candidate helps. A candidate beside
+//! N training items has ε = 1 / N.
 //!
-//! For the head, [`HeadInfluence`] is exact: `H` in closed form at the minimum that Newton's method finds, solved by Cholesky. Where `H` is too
-//! large to write down it is only multiplied ([`hessian_product`], a finite difference of gradients) and solved with by
-//! [`conjugate_gradients`]; [`NetworkInfluence`](super::network_influence::NetworkInfluence) does so for whole networks, with the part of
-//! the Hessian that is never negative.
+//! For the head, [`HeadInfluence`] is exact: `H` in closed form at the minimum that Newton's method
+//! finds, solved by Cholesky. Where `H` is too large to write down it is only multiplied
+//! ([`hessian_product`], a finite difference of gradients) and solved with by
+//! [`conjugate_gradients`]; [`NetworkInfluence`](super::network_influence::NetworkInfluence) does
+//! so for whole networks, with the part of the Hessian that is never negative.
 
 use gnarl_graph::{DenseMatrix, Error, Result};
 use gnarl_linalg::cholesky_solve;
@@ -32,13 +35,26 @@ impl<'a> Labelled<'a> {
     fn check(self, what: &str, latent_dim: usize, num_classes: usize) -> Result<()> {
         let refuse = |what: String| Err(Error::argument(OP, what));
         if self.vectors.num_rows() != self.classes.len() {
-            return refuse(format!("{} {what} vectors, but {} classes", self.vectors.num_rows(), self.classes.len()));
+            return refuse(format!(
+                "{} {what} vectors, but {} classes",
+                self.vectors.num_rows(),
+                self.classes.len()
+            ));
         }
         if self.vectors.num_cols() != latent_dim {
-            return refuse(format!("{what} vectors of {} numbers, not {latent_dim}", self.vectors.num_cols()));
+            return refuse(format!(
+                "{what} vectors of {} numbers, not {latent_dim}",
+                self.vectors.num_cols()
+            ));
         }
-        if let Some(class) = self.classes.iter().find(|&&class| class as usize >= num_classes) {
-            return refuse(format!("a {what} vector of class {class}, but there are {num_classes} classes"));
+        if let Some(class) = self
+            .classes
+            .iter()
+            .find(|&&class| class as usize >= num_classes)
+        {
+            return refuse(format!(
+                "a {what} vector of class {class}, but there are {num_classes} classes"
+            ));
         }
         match self.vectors.data().iter().find(|x| !x.is_finite()) {
             Some(x) => refuse(format!("a {what} vector has a value of {x}")),
@@ -47,8 +63,8 @@ impl<'a> Labelled<'a> {
     }
 }
 
-/// Softmax regression, `p(c | x) ∝ exp(w_c · x + b_c)`, at the minimum of `mean cross-entropy + decay / 2 · ‖(w, b)‖²`: what a head without
-/// dropout tends to.
+/// Softmax regression, `p(c | x) ∝ exp(w_c · x + b_c)`, at the minimum of
+/// `mean cross-entropy + decay / 2 · ‖(w, b)‖²`: what a head without dropout tends to.
 #[derive(Debug, Clone)]
 pub struct HeadInfluence {
     latent_dim: usize,
@@ -68,8 +84,9 @@ const NEWTON_STEPS: usize = 200;
 const NEWTON_TOLERANCE: f64 = 1e-14;
 
 impl HeadInfluence {
-    /// Finds the minimum on training vectors. `decay` must be above 0: without it there is no single minimum, since adding a
-    /// number to all scores changes nothing. O(N C² d² + (C d)³) a step, of which there are about ten.
+    /// Finds the minimum on training vectors. `decay` must be above 0: without it there is no
+    /// single minimum, since adding a number to all scores changes nothing. O(N C² d² + (C d)³) a
+    /// step, of which there are about ten.
     pub fn new(train: Labelled<'_>, num_classes: usize, decay: f64) -> Result<Self> {
         let latent_dim = train.vectors.num_cols();
         train.check("training", latent_dim, num_classes)?;
@@ -77,7 +94,10 @@ impl HeadInfluence {
             return Err(Error::argument(OP, "there are no training vectors"));
         }
         if !(decay > 0.0 && decay.is_finite()) {
-            return Err(Error::argument(OP, format!("a decay of {decay}; it must be above 0 for a single minimum")));
+            return Err(Error::argument(
+                OP,
+                format!("a decay of {decay}; it must be above 0 for a single minimum"),
+            ));
         }
         let num_weights = num_classes * (latent_dim + 1);
         if num_weights > MOST_WEIGHTS {
@@ -87,7 +107,13 @@ impl HeadInfluence {
             return Err(Error::argument(OP, what));
         }
         let parameters = vec![0.0; num_weights];
-        let mut head = Self { latent_dim, num_classes, decay, parameters, hessian: Vec::new() };
+        let mut head = Self {
+            latent_dim,
+            num_classes,
+            decay,
+            parameters,
+            hessian: Vec::new(),
+        };
         head.minimise(train)?;
         Ok(head)
     }
@@ -106,7 +132,11 @@ impl HeadInfluence {
             let from = self.parameters.clone();
             let mut length = 1.0;
             loop {
-                self.parameters = from.iter().zip(&step).map(|(p, s)| p - length * s).collect();
+                self.parameters = from
+                    .iter()
+                    .zip(&step)
+                    .map(|(p, s)| p - length * s)
+                    .collect();
                 let now = self.objective(train);
                 if now <= loss - 1e-4 * length * promised {
                     loss = now;
@@ -120,7 +150,10 @@ impl HeadInfluence {
                 }
             }
         }
-        Err(Error::argument(OP, format!("the head's loss has no minimum within {NEWTON_STEPS} Newton steps")))
+        Err(Error::argument(
+            OP,
+            format!("the head's loss has no minimum within {NEWTON_STEPS} Newton steps"),
+        ))
     }
 
     /// `w_c` and then `b_c`, class by class.
@@ -150,7 +183,10 @@ impl HeadInfluence {
 
     fn objective_gradient(&self, train: Labelled<'_>) -> Vec<f64> {
         let mut gradient = self.mean_gradient(train);
-        gradient.iter_mut().zip(&self.parameters).for_each(|(g, p)| *g += self.decay * p);
+        gradient
+            .iter_mut()
+            .zip(&self.parameters)
+            .for_each(|(g, p)| *g += self.decay * p);
         gradient
     }
 
@@ -165,7 +201,11 @@ impl HeadInfluence {
 
     /// What the loss of one vector changes with each class' score: `p - one-hot(class)`.
     fn residual(&self, x: &[f64], class: usize) -> Vec<f64> {
-        let mut residual: Vec<f64> = self.log_probabilities(x).into_iter().map(f64::exp).collect();
+        let mut residual: Vec<f64> = self
+            .log_probabilities(x)
+            .into_iter()
+            .map(f64::exp)
+            .collect();
         residual[class] -= 1.0;
         residual
     }
@@ -175,11 +215,16 @@ impl HeadInfluence {
         let mut gradient = vec![0.0; self.parameters.len()];
         for (x, class) in on.rows() {
             for (row, r) in gradient.chunks_mut(width).zip(self.residual(x, class)) {
-                row[..self.latent_dim].iter_mut().zip(x).for_each(|(g, x)| *g += r * x);
+                row[..self.latent_dim]
+                    .iter_mut()
+                    .zip(x)
+                    .for_each(|(g, x)| *g += r * x);
                 row[self.latent_dim] += r;
             }
         }
-        gradient.iter_mut().for_each(|g| *g /= on.classes.len().max(1) as f64);
+        gradient
+            .iter_mut()
+            .for_each(|g| *g /= on.classes.len().max(1) as f64);
         gradient
     }
 
@@ -188,15 +233,26 @@ impl HeadInfluence {
         let (width, size) = (self.latent_dim + 1, self.parameters.len());
         let mut hessian = vec![0.0; size * size];
         for (x, _) in train.rows() {
-            let p: Vec<f64> = self.log_probabilities(x).into_iter().map(f64::exp).collect();
+            let p: Vec<f64> = self
+                .log_probabilities(x)
+                .into_iter()
+                .map(f64::exp)
+                .collect();
             let with_one = |j: usize| if j < self.latent_dim { x[j] } else { 1.0 };
             for a in 0..self.num_classes {
                 for b in a..self.num_classes {
-                    let both = if a == b { p[a] * (1.0 - p[a]) } else { -p[a] * p[b] };
+                    let both = if a == b {
+                        p[a] * (1.0 - p[a])
+                    } else {
+                        -p[a] * p[b]
+                    };
                     for j in 0..width {
                         let column = &mut hessian[(a * width + j) * size + b * width..][..width];
                         let scale = both * with_one(j);
-                        column[..self.latent_dim].iter_mut().zip(x).for_each(|(h, x)| *h += scale * x);
+                        column[..self.latent_dim]
+                            .iter_mut()
+                            .zip(x)
+                            .for_each(|(h, x)| *h += scale * x);
                         column[self.latent_dim] += scale;
                     }
                 }
@@ -221,24 +277,36 @@ impl HeadInfluence {
         })
     }
 
-    /// The mean gradient of a set, and `H⁻¹` times it. One solution serves any number of candidates.
+    /// The mean gradient of a set, and `H⁻¹` times it. One solution serves any number of
+    /// candidates.
     pub fn direction(&self, set: Labelled<'_>) -> Result<Direction> {
         set.check("set", self.latent_dim, self.num_classes)?;
         if set.classes.is_empty() {
-            return Err(Error::argument(OP, "an influence on an empty set; there must be an item in it"));
+            return Err(Error::argument(
+                OP,
+                "an influence on an empty set; there must be an item in it",
+            ));
         }
         let gradient = self.mean_gradient(set);
-        Ok(Direction { solution: self.solve(&gradient)?, gradient })
+        Ok(Direction {
+            solution: self.solve(&gradient)?,
+            gradient,
+        })
     }
 
-    /// The influence of each candidate on the set of a direction, positive where it helps. O(C d) each.
+    /// The influence of each candidate on the set of a direction, positive where it helps. O(C d)
+    /// each.
     pub fn of(&self, candidates: Labelled<'_>, on: &Direction) -> Result<Vec<f64>> {
         candidates.check("candidate", self.latent_dim, self.num_classes)?;
         let width = self.latent_dim + 1;
         let one = |(x, class): (&[f64], usize)| {
             let along = |v: &[f64]| dot(&v[..self.latent_dim], x) + v[self.latent_dim];
             let residual = self.residual(x, class);
-            residual.iter().zip(on.solution.chunks(width)).map(|(r, v)| r * along(v)).sum()
+            residual
+                .iter()
+                .zip(on.solution.chunks(width))
+                .map(|(r, v)| r * along(v))
+                .sum()
         };
         Ok(candidates.rows().map(one).collect())
     }
@@ -271,22 +339,31 @@ pub struct CgSolution {
     pub iterations: usize,
     /// The residual's norm as a share of the right side's.
     pub residual: f64,
-    /// Whether a direction was met along which the matrix is not positive: it is not positive definite, and `x` is where that was.
+    /// Whether a direction was met along which the matrix is not positive: it is not positive
+    /// definite, and `x` is where that was.
     pub negative_curvature: bool,
 }
 
-/// Solves `A x = right` for a symmetric positive definite matrix that is only multiplied (Hestenes and Stiefel 1952).
+/// Solves `A x = right` for a symmetric positive definite matrix that is only multiplied (Hestenes
+/// and Stiefel 1952).
 pub fn conjugate_gradients<E>(
     mut apply: impl FnMut(&[f64]) -> std::result::Result<Vec<f64>, E>,
     right: &[f64],
     settings: CgSettings,
 ) -> std::result::Result<CgSolution, E> {
     let size = norm(right);
-    let mut solution =
-        CgSolution { x: vec![0.0; right.len()], iterations: 0, residual: 1.0, negative_curvature: false };
+    let mut solution = CgSolution {
+        x: vec![0.0; right.len()],
+        iterations: 0,
+        residual: 1.0,
+        negative_curvature: false,
+    };
     let (mut residual, mut direction) = (right.to_vec(), right.to_vec());
     let mut square = dot(&residual, &residual);
-    while size > 0.0 && solution.residual > settings.tolerance && solution.iterations < settings.max_iterations {
+    while size > 0.0
+        && solution.residual > settings.tolerance
+        && solution.iterations < settings.max_iterations
+    {
         let product = apply(&direction)?;
         let curvature = dot(&direction, &product);
         // Also where it is not a number.
@@ -295,10 +372,21 @@ pub fn conjugate_gradients<E>(
             return Ok(solution);
         }
         let length = square / curvature;
-        solution.x.iter_mut().zip(&direction).for_each(|(x, d)| *x += length * d);
-        residual.iter_mut().zip(&product).for_each(|(r, p)| *r -= length * p);
+        solution
+            .x
+            .iter_mut()
+            .zip(&direction)
+            .for_each(|(x, d)| *x += length * d);
+        residual
+            .iter_mut()
+            .zip(&product)
+            .for_each(|(r, p)| *r -= length * p);
         let before = std::mem::replace(&mut square, dot(&residual, &residual));
-        direction = residual.iter().zip(&direction).map(|(r, d)| r + square / before * d).collect();
+        direction = residual
+            .iter()
+            .zip(&direction)
+            .map(|(r, d)| r + square / before * d)
+            .collect();
         solution.iterations += 1;
         solution.residual = square.sqrt() / size;
     }
@@ -308,7 +396,8 @@ pub fn conjugate_gradients<E>(
     Ok(solution)
 }
 
-/// `H v` as the central difference `(∇(θ + h v) - ∇(θ - h v)) / 2h` of a gradient, with `h = step · (1 + ‖θ‖) / ‖v‖`.
+/// `H v` as the central difference `(∇(θ + h v) - ∇(θ - h v)) / 2h` of a gradient, with
+/// `h = step · (1 + ‖θ‖) / ‖v‖`.
 pub fn hessian_product<E>(
     mut gradient: impl FnMut(&[f64]) -> std::result::Result<Vec<f64>, E>,
     at: &[f64],
@@ -322,7 +411,11 @@ pub fn hessian_product<E>(
     let h = step * (1.0 + norm(at)) / length;
     let ahead = gradient(&moved(at, v, h))?;
     let behind = gradient(&moved(at, v, -h))?;
-    Ok(ahead.iter().zip(&behind).map(|(a, b)| (a - b) / (2.0 * h)).collect())
+    Ok(ahead
+        .iter()
+        .zip(&behind)
+        .map(|(a, b)| (a - b) / (2.0 * h))
+        .collect())
 }
 
 /// `at + h v`
@@ -338,8 +431,9 @@ fn norm(a: &[f64]) -> f64 {
     dot(a, a).sqrt()
 }
 
-/// Fisher-guided selection (thesis `gen:subsec:fisher_gmm_augmentation`): the positions of the `round(share · n)` candidates of most
-/// influence, ascending; of equals the first. Fails where `share` is none.
+/// Fisher-guided selection (thesis `gen:subsec:fisher_gmm_augmentation`): the positions of the
+/// `round(share · n)` candidates of most influence, ascending; of equals the first. Fails where
+/// `share` is none.
 ///
 /// ```
 /// let best = gnarl::augment::influence::select(&[0.1, -2.0, 0.7, 0.1], 0.5)?;
@@ -348,7 +442,10 @@ fn norm(a: &[f64]) -> f64 {
 /// ```
 pub fn select(influence: &[f64], share: f64) -> Result<Vec<u32>> {
     if !(0.0..=1.0).contains(&share) {
-        return Err(Error::argument("selection", format!("a share of {share} candidates; it must lie in 0 to 1")));
+        return Err(Error::argument(
+            "selection",
+            format!("a share of {share} candidates; it must lie in 0 to 1"),
+        ));
     }
     let mut order: Vec<u32> = (0..influence.len() as u32).collect();
     order.sort_by(|&a, &b| influence[b as usize].total_cmp(&influence[a as usize]));
@@ -357,23 +454,38 @@ pub fn select(influence: &[f64], share: f64) -> Result<Vec<u32>> {
     Ok(order)
 }
 
-/// A smooth density of values at `points` places between their ends, as `(value, density)`: Gaussian kernels of Silverman's width
-/// `0.9 · min(σ, quartile range / 1.34) · n^(-1/5)`. Empty for no values; one peak where all are the same.
+/// A smooth density of values at `points` places between their ends, as `(value, density)`:
+/// Gaussian kernels of Silverman's width `0.9 · min(σ, quartile range / 1.34) · n^(-1/5)`. Empty
+/// for no values; one peak where all are the same.
 pub fn density_curve(values: &[f64], points: usize) -> Vec<(f64, f64)> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
     sorted.sort_unstable_by(f64::total_cmp);
-    let (Some(&low), Some(&high)) = (sorted.first(), sorted.last()) else { return Vec::new() };
+    let (Some(&low), Some(&high)) = (sorted.first(), sorted.last()) else {
+        return Vec::new();
+    };
     let n = sorted.len() as f64;
     let mean = sorted.iter().sum::<f64>() / n;
     let deviation = (sorted.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
     let quartiles = (sorted[sorted.len() * 3 / 4] - sorted[sorted.len() / 4]) / 1.34;
-    let spread = if quartiles > 0.0 { deviation.min(quartiles) } else { deviation };
+    let spread = if quartiles > 0.0 {
+        deviation.min(quartiles)
+    } else {
+        deviation
+    };
     let same = 1e-3 * low.abs().max(1e-9);
-    let width = if spread > 0.0 { 0.9 * spread * n.powf(-0.2) } else { same };
+    let width = if spread > 0.0 {
+        0.9 * spread * n.powf(-0.2)
+    } else {
+        same
+    };
     let (low, high) = (low - 3.0 * width, high + 3.0 * width);
     let density = |at: f64| {
-        let near = sorted.partition_point(|&x| x < at - 9.0 * width)..sorted.partition_point(|&x| x < at + 9.0 * width);
-        let kernels: f64 = sorted[near].iter().map(|x| (-0.5 * ((at - x) / width).powi(2)).exp()).sum();
+        let near = sorted.partition_point(|&x| x < at - 9.0 * width)
+            ..sorted.partition_point(|&x| x < at + 9.0 * width);
+        let kernels: f64 = sorted[near]
+            .iter()
+            .map(|x| (-0.5 * ((at - x) / width).powi(2)).exp())
+            .sum();
         kernels / (n * width * std::f64::consts::TAU.sqrt())
     };
     let place = |i: usize| low + (high - low) * i as f64 / points.max(2).saturating_sub(1) as f64;
@@ -390,7 +502,9 @@ mod tests {
     /// Two or three overlapping clouds.
     fn clouds(count: usize, num_classes: u32, index: u64) -> (DenseMatrix<f64>, Vec<u32>) {
         let rng = &mut stream(3, "influence test", index);
-        let classes: Vec<u32> = (0..count).map(|_| rng.random_range(0..num_classes)).collect();
+        let classes: Vec<u32> = (0..count)
+            .map(|_| rng.random_range(0..num_classes))
+            .collect();
         let mut data = Vec::new();
         for &class in &classes {
             for j in 0..3 {
@@ -402,7 +516,10 @@ mod tests {
     }
 
     fn labelled(set: &(DenseMatrix<f64>, Vec<u32>)) -> Labelled<'_> {
-        Labelled { vectors: &set.0, classes: &set.1 }
+        Labelled {
+            vectors: &set.0,
+            classes: &set.1,
+        }
     }
 
     const DECAY: f64 = 0.01;
@@ -411,7 +528,10 @@ mod tests {
     fn descend(items: &[(&[f64], usize, f64)], num_classes: usize) -> Vec<Vec<f64>> {
         let mut w = vec![vec![0.0; 4]; num_classes];
         for _ in 0..3000 {
-            let mut step: Vec<Vec<f64>> = w.iter().map(|w| w.iter().map(|w| DECAY * w).collect()).collect();
+            let mut step: Vec<Vec<f64>> = w
+                .iter()
+                .map(|w| w.iter().map(|w| DECAY * w).collect())
+                .collect();
             for &(x, class, weight) in items {
                 let p = softmax(&w, x);
                 for (c, p) in p.into_iter().enumerate() {
@@ -428,7 +548,10 @@ mod tests {
     }
 
     fn softmax(w: &[Vec<f64>], x: &[f64]) -> Vec<f64> {
-        let scores: Vec<f64> = w.iter().map(|w| (0..3).map(|j| w[j] * x[j]).sum::<f64>() + w[3]).collect();
+        let scores: Vec<f64> = w
+            .iter()
+            .map(|w| (0..3).map(|j| w[j] * x[j]).sum::<f64>() + w[3])
+            .collect();
         let all: f64 = scores.iter().map(|s| s.exp()).sum();
         scores.iter().map(|s| s.exp() / all).collect()
     }
@@ -438,7 +561,11 @@ mod tests {
     }
 
     fn correlation(a: &[f64], b: &[f64]) -> f64 {
-        let centred = |v: &[f64]| v.iter().map(|x| x - v.iter().sum::<f64>() / v.len() as f64).collect::<Vec<_>>();
+        let centred = |v: &[f64]| {
+            v.iter()
+                .map(|x| x - v.iter().sum::<f64>() / v.len() as f64)
+                .collect::<Vec<_>>()
+        };
         let (a, b) = (centred(a), centred(b));
         dot(&a, &b) / (norm(&a) * norm(&b))
     }
@@ -446,28 +573,49 @@ mod tests {
     #[test]
     fn influence_is_what_training_again_gives() {
         for num_classes in [2, 3] {
-            let (train, test, new) =
-                (clouds(60, num_classes, 0), clouds(40, num_classes, 1), clouds(25, num_classes, 2));
+            let (train, test, new) = (
+                clouds(60, num_classes, 0),
+                clouds(40, num_classes, 1),
+                clouds(25, num_classes, 2),
+            );
             let head = HeadInfluence::new(labelled(&train), num_classes as usize, DECAY).unwrap();
             let on = head.direction(labelled(&test)).unwrap();
-            let items: Vec<(&[f64], usize, f64)> = labelled(&train).rows().map(|(x, c)| (x, c, 1.0 / 60.0)).collect();
+            let items: Vec<(&[f64], usize, f64)> = labelled(&train)
+                .rows()
+                .map(|(x, c)| (x, c, 1.0 / 60.0))
+                .collect();
             let plain = descend(&items, num_classes as usize);
-            let close = plain.iter().flatten().zip(head.parameters()).all(|(a, b)| (a - b).abs() < 1e-5);
+            let close = plain
+                .iter()
+                .flatten()
+                .zip(head.parameters())
+                .all(|(a, b)| (a - b).abs() < 1e-5);
             assert!(close, "two ways to the same minimum");
-            assert!((head.loss(labelled(&test)).unwrap() - loss(&plain, labelled(&test))).abs() < 1e-6);
+            assert!(
+                (head.loss(labelled(&test)).unwrap() - loss(&plain, labelled(&test))).abs() < 1e-6
+            );
 
             // One more item each time, with the weight of a training item.
             let gains: Vec<f64> = labelled(&new)
                 .rows()
                 .map(|(x, c)| {
-                    let with = descend(&[&items[..], &[(x, c, 1.0 / 60.0)]].concat(), num_classes as usize);
+                    let with = descend(
+                        &[&items[..], &[(x, c, 1.0 / 60.0)]].concat(),
+                        num_classes as usize,
+                    );
                     loss(&plain, labelled(&test)) - loss(&with, labelled(&test))
                 })
                 .collect();
             let influence = head.of(labelled(&new), &on).unwrap();
-            assert!(correlation(&influence, &gains) > 0.95, "{influence:?} {gains:?}");
+            assert!(
+                correlation(&influence, &gains) > 0.95,
+                "{influence:?} {gains:?}"
+            );
             let slope = dot(&influence, &gains) * 60.0 / dot(&influence, &influence);
-            assert!((0.8..1.2).contains(&slope), "a weight of 1 / 60 each: {slope}");
+            assert!(
+                (0.8..1.2).contains(&slope),
+                "a weight of 1 / 60 each: {slope}"
+            );
             assert!(influence.iter().any(|i| *i > 0.0) && influence.iter().any(|i| *i < 0.0));
 
             // And one training item less.
@@ -475,11 +623,15 @@ mod tests {
                 .map(|i| {
                     let mut items = items.clone();
                     items.remove(i);
-                    loss(&descend(&items, num_classes as usize), labelled(&test)) - loss(&plain, labelled(&test))
+                    loss(&descend(&items, num_classes as usize), labelled(&test))
+                        - loss(&plain, labelled(&test))
                 })
                 .collect();
             let influence = &head.of(labelled(&train), &on).unwrap()[..25];
-            assert!(correlation(influence, &losses) > 0.95, "{influence:?} {losses:?}");
+            assert!(
+                correlation(influence, &losses) > 0.95,
+                "{influence:?} {losses:?}"
+            );
         }
     }
 
@@ -488,28 +640,48 @@ mod tests {
         let (train, test) = (clouds(60, 3, 0), clouds(40, 3, 1));
         let head = HeadInfluence::new(labelled(&train), 3, DECAY).unwrap();
         let on = head.direction(labelled(&test)).unwrap();
-        let settings = CgSettings { max_iterations: 200, tolerance: 1e-10 };
+        let settings = CgSettings {
+            max_iterations: 200,
+            tolerance: 1e-10,
+        };
         let n = head.parameters().len();
         type Product<'a> = Box<dyn Fn(&[f64]) -> Result<Vec<f64>> + 'a>;
-        let exact: Product<'_> =
-            Box::new(|v: &[f64]| Ok((0..n).map(|i| (0..n).map(|j| head.hessian()[j * n + i] * v[j]).sum()).collect()));
+        let exact: Product<'_> = Box::new(|v: &[f64]| {
+            Ok((0..n)
+                .map(|i| (0..n).map(|j| head.hessian()[j * n + i] * v[j]).sum())
+                .collect())
+        });
         let differences: Product<'_> = Box::new(|v: &[f64]| {
             let gradient = |at: &[f64]| {
-                let there = HeadInfluence { parameters: at.to_vec(), ..head.clone() };
+                let there = HeadInfluence {
+                    parameters: at.to_vec(),
+                    ..head.clone()
+                };
                 Ok(there.objective_gradient(labelled(&train)))
             };
             hessian_product(gradient, head.parameters(), v, 1e-5)
         });
         for (apply, tolerance) in [(exact, 1e-8), (differences, 1e-5)] {
             let found = conjugate_gradients(apply, &on.gradient, settings).unwrap();
-            assert!(!found.negative_curvature && found.residual <= 1e-10, "{found:?}");
+            assert!(
+                !found.negative_curvature && found.residual <= 1e-10,
+                "{found:?}"
+            );
             for (x, expected) in found.x.iter().zip(&on.solution) {
-                assert!((x - expected).abs() <= tolerance * norm(&on.solution), "{x}, not {expected}");
+                assert!(
+                    (x - expected).abs() <= tolerance * norm(&on.solution),
+                    "{x}, not {expected}"
+                );
             }
         }
-        let negative = conjugate_gradients(|v| Ok::<_, Error>(v.iter().map(|v| -v).collect()), &[1.0, 2.0], settings);
+        let negative = conjugate_gradients(
+            |v| Ok::<_, Error>(v.iter().map(|v| -v).collect()),
+            &[1.0, 2.0],
+            settings,
+        );
         assert!(negative.unwrap().negative_curvature);
-        let nothing = conjugate_gradients(|v| Ok::<_, Error>(v.to_vec()), &[0.0], settings).unwrap();
+        let nothing =
+            conjugate_gradients(|v| Ok::<_, Error>(v.to_vec()), &[0.0], settings).unwrap();
         assert_eq!((nothing.x, nothing.residual), (vec![0.0], 0.0));
     }
 
@@ -528,21 +700,38 @@ mod tests {
     #[test]
     fn the_best_are_kept_and_odd_cases_are_defined() {
         assert_eq!(select(&[3.0, 1.0, 2.0], 1.0).unwrap(), [0, 1, 2]);
-        assert_eq!(select(&[3.0, 1.0, 2.0, 2.0], 0.5).unwrap(), [0, 2], "of equals the first");
+        assert_eq!(
+            select(&[3.0, 1.0, 2.0, 2.0], 0.5).unwrap(),
+            [0, 2],
+            "of equals the first"
+        );
         assert!(select(&[3.0], 0.0).unwrap().is_empty() && select(&[], 0.5).unwrap().is_empty());
         let e = select(&[1.0], 1.5).unwrap_err().to_string();
-        assert_eq!(e, "selection: a share of 1.5 candidates; it must lie in 0 to 1");
+        assert_eq!(
+            e,
+            "selection: a share of 1.5 candidates; it must lie in 0 to 1"
+        );
 
         let set = clouds(10, 2, 0);
         let one_class = (set.0.clone(), vec![0; 10]);
         let head = HeadInfluence::new(labelled(&one_class), 1, DECAY).unwrap();
         let on = head.direction(labelled(&one_class)).unwrap();
-        assert_eq!(head.of(labelled(&one_class), &on).unwrap(), [0.0; 10], "one class is always right");
+        assert_eq!(
+            head.of(labelled(&one_class), &on).unwrap(),
+            [0.0; 10],
+            "one class is always right"
+        );
         let one = (DenseMatrix::new(1, 2, vec![0.0, 0.0]).unwrap(), vec![1]);
         let head = HeadInfluence::new(labelled(&one), 3, DECAY).unwrap();
         assert!(head.parameters().iter().all(|p| p.is_finite()));
         let far = (DenseMatrix::new(2, 1, vec![1e6, -1e6]).unwrap(), vec![0, 1]);
-        assert!(HeadInfluence::new(labelled(&far), 2, 5e-4).unwrap().parameters().iter().all(|p| p.is_finite()));
+        assert!(
+            HeadInfluence::new(labelled(&far), 2, 5e-4)
+                .unwrap()
+                .parameters()
+                .iter()
+                .all(|p| p.is_finite())
+        );
 
         let none = (DenseMatrix::new(0, 3, vec![]).unwrap(), vec![]);
         let head = HeadInfluence::new(labelled(&set), 2, DECAY).unwrap();
@@ -552,18 +741,30 @@ mod tests {
             "influence: an influence on an empty set; there must be an item in it"
         );
         let e = |train: &(DenseMatrix<f64>, Vec<u32>), decay| {
-            HeadInfluence::new(labelled(train), 2, decay).unwrap_err().to_string()
+            HeadInfluence::new(labelled(train), 2, decay)
+                .unwrap_err()
+                .to_string()
         };
         assert_eq!(e(&none, DECAY), "influence: there are no training vectors");
-        assert_eq!(e(&set, 0.0), "influence: a decay of 0; it must be above 0 for a single minimum");
+        assert_eq!(
+            e(&set, 0.0),
+            "influence: a decay of 0; it must be above 0 for a single minimum"
+        );
         assert_eq!(
             e(&(set.0.clone(), vec![7; 10]), DECAY),
             "influence: a training vector of class 7, but there are 2 classes"
         );
         let wide = (DenseMatrix::zeros(1, MOST_WEIGHTS / 2), vec![0]);
-        assert!(e(&wide, DECAY).contains("a head of 8194 weights"), "{}", e(&wide, DECAY));
+        assert!(
+            e(&wide, DECAY).contains("a head of 8194 weights"),
+            "{}",
+            e(&wide, DECAY)
+        );
         let nan = (DenseMatrix::new(1, 1, vec![f64::NAN]).unwrap(), vec![0]);
-        assert_eq!(e(&nan, DECAY), "influence: a training vector has a value of NaN");
+        assert_eq!(
+            e(&nan, DECAY),
+            "influence: a training vector has a value of NaN"
+        );
     }
 
     #[test]
@@ -572,11 +773,18 @@ mod tests {
         let values: Vec<f64> = (0..2000).map(|_| StandardNormal.sample(rng)).collect();
         for values in [&values[..], &[2.0; 5], &[0.0], &[-1.0, 1.0]] {
             let curve = density_curve(values, 400);
-            let area: f64 = curve.windows(2).map(|w| (w[1].0 - w[0].0) * (w[0].1 + w[1].1) / 2.0).sum();
+            let area: f64 = curve
+                .windows(2)
+                .map(|w| (w[1].0 - w[0].0) * (w[0].1 + w[1].1) / 2.0)
+                .sum();
             assert!((area - 1.0).abs() < 0.01, "{area}");
         }
         let curve = density_curve(&values, 201);
-        let at_zero = curve.iter().min_by(|a, b| a.0.abs().total_cmp(&b.0.abs())).unwrap().1;
+        let at_zero = curve
+            .iter()
+            .min_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))
+            .unwrap()
+            .1;
         // The standard normal has 0.399 there.
         assert!((at_zero - 0.399).abs() < 0.03, "{at_zero}");
         assert!(density_curve(&[], 10).is_empty());

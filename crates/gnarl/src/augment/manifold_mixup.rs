@@ -1,7 +1,9 @@
-//! Manifold-Mixup (Wang et al. 2021; thesis ch. 7, baselines): in every training step the items' latent vectors are mixed with those of
-//! other items of the step, graphs of a batch or training nodes of one graph, and their labels in the same proportion.
+//! Manifold-Mixup (Wang et al. 2021; thesis ch. 7, baselines): in every training step the items'
+//! latent vectors are mixed with those of other items of the step, graphs of a batch or training
+//! nodes of one graph, and their labels in the same proportion.
 //!
-//! `h̃_i = λ h_i + (1 - λ) h_π(i)` with one `λ ~ Beta(α, α)` and one random order π a step. With α = 1 every λ is as likely.
+//! `h̃_i = λ h_i + (1 - λ) h_π(i)` with one `λ ~ Beta(α, α)` and one random order π a step. With α
+//! = 1 every λ is as likely.
 
 use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::Rng;
@@ -30,8 +32,11 @@ impl Default for ManifoldMixup {
 impl Choice for ManifoldMixup {
     const NAME: &'static str = "manifold-mixup";
     const ABOUT: &'static str = "latent vectors mixed in every step of training";
-    const SETTINGS: &'static [Setting] =
-        &[Setting::new("strength", "X", "alpha of the Beta distribution that shares are drawn from [default: 1]")];
+    const SETTINGS: &'static [Setting] = &[Setting::new(
+        "strength",
+        "X",
+        "alpha of the Beta distribution that shares are drawn from [default: 1]",
+    )];
 
     fn check(&self) -> Result<()> {
         self.shares().map(|_| ())
@@ -48,7 +53,10 @@ impl ManifoldMixup {
     fn shares(&self) -> Result<Beta<f64>> {
         match Beta::new(self.strength, self.strength) {
             Ok(shares) if self.strength.is_finite() => Ok(shares),
-            _ => Err(Error::argument("manifold-mixup", format!("a strength of {}; it must be above 0", self.strength))),
+            _ => Err(Error::argument(
+                "manifold-mixup",
+                format!("a strength of {}; it must be above 0", self.strength),
+            )),
         }
     }
 
@@ -57,7 +65,10 @@ impl ManifoldMixup {
         let shares = self.shares()?;
         let mut partners: Vec<u32> = (0..count as u32).collect();
         partners.shuffle(rng);
-        Ok(Mixing { partners, kept: shares.sample(rng) })
+        Ok(Mixing {
+            partners,
+            kept: shares.sample(rng),
+        })
     }
 }
 
@@ -70,20 +81,34 @@ mod tests {
     fn shares_are_beta_and_partners_an_order() {
         for (alpha, variance) in [(1.0, 1.0 / 12.0), (0.2, 1.0 / 5.6), (4.0, 1.0 / 36.0)] {
             let mixup = ManifoldMixup { strength: alpha };
-            let draws: Vec<Mixing> =
-                (0..4000).map(|i| mixup.draw(5, &mut stream(i, "mixup test", 0)).unwrap()).collect();
+            let draws: Vec<Mixing> = (0..4000)
+                .map(|i| mixup.draw(5, &mut stream(i, "mixup test", 0)).unwrap())
+                .collect();
             let mean = draws.iter().map(|d| d.kept).sum::<f64>() / 4000.0;
             let spread = draws.iter().map(|d| (d.kept - 0.5).powi(2)).sum::<f64>() / 4000.0;
-            // A Beta(α, α) has mean 1/2 and variance 1 / (4 (2α + 1)); five standard errors of the mean.
-            assert!((mean - 0.5).abs() < 5.0 * f64::sqrt(variance / 4000.0), "{alpha}: {mean}");
-            assert!((spread / variance - 1.0).abs() < 0.1, "{alpha}: {spread}, not {variance}");
+            // A Beta(α, α) has mean 1/2 and variance 1 / (4 (2α + 1)); five standard errors of the
+            // mean.
+            assert!(
+                (mean - 0.5).abs() < 5.0 * f64::sqrt(variance / 4000.0),
+                "{alpha}: {mean}"
+            );
+            assert!(
+                (spread / variance - 1.0).abs() < 0.1,
+                "{alpha}: {spread}, not {variance}"
+            );
             let mut partners = draws[0].partners.clone();
             partners.sort_unstable();
             assert_eq!(partners, [0, 1, 2, 3, 4]);
         }
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let e = ManifoldMixup { strength: bad }.check().unwrap_err().to_string();
-            assert_eq!(e, format!("manifold-mixup: a strength of {bad}; it must be above 0"));
+            let e = ManifoldMixup { strength: bad }
+                .check()
+                .unwrap_err()
+                .to_string();
+            assert_eq!(
+                e,
+                format!("manifold-mixup: a strength of {bad}; it must be above 0")
+            );
         }
     }
 }

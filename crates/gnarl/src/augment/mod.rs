@@ -13,8 +13,9 @@
 //! | [`draws`] | how many vectors of each class a fresh head gets |
 //! | [`influence`], [`network_influence`] | what one more training item would do, for the head and for whole networks |
 //!
-//! [`Augment`] is the one list of the axis' choices: an augmentation is a file and a line in it. Retraining the head alone is the control that every augmentation in
-//! latent space is read against: the same fresh head, the same number of steps, the original vectors.
+//! [`Augment`] is the one list of the axis' choices: an augmentation is a file and a line in it.
+//! Retraining the head alone is the control that every augmentation in latent space is read
+//! against: the same fresh head, the same number of steps, the original vectors.
 
 pub mod configuration;
 pub mod corruption;
@@ -80,8 +81,8 @@ pub trait Augmentation {
         None
     }
 
-    /// Whether its transform, [in place](GraphTransform::apply_in_place), keeps all nodes, so that the nodes of one graph can be trained on
-    /// the result.
+    /// Whether its transform, [in place](GraphTransform::apply_in_place), keeps all nodes, so that
+    /// the nodes of one graph can be trained on the result.
     fn keeps_nodes(&self) -> bool {
         false
     }
@@ -158,18 +159,38 @@ mod tests {
 
     #[test]
     fn the_list_is_sound() {
-        gnarl_graph::names::assert_listed(Augment::LIST, Augment::all().map(|augment| augment.stored()));
+        gnarl_graph::names::assert_listed(
+            Augment::LIST,
+            Augment::all().map(|augment| augment.stored()),
+        );
         let e = "retrian".parse::<Augment>().unwrap_err().to_string();
-        assert!(e.contains("unknown augmentation 'retrian'; did you mean retrain"), "{e}");
+        assert!(
+            e.contains("unknown augmentation 'retrian'; did you mean retrain"),
+            "{e}"
+        );
         for augment in Augment::all() {
             let method = augment.method();
-            let does = [method.transform().is_some(), method.mixup().is_some(), method.fresh_head().is_some()];
+            let does = [
+                method.transform().is_some(),
+                method.mixup().is_some(),
+                method.fresh_head().is_some(),
+            ];
             let count = does.iter().filter(|does| **does).count();
-            assert_eq!(count, usize::from(!augment.is_nothing()), "{augment} does one thing");
-            let wrong = augment.with(&[("strength".into(), "-1".into())]).unwrap_err().to_string();
+            assert_eq!(
+                count,
+                usize::from(!augment.is_nothing()),
+                "{augment} does one thing"
+            );
+            let wrong = augment
+                .with(&[("strength".into(), "-1".into())])
+                .unwrap_err()
+                .to_string();
             let has_strength = method.transform().is_some() || method.mixup().is_some();
-            let expected =
-                if has_strength { format!("{augment}: a strength of -1") } else { "strength: belongs to".into() };
+            let expected = if has_strength {
+                format!("{augment}: a strength of -1")
+            } else {
+                "strength: belongs to".into()
+            };
             assert!(wrong.starts_with(&expected), "{wrong}");
         }
     }

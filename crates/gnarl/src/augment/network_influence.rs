@@ -1,12 +1,16 @@
-//! Influence through a whole network (thesis `gen:app:dataset_impl`, after Koh and Liang 2017): implicit products with the curvature and
-//! conjugate gradients, for all parameters from the first layer to the head.
+//! Influence through a whole network (thesis `gen:app:dataset_impl`, after Koh and Liang 2017):
+//! implicit products with the curvature and conjugate gradients, for all parameters from the first
+//! layer to the head.
 //!
-//! The loss of a network is not convex and training ends before its minimum: its Hessian has directions of negative curvature there, in
-//! which an influence would change its sign. For cross-entropy the thesis takes the Fisher information in its place, which is the Hessian's
-//! Gauss-Newton part, `mean of Jᵀ (diag(p) - p pᵀ) J` with the Jacobian `J` of the scores: never negative, and the Hessian itself for the head.
-//! The decay and a damping are added to its diagonal. `Jᵀ u` is one backward pass; it is linear in `u`, so that `J v` is the gradient of
-//! `vᵀ Jᵀ u` by `u`, exact, too. The candidates' gradients along the solution come from their `J v`: one pass for any number of them. Passes
-//! predict: no dropout, stored statistics. What comes out is a local estimate, not what training again would give.
+//! The loss of a network is not convex and training ends before its minimum: its Hessian has
+//! directions of negative curvature there, in which an influence would change its sign. For
+//! cross-entropy the thesis takes the Fisher information in its place, which is the Hessian's
+//! Gauss-Newton part, `mean of Jᵀ (diag(p) - p pᵀ) J` with the Jacobian `J` of the scores: never
+//! negative, and the Hessian itself for the head. The decay and a damping are added to its
+//! diagonal. `Jᵀ u` is one backward pass; it is linear in `u`, so that `J v` is the gradient of
+//! `vᵀ Jᵀ u` by `u`, exact, too. The candidates' gradients along the solution come from their
+//! `J v`: one pass for any number of them. Passes predict: no dropout, stored statistics. What
+//! comes out is a local estimate, not what training again would give.
 
 use std::sync::Arc;
 
@@ -17,9 +21,13 @@ use crate::tensor::{Device, GradStore, Tensor, Var, masked_cross_entropy};
 
 /// Koh and Liang's.
 const DAMPING: f64 = 0.01;
-const CG: CgSettings = CgSettings { max_iterations: 200, tolerance: 1e-4 };
+const CG: CgSettings = CgSettings {
+    max_iterations: 200,
+    tolerance: 1e-4,
+};
 
-/// What a classifier is asked about: graphs, or latent vectors, through which only the head is seen.
+/// What a classifier is asked about: graphs, or latent vectors, through which only the head is
+/// seen.
 #[derive(Debug, Clone, Copy)]
 pub enum Items<'a> {
     /// Graphs side by side.
@@ -55,7 +63,12 @@ pub struct NetworkDirection {
 
 impl<'a> NetworkInfluence<'a> {
     /// The classifier as it is; `decay` is what it was trained with.
-    pub fn new(classifier: &'a GraphClassifier, batches: &'a [Batch], classes: &'a [u32], decay: f64) -> Result<Self> {
+    pub fn new(
+        classifier: &'a GraphClassifier,
+        batches: &'a [Batch],
+        classes: &'a [u32],
+        decay: f64,
+    ) -> Result<Self> {
         let (mut trained, mut num_parameters) = (Vec::new(), 0);
         for (id, value) in classifier.weights()?.iter() {
             if classifier.params().get(id).group != Group::Statistic {
@@ -63,7 +76,14 @@ impl<'a> NetworkInfluence<'a> {
                 num_parameters += value.elem_count();
             }
         }
-        Ok(Self { classifier, batches, classes, decay, trained, num_parameters })
+        Ok(Self {
+            classifier,
+            batches,
+            classes,
+            decay,
+            trained,
+            num_parameters,
+        })
     }
 
     /// Number of parameters.
@@ -93,7 +113,12 @@ impl<'a> NetworkInfluence<'a> {
             let rows = Arc::new((0..count as u32).collect());
             let of = Arc::new(classes[first..first + count].to_vec());
             let grads = masked_cross_entropy(&scores, &rows, &of)?.backward()?;
-            add_gradients(&mut gradient, &vars, &grads, count as f64 / classes.len() as f64)?;
+            add_gradients(
+                &mut gradient,
+                &vars,
+                &grads,
+                count as f64 / classes.len() as f64,
+            )?;
             first += count;
         }
         Ok(gradient)
@@ -105,21 +130,28 @@ impl<'a> NetworkInfluence<'a> {
         let (weights, vars) = self.weights()?;
         for batch in self.batches {
             let scores = self.classifier.scores(batch, &Pass::evaluation(&weights))?;
-            let rows = scores.to_vec2::<f32>()?.into_iter().zip(changes_along(&scores, &vars, v)?);
+            let rows = scores
+                .to_vec2::<f32>()?
+                .into_iter()
+                .zip(changes_along(&scores, &vars, v)?);
             let curved = rows.flat_map(|(at, along)| {
                 let p = softmax(&at);
                 let mean = dot(&p, &along);
-                p.into_iter().zip(along).map(move |(p, z)| (p * (z - mean)) as f32).collect::<Vec<_>>()
+                p.into_iter()
+                    .zip(along)
+                    .map(move |(p, z)| (p * (z - mean)) as f32)
+                    .collect::<Vec<_>>()
             });
-            let curved = Tensor::from_vec(curved.collect::<Vec<f32>>(), scores.shape(), &Device::Cpu)?;
+            let curved =
+                Tensor::from_vec(curved.collect::<Vec<f32>>(), scores.shape(), &Device::Cpu)?;
             let grads = scores.into_gradients_along(&curved)?;
             add_gradients(&mut product, &vars, &grads, 1.0 / self.classes.len() as f64)?;
         }
         Ok(product)
     }
 
-    /// Solves for a set of graphs. Each iteration of conjugate gradients takes a forward pass, two backward ones and one through the
-    /// first of these over the training graphs.
+    /// Solves for a set of graphs. Each iteration of conjugate gradients takes a forward pass, two
+    /// backward ones and one through the first of these over the training graphs.
     pub fn direction(&self, batches: &[Batch], classes: &[u32]) -> Result<NetworkDirection> {
         let refuse = |what: &str| Err(gnarl_graph::Error::argument("influence", what).into());
         if classes.is_empty() {
@@ -129,30 +161,48 @@ impl<'a> NetworkInfluence<'a> {
         let found = conjugate_gradients(|v| self.product(v), &right, CG)?;
         if found.negative_curvature {
             // A sum of squares in exact numbers.
-            return refuse("rounding hides the network's curvature; scale the features down or train for fewer epochs");
+            return refuse(
+                "rounding hides the network's curvature; scale the features down or train for fewer epochs",
+            );
         }
         let (iterations, residual) = (found.iterations, found.residual);
-        Ok(NetworkDirection { solution: found.x, damping: DAMPING, iterations, residual })
+        Ok(NetworkDirection {
+            solution: found.x,
+            damping: DAMPING,
+            iterations,
+            residual,
+        })
     }
 
     /// The influence of each candidate on the set of a direction, positive where it helps.
-    pub fn of(&self, candidates: Items<'_>, classes: &[u32], on: &NetworkDirection) -> Result<Vec<f64>> {
+    pub fn of(
+        &self,
+        candidates: Items<'_>,
+        classes: &[u32],
+        on: &NetworkDirection,
+    ) -> Result<Vec<f64>> {
         let (weights, vars) = self.weights()?;
         let pass = Pass::evaluation(&weights);
         let scores = match candidates {
             Items::Vectors(latent) => vec![self.classifier.classify(latent, &pass)?],
-            Items::Graphs(batches) => {
-                batches.iter().map(|b| self.classifier.scores(b, &pass)).collect::<crate::tensor::Result<_>>()?
-            }
+            Items::Graphs(batches) => batches
+                .iter()
+                .map(|b| self.classifier.scores(b, &pass))
+                .collect::<crate::tensor::Result<_>>()?,
         };
         let mut influences = Vec::with_capacity(classes.len());
         for scores in &scores {
-            let rows = scores.to_vec2::<f32>()?.into_iter().zip(changes_along(scores, &vars, &on.solution)?);
+            let rows = scores.to_vec2::<f32>()?.into_iter().zip(changes_along(
+                scores,
+                &vars,
+                &on.solution,
+            )?);
             let first = influences.len();
             // The gradient of a cross-entropy by its scores is p, less one at the class.
             influences.extend(
-                rows.zip(&classes[first..])
-                    .map(|((at, along), &class)| dot(&softmax(&at), &along) - along[class as usize]),
+                rows.zip(&classes[first..]).map(|((at, along), &class)| {
+                    dot(&softmax(&at), &along) - along[class as usize]
+                }),
             );
         }
         Ok(influences)
@@ -165,21 +215,32 @@ fn changes_along(scores: &Tensor, vars: &[Var], v: &[f64]) -> Result<Vec<Vec<f64
     let by: Vec<&Tensor> = vars.iter().map(Var::as_tensor).collect();
     let (mut product, mut from) = (None::<Tensor>, 0);
     for (var, slope) in vars.iter().zip(scores.gradients_of(&any, &by)?) {
-        let part: Vec<f32> = v[from..from + var.elem_count()].iter().map(|&v| v as f32).collect();
+        let part: Vec<f32> = v[from..from + var.elem_count()]
+            .iter()
+            .map(|&v| v as f32)
+            .collect();
         from += var.elem_count();
         let Some(slope) = slope else { continue };
-        let share = slope.mul(&Tensor::from_vec(part, *var.shape(), &Device::Cpu)?)?.sum_all()?;
+        let share = slope
+            .mul(&Tensor::from_vec(part, *var.shape(), &Device::Cpu)?)?
+            .sum_all()?;
         product = Some(match product {
             Some(sum) => sum.add(&share)?,
             None => share,
         });
     }
     let along = match product {
-        Some(product) => product.gradients_of(&product.ones_like()?, &[any.as_tensor()])?.remove(0),
+        Some(product) => product
+            .gradients_of(&product.ones_like()?, &[any.as_tensor()])?
+            .remove(0),
         None => None,
     };
     let along = along.map_or_else(|| scores.detach().zeros_like(), Ok)?;
-    Ok(along.to_vec2::<f32>()?.into_iter().map(|row| row.into_iter().map(f64::from).collect()).collect())
+    Ok(along
+        .to_vec2::<f32>()?
+        .into_iter()
+        .map(|row| row.into_iter().map(f64::from).collect())
+        .collect())
 }
 
 /// Adds the gradients of variables, one after the other, times a share.
@@ -188,7 +249,10 @@ fn add_gradients(sum: &mut [f64], vars: &[Var], grads: &GradStore, share: f64) -
     for var in vars {
         if let Some(grad) = grads.get(var) {
             let grad = grad.flatten_all()?.to_vec1::<f32>()?;
-            sum[from..].iter_mut().zip(grad).for_each(|(sum, g)| *sum += share * f64::from(g));
+            sum[from..]
+                .iter_mut()
+                .zip(grad)
+                .for_each(|(sum, g)| *sum += share * f64::from(g));
         }
         from += var.elem_count();
     }
@@ -197,7 +261,10 @@ fn add_gradients(sum: &mut [f64], vars: &[Var], grads: &GradStore, share: f64) -
 
 fn softmax(scores: &[f32]) -> Vec<f64> {
     let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let powers: Vec<f64> = scores.iter().map(|&z| f64::from(z - largest).exp()).collect();
+    let powers: Vec<f64> = scores
+        .iter()
+        .map(|&z| f64::from(z - largest).exp())
+        .collect();
     let sum: f64 = powers.iter().sum();
     powers.into_iter().map(|p| p / sum).collect()
 }

@@ -1,5 +1,5 @@
-//! The control of every augmentation in latent space: the training set as it is, then a fresh head on its vectors, for as many
-//! steps as the augmentation has.
+//! The control of every augmentation in latent space: the training set as it is, then a fresh head
+//! on its vectors, for as many steps as the augmentation has.
 
 use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::{Error, Result};
@@ -25,16 +25,30 @@ pub(super) const DRAWS: Setting = Setting::new(
     "HOW",
     "how many vectors of each class stand beside the original ones, repeated or drawn: as-many (as there are; retrain repeats none) or level (up to twice the items of the largest class) [default: as-many]",
 );
-pub(super) const EPOCHS: Setting = Setting::new("head-epochs", "N", "epochs of the fresh head [default: 100]");
+pub(super) const EPOCHS: Setting = Setting::new(
+    "head-epochs",
+    "N",
+    "epochs of the fresh head [default: 100]",
+);
 
 pub(super) fn check_epochs(epochs: usize) -> Result<()> {
-    if epochs > 0 { Ok(()) } else { Err(Error::argument("head-epochs", "0 epochs; at least 1 is needed")) }
+    if epochs > 0 {
+        Ok(())
+    } else {
+        Err(Error::argument(
+            "head-epochs",
+            "0 epochs; at least 1 is needed",
+        ))
+    }
 }
 
 impl Retrain {
     /// The thesis' setting.
     pub const fn new() -> Self {
-        Self { draws: Draws::AsMany, head_epochs: HEAD_EPOCHS }
+        Self {
+            draws: Draws::AsMany,
+            head_epochs: HEAD_EPOCHS,
+        }
     }
 }
 
@@ -46,7 +60,8 @@ impl Default for Retrain {
 
 impl Choice for Retrain {
     const NAME: &'static str = "retrain";
-    const ABOUT: &'static str = "the training set as it is, then a fresh head: the control of gratin";
+    const ABOUT: &'static str =
+        "the training set as it is, then a fresh head: the control of gratin";
     const SETTINGS: &'static [Setting] = &[DRAWS, EPOCHS];
 
     fn check(&self) -> Result<()> {
@@ -56,6 +71,10 @@ impl Choice for Retrain {
 
 impl Augmentation for Retrain {
     fn fresh_head(&self) -> Option<FreshHead> {
-        Some(FreshHead { epochs: self.head_epochs, draws: self.draws, drawn: None })
+        Some(FreshHead {
+            epochs: self.head_epochs,
+            draws: self.draws,
+            drawn: None,
+        })
     }
 }

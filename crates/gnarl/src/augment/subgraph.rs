@@ -1,7 +1,7 @@
 //! Subgraph sampling (You et al. 2020; thesis ch. 7, baselines): a connected part of the graph.
 //!
-//! From a random node the part grows by random nodes next to it, as You et al.'s walk does, until it has its size or its component
-//! has no more.
+//! From a random node the part grows by random nodes next to it, as You et al.'s walk does, until
+//! it has its size or its component has no more.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
@@ -26,7 +26,10 @@ pub struct Subgraph {
 impl Subgraph {
     /// With this share, copies made anew in every epoch.
     pub const fn share(strength: f64) -> Self {
-        Self { strength, copies: Copies::EachEpoch }
+        Self {
+            strength,
+            copies: Copies::EachEpoch,
+        }
     }
 }
 
@@ -39,8 +42,14 @@ impl Default for Subgraph {
 impl Choice for Subgraph {
     const NAME: &'static str = "subgraph";
     const ABOUT: &'static str = "connected parts of the training graphs";
-    const SETTINGS: &'static [Setting] =
-        &[Setting::new("strength", "X", "the share of nodes left out, 0 to 1 [default: 0.2]"), COPIES];
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new(
+            "strength",
+            "X",
+            "the share of nodes left out, 0 to 1 [default: 0.2]",
+        ),
+        COPIES,
+    ];
 
     fn check(&self) -> Result<()> {
         check_share(Self::NAME, self.strength)
@@ -62,8 +71,8 @@ impl GraphTransform for Subgraph {
     }
 }
 
-/// At most `size` nodes in the order they were found: every beginning of the list is connected. Empty for a graph without nodes.
-/// O(size + their degrees), and O(n) to remember who was seen.
+/// At most `size` nodes in the order they were found: every beginning of the list is connected.
+/// Empty for a graph without nodes. O(size + their degrees), and O(n) to remember who was seen.
 pub(super) fn grow(graph: &Graph, size: usize, rng: &mut Rng) -> Vec<u32> {
     let n = graph.num_nodes();
     if n == 0 {
@@ -93,23 +102,39 @@ mod tests {
 
     #[test]
     fn a_connected_part_of_the_size_asked_for() {
-        for (graph, connected) in
-            [(generate::cycle(20).unwrap(), true), (generate::star(20).unwrap(), true), (two_triangles(), false)]
-        {
+        for (graph, connected) in [
+            (generate::cycle(20).unwrap(), true),
+            (generate::star(20).unwrap(), true),
+            (two_triangles(), false),
+        ] {
             for seed in 0..50 {
-                let part = Subgraph::share(0.25).apply(&graph, &mut stream(seed, "subgraph test", 0)).unwrap();
-                assert_eq!(part.num_nodes(), if connected { 15 } else { 3 }, "a component is all there is to find");
+                let part = Subgraph::share(0.25)
+                    .apply(&graph, &mut stream(seed, "subgraph test", 0))
+                    .unwrap();
+                assert_eq!(
+                    part.num_nodes(),
+                    if connected { 15 } else { 3 },
+                    "a component is all there is to find"
+                );
                 assert_eq!(properties::components(&part).count(), 1);
                 assert!(part.edges().count() >= part.num_nodes() - 1);
             }
         }
-        let whole = Subgraph::share(0.0).apply(&generate::cycle(9).unwrap(), &mut stream(1, "t", 0)).unwrap();
-        assert_eq!(whole.targets(), generate::cycle(9).unwrap().targets(), "all of it, in its order");
+        let whole = Subgraph::share(0.0)
+            .apply(&generate::cycle(9).unwrap(), &mut stream(1, "t", 0))
+            .unwrap();
+        assert_eq!(
+            whole.targets(),
+            generate::cycle(9).unwrap().targets(),
+            "all of it, in its order"
+        );
         let e = Subgraph::share(2.0).check().unwrap_err().to_string();
         assert_eq!(e, "subgraph: a strength of 2; it must lie in 0 to 1");
     }
 
     fn two_triangles() -> Graph {
-        Graph::from_edges(6, [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)]).unwrap().0
+        Graph::from_edges(6, [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)])
+            .unwrap()
+            .0
     }
 }

@@ -1,9 +1,10 @@
-//! SubMix (Yoo et al. 2022; thesis ch. 7, baselines): a connected part of a graph gives way to a part of another, and the label
-//! is mixed by the edges that came along.
+//! SubMix (Yoo et al. 2022; thesis ch. 7, baselines): a connected part of a graph gives way to a
+//! part of another, and the label is mixed by the edges that came along.
 //!
-//! In both graphs a connected part of the same size is grown from a random node; its size is drawn uniformly from 1 to
-//! `rate · min(n, n')`. The part's nodes take features and inner edges of the other's, and keep their edges to the rest. The other's
-//! share of the label is that of its edges among all edges of the result; of its nodes where the result has no edges. The authors order
+//! In both graphs a connected part of the same size is grown from a random node; its size is drawn
+//! uniformly from 1 to `rate · min(n, n')`. The part's nodes take features and inner edges of the
+//! other's, and keep their edges to the rest. The other's share of the label is that of its edges
+//! among all edges of the result; of its nodes where the result has no edges. The authors order
 //! nodes by diffusion from the root where we grow at random.
 
 use gnarl_graph::random::Rng;
@@ -30,7 +31,10 @@ pub struct SubMix {
 impl SubMix {
     /// With this share, copies made anew in every epoch.
     pub const fn share(strength: f64) -> Self {
-        Self { strength, copies: Copies::EachEpoch }
+        Self {
+            strength,
+            copies: Copies::EachEpoch,
+        }
     }
 }
 
@@ -42,9 +46,14 @@ impl Default for SubMix {
 
 impl Choice for SubMix {
     const NAME: &'static str = "submix";
-    const ABOUT: &'static str = "copies with a part of another training graph in the place of one of their own";
+    const ABOUT: &'static str =
+        "copies with a part of another training graph in the place of one of their own";
     const SETTINGS: &'static [Setting] = &[
-        Setting::new("strength", "X", "the largest share of the smaller graph that is swapped, 0 to 1 [default: 0.4]"),
+        Setting::new(
+            "strength",
+            "X",
+            "the largest share of the smaller graph that is swapped, 0 to 1 [default: 0.4]",
+        ),
         COPIES,
     ];
 
@@ -81,15 +90,20 @@ impl GraphTransform for SubMix {
     }
 }
 
-/// `graph` with its nodes `out` replaced by `partner`'s nodes `into`, and the partner's share of the label.
+/// `graph` with its nodes `out` replaced by `partner`'s nodes `into`, and the partner's share of
+/// the label.
 fn exchange(graph: &Graph, partner: &Graph, out: &[u32], into: &[u32]) -> Result<(Graph, f64)> {
     let n = graph.num_nodes();
     let mut goes = vec![false; n];
     out.iter().for_each(|&u| goes[u as usize] = true);
     let mut place = vec![None; partner.num_nodes()];
-    into.iter().zip(out).for_each(|(&v, &u)| place[v as usize] = Some(u));
+    into.iter()
+        .zip(out)
+        .for_each(|(&v, &u)| place[v as usize] = Some(u));
 
-    let stay = graph.weighted_edges().filter(|&(u, v, _)| !(goes[u as usize] && goes[v as usize]));
+    let stay = graph
+        .weighted_edges()
+        .filter(|&(u, v, _)| !(goes[u as usize] && goes[v as usize]));
     let inside = |(u, v, w): (u32, u32, f64)| Some((place[u as usize]?, place[v as usize]?, w));
     let come: Vec<(u32, u32, f64)> = partner.weighted_edges().filter_map(inside).collect();
     let brought = come.len();
@@ -107,10 +121,17 @@ fn exchange(graph: &Graph, partner: &Graph, out: &[u32], into: &[u32]) -> Result
         (Some(own), Some(others)) if own.num_cols() == others.num_cols() => {
             // For each node whose row it takes, and which.
             let mut rows: Vec<(&Features, usize)> = (0..n).map(|u| (own, u)).collect();
-            out.iter().zip(into).for_each(|(&u, &v)| rows[u as usize] = (others, v as usize));
+            out.iter()
+                .zip(into)
+                .for_each(|(&u, &v)| rows[u as usize] = (others, v as usize));
             mixed.with_features(rows_of(own.num_cols(), &rows)?)?
         }
-        _ => return Err(Error::argument("submix", "two graphs whose nodes do not carry the same features")),
+        _ => {
+            return Err(Error::argument(
+                "submix",
+                "two graphs whose nodes do not carry the same features",
+            ));
+        }
     };
     Ok((mixed, share))
 }
@@ -125,7 +146,11 @@ mod tests {
     fn numbered(graph: Graph, from: f32, sparse: bool) -> Graph {
         let data: Vec<f32> = (0..graph.num_nodes()).map(|i| from + i as f32).collect();
         let dense = DenseMatrix::new(graph.num_nodes(), 1, data).unwrap();
-        let features = if sparse { Features::Sparse(CsrMatrix::from_dense(&dense)) } else { Features::Dense(dense) };
+        let features = if sparse {
+            Features::Sparse(CsrMatrix::from_dense(&dense))
+        } else {
+            Features::Dense(dense)
+        };
         graph.with_features(features).unwrap()
     }
 
@@ -134,35 +159,75 @@ mod tests {
     fn by_hand() {
         for (a, b) in [(true, true), (false, false), (true, false)] {
             let path = numbered(generate::path(5).unwrap(), 1.0, a);
-            let triangle = Graph::from_edges(4, [(0, 1), (1, 2), (0, 2), (2, 3)]).unwrap().0;
-            let (mixed, share) = exchange(&path, &numbered(triangle, 11.0, b), &[1, 2, 3], &[0, 1, 2]).unwrap();
-            assert_eq!(mixed.features().unwrap().to_dense().data(), [1.0, 11.0, 12.0, 13.0, 5.0]);
-            assert_eq!(mixed.edges().collect::<Vec<_>>(), [(0, 1), (1, 2), (1, 3), (2, 3), (3, 4)]);
+            let triangle = Graph::from_edges(4, [(0, 1), (1, 2), (0, 2), (2, 3)])
+                .unwrap()
+                .0;
+            let (mixed, share) =
+                exchange(&path, &numbered(triangle, 11.0, b), &[1, 2, 3], &[0, 1, 2]).unwrap();
+            assert_eq!(
+                mixed.features().unwrap().to_dense().data(),
+                [1.0, 11.0, 12.0, 13.0, 5.0]
+            );
+            assert_eq!(
+                mixed.edges().collect::<Vec<_>>(),
+                [(0, 1), (1, 2), (1, 3), (2, 3), (3, 4)]
+            );
             assert_eq!(share, 3.0 / 5.0, "three of five edges came along");
         }
-        let (mixed, share) = exchange(&Graph::empty(4).unwrap(), &Graph::empty(9).unwrap(), &[3], &[8]).unwrap();
-        assert_eq!((mixed.num_nodes(), mixed.num_edges(), share), (4, 0, 0.25), "of nodes where there are no edges");
-        let e = exchange(&Graph::empty(1).unwrap(), &numbered(Graph::empty(1).unwrap(), 1.0, true), &[0], &[0]);
-        assert_eq!(e.unwrap_err().to_string(), "submix: two graphs whose nodes do not carry the same features");
+        let (mixed, share) = exchange(
+            &Graph::empty(4).unwrap(),
+            &Graph::empty(9).unwrap(),
+            &[3],
+            &[8],
+        )
+        .unwrap();
+        assert_eq!(
+            (mixed.num_nodes(), mixed.num_edges(), share),
+            (4, 0, 0.25),
+            "of nodes where there are no edges"
+        );
+        let e = exchange(
+            &Graph::empty(1).unwrap(),
+            &numbered(Graph::empty(1).unwrap(), 1.0, true),
+            &[0],
+            &[0],
+        );
+        assert_eq!(
+            e.unwrap_err().to_string(),
+            "submix: two graphs whose nodes do not carry the same features"
+        );
     }
 
     #[test]
     fn sizes_stay_and_shares_are_shares() {
-        let (a, b) = (generate::erdos_renyi(20, 0.2, 1).unwrap(), generate::barabasi_albert(12, 3, 1).unwrap());
+        let (a, b) = (
+            generate::erdos_renyi(20, 0.2, 1).unwrap(),
+            generate::barabasi_albert(12, 3, 1).unwrap(),
+        );
         let transform = SubMix::share(0.5);
         let mut total = 0.0;
         for seed in 0..100 {
-            let (mixed, share) = transform.apply_with(&a, &b, &mut stream(seed, "submix test", 0)).unwrap();
+            let (mixed, share) = transform
+                .apply_with(&a, &b, &mut stream(seed, "submix test", 0))
+                .unwrap();
             assert_eq!(mixed.num_nodes(), 20);
             assert!((0.0..=1.0).contains(&share));
             total += share;
         }
         assert!(total > 5.0, "something is mixed: {total}");
         for small in [Graph::empty(0).unwrap(), Graph::empty(1).unwrap()] {
-            let (same, share) = transform.apply_with(&small, &b, &mut stream(1, "submix test", 0)).unwrap();
-            assert_eq!((same.num_nodes(), share), (small.num_nodes(), 0.0), "half of a node is none");
+            let (same, share) = transform
+                .apply_with(&small, &b, &mut stream(1, "submix test", 0))
+                .unwrap();
+            assert_eq!(
+                (same.num_nodes(), share),
+                (small.num_nodes(), 0.0),
+                "half of a node is none"
+            );
         }
-        let (same, share) = SubMix::share(0.0).apply_with(&a, &b, &mut stream(1, "submix test", 0)).unwrap();
+        let (same, share) = SubMix::share(0.0)
+            .apply_with(&a, &b, &mut stream(1, "submix test", 0))
+            .unwrap();
         assert_eq!((same.targets(), share), (a.targets(), 0.0));
     }
 }

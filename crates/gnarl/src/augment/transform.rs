@@ -6,21 +6,22 @@ use gnarl_graph::{CsrMatrix, DenseMatrix, Error, Features, Graph, Result};
 use rand::RngExt;
 use rayon::prelude::*;
 
-/// Makes a graph into another of the same class. Features and labels go with the nodes ([`Graph::subgraph`],
-/// [`Graph::remove_edges`] and [`Graph::add_edges`] carry them), and so do the one-hot degrees of nodes without features, but where nodes are
+/// Makes a graph into another of the same class. Features and labels go with the nodes
+/// ([`Graph::subgraph`], [`Graph::remove_edges`] and [`Graph::add_edges`] carry them), and so do
+/// the one-hot degrees of nodes without features, but where nodes are
 /// [described anew](Self::describes_anew).
 pub trait GraphTransform: std::fmt::Debug + Send + Sync {
     /// The new graph. All chance comes from `rng`.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph>;
 
-    /// The new graph of one whose nodes are classified: all of them are still there. The same as [`apply`](Self::apply) for what keeps them
-    /// anyway.
+    /// The new graph of one whose nodes are classified: all of them are still there. The same as
+    /// [`apply`](Self::apply) for what keeps them anyway.
     fn apply_in_place(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         self.apply(graph, rng)
     }
 
-    /// The new graph where another training graph may go into it, and that one's share of the label, 0 to 1. A transform of single
-    /// graphs does not look at it.
+    /// The new graph where another training graph may go into it, and that one's share of the
+    /// label, 0 to 1. A transform of single graphs does not look at it.
     fn apply_with(&self, graph: &Graph, _partner: &Graph, rng: &mut Rng) -> Result<(Graph, f64)> {
         Ok((self.apply(graph, rng)?, 0.0))
     }
@@ -30,29 +31,40 @@ pub trait GraphTransform: std::fmt::Debug + Send + Sync {
         true
     }
 
-    /// Whether nodes without features are described by their degrees in the copy, since they were not there before. A node that was keeps its
-    /// degree in the graph it comes from, as where one-hot degrees are made first and stay: validation and test graphs have degrees that no edge
-    /// was dropped from.
+    /// Whether nodes without features are described by their degrees in the copy, since they were
+    /// not there before. A node that was keeps its degree in the graph it comes from, as where
+    /// one-hot degrees are made first and stay: validation and test graphs have degrees that no
+    /// edge was dropped from.
     fn describes_anew(&self) -> bool {
         false
     }
 
-    /// What it learns from all training graphs and their classes before it makes copies of them; nothing for one that looks at a graph, or at two.
-    fn learn<'a>(&self, _graphs: &[&'a Graph], _classes: &[u32], _seed: u64) -> Result<Option<Box<dyn Taught + 'a>>> {
+    /// What it learns from all training graphs and their classes before it makes copies of them;
+    /// nothing for one that looks at a graph, or at two.
+    fn learn<'a>(
+        &self,
+        _graphs: &[&'a Graph],
+        _classes: &[u32],
+        _seed: u64,
+    ) -> Result<Option<Box<dyn Taught + 'a>>> {
         Ok(None)
     }
 }
 
 /// A transform that has learned from the training graphs.
 pub trait Taught: Send + Sync {
-    /// The copy of a training graph where another may go into it, and that one's share of the label, 0 to 1; both by their positions.
+    /// The copy of a training graph where another may go into it, and that one's share of the
+    /// label, 0 to 1; both by their positions.
     fn copy(&self, graph: usize, partner: usize, rng: &mut Rng) -> Result<(Graph, f64)>;
 }
 
 /// Rows of features that each come from somewhere, of one width. Sparse where all of them are.
 pub(super) fn rows_of(width: usize, rows: &[(&Features, usize)]) -> Result<Features> {
     if let Some(other) = rows.iter().find(|(from, _)| from.num_cols() != width) {
-        let what = format!("features of {} and of {width} columns in one graph", other.0.num_cols());
+        let what = format!(
+            "features of {} and of {width} columns in one graph",
+            other.0.num_cols()
+        );
         return Err(Error::argument("transform", what));
     }
     let sparse: Option<Vec<(&CsrMatrix<f32>, usize)>> = rows
@@ -70,7 +82,9 @@ pub(super) fn rows_of(width: usize, rows: &[(&Features, usize)]) -> Result<Featu
             values.extend_from_slice(value);
             offsets.push(indices.len() as u64);
         }
-        return Ok(Features::Sparse(CsrMatrix::new(width, offsets, indices, values)?));
+        return Ok(Features::Sparse(CsrMatrix::new(
+            width, offsets, indices, values,
+        )?));
     }
     let mut data = Vec::with_capacity(rows.len() * width);
     for (from, row) in rows {
@@ -80,7 +94,9 @@ pub(super) fn rows_of(width: usize, rows: &[(&Features, usize)]) -> Result<Featu
                 let start = data.len();
                 data.resize(start + width, 0.0);
                 let (at, value) = matrix.row(*row);
-                at.iter().zip(value).for_each(|(&c, v)| data[start + c as usize] = *v);
+                at.iter()
+                    .zip(value)
+                    .for_each(|(&c, v)| data[start + c as usize] = *v);
             }
         }
     }
@@ -89,47 +105,87 @@ pub(super) fn rows_of(width: usize, rows: &[(&Features, usize)]) -> Result<Featu
 
 /// Zero with this chance, else what keeps the mean of a sum.
 pub(super) fn kept_factors(count: usize, strength: f64, rng: &mut Rng) -> Vec<f32> {
-    let scale = if strength < 1.0 { (1.0 / (1.0 - strength)) as f32 } else { 0.0 };
-    (0..count).map(|_| if rng.random_bool(strength) { 0.0 } else { scale }).collect()
+    let scale = if strength < 1.0 {
+        (1.0 / (1.0 - strength)) as f32
+    } else {
+        0.0
+    };
+    (0..count)
+        .map(|_| {
+            if rng.random_bool(strength) {
+                0.0
+            } else {
+                scale
+            }
+        })
+        .collect()
 }
 
 /// The graph with each feature times what its row and column say; one without features as it is.
-pub(super) fn with_scaled_features(graph: &Graph, factor: impl Fn(usize, usize) -> f32) -> Result<Graph> {
+pub(super) fn with_scaled_features(
+    graph: &Graph,
+    factor: impl Fn(usize, usize) -> f32,
+) -> Result<Graph> {
     let scaled = match graph.features() {
         None => return Ok(graph.clone()),
         Some(Features::Dense(m)) => {
             let width = m.num_cols().max(1);
-            let data = m.data().iter().enumerate().map(|(k, v)| v * factor(k / width, k % width)).collect();
+            let data = m
+                .data()
+                .iter()
+                .enumerate()
+                .map(|(k, v)| v * factor(k / width, k % width))
+                .collect();
             Features::Dense(DenseMatrix::new(m.num_rows(), m.num_cols(), data)?)
         }
         Some(Features::Sparse(m)) => {
             let mut values = m.values().to_vec();
             for i in 0..m.num_rows() {
                 let row = m.offsets()[i] as usize..m.offsets()[i + 1] as usize;
-                values[row.clone()].iter_mut().zip(&m.indices()[row]).for_each(|(v, &c)| *v *= factor(i, c as usize));
+                values[row.clone()]
+                    .iter_mut()
+                    .zip(&m.indices()[row])
+                    .for_each(|(v, &c)| *v *= factor(i, c as usize));
             }
-            Features::Sparse(CsrMatrix::new(m.num_cols(), m.offsets().to_vec(), m.indices().to_vec(), values)?)
+            Features::Sparse(CsrMatrix::new(
+                m.num_cols(),
+                m.offsets().to_vec(),
+                m.indices().to_vec(),
+                values,
+            )?)
         }
     };
     graph.clone().with_features(scaled)
 }
 
 /// The transformed graph of one whose nodes are classified, in an epoch.
-pub fn transform_in_place(transform: &dyn GraphTransform, graph: &Graph, seed: u64, epoch: usize) -> Result<Graph> {
-    transform.apply_in_place(graph, &mut stream(mix(seed ^ mix(epoch as u64)), "graph transform", 0))
+pub fn transform_in_place(
+    transform: &dyn GraphTransform,
+    graph: &Graph,
+    seed: u64,
+    epoch: usize,
+) -> Result<Graph> {
+    transform.apply_in_place(
+        graph,
+        &mut stream(mix(seed ^ mix(epoch as u64)), "graph transform", 0),
+    )
 }
 
 /// Refuses a share that is none; the strength of every transform is one.
 pub(super) fn check_share(op: &'static str, share: f64) -> Result<()> {
     match (0.0..=1.0).contains(&share) {
         true => Ok(()),
-        false => Err(Error::argument(op, format!("a strength of {share}; it must lie in 0 to 1"))),
+        false => Err(Error::argument(
+            op,
+            format!("a strength of {share}; it must lie in 0 to 1"),
+        )),
     }
 }
 
 gnarl_graph::named! {
-    /// How often a training graph is transformed. Copies of every epoch take the place of the graphs, as DropEdge's authors do it;
-    /// one copy for all epochs stands beside its graph, as GRATIN's vectors do.
+    /// How often a training graph is transformed. Copies of every epoch take the place of the
+    /// graphs, as DropEdge's authors do it; one copy for all epochs stands beside its graph, as
+    /// GRATIN's vectors do.
     pub enum Copies as "copies" {
         /// Once: the same copy in every epoch.
         Fixed = "fixed",
@@ -163,10 +219,18 @@ pub struct Copied {
     pub partner_share: f64,
 }
 
-/// The transformed graphs. Graph `i` draws from a stream of its own: neither the order nor the thread count matters.
-pub fn transform_all(transform: &dyn GraphTransform, graphs: &[&Graph], seed: u64, epoch: usize) -> Result<Vec<Graph>> {
+/// The transformed graphs. Graph `i` draws from a stream of its own: neither the order nor the
+/// thread count matters.
+pub fn transform_all(
+    transform: &dyn GraphTransform,
+    graphs: &[&Graph],
+    seed: u64,
+    epoch: usize,
+) -> Result<Vec<Graph>> {
     let seed = mix(seed ^ mix(epoch as u64));
-    let one = |(i, graph): (usize, &&Graph)| transform.apply(graph, &mut stream(seed, "graph transform", i as u64));
+    let one = |(i, graph): (usize, &&Graph)| {
+        transform.apply(graph, &mut stream(seed, "graph transform", i as u64))
+    };
     graphs.par_iter().enumerate().map(one).collect()
 }
 
@@ -180,8 +244,18 @@ pub struct Copier<'a> {
 
 impl<'a> Copier<'a> {
     /// Learns what the transform learns from the graphs and their classes.
-    pub fn new(transform: &'a dyn GraphTransform, graphs: &'a [&'a Graph], classes: &[u32], seed: u64) -> Result<Self> {
-        Ok(Self { transform, graphs, taught: transform.learn(graphs, classes, seed)?, seed })
+    pub fn new(
+        transform: &'a dyn GraphTransform,
+        graphs: &'a [&'a Graph],
+        classes: &[u32],
+        seed: u64,
+    ) -> Result<Self> {
+        Ok(Self {
+            transform,
+            graphs,
+            taught: transform.learn(graphs, classes, seed)?,
+            seed,
+        })
     }
 
     /// The copies of an epoch.
@@ -194,7 +268,11 @@ impl<'a> Copier<'a> {
                 Some(taught) => taught.copy(i, partner, rng)?,
                 None => self.transform.apply_with(graph, graphs[partner], rng)?,
             };
-            Ok(Copied { graph, partner, partner_share })
+            Ok(Copied {
+                graph,
+                partner,
+                partner_share,
+            })
         };
         graphs.par_iter().enumerate().map(one).collect()
     }
@@ -209,17 +287,21 @@ mod tests {
 
     fn every_transform(strength: f64) -> impl Iterator<Item = (&'static str, Augment)> {
         let given = [("strength".to_string(), strength.to_string())];
-        Augment::all().filter(|augment| augment.method().transform().is_some()).map(move |augment| {
-            let augment = augment.with(&given).unwrap();
-            (augment.name(), augment)
-        })
+        Augment::all()
+            .filter(|augment| augment.method().transform().is_some())
+            .map(move |augment| {
+                let augment = augment.with(&given).unwrap();
+                (augment.name(), augment)
+            })
     }
 
-    /// Whether the lists of neighbours are sorted, without loops or duplicates, and the same seen from both ends.
+    /// Whether the lists of neighbours are sorted, without loops or duplicates, and the same seen
+    /// from both ends.
     fn is_simple(graph: &Graph) -> bool {
         (0..graph.num_nodes() as u32).all(|u| {
             let near = graph.neighbours(u);
-            near.windows(2).all(|w| w[0] < w[1]) && near.iter().all(|&v| v != u && graph.has_edge(v, u))
+            near.windows(2).all(|w| w[0] < w[1])
+                && near.iter().all(|&v| v != u && graph.has_edge(v, u))
         })
     }
 
@@ -250,24 +332,47 @@ mod tests {
     #[test]
     fn seeds_and_epochs_fix_copies_and_threads_do_not_matter() {
         let columns = |g: Graph| {
-            let features = DenseMatrix::new(g.num_nodes(), 4, vec![1f32; 4 * g.num_nodes()]).unwrap();
+            let features =
+                DenseMatrix::new(g.num_nodes(), 4, vec![1f32; 4 * g.num_nodes()]).unwrap();
             g.with_features(Features::Dense(features)).unwrap()
         };
-        let graphs: Vec<Graph> = (0..12).map(|i| columns(generate::erdos_renyi(15, 0.3, i).unwrap())).collect();
+        let graphs: Vec<Graph> = (0..12)
+            .map(|i| columns(generate::erdos_renyi(15, 0.3, i).unwrap()))
+            .collect();
         let graphs: Vec<&Graph> = graphs.iter().collect();
         let classes: Vec<u32> = (0..12).map(|i| i % 3).collect();
         for (name, transform) in every_transform(0.5) {
             let targets = |threads, seed, epoch| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let pool = rayon::ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .build()
+                    .unwrap();
                 let method = transform.method().transform().unwrap().0;
-                let copies = pool.install(|| Copier::new(method, &graphs, &classes, seed)?.copies(epoch)).unwrap();
+                let copies = pool
+                    .install(|| Copier::new(method, &graphs, &classes, seed)?.copies(epoch))
+                    .unwrap();
                 let features = |g: &Graph| g.features().unwrap().to_dense().data().to_vec();
-                let of = |c: &Copied| (c.graph.targets().to_vec(), features(&c.graph), c.partner, c.partner_share);
+                let of = |c: &Copied| {
+                    (
+                        c.graph.targets().to_vec(),
+                        features(&c.graph),
+                        c.partner,
+                        c.partner_share,
+                    )
+                };
                 copies.iter().map(of).collect::<Vec<_>>()
             };
             assert_eq!(targets(1, 1, 1), targets(3, 1, 1), "{name}");
-            assert_ne!(targets(1, 1, 1), targets(1, 2, 1), "{name}: the seed matters");
-            assert_ne!(targets(1, 1, 1), targets(1, 1, 2), "{name}: so does the epoch");
+            assert_ne!(
+                targets(1, 1, 1),
+                targets(1, 2, 1),
+                "{name}: the seed matters"
+            );
+            assert_ne!(
+                targets(1, 1, 1),
+                targets(1, 1, 2),
+                "{name}: so does the epoch"
+            );
         }
         for (name, transform) in every_transform(0.5) {
             let none = Copier::new(transform.method().transform().unwrap().0, &[], &[], 1).unwrap();
@@ -279,6 +384,9 @@ mod tests {
     fn copies_are_read_by_name() {
         assert_eq!("EACH-EPOCH".parse::<Copies>().unwrap(), Copies::EachEpoch);
         let e = "fixt".parse::<Copies>().unwrap_err().to_string();
-        assert!(e.contains("unknown copies 'fixt'; did you mean fixed"), "{e}");
+        assert!(
+            e.contains("unknown copies 'fixt'; did you mean fixed"),
+            "{e}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! A network with an exit at every layer as a classifier: a node's scores are those of the exit it takes (thesis ch. 4).
+//! A network with an exit at every layer as a classifier: a node's scores are those of the exit it
+//! takes (thesis ch. 4).
 
 use gnarl_graph::{DenseMatrix, Graph};
 
@@ -24,9 +25,15 @@ impl EarlyExit {
     fn exit_scores(&self, graph: &Graph) -> Result<Vec<Tensor>> {
         let prepared = Prepared::new(graph, self.exits.config().backbone, self.operator)?;
         if prepared.input.dim() != self.exits.in_dim() {
-            let what =
-                format!("the graph has {} features, the model takes {}", prepared.input.dim(), self.exits.in_dim());
-            return Err(Error::Graph(gnarl_graph::Error::argument("classifier", what)));
+            let what = format!(
+                "the graph has {} features, the model takes {}",
+                prepared.input.dim(),
+                self.exits.in_dim()
+            );
+            return Err(Error::Graph(gnarl_graph::Error::argument(
+                "classifier",
+                what,
+            )));
         }
         Ok(self.exits.predict(&prepared.propagation, &prepared.input)?)
     }
@@ -51,6 +58,8 @@ impl Classifier for EarlyExit {
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let scores = self.exit_scores(graph)?;
         let structure = Structure::new(graph, &self.policy.kinds())?;
-        self.policy.choose(&structure, &Answers::new(&scores)?)?.scores(&scores)
+        self.policy
+            .choose(&structure, &Answers::new(&scores)?)?
+            .scores(&scores)
     }
 }

@@ -1,5 +1,5 @@
-//! A classifier of graphs with an exit at every layer, around one graph at a time: a graph's scores are those of the exit it takes
-//! (thesis ch. 4 on ch. 7's ground).
+//! A classifier of graphs with an exit at every layer, around one graph at a time: a graph's scores
+//! are those of the exit it takes (thesis ch. 4 on ch. 7's ground).
 
 use crate::tensor::{DType, Device, Tensor};
 use gnarl_graph::{DenseMatrix, Graph};
@@ -21,7 +21,8 @@ pub struct GraphEarlyExit {
 }
 
 impl GraphEarlyExit {
-    /// The exits as they are now. `degrees` is the last column of one-hot degrees, where those are the nodes' features.
+    /// The exits as they are now. `degrees` is the last column of one-hot degrees, where those are
+    /// the nodes' features.
     pub fn new(
         exits: ExitClassifier,
         policy: Policy,
@@ -29,7 +30,13 @@ impl GraphEarlyExit {
         degrees: Option<usize>,
     ) -> Result<Self> {
         let weights = exits.params().weights()?.detached();
-        Ok(Self { exits, policy, operator, degrees, weights })
+        Ok(Self {
+            exits,
+            policy,
+            operator,
+            degrees,
+            weights,
+        })
     }
 
     /// The exits.
@@ -52,7 +59,14 @@ impl GraphEarlyExit {
                 let propagation = propagation(graph, backbone, self.operator)?;
                 let input = input_of_graph(graph, self.degrees, self.exits.in_dim())?;
                 let members = Membership::new(&[nodes]);
-                self.exits.latent(&Batch { propagation, input, members }, &pass)?
+                self.exits.latent(
+                    &Batch {
+                        propagation,
+                        input,
+                        members,
+                    },
+                    &pass,
+                )?
             }
         };
         Ok(self.exits.answers(&latent, &pass)?)
@@ -67,6 +81,8 @@ impl Classifier for GraphEarlyExit {
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let scores = self.exit_scores(graph)?;
         let structure = Structure::of_graphs(std::slice::from_ref(graph), &self.policy.kinds())?;
-        self.policy.choose(&structure, &Answers::new(&scores)?)?.scores(&scores)
+        self.policy
+            .choose(&structure, &Answers::new(&scores)?)?
+            .scores(&scores)
     }
 }

@@ -1,5 +1,6 @@
-//! A trained model as attacks, measures of robustness and inference see it: a graph goes in, class scores come out, one row for each
-//! node or, of a classifier of graphs, one row in all. Whatever works on a [`Classifier`] works around the graphs of a set, one at a time.
+//! A trained model as attacks, measures of robustness and inference see it: a graph goes in, class
+//! scores come out, one row for each node or, of a classifier of graphs, one row in all. Whatever
+//! works on a [`Classifier`] works around the graphs of a set, one at a time.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -44,18 +45,24 @@ pub trait Classifier: Sync {
         None
     }
 
-    /// How gradients reach the weights of edges: through the network inside and whatever stands before it, where that lets them.
+    /// How gradients reach the weights of edges: through the network inside and whatever stands
+    /// before it, where that lets them.
     fn see_through(&self) -> Option<Through<'_>> {
-        self.white_box().map(|network| Through { network, defense: None })
+        self.white_box().map(|network| Through {
+            network,
+            defense: None,
+        })
     }
 
-    /// Where edges may be dropped before an answer: which of these pairs, not joined, would stay. An attacker has no use for the others.
+    /// Where edges may be dropped before an answer: which of these pairs, not joined, would stay.
+    /// An attacker has no use for the others.
     fn would_stay(&self, graph: &Graph, pairs: &[Pair]) -> Result<Option<Vec<bool>>> {
         let _ = (graph, pairs);
         Ok(None)
     }
 
-    /// Where gradients are not those of the scores but of a simpler classifier's in their place, straight through what it leaves out: that one.
+    /// Where gradients are not those of the scores but of a simpler classifier's in their place,
+    /// straight through what it leaves out: that one.
     fn followed(&self) -> Option<&dyn Classifier> {
         None
     }
@@ -86,7 +93,8 @@ pub trait Travel: std::fmt::Debug + Send + Sync {
     fn propagation(&self, graph: &Graph) -> Result<Propagation>;
 }
 
-/// A trained network with its operator: weights fixed, gradients to features and to an operator's values.
+/// A trained network with its operator: weights fixed, gradients to features and to an operator's
+/// values.
 #[derive(Debug)]
 pub struct WhiteBox {
     body: Body,
@@ -111,15 +119,8 @@ impl WhiteBox {
     /// The network as it is now: its weights as a forward pass sees them.
     pub fn new(network: Network, operator: OperatorChoice) -> Result<Self> {
         let weights = network.params().weights()?.detached();
-        Ok(Self { body: Body::Nodes(network), operator, travel: None, weights, reduced: OnceLock::new() })
-    }
-
-    /// A classifier of graphs as it is now. `degrees` is the last column of one-hot degrees, where those are the nodes' features: they
-    /// follow the edges of whatever graph it is given.
-    pub fn of_graphs(classifier: GraphClassifier, operator: OperatorChoice, degrees: Option<usize>) -> Result<Self> {
-        let weights = classifier.weights()?;
         Ok(Self {
-            body: Body::Graphs { classifier, degrees },
+            body: Body::Nodes(network),
             operator,
             travel: None,
             weights,
@@ -127,7 +128,28 @@ impl WhiteBox {
         })
     }
 
-    /// The same with messages that travel by something else than an operator of the edges, where that is given.
+    /// A classifier of graphs as it is now. `degrees` is the last column of one-hot degrees, where
+    /// those are the nodes' features: they follow the edges of whatever graph it is given.
+    pub fn of_graphs(
+        classifier: GraphClassifier,
+        operator: OperatorChoice,
+        degrees: Option<usize>,
+    ) -> Result<Self> {
+        let weights = classifier.weights()?;
+        Ok(Self {
+            body: Body::Graphs {
+                classifier,
+                degrees,
+            },
+            operator,
+            travel: None,
+            weights,
+            reduced: OnceLock::new(),
+        })
+    }
+
+    /// The same with messages that travel by something else than an operator of the edges, where
+    /// that is given.
     pub fn travelling(self, travel: Option<Arc<dyn Travel>>) -> Self {
         Self { travel, ..self }
     }
@@ -155,7 +177,13 @@ impl WhiteBox {
 
     /// Whether what stands for features is read off the edges: then it moves with them.
     pub fn reads_degrees(&self) -> bool {
-        matches!(self.body, Body::Graphs { degrees: Some(_), .. })
+        matches!(
+            self.body,
+            Body::Graphs {
+                degrees: Some(_),
+                ..
+            }
+        )
     }
 
     /// The operator that messages travel by.
@@ -179,7 +207,11 @@ impl WhiteBox {
     /// The operator of a graph with the scalars that were learned; a fixed one as it is.
     pub fn learned_operator(&self, graph: &Graph) -> Result<Operator> {
         let propagation = self.propagation(graph)?;
-        Ok(self.network().propagation(&propagation, &Pass::evaluation(&self.weights))?.operator.clone())
+        Ok(self
+            .network()
+            .propagation(&propagation, &Pass::evaluation(&self.weights))?
+            .operator
+            .clone())
     }
 
     /// The features of a graph as the network takes them; the identity where it has none.
@@ -191,12 +223,14 @@ impl WhiteBox {
         input_of_graph(graph, degrees, self.network().in_dim())
     }
 
-    /// Class scores without dropout. Gradients reach the input and the values of the operator where they are variables.
+    /// Class scores without dropout. Gradients reach the input and the values of the operator where
+    /// they are variables.
     pub fn forward(&self, propagation: &Propagation, input: &Input) -> Result<Tensor> {
         self.pass(propagation, input, &self.weights)
     }
 
-    /// The same network on fewer features, where all it does to features is linear and narrower than they are.
+    /// The same network on fewer features, where all it does to features is linear and narrower
+    /// than they are.
     pub fn reduced(&self) -> Result<Option<&Reduced>> {
         if let Some(known) = self.reduced.get() {
             return Ok(known.as_ref());
@@ -205,21 +239,28 @@ impl WhiteBox {
         Ok(self.reduced.get_or_init(|| reduced).as_ref())
     }
 
-    /// [`forward`](Self::forward) from coordinates `X Q` in the basis of [`reduced`](Self::reduced).
+    /// [`forward`](Self::forward) from coordinates `X Q` in the basis of
+    /// [`reduced`](Self::reduced).
     pub fn forward_reduced(
         &self,
         reduced: &Reduced,
         propagation: &Propagation,
         coordinates: &Tensor,
     ) -> Result<Tensor> {
-        self.pass(propagation, &Input::Dense(coordinates.clone()), &reduced.weights)
+        self.pass(
+            propagation,
+            &Input::Dense(coordinates.clone()),
+            &reduced.weights,
+        )
     }
 
     fn pass(&self, propagation: &Propagation, input: &Input, weights: &Weights) -> Result<Tensor> {
         let pass = Pass::evaluation(weights);
         Ok(match &self.body {
             Body::Nodes(network) => network.forward(propagation, input, &pass)?,
-            Body::Graphs { classifier, .. } => classifier.scores_of_one(propagation, input, &pass)?,
+            Body::Graphs { classifier, .. } => {
+                classifier.scores_of_one(propagation, input, &pass)?
+            }
         })
     }
 }
@@ -242,19 +283,31 @@ impl Classifier for WhiteBox {
 
     fn see_through(&self) -> Option<Through<'_>> {
         let learned = matches!(self.operator, OperatorChoice::Cgso(_));
-        Some(Through { network: self, defense: learned.then_some(self as &dyn SeeThrough) })
+        Some(Through {
+            network: self,
+            defense: learned.then_some(self as &dyn SeeThrough),
+        })
     }
 }
 
-/// The features of a graph as a model of `in_dim` columns takes them; where it has none, one-hot degrees up to `degrees`, or the identity.
+/// The features of a graph as a model of `in_dim` columns takes them; where it has none, one-hot
+/// degrees up to `degrees`, or the identity.
 fn input_of_graph(graph: &Graph, degrees: Option<usize>, in_dim: usize) -> Result<Input> {
     let input = match degrees {
-        Some(max) if graph.features().is_none() => Input::from_features(&one_hot_degrees(graph, max))?,
+        Some(max) if graph.features().is_none() => {
+            Input::from_features(&one_hot_degrees(graph, max))?
+        }
         _ => input(graph)?,
     };
     if input.dim() != in_dim {
-        let what = format!("the graph has {} features, the model takes {in_dim}", input.dim());
-        return Err(Error::Graph(gnarl_graph::Error::argument("classifier", what)));
+        let what = format!(
+            "the graph has {} features, the model takes {in_dim}",
+            input.dim()
+        );
+        return Err(Error::Graph(gnarl_graph::Error::argument(
+            "classifier",
+            what,
+        )));
     }
     Ok(input)
 }
@@ -262,14 +315,19 @@ fn input_of_graph(graph: &Graph, degrees: Option<usize>, in_dim: usize) -> Resul
 /// A tensor of two dimensions as a matrix.
 pub fn to_matrix(scores: &Tensor) -> Result<DenseMatrix<f32>> {
     let (rows, cols) = scores.dims2()?;
-    Ok(DenseMatrix::new(rows, cols, scores.flatten_all()?.to_vec1::<f32>()?)?)
+    Ok(DenseMatrix::new(
+        rows,
+        cols,
+        scores.flatten_all()?.to_vec1::<f32>()?,
+    )?)
 }
 
 /// A network seen from the space that its first linear maps look at.
 ///
-/// With `W = [W_1 … W_k]` all maps that features go through and Q an orthonormal basis of W's columns, `X W = (X Q)(Qᵀ W)`:
-/// the network is one on the coordinates `X Q` with weights `Qᵀ W_i`. Whatever lies outside that space is not heard, so a
-/// perturbation of features need only be drawn, or sought, within it.
+/// With `W = [W_1 … W_k]` all maps that features go through and Q an orthonormal basis of W's
+/// columns, `X W = (X Q)(Qᵀ W)`: the network is one on the coordinates `X Q` with weights `Qᵀ W_i`.
+/// Whatever lies outside that space is not heard, so a perturbation of features need only be drawn,
+/// or sought, within it.
 #[derive(Debug)]
 pub struct Reduced {
     /// Q, `[features, dim]`, orthonormal columns.
@@ -291,7 +349,10 @@ impl Reduced {
         for id in maps {
             reduced.replace(id, transposed.matmul(&weights[id])?);
         }
-        Ok(Some(Self { basis, weights: reduced }))
+        Ok(Some(Self {
+            basis,
+            weights: reduced,
+        }))
     }
 
     /// Number of coordinates.
@@ -305,16 +366,33 @@ impl Reduced {
     }
 }
 
-/// Orthonormal columns that span those of `matrix`. Columns that add nothing are left out; of a matrix of zeros one column of zeros
-/// is kept.
+/// Orthonormal columns that span those of `matrix`. Columns that add nothing are left out; of a
+/// matrix of zeros one column of zeros is kept.
 fn orthonormal_basis(matrix: &Tensor) -> Result<Tensor> {
     let (rows, cols) = matrix.dims2()?;
-    let columns = matrix.t()?.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
-    let basis = gnarl_linalg::orthonormal_basis(rows, cols, &columns, RANK_TOLERANCE)
-        .map_err(|_| Error::Graph(gnarl_graph::Error::argument("model", "its first weights are not all finite")))?;
-    let basis = if basis.is_empty() { vec![0.0; rows] } else { basis };
+    let columns = matrix
+        .t()?
+        .to_dtype(DType::F64)?
+        .flatten_all()?
+        .to_vec1::<f64>()?;
+    let basis =
+        gnarl_linalg::orthonormal_basis(rows, cols, &columns, RANK_TOLERANCE).map_err(|_| {
+            Error::Graph(gnarl_graph::Error::argument(
+                "model",
+                "its first weights are not all finite",
+            ))
+        })?;
+    let basis = if basis.is_empty() {
+        vec![0.0; rows]
+    } else {
+        basis
+    };
     let values: Vec<f32> = basis.iter().map(|&v| v as f32).collect();
-    Ok(Tensor::from_vec(values, (basis.len() / rows.max(1), rows), &Device::Cpu)?.t()?.contiguous()?)
+    Ok(
+        Tensor::from_vec(values, (basis.len() / rows.max(1), rows), &Device::Cpu)?
+            .t()?
+            .contiguous()?,
+    )
 }
 
 /// What is left of a column in the span of the others is rounding.
@@ -336,7 +414,11 @@ mod tests {
         let values: Vec<f32> = (0..30 * 40).map(|_| rng.random::<f32>() - 0.4).collect();
         let labels = Labels::new((0..30).map(|i| Some(i % 3)).collect(), 3).unwrap();
         let features = Features::Dense(DenseMatrix::new(30, 40, values).unwrap());
-        graph.with_features(features).unwrap().with_labels(labels).unwrap()
+        graph
+            .with_features(features)
+            .unwrap()
+            .with_labels(labels)
+            .unwrap()
     }
 
     #[test]
@@ -344,30 +426,61 @@ mod tests {
         let graph = graph();
         let mut with_reduction = Vec::new();
         for (name, backbone) in Backbone::ALL {
-            let config = NetworkConfig { hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
+            let config = NetworkConfig {
+                hidden: 8,
+                heads: 2,
+                ..NetworkConfig::new(backbone)
+            };
             let network = Network::new(&config, &Shape::new(40, 3, 1.0), 5).unwrap();
             let model = WhiteBox::new(network, OperatorChoice::Usual).unwrap();
-            let Some(reduced) = model.reduced().unwrap() else { continue };
+            let Some(reduced) = model.reduced().unwrap() else {
+                continue;
+            };
             with_reduction.push(name);
-            let (propagation, input) = (model.propagation(&graph).unwrap(), model.input(&graph).unwrap());
+            let (propagation, input) = (
+                model.propagation(&graph).unwrap(),
+                model.input(&graph).unwrap(),
+            );
             let coordinates = reduced.coordinates(&input).unwrap();
-            assert!(coordinates.dims()[1] == reduced.dim() && reduced.dim() <= 16, "{name}: {}", reduced.dim());
-            let by_reduced = model.forward_reduced(reduced, &propagation, &coordinates).unwrap();
-            let [scores, by_reduced] =
-                [model.scores(&graph).unwrap(), to_matrix(&by_reduced).unwrap()].map(|m| m.data().to_vec());
+            assert!(
+                coordinates.dims()[1] == reduced.dim() && reduced.dim() <= 16,
+                "{name}: {}",
+                reduced.dim()
+            );
+            let by_reduced = model
+                .forward_reduced(reduced, &propagation, &coordinates)
+                .unwrap();
+            let [scores, by_reduced] = [
+                model.scores(&graph).unwrap(),
+                to_matrix(&by_reduced).unwrap(),
+            ]
+            .map(|m| m.data().to_vec());
             assert_close(&by_reduced, &scores, 1e-5, name);
         }
-        for expected in
-            ["gcn", "gat", "gatv2", "gin", "sage", "sgc", "appnp", "pna", "h2gcn", "mlp", "gcnii", "gpr-gnn"]
-        {
-            assert!(with_reduction.contains(&expected), "{expected} has no reduction");
+        for expected in [
+            "gcn", "gat", "gatv2", "gin", "sage", "sgc", "appnp", "pna", "h2gcn", "mlp", "gcnii",
+            "gpr-gnn",
+        ] {
+            assert!(
+                with_reduction.contains(&expected),
+                "{expected} has no reduction"
+            );
         }
     }
 
     #[test]
     fn a_graph_with_other_features_is_refused_in_one_line() {
-        let network = Network::new(&NetworkConfig::new(Backbone::Gcn), &Shape::new(41, 3, 1.0), 5).unwrap();
-        let e = WhiteBox::new(network, OperatorChoice::Usual).unwrap().scores(&graph()).unwrap_err().to_string();
+        let network = Network::new(
+            &NetworkConfig::new(Backbone::Gcn),
+            &Shape::new(41, 3, 1.0),
+            5,
+        )
+        .unwrap();
+        let e = WhiteBox::new(network, OperatorChoice::Usual)
+            .unwrap()
+            .scores(&graph())
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("40 features, the model takes 41"), "{e}");
     }
 }

@@ -1,11 +1,14 @@
-//! Operators of graphs whose edges may be half there, for attacks that follow gradients (Xu et al. 2019).
+//! Operators of graphs whose edges may be half there, for attacks that follow gradients (Xu et al.
+//! 2019).
 //!
-//! Every edge, and every one of some chosen pairs without an edge, has a flip variable p in 0 to 1: an edge of weight w becomes
-//! `(1 - p) w`, another pair `p`. The entries of a classical operator are differentiable functions of these weights and of the degrees
-//! they add up to. Where every p is 0 or 1 the operator is exactly that of the flipped graph.
+//! Every edge, and every one of some chosen pairs without an edge, has a flip variable p in 0 to 1:
+//! an edge of weight w becomes `(1 - p) w`, another pair `p`. The entries of a classical operator
+//! are differentiable functions of these weights and of the degrees they add up to. Where every p
+//! is 0 or 1 the operator is exactly that of the flipped graph.
 //!
-//! Inverse degrees are kept from growing without limit while a node loses its last edge: degrees count as at least half of the
-//! smallest weight, which no whole degree but zero is below. Memory is that of the edges and the chosen pairs.
+//! Inverse degrees are kept from growing without limit while a node loses its last edge: degrees
+//! count as at least half of the smallest weight, which no whole degree but zero is below. Memory
+//! is that of the edges and the chosen pairs.
 
 use std::sync::Arc;
 
@@ -40,8 +43,8 @@ pub struct Relaxed {
 }
 
 impl Relaxed {
-    /// Variables for the edges of a graph, in ascending order, then for `candidates`: different pairs `u < v` without an edge.
-    /// O(nodes + edges + candidates).
+    /// Variables for the edges of a graph, in ascending order, then for `candidates`: different
+    /// pairs `u < v` without an edge. O(nodes + edges + candidates).
     pub fn new(graph: &Graph, kind: Op, candidates: &[Pair]) -> Result<Self> {
         let n = graph.num_nodes();
         let mut pairs: Vec<Pair> = graph.edges().collect();
@@ -51,12 +54,25 @@ impl Relaxed {
         pairs.extend_from_slice(candidates);
         weights.resize(pairs.len(), 0.0);
         moves.resize(pairs.len(), 1.0);
-        let smallest = weights.iter().copied().filter(|&w| w > 0.0).fold(1.0, f32::min);
+        let smallest = weights
+            .iter()
+            .copied()
+            .filter(|&w| w > 0.0)
+            .fold(1.0, f32::min);
 
         let has_diagonal = !matches!(kind, Op::Adjacency | Op::MeanAggregation);
-        let Entries { offsets, rows, cols, pair_of } = Entries::new(n, &pairs, has_diagonal);
+        let Entries {
+            offsets,
+            rows,
+            cols,
+            pair_of,
+        } = Entries::new(n, &pairs, has_diagonal);
         let count = rows.len();
-        let is_own: Vec<f32> = rows.iter().zip(&cols).map(|(u, v)| if u == v { 1.0 } else { 0.0 }).collect();
+        let is_own: Vec<f32> = rows
+            .iter()
+            .zip(&cols)
+            .map(|(u, v)| if u == v { 1.0 } else { 0.0 })
+            .collect();
         let pattern = Pattern::new(n, offsets, cols.clone());
         let index = |values: Vec<u32>| Tensor::from_vec(values, count, &Device::Cpu);
         Ok(Self {
@@ -99,13 +115,23 @@ impl Relaxed {
         self.operator_with(weights, None)
     }
 
-    /// The same with further pairs `absent` that have no edge and no variable: they change nothing, but gradients to their `weights`, all of them zero, say
-    /// what a little of each would. They cost far less than pairs with a variable.
-    pub fn operator_beside(&self, weights: &Tensor, absent: &Arc<Pairs>, of_absent: &Tensor) -> Result<Operator> {
+    /// The same with further pairs `absent` that have no edge and no variable: they change nothing,
+    /// but gradients to their `weights`, all of them zero, say what a little of each would. They
+    /// cost far less than pairs with a variable.
+    pub fn operator_beside(
+        &self,
+        weights: &Tensor,
+        absent: &Arc<Pairs>,
+        of_absent: &Tensor,
+    ) -> Result<Operator> {
         self.operator_with(weights, Some((absent, of_absent)))
     }
 
-    fn operator_with(&self, weights: &Tensor, absent: Option<(&Arc<Pairs>, &Tensor)>) -> Result<Operator> {
+    fn operator_with(
+        &self,
+        weights: &Tensor,
+        absent: Option<(&Arc<Pairs>, &Tensor)>,
+    ) -> Result<Operator> {
         let with_zero = Tensor::cat(&[weights, &Tensor::zeros(1, DType::F32, &Device::Cpu)?], 0)?;
         let a = with_zero.index_select(&self.pair_of, 0)?;
         let beside = |operator: Operator, scales: [Option<Tensor>; 2]| match absent {
@@ -127,7 +153,10 @@ impl Relaxed {
         let inverse = || ((&degrees - self.floor)?.relu()? + self.floor)?.powf(-1.0);
         let (values, scales) = match self.kind {
             Op::Adjacency => (a, [None, None]),
-            Op::Laplacian => (((by_row(&degrees)? * &self.diagonal)? - a)?, [Some(ones.neg()?), None]),
+            Op::Laplacian => (
+                ((by_row(&degrees)? * &self.diagonal)? - a)?,
+                [Some(ones.neg()?), None],
+            ),
             Op::SignlessLaplacian => (((by_row(&degrees)? * &self.diagonal)? + a)?, [None, None]),
             Op::MeanAggregation => {
                 let inverse = inverse()?;
@@ -135,7 +164,10 @@ impl Relaxed {
             }
             Op::RandomWalkLaplacian => {
                 let inverse = inverse()?;
-                ((self.presence(&degrees)? - (a * by_row(&inverse)?)?)?, [by_node(&inverse.neg()?)?, None])
+                (
+                    (self.presence(&degrees)? - (a * by_row(&inverse)?)?)?,
+                    [by_node(&inverse.neg()?)?, None],
+                )
             }
             Op::SymmetricLaplacian => {
                 let root = inverse()?.sqrt()?;
@@ -144,19 +176,28 @@ impl Relaxed {
             }
             Op::NormalisedAdjacency => {
                 let root = (&degrees + 1.0)?.powf(-0.5)?;
-                (((a + &self.diagonal)? * by_both(&root)?)?, [by_node(&root)?, by_node(&root)?])
+                (
+                    ((a + &self.diagonal)? * by_both(&root)?)?,
+                    [by_node(&root)?, by_node(&root)?],
+                )
             }
         };
         Ok(beside(self.pattern.with_values(&values)?, scales)?)
     }
 
-    /// `diag(d) + Σ_p diag(r_p) A diag(c_p)` for weights of the pairs, which may take gradients, and numbers of the nodes, `[nodes, 1 + 2 · parts]`: d, then
-    /// r and c of each part. Of a kind with a diagonal.
+    /// `diag(d) + Σ_p diag(r_p) A diag(c_p)` for weights of the pairs, which may take gradients,
+    /// and numbers of the nodes, `[nodes, 1 + 2 · parts]`: d, then r and c of each part. Of a kind
+    /// with a diagonal.
     fn factored_of(&self, weights: &Tensor, factors: &Tensor) -> Result<Operator> {
         let with_zero = Tensor::cat(&[weights, &Tensor::zeros(1, DType::F32, &Device::Cpu)?], 0)?;
         let a = with_zero.index_select(&self.pair_of, 0)?;
         let (_, stride) = factors.dims2()?;
-        let at = |column: usize, of: &Tensor| factors.narrow(1, column, 1)?.flatten_all()?.index_select(of, 0);
+        let at = |column: usize, of: &Tensor| {
+            factors
+                .narrow(1, column, 1)?
+                .flatten_all()?
+                .index_select(of, 0)
+        };
         let mut values = (at(0, &self.rows)? * &self.diagonal)?;
         for part in 0..stride / 2 {
             let scale = (at(1 + 2 * part, &self.rows)? * at(2 + 2 * part, &self.cols)?)?;
@@ -165,7 +206,8 @@ impl Relaxed {
         Ok(self.pattern.with_values(&values)?)
     }
 
-    /// One on the diagonal where a node has edges, zero where it has none, a share of one in between.
+    /// One on the diagonal where a node has edges, zero where it has none, a share of one in
+    /// between.
     fn presence(&self, degrees: &Tensor) -> crate::tensor::Result<Tensor> {
         // min(x, 1) = 1 - relu(1 - x)
         let share = ((1.0 - (degrees / (2.0 * self.floor))?)?.relu()?.neg()? + 1.0)?;
@@ -173,7 +215,8 @@ impl Relaxed {
     }
 }
 
-/// Row, column and pair of every entry, by rows and columns, and where each row begins. Entries of the diagonal have the place after the last pair.
+/// Row, column and pair of every entry, by rows and columns, and where each row begins. Entries of
+/// the diagonal have the place after the last pair.
 struct Entries {
     offsets: Vec<usize>,
     rows: Vec<u32>,
@@ -184,7 +227,8 @@ struct Entries {
 impl Entries {
     /// By counting: blocks are drawn anew many times.
     fn new(n: usize, pairs: &[Pair], has_diagonal: bool) -> Self {
-        // Before the diagonal of a row stand the pairs that it is the larger end of, after it those that it is the smaller end of.
+        // Before the diagonal of a row stand the pairs that it is the larger end of, after it those
+        // that it is the smaller end of.
         let (mut smaller, mut larger) = (vec![0usize; n + 1], vec![0usize; n + 1]);
         for &(u, v) in pairs {
             smaller[u as usize + 1] += 1;
@@ -196,11 +240,19 @@ impl Entries {
         }
         let own = usize::from(has_diagonal);
         let offsets: Vec<usize> = (0..=n).map(|u| smaller[u] + larger[u] + u * own).collect();
-        let by_larger = placed(0..pairs.len() as u32, &larger, |pair| pairs[pair as usize].1);
-        let in_order = placed(by_larger.into_iter(), &smaller, |pair| pairs[pair as usize].0);
+        let by_larger = placed(0..pairs.len() as u32, &larger, |pair| {
+            pairs[pair as usize].1
+        });
+        let in_order = placed(by_larger.into_iter(), &smaller, |pair| {
+            pairs[pair as usize].0
+        });
 
         let count = offsets[n];
-        let (mut rows, mut cols, mut pair_of) = (vec![0; count], vec![0; count], vec![pairs.len() as u32; count]);
+        let (mut rows, mut cols, mut pair_of) = (
+            vec![0; count],
+            vec![0; count],
+            vec![pairs.len() as u32; count],
+        );
         for u in 0..n {
             rows[offsets[u]..offsets[u + 1]].fill(u as u32);
             if has_diagonal {
@@ -208,7 +260,9 @@ impl Entries {
             }
         }
         let mut before = offsets.clone();
-        let mut after: Vec<usize> = (0..n).map(|u| offsets[u] + larger[u + 1] - larger[u] + own).collect();
+        let mut after: Vec<usize> = (0..n)
+            .map(|u| offsets[u] + larger[u + 1] - larger[u] + own)
+            .collect();
         for pair in in_order {
             let (u, v) = pairs[pair as usize];
             for (place, col) in [(&mut after[u as usize], v), (&mut before[v as usize], u)] {
@@ -216,12 +270,22 @@ impl Entries {
                 *place += 1;
             }
         }
-        Self { offsets, rows, cols, pair_of }
+        Self {
+            offsets,
+            rows,
+            cols,
+            pair_of,
+        }
     }
 }
 
-/// Numbers in the order of their keys, those of equal keys as they came; `begins` is where each key's numbers begin.
-fn placed(numbers: impl ExactSizeIterator<Item = u32>, begins: &[usize], key: impl Fn(u32) -> u32) -> Vec<u32> {
+/// Numbers in the order of their keys, those of equal keys as they came; `begins` is where each
+/// key's numbers begin.
+fn placed(
+    numbers: impl ExactSizeIterator<Item = u32>,
+    begins: &[usize],
+    key: impl Fn(u32) -> u32,
+) -> Vec<u32> {
     let mut next = begins.to_vec();
     let mut out = vec![0; numbers.len()];
     for number in numbers {
@@ -246,26 +310,33 @@ impl<'a> Through<'a> {
     pub fn filter(&self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
         match self.defense {
             Some(defense) => defense.ready(graph, relaxed),
-            None => Ok(Box::new(|relaxed, weights| Ok(Propagation::from(relaxed.operator_of(weights)?)))),
+            None => Ok(Box::new(|relaxed, weights| {
+                Ok(Propagation::from(relaxed.operator_of(weights)?))
+            })),
         }
     }
 }
 
 /// A defence that gradients find a way through, exactly or by a stand-in for a step that has none.
 pub trait SeeThrough {
-    /// Made ready for the edges of a graph and the candidates of a relaxation. Whole weights must give what the defended network
-    /// travels by on the graph of those edges, or nearly.
+    /// Made ready for the edges of a graph and the candidates of a relaxation. Whole weights must
+    /// give what the defended network travels by on the graph of those edges, or nearly.
     fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>>;
 
     /// How gradients pass, in a few words, as reports say it.
     fn how(&self) -> &'static str;
 }
 
-/// A network with a learned operator, as the one who changes its edges sees it: centralities are held as they are on the clean graph, so
-/// that only the arcs that they stand beside are felt to change.
+/// A network with a learned operator, as the one who changes its edges sees it: centralities are
+/// held as they are on the clean graph, so that only the arcs that they stand beside are felt to
+/// change.
 impl SeeThrough for WhiteBox {
     fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
-        let pairs = Relaxed::new(graph, Op::NormalisedAdjacency, &relaxed.pairs()[relaxed.num_edges()..])?;
+        let pairs = Relaxed::new(
+            graph,
+            Op::NormalisedAdjacency,
+            &relaxed.pairs()[relaxed.num_edges()..],
+        )?;
         let learned = self.learned_operator(graph)?;
         let Some(factors) = learned.factors().map(Tensor::detach) else {
             let what = "an operator that is not learned has no centralities to hold";
@@ -273,7 +344,10 @@ impl SeeThrough for WhiteBox {
         };
         Ok(Box::new(move |_, weights| {
             let operator = pairs.factored_of(weights, &factors)?;
-            Ok(Propagation { learnable: Some(Arc::new(Given(operator.clone()))), ..operator.into() })
+            Ok(Propagation {
+                learnable: Some(Arc::new(Given(operator.clone()))),
+                ..operator.into()
+            })
         }))
     }
 
@@ -295,7 +369,11 @@ impl LearnableOperator for Given {
         Ok(vec![self.0.clone()])
     }
 
-    fn restricted(&self, _: &[u32], _: &[usize]) -> crate::tensor::Result<Arc<dyn LearnableOperator>> {
+    fn restricted(
+        &self,
+        _: &[u32],
+        _: &[usize],
+    ) -> crate::tensor::Result<Arc<dyn LearnableOperator>> {
         crate::tensor::bail!("an operator of half-edges is asked for whole")
     }
 }
@@ -317,21 +395,35 @@ mod tests {
     /// Eight nodes, one of them alone, and pairs to join.
     fn graph() -> (Graph, Vec<Pair>) {
         let edges = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (4, 5), (5, 6)];
-        (Graph::from_edges(8, edges).unwrap().0, vec![(0, 7), (1, 4), (4, 6), (6, 7), (3, 5)])
+        (
+            Graph::from_edges(8, edges).unwrap().0,
+            vec![(0, 7), (1, 4), (4, 6), (6, 7), (3, 5)],
+        )
     }
 
     fn dense(operator: &Operator) -> Vec<f32> {
         let eye = Tensor::eye(operator.num_cols(), DType::F32, &Device::Cpu).unwrap();
-        operator.apply(&eye).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+        operator
+            .apply(&eye)
+            .unwrap()
+            .flatten_all()
+            .unwrap()
+            .to_vec1()
+            .unwrap()
     }
 
     #[test]
     fn whole_flips_give_the_operator_of_the_flipped_graph() {
         let (graph, candidates) = graph();
-        let weighted =
-            Graph::from_weighted_edges(8, graph.edges().enumerate().map(|(i, (u, v))| (u, v, 0.2 + i as f64)))
-                .unwrap()
-                .0;
+        let weighted = Graph::from_weighted_edges(
+            8,
+            graph
+                .edges()
+                .enumerate()
+                .map(|(i, (u, v))| (u, v, 0.2 + i as f64)),
+        )
+        .unwrap()
+        .0;
         for graph in [graph, weighted] {
             for kind in Op::ALL {
                 let relaxed = Relaxed::new(&graph, kind, &candidates).unwrap();
@@ -341,10 +433,15 @@ mod tests {
                     // Nothing, everything, then anything.
                     let share = [0.0, 1.0, 0.3, 0.8][round.min(2 + round % 2)];
                     let flips: Vec<bool> = (0..12).map(|_| rng.random_bool(share)).collect();
-                    let chosen: Vec<Pair> = (0..12).filter(|&i| flips[i]).map(|i| relaxed.pairs()[i]).collect();
-                    let values: Vec<f32> = flips.iter().map(|&f| if f { 1.0 } else { 0.0 }).collect();
+                    let chosen: Vec<Pair> = (0..12)
+                        .filter(|&i| flips[i])
+                        .map(|i| relaxed.pairs()[i])
+                        .collect();
+                    let values: Vec<f32> =
+                        flips.iter().map(|&f| if f { 1.0 } else { 0.0 }).collect();
                     let p = Tensor::from_vec(values, 12, &Device::Cpu).unwrap();
-                    let expected = dense(&classical(&flipped(&graph, &chosen).unwrap(), kind).unwrap());
+                    let expected =
+                        dense(&classical(&flipped(&graph, &chosen).unwrap(), kind).unwrap());
                     let got = dense(&relaxed.operator(&p).unwrap());
                     assert_close(&got, &expected, 1e-5, &format!("{kind} with {chosen:?}"));
                 }
@@ -356,7 +453,12 @@ mod tests {
     fn entries_stand_by_rows_and_columns() {
         let pairs = [(1, 3), (0, 2), (2, 3), (0, 3), (1, 2), (0, 1)];
         for has_diagonal in [false, true] {
-            let Entries { offsets, rows, cols, pair_of } = Entries::new(5, &pairs, has_diagonal);
+            let Entries {
+                offsets,
+                rows,
+                cols,
+                pair_of,
+            } = Entries::new(5, &pairs, has_diagonal);
             let mut expected: Vec<(u32, u32, u32)> = Vec::new();
             for (i, &(u, v)) in pairs.iter().enumerate() {
                 expected.extend([(u, v, i as u32), (v, u, i as u32)]);
@@ -365,13 +467,20 @@ mod tests {
                 expected.extend((0..5).map(|u| (u, u, 6)));
             }
             expected.sort_unstable();
-            let got: Vec<_> = (0..rows.len()).map(|k| (rows[k], cols[k], pair_of[k])).collect();
+            let got: Vec<_> = (0..rows.len())
+                .map(|k| (rows[k], cols[k], pair_of[k]))
+                .collect();
             assert_eq!(got, expected);
-            assert!((0..5).all(|u| rows[offsets[u]..offsets[u + 1]].iter().all(|&row| row == u as u32)));
+            assert!((0..5).all(|u| {
+                rows[offsets[u]..offsets[u + 1]]
+                    .iter()
+                    .all(|&row| row == u as u32)
+            }));
         }
     }
 
-    /// Pairs that are absent have the slopes that they have with a variable at zero, and leave those of others as they are.
+    /// Pairs that are absent have the slopes that they have with a variable at zero, and leave
+    /// those of others as they are.
     #[test]
     fn absent_pairs_have_the_slopes_of_pairs_at_zero() {
         let (graph, candidates) = graph();
@@ -384,14 +493,30 @@ mod tests {
             let slopes = |operator: &dyn Fn(&Tensor, &Tensor) -> Operator| {
                 let [p, none] = [&p, &none].map(|t| Var::from_tensor(t).unwrap());
                 let y = operator(p.as_tensor(), none.as_tensor()).apply(&x).unwrap();
-                let grads = (&y * random(&[8, 3], 6)).unwrap().sum_all().unwrap().backward().unwrap();
+                let grads = (&y * random(&[8, 3], 6))
+                    .unwrap()
+                    .sum_all()
+                    .unwrap()
+                    .backward()
+                    .unwrap();
                 let of = |v: &Var| grads.get(v).unwrap().to_vec1::<f32>().unwrap();
-                [y.flatten_all().unwrap().to_vec1::<f32>().unwrap(), of(&p), of(&none)]
+                [
+                    y.flatten_all().unwrap().to_vec1::<f32>().unwrap(),
+                    of(&p),
+                    of(&none),
+                ]
             };
             let whole = Relaxed::new(&graph, kind, &candidates).unwrap();
-            let expected = slopes(&|p, none| whole.operator(&Tensor::cat(&[p, none], 0).unwrap()).unwrap());
+            let expected = slopes(&|p, none| {
+                whole
+                    .operator(&Tensor::cat(&[p, none], 0).unwrap())
+                    .unwrap()
+            });
             let part = Relaxed::new(&graph, kind, present).unwrap();
-            let got = slopes(&|p, none| part.operator_beside(&part.weights(p).unwrap(), &pairs, none).unwrap());
+            let got = slopes(&|p, none| {
+                part.operator_beside(&part.weights(p).unwrap(), &pairs, none)
+                    .unwrap()
+            });
             for (got, expected) in got.iter().zip(&expected) {
                 assert_close(got, expected, 1e-5, &kind.to_string());
             }
@@ -407,7 +532,10 @@ mod tests {
             // Away from 0 and 1, with degrees above the floor or, for the lone node, clearly below.
             let p = ((random(&[12], 5) * 0.15).unwrap() + 0.2).unwrap();
             check_gradients(&[p], |v| {
-                relaxed.operator(&v[0]).map_err(|e| crate::tensor::Error::msg(e.to_string()))?.apply(&x)
+                relaxed
+                    .operator(&v[0])
+                    .map_err(|e| crate::tensor::Error::msg(e.to_string()))?
+                    .apply(&x)
             });
         }
     }

@@ -1,14 +1,18 @@
-//! GDC (Gasteiger et al. 2019, "Diffusion Improves Graph Learning"): messages come from the nodes that a walk with restarts visits most, near
-//! or far, so that no single edge decides. With `soft-median` it is the Soft-Median-GDC of Geisler et al. 2021, "Robustness of Graph Neural
+//! GDC (Gasteiger et al. 2019, "Diffusion Improves Graph Learning"): messages come from the nodes
+//! that a walk with restarts visits most, near or far, so that no single edge decides. With
+//! `soft-median` it is the Soft-Median-GDC of Geisler et al. 2021, "Robustness of Graph Neural
 //! Networks at Scale".
 //!
-//! `Π = α (I - (1 - α) Â)^-1` with `Â = D^-1/2 (A + I) D^-1/2`, of each row the k largest entries, which are then divided by their sum. A row
-//! is found by pushing (Andersen et al. 2006): what is left at a node u counts for nothing once it is below `ε √(d_i d_u)`, so that an entry is too small by at most
-//! `ε √(d_i d_j)`, at a cost of O(1 / (α ε)) a row however large the graph is. Memory is O(nodes · k); nothing of nodes squared is ever there. A loop
-//! counts for a node alone: its row is itself.
+//! `Π = α (I - (1 - α) Â)^-1` with `Â = D^-1/2 (A + I) D^-1/2`, of each row the k largest entries,
+//! which are then divided by their sum. A row is found by pushing (Andersen et al. 2006): what is
+//! left at a node u counts for nothing once it is below `ε √(d_i d_u)`, so that an entry is too
+//! small by at most `ε √(d_i d_j)`, at a cost of O(1 / (α ε)) a row however large the graph is.
+//! Memory is O(nodes · k); nothing of nodes squared is ever there. A loop counts for a node alone:
+//! its row is itself.
 //!
-//! An attacker sees through it by `dΠ = (1 - α) / α · Π dÂ Π`, the slope of the inverse, with the 2 k largest entries of each row of Π and with
-//! those entries kept that are kept at the weights at hand. A pair without an edge has a slope, too.
+//! An attacker sees through it by `dΠ = (1 - α) / α · Π dÂ Π`, the slope of the inverse, with the 2
+//! k largest entries of each row of Π and with those entries kept that are kept at the weights at
+//! hand. A pair without an edge has a slope, too.
 
 use std::sync::Arc;
 
@@ -37,18 +41,30 @@ pub struct Gdc {
 
 impl Default for Gdc {
     fn default() -> Self {
-        Self { teleport: 0.15, neighbours: 64 }
+        Self {
+            teleport: 0.15,
+            neighbours: 64,
+        }
     }
 }
 
 impl Choice for Gdc {
     const NAME: &'static str = "gdc";
-    const ABOUT: &'static str = "messages from the nodes that personalised PageRank ranks first (GDC)";
+    const ABOUT: &'static str =
+        "messages from the nodes that personalised PageRank ranks first (GDC)";
     const SETTINGS: &'static [Setting] = &[
-        Setting::new("teleport", "X", "chance that a walk starts again, above 0 and below 1 [default: 0.15]")
-            .flag("gdc-teleport"),
-        Setting::new("neighbours", "K", "nodes that each node hears, itself among them [default: 64]")
-            .flag("gdc-neighbours"),
+        Setting::new(
+            "teleport",
+            "X",
+            "chance that a walk starts again, above 0 and below 1 [default: 0.15]",
+        )
+        .flag("gdc-teleport"),
+        Setting::new(
+            "neighbours",
+            "K",
+            "nodes that each node hears, itself among them [default: 64]",
+        )
+        .flag("gdc-neighbours"),
     ];
 
     fn check(&self) -> gnarl_graph::Result<()> {
@@ -57,7 +73,10 @@ impl Choice for Gdc {
             return Err(gnarl_graph::Error::argument("gdc", what));
         }
         match self.neighbours {
-            0 => Err(gnarl_graph::Error::argument("gdc", "with 0 neighbours nobody hears anything; take 1 or more")),
+            0 => Err(gnarl_graph::Error::argument(
+                "gdc",
+                "with 0 neighbours nobody hears anything; take 1 or more",
+            )),
             _ => Ok(()),
         }
     }
@@ -86,7 +105,10 @@ impl Purify for Gdc {
 impl Travel for Gdc {
     fn propagation(&self, graph: &Graph) -> Result<Propagation> {
         self.check()?;
-        let mut rows = self.visited(&ClassicalOperator::Adjacency.matrix(graph)?, self.neighbours);
+        let mut rows = self.visited(
+            &ClassicalOperator::Adjacency.matrix(graph)?,
+            self.neighbours,
+        );
         for row in &mut rows {
             let sum: f64 = row.iter().map(|(_, value)| value).sum();
             row.iter_mut().for_each(|(_, value)| *value /= sum);
@@ -100,20 +122,31 @@ impl SeeThrough for Gdc {
         self.check()?;
         let candidates: Vec<Pair> = relaxed.pairs()[relaxed.num_edges()..].to_vec();
         let of = |kind| Relaxed::new(graph, kind, &candidates);
-        let (adjacency, a_hat) = (of(ClassicalOperator::Adjacency)?, of(ClassicalOperator::NormalisedAdjacency)?);
+        let (adjacency, a_hat) = (
+            of(ClassicalOperator::Adjacency)?,
+            of(ClassicalOperator::NormalisedAdjacency)?,
+        );
         Ok(Box::new(move |_, weights| {
             let walk = a_hat.operator_of(weights)?;
             let now = nonzero(&adjacency.operator_of(&weights.detach())?)?;
             let rows = self.visited(&now, SLOPE_ENTRIES.saturating_mul(self.neighbours));
             let by = operator(&rows)?;
-            let kept = operator(&rows.into_iter().map(|row| largest(row, self.neighbours)).collect::<Vec<_>>())?;
+            let kept = operator(
+                &rows
+                    .into_iter()
+                    .map(|row| largest(row, self.neighbours))
+                    .collect::<Vec<_>>(),
+            )?;
             let moved = (walk.values()? - walk.values()?.detach())?;
             let slope = sandwiched(&by, walk.pattern(), &moved, kept.pattern())?;
             let values = (kept.values()? + (slope * ((1.0 - self.teleport) / self.teleport))?)?;
             let entries = values.elem_count();
-            let sums = scatter_rows(kept.pattern(), &values.reshape((entries, 1))?)?.flatten_all()?;
+            let sums =
+                scatter_rows(kept.pattern(), &values.reshape((entries, 1))?)?.flatten_all()?;
             let of_row = Tensor::from_vec(entry_rows(kept.pattern()), entries, &Device::Cpu)?;
-            Ok(kept.with_values(&(values / sums.index_select(&of_row, 0)?)?)?.into())
+            Ok(kept
+                .with_values(&(values / sums.index_select(&of_row, 0)?)?)?
+                .into())
         }))
     }
 
@@ -126,9 +159,18 @@ impl Gdc {
     /// The `most` largest entries of each row of Π, by their columns.
     fn visited(&self, adjacency: &CsrMatrix<f64>, most: usize) -> Vec<Vec<(u32, f64)>> {
         let n = adjacency.num_rows();
-        let roots: Vec<f64> = adjacency.row_sums().iter().map(|degree| (degree + 1.0).sqrt()).collect();
-        let walk = |scratch: &mut Scratch, source: usize| self.row(adjacency, &roots, source, scratch, most);
-        (0..n).into_par_iter().map_init(|| Scratch::new(n), |scratch, source| walk(scratch, source)).collect()
+        let roots: Vec<f64> = adjacency
+            .row_sums()
+            .iter()
+            .map(|degree| (degree + 1.0).sqrt())
+            .collect();
+        let walk = |scratch: &mut Scratch, source: usize| {
+            self.row(adjacency, &roots, source, scratch, most)
+        };
+        (0..n)
+            .into_par_iter()
+            .map_init(|| Scratch::new(n), |scratch, source| walk(scratch, source))
+            .collect()
     }
 
     /// The largest entries of a row of Π.
@@ -140,7 +182,13 @@ impl Gdc {
         scratch: &mut Scratch,
         most: usize,
     ) -> Vec<(u32, f64)> {
-        let Scratch { found, left, waits, queue, touched } = scratch;
+        let Scratch {
+            found,
+            left,
+            waits,
+            queue,
+            touched,
+        } = scratch;
         left[source] = 1.0;
         touched.push(source as u32);
         waits[source] = true;
@@ -154,7 +202,12 @@ impl Gdc {
             let on = (1.0 - self.teleport) * mass / roots[u];
             let (columns, weights) = adjacency.row(u);
             let own = std::iter::once((node, 1.0));
-            for (to, weight) in columns.iter().copied().zip(weights.iter().copied()).chain(own) {
+            for (to, weight) in columns
+                .iter()
+                .copied()
+                .zip(weights.iter().copied())
+                .chain(own)
+            {
                 let v = to as usize;
                 if found[v] == 0.0 && left[v] == 0.0 && v != u {
                     touched.push(to);
@@ -168,7 +221,10 @@ impl Gdc {
         }
         touched.sort_unstable();
         touched.dedup();
-        let row = touched.iter().map(|&v| (v, found[v as usize])).filter(|(_, value)| *value > 0.0);
+        let row = touched
+            .iter()
+            .map(|&v| (v, found[v as usize]))
+            .filter(|(_, value)| *value > 0.0);
         let row = largest(row.collect(), most);
         for v in touched.drain(..) {
             (found[v as usize], left[v as usize]) = (0.0, 0.0);
@@ -212,7 +268,9 @@ fn largest(mut row: Vec<(u32, f64)>, most: usize) -> Vec<(u32, f64)> {
 }
 
 fn entry_rows(pattern: &Pattern) -> Vec<u32> {
-    (0..pattern.num_rows()).flat_map(|row| pattern.row(row).map(move |_| row as u32)).collect()
+    (0..pattern.num_rows())
+        .flat_map(|row| pattern.row(row).map(move |_| row as u32))
+        .collect()
 }
 
 /// Rows as an operator.
@@ -222,7 +280,12 @@ fn operator(rows: &[Vec<(u32, f64)>]) -> Result<Operator> {
         offsets.push(offsets[offsets.len() - 1] + row.len() as u64);
     }
     let (columns, values) = rows.iter().flatten().copied().unzip();
-    Ok(Operator::constant(&CsrMatrix::new(rows.len(), offsets, columns, values)?))
+    Ok(Operator::constant(&CsrMatrix::new(
+        rows.len(),
+        offsets,
+        columns,
+        values,
+    )?))
 }
 
 #[cfg(test)]
@@ -235,90 +298,181 @@ mod tests {
 
     fn dense(operator: &Operator) -> Vec<f32> {
         let eye = Tensor::eye(operator.num_cols(), DType::F32, &Device::Cpu).unwrap();
-        operator.apply(&eye).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+        operator
+            .apply(&eye)
+            .unwrap()
+            .flatten_all()
+            .unwrap()
+            .to_vec1()
+            .unwrap()
     }
 
-    /// `α Σ_t (1 - α)^t Â^t` by dense products until nothing is left, its k largest entries of a row, divided by their sum.
+    /// `α Σ_t (1 - α)^t Â^t` by dense products until nothing is left, its k largest entries of a
+    /// row, divided by their sum.
     fn reference(graph: &Graph, gdc: &Gdc) -> Vec<f32> {
         let n = graph.num_nodes();
-        let a_hat = ClassicalOperator::NormalisedAdjacency.matrix(graph).unwrap().to_dense();
+        let a_hat = ClassicalOperator::NormalisedAdjacency
+            .matrix(graph)
+            .unwrap()
+            .to_dense();
         let mut whole = Vec::new();
         for source in 0..n {
             let mut now = vec![0.0; n];
             now[source] = 1.0;
             let mut row = vec![0.0; n];
             for _ in 0..400 {
-                let next: Vec<f64> = (0..n).map(|v| (0..n).map(|u| now[u] * a_hat.row(u)[v]).sum()).collect();
-                row.iter_mut().zip(&now).for_each(|(row, now)| *row += gdc.teleport * now);
+                let next: Vec<f64> = (0..n)
+                    .map(|v| (0..n).map(|u| now[u] * a_hat.row(u)[v]).sum())
+                    .collect();
+                row.iter_mut()
+                    .zip(&now)
+                    .for_each(|(row, now)| *row += gdc.teleport * now);
                 now = next.iter().map(|v| (1.0 - gdc.teleport) * v).collect();
             }
             let mut order: Vec<usize> = (0..n).filter(|&v| row[v] > 0.0).collect();
             order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
             order.truncate(gdc.neighbours);
             let sum: f64 = order.iter().map(|&v| row[v]).sum();
-            whole.extend((0..n).map(|v| if order.contains(&v) { (row[v] / sum) as f32 } else { 0.0 }));
+            whole.extend((0..n).map(|v| {
+                if order.contains(&v) {
+                    (row[v] / sum) as f32
+                } else {
+                    0.0
+                }
+            }));
         }
         whole
     }
 
-    /// Two nodes and one beside them: `Â` of the pair is 1/2 everywhere. Restarts at 1/2 give `Π = (3/4, 1/4; 1/4, 3/4)`: it solves `Π = I / 2 + Â Π / 2`.
+    /// Two nodes and one beside them: `Â` of the pair is 1/2 everywhere. Restarts at 1/2 give
+    /// `Π = (3/4, 1/4; 1/4, 3/4)`: it solves `Π = I / 2 + Â Π / 2`.
     #[test]
     fn a_pair_by_hand() {
         let graph = Graph::from_edges(3, [(0, 1)]).unwrap().0;
-        let of = |neighbours| dense(&Gdc { teleport: 0.5, neighbours }.propagation(&graph).unwrap().operator);
+        let of = |neighbours| {
+            dense(
+                &Gdc {
+                    teleport: 0.5,
+                    neighbours,
+                }
+                .propagation(&graph)
+                .unwrap()
+                .operator,
+            )
+        };
         let expected = [0.75, 0.25, 0.0, 0.25, 0.75, 0.0, 0.0, 0.0, 1.0];
         assert_close(&of(5), &expected, 1e-3, "all of it");
-        assert_close(&of(1), &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0], 1e-6, "one neighbour");
+        assert_close(
+            &of(1),
+            &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+            1e-6,
+            "one neighbour",
+        );
     }
 
     #[test]
     fn rows_are_those_of_the_whole_matrix() {
         // Weights of their own, so that no two entries are equal and nobody asks which is kept.
         let weighted = erdos_renyi(40, 0.12, 3).unwrap();
-        let edges: Vec<(u32, u32, f64)> =
-            (0..).zip(weighted.edges()).map(|(i, (u, v))| (u, v, 0.5 + f64::from(i * 37 % 101) / 60.0)).collect();
+        let edges: Vec<(u32, u32, f64)> = (0..)
+            .zip(weighted.edges())
+            .map(|(i, (u, v))| (u, v, 0.5 + f64::from(i * 37 % 101) / 60.0))
+            .collect();
         let graph = Graph::from_weighted_edges(40, edges).unwrap().0;
-        for gdc in [Gdc { teleport: 0.15, neighbours: 40 }, Gdc { teleport: 0.3, neighbours: 40 }] {
+        for gdc in [
+            Gdc {
+                teleport: 0.15,
+                neighbours: 40,
+            },
+            Gdc {
+                teleport: 0.3,
+                neighbours: 40,
+            },
+        ] {
             let found = dense(&gdc.propagation(&graph).unwrap().operator);
-            // Entries are too small by up to 1e-4 √(d_i d_j), here some 6e-4, which their sum has forty times.
+            // Entries are too small by up to 1e-4 √(d_i d_j), here some 6e-4, which their sum has
+            // forty times.
             assert_close(&found, &reference(&graph, &gdc), 8e-3, "all of it");
         }
-        let gdc = Gdc { teleport: 0.2, neighbours: 7 };
-        let (found, expected) = (dense(&gdc.propagation(&graph).unwrap().operator), reference(&graph, &gdc));
+        let gdc = Gdc {
+            teleport: 0.2,
+            neighbours: 7,
+        };
+        let (found, expected) = (
+            dense(&gdc.propagation(&graph).unwrap().operator),
+            reference(&graph, &gdc),
+        );
         // Where two entries are nearly equal, either may be kept.
-        let off = found.iter().zip(&expected).filter(|(a, b)| (**a - **b).abs() > 5e-3).count();
+        let off = found
+            .iter()
+            .zip(&expected)
+            .filter(|(a, b)| (**a - **b).abs() > 5e-3)
+            .count();
         assert!(off <= 8, "{off} of {} entries differ", found.len());
-        assert!(found.chunks(40).all(|row| row.iter().filter(|v| **v > 0.0).count() <= 7));
+        assert!(
+            found
+                .chunks(40)
+                .all(|row| row.iter().filter(|v| **v > 0.0).count() <= 7)
+        );
     }
 
     #[test]
     fn whole_weights_give_the_operator_of_the_flipped_graph() {
         let graph = erdos_renyi(60, 0.08, 3).unwrap();
-        let candidates: Vec<Pair> = (0..59).map(|u| (u, u + 1)).filter(|&(u, v)| !graph.has_edge(u, v)).collect();
-        let relaxed = Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &candidates).unwrap();
-        let gdc = Gdc { neighbours: 9, ..Gdc::default() };
+        let candidates: Vec<Pair> = (0..59)
+            .map(|u| (u, u + 1))
+            .filter(|&(u, v)| !graph.has_edge(u, v))
+            .collect();
+        let relaxed =
+            Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &candidates).unwrap();
+        let gdc = Gdc {
+            neighbours: 9,
+            ..Gdc::default()
+        };
         let filter = gdc.ready(&graph, &relaxed).unwrap();
-        let flips: Vec<f32> = (0..relaxed.pairs().len()).map(|i| f32::from(u8::from(i % 5 == 0))).collect();
+        let flips: Vec<f32> = (0..relaxed.pairs().len())
+            .map(|i| f32::from(u8::from(i % 5 == 0)))
+            .collect();
         let chosen: Vec<Pair> = relaxed.pairs().iter().copied().step_by(5).collect();
         let flips = Tensor::from_vec(flips, relaxed.pairs().len(), &Device::Cpu).unwrap();
-        let found = filter(&relaxed, &relaxed.weights(&flips).unwrap()).unwrap().operator;
-        let expected = gdc.propagation(&flipped(&graph, &chosen).unwrap()).unwrap().operator;
+        let found = filter(&relaxed, &relaxed.weights(&flips).unwrap())
+            .unwrap()
+            .operator;
+        let expected = gdc
+            .propagation(&flipped(&graph, &chosen).unwrap())
+            .unwrap()
+            .operator;
         assert_close(&dense(&found), &dense(&expected), 1e-5, "flipped");
     }
 
-    /// With all entries of a row kept nothing is held: slopes are those of differences of the whole matrix.
+    /// With all entries of a row kept nothing is held: slopes are those of differences of the whole
+    /// matrix.
     #[test]
     fn slopes_are_those_of_differences() {
         let graph = erdos_renyi(9, 0.35, 3).unwrap();
-        let candidates: Vec<Pair> = (0..8).map(|u| (u, u + 1)).filter(|&(u, v)| !graph.has_edge(u, v)).collect();
-        let relaxed = Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &candidates).unwrap();
-        let gdc = Gdc { teleport: 0.4, neighbours: 9 };
+        let candidates: Vec<Pair> = (0..8)
+            .map(|u| (u, u + 1))
+            .filter(|&(u, v)| !graph.has_edge(u, v))
+            .collect();
+        let relaxed =
+            Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &candidates).unwrap();
+        let gdc = Gdc {
+            teleport: 0.4,
+            neighbours: 9,
+        };
         let filter = gdc.ready(&graph, &relaxed).unwrap();
         let x = crate::tensor::testing::random(&[9, 2], 4);
         let count = relaxed.pairs().len();
         let weights = vec![0.6f32; count];
-        let var = crate::tensor::Var::from_tensor(&Tensor::from_slice(&weights, count, &Device::Cpu).unwrap()).unwrap();
-        let out = filter(&relaxed, var.as_tensor()).unwrap().operator.apply(&x).unwrap();
+        let var = crate::tensor::Var::from_tensor(
+            &Tensor::from_slice(&weights, count, &Device::Cpu).unwrap(),
+        )
+        .unwrap();
+        let out = filter(&relaxed, var.as_tensor())
+            .unwrap()
+            .operator
+            .apply(&x)
+            .unwrap();
         let slopes = (out.sqr().unwrap()).sum_all().unwrap().backward().unwrap();
         let slopes = slopes.get(&var).unwrap().to_vec1::<f32>().unwrap();
         let value = |at: usize, by: f64| -> f64 {
@@ -326,12 +480,21 @@ mod tests {
             let edges = pairs.map(|(i, &(u, v))| (u, v, 0.6 + if i == at { by } else { 0.0 }));
             let graph = Graph::from_weighted_edges(9, edges).unwrap().0;
             let whole = Tensor::from_vec(reference(&graph, &gdc), (9, 9), &Device::Cpu).unwrap();
-            let y = whole.matmul(&x).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            let y = whole
+                .matmul(&x)
+                .unwrap()
+                .flatten_all()
+                .unwrap()
+                .to_vec1::<f32>()
+                .unwrap();
             y.iter().map(|&v| f64::from(v) * f64::from(v)).sum()
         };
         for (at, slope) in slopes.iter().enumerate() {
             let expected = (value(at, 0.02) - value(at, -0.02)) / 0.04;
-            assert!((f64::from(*slope) - expected).abs() < 6e-3, "pair {at}: {slope}, not {expected}");
+            assert!(
+                (f64::from(*slope) - expected).abs() < 6e-3,
+                "pair {at}: {slope}, not {expected}"
+            );
         }
         assert!(slopes.iter().any(|s| s.abs() > 0.05), "{slopes:?}");
     }
@@ -341,10 +504,27 @@ mod tests {
         let graph = Graph::empty(3).unwrap();
         let fail = |gdc: Gdc| gdc.propagation(&graph).unwrap_err().to_string();
         for teleport in [0.0, 1.0, -0.1, f64::NAN] {
-            let e = fail(Gdc { teleport, ..Gdc::default() });
-            assert!(e.contains("must lie between 0 and 1") && !e.contains('\n'), "{e}");
+            let e = fail(Gdc {
+                teleport,
+                ..Gdc::default()
+            });
+            assert!(
+                e.contains("must lie between 0 and 1") && !e.contains('\n'),
+                "{e}"
+            );
         }
-        assert!(fail(Gdc { neighbours: 0, ..Gdc::default() }).contains("0 neighbours"));
-        assert_close(&dense(&Gdc::default().propagation(&graph).unwrap().operator)[..2], &[1.0, 0.0], 1e-6, "itself");
+        assert!(
+            fail(Gdc {
+                neighbours: 0,
+                ..Gdc::default()
+            })
+            .contains("0 neighbours")
+        );
+        assert_close(
+            &dense(&Gdc::default().propagation(&graph).unwrap().operator)[..2],
+            &[1.0, 0.0],
+            1e-6,
+            "itself",
+        );
     }
 }

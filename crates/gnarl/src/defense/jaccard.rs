@@ -1,8 +1,10 @@
-//! GCN-Jaccard (Wu et al. 2019, "Adversarial Examples for Graph Data: Deep Insights into Attack and Defense"): attacks on a
-//! structure mostly join nodes that share no features, so edges between such nodes are dropped.
+//! GCN-Jaccard (Wu et al. 2019, "Adversarial Examples for Graph Data: Deep Insights into Attack and
+//! Defense"): attacks on a structure mostly join nodes that share no features, so edges between
+//! such nodes are dropped.
 //!
-//! Two nodes are alike by `|A ∩ B| / |A ∪ B|`, A and B being the features they have; what a feature's value is does not matter,
-//! as long as it is not zero. Two nodes without any feature share none, and are alike by zero.
+//! Two nodes are alike by `|A ∩ B| / |A ∪ B|`, A and B being the features they have; what a
+//! feature's value is does not matter, as long as it is not zero. Two nodes without any feature
+//! share none, and are alike by zero.
 
 use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::{Features, Graph};
@@ -32,7 +34,8 @@ impl Default for Jaccard {
 
 impl Choice for Jaccard {
     const NAME: &'static str = "jaccard";
-    const ABOUT: &'static str = "without the edges between nodes that share no features (GCN-Jaccard)";
+    const ABOUT: &'static str =
+        "without the edges between nodes that share no features (GCN-Jaccard)";
     const SETTINGS: &'static [Setting] = &[Setting::new(
         "threshold",
         "X",
@@ -56,7 +59,12 @@ impl Purify for Jaccard {
     fn purified(&self, graph: &Graph) -> Result<Graph> {
         let edges: Vec<Pair> = graph.edges().collect();
         let kept = self.keeps(graph, &edges)?;
-        let dropped: Vec<Pair> = edges.into_iter().zip(kept).filter(|(_, kept)| !kept).map(|(edge, _)| edge).collect();
+        let dropped: Vec<Pair> = edges
+            .into_iter()
+            .zip(kept)
+            .filter(|(_, kept)| !kept)
+            .map(|(edge, _)| edge)
+            .collect();
         Ok(graph.remove_edges(&dropped)?)
     }
 
@@ -73,19 +81,30 @@ impl Jaccard {
             let what = "the graph has no features to compare nodes by; take a defense that needs none, or a graph with features";
             return Err(gnarl_graph::Error::argument("jaccard", what).into());
         };
-        let supports: Vec<Vec<u32>> = (0..graph.num_nodes()).into_par_iter().map(|u| support(features, u)).collect();
-        let is_alike = |&(u, v): &Pair| similarity(&supports[u as usize], &supports[v as usize]) > self.threshold;
+        let supports: Vec<Vec<u32>> = (0..graph.num_nodes())
+            .into_par_iter()
+            .map(|u| support(features, u))
+            .collect();
+        let is_alike = |&(u, v): &Pair| {
+            similarity(&supports[u as usize], &supports[v as usize]) > self.threshold
+        };
         Ok(pairs.par_iter().map(is_alike).collect())
     }
 }
 
-/// Which pairs it keeps depends on their features alone: gradients of the kept ones are exact, and the others have none.
+/// Which pairs it keeps depends on their features alone: gradients of the kept ones are exact, and
+/// the others have none.
 impl SeeThrough for Jaccard {
     fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
         let kept = self.keeps(graph, relaxed.pairs())?;
-        let kept: Vec<f32> = kept.into_iter().map(|kept| f32::from(u8::from(kept))).collect();
+        let kept: Vec<f32> = kept
+            .into_iter()
+            .map(|kept| f32::from(u8::from(kept)))
+            .collect();
         let kept = Tensor::from_vec(kept, relaxed.pairs().len(), &Device::Cpu)?;
-        Ok(Box::new(move |relaxed, weights| Ok(Propagation::from(relaxed.operator_of(&(weights * &kept)?)?))))
+        Ok(Box::new(move |relaxed, weights| {
+            Ok(Propagation::from(relaxed.operator_of(&(weights * &kept)?)?))
+        }))
     }
 
     fn how(&self) -> &'static str {
@@ -96,10 +115,19 @@ impl SeeThrough for Jaccard {
 /// The features that a node has, ascending.
 fn support(features: &Features, node: usize) -> Vec<u32> {
     let mut columns: Vec<u32> = match features {
-        Features::Dense(m) => (0..).zip(m.row(node)).filter(|(_, x)| **x != 0.0).map(|(c, _)| c).collect(),
+        Features::Dense(m) => (0..)
+            .zip(m.row(node))
+            .filter(|(_, x)| **x != 0.0)
+            .map(|(c, _)| c)
+            .collect(),
         Features::Sparse(m) => {
             let (columns, values) = m.row(node);
-            columns.iter().zip(values).filter(|(_, x)| **x != 0.0).map(|(c, _)| *c).collect()
+            columns
+                .iter()
+                .zip(values)
+                .filter(|(_, x)| **x != 0.0)
+                .map(|(c, _)| *c)
+                .collect()
         }
     };
     columns.sort_unstable();
@@ -116,7 +144,11 @@ fn similarity(a: &[u32], b: &[u32]) -> f64 {
         j += usize::from(next_j);
     }
     let all = a.len() + b.len() - shared;
-    if all == 0 { 0.0 } else { shared as f64 / all as f64 }
+    if all == 0 {
+        0.0
+    } else {
+        shared as f64 / all as f64
+    }
 }
 
 #[cfg(test)]
@@ -124,8 +156,8 @@ mod tests {
     use super::*;
     use gnarl_graph::{CsrMatrix, DenseMatrix};
 
-    /// Features {0, 1}, {0, 1, 2}, {2, 3}, {3} and none. By hand: 0-1 alike by 2/3, 1-2 by 1/4, 2-3 by 1/2, 0-3 by 0, and 3-4
-    /// by 0.
+    /// Features {0, 1}, {0, 1, 2}, {2, 3}, {3} and none. By hand: 0-1 alike by 2/3, 1-2 by 1/4, 2-3
+    /// by 1/2, 0-3 by 0, and 3-4 by 0.
     fn scene() -> Graph {
         #[rustfmt::skip]
         let values = vec![
@@ -135,20 +167,38 @@ mod tests {
             0.0, 0.0, 0.0, 3.0,
             0.0, 0.0, 0.0, 0.0,
         ];
-        let edges = [(0, 1, 0.5), (1, 2, 2.0), (2, 3, 3.0), (0, 3, 4.0), (3, 4, 5.0)];
+        let edges = [
+            (0, 1, 0.5),
+            (1, 2, 2.0),
+            (2, 3, 3.0),
+            (0, 3, 4.0),
+            (3, 4, 5.0),
+        ];
         let features = Features::Dense(DenseMatrix::new(5, 4, values).unwrap());
-        Graph::from_weighted_edges(5, edges).unwrap().0.with_features(features).unwrap()
+        Graph::from_weighted_edges(5, edges)
+            .unwrap()
+            .0
+            .with_features(features)
+            .unwrap()
     }
 
     fn left(graph: &Graph, threshold: f64) -> Vec<(u32, u32, f64)> {
-        Jaccard { threshold }.purified(graph).unwrap().weighted_edges().collect()
+        Jaccard { threshold }
+            .purified(graph)
+            .unwrap()
+            .weighted_edges()
+            .collect()
     }
 
     #[test]
     fn edges_by_hand_with_their_weights() {
         let graph = scene();
         assert_eq!(left(&graph, 0.01), [(0, 1, 0.5), (1, 2, 2.0), (2, 3, 3.0)]);
-        assert_eq!(left(&graph, 0.25), [(0, 1, 0.5), (2, 3, 3.0)], "at the threshold it is dropped");
+        assert_eq!(
+            left(&graph, 0.25),
+            [(0, 1, 0.5), (2, 3, 3.0)],
+            "at the threshold it is dropped"
+        );
         assert_eq!(left(&graph, 0.6), [(0, 1, 0.5)]);
         assert_eq!(left(&graph, 1.0), [], "isolated nodes are allowed");
         assert_eq!(left(&graph, 0.0), [(0, 1, 0.5), (1, 2, 2.0), (2, 3, 3.0)]);
@@ -172,9 +222,14 @@ mod tests {
     fn graphs_without_edges_or_features() {
         let features = Features::Dense(DenseMatrix::zeros(3, 2));
         let empty = Graph::empty(3).unwrap();
-        let purified = Jaccard::default().purified(&empty.clone().with_features(features).unwrap()).unwrap();
+        let purified = Jaccard::default()
+            .purified(&empty.clone().with_features(features).unwrap())
+            .unwrap();
         assert_eq!((purified.num_nodes(), purified.num_edges()), (3, 0));
         let e = Jaccard::default().purified(&empty).unwrap_err().to_string();
-        assert!(e.contains("no features to compare nodes by") && !e.contains('\n'), "{e}");
+        assert!(
+            e.contains("no features to compare nodes by") && !e.contains('\n'),
+            "{e}"
+        );
     }
 }

@@ -7,9 +7,10 @@
 //! | [`svd`] | GCN-SVD: the adjacency's largest singular values alone |
 //! | [`gdc`] | GDC: messages from the nodes that personalised PageRank ranks first |
 //!
-//! A defence looks at the graph alone, never at the attack or the model, so a model under it can be attacked like any other: by
-//! those who do not know it, and, where it lets gradients pass ([`Purify::see_through`]), by those who do. To
-//! add one: one file that implements [`Purify`], one line in [`Defense`].
+//! A defence looks at the graph alone, never at the attack or the model, so a model under it can be
+//! attacked like any other: by those who do not know it, and, where it lets gradients pass
+//! ([`Purify::see_through`]), by those who do. To add one: one file that implements [`Purify`], one
+//! line in [`Defense`].
 
 pub mod gdc;
 pub mod jaccard;
@@ -57,12 +58,14 @@ pub trait Purify {
     /// The graph as the model is to see it: the same nodes, features and labels, with fewer edges.
     fn purified(&self, graph: &Graph) -> Result<Graph>;
 
-    /// What messages travel by in the place of the purified graph's operator, where a defence changes that and not the graph.
+    /// What messages travel by in the place of the purified graph's operator, where a defence
+    /// changes that and not the graph.
     fn travel(&self) -> Option<Arc<dyn Travel>> {
         None
     }
 
-    /// How gradients pass through it to the weights of edges; none where they do not, and an attack says so.
+    /// How gradients pass through it to the weights of edges; none where they do not, and an attack
+    /// says so.
     fn see_through(&self) -> Option<&dyn SeeThrough> {
         None
     }
@@ -89,16 +92,35 @@ mod tests {
 
     #[test]
     fn the_list_says_what_is_stored() {
-        gnarl_graph::names::assert_listed(Defense::LIST, Defense::all().map(|defense| defense.stored()));
-        assert_eq!(Defense::LIST.iter().map(|d| d.name).collect::<Vec<_>>(), ["none", "jaccard", "svd", "gdc"]);
-        let jaccard = "Jaccard".parse::<Defense>().unwrap().with(&[("threshold".into(), "0.5".into())]).unwrap();
+        gnarl_graph::names::assert_listed(
+            Defense::LIST,
+            Defense::all().map(|defense| defense.stored()),
+        );
+        assert_eq!(
+            Defense::LIST.iter().map(|d| d.name).collect::<Vec<_>>(),
+            ["none", "jaccard", "svd", "gdc"]
+        );
+        let jaccard = "Jaccard"
+            .parse::<Defense>()
+            .unwrap()
+            .with(&[("threshold".into(), "0.5".into())])
+            .unwrap();
         assert_eq!(jaccard, Jaccard { threshold: 0.5 }.into());
-        assert_eq!(serde_json::from_str::<Defense>("\"none\"").unwrap(), Nothing {}.into());
+        assert_eq!(
+            serde_json::from_str::<Defense>("\"none\"").unwrap(),
+            Nothing {}.into()
+        );
         let fail = |name: &str, value: &str| {
             let defense = name.parse::<Defense>().unwrap();
-            defense.with(&[("threshold".into(), value.into())]).unwrap_err().to_string()
+            defense
+                .with(&[("threshold".into(), value.into())])
+                .unwrap_err()
+                .to_string()
         };
-        assert_eq!(fail("none", "0.5"), "threshold: belongs to jaccard, and the defense is none");
+        assert_eq!(
+            fail("none", "0.5"),
+            "threshold: belongs to jaccard, and the defense is none"
+        );
         assert!(fail("jaccard", "-0.5").contains("threshold -0.5 must lie in 0 to 1"));
         assert!(fail("jaccard", "1.5").contains("threshold 1.5 must lie in 0 to 1"));
     }
@@ -106,15 +128,24 @@ mod tests {
     /// A defence keeps nodes, features and labels, and puts in no edge.
     #[test]
     fn every_defense_only_removes_edges() {
-        let values = (0..40 * 3).map(|i| f32::from(u8::from(i * 7 % 5 == 0))).collect();
+        let values = (0..40 * 3)
+            .map(|i| f32::from(u8::from(i * 7 % 5 == 0)))
+            .collect();
         let features = Features::Dense(DenseMatrix::new(40, 3, values).unwrap());
         let labels = gnarl_graph::Labels::new((0..40).map(|u| Some(u % 2)).collect(), 2).unwrap();
         let graph = gnarl_graph::generate::erdos_renyi(40, 0.2, 1).unwrap();
-        let graph = graph.with_features(features).unwrap().with_labels(labels).unwrap();
+        let graph = graph
+            .with_features(features)
+            .unwrap()
+            .with_labels(labels)
+            .unwrap();
         for defense in Defense::all() {
             let purified = defense.method().purified(&graph).unwrap();
             assert_eq!(purified.num_nodes(), 40, "{defense}");
-            assert!(purified.edges().all(|(u, v)| graph.has_edge(u, v)), "{defense}");
+            assert!(
+                purified.edges().all(|(u, v)| graph.has_edge(u, v)),
+                "{defense}"
+            );
             assert_eq!(purified.features(), graph.features(), "{defense}");
             assert_eq!(purified.labels(), graph.labels(), "{defense}");
         }

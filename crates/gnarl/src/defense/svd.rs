@@ -1,16 +1,22 @@
-//! GCN-SVD (Entezari et al. 2020, "All You Need Is Low (Rank)"): attacks mostly add to the small singular values of an adjacency, so a
-//! model sees the largest alone.
+//! GCN-SVD (Entezari et al. 2020, "All You Need Is Low (Rank)"): attacks mostly add to the small
+//! singular values of an adjacency, so a model sees the largest alone.
 //!
-//! `A_k = U Λ Uᵀ` from the k eigenvalues of largest size, which for a symmetric matrix is the truncated singular value decomposition, and messages travel
-//! by `D^-1/2 (A_k + I) D^-1/2` with D its own row sums, as in DeepRobust. Entries of A_k may be negative and stay so; a row sum below a floor counts as
-//! the floor, 1/2 unless told, where DeepRobust's would give no number and the code of Mujkanovic et al. (2022) has 1e-5: there one node whose sum an attacker has
-//! brought below nothing drowns all others, and the defence is gone. Nothing of nodes squared is ever there: the operator is applied as its factors. Of fewer nodes than k all
-//! eigenvalues are taken; of two of one size, such as those of a bipartite part, either.
+//! `A_k = U Λ Uᵀ` from the k eigenvalues of largest size, which for a symmetric matrix is the
+//! truncated singular value decomposition, and messages travel by `D^-1/2 (A_k + I) D^-1/2` with D
+//! its own row sums, as in DeepRobust. Entries of A_k may be negative and stay so; a row sum below
+//! a floor counts as the floor, 1/2 unless told, where DeepRobust's would give no number and the
+//! code of Mujkanovic et al. (2022) has 1e-5: there one node whose sum an attacker has brought
+//! below nothing drowns all others, and the defence is gone. Nothing of nodes squared is ever
+//! there: the operator is applied as its factors. Of fewer nodes than k all eigenvalues are taken;
+//! of two of one size, such as those of a bipartite part, either.
 //!
-//! An attacker sees through it by a stand-in: with U held as it is for the weights at hand and `P = U Uᵀ`, `A_k(w) = P A(w) + A(w) P - P A(w) P`, which is A_k there. Its
-//! slope has how the eigenvectors turn, too, to first order, with the eigenvalues that were cut off taken for zero beside those that are kept. Where a kept λ and
-//! a cut μ are close, a small change turns one vector into the other, which is what breaks this defence: for the first k that were cut, V with its μ, the
-//! stand-in has `U (G ∘ C) Vᵀ` and its transpose besides, with `C = Uᵀ A(w) V`, which is zero there, and `G = μ / (λ - μ)`: that is the slope itself.
+//! An attacker sees through it by a stand-in: with U held as it is for the weights at hand and
+//! `P = U Uᵀ`, `A_k(w) = P A(w) + A(w) P - P A(w) P`, which is A_k there. Its slope has how the
+//! eigenvectors turn, too, to first order, with the eigenvalues that were cut off taken for zero
+//! beside those that are kept. Where a kept λ and a cut μ are close, a small change turns one
+//! vector into the other, which is what breaks this defence: for the first k that were cut, V with
+//! its μ, the stand-in has `U (G ∘ C) Vᵀ` and its transpose besides, with `C = Uᵀ A(w) V`, which is
+//! zero there, and `G = μ / (λ - μ)`: that is the slope itself.
 
 use std::sync::Arc;
 
@@ -33,7 +39,8 @@ use crate::tensor::{DType, Device, Operator, Tensor};
 pub struct Svd {
     /// How many are kept. DeepRobust's default is 50.
     pub rank: usize,
-    /// The least that a row sum counts as. It decides how loud a node can get whose kept neighbours add up to less than nothing.
+    /// The least that a row sum counts as. It decides how loud a node can get whose kept neighbours
+    /// add up to less than nothing.
     #[serde(default = "usual_floor")]
     pub floor: f32,
 }
@@ -53,15 +60,26 @@ impl Choice for Svd {
     const ABOUT: &'static str = "the adjacency's largest singular values alone (GCN-SVD)";
     const SETTINGS: &'static [Setting] = &[
         Setting::new("rank", "K", "singular values that are kept [default: 50]").flag("svd-rank"),
-        Setting::new("floor", "SUM", "the least that a row sum counts as [default: 0.5]").flag("svd-floor"),
+        Setting::new(
+            "floor",
+            "SUM",
+            "the least that a row sum counts as [default: 0.5]",
+        )
+        .flag("svd-floor"),
     ];
 
     fn check(&self) -> gnarl_graph::Result<()> {
         if self.rank == 0 {
-            return Err(gnarl_graph::Error::argument("svd", "a rank of 0 leaves no edge; at least 1 is needed"));
+            return Err(gnarl_graph::Error::argument(
+                "svd",
+                "a rank of 0 leaves no edge; at least 1 is needed",
+            ));
         }
         if !(self.floor > 0.0 && self.floor <= 1.0) {
-            let e = format!("a least row sum of {}, and it has to be above 0 and at most 1", self.floor);
+            let e = format!(
+                "a least row sum of {}, and it has to be above 0 and at most 1",
+                self.floor
+            );
             return Err(gnarl_graph::Error::argument("svd", e));
         }
         Ok(())
@@ -70,7 +88,8 @@ impl Choice for Svd {
 
 /// Eigenvectors are as exact as single precision can tell.
 const TOLERANCE: f64 = 1e-6;
-/// The most that a slope counts for nearness of a kept eigenvalue to one that was cut: of two of one size it has no end.
+/// The most that a slope counts for nearness of a kept eigenvalue to one that was cut: of two of
+/// one size it has no end.
 const MOST_NEAR: f32 = 20.0;
 
 impl Purify for Svd {
@@ -110,11 +129,17 @@ impl SeeThrough for Svd {
             let moved = operator.apply(vectors)?;
             let turned = (&moved - vectors.matmul(&vectors.t()?.matmul(&moved)?)?)?;
             let transposed = |of: &Tensor| of.t()?.contiguous();
-            let (mut left, mut right) =
-                (vec![vectors.clone(), turned], vec![transposed(&moved)?, transposed(vectors)?]);
+            let (mut left, mut right) = (
+                vec![vectors.clone(), turned],
+                vec![transposed(&moved)?, transposed(vectors)?],
+            );
             if !cut.values.is_empty() {
                 // U (G ∘ C), and C from A U, which is there.
-                let near = vectors.matmul(&transposed(&moved)?.matmul(&cut.vectors)?.mul(&nearness(&kept, &cut)?)?)?;
+                let near = vectors.matmul(
+                    &transposed(&moved)?
+                        .matmul(&cut.vectors)?
+                        .mul(&nearness(&kept, &cut)?)?,
+                )?;
                 right.extend([transposed(&cut.vectors)?, transposed(&near)?]);
                 left.extend([near, cut.vectors]);
             }
@@ -136,29 +161,51 @@ struct Eigenpairs {
 }
 
 impl Svd {
-    /// DeepRobust's rank, and row sums by which no node is heard more than twice as loud as one that is alone.
-    pub const USUAL: Self = Self { rank: 50, floor: 0.5 };
+    /// DeepRobust's rank, and row sums by which no node is heard more than twice as loud as one
+    /// that is alone.
+    pub const USUAL: Self = Self {
+        rank: 50,
+        floor: 0.5,
+    };
 
     fn eigenpairs(&self, adjacency: &CsrMatrix<f64>, count: usize) -> Result<Eigenpairs> {
         self.check()?;
         let count = count.min(adjacency.num_rows());
-        let settings = EigenSettings { tolerance: TOLERANCE, ..EigenSettings::default() };
+        let settings = EigenSettings {
+            tolerance: TOLERANCE,
+            ..EigenSettings::default()
+        };
         let found = sparse_eigenpairs(adjacency, count, Which::LargestMagnitude, &settings)?;
         let vectors = found.vectors.data().iter().map(|&v| v as f32).collect();
-        let vectors = Tensor::from_vec(vectors, (found.vectors.num_rows(), found.vectors.num_cols()), &Device::Cpu)?;
-        Ok(Eigenpairs { vectors, values: found.values.iter().map(|&v| v as f32).collect() })
+        let vectors = Tensor::from_vec(
+            vectors,
+            (found.vectors.num_rows(), found.vectors.num_cols()),
+            &Device::Cpu,
+        )?;
+        Ok(Eigenpairs {
+            vectors,
+            values: found.values.iter().map(|&v| v as f32).collect(),
+        })
     }
 
     /// Those that are kept, and as many of the next.
     fn kept_and_cut(&self, adjacency: &CsrMatrix<f64>) -> Result<[Eigenpairs; 2]> {
         let Eigenpairs { vectors, values } = self.eigenpairs(adjacency, 2 * self.rank)?;
         let mut order: Vec<u32> = (0..values.len() as u32).collect();
-        order.sort_by(|&a, &b| values[b as usize].abs().total_cmp(&values[a as usize].abs()).then(a.cmp(&b)));
+        order.sort_by(|&a, &b| {
+            values[b as usize]
+                .abs()
+                .total_cmp(&values[a as usize].abs())
+                .then(a.cmp(&b))
+        });
         let (kept, cut) = order.split_at(self.rank.min(order.len()));
         let part = |of: &[u32]| -> Result<Eigenpairs> {
             let places = Tensor::from_slice(of, of.len(), &Device::Cpu)?;
             let values = of.iter().map(|&i| values[i as usize]).collect();
-            Ok(Eigenpairs { vectors: vectors.index_select(&places, 1)?, values })
+            Ok(Eigenpairs {
+                vectors: vectors.index_select(&places, 1)?,
+                values,
+            })
         };
         Ok([part(kept)?, part(cut)?])
     }
@@ -166,20 +213,41 @@ impl Svd {
 
 /// `μ / (λ - μ)` for every kept λ, by rows, and every cut μ.
 fn nearness(kept: &Eigenpairs, cut: &Eigenpairs) -> Result<Tensor> {
-    let of = |l: f32, m: f32| if l == m { 0.0 } else { (m / (l - m)).clamp(-MOST_NEAR, MOST_NEAR) };
-    let all = kept.values.iter().flat_map(|&l| cut.values.iter().map(move |&m| of(l, m))).collect();
-    Ok(Tensor::from_vec(all, (kept.values.len(), cut.values.len()), &Device::Cpu)?)
+    let of = |l: f32, m: f32| {
+        if l == m {
+            0.0
+        } else {
+            (m / (l - m)).clamp(-MOST_NEAR, MOST_NEAR)
+        }
+    };
+    let all = kept
+        .values
+        .iter()
+        .flat_map(|&l| cut.values.iter().map(move |&m| of(l, m)))
+        .collect();
+    Ok(Tensor::from_vec(
+        all,
+        (kept.values.len(), cut.values.len()),
+        &Device::Cpu,
+    )?)
 }
 
 /// `D^-1/2 (L R + I) D^-1/2`.
 fn normalised(left: &Tensor, right: &Tensor, floor: f32) -> Result<Operator> {
     let floor = f64::from(floor);
     let (nodes, _) = left.dims2()?;
-    let sums = (left.matmul(&right.matmul(&Tensor::ones((nodes, 1), DType::F32, &Device::Cpu)?)?)? + 1.0)?;
-    let sums = sums.ge(floor)?.where_cond(&sums, &sums.affine(0.0, floor)?)?;
+    let sums =
+        (left.matmul(&right.matmul(&Tensor::ones((nodes, 1), DType::F32, &Device::Cpu)?)?)? + 1.0)?;
+    let sums = sums
+        .ge(floor)?
+        .where_cond(&sums, &sums.affine(0.0, floor)?)?;
     let scale = sums.powf(-0.5)?;
     let right = right.broadcast_mul(&scale.reshape((1, nodes))?)?;
-    Ok(Operator::low_rank(&left.broadcast_mul(&scale)?, &right, &scale.sqr()?)?)
+    Ok(Operator::low_rank(
+        &left.broadcast_mul(&scale)?,
+        &right,
+        &scale.sqr()?,
+    )?)
 }
 
 #[cfg(test)]
@@ -191,70 +259,145 @@ mod tests {
 
     fn dense(operator: &Operator) -> Vec<f32> {
         let eye = Tensor::eye(operator.num_cols(), DType::F32, &Device::Cpu).unwrap();
-        operator.apply(&eye).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+        operator
+            .apply(&eye)
+            .unwrap()
+            .flatten_all()
+            .unwrap()
+            .to_vec1()
+            .unwrap()
     }
 
-    /// A triangle: eigenvalues 2, -1, -1. Of rank one A_1 is 2/3 everywhere and row sums plus one are 3.
+    /// A triangle: eigenvalues 2, -1, -1. Of rank one A_1 is 2/3 everywhere and row sums plus one
+    /// are 3.
     #[test]
     fn a_triangle_by_hand() {
         let triangle = Graph::from_edges(3, [(0, 1), (0, 2), (1, 2)]).unwrap().0;
-        let found = dense(&Svd { rank: 1, ..Svd::default() }.propagation(&triangle).unwrap().operator);
-        assert_close(&found[..4], &[5.0 / 9.0, 2.0 / 9.0, 2.0 / 9.0, 2.0 / 9.0], 1e-5, "of rank one");
-        let whole = dense(&Svd { rank: 9, ..Svd::default() }.propagation(&triangle).unwrap().operator);
-        let a_hat = dense(&crate::nn::layer::classical(&triangle, ClassicalOperator::NormalisedAdjacency).unwrap());
+        let found = dense(
+            &Svd {
+                rank: 1,
+                ..Svd::default()
+            }
+            .propagation(&triangle)
+            .unwrap()
+            .operator,
+        );
+        assert_close(
+            &found[..4],
+            &[5.0 / 9.0, 2.0 / 9.0, 2.0 / 9.0, 2.0 / 9.0],
+            1e-5,
+            "of rank one",
+        );
+        let whole = dense(
+            &Svd {
+                rank: 9,
+                ..Svd::default()
+            }
+            .propagation(&triangle)
+            .unwrap()
+            .operator,
+        );
+        let a_hat = dense(
+            &crate::nn::layer::classical(&triangle, ClassicalOperator::NormalisedAdjacency)
+                .unwrap(),
+        );
         assert_close(&whole, &a_hat, 1e-5, "all of it");
     }
 
     #[test]
     fn whole_weights_give_the_operator_of_the_flipped_graph() {
         let graph = erdos_renyi(30, 0.2, 3).unwrap();
-        let candidates: Vec<Pair> = (0..29).map(|u| (u, u + 1)).filter(|&(u, v)| !graph.has_edge(u, v)).collect();
-        let relaxed = Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &candidates).unwrap();
-        let svd = Svd { rank: 6, ..Svd::default() };
+        let candidates: Vec<Pair> = (0..29)
+            .map(|u| (u, u + 1))
+            .filter(|&(u, v)| !graph.has_edge(u, v))
+            .collect();
+        let relaxed =
+            Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &candidates).unwrap();
+        let svd = Svd {
+            rank: 6,
+            ..Svd::default()
+        };
         let filter = svd.ready(&graph, &relaxed).unwrap();
-        let flips: Vec<f32> = (0..relaxed.pairs().len()).map(|i| f32::from(u8::from(i % 5 == 0))).collect();
+        let flips: Vec<f32> = (0..relaxed.pairs().len())
+            .map(|i| f32::from(u8::from(i % 5 == 0)))
+            .collect();
         let chosen: Vec<Pair> = relaxed.pairs().iter().copied().step_by(5).collect();
         let flips = Tensor::from_vec(flips, relaxed.pairs().len(), &Device::Cpu).unwrap();
-        let found = filter(&relaxed, &relaxed.weights(&flips).unwrap()).unwrap().operator;
-        let expected = svd.propagation(&flipped(&graph, &chosen).unwrap()).unwrap().operator;
+        let found = filter(&relaxed, &relaxed.weights(&flips).unwrap())
+            .unwrap()
+            .operator;
+        let expected = svd
+            .propagation(&flipped(&graph, &chosen).unwrap())
+            .unwrap()
+            .operator;
         assert_close(&dense(&found), &dense(&expected), 1e-4, "flipped");
     }
 
-    /// Of rank five of twelve the next five are there, and the slope of the stand-in is nearly that of A_5 itself, which turns with every edge.
+    /// Of rank five of twelve the next five are there, and the slope of the stand-in is nearly that
+    /// of A_5 itself, which turns with every edge.
     #[test]
     fn slopes_have_how_singular_vectors_turn() {
         let graph = erdos_renyi(12, 0.4, 3).unwrap();
         let all = (0..12).flat_map(|u| (u + 1..12).map(move |v| (u, v)));
-        let apart: Vec<Pair> = all.filter(|&(u, v)| !graph.has_edge(u, v)).take(4).collect();
+        let apart: Vec<Pair> = all
+            .filter(|&(u, v)| !graph.has_edge(u, v))
+            .take(4)
+            .collect();
         let relaxed = Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &apart).unwrap();
-        let svd = Svd { rank: 5, ..Svd::default() };
+        let svd = Svd {
+            rank: 5,
+            ..Svd::default()
+        };
         let filter = svd.ready(&graph, &relaxed).unwrap();
         let x = crate::tensor::testing::random(&[12, 2], 4);
         let weights = |at: usize, by: f32| -> Vec<f32> {
             let count = relaxed.pairs().len();
             (0..count)
-                .map(|i| (if i < relaxed.num_edges() { 1.0 } else { 0.0 }) + if i == at { by } else { 0.0 })
+                .map(|i| {
+                    (if i < relaxed.num_edges() { 1.0 } else { 0.0 })
+                        + if i == at { by } else { 0.0 }
+                })
                 .collect()
         };
         let count = relaxed.pairs().len();
-        let value =
-            |w: &Tensor| filter(&relaxed, w).unwrap().operator.apply(&x).unwrap().sqr().unwrap().sum_all().unwrap();
+        let value = |w: &Tensor| {
+            filter(&relaxed, w)
+                .unwrap()
+                .operator
+                .apply(&x)
+                .unwrap()
+                .sqr()
+                .unwrap()
+                .sum_all()
+                .unwrap()
+        };
         let start = Tensor::from_vec(weights(count, 0.0), count, &Device::Cpu).unwrap();
         let var = crate::tensor::Var::from_tensor(&start).unwrap();
-        let slopes = value(var.as_tensor()).backward().unwrap().get(&var).unwrap().to_vec1::<f32>().unwrap();
+        let slopes = value(var.as_tensor())
+            .backward()
+            .unwrap()
+            .get(&var)
+            .unwrap()
+            .to_vec1::<f32>()
+            .unwrap();
         // The value itself is that of A_5 found anew, whatever the slope leaves out.
         let moved = |at: usize, by: f32| {
             let w = Tensor::from_vec(weights(at, by), count, &Device::Cpu).unwrap();
             value(&w).to_scalar::<f32>().unwrap()
         };
-        let differences: Vec<f32> = (0..count).map(|i| (moved(i, 0.01) - moved(i, -0.01)) / 0.02).collect();
+        let differences: Vec<f32> = (0..count)
+            .map(|i| (moved(i, 0.01) - moved(i, -0.01)) / 0.02)
+            .collect();
         let largest = differences.iter().fold(0f32, |m, d| m.max(d.abs()));
         for (at, (slope, difference)) in slopes.iter().zip(&differences).enumerate() {
-            assert!((slope - difference).abs() < 0.1 * largest, "pair {at}: {slope}, not {difference}");
+            assert!(
+                (slope - difference).abs() < 0.1 * largest,
+                "pair {at}: {slope}, not {difference}"
+            );
         }
         let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-        let cosine =
-            product(&slopes, &differences) / (product(&slopes, &slopes) * product(&differences, &differences)).sqrt();
+        let cosine = product(&slopes, &differences)
+            / (product(&slopes, &slopes) * product(&differences, &differences)).sqrt();
         assert!(cosine > 0.99, "a cosine of {cosine}");
     }
 
@@ -263,12 +406,18 @@ mod tests {
     fn gradients_reach_weights() {
         let graph = erdos_renyi(8, 0.5, 3).unwrap();
         let relaxed = Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &[]).unwrap();
-        let svd = Svd { rank: 8, ..Svd::default() };
+        let svd = Svd {
+            rank: 8,
+            ..Svd::default()
+        };
         let filter = svd.ready(&graph, &relaxed).unwrap();
         let x = crate::tensor::testing::random(&[8, 2], 4);
         let weights = (crate::tensor::testing::random(&[relaxed.pairs().len()], 5) * 0.2).unwrap();
         crate::tensor::testing::check_gradients(&[(weights + 0.7).unwrap()], |v| {
-            filter(&relaxed, &v[0]).map_err(|e| crate::tensor::Error::msg(e.to_string()))?.operator.apply(&x)
+            filter(&relaxed, &v[0])
+                .map_err(|e| crate::tensor::Error::msg(e.to_string()))?
+                .operator
+                .apply(&x)
         });
     }
 
@@ -282,15 +431,35 @@ mod tests {
             let expected = [0.2 / counts, 0.0, 0.2 / (1.2 * counts).sqrt(), 1.0 / 1.2];
             assert_close(&found, &expected, 1e-5, &format!("a floor of {floor}"));
         }
-        let e = Svd { floor: 0.0, ..Svd::default() }.purified(&Graph::empty(2).unwrap()).unwrap_err().to_string();
-        assert!(e.contains("a least row sum of 0") && !e.contains('\n'), "{e}");
+        let e = Svd {
+            floor: 0.0,
+            ..Svd::default()
+        }
+        .purified(&Graph::empty(2).unwrap())
+        .unwrap_err()
+        .to_string();
+        assert!(
+            e.contains("a least row sum of 0") && !e.contains('\n'),
+            "{e}"
+        );
     }
 
     #[test]
     fn graphs_without_edges_and_a_rank_of_nothing() {
         let empty = Graph::empty(3).unwrap();
-        assert_close(&dense(&Svd::default().propagation(&empty).unwrap().operator)[..2], &[1.0, 0.0], 1e-6, "itself");
-        let e = Svd { rank: 0, ..Svd::default() }.purified(&empty).unwrap_err().to_string();
+        assert_close(
+            &dense(&Svd::default().propagation(&empty).unwrap().operator)[..2],
+            &[1.0, 0.0],
+            1e-6,
+            "itself",
+        );
+        let e = Svd {
+            rank: 0,
+            ..Svd::default()
+        }
+        .purified(&empty)
+        .unwrap_err()
+        .to_string();
         assert!(e.contains("a rank of 0") && !e.contains('\n'), "{e}");
     }
 }

@@ -1,9 +1,11 @@
-//! AdaGCN (Sun et al. 2021; thesis ch. 4, baselines): AdaBoost over depths, by SAMME.R (Hastie et al. 2009).
+//! AdaGCN (Sun et al. 2021; thesis ch. 4, baselines): AdaBoost over depths, by SAMME.R (Hastie et
+//! al. 2009).
 //!
-//! Training nodes start with equal weights. For l = 0, 1, …, L, a two-layer perceptron is trained on `Φ^l X` with the weighted
-//! loss, starting from the parameters of the one before (the paper's recursion), and then the weights become
-//! `w_i ← w_i exp(-(K - 1)/K · y_i · log p(x_i))`, divided by their sum, where y_i is 1 for the node's class and `-1 / (K - 1)` for
-//! the K - 1 others. The network and its votes are in `nn/bodies/boosted.rs`.
+//! Training nodes start with equal weights. For l = 0, 1, …, L, a two-layer perceptron is trained
+//! on `Φ^l X` with the weighted loss, starting from the parameters of the one before (the paper's
+//! recursion), and then the weights become `w_i ← w_i exp(-(K - 1)/K · y_i · log p(x_i))`, divided
+//! by their sum, where y_i is 1 for the node's class and `-1 / (K - 1)` for the K - 1 others. The
+//! network and its votes are in `nn/bodies/boosted.rs`.
 //!
 //! With scores z the exponent is `mean z - z_class`: the softmax's normaliser and K cancel.
 
@@ -15,12 +17,14 @@ use crate::error::Result;
 use crate::nn::{Network, Params, Pass};
 use crate::tensor::{Device, GradStore, Tensor, masked_cross_entropy};
 use crate::train::{
-    Course, Epoch, Field, Problem, Targets, TrainConfig, Trained, Validation, Watch, follow, gradients, median,
+    Course, Epoch, Field, Problem, Targets, TrainConfig, Trained, Validation, Watch, follow,
+    gradients, median,
 };
 
-/// Trains the learners one after the other, each for the configuration's epochs, its weights kept by its own validation accuracy.
-/// The curve is all of theirs in a row; patience ends a learner, a stop from outside ends training, and learners that were not
-/// reached keep the parameters of the last one.
+/// Trains the learners one after the other, each for the configuration's epochs, its weights kept
+/// by its own validation accuracy. The curve is all of theirs in a row; patience ends a learner, a
+/// stop from outside ends training, and learners that were not reached keep the parameters of the
+/// last one.
 pub fn train(
     network: &Network,
     problem: &Problem<'_>,
@@ -28,10 +32,17 @@ pub fn train(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Trained> {
-    let Problem { propagation, input, .. } = *problem;
+    let Problem {
+        propagation, input, ..
+    } = *problem;
     let [train_on, validate_on] = problem.targets()?;
     let mut log_weights = vec![0.0; train_on.items.len()];
-    let mut all = Trained { curve: Vec::new(), kept_epoch: 0, epoch_ms: 0.0, interrupted: false };
+    let mut all = Trained {
+        curve: Vec::new(),
+        kept_epoch: 0,
+        epoch_ms: 0.0,
+        interrupted: false,
+    };
     let mut epoch_ms = Vec::new();
     for i in 0..network.num_learners() {
         if i > 0 {
@@ -49,7 +60,10 @@ pub fn train(
         };
         let before = all.curve.len();
         let on_epoch = |epoch: usize, now: &Epoch| (watch.on_epoch)(before + epoch, now);
-        let watch = Watch { on_epoch: &on_epoch, ..*watch };
+        let watch = Watch {
+            on_epoch: &on_epoch,
+            ..*watch
+        };
         let trained = follow(&mut learner, config, mix(seed ^ mix(i as u64)), &watch)?;
         all.curve.extend(trained.curve);
         all.kept_epoch = before + trained.kept_epoch;
@@ -68,8 +82,12 @@ fn start_from_previous(network: &Network, i: usize) -> Result<()> {
     let (own, previous) = (format!("learners.{i}."), format!("learners.{}.", i - 1));
     let list = network.params().list();
     for p in list {
-        let Some(part) = p.name.strip_prefix(&own) else { continue };
-        let source = list.iter().find(|q| q.name.strip_prefix(&previous) == Some(part));
+        let Some(part) = p.name.strip_prefix(&own) else {
+            continue;
+        };
+        let source = list
+            .iter()
+            .find(|q| q.name.strip_prefix(&previous) == Some(part));
         if let Some(source) = source {
             p.var.set(&source.var.as_tensor().copy()?)?;
         }
@@ -79,13 +97,17 @@ fn start_from_previous(network: &Network, i: usize) -> Result<()> {
 
 /// Weights from their logarithms, adding up to one.
 fn normalised(log_weights: &[f64]) -> Vec<f64> {
-    let largest = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let largest = log_weights
+        .iter()
+        .copied()
+        .fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = log_weights.iter().map(|w| (w - largest).exp()).collect();
     let total: f64 = weights.iter().sum();
     weights.into_iter().map(|w| w / total).collect()
 }
 
-/// What SAMME.R adds to the logarithm of a node's weight: the mean of its scores minus the score of its class.
+/// What SAMME.R adds to the logarithm of a node's weight: the mean of its scores minus the score of
+/// its class.
 fn log_change(scores: &[f32], class: usize) -> f64 {
     let mean = scores.iter().map(|&z| f64::from(z)).sum::<f64>() / scores.len() as f64;
     mean - f64::from(scores[class])
@@ -121,7 +143,10 @@ impl Course for Learner<'_> {
 
     fn descend(&self, _step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
         let scores = self.scores(&self.train_on, pass)?;
-        gradients(weighted_cross_entropy(&scores, &self.train_on.targets, &self.item_weights)?, pass)
+        gradients(
+            weighted_cross_entropy(&scores, &self.train_on.targets, &self.item_weights)?,
+            pass,
+        )
     }
 
     fn has_validation(&self) -> bool {
@@ -132,23 +157,33 @@ impl Course for Learner<'_> {
         let targets = &self.validate_on.targets;
         let weights = self.params().weights()?.detached();
         let scores = self.scores(&self.validate_on, &Pass::evaluation(&weights))?;
-        let loss = masked_cross_entropy(&scores, &targets.items, &targets.classes)?.to_scalar::<f32>()?;
-        Ok(Validation { loss, accuracy: targets.accuracy(&scores)? })
+        let loss =
+            masked_cross_entropy(&scores, &targets.items, &targets.classes)?.to_scalar::<f32>()?;
+        Ok(Validation {
+            loss,
+            accuracy: targets.accuracy(&scores)?,
+        })
     }
 }
 
 impl Learner<'_> {
     fn scores(&self, on: &Field, pass: &Pass<'_>) -> Result<Tensor> {
-        Ok(self.network.learner(self.i, &on.propagation, &on.input, pass)?)
+        Ok(self
+            .network
+            .learner(self.i, &on.propagation, &on.input, pass)?)
     }
 
     /// What the trained learner adds to the logarithms of the training nodes' weights.
     fn log_changes(&self) -> Result<Vec<f64>> {
         let weights = self.network.params().weights()?.detached();
-        let scores = self.scores(&self.train_on, &Pass::evaluation(&weights))?.to_vec2::<f32>()?;
+        let scores = self
+            .scores(&self.train_on, &Pass::evaluation(&weights))?
+            .to_vec2::<f32>()?;
         let Targets { items, classes, .. } = &self.train_on.targets;
         let pairs = items.iter().zip(classes.iter());
-        Ok(pairs.map(|(&item, &class)| log_change(&scores[item as usize], class as usize)).collect())
+        Ok(pairs
+            .map(|(&item, &class)| log_change(&scores[item as usize], class as usize))
+            .collect())
     }
 }
 
@@ -170,7 +205,8 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// The update as scikit-learn writes it: probabilities, the coding of classes, the factor (K - 1) / K.
+    /// The update as scikit-learn writes it: probabilities, the coding of classes, the factor (K -
+    /// 1) / K.
     fn samme_r(weights: &[f64], probabilities: &[[f64; 3]], classes: &[usize]) -> Vec<f64> {
         let k = 3.0;
         let changed: Vec<f64> = (weights.iter().zip(probabilities).zip(classes))
@@ -186,7 +222,12 @@ mod tests {
 
     #[test]
     fn weights_move_as_samme_r_says() {
-        let probabilities = [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0], [0.5, 0.25, 0.25]];
+        let probabilities = [
+            [0.7, 0.2, 0.1],
+            [0.1, 0.3, 0.6],
+            [1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0],
+            [0.5, 0.25, 0.25],
+        ];
         let classes = [0, 1, 2, 0];
         let start = [0.1, 0.2, 0.3, 0.4];
         let expected = samme_r(&start, &probabilities, &classes);
@@ -198,42 +239,82 @@ mod tests {
             })
             .collect();
         for (found, expected) in normalised(&found).iter().zip(&expected) {
-            assert!((found - expected).abs() < 1e-6, "{found} against {expected}");
+            assert!(
+                (found - expected).abs() < 1e-6,
+                "{found} against {expected}"
+            );
         }
-        // By hand for the first two: 0.1 · (0.7 / cbrt(0.014))^-1 against 0.2 · (0.3 / cbrt(0.018))^-1.
+        // By hand for the first two: 0.1 · (0.7 / cbrt(0.014))^-1 against 0.2 · (0.3 /
+        // cbrt(0.018))^-1.
         let ratio = (0.1 * 0.014f64.cbrt() / 0.7) / (0.2 * 0.018f64.cbrt() / 0.3);
         assert!((expected[0] / expected[1] - ratio).abs() < 1e-12);
         let tiny = normalised(&[-2000.0, -2000.0, -5000.0]);
-        assert_eq!(tiny, [0.5, 0.5, 0.0], "logarithms do not underflow together");
+        assert_eq!(
+            tiny,
+            [0.5, 0.5, 0.0],
+            "logarithms do not underflow together"
+        );
     }
 
     /// Probabilities 1/2 and 1/4 with weights 1/4 and 3/4: (ln 2 + 3 · 2 ln 2) / 4.
     #[test]
     fn the_weighted_loss_by_hand() {
-        let scores = Tensor::new(&[[0f32, 0.0, 0.0], [101.0, 101.0, 90.0], [3f32.ln(), 0.0, -100.0]], &Device::Cpu);
-        let targets = Targets { items: Arc::new(vec![1, 2]), classes: Arc::new(vec![0, 1]), weights: None };
+        let scores = Tensor::new(
+            &[
+                [0f32, 0.0, 0.0],
+                [101.0, 101.0, 90.0],
+                [3f32.ln(), 0.0, -100.0],
+            ],
+            &Device::Cpu,
+        );
+        let targets = Targets {
+            items: Arc::new(vec![1, 2]),
+            classes: Arc::new(vec![0, 1]),
+            weights: None,
+        };
         let loss = weighted_cross_entropy(&scores.unwrap(), &targets, &[0.25, 0.75]).unwrap();
         let expected = 7.0 * 2f32.ln() / 4.0;
         assert!((loss.to_scalar::<f32>().unwrap() - expected).abs() < 1e-4);
     }
 
-    /// The weights axis works on every learner: Parseval's step after an update keeps maps closer to orthonormal ones.
+    /// The weights axis works on every learner: Parseval's step after an update keeps maps closer
+    /// to orthonormal ones.
     #[test]
     fn parseval_steps_follow_the_updates_of_learners() {
         use crate::nn::{Backbone, Group, NetworkConfig};
         use crate::weights::{Parseval, WeightsChoice, departure};
-        let (graph, prepared) =
-            crate::depth::exits::tests::prepared(Backbone::AdaGcn, crate::operator::OperatorChoice::Usual);
+        let (graph, prepared) = crate::depth::exits::tests::prepared(
+            Backbone::AdaGcn,
+            crate::operator::OperatorChoice::Usual,
+        );
         let labels = crate::testing::labels(&graph);
-        let problem = Problem::new(&prepared.propagation, &prepared.input, labels, &graph.splits()[0]);
-        let config = TrainConfig { epochs: 20, keep: crate::train::Keep::Last, ..TrainConfig::default() };
+        let problem = Problem::new(
+            &prepared.propagation,
+            &prepared.input,
+            labels,
+            &graph.splits()[0],
+        );
+        let config = TrainConfig {
+            epochs: 20,
+            keep: crate::train::Keep::Last,
+            ..TrainConfig::default()
+        };
         let departures = |weights| {
-            let network = NetworkConfig { hidden: 8, weights, ..NetworkConfig::new(Backbone::AdaGcn) };
+            let network = NetworkConfig {
+                hidden: 8,
+                weights,
+                ..NetworkConfig::new(Backbone::AdaGcn)
+            };
             let network = Network::new(&network, &prepared.shape(labels.num_classes()), 1).unwrap();
             let trained = train(&network, &problem, &config, 1, &Watch::quiet()).unwrap();
             assert_eq!((trained.curve.len(), trained.kept_epoch), (3 * 20, 3 * 20));
-            let maps = network.params().list().iter().filter(|p| p.group == Group::Weight);
-            maps.map(|p| departure(p.var.as_tensor()).unwrap()).collect::<Vec<f64>>()
+            let maps = network
+                .params()
+                .list()
+                .iter()
+                .filter(|p| p.group == Group::Weight);
+            maps.map(|p| departure(p.var.as_tensor()).unwrap())
+                .collect::<Vec<f64>>()
         };
         let free = departures(WeightsChoice::FREE);
         let held = departures(WeightsChoice::Parseval(Parseval { beta: 0.1 }));

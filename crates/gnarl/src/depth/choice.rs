@@ -92,12 +92,20 @@ pub struct Exits {
 impl Exits {
     /// Exits 0 to `last`, trained one after the other (ST).
     pub const fn st(last: usize) -> Self {
-        Self { scheme: Scheme::AdmpSt, last, policy: Kind::USUAL }
+        Self {
+            scheme: Scheme::AdmpSt,
+            last,
+            policy: Kind::USUAL,
+        }
     }
 
     /// Exits 0 to `last`, trained all at once (ALM).
     pub const fn alm(last: usize) -> Self {
-        Self { scheme: Scheme::AdmpAlm, last, policy: Kind::USUAL }
+        Self {
+            scheme: Scheme::AdmpAlm,
+            last,
+            policy: Kind::USUAL,
+        }
     }
 
     /// With another policy.
@@ -107,7 +115,13 @@ impl Exits {
 }
 
 impl From<Exits> for Depth {
-    fn from(Exits { scheme, last, policy }: Exits) -> Self {
+    fn from(
+        Exits {
+            scheme,
+            last,
+            policy,
+        }: Exits,
+    ) -> Self {
         match scheme {
             Scheme::AdmpSt => Depth::Sequential(Sequential { last, policy }),
             Scheme::AdmpAlm => Depth::Aggregate(Aggregate { last, policy }),
@@ -120,8 +134,16 @@ impl Depth {
     pub fn exits(&self) -> Option<Exits> {
         match *self {
             Depth::Fixed(_) => None,
-            Depth::Sequential(Sequential { last, policy }) => Some(Exits { scheme: Scheme::AdmpSt, last, policy }),
-            Depth::Aggregate(Aggregate { last, policy }) => Some(Exits { scheme: Scheme::AdmpAlm, last, policy }),
+            Depth::Sequential(Sequential { last, policy }) => Some(Exits {
+                scheme: Scheme::AdmpSt,
+                last,
+                policy,
+            }),
+            Depth::Aggregate(Aggregate { last, policy }) => Some(Exits {
+                scheme: Scheme::AdmpAlm,
+                last,
+                policy,
+            }),
         }
     }
 }
@@ -145,7 +167,12 @@ mod tests {
         }
         assert_eq!(Depth::default().exits(), None);
         let given = [("last".to_string(), "1001".to_string())];
-        let e = "admp-st".parse::<Depth>().unwrap().with(&given).unwrap_err().to_string();
+        let e = "admp-st"
+            .parse::<Depth>()
+            .unwrap()
+            .with(&given)
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "max-depth: 1001 exits are more than 1000");
     }
 }

@@ -1,10 +1,13 @@
-//! A network with an exit at every layer (thesis ch. 4, "Adaptive Message Passing Layer Integration").
+//! A network with an exit at every layer (thesis ch. 4, "Adaptive Message Passing Layer
+//! Integration").
 //!
-//! With `h^0 = X` and `h^l = dropout(relu(Layer_l(h^{l-1})))`, exit 0 is a linear map of X and exit `l >= 1` a layer of the
-//! same kind, as wide as there are classes, applied to `h^{l-1}`. For a GCN that is the thesis' `m^0 = x`, `m^1 = Φ x`,
-//! `m^{l+1} = Φ relu(W^l m^l + b^l)` with exits `W~^l m^l + b~^l`. So exit `l` is a plain network of `l` layers.
+//! With `h^0 = X` and `h^l = dropout(relu(Layer_l(h^{l-1})))`, exit 0 is a linear map of X and exit
+//! `l >= 1` a layer of the same kind, as wide as there are classes, applied to `h^{l-1}`. For a GCN
+//! that is the thesis' `m^0 = x`, `m^1 = Φ x`, `m^{l+1} = Φ relu(W^l m^l + b^l)` with exits
+//! `W~^l m^l + b~^l`. So exit `l` is a plain network of `l` layers.
 //!
-//! A learnable operator has scalars of its own for every round: round `t` is trained with stage `t` and frozen with it.
+//! A learnable operator has scalars of its own for every round: round `t` is trained with stage `t`
+//! and frozen with it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,7 +18,8 @@ use crate::error::Error;
 use crate::nn::entry::Place;
 use crate::nn::network::{add_scalars, drop_input, scalar_values};
 use crate::nn::{
-    Backbone, Gain, Input, Layer, Linear, NetworkConfig, OperatorScalar, ParamId, Params, Pass, Propagation, Shape,
+    Backbone, Gain, Input, Layer, Linear, NetworkConfig, OperatorScalar, ParamId, Params, Pass,
+    Propagation, Shape,
 };
 use crate::tensor::{Operator, Result, Tensor};
 use crate::train::Model;
@@ -30,7 +34,8 @@ pub struct ExitNetwork {
     stages: Vec<Parts>,
 }
 
-/// What stage `t` adds: `Layer_{t-1}` (from stage 2 on), exit `t`, and the operator's scalars of round `t`.
+/// What stage `t` adds: `Layer_{t-1}` (from stage 2 on), exit `t`, and the operator's scalars of
+/// round `t`.
 #[derive(Debug)]
 struct Parts {
     hidden: Option<Box<dyn Layer>>,
@@ -49,15 +54,28 @@ enum Exit {
 }
 
 impl ExitNetwork {
-    /// Builds exits 0 to `config.layers`. A stage's weights are drawn from a stream of its own: exits `0..=l` start the same
-    /// whatever the number of layers.
+    /// Builds exits 0 to `config.layers`. A stage's weights are drawn from a stream of its own:
+    /// exits `0..=l` start the same whatever the number of layers.
     pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
-        NetworkConfig { layers: config.layers.max(1), ..config.clone() }.check()?;
-        let Some(build) = config.backbone.entry().layer.filter(|_| config.backbone.can_have_exits()) else {
+        NetworkConfig {
+            layers: config.layers.max(1),
+            ..config.clone()
+        }
+        .check()?;
+        let Some(build) = config
+            .backbone
+            .entry()
+            .layer
+            .filter(|_| config.backbone.can_have_exits())
+        else {
             return Err(no_room_for_exits(config.backbone));
         };
         let plan = config.plan(shape);
-        let Shape { in_dim, num_classes, .. } = *shape;
+        let Shape {
+            in_dim,
+            num_classes,
+            ..
+        } = *shape;
         let mut params = Params::new(config.weights);
         let mut stages = Vec::with_capacity(config.layers + 1);
         for t in 0..=config.layers {
@@ -69,28 +87,62 @@ impl ExitNetwork {
                 0 | 1 => None,
                 _ => {
                     let (name, site) = (format!("layers.{}", t - 2), (t - 2) as u64);
-                    let place = Place { name: &name, site, from: width(t - 2), to: config.hidden, is_last: false };
+                    let place = Place {
+                        name: &name,
+                        site,
+                        from: width(t - 2),
+                        to: config.hidden,
+                        is_last: false,
+                    };
                     Some(build(&plan, place, &mut params, rng)?)
                 }
             };
             let name = format!("exits.{t}");
             let exit = match t {
-                0 => Exit::Linear(Linear::glorot(&mut params, &name, in_dim, num_classes, true, rng)?),
+                0 => Exit::Linear(Linear::glorot(
+                    &mut params,
+                    &name,
+                    in_dim,
+                    num_classes,
+                    true,
+                    rng,
+                )?),
                 _ => {
                     let site = (EXIT_SITES + t) as u64;
-                    let place = Place { name: &name, site, from: width(t - 1), to: num_classes, is_last: true };
+                    let place = Place {
+                        name: &name,
+                        site,
+                        from: width(t - 1),
+                        to: num_classes,
+                        is_last: true,
+                    };
                     Exit::Layer(build(&plan, place, &mut params, rng)?)
                 }
             };
             let scalars = if t == 0 { &[] } else { shape.scalars };
             let scalars = add_scalars(&mut params, &format!("operator.{t}"), scalars, rng)?;
-            let gain = config.gain.then(|| Gain::new(&mut params, &format!("exits.{t}.gain"))).transpose()?;
-            stages.push(Parts { hidden, exit, gain, scalars, params: from..params.list().len() });
+            let gain = config
+                .gain
+                .then(|| Gain::new(&mut params, &format!("exits.{t}.gain")))
+                .transpose()?;
+            stages.push(Parts {
+                hidden,
+                exit,
+                gain,
+                scalars,
+                params: from..params.list().len(),
+            });
         }
         if config.orthogonal_start {
             params.start_orthogonal(&mut stream(seed, "orthogonal start", 0))?;
         }
-        Ok(Self { config: config.clone(), in_dim, num_classes, params, stages })
+        Ok(Self {
+            config: config.clone(),
+            in_dim,
+            num_classes,
+            params,
+            stages,
+        })
     }
 
     /// Its settings; `layers` is the number of the last exit.
@@ -118,7 +170,8 @@ impl ExitNetwork {
         self.stages.len() - 1
     }
 
-    /// Scores of every exit without dropout, each `[nodes, num_classes]`; every layer is computed once.
+    /// Scores of every exit without dropout, each `[nodes, num_classes]`; every layer is computed
+    /// once.
     pub fn predict(&self, propagation: &Propagation, x: &Input) -> Result<Vec<Tensor>> {
         let weights = self.params.weights()?.detached();
         self.scores(propagation, x, &Pass::evaluation(&weights))
@@ -129,20 +182,32 @@ impl ExitNetwork {
         let mut found = Vec::new();
         for (round, stage) in self.stages.iter().enumerate() {
             let values = scalar_values(&self.params, &stage.scalars)?;
-            found.extend(values.into_iter().map(|(name, value)| (format!("{name}@{round}"), value)));
+            found.extend(
+                values
+                    .into_iter()
+                    .map(|(name, value)| (format!("{name}@{round}"), value)),
+            );
         }
         Ok(found)
     }
 
-    /// Stage `t` of sequential training on `input`, which is X for stages up to 2 and `h^{t-2}` after.
+    /// Stage `t` of sequential training on `input`, which is X for stages up to 2 and `h^{t-2}`
+    /// after.
     pub(super) fn stage(&self, t: usize) -> Stage<'_> {
         Stage { exits: self, t }
     }
 
-    /// `h^{t-1}` from `h^{t-2}`, as stage `t` was trained to make it; without dropout and outside any gradient.
+    /// `h^{t-1}` from `h^{t-2}`, as stage `t` was trained to make it; without dropout and outside
+    /// any gradient.
     pub(super) fn advance(&self, t: usize, propagation: &Propagation, x: &Input) -> Result<Input> {
         let weights = self.params.weights()?.detached();
-        self.next_hidden(t, propagation, t.saturating_sub(2), x, &Pass::evaluation(&weights))
+        self.next_hidden(
+            t,
+            propagation,
+            t.saturating_sub(2),
+            x,
+            &Pass::evaluation(&weights),
+        )
     }
 
     /// The operator of round `t` (from 1), which is round `at` (from 0) of the problem.
@@ -153,8 +218,14 @@ impl ExitNetwork {
         at: usize,
         pass: &Pass<'_>,
     ) -> Result<Cow<'a, Operator>> {
-        let Some(learnable) = &propagation.learnable else { return Ok(Cow::Borrowed(propagation.round(at))) };
-        let scalars: Vec<&Tensor> = self.stages[t].scalars.iter().map(|(_, id)| pass.weight(*id)).collect();
+        let Some(learnable) = &propagation.learnable else {
+            return Ok(Cow::Borrowed(propagation.round(at)));
+        };
+        let scalars: Vec<&Tensor> = self.stages[t]
+            .scalars
+            .iter()
+            .map(|(_, id)| pass.weight(*id))
+            .collect();
         let mut rounds = learnable.operators(&scalars)?;
         let at = at.min(rounds.len().saturating_sub(1));
         if rounds.is_empty() {
@@ -174,7 +245,9 @@ impl ExitNetwork {
     ) -> Result<Tensor> {
         let scores = match &self.stages[t].exit {
             Exit::Linear(linear) => linear.forward(x, pass)?,
-            Exit::Layer(layer) => layer.forward(&*self.operator(t, propagation, at, pass)?, x, pass)?,
+            Exit::Layer(layer) => {
+                layer.forward(&*self.operator(t, propagation, at, pass)?, x, pass)?
+            }
         };
         match &self.stages[t].gain {
             Some(gain) => gain.apply(&scores, pass),
@@ -191,27 +264,47 @@ impl ExitNetwork {
         })
     }
 
-    /// `h^{t-1}` from `h^{t-2}` through round `at` of the problem, with dropout where the pass trains.
-    fn next_hidden(&self, t: usize, propagation: &Propagation, at: usize, x: &Input, pass: &Pass<'_>) -> Result<Input> {
-        let Some(hidden) = &self.stages[t].hidden else { return Ok(x.clone()) };
+    /// `h^{t-1}` from `h^{t-2}` through round `at` of the problem, with dropout where the pass
+    /// trains.
+    fn next_hidden(
+        &self,
+        t: usize,
+        propagation: &Propagation,
+        at: usize,
+        x: &Input,
+        pass: &Pass<'_>,
+    ) -> Result<Input> {
+        let Some(hidden) = &self.stages[t].hidden else {
+            return Ok(x.clone());
+        };
         let dropout = pass.dropout(self.config.dropout, t as u64);
         let operator = self.operator(t - 1, propagation, at, pass)?;
-        Ok(Input::Dense(hidden.forward_activated(&operator, x, pass, dropout)?))
+        Ok(Input::Dense(
+            hidden.forward_activated(&operator, x, pass, dropout)?,
+        ))
     }
 
     /// How far `rounds` rounds reach; `None` where every node may matter.
     fn reach_of(&self, rounds: usize) -> Option<usize> {
         match self.config.uses_batch_norm() {
             true => None,
-            false => Some(if self.config.backbone.uses_operator() { rounds } else { 0 }),
+            false => Some(if self.config.backbone.uses_operator() {
+                rounds
+            } else {
+                0
+            }),
         }
     }
 }
 
 pub(super) fn no_room_for_exits(backbone: Backbone) -> Error {
-    let known = Backbone::ALL.into_iter().filter(|(_, b)| b.can_have_exits()).map(|(name, _)| name);
+    let known = Backbone::ALL
+        .into_iter()
+        .filter(|(_, b)| b.can_have_exits())
+        .map(|(name, _)| name);
     let known = known.collect::<Vec<_>>().join(", ");
-    let what = format!("{backbone} is not a stack of layers with room for exits; take one of {known}");
+    let what =
+        format!("{backbone} is not a stack of layers with room for exits; take one of {known}");
     Error::Graph(gnarl_graph::Error::argument("depth", what))
 }
 
@@ -240,7 +333,10 @@ impl Model for ExitNetwork {
 
     fn start(&self, propagation: &Propagation, x: &Input) -> Result<()> {
         let weights = self.params.weights()?.detached();
-        self.start_gains(0..self.stages.len(), &self.scores(propagation, x, &Pass::evaluation(&weights))?)
+        self.start_gains(
+            0..self.stages.len(),
+            &self.scores(propagation, x, &Pass::evaluation(&weights))?,
+        )
     }
 }
 
@@ -266,10 +362,20 @@ impl Model for Stage<'_> {
 
     fn scores(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         // Dropout of the features belongs to the stages that see them.
-        let rate = if self.t <= 2 { self.exits.config.input_dropout } else { 0.0 };
+        let rate = if self.t <= 2 {
+            self.exits.config.input_dropout
+        } else {
+            0.0
+        };
         let x = drop_input(x, rate, pass)?;
         let h = self.exits.next_hidden(self.t, propagation, 0, &x, pass)?;
-        Ok(vec![self.exits.exit_scores(self.t, propagation, self.t.saturating_sub(1).min(1), &h, pass)?])
+        Ok(vec![self.exits.exit_scores(
+            self.t,
+            propagation,
+            self.t.saturating_sub(1).min(1),
+            &h,
+            pass,
+        )?])
     }
 
     fn start(&self, propagation: &Propagation, x: &Input) -> Result<()> {
@@ -290,7 +396,10 @@ pub(super) mod tests {
     use gnarl_graph::operator::ClassicalOperator;
 
     /// A small graph of noisy classes, ready for a backbone.
-    pub(in crate::depth) fn prepared(backbone: Backbone, operator: OperatorChoice) -> (gnarl_graph::Graph, Prepared) {
+    pub(in crate::depth) fn prepared(
+        backbone: Backbone,
+        operator: OperatorChoice,
+    ) -> (gnarl_graph::Graph, Prepared) {
         let graph = csbm(&CsbmConfig::default(), 0).unwrap();
         let prepared = Prepared::new(&graph, backbone, operator).unwrap();
         (graph, prepared)
@@ -302,48 +411,86 @@ pub(super) mod tests {
         ExitNetwork::new(config, &prepared.shape(NUM_CLASSES), seed)
     }
 
-    /// Puts the weights behind exit `l` into a plain network of `l` layers (for `l = 0`, a linear map).
+    /// Puts the weights behind exit `l` into a plain network of `l` layers (for `l = 0`, a linear
+    /// map).
     fn plant(exits: &ExitNetwork, l: usize, plain: &Network) {
         let last = l.saturating_sub(1);
         for p in plain.params().list() {
             let name = match p.name.strip_prefix("operator.") {
                 Some(scalar) => format!("operator.{}.{scalar}", l.max(1)),
-                None => p.name.replace(&format!("layers.{last}."), &format!("exits.{l}.")),
+                None => p
+                    .name
+                    .replace(&format!("layers.{last}."), &format!("exits.{l}.")),
             };
             let from = exits.params().list().iter().find(|q| q.name == name);
-            p.var.set(from.unwrap_or_else(|| panic!("{name} is not among the exits'")).var.as_tensor()).unwrap();
+            p.var
+                .set(
+                    from.unwrap_or_else(|| panic!("{name} is not among the exits'"))
+                        .var
+                        .as_tensor(),
+                )
+                .unwrap();
         }
     }
 
     #[test]
     fn exit_l_is_a_plain_network_of_l_layers() {
         let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
-        let learned = OperatorChoice::Cgso(Cgso { centrality: "degree+core".parse().unwrap(), init });
-        for backbone in Backbone::ALL.map(|(_, backbone)| backbone).into_iter().filter(|b| b.can_have_exits()) {
+        let learned = OperatorChoice::Cgso(Cgso {
+            centrality: "degree+core".parse().unwrap(),
+            init,
+        });
+        for backbone in Backbone::ALL
+            .map(|(_, backbone)| backbone)
+            .into_iter()
+            .filter(|b| b.can_have_exits())
+        {
             for operator in [OperatorChoice::Usual, learned] {
                 if backbone == Backbone::Mlp && operator == learned {
                     continue;
                 }
                 let (_, prepared) = prepared(backbone, operator);
-                let config = NetworkConfig { layers: 4, hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
+                let config = NetworkConfig {
+                    layers: 4,
+                    hidden: 8,
+                    heads: 2,
+                    ..NetworkConfig::new(backbone)
+                };
                 let exits = exits(&prepared, &config, 7).unwrap();
-                let scores = exits.predict(&prepared.propagation, &prepared.input).unwrap();
+                let scores = exits
+                    .predict(&prepared.propagation, &prepared.input)
+                    .unwrap();
                 assert_eq!(scores.len(), 5);
                 for (l, scores) in scores.iter().enumerate() {
                     // A GCN of no layer is a linear map, which is a perceptron of one.
                     let plain = if l == 0 { Backbone::Mlp } else { backbone };
-                    let config = NetworkConfig { backbone: plain, layers: l.max(1), ..config.clone() };
+                    let config = NetworkConfig {
+                        backbone: plain,
+                        layers: l.max(1),
+                        ..config.clone()
+                    };
                     let (propagation, network) = if l == 0 {
                         let propagation = Propagation::from(prepared.propagation.operator.clone());
                         let (from, to) = (prepared.input.dim(), NUM_CLASSES);
-                        (propagation, Network::new(&config, &Shape::new(from, to, 1.0), 1).unwrap())
+                        (
+                            propagation,
+                            Network::new(&config, &Shape::new(from, to, 1.0), 1).unwrap(),
+                        )
                     } else {
-                        (prepared.propagation.clone(), Network::new(&config, &prepared.shape(NUM_CLASSES), 1).unwrap())
+                        (
+                            prepared.propagation.clone(),
+                            Network::new(&config, &prepared.shape(NUM_CLASSES), 1).unwrap(),
+                        )
                     };
                     plant(&exits, l, &network);
                     let expected = predict(&network, &propagation, &prepared.input).unwrap();
                     let values = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-                    assert_close(&values(scores), &values(&expected), 1e-6, &format!("{backbone}, exit {l}"));
+                    assert_close(
+                        &values(scores),
+                        &values(&expected),
+                        1e-6,
+                        &format!("{backbone}, exit {l}"),
+                    );
                 }
             }
         }
@@ -352,23 +499,53 @@ pub(super) mod tests {
     #[test]
     fn what_is_no_stack_of_layers_is_refused() {
         let (_, prepared) = prepared(Backbone::Sgc, OperatorChoice::Usual);
-        let e = exits(&prepared, &NetworkConfig::new(Backbone::Sgc), 0).unwrap_err().to_string();
-        assert!(e.contains("sgc is not a stack of layers") && e.contains("gcn, gat, gatv2, gin, sage, mlp"), "{e}");
-        let wrong = NetworkConfig { hidden: 0, ..NetworkConfig::new(Backbone::Gcn) };
-        assert!(exits(&prepared, &wrong, 0).unwrap_err().to_string().contains("hidden must be at least 1"));
+        let e = exits(&prepared, &NetworkConfig::new(Backbone::Sgc), 0)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("sgc is not a stack of layers")
+                && e.contains("gcn, gat, gatv2, gin, sage, mlp"),
+            "{e}"
+        );
+        let wrong = NetworkConfig {
+            hidden: 0,
+            ..NetworkConfig::new(Backbone::Gcn)
+        };
+        assert!(
+            exits(&prepared, &wrong, 0)
+                .unwrap_err()
+                .to_string()
+                .contains("hidden must be at least 1")
+        );
     }
 
     #[test]
     fn exits_start_the_same_whatever_comes_after() {
         let (_, prepared) = prepared(Backbone::Gcn, OperatorChoice::Usual);
-        let config = |layers| NetworkConfig { layers, hidden: 8, ..NetworkConfig::new(Backbone::Gcn) };
-        let (few, many) = (exits(&prepared, &config(2), 3).unwrap(), exits(&prepared, &config(5), 3).unwrap());
+        let config = |layers| NetworkConfig {
+            layers,
+            hidden: 8,
+            ..NetworkConfig::new(Backbone::Gcn)
+        };
+        let (few, many) = (
+            exits(&prepared, &config(2), 3).unwrap(),
+            exits(&prepared, &config(5), 3).unwrap(),
+        );
         for (a, b) in few.params().list().iter().zip(many.params().list()) {
             assert_eq!(a.name, b.name);
-            let values = |p: &crate::nn::Param| p.var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            let values =
+                |p: &crate::nn::Param| p.var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
             assert_eq!(values(a), values(b), "{}", a.name);
         }
         let none = exits(&prepared, &config(0), 3).unwrap();
-        assert_eq!((none.max_depth(), none.predict(&prepared.propagation, &prepared.input).unwrap().len()), (0, 1));
+        assert_eq!(
+            (
+                none.max_depth(),
+                none.predict(&prepared.propagation, &prepared.input)
+                    .unwrap()
+                    .len()
+            ),
+            (0, 1)
+        );
     }
 }

@@ -6,8 +6,8 @@ pub const FOLDS: usize = 5;
 /// The largest change of a coordinate at which Newton's method is done.
 const TOLERANCE: f64 = 1e-6;
 
-/// A choice among alternatives for each of several items, as evidence: item `i` has a row of `width` numbers for each of
-/// `alternatives`, and `right[i]` is the alternative that is true.
+/// A choice among alternatives for each of several items, as evidence: item `i` has a row of
+/// `width` numbers for each of `alternatives`, and `right[i]` is the alternative that is true.
 #[derive(Debug, Clone)]
 pub struct Choices {
     /// `[items, alternatives, width]`.
@@ -28,26 +28,42 @@ impl Choices {
 
     /// Sum of log-likelihoods of the true alternatives of some items under coefficients `theta`.
     pub fn log_likelihood(&self, theta: &[f64], items: impl Iterator<Item = usize>) -> f64 {
-        items.map(|i| log_softmax_at(&scores(self.item(i), theta), self.right[i])).sum()
+        items
+            .map(|i| log_softmax_at(&scores(self.item(i), theta), self.right[i]))
+            .sum()
     }
 
-    /// The coefficients of the conditional logit `P(a) ∝ exp(θ · x_a)` that maximise the log-likelihood of some items less
-    /// `penalty / 2 · |θ - start|²`: Newton's method with halved steps.
+    /// The coefficients of the conditional logit `P(a) ∝ exp(θ · x_a)` that maximise the
+    /// log-likelihood of some items less `penalty / 2 · |θ - start|²`: Newton's method with halved
+    /// steps.
     pub fn fit(&self, items: &[usize], start: &[f64], penalty: f64) -> Vec<f64> {
         let width = self.width;
-        let distance = |theta: &[f64]| theta.iter().zip(start).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
-        let objective =
-            |theta: &[f64]| self.log_likelihood(theta, items.iter().copied()) - 0.5 * penalty * distance(theta);
+        let distance = |theta: &[f64]| {
+            theta
+                .iter()
+                .zip(start)
+                .map(|(a, b)| (a - b) * (a - b))
+                .sum::<f64>()
+        };
+        let objective = |theta: &[f64]| {
+            self.log_likelihood(theta, items.iter().copied()) - 0.5 * penalty * distance(theta)
+        };
         let mut theta = start.to_vec();
         let mut value = objective(&theta);
         for _ in 0..50 {
-            let mut gradient: Vec<f64> = theta.iter().zip(start).map(|(t, s)| -penalty * (t - s)).collect();
+            let mut gradient: Vec<f64> = theta
+                .iter()
+                .zip(start)
+                .map(|(t, s)| -penalty * (t - s))
+                .collect();
             let mut curvature = vec![0.0; width * width];
             (0..width).for_each(|k| curvature[k * width + k] = penalty);
             for &i in items {
                 self.add_derivatives(i, &theta, &mut gradient, &mut curvature);
             }
-            let Some(step) = solve_positive(curvature, gradient) else { break };
+            let Some(step) = solve_positive(curvature, gradient) else {
+                break;
+            };
             let mut size = 1.0;
             let moved = loop {
                 let next: Vec<f64> = theta.iter().zip(&step).map(|(t, s)| t + size * s).collect();
@@ -68,8 +84,15 @@ impl Choices {
         theta
     }
 
-    /// Adds an item's gradient and negative second derivative, of which the lower half is all that is read.
-    fn add_derivatives(&self, i: usize, theta: &[f64], gradient: &mut [f64], curvature: &mut [f64]) {
+    /// Adds an item's gradient and negative second derivative, of which the lower half is all that
+    /// is read.
+    fn add_derivatives(
+        &self,
+        i: usize,
+        theta: &[f64],
+        gradient: &mut [f64],
+        curvature: &mut [f64],
+    ) {
         let (x, width) = (self.item(i), self.width);
         let p = softmax(&scores(x, theta));
         let mut mean = vec![0.0; width];
@@ -77,20 +100,27 @@ impl Choices {
             mean.iter_mut().zip(row).for_each(|(m, x)| *m += p * x);
         }
         let right = &x[self.right[i] * width..(self.right[i] + 1) * width];
-        gradient.iter_mut().zip(right.iter().zip(&mean)).for_each(|(g, (x, m))| *g += x - m);
+        gradient
+            .iter_mut()
+            .zip(right.iter().zip(&mean))
+            .for_each(|(g, (x, m))| *g += x - m);
         for (row, p) in x.chunks_exact(width).zip(&p).filter(|(_, p)| **p > 1e-9) {
             let centred: Vec<f64> = row.iter().zip(&mean).map(|(x, m)| x - m).collect();
             for (a, line) in curvature.chunks_exact_mut(width).enumerate() {
                 let scale = p * centred[a];
                 if scale != 0.0 {
-                    line[..=a].iter_mut().zip(&centred).for_each(|(h, c)| *h += scale * c);
+                    line[..=a]
+                        .iter_mut()
+                        .zip(&centred)
+                        .for_each(|(h, c)| *h += scale * c);
                 }
             }
         }
     }
 }
 
-/// The penalty and start whose fits predict held-back folds best, refitted on everything. Of equals the first.
+/// The penalty and start whose fits predict held-back folds best, refitted on everything. Of equals
+/// the first.
 pub fn fit_cross(choices: &Choices, starts: &[Vec<f64>], penalties: &[f64]) -> Vec<f64> {
     let all: Vec<usize> = (0..choices.right.len()).collect();
     let mut best: Option<(f64, &Vec<f64>, f64)> = None;
@@ -98,19 +128,23 @@ pub fn fit_cross(choices: &Choices, starts: &[Vec<f64>], penalties: &[f64]) -> V
         for &penalty in penalties {
             let mut total = 0.0;
             for fold in 0..FOLDS {
-                let (held, rest): (Vec<usize>, Vec<usize>) = all.iter().partition(|i| **i % FOLDS == fold);
-                total += choices.log_likelihood(&choices.fit(&rest, start, penalty), held.into_iter());
+                let (held, rest): (Vec<usize>, Vec<usize>) =
+                    all.iter().partition(|i| **i % FOLDS == fold);
+                total +=
+                    choices.log_likelihood(&choices.fit(&rest, start, penalty), held.into_iter());
             }
             if best.is_none_or(|(t, ..)| total > t) {
                 best = Some((total, start, penalty));
             }
         }
     }
-    best.map_or_else(Vec::new, |(_, start, penalty)| choices.fit(&all, start, penalty))
+    best.map_or_else(Vec::new, |(_, start, penalty)| {
+        choices.fit(&all, start, penalty)
+    })
 }
 
-/// The inverse temperature that gives scores the best likelihood: rows of `alternatives` log-probabilities and the true
-/// one of each. At least 0.05, at most 20; one for no items.
+/// The inverse temperature that gives scores the best likelihood: rows of `alternatives`
+/// log-probabilities and the true one of each. At least 0.05, at most 20; one for no items.
 pub fn inverse_temperature(rows: &[(&[f32], usize)]) -> f64 {
     if rows.is_empty() {
         return 1.0;
@@ -118,20 +152,27 @@ pub fn inverse_temperature(rows: &[(&[f32], usize)]) -> f64 {
     let likelihood = |log_beta: f64| {
         let beta = log_beta.exp();
         let scaled = |row: &[f32]| row.iter().map(|s| beta * f64::from(*s)).collect::<Vec<_>>();
-        rows.iter().map(|(row, right)| log_softmax_at(&scaled(row), *right)).sum::<f64>()
+        rows.iter()
+            .map(|(row, right)| log_softmax_at(&scaled(row), *right))
+            .sum::<f64>()
     };
     // Golden section: the likelihood has one peak.
     let ratio = (5f64.sqrt() - 1.0) / 2.0;
     let (mut low, mut high) = (0.05f64.ln(), 20f64.ln());
     for _ in 0..40 {
         let (a, b) = (high - ratio * (high - low), low + ratio * (high - low));
-        if likelihood(a) >= likelihood(b) { high = b } else { low = a }
+        if likelihood(a) >= likelihood(b) {
+            high = b
+        } else {
+            low = a
+        }
     }
     ((low + high) / 2.0).exp()
 }
 
-/// Weights of a mixture with the best likelihood, by expectation maximisation from equal weights: `probability[i][k]` is
-/// what component `k` gives to the truth of item `i`. One pseudo-item per component keeps every weight above zero.
+/// Weights of a mixture with the best likelihood, by expectation maximisation from equal weights:
+/// `probability[i][k]` is what component `k` gives to the truth of item `i`. One pseudo-item per
+/// component keeps every weight above zero.
 pub fn mixture_weights(probability: &[Vec<f64>], components: usize) -> Vec<f64> {
     let mut weights = vec![1.0 / components as f64; components];
     for _ in 0..200 {
@@ -139,7 +180,10 @@ pub fn mixture_weights(probability: &[Vec<f64>], components: usize) -> Vec<f64> 
         for p in probability {
             let total: f64 = p.iter().zip(&weights).map(|(p, w)| p * w).sum();
             if total > 0.0 {
-                shares.iter_mut().zip(p.iter().zip(&weights)).for_each(|(s, (p, w))| *s += p * w / total);
+                shares
+                    .iter_mut()
+                    .zip(p.iter().zip(&weights))
+                    .for_each(|(s, (p, w))| *s += p * w / total);
             }
         }
         let total: f64 = shares.iter().sum();
@@ -149,7 +193,9 @@ pub fn mixture_weights(probability: &[Vec<f64>], components: usize) -> Vec<f64> 
 }
 
 fn scores(x: &[f64], theta: &[f64]) -> Vec<f64> {
-    x.chunks_exact(theta.len()).map(|row| row.iter().zip(theta).map(|(x, t)| x * t).sum()).collect()
+    x.chunks_exact(theta.len())
+        .map(|row| row.iter().zip(theta).map(|(x, t)| x * t).sum())
+        .collect()
 }
 
 fn softmax(scores: &[f64]) -> Vec<f64> {
@@ -164,7 +210,8 @@ fn log_softmax_at(scores: &[f64], at: usize) -> f64 {
     scores[at] - top - scores.iter().map(|s| (s - top).exp()).sum::<f64>().ln()
 }
 
-/// Solves `matrix · x = rhs` for a symmetric positive definite matrix (row-major, the lower half is enough); `None` where it is not.
+/// Solves `matrix · x = rhs` for a symmetric positive definite matrix (row-major, the lower half is
+/// enough); `None` where it is not.
 fn solve_positive(mut matrix: Vec<f64>, mut rhs: Vec<f64>) -> Option<Vec<f64>> {
     let n = rhs.len();
     for j in 0..n {
@@ -199,11 +246,17 @@ mod tests {
     #[test]
     fn a_logit_by_hand() {
         // Alternative 1 is right three times in four and its evidence is 1 against 0: θ = ln 3.
-        let choices = Choices { evidence: [0.0, 1.0].repeat(4), alternatives: 2, width: 1, right: vec![1, 1, 1, 0] };
+        let choices = Choices {
+            evidence: [0.0, 1.0].repeat(4),
+            alternatives: 2,
+            width: 1,
+            right: vec![1, 1, 1, 0],
+        };
         let all = [0, 1, 2, 3];
         let theta = choices.fit(&all, &[0.0], 1e-12)[0];
         assert!((theta - 3f64.ln()).abs() < 1e-6, "{theta}");
-        // A heavy penalty stays at the start; a middling one satisfies its own first-order condition.
+        // A heavy penalty stays at the start; a middling one satisfies its own first-order
+        // condition.
         assert!((choices.fit(&all, &[2.0], 1e9)[0] - 2.0).abs() < 1e-6);
         let theta = choices.fit(&all, &[0.0], 1.0)[0];
         let p = theta.exp() / (1.0 + theta.exp());
@@ -212,10 +265,22 @@ mod tests {
 
     #[test]
     fn systems_are_solved() {
-        let x = solve_positive(vec![4.0, 2.0, 0.5, 2.0, 5.0, 1.0, 0.5, 1.0, 3.0], vec![9.5, 15.0, 11.5]).unwrap();
+        let x = solve_positive(
+            vec![4.0, 2.0, 0.5, 2.0, 5.0, 1.0, 0.5, 1.0, 3.0],
+            vec![9.5, 15.0, 11.5],
+        )
+        .unwrap();
         // 4 + 4 + 1.5, 2 + 10 + 3, 0.5 + 2 + 9.
-        assert!(x.iter().zip([1.0, 2.0, 3.0]).all(|(x, e)| (x - e).abs() < 1e-12), "{x:?}");
-        assert_eq!(solve_positive(vec![1.0, 2.0, 2.0, 1.0], vec![0.0, 0.0]), None);
+        assert!(
+            x.iter()
+                .zip([1.0, 2.0, 3.0])
+                .all(|(x, e)| (x - e).abs() < 1e-12),
+            "{x:?}"
+        );
+        assert_eq!(
+            solve_positive(vec![1.0, 2.0, 2.0, 1.0], vec![0.0, 0.0]),
+            None
+        );
     }
 
     #[test]
@@ -227,16 +292,27 @@ mod tests {
         assert!((beta - 3f64.ln()).abs() < 1e-4, "{beta}");
         assert_eq!(inverse_temperature(&[]), 1.0);
         let always = [(&row[..], 1)];
-        assert!((inverse_temperature(&always) - 20.0).abs() < 0.01, "held within range");
+        assert!(
+            (inverse_temperature(&always) - 20.0).abs() < 0.01,
+            "held within range"
+        );
     }
 
     #[test]
     fn a_mixture_by_hand() {
-        // Three items that only component 0 explains and one that only component 1 does; with one pseudo-item each the
-        // shares are 4 and 2.
-        let probability = [vec![0.9, 0.0], vec![0.5, 0.0], vec![0.1, 0.0], vec![0.0, 0.3]];
+        // Three items that only component 0 explains and one that only component 1 does; with one
+        // pseudo-item each the shares are 4 and 2.
+        let probability = [
+            vec![0.9, 0.0],
+            vec![0.5, 0.0],
+            vec![0.1, 0.0],
+            vec![0.0, 0.3],
+        ];
         let weights = mixture_weights(&probability, 2);
-        assert!((weights[0] - 4.0 / 6.0).abs() < 1e-9 && (weights[1] - 2.0 / 6.0).abs() < 1e-9, "{weights:?}");
+        assert!(
+            (weights[0] - 4.0 / 6.0).abs() < 1e-9 && (weights[1] - 2.0 / 6.0).abs() < 1e-9,
+            "{weights:?}"
+        );
         assert_eq!(mixture_weights(&[], 2), [0.5, 0.5]);
     }
 }

@@ -1,11 +1,13 @@
 //! A classifier of graphs with an exit at every layer: thesis ch. 4's exits on the graphs of ch. 7.
 //!
-//! With `h^0 = X` and `h^l = relu(Layer_l(dropout(h^{l-1})))`, exit `l` reads the nodes' `h^l` out into one vector for each graph and
-//! classifies it by a linear head of its own, with dropout before it. So exit `l >= 1` is a plain classifier of `l` layers, and exit 0 a
-//! linear map of features that were read out. Layers are shared by all exits after them: attention has its heads side by side in each,
-//! where the last layer of a plain classifier has one.
+//! With `h^0 = X` and `h^l = relu(Layer_l(dropout(h^{l-1})))`, exit `l` reads the nodes' `h^l` out
+//! into one vector for each graph and classifies it by a linear head of its own, with dropout
+//! before it. So exit `l >= 1` is a plain classifier of `l` layers, and exit 0 a linear map of
+//! features that were read out. Layers are shared by all exits after them: attention has its heads
+//! side by side in each, where the last layer of a plain classifier has one.
 //!
-//! A learnable operator has scalars of its own for every round, as it has on nodes: round `t` is trained with stage `t`.
+//! A learnable operator has scalars of its own for every round, as it has on nodes: round `t` is
+//! trained with stage `t`.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,8 +20,8 @@ use crate::nn::entry::Place;
 use crate::nn::head::HEAD_SITE;
 use crate::nn::network::{add_scalars, drop_input, scalar_values};
 use crate::nn::{
-    Batch, ClassifierConfig, GraphModel, Head, Input, Layer, Linear, NetworkConfig, OperatorScalar, ParamId, Params,
-    Pass, Propagation, Shape,
+    Batch, ClassifierConfig, GraphModel, Head, Input, Layer, Linear, NetworkConfig, OperatorScalar,
+    ParamId, Params, Pass, Propagation, Shape,
 };
 use crate::tensor::{Dropout, Operator, dropout};
 
@@ -33,7 +35,8 @@ pub struct ExitClassifier {
     stages: Vec<Parts>,
 }
 
-/// What stage `t` adds: `Layer_t` (from stage 1 on) with the operator's scalars of round `t`, and head `t`.
+/// What stage `t` adds: `Layer_t` (from stage 1 on) with the operator's scalars of round `t`, and
+/// head `t`.
 #[derive(Debug)]
 struct Parts {
     round: Option<Round>,
@@ -50,17 +53,36 @@ struct Round {
 }
 
 impl ExitClassifier {
-    /// Builds exits 0 to `config.network.layers`. A stage's weights are drawn from a stream of its own: exits `0..=l` start the same
-    /// whatever the number of layers.
+    /// Builds exits 0 to `config.network.layers`. A stage's weights are drawn from a stream of its
+    /// own: exits `0..=l` start the same whatever the number of layers.
     pub fn new(config: &ClassifierConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
         let network = &config.network;
-        let checked = NetworkConfig { layers: network.layers.max(1), ..network.clone() };
-        ClassifierConfig { network: checked, ..config.clone() }.check()?;
-        let Some(build) = network.backbone.entry().layer.filter(|_| network.backbone.can_have_exits()) else {
+        let checked = NetworkConfig {
+            layers: network.layers.max(1),
+            ..network.clone()
+        };
+        ClassifierConfig {
+            network: checked,
+            ..config.clone()
+        }
+        .check()?;
+        let Some(build) = network
+            .backbone
+            .entry()
+            .layer
+            .filter(|_| network.backbone.can_have_exits())
+        else {
             return Err(no_room_for_exits(network.backbone));
         };
-        let Shape { in_dim, num_classes, .. } = *shape;
-        let plan = network.plan(&Shape { num_classes: network.hidden, ..*shape });
+        let Shape {
+            in_dim,
+            num_classes,
+            ..
+        } = *shape;
+        let plan = network.plan(&Shape {
+            num_classes: network.hidden,
+            ..*shape
+        });
         let mut params = Params::new(network.weights);
         let mut stages = Vec::with_capacity(network.layers + 1);
         for t in 0..=network.layers {
@@ -72,20 +94,38 @@ impl ExitClassifier {
                 Some(i) => {
                     let name = format!("layers.{i}");
                     let (from, to) = (width(i), network.hidden);
-                    let place = Place { name: &name, site: i as u64, from, to, is_last: false };
+                    let place = Place {
+                        name: &name,
+                        site: i as u64,
+                        from,
+                        to,
+                        is_last: false,
+                    };
                     let layer = build(&plan, place, &mut params, rng)?;
-                    let scalars = add_scalars(&mut params, &format!("operator.{t}"), shape.scalars, rng)?;
+                    let scalars =
+                        add_scalars(&mut params, &format!("operator.{t}"), shape.scalars, rng)?;
                     Some(Round { layer, scalars })
                 }
             };
             let name = format!("heads.{t}");
-            let head = Linear::kaiming(&mut params, &name, width(t), num_classes, true, rng)?.free(&mut params);
-            stages.push(Parts { round, head, params: start..params.list().len() });
+            let head = Linear::kaiming(&mut params, &name, width(t), num_classes, true, rng)?
+                .free(&mut params);
+            stages.push(Parts {
+                round,
+                head,
+                params: start..params.list().len(),
+            });
         }
         if network.orthogonal_start {
             params.start_orthogonal(&mut stream(seed, "orthogonal start", 0))?;
         }
-        Ok(Self { config: config.clone(), in_dim, num_classes, params, stages })
+        Ok(Self {
+            config: config.clone(),
+            in_dim,
+            num_classes,
+            params,
+            stages,
+        })
     }
 
     /// Its settings; the network's `layers` is the number of the last exit.
@@ -119,12 +159,17 @@ impl ExitClassifier {
         for (t, stage) in self.stages.iter().enumerate() {
             let Some(round) = &stage.round else { continue };
             let values = scalar_values(&self.params, &round.scalars)?;
-            found.extend(values.into_iter().map(|(name, value)| (format!("{name}@{t}"), value)));
+            found.extend(
+                values
+                    .into_iter()
+                    .map(|(name, value)| (format!("{name}@{t}"), value)),
+            );
         }
         Ok(found)
     }
 
-    /// Stage `t` of sequential training, on batches whose input is `h^{t-1}` (features for stages 0 and 1).
+    /// Stage `t` of sequential training, on batches whose input is `h^{t-1}` (features for stages 0
+    /// and 1).
     pub fn stage(&self, t: usize) -> Stage<'_> {
         Stage { exits: self, t }
     }
@@ -138,8 +183,17 @@ impl ExitClassifier {
     pub fn advance(&self, t: usize, propagation: &Propagation, x: &Input) -> Result<Input> {
         let weights = self.params.weights()?.detached();
         match x.num_rows() {
-            0 => Ok(Input::Dense(Tensor::zeros((0, self.width(t)), DType::F32, &Device::Cpu)?)),
-            _ => Ok(Input::Dense(self.round(t, propagation, x, &Pass::evaluation(&weights))?)),
+            0 => Ok(Input::Dense(Tensor::zeros(
+                (0, self.width(t)),
+                DType::F32,
+                &Device::Cpu,
+            )?)),
+            _ => Ok(Input::Dense(self.round(
+                t,
+                propagation,
+                x,
+                &Pass::evaluation(&weights),
+            )?)),
         }
     }
 
@@ -149,17 +203,34 @@ impl ExitClassifier {
     }
 
     /// `relu(Layer_t(x))`
-    fn round(&self, t: usize, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        let Some(Round { layer, scalars }) = &self.stages[t].round else { return x.to_dense() };
-        layer.forward_activated(&*operator(propagation, scalars, pass)?, x, pass, Dropout::NONE)
+    fn round(
+        &self,
+        t: usize,
+        propagation: &Propagation,
+        x: &Input,
+        pass: &Pass<'_>,
+    ) -> Result<Tensor> {
+        let Some(Round { layer, scalars }) = &self.stages[t].round else {
+            return x.to_dense();
+        };
+        layer.forward_activated(
+            &*operator(propagation, scalars, pass)?,
+            x,
+            pass,
+            Dropout::NONE,
+        )
     }
 
-    /// What layer `t` sees of `h^{t-1}`: dropout of features before the first, of representations before the others.
+    /// What layer `t` sees of `h^{t-1}`: dropout of features before the first, of representations
+    /// before the others.
     fn dropped(&self, t: usize, x: &Input, pass: &Pass<'_>) -> Result<Input> {
         let network = &self.config.network;
         match (t, x) {
             (0 | 1, x) => drop_input(x, network.input_dropout, pass),
-            (_, Input::Dense(x)) => Ok(Input::Dense(dropout(x, pass.dropout(network.dropout, (t - 2) as u64))?)),
+            (_, Input::Dense(x)) => Ok(Input::Dense(dropout(
+                x,
+                pass.dropout(network.dropout, (t - 2) as u64),
+            )?)),
             (_, x) => Ok(x.clone()),
         }
     }
@@ -169,17 +240,28 @@ impl ExitClassifier {
         self.config.readout.forward(&batch.members, nodes)
     }
 
-    /// The graphs' vectors at exits 0 to `last`, each `[graphs, width]`; zeros for graphs without nodes.
+    /// The graphs' vectors at exits 0 to `last`, each `[graphs, width]`; zeros for graphs without
+    /// nodes.
     fn vectors(&self, last: usize, batch: &Batch, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         if batch.members.num_nodes() == 0 {
-            let zeros = |t| Tensor::zeros((batch.members.num_graphs(), self.width(t)), DType::F32, &Device::Cpu);
+            let zeros = |t| {
+                Tensor::zeros(
+                    (batch.members.num_graphs(), self.width(t)),
+                    DType::F32,
+                    &Device::Cpu,
+                )
+            };
             return (0..=last).map(zeros).collect();
         }
         // Features lose the same values for exit 0 and for the first layer.
         let mut h = self.dropped(0, &batch.input, pass)?;
         let mut found = vec![self.read_out(batch, &h.to_dense()?)?];
         for t in 1..=last {
-            let x = if t == 1 { h } else { self.dropped(t, &h, pass)? };
+            let x = if t == 1 {
+                h
+            } else {
+                self.dropped(t, &h, pass)?
+            };
             let made = self.round(t, &batch.propagation, &x, pass)?;
             found.push(self.read_out(batch, &made)?);
             h = Input::Dense(made);
@@ -199,7 +281,9 @@ impl ExitClassifier {
             let name = p.name.replacen("head", &format!("heads.{t}"), 1);
             match self.params.list().iter().find(|own| own.name == name) {
                 Some(own) if own.var.dims() == p.var.dims() => own.var.set(p.var.as_tensor())?,
-                _ => crate::tensor::bail!("a head of shape {:?} does not fit exit {t}", p.var.dims()),
+                _ => {
+                    crate::tensor::bail!("a head of shape {:?} does not fit exit {t}", p.var.dims())
+                }
             }
         }
         Ok(())
@@ -212,7 +296,9 @@ fn operator<'a>(
     scalars: &[(OperatorScalar, ParamId)],
     pass: &Pass<'_>,
 ) -> Result<Cow<'a, Operator>> {
-    let Some(learnable) = &propagation.learnable else { return Ok(Cow::Borrowed(&propagation.operator)) };
+    let Some(learnable) = &propagation.learnable else {
+        return Ok(Cow::Borrowed(&propagation.operator));
+    };
     let scalars: Vec<&Tensor> = scalars.iter().map(|(_, id)| pass.weight(*id)).collect();
     match learnable.operators(&scalars)?.into_iter().next() {
         Some(operator) => Ok(Cow::Owned(operator)),
@@ -287,10 +373,17 @@ impl GraphModel for Stage<'_> {
 
     fn latent(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor> {
         if batch.members.num_nodes() == 0 {
-            return Tensor::zeros((batch.members.num_graphs(), self.latent_dim()), DType::F32, &Device::Cpu);
+            return Tensor::zeros(
+                (batch.members.num_graphs(), self.latent_dim()),
+                DType::F32,
+                &Device::Cpu,
+            );
         }
         let x = self.exits.dropped(self.t, &batch.input, pass)?;
-        self.exits.read_out(batch, &self.exits.round(self.t, &batch.propagation, &x, pass)?)
+        self.exits.read_out(
+            batch,
+            &self.exits.round(self.t, &batch.propagation, &x, pass)?,
+        )
     }
 
     fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {

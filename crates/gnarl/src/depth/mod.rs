@@ -1,5 +1,5 @@
-//! The depth axis (thesis ch. 4): after how many rounds of propagation a node, or a graph of a set, is answered, decided
-//! one by one, and how the answers on the way are combined.
+//! The depth axis (thesis ch. 4): after how many rounds of propagation a node, or a graph of a set,
+//! is answered, decided one by one, and how the answers on the way are combined.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -11,7 +11,8 @@
 //! | [`fit`] | the small convex fits that policies are learned by |
 //! | [`adagcn`] | AdaBoost over depths |
 //!
-//! JK-Net, GCNII and GPR-GNN are networks like any other and live in [`nn::bodies`](crate::nn::bodies).
+//! JK-Net, GCNII and GPR-GNN are networks like any other and live in
+//! [`nn::bodies`](crate::nn::bodies).
 
 pub mod adagcn;
 pub mod choice;

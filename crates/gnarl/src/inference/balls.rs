@@ -1,5 +1,5 @@
-//! The thesis' neighbours: uniform in a ball of features, alike by the cosine of the feature matrices; or some flips of edges
-//! away, alike by the probability of that many flips.
+//! The thesis' neighbours: uniform in a ball of features, alike by the cosine of the feature
+//! matrices; or some flips of edges away, alike by the probability of that many flips.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Features, Graph};
@@ -28,10 +28,13 @@ pub enum Similarity {
 }
 
 impl Similarity {
-    /// From a product and two squared norms. Of a matrix of zeros there is no cosine, and nothing speaks against it.
+    /// From a product and two squared norms. Of a matrix of zeros there is no cosine, and nothing
+    /// speaks against it.
     pub(super) fn of(self, product: f64, own: f64, other: f64) -> f64 {
         match self {
-            Similarity::Cosine if own > 0.0 && other > 0.0 => (product / (own * other).sqrt()).clamp(0.0, 1.0),
+            Similarity::Cosine if own > 0.0 && other > 0.0 => {
+                (product / (own * other).sqrt()).clamp(0.0, 1.0)
+            }
             _ => 1.0,
         }
     }
@@ -45,8 +48,8 @@ pub(super) fn usual_radius(part: Perturbed) -> f64 {
     }
 }
 
-/// The share of a graph of a set that may be flipped where none is given: of the thesis' share of a large graph's edges a small one
-/// has not one.
+/// The share of a graph of a set that may be flipped where none is given: of the thesis' share of a
+/// large graph's edges a small one has not one.
 pub(super) const USUAL_SHARE_ON_SETS: f64 = 0.1;
 
 /// What tuning tries for the radius, the smallest first.
@@ -59,7 +62,12 @@ pub(super) fn tried_radii(part: Perturbed, of: Input) -> [f64; 4] {
 }
 
 impl Neighbourhood for FeatureBall {
-    fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+    fn draw(
+        &self,
+        centre: &Graph,
+        _: &DenseMatrix<f32>,
+        rng: &mut Rng,
+    ) -> Result<Option<(Graph, f64)>> {
         let ball = Ball::new(Norm::L2, self.radius, Sampler::Exact)?;
         if self.radius == 0.0 {
             return Ok(None);
@@ -74,7 +82,11 @@ impl Neighbourhood for FeatureBall {
             ball.fill_row(radius, &mut step, rng);
             for (x, z) in drawn.row_mut(i).iter_mut().zip(&step) {
                 let (before, after) = (f64::from(*x), f64::from(*x) + z);
-                (product, own, other) = (product + before * after, own + before * before, other + after * after);
+                (product, own, other) = (
+                    product + before * after,
+                    own + before * before,
+                    other + after * after,
+                );
                 *x = after as f32;
             }
         }
@@ -103,8 +115,9 @@ pub struct StructureBall {
 gnarl_graph::named! {
     /// How the number of flips is drawn, and how alike that makes two graphs.
     pub enum StructureLaw as "law" {
-        /// d flips with probability `C(r, d) / 2^r`, which is also how alike graphs d flips apart are. It is not the share of the
-        /// graphs at distance d (erratum 11); the published settings are for it.
+        /// d flips with probability `C(r, d) / 2^r`, which is also how alike graphs d flips apart
+        /// are. It is not the share of the graphs at distance d (erratum 11); the published
+        /// settings are for it.
         Thesis = "thesis",
         /// Every graph of the ball as likely as the others, all alike by one.
         Uniform = "uniform",
@@ -115,8 +128,14 @@ impl StructureBall {
     /// The number of flips on a graph.
     pub fn radius(&self, graph: &Graph) -> Result<usize> {
         if !(self.share >= 0.0 && self.share.is_finite()) {
-            let what = format!("a radius of {} edges per edge must be at least 0", self.share);
-            return Err(Error::Graph(gnarl_graph::Error::argument("inference", what)));
+            let what = format!(
+                "a radius of {} edges per edge must be at least 0",
+                self.share
+            );
+            return Err(Error::Graph(gnarl_graph::Error::argument(
+                "inference",
+                what,
+            )));
         }
         Ok((self.share * graph.num_edges() as f64) as usize)
     }
@@ -124,12 +143,19 @@ impl StructureBall {
 
 /// `C(r, d) / 2^r`, by logarithms: neither part can be written down for a large r.
 fn binomial_share(r: usize, d: usize) -> f64 {
-    let log2_binomial: f64 = (0..d.min(r - d)).map(|i| ((r - i) as f64 / (i + 1) as f64).log2()).sum();
+    let log2_binomial: f64 = (0..d.min(r - d))
+        .map(|i| ((r - i) as f64 / (i + 1) as f64).log2())
+        .sum();
     (log2_binomial - r as f64).exp2()
 }
 
 impl Neighbourhood for StructureBall {
-    fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+    fn draw(
+        &self,
+        centre: &Graph,
+        _: &DenseMatrix<f32>,
+        rng: &mut Rng,
+    ) -> Result<Option<(Graph, f64)>> {
         let radius = self.radius(centre)?;
         if radius == 0 {
             return Ok(None);
@@ -154,7 +180,12 @@ mod tests {
 
     #[test]
     fn the_chance_of_so_many_flips() {
-        for (r, d, expected) in [(1, 0, 0.5), (1, 1, 0.5), (4, 2, 6.0 / 16.0), (10, 3, 120.0 / 1024.0)] {
+        for (r, d, expected) in [
+            (1, 0, 0.5),
+            (1, 1, 0.5),
+            (4, 2, 6.0 / 16.0),
+            (10, 3, 120.0 / 1024.0),
+        ] {
             assert!((binomial_share(r, d) - expected).abs() < 1e-12, "{r} {d}");
         }
         let total: f64 = (0..=2000).map(|d| binomial_share(2000, d)).sum();
@@ -165,39 +196,91 @@ mod tests {
     fn neighbours_lie_in_their_ball() {
         let graph = gnarl_graph::generate::erdos_renyi(40, 0.2, 1).unwrap();
         let values: Vec<f32> = (0..40 * 6).map(|i| (i % 7) as f32 / 7.0).collect();
-        let graph = graph.with_features(Features::Dense(DenseMatrix::new(40, 6, values).unwrap())).unwrap();
+        let graph = graph
+            .with_features(Features::Dense(DenseMatrix::new(40, 6, values).unwrap()))
+            .unwrap();
         let before = dense_features(&graph).unwrap();
         let answer = DenseMatrix::zeros(40, 2);
         let rng = &mut stream(1, "balls test", 0);
         for _ in 0..20 {
-            let (neighbour, alike) = FeatureBall { radius: 0.5, similarity: Similarity::Cosine }
-                .draw(&graph, &answer, rng)
-                .unwrap()
-                .unwrap();
+            let (neighbour, alike) = FeatureBall {
+                radius: 0.5,
+                similarity: Similarity::Cosine,
+            }
+            .draw(&graph, &answer, rng)
+            .unwrap()
+            .unwrap();
             let after = dense_features(&neighbour).unwrap();
             let squares = |row: &[f32]| row.iter().map(|x| f64::from(x * x)).sum::<f64>();
             for i in 0..40 {
-                let apart: Vec<f32> = after.row(i).iter().zip(before.row(i)).map(|(a, b)| a - b).collect();
+                let apart: Vec<f32> = after
+                    .row(i)
+                    .iter()
+                    .zip(before.row(i))
+                    .map(|(a, b)| a - b)
+                    .collect();
                 assert!(squares(&apart).sqrt() <= 0.5 + 1e-6);
             }
-            let product: f64 = after.data().iter().zip(before.data()).map(|(a, b)| f64::from(a * b)).sum();
+            let product: f64 = after
+                .data()
+                .iter()
+                .zip(before.data())
+                .map(|(a, b)| f64::from(a * b))
+                .sum();
             let expected = product / (squares(after.data()) * squares(before.data())).sqrt();
             assert!((alike - expected).abs() < 1e-5, "{alike}, not {expected}");
 
-            let ball = StructureBall { share: 0.1, law: StructureLaw::Uniform };
+            let ball = StructureBall {
+                share: 0.1,
+                law: StructureLaw::Uniform,
+            };
             let (neighbour, alike) = ball.draw(&graph, &answer, rng).unwrap().unwrap();
-            let flips = graph.edges().filter(|&(u, v)| !neighbour.has_edge(u, v)).count()
-                + neighbour.edges().filter(|&(u, v)| !graph.has_edge(u, v)).count();
-            assert!(flips <= ball.radius(&graph).unwrap() && alike == 1.0, "{flips}");
+            let flips = graph
+                .edges()
+                .filter(|&(u, v)| !neighbour.has_edge(u, v))
+                .count()
+                + neighbour
+                    .edges()
+                    .filter(|&(u, v)| !graph.has_edge(u, v))
+                    .count();
+            assert!(
+                flips <= ball.radius(&graph).unwrap() && alike == 1.0,
+                "{flips}"
+            );
         }
-        assert!(FeatureBall { radius: 0.0, similarity: Similarity::One }.draw(&graph, &answer, rng).unwrap().is_none());
-        assert!(StructureBall { share: 0.0, law: StructureLaw::Thesis }.draw(&graph, &answer, rng).unwrap().is_none());
-        let e = FeatureBall { radius: f64::NAN, similarity: Similarity::One }
+        assert!(
+            FeatureBall {
+                radius: 0.0,
+                similarity: Similarity::One
+            }
             .draw(&graph, &answer, rng)
-            .unwrap_err()
-            .to_string();
+            .unwrap()
+            .is_none()
+        );
+        assert!(
+            StructureBall {
+                share: 0.0,
+                law: StructureLaw::Thesis
+            }
+            .draw(&graph, &answer, rng)
+            .unwrap()
+            .is_none()
+        );
+        let e = FeatureBall {
+            radius: f64::NAN,
+            similarity: Similarity::One,
+        }
+        .draw(&graph, &answer, rng)
+        .unwrap_err()
+        .to_string();
         assert!(e.contains("NaN"), "{e}");
-        let e = StructureBall { share: -1.0, law: StructureLaw::Thesis }.radius(&graph).unwrap_err().to_string();
+        let e = StructureBall {
+            share: -1.0,
+            law: StructureLaw::Thesis,
+        }
+        .radius(&graph)
+        .unwrap_err()
+        .to_string();
         assert!(e.contains("-1"), "{e}");
     }
 }

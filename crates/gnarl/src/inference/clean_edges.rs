@@ -1,13 +1,16 @@
 //! Ours: neighbours drawn by leaving out edges that do not look like the training graph's.
 //!
-//! In a clean graph edges join alike nodes, and nodes with many edges more often than nodes with few: an edge between u and v is
-//! as likely as `d_u d_v ω / 2m`, with ω by whether they are of one class (the degree-corrected block model of Karrer and Newman
-//! 2011). An edge that was put in joins any two nodes of different classes. The model's own answers say how alike nodes are. On
-//! the graph it was trained on, its answers agree along edges by some share; where they agree less on another graph, the share of
-//! edges that were put in is what makes up for it. Bayes' rule then gives each edge a chance to be clean, and a neighbour keeps it
-//! by that chance. A graph along whose edges answers agree as much as before is its own neighbour.
+//! In a clean graph edges join alike nodes, and nodes with many edges more often than nodes with
+//! few: an edge between u and v is as likely as `d_u d_v ω / 2m`, with ω by whether they are of one
+//! class (the degree-corrected block model of Karrer and Newman 2011). An edge that was put in
+//! joins any two nodes of different classes. The model's own answers say how alike nodes are. On
+//! the graph it was trained on, its answers agree along edges by some share; where they agree less
+//! on another graph, the share of edges that were put in is what makes up for it. Bayes' rule then
+//! gives each edge a chance to be clean, and a neighbour keeps it by that chance. A graph along
+//! whose edges answers agree as much as before is its own neighbour.
 //!
-//! The prior knows the graph the model was trained on, never the attack: where that graph was poisoned itself, nothing is seen.
+//! The prior knows the graph the model was trained on, never the attack: where that graph was
+//! poisoned itself, nothing is seen.
 
 use std::collections::BTreeSet;
 
@@ -27,8 +30,8 @@ use crate::error::{Error, Result};
 pub struct CleanEdges {
     /// How much the model's answers agree along edges, on average.
     agreement: f64,
-    /// The largest share of edges put in that it may be asked to see: beyond, a graph is its own neighbour. Infinite where nobody tested;
-    /// stored as nothing.
+    /// The largest share of edges put in that it may be asked to see: beyond, a graph is its own
+    /// neighbour. Infinite where nobody tested; stored as nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trusted: Option<f64>,
 }
@@ -47,12 +50,16 @@ impl CleanEdges {
     /// Learns from the graph the model was trained on.
     pub fn fit(model: &dyn Classifier, graph: &Graph) -> Result<Self> {
         let answer = Crf::new(1.0).output(model.scores(graph)?)?;
-        Ok(Self { agreement: mean(&agreements(graph, &answer)), trusted: None })
+        Ok(Self {
+            agreement: mean(&agreements(graph, &answer)),
+            trusted: None,
+        })
     }
 
-    /// The same, trusted as far as it proves itself on the graph that the model was trained on: edges between nodes of different answers are put
-    /// in, and answers with neighbours must agree with those on the clean graph more often than answers without, by more than the
-    /// standard error of that difference.
+    /// The same, trusted as far as it proves itself on the graph that the model was trained on:
+    /// edges between nodes of different answers are put in, and answers with neighbours must agree
+    /// with those on the clean graph more often than answers without, by more than the standard
+    /// error of that difference.
     pub fn tested(self, model: &dyn Classifier, graph: &Graph, crf: &Crf) -> Result<Self> {
         let clean = Trial::clean(model, &[graph])?;
         let crf = Crf {
@@ -61,11 +68,19 @@ impl CleanEdges {
             stop_early: false,
             ..*crf
         };
-        let untested = Self { trusted: None, ..self };
-        let changed = |share| Ok(with_foreign_edges(graph, &clean[0], share)?.map(|changed| vec![changed]));
-        let trusted =
-            Trial::trusted(&TRIAL_SHARES, changed, |changed| Trial::new(model, &untested, &crf, changed, &clean))?;
-        Ok(Self { trusted: Some(trusted), ..self })
+        let untested = Self {
+            trusted: None,
+            ..self
+        };
+        let changed =
+            |share| Ok(with_foreign_edges(graph, &clean[0], share)?.map(|changed| vec![changed]));
+        let trusted = Trial::trusted(&TRIAL_SHARES, changed, |changed| {
+            Trial::new(model, &untested, &crf, changed, &clean)
+        })?;
+        Ok(Self {
+            trusted: Some(trusted),
+            ..self
+        })
     }
 
     /// The largest share of edges put in that it sees; `None` where it was not tested.
@@ -76,19 +91,28 @@ impl CleanEdges {
     /// Refuses what no graph could have taught, as from a broken file.
     pub(super) fn check(&self) -> Result<()> {
         // A mean of products of probabilities, which sum to one up to rounding.
-        let trust = self.trusted.is_none_or(|share| (0.0..=1.0).contains(&share));
+        let trust = self
+            .trusted
+            .is_none_or(|share| (0.0..=1.0).contains(&share));
         if (0.0..=1.0 + 1e-5).contains(&self.agreement) && trust {
             return Ok(());
         }
         let what = format!("an agreement of {} must lie in 0 to 1", self.agreement);
-        Err(Error::Graph(gnarl_graph::Error::argument("clean edges", what)))
+        Err(Error::Graph(gnarl_graph::Error::argument(
+            "clean edges",
+            what,
+        )))
     }
 
-    /// The chance of every edge to be clean, in the order of [`Graph::edges`]; `None` where all are taken for clean.
+    /// The chance of every edge to be clean, in the order of [`Graph::edges`]; `None` where all are
+    /// taken for clean.
     fn chances(&self, graph: &Graph, answer: &DenseMatrix<f32>) -> Option<Vec<f64>> {
         let agree = agreements(graph, answer);
-        let put_in = ((self.agreement - mean(&agree)) / self.agreement.max(f64::MIN_POSITIVE)).clamp(0.0, MOST_PUT_IN);
-        let is_beyond = self.trusted.is_some_and(|trusted| put_in > BEYOND * trusted);
+        let put_in = ((self.agreement - mean(&agree)) / self.agreement.max(f64::MIN_POSITIVE))
+            .clamp(0.0, MOST_PUT_IN);
+        let is_beyond = self
+            .trusted
+            .is_some_and(|trusted| put_in > BEYOND * trusted);
         if put_in == 0.0 || agree.is_empty() || is_beyond {
             return None;
         }
@@ -106,17 +130,24 @@ impl CleanEdges {
         let (ends_alike, nodes_unlike) = (alike(&by_ends), 1.0 - alike(&by_nodes));
         let chance = |((u, v), agree): ((u32, u32), &f64)| {
             let class_factor = agree * self.agreement / ends_alike.max(f64::MIN_POSITIVE)
-                + (1.0 - agree) * (1.0 - self.agreement) / (1.0 - ends_alike).max(f64::MIN_POSITIVE);
+                + (1.0 - agree) * (1.0 - self.agreement)
+                    / (1.0 - ends_alike).max(f64::MIN_POSITIVE);
             let degrees = graph.degree(u) as f64 * graph.degree(v) as f64;
             let clean = (1.0 - put_in) * degrees / (2.0 * edges) * class_factor;
-            let foreign = put_in * edges / (nodes * (nodes - 1.0) / 2.0 * nodes_unlike).max(1.0) * (1.0 - agree);
-            if clean + foreign > 0.0 { clean / (clean + foreign) } else { 1.0 }
+            let foreign = put_in * edges / (nodes * (nodes - 1.0) / 2.0 * nodes_unlike).max(1.0)
+                * (1.0 - agree);
+            if clean + foreign > 0.0 {
+                clean / (clean + foreign)
+            } else {
+                1.0
+            }
         };
         Some(graph.edges().zip(&agree).map(chance).collect())
     }
 }
 
-/// The graph with new edges between nodes of different classes, a share of its own; `None` where there is no room for one.
+/// The graph with new edges between nodes of different classes, a share of its own; `None` where
+/// there is no room for one.
 fn with_foreign_edges(graph: &Graph, classes: &[usize], share: f64) -> Result<Option<Graph>> {
     let wanted = (share * graph.num_edges() as f64).ceil() as usize;
     let nodes = graph.num_nodes() as u32;
@@ -136,13 +167,21 @@ fn with_foreign_edges(graph: &Graph, classes: &[usize], share: f64) -> Result<Op
         }
     }
     let added: Vec<(u32, u32)> = added.into_iter().collect();
-    Ok((!added.is_empty()).then(|| graph.add_edges(&added)).transpose()?.map(|(graph, _)| graph))
+    Ok((!added.is_empty())
+        .then(|| graph.add_edges(&added))
+        .transpose()?
+        .map(|(graph, _)| graph))
 }
 
 /// How likely the two ends of every edge are of one class.
 fn agreements(graph: &Graph, answer: &DenseMatrix<f32>) -> Vec<f64> {
     let product = |(u, v): (u32, u32)| {
-        answer.row(u as usize).iter().zip(answer.row(v as usize)).map(|(a, b)| f64::from(a * b)).sum()
+        answer
+            .row(u as usize)
+            .iter()
+            .zip(answer.row(v as usize))
+            .map(|(a, b)| f64::from(a * b))
+            .sum()
     };
     graph.edges().map(product).collect()
 }
@@ -154,18 +193,33 @@ fn mean(values: &[f64]) -> f64 {
 /// A graph with each of its edges at a chance of its own.
 pub(super) fn thinned(graph: &Graph, chances: &[f64], rng: &mut Rng) -> Result<(Graph, f64)> {
     let is_left_out = |(_, chance): &((u32, u32), &f64)| rng.random::<f64>() >= **chance;
-    let left_out: Vec<(u32, u32)> = graph.edges().zip(chances).filter(is_left_out).map(|(e, _)| e).collect();
+    let left_out: Vec<(u32, u32)> = graph
+        .edges()
+        .zip(chances)
+        .filter(is_left_out)
+        .map(|(e, _)| e)
+        .collect();
     Ok((graph.remove_edges(&left_out)?, 1.0))
 }
 
 impl Neighbourhood for CleanEdges {
-    fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+    fn draw(
+        &self,
+        centre: &Graph,
+        answer: &DenseMatrix<f32>,
+        rng: &mut Rng,
+    ) -> Result<Option<(Graph, f64)>> {
         self.around(centre, answer)?(rng)
     }
 
     fn around<'a>(&'a self, centre: &'a Graph, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
         let chances = self.chances(centre, answer);
-        Ok(Box::new(move |rng| chances.as_deref().map(|chances| thinned(centre, chances, rng)).transpose()))
+        Ok(Box::new(move |rng| {
+            chances
+                .as_deref()
+                .map(|chances| thinned(centre, chances, rng))
+                .transpose()
+        }))
     }
 }
 
@@ -189,7 +243,8 @@ mod tests {
         let model = FromFn {
             num_classes: 2,
             function: |graph: &Graph| {
-                let scores = (0..graph.num_nodes()).flat_map(|u| if u < 60 { [3.0, -3.0] } else { [-3.0, 3.0] });
+                let scores = (0..graph.num_nodes())
+                    .flat_map(|u| if u < 60 { [3.0, -3.0] } else { [-3.0, 3.0] });
                 Ok(DenseMatrix::new(graph.num_nodes(), 2, scores.collect())?)
             },
         };
@@ -201,27 +256,47 @@ mod tests {
         let (graph, model) = scene();
         let prior = CleanEdges::fit(&model, &graph).unwrap();
         let answer = Crf::new(1.0).output(model.scores(&graph).unwrap()).unwrap();
-        assert!(prior.draw(&graph, &answer, &mut stream(1, "draw", 0)).unwrap().is_none());
+        assert!(
+            prior
+                .draw(&graph, &answer, &mut stream(1, "draw", 0))
+                .unwrap()
+                .is_none()
+        );
     }
 
     #[test]
     fn edges_that_were_put_in_are_left_out_more_often() {
         let (graph, model) = scene();
         let prior = CleanEdges::fit(&model, &graph).unwrap();
-        let foreign: Vec<(u32, u32)> =
-            (0..60u32).map(|u| (u, 60 + (7 * u) % 60)).filter(|&(u, v)| !graph.has_edge(u, v)).collect();
+        let foreign: Vec<(u32, u32)> = (0..60u32)
+            .map(|u| (u, 60 + (7 * u) % 60))
+            .filter(|&(u, v)| !graph.has_edge(u, v))
+            .collect();
         let attacked = graph.add_edges(&foreign).unwrap().0;
-        let answer = Crf::new(1.0).output(model.scores(&attacked).unwrap()).unwrap();
+        let answer = Crf::new(1.0)
+            .output(model.scores(&attacked).unwrap())
+            .unwrap();
         let rng = &mut stream(1, "draw", 0);
         let (mut kept_foreign, mut kept_own) = (0.0, 0.0);
         for _ in 0..50 {
             let (near, _) = prior.draw(&attacked, &answer, rng).unwrap().unwrap();
-            assert!(near.edges().all(|(u, v)| attacked.has_edge(u, v)), "an edge came from nowhere");
-            kept_foreign += foreign.iter().filter(|&&(u, v)| near.has_edge(u, v)).count() as f64 / foreign.len() as f64;
-            kept_own += graph.edges().filter(|&(u, v)| near.has_edge(u, v)).count() as f64 / graph.num_edges() as f64;
+            assert!(
+                near.edges().all(|(u, v)| attacked.has_edge(u, v)),
+                "an edge came from nowhere"
+            );
+            kept_foreign += foreign
+                .iter()
+                .filter(|&&(u, v)| near.has_edge(u, v))
+                .count() as f64
+                / foreign.len() as f64;
+            kept_own += graph.edges().filter(|&(u, v)| near.has_edge(u, v)).count() as f64
+                / graph.num_edges() as f64;
         }
         let (foreign, own) = (kept_foreign / 50.0, kept_own / 50.0);
-        assert!(own > 0.95 && foreign < 0.5, "of the clean edges {own} are kept, of the others {foreign}");
+        assert!(
+            own > 0.95 && foreign < 0.5,
+            "of the clean edges {own} are kept, of the others {foreign}"
+        );
     }
 
     #[test]
@@ -230,6 +305,11 @@ mod tests {
         let empty = Graph::empty(120).unwrap();
         let prior = CleanEdges::fit(&model, &empty).unwrap();
         let answer = Crf::new(1.0).output(model.scores(&empty).unwrap()).unwrap();
-        assert!(prior.draw(&empty, &answer, &mut stream(1, "draw", 0)).unwrap().is_none());
+        assert!(
+            prior
+                .draw(&empty, &answer, &mut stream(1, "draw", 0))
+                .unwrap()
+                .is_none()
+        );
     }
 }

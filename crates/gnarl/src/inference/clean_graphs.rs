@@ -1,15 +1,18 @@
-//! Ours, for sets of graphs: neighbours drawn by leaving out edges that do not look like those of the training graphs.
+//! Ours, for sets of graphs: neighbours drawn by leaving out edges that do not look like those of
+//! the training graphs.
 //!
-//! A classifier of graphs says nothing of single nodes, so that edges cannot be judged by its answers as [`CleanEdges`] does. The
-//! graphs of a set have much in common instead: which kinds of nodes are joined (the largest of a node's features), how many neighbours
-//! the ends of an edge share, how many the busier end has. From the training graphs we learn how often each is seen along an edge
-//! with some others put in around it, and how often along one that is put in between any two nodes; the ratio of these, as if the three were independent, says
-//! how foreign an edge is. The share of edges that were put into an input is the most likely one under that mixture; Bayes' rule then
-//! gives each edge a chance to be clean, and a neighbour keeps it by that chance. A graph with no more foreign edges than clean graphs
-//! seem to have is its own neighbour.
+//! A classifier of graphs says nothing of single nodes, so that edges cannot be judged by its
+//! answers as [`CleanEdges`] does. The graphs of a set have much in common instead: which kinds of
+//! nodes are joined (the largest of a node's features), how many neighbours the ends of an edge
+//! share, how many the busier end has. From the training graphs we learn how often each is seen
+//! along an edge with some others put in around it, and how often along one that is put in between
+//! any two nodes; the ratio of these, as if the three were independent, says how foreign an edge
+//! is. The share of edges that were put into an input is the most likely one under that mixture;
+//! Bayes' rule then gives each edge a chance to be clean, and a neighbour keeps it by that chance.
+//! A graph with no more foreign edges than clean graphs seem to have is its own neighbour.
 //!
-//! That edges can be told apart in this way is an assumption, tested on the training graphs before it is used
-//! ([`CleanGraphs::tested`]).
+//! That edges can be told apart in this way is an assumption, tested on the training graphs before
+//! it is used ([`CleanGraphs::tested`]).
 //!
 //! [`CleanEdges`]: super::CleanEdges
 
@@ -26,7 +29,8 @@ use crate::classifier::Classifier;
 use crate::error::{Error, Result};
 use crate::perturb::draw_pairs;
 
-/// What the edges of a set's graphs look like: logarithms of how much more often something is seen along an edge that was put in.
+/// What the edges of a set's graphs look like: logarithms of how much more often something is seen
+/// along an edge that was put in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CleanGraphs {
@@ -38,7 +42,8 @@ pub struct CleanGraphs {
     busier: Vec<f64>,
     /// The share of edges that seems put in where none was: that of all but a few training graphs.
     spread: f64,
-    /// The largest share of edges put in that it may be asked to see; beyond, a graph is its own neighbour. Nothing where nobody tested.
+    /// The largest share of edges put in that it may be asked to see; beyond, a graph is its own
+    /// neighbour. Nothing where nobody tested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trusted: Option<f64>,
 }
@@ -81,7 +86,11 @@ struct Sight {
 impl Counts {
     fn new(num_kinds: usize) -> Self {
         let empty = |cells: usize| vec![PRIOR_COUNT; cells];
-        Self { kinds: empty(num_kinds * num_kinds), shared: empty(COUNTS), busier: empty(COUNTS) }
+        Self {
+            kinds: empty(num_kinds * num_kinds),
+            shared: empty(COUNTS),
+            busier: empty(COUNTS),
+        }
     }
 
     fn add(&mut self, sight: &Sight) {
@@ -94,7 +103,11 @@ impl Counts {
 /// Logarithms of the ratios of two tables of frequencies.
 fn log_ratios(foreign: &[f64], clean: &[f64]) -> Vec<f64> {
     let (all_foreign, all_clean) = (foreign.iter().sum::<f64>(), clean.iter().sum::<f64>());
-    foreign.iter().zip(clean).map(|(f, c)| (f / all_foreign / (c / all_clean)).ln()).collect()
+    foreign
+        .iter()
+        .zip(clean)
+        .map(|(f, c)| (f / all_foreign / (c / all_clean)).ln())
+        .collect()
 }
 
 /// The class of a count.
@@ -115,18 +128,33 @@ struct Eye<'a> {
 impl<'a> Eye<'a> {
     fn new(graph: &'a Graph, num_kinds: usize) -> Self {
         let kinds = match graph.features() {
-            Some(features) if num_kinds > 1 => largest_columns(features).map(|c| c.min(num_kinds - 1)).collect(),
+            Some(features) if num_kinds > 1 => largest_columns(features)
+                .map(|c| c.min(num_kinds - 1))
+                .collect(),
             _ => vec![0; graph.num_nodes()],
         };
-        Self { graph, kinds, num_kinds }
+        Self {
+            graph,
+            kinds,
+            num_kinds,
+        }
     }
 
     /// What is seen of the edge between two nodes, `put_in` where it is not there yet.
     fn sight(&self, (u, v): (u32, u32), put_in: bool) -> Sight {
         let (ku, kv) = (self.kinds[u as usize], self.kinds[v as usize]);
         let busier = self.graph.degree(u).max(self.graph.degree(v)) + usize::from(put_in);
-        let shared = self.graph.neighbours(u).iter().filter(|&&w| self.graph.has_edge(w, v)).count();
-        Sight { kinds: ku.min(kv) * self.num_kinds + ku.max(kv), shared: class_of(shared), busier: class_of(busier) }
+        let shared = self
+            .graph
+            .neighbours(u)
+            .iter()
+            .filter(|&&w| self.graph.has_edge(w, v))
+            .count();
+        Sight {
+            kinds: ku.min(kv) * self.num_kinds + ku.max(kv),
+            shared: class_of(shared),
+            busier: class_of(busier),
+        }
     }
 }
 
@@ -134,13 +162,23 @@ impl<'a> Eye<'a> {
 fn largest_columns(features: &Features) -> impl Iterator<Item = usize> + '_ {
     let of_row = |mut entries: Box<dyn Iterator<Item = (usize, f32)> + '_>| {
         let first = entries.next().unwrap_or((0, 0.0));
-        entries.fold(first, |best, entry| if entry.1 > best.1 { entry } else { best }).0
+        entries
+            .fold(
+                first,
+                |best, entry| if entry.1 > best.1 { entry } else { best },
+            )
+            .0
     };
     (0..features.num_rows()).map(move |i| match features {
         Features::Dense(m) => of_row(Box::new(m.row(i).iter().copied().enumerate())),
         Features::Sparse(m) => {
             let (columns, values) = m.row(i);
-            of_row(Box::new(columns.iter().map(|&c| c as usize).zip(values.iter().copied())))
+            of_row(Box::new(
+                columns
+                    .iter()
+                    .map(|&c| c as usize)
+                    .zip(values.iter().copied()),
+            ))
         }
     })
 }
@@ -148,18 +186,26 @@ fn largest_columns(features: &Features) -> impl Iterator<Item = usize> + '_ {
 impl CleanGraphs {
     /// Learns from clean graphs.
     pub fn fit(graphs: &[&Graph]) -> Result<Self> {
-        let columns = graphs.iter().find_map(|graph| graph.features()).map_or(1, Features::num_cols);
+        let columns = graphs
+            .iter()
+            .find_map(|graph| graph.features())
+            .map_or(1, Features::num_cols);
         let num_kinds = columns.clamp(1, MOST_KINDS);
         let (mut clean, mut foreign) = (Counts::new(num_kinds), Counts::new(num_kinds));
         for (i, graph) in graphs.iter().enumerate() {
             let eye = Eye::new(graph, num_kinds);
             let put_in = foreign_pairs(graph, graph.num_edges(), i);
-            put_in.iter().for_each(|&pair| foreign.add(&eye.sight(pair, true)));
-            // What is put in makes the edges around it look different, too: clean edges are looked at beside some of it.
+            put_in
+                .iter()
+                .for_each(|&pair| foreign.add(&eye.sight(pair, true)));
+            // What is put in makes the edges around it look different, too: clean edges are looked
+            // at beside some of it.
             let few = (TAUGHT_SHARE * put_in.len() as f64).ceil() as usize;
             let beside = graph.add_edges(&put_in[..few])?.0;
             let eye = Eye::new(&beside, num_kinds);
-            graph.edges().for_each(|edge| clean.add(&eye.sight(edge, false)));
+            graph
+                .edges()
+                .for_each(|edge| clean.add(&eye.sight(edge, false)));
         }
         let untried = Self {
             kinds: log_ratios(&foreign.kinds, &clean.kinds),
@@ -168,16 +214,23 @@ impl CleanGraphs {
             spread: 0.0,
             trusted: None,
         };
-        let mut shares: Vec<f64> = graphs.iter().map(|graph| put_in(&untried.ratios(graph))).collect();
+        let mut shares: Vec<f64> = graphs
+            .iter()
+            .map(|graph| put_in(&untried.ratios(graph)))
+            .collect();
         shares.sort_unstable_by(f64::total_cmp);
         let place = (TAKEN_FOR_CLEAN * shares.len() as f64) as usize;
-        let spread = shares.get(place.min(shares.len().saturating_sub(1))).copied().unwrap_or(0.0);
+        let spread = shares
+            .get(place.min(shares.len().saturating_sub(1)))
+            .copied()
+            .unwrap_or(0.0);
         Ok(Self { spread, ..untried })
     }
 
-    /// The same, trusted as far as it proves itself on the graphs that it was learned from: edges are put in at random, and answers with
-    /// neighbours must agree with those on clean graphs more often than answers without, by more than the standard error of that
-    /// difference. On clean graphs themselves it must do no harm.
+    /// The same, trusted as far as it proves itself on the graphs that it was learned from: edges
+    /// are put in at random, and answers with neighbours must agree with those on clean graphs more
+    /// often than answers without, by more than the standard error of that difference. On clean
+    /// graphs themselves it must do no harm.
     pub fn tested(self, model: &dyn Classifier, graphs: &[&Graph], crf: &Crf) -> Result<Self> {
         let clean = Trial::clean(model, graphs)?;
         let crf = Crf {
@@ -186,14 +239,26 @@ impl CleanGraphs {
             stop_early: false,
             ..*crf
         };
-        let untested = Self { trusted: None, ..self.clone() };
+        let untested = Self {
+            trusted: None,
+            ..self.clone()
+        };
         let changed = |share| {
             let one = |(i, graph): (usize, &&Graph)| with_foreign_edges(graph, share, i);
-            graphs.iter().enumerate().map(one).collect::<Result<Vec<_>>>().map(Some)
+            graphs
+                .iter()
+                .enumerate()
+                .map(one)
+                .collect::<Result<Vec<_>>>()
+                .map(Some)
         };
-        let trusted =
-            Trial::trusted(&TRIAL_SHARES, changed, |changed| Trial::new(model, &untested, &crf, changed, &clean))?;
-        Ok(Self { trusted: Some(trusted), ..self })
+        let trusted = Trial::trusted(&TRIAL_SHARES, changed, |changed| {
+            Trial::new(model, &untested, &crf, changed, &clean)
+        })?;
+        Ok(Self {
+            trusted: Some(trusted),
+            ..self
+        })
     }
 
     /// The largest share of edges put in that it sees; `None` where it was not tested.
@@ -204,15 +269,22 @@ impl CleanGraphs {
     /// Refuses what no graphs could have taught, as from a broken file.
     pub(super) fn check(&self) -> Result<()> {
         let side = self.num_kinds();
-        let sizes =
-            side > 0 && side * side == self.kinds.len() && [self.shared.len(), self.busier.len()] == [COUNTS; 2];
+        let sizes = side > 0
+            && side * side == self.kinds.len()
+            && [self.shared.len(), self.busier.len()] == [COUNTS; 2];
         let mut tables = self.kinds.iter().chain(&self.shared).chain(&self.busier);
-        let shares = [Some(self.spread), self.trusted].into_iter().flatten().all(|s| (0.0..=1.0).contains(&s));
+        let shares = [Some(self.spread), self.trusted]
+            .into_iter()
+            .flatten()
+            .all(|s| (0.0..=1.0).contains(&s));
         match sizes && shares && tables.all(|x| x.is_finite()) {
             true => Ok(()),
             false => {
                 let what = "stored ones need square tables of finite numbers and shares in 0 to 1";
-                Err(Error::Graph(gnarl_graph::Error::argument("clean graphs", what)))
+                Err(Error::Graph(gnarl_graph::Error::argument(
+                    "clean graphs",
+                    what,
+                )))
             }
         }
     }
@@ -231,14 +303,20 @@ impl CleanGraphs {
         graph.edges().map(of).collect()
     }
 
-    /// The chance of every edge to be clean; `None` where the graph is taken for clean, or is beyond what may be trusted.
+    /// The chance of every edge to be clean; `None` where the graph is taken for clean, or is
+    /// beyond what may be trusted.
     fn chances(&self, graph: &Graph) -> Option<Vec<f64>> {
         let ratios = self.ratios(graph);
         let share = put_in(&ratios);
         if share <= self.spread || self.trusted.is_some_and(|trusted| share > BEYOND * trusted) {
             return None;
         }
-        Some(ratios.iter().map(|ratio| (1.0 - share) / (1.0 - share + share * ratio)).collect())
+        Some(
+            ratios
+                .iter()
+                .map(|ratio| (1.0 - share) / (1.0 - share + share * ratio))
+                .collect(),
+        )
     }
 }
 
@@ -246,7 +324,10 @@ impl CleanGraphs {
 fn put_in(ratios: &[f64]) -> f64 {
     let mut share: f64 = 0.1;
     for _ in 0..STEPS {
-        let foreign: f64 = ratios.iter().map(|ratio| share * ratio / (1.0 - share + share * ratio)).sum();
+        let foreign: f64 = ratios
+            .iter()
+            .map(|ratio| share * ratio / (1.0 - share + share * ratio))
+            .sum();
         share = (foreign / ratios.len().max(1) as f64).min(MOST_PUT_IN);
     }
     share
@@ -255,24 +336,42 @@ fn put_in(ratios: &[f64]) -> f64 {
 /// Pairs without an edge, at random; those of graph `place` are always the same.
 fn foreign_pairs(graph: &Graph, count: usize, place: usize) -> Vec<(u32, u32)> {
     let rng = &mut stream(0, "a trial of clean graphs", place as u64);
-    draw_pairs(graph.num_nodes(), count, |u, v| !graph.has_edge(u, v), &mut HashSet::new(), rng)
+    draw_pairs(
+        graph.num_nodes(),
+        count,
+        |u, v| !graph.has_edge(u, v),
+        &mut HashSet::new(),
+        rng,
+    )
 }
 
 /// The graph with so many new edges, a share of its own.
 fn with_foreign_edges(graph: &Graph, share: f64, place: usize) -> Result<Graph> {
     let wanted = (share * graph.num_edges() as f64).ceil() as usize;
     // Other pairs than those learned from.
-    Ok(graph.add_edges(&foreign_pairs(graph, wanted, usize::MAX - place))?.0)
+    Ok(graph
+        .add_edges(&foreign_pairs(graph, wanted, usize::MAX - place))?
+        .0)
 }
 
 impl Neighbourhood for CleanGraphs {
-    fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+    fn draw(
+        &self,
+        centre: &Graph,
+        answer: &DenseMatrix<f32>,
+        rng: &mut Rng,
+    ) -> Result<Option<(Graph, f64)>> {
         self.around(centre, answer)?(rng)
     }
 
     fn around<'a>(&'a self, centre: &'a Graph, _: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
         let chances = self.chances(centre);
-        Ok(Box::new(move |rng| chances.as_deref().map(|chances| thinned(centre, chances, rng)).transpose()))
+        Ok(Box::new(move |rng| {
+            chances
+                .as_deref()
+                .map(|chances| thinned(centre, chances, rng))
+                .transpose()
+        }))
     }
 }
 
@@ -282,7 +381,8 @@ mod tests {
     use crate::classifier::FromFn;
     use gnarl_graph::{CsrMatrix, generate};
 
-    /// Cycles whose nodes are of two kinds in turn: an edge within a kind, a shared neighbour, a third neighbour are all foreign.
+    /// Cycles whose nodes are of two kinds in turn: an edge within a kind, a shared neighbour, a
+    /// third neighbour are all foreign.
     fn ring(size: usize) -> Graph {
         let nodes = 2 * size;
         let kinds = CsrMatrix::new(
@@ -291,7 +391,10 @@ mod tests {
             (0..nodes as u32).map(|u| u % 2).collect(),
             vec![1f32; nodes],
         );
-        generate::cycle(nodes).unwrap().with_features(Features::Sparse(kinds.unwrap())).unwrap()
+        generate::cycle(nodes)
+            .unwrap()
+            .with_features(Features::Sparse(kinds.unwrap()))
+            .unwrap()
     }
 
     fn prior() -> CleanGraphs {
@@ -315,14 +418,18 @@ mod tests {
             own += clean.edges().filter(|&(u, v)| near.has_edge(u, v)).count();
         }
         let (foreign, own) = (foreign as f64 / 150.0, own as f64 / (50.0 * 30.0));
-        assert!(own > 0.8 && foreign < 0.3, "of the clean edges {own} are kept, of the others {foreign}");
+        assert!(
+            own > 0.8 && foreign < 0.3,
+            "of the clean edges {own} are kept, of the others {foreign}"
+        );
     }
 
     #[test]
     fn trust_is_earned_on_the_training_graphs() {
         let rings: Vec<Graph> = (4..24).map(ring).collect();
         let graphs: Vec<&Graph> = rings.iter().collect();
-        // A model that says whether any edge joins nodes of one kind, and one that says the same of every graph.
+        // A model that says whether any edge joins nodes of one kind, and one that says the same of
+        // every graph.
         let parity = FromFn {
             num_classes: 2,
             function: |graph: &Graph| {
@@ -330,33 +437,70 @@ mod tests {
                 Ok(DenseMatrix::new(1, 2, vec![0.5, odd])?)
             },
         };
-        let constant = FromFn { num_classes: 2, function: |_: &Graph| Ok(DenseMatrix::new(1, 2, vec![0.5, 0.0])?) };
-        let trusted = |model: &dyn Classifier| prior().tested(model, &graphs, &Crf::new(0.05)).unwrap().trusted();
+        let constant = FromFn {
+            num_classes: 2,
+            function: |_: &Graph| Ok(DenseMatrix::new(1, 2, vec![0.5, 0.0])?),
+        };
+        let trusted = |model: &dyn Classifier| {
+            prior()
+                .tested(model, &graphs, &Crf::new(0.05))
+                .unwrap()
+                .trusted()
+        };
         assert!(trusted(&parity).unwrap() >= 0.1, "{:?}", trusted(&parity));
-        assert_eq!(trusted(&constant), Some(0.0), "where nothing can be mended nothing is trusted");
-        let untrusted = CleanGraphs { trusted: Some(0.0), ..prior() };
+        assert_eq!(
+            trusted(&constant),
+            Some(0.0),
+            "where nothing can be mended nothing is trusted"
+        );
+        let untrusted = CleanGraphs {
+            trusted: Some(0.0),
+            ..prior()
+        };
         let attacked = ring(15).add_edges(&[(0, 10), (3, 7), (12, 20)]).unwrap().0;
         let rng = &mut stream(1, "draw", 0);
-        assert!(untrusted.draw(&attacked, &DenseMatrix::zeros(1, 2), rng).unwrap().is_none());
+        assert!(
+            untrusted
+                .draw(&attacked, &DenseMatrix::zeros(1, 2), rng)
+                .unwrap()
+                .is_none()
+        );
     }
 
     #[test]
     fn graphs_without_edges_nodes_or_features() {
-        let bare = [Graph::empty(0).unwrap(), Graph::empty(3).unwrap(), generate::complete(4).unwrap()];
+        let bare = [
+            Graph::empty(0).unwrap(),
+            Graph::empty(3).unwrap(),
+            generate::complete(4).unwrap(),
+        ];
         let prior = CleanGraphs::fit(&bare.iter().collect::<Vec<_>>()).unwrap();
         prior.check().unwrap();
         for graph in &bare {
-            let drawn = prior.draw(graph, &DenseMatrix::zeros(1, 2), &mut stream(1, "draw", 0)).unwrap();
+            let drawn = prior
+                .draw(graph, &DenseMatrix::zeros(1, 2), &mut stream(1, "draw", 0))
+                .unwrap();
             assert!(drawn.is_none_or(|(near, _)| near.num_nodes() == graph.num_nodes()));
         }
         assert!(CleanGraphs::fit(&[]).unwrap().check().is_ok());
-        let broken = CleanGraphs { kinds: vec![0.0; 3], ..prior };
-        assert!(broken.check().unwrap_err().to_string().starts_with("clean graphs: "));
+        let broken = CleanGraphs {
+            kinds: vec![0.0; 3],
+            ..prior
+        };
+        assert!(
+            broken
+                .check()
+                .unwrap_err()
+                .to_string()
+                .starts_with("clean graphs: ")
+        );
     }
 
     #[test]
     fn counts_have_classes() {
-        let classes: Vec<usize> = [0, 1, 2, 3, 4, 5, 8, 9, 16, 1_000_000].map(class_of).to_vec();
+        let classes: Vec<usize> = [0, 1, 2, 3, 4, 5, 8, 9, 16, 1_000_000]
+            .map(class_of)
+            .to_vec();
         assert_eq!(classes, [0, 1, 2, 3, 3, 4, 4, 5, 5, 8]);
     }
 }

@@ -1,9 +1,10 @@
 //! RobustCRF's update (thesis eq. `crf:eqn:UpdateRule`).
 //!
 //! Around an input a, L neighbours b are drawn, and
-//! `Y~_a = (σ Y_a + (1 - σ) Σ_b g_ab Y~_b) / (σ + (1 - σ) Σ_b g_ab)`, where every `Y~_b` is what K - 1 updates around b came
-//! to: `1 + L + … + L^K` evaluations of the model. With σ = 0, K = 1 and g = 1 it is randomised smoothing. The mean-field
-//! density in the text has the wrong sign in its exponent; the update is right (erratum 11).
+//! `Y~_a = (σ Y_a + (1 - σ) Σ_b g_ab Y~_b) / (σ + (1 - σ) Σ_b g_ab)`, where every `Y~_b` is what
+//! K - 1 updates around b came to: `1 + L + … + L^K` evaluations of the model. With σ = 0, K = 1
+//! and g = 1 it is randomised smoothing. The mean-field density in the text has the wrong sign in
+//! its exponent; the update is right (erratum 11).
 
 use gnarl_graph::random::{Rng, mix, stream};
 use gnarl_graph::{DenseMatrix, Graph};
@@ -16,18 +17,26 @@ use crate::train::argmax;
 
 /// How neighbours of an input are drawn.
 pub trait Neighbourhood: Sync {
-    /// A neighbour of `centre` and how alike they are, at least zero; `answer` is what the model says of the centre.
-    /// `None` where the centre is its own and only neighbour: then the model need not be asked again.
-    fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>>;
+    /// A neighbour of `centre` and how alike they are, at least zero; `answer` is what the model
+    /// says of the centre. `None` where the centre is its own and only neighbour: then the model
+    /// need not be asked again.
+    fn draw(
+        &self,
+        centre: &Graph,
+        answer: &DenseMatrix<f32>,
+        rng: &mut Rng,
+    ) -> Result<Option<(Graph, f64)>>;
 
-    /// Draws around one centre, as [`draw`](Self::draw) makes them to the last bit; what they share is found once.
+    /// Draws around one centre, as [`draw`](Self::draw) makes them to the last bit; what they share
+    /// is found once.
     fn around<'a>(&'a self, centre: &'a Graph, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
         Ok(Box::new(move |rng| self.draw(centre, answer, rng)))
     }
 }
 
 /// Draws a neighbour of a centre that is settled, and how alike they are.
-pub type Draws<'a, Input = Graph> = Box<dyn Fn(&mut Rng) -> Result<Option<(Input, f64)>> + Sync + 'a>;
+pub type Draws<'a, Input = Graph> =
+    Box<dyn Fn(&mut Rng) -> Result<Option<(Input, f64)>> + Sync + 'a>;
 
 /// Settings of the update.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,27 +47,42 @@ pub struct Crf {
     pub updates: usize,
     /// σ: the weight of the model's own answer against its neighbours'.
     pub sigma: f64,
-    /// Whether a model's answer is one for its class and zero for the others, instead of the softmax of its scores.
+    /// Whether a model's answer is one for its class and zero for the others, instead of the
+    /// softmax of its scores.
     pub hard: bool,
-    /// End as soon as no neighbour still to come can change any node's class. The classes are those of the whole update, the
-    /// distributions are not.
+    /// End as soon as no neighbour still to come can change any node's class. The classes are those
+    /// of the whole update, the distributions are not.
     pub stop_early: bool,
 }
 
 impl Crf {
     /// The thesis' L = 5 and K = 2.
     pub fn new(sigma: f64) -> Self {
-        Self { neighbours: 5, updates: 2, sigma, hard: false, stop_early: false }
+        Self {
+            neighbours: 5,
+            updates: 2,
+            sigma,
+            hard: false,
+            stop_early: false,
+        }
     }
 
     /// Randomised smoothing: the plain average over neighbours.
     pub fn smoothing(neighbours: usize) -> Self {
-        Self { neighbours, updates: 1, sigma: 0.0, hard: true, stop_early: false }
+        Self {
+            neighbours,
+            updates: 1,
+            sigma: 0.0,
+            hard: true,
+            stop_early: false,
+        }
     }
 
     /// Evaluations of the model, if every neighbour is an input of its own.
     pub fn evaluations(&self) -> usize {
-        (0..=self.updates).map(|k| self.neighbours.saturating_pow(k as u32)).fold(0, usize::saturating_add)
+        (0..=self.updates)
+            .map(|k| self.neighbours.saturating_pow(k as u32))
+            .fold(0, usize::saturating_add)
     }
 
     /// Refuses settings that mean nothing or would never end.
@@ -72,7 +96,9 @@ impl Crf {
         }
         if self.evaluations() > MOST_EVALUATIONS {
             let (l, k) = (self.neighbours, self.updates);
-            return refuse(format!("{l} neighbours and {k} updates take more than {MOST_EVALUATIONS} evaluations"));
+            return refuse(format!(
+                "{l} neighbours and {k} updates take more than {MOST_EVALUATIONS} evaluations"
+            ));
         }
         Ok(())
     }
@@ -86,13 +112,17 @@ impl Crf {
         seed: u64,
     ) -> Result<DenseMatrix<f32>> {
         self.check()?;
-        let by_graphs = ByGraphs { crf: self, model, neighbourhood };
+        let by_graphs = ByGraphs {
+            crf: self,
+            model,
+            neighbourhood,
+        };
         let own = by_graphs.evaluate(graph)?;
         self.update(&by_graphs, graph, own, self.updates, seed)
     }
 
-    /// `updates` updates around a centre. The draws of a place in the tree depend on its path alone, so that the order in which
-    /// subtrees are done changes nothing.
+    /// `updates` updates around a centre. The draws of a place in the tree depend on its path
+    /// alone, so that the order in which subtrees are done changes nothing.
     pub(super) fn update<T: Tree>(
         &self,
         tree: &T,
@@ -111,7 +141,10 @@ impl Crf {
                 return Ok(None);
             };
             let answer = tree.evaluate(&neighbour)?;
-            Ok(Some((alike, self.update(tree, &neighbour, answer, updates - 1, path)?)))
+            Ok(Some((
+                alike,
+                self.update(tree, &neighbour, answer, updates - 1, path)?,
+            )))
         };
         let mut agreed = Agreement::new(&own, self.sigma);
         if self.stop_early {
@@ -122,8 +155,13 @@ impl Crf {
                 agreed.add(around(i)?.as_ref(), &own);
             }
         } else {
-            let answers: Vec<_> = (0..self.neighbours).into_par_iter().map(around).collect::<Result<_>>()?;
-            answers.iter().for_each(|answer| agreed.add(answer.as_ref(), &own));
+            let answers: Vec<_> = (0..self.neighbours)
+                .into_par_iter()
+                .map(around)
+                .collect::<Result<_>>()?;
+            answers
+                .iter()
+                .for_each(|answer| agreed.add(answer.as_ref(), &own));
         }
         agreed.distributions(&own)
     }
@@ -131,7 +169,10 @@ impl Crf {
     /// What counts as the answer of these scores.
     pub(super) fn output(&self, mut scores: DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
         if scores.data().iter().any(|s| s.is_nan()) {
-            return Err(Error::Graph(gnarl_graph::Error::argument("inference", "the model answers NaN")));
+            return Err(Error::Graph(gnarl_graph::Error::argument(
+                "inference",
+                "the model answers NaN",
+            )));
         }
         if !self.hard {
             softmax_rows(&mut scores);
@@ -140,7 +181,9 @@ impl Crf {
         for i in 0..scores.num_rows() {
             let row = scores.row_mut(i);
             let class = argmax(row);
-            row.iter_mut().enumerate().for_each(|(c, s)| *s = f32::from(u8::from(c == class)));
+            row.iter_mut()
+                .enumerate()
+                .for_each(|(c, s)| *s = f32::from(u8::from(c == class)));
         }
         Ok(scores)
     }
@@ -162,12 +205,17 @@ fn softmax_rows(scores: &mut DenseMatrix<f32>) {
     for row in flat.chunks_exact_mut(width.max(1)) {
         let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         // Of an infinite score, all of it.
-        row.iter_mut().for_each(|s| *s = if *s == largest { 0.0 } else { *s - largest });
+        row.iter_mut()
+            .for_each(|s| *s = if *s == largest { 0.0 } else { *s - largest });
     }
     exponentials(&mut flat);
     for (i, row) in flat.chunks_exact(width.max(1)).enumerate().take(rows) {
         let total: f32 = row.iter().sum();
-        scores.row_mut(i).iter_mut().zip(row).for_each(|(s, e)| *s = e / total);
+        scores
+            .row_mut(i)
+            .iter_mut()
+            .zip(row)
+            .for_each(|(s, e)| *s = e / total);
     }
 }
 
@@ -180,7 +228,11 @@ pub(super) trait Tree: Sync {
     fn evaluate(&self, input: &Self::Input) -> Result<DenseMatrix<f32>>;
 
     /// As [`Neighbourhood::around`].
-    fn around<'a>(&'a self, centre: &'a Self::Input, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a, Self::Input>>;
+    fn around<'a>(
+        &'a self,
+        centre: &'a Self::Input,
+        answer: &'a DenseMatrix<f32>,
+    ) -> Result<Draws<'a, Self::Input>>;
 }
 
 struct ByGraphs<'a> {
@@ -212,14 +264,22 @@ struct Agreement {
 impl Agreement {
     fn new(own: &DenseMatrix<f32>, sigma: f64) -> Self {
         let sums = own.data().iter().map(|&p| sigma * f64::from(p)).collect();
-        Self { sums, total: sigma, width: own.num_cols(), sigma }
+        Self {
+            sums,
+            total: sigma,
+            width: own.num_cols(),
+            sigma,
+        }
     }
 
     /// Adds a neighbour's answer; where there was none, the centre is its own neighbour.
     fn add(&mut self, neighbour: Option<&(f64, DenseMatrix<f32>)>, own: &DenseMatrix<f32>) {
         let (alike, answer) = neighbour.map_or((1.0, own), |(alike, answer)| (*alike, answer));
         let weight = (1.0 - self.sigma) * alike;
-        self.sums.iter_mut().zip(answer.data()).for_each(|(sum, &p)| *sum += weight * f64::from(p));
+        self.sums
+            .iter_mut()
+            .zip(answer.data())
+            .for_each(|(sum, &p)| *sum += weight * f64::from(p));
         self.total += weight;
     }
 
@@ -241,10 +301,15 @@ impl Agreement {
 
     fn distributions(self, own: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
         if self.total <= 0.0 {
-            // Every neighbour was unlike by any measure, and the model's own answer has no weight: nothing to go by but it.
+            // Every neighbour was unlike by any measure, and the model's own answer has no weight:
+            // nothing to go by but it.
             return Ok(own.clone());
         }
-        let data = self.sums.iter().map(|sum| (sum / self.total) as f32).collect();
+        let data = self
+            .sums
+            .iter()
+            .map(|sum| (sum / self.total) as f32)
+            .collect();
         Ok(DenseMatrix::new(own.num_rows(), own.num_cols(), data)?)
     }
 }
@@ -257,11 +322,17 @@ mod tests {
 
     fn two_nodes(values: [f32; 2]) -> Graph {
         let features = Features::Dense(DenseMatrix::new(2, 1, values.to_vec()).unwrap());
-        Graph::from_edges(2, [(0, 1)]).unwrap().0.with_features(features).unwrap()
+        Graph::from_edges(2, [(0, 1)])
+            .unwrap()
+            .0
+            .with_features(features)
+            .unwrap()
     }
 
     fn values(graph: &Graph) -> Vec<f32> {
-        let Some(Features::Dense(m)) = graph.features() else { panic!("dense features") };
+        let Some(Features::Dense(m)) = graph.features() else {
+            panic!("dense features")
+        };
         m.data().to_vec()
     }
 
@@ -270,7 +341,10 @@ mod tests {
         FromFn {
             num_classes: 2,
             function: |graph: &Graph| {
-                let scores = values(graph).iter().flat_map(|&p| [p.ln(), (1.0 - p).ln()]).collect();
+                let scores = values(graph)
+                    .iter()
+                    .flat_map(|&p| [p.ln(), (1.0 - p).ln()])
+                    .collect();
                 Ok(DenseMatrix::new(2, 2, scores)?)
             },
         }
@@ -283,48 +357,110 @@ mod tests {
     }
 
     impl Neighbourhood for Steps {
-        fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, _: &mut Rng) -> Result<Option<(Graph, f64)>> {
+        fn draw(
+            &self,
+            centre: &Graph,
+            _: &DenseMatrix<f32>,
+            _: &mut Rng,
+        ) -> Result<Option<(Graph, f64)>> {
             let at = values(centre);
-            Ok(Some((two_nodes([at[0] + self.by, at[1] - self.by]), self.alike)))
+            Ok(Some((
+                two_nodes([at[0] + self.by, at[1] - self.by]),
+                self.alike,
+            )))
         }
     }
 
     fn answer(crf: Crf, around: &dyn Neighbourhood) -> Vec<f32> {
-        crf.answer(&model(), around, &two_nodes([0.3, 0.6]), 1).unwrap().data().to_vec()
+        crf.answer(&model(), around, &two_nodes([0.3, 0.6]), 1)
+            .unwrap()
+            .data()
+            .to_vec()
     }
 
     fn assert_close(found: &[f32], expected: &[f32], what: &str) {
-        let off = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        let off = found
+            .iter()
+            .zip(expected)
+            .map(|(a, b)| (a - b).abs())
+            .fold(0.0, f32::max);
         assert!(off < 1e-6, "{what}: {found:?}, not {expected:?}");
     }
 
     #[test]
     fn one_update_by_hand() {
-        // (0.9 · 0.3 + 0.1 · 2 · 0.5 · 0.4) / (0.9 + 0.1 · 2 · 0.5) = 0.31, and the same down from 0.6.
-        let crf = Crf { neighbours: 2, updates: 1, ..Crf::new(0.9) };
-        let found = answer(crf, &Steps { by: 0.1, alike: 0.5 });
+        // (0.9 · 0.3 + 0.1 · 2 · 0.5 · 0.4) / (0.9 + 0.1 · 2 · 0.5) = 0.31, and the same down from
+        // 0.6.
+        let crf = Crf {
+            neighbours: 2,
+            updates: 1,
+            ..Crf::new(0.9)
+        };
+        let found = answer(
+            crf,
+            &Steps {
+                by: 0.1,
+                alike: 0.5,
+            },
+        );
         assert_close(&found, &[0.31, 0.69, 0.59, 0.41], "one update");
     }
 
     #[test]
     fn two_updates_by_hand() {
-        // Around 0.4: (0.5 · 0.4 + 0.5 · 0.5) / 1 = 0.45; around 0.3: (0.5 · 0.3 + 0.5 · 0.45) / 1 = 0.375.
-        let crf = Crf { neighbours: 1, updates: 2, ..Crf::new(0.5) };
-        let found = answer(crf, &Steps { by: 0.1, alike: 1.0 });
+        // Around 0.4: (0.5 · 0.4 + 0.5 · 0.5) / 1 = 0.45; around 0.3: (0.5 · 0.3 + 0.5 · 0.45) / 1
+        // = 0.375.
+        let crf = Crf {
+            neighbours: 1,
+            updates: 2,
+            ..Crf::new(0.5)
+        };
+        let found = answer(
+            crf,
+            &Steps {
+                by: 0.1,
+                alike: 1.0,
+            },
+        );
         assert_close(&found, &[0.375, 0.625, 0.525, 0.475], "two updates");
     }
 
     #[test]
     fn with_sigma_one_it_is_the_model() {
-        assert_close(&answer(Crf::new(1.0), &Steps { by: 0.1, alike: 1.0 }), &[0.3, 0.7, 0.6, 0.4], "sigma 1");
-        assert_close(&answer(Crf::new(0.2), &Steps { by: 0.0, alike: 0.7 }), &[0.3, 0.7, 0.6, 0.4], "radius 0");
+        assert_close(
+            &answer(
+                Crf::new(1.0),
+                &Steps {
+                    by: 0.1,
+                    alike: 1.0,
+                },
+            ),
+            &[0.3, 0.7, 0.6, 0.4],
+            "sigma 1",
+        );
+        assert_close(
+            &answer(
+                Crf::new(0.2),
+                &Steps {
+                    by: 0.0,
+                    alike: 0.7,
+                },
+            ),
+            &[0.3, 0.7, 0.6, 0.4],
+            "radius 0",
+        );
     }
 
     /// Adds 0.05 or 0.1, by the stream.
     struct Coin;
 
     impl Neighbourhood for Coin {
-        fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+        fn draw(
+            &self,
+            centre: &Graph,
+            _: &DenseMatrix<f32>,
+            rng: &mut Rng,
+        ) -> Result<Option<(Graph, f64)>> {
             use rand::RngExt;
             let by = if rng.random::<bool>() { 0.05 } else { 0.1 };
             let at = values(centre);
@@ -334,34 +470,65 @@ mod tests {
 
     #[test]
     fn smoothing_is_the_plain_average() {
-        let crf = Crf { hard: false, ..Crf::smoothing(400) };
+        let crf = Crf {
+            hard: false,
+            ..Crf::smoothing(400)
+        };
         let found = answer(crf, &Coin);
         // 400 coins: 6 deviations of the mean are 0.0075.
-        assert!((found[0] - 0.375).abs() < 0.0075 && (found[2] - 0.675).abs() < 0.0075, "{found:?}");
+        assert!(
+            (found[0] - 0.375).abs() < 0.0075 && (found[2] - 0.675).abs() < 0.0075,
+            "{found:?}"
+        );
         let hard = answer(Crf::smoothing(400), &Coin);
         assert_eq!(hard[..], [0.0, 1.0, 1.0, 0.0]);
-        assert!(found.chunks(2).all(|row| (row[0] + row[1] - 1.0).abs() < 1e-6), "rows stay distributions");
+        assert!(
+            found
+                .chunks(2)
+                .all(|row| (row[0] + row[1] - 1.0).abs() < 1e-6),
+            "rows stay distributions"
+        );
     }
 
     #[test]
     fn the_seed_fixes_the_answer_whatever_the_threads() {
-        let crf = Crf { neighbours: 4, updates: 3, ..Crf::new(0.3) };
+        let crf = Crf {
+            neighbours: 4,
+            updates: 3,
+            ..Crf::new(0.3)
+        };
         let with = |threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
             pool.install(|| answer(crf, &Coin))
         };
         assert_eq!(with(1), with(2));
-        let other = crf.answer(&model(), &Coin, &two_nodes([0.3, 0.6]), 2).unwrap();
+        let other = crf
+            .answer(&model(), &Coin, &two_nodes([0.3, 0.6]), 2)
+            .unwrap();
         assert_ne!(other.data(), with(1));
     }
 
     #[test]
     fn stopping_early_changes_no_class() {
         for sigma in [0.0, 0.3, 0.8] {
-            let crf = Crf { neighbours: 6, updates: 2, ..Crf::new(sigma) };
-            let early = Crf { stop_early: true, ..crf };
+            let crf = Crf {
+                neighbours: 6,
+                updates: 2,
+                ..Crf::new(sigma)
+            };
+            let early = Crf {
+                stop_early: true,
+                ..crf
+            };
             let classes = |found: Vec<f32>| found.chunks(2).map(argmax).collect::<Vec<_>>();
-            assert_eq!(classes(answer(crf, &Coin)), classes(answer(early, &Coin)), "sigma {sigma}");
+            assert_eq!(
+                classes(answer(crf, &Coin)),
+                classes(answer(early, &Coin)),
+                "sigma {sigma}"
+            );
         }
     }
 
@@ -370,8 +537,21 @@ mod tests {
         for (crf, what) in [
             (Crf::new(f64::NAN), "sigma NaN"),
             (Crf::new(1.1), "sigma 1.1"),
-            (Crf { neighbours: 0, ..Crf::new(0.0) }, "nothing is left"),
-            (Crf { neighbours: 100, updates: 9, ..Crf::new(0.5) }, "evaluations"),
+            (
+                Crf {
+                    neighbours: 0,
+                    ..Crf::new(0.0)
+                },
+                "nothing is left",
+            ),
+            (
+                Crf {
+                    neighbours: 100,
+                    updates: 9,
+                    ..Crf::new(0.5)
+                },
+                "evaluations",
+            ),
         ] {
             let e = crf.check().unwrap_err().to_string();
             assert!(e.contains(what), "{e}");

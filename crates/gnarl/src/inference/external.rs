@@ -1,14 +1,15 @@
-//! A program in any language as a model: gnarl starts it and asks it over standard input and output, one JSON object on one line
-//! each way.
+//! A program in any language as a model: gnarl starts it and asks it over standard input and
+//! output, one JSON object on one line each way.
 //!
 //! | gnarl writes | the program answers |
 //! | --- | --- |
 //! | `{"hello":1}` | `{"num_classes":C}` |
 //! | `{"num_nodes":n,"edges":[[u,v],…],"features":{"shape":[n,k],"rows":[…],"cols":[…],"values":[…]}}` | `{"scores":[[…],…]}` |
 //!
-//! Every undirected edge is written once; features are the entries that are not zero, or `null` where the graph has none. Scores
-//! are n rows of C numbers before the softmax (logarithms of probabilities will do). `{"error":"…"}` in place of an answer ends
-//! it. The program should read lines until its input ends, then exit; what it writes to standard error is shown when it fails.
+//! Every undirected edge is written once; features are the entries that are not zero, or `null`
+//! where the graph has none. Scores are n rows of C numbers before the softmax (logarithms of
+//! probabilities will do). `{"error":"…"}` in place of an answer ends it. The program should read
+//! lines until its input ends, then exit; what it writes to standard error is shown when it fails.
 //! A program that does not answer within the time limit is ended.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -43,7 +44,11 @@ impl External {
         let mut process = Process::start(program, arguments, limit)?;
         let hello: Hello = process.ask(program, &json!({ "hello": 1 }), 1)?;
         match hello.num_classes {
-            1.. => Ok(Self { name: program.clone(), num_classes: hello.num_classes, process: Mutex::new(process) }),
+            1.. => Ok(Self {
+                name: program.clone(),
+                num_classes: hello.num_classes,
+                process: Mutex::new(process),
+            }),
             0 => Err(process.fails(program, "it says that there are no classes")),
         }
     }
@@ -57,8 +62,11 @@ impl Classifier for External {
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let mut process = self.process.lock().unwrap_or_else(|e| e.into_inner());
         let (rows, classes) = (graph.num_nodes(), self.num_classes);
-        let answer: Scores = process.ask(&self.name, &request(graph), rows.saturating_mul(classes))?;
-        let scores = answer.checked(rows, classes).map_err(|what| process.fails(&self.name, &what))?;
+        let answer: Scores =
+            process.ask(&self.name, &request(graph), rows.saturating_mul(classes))?;
+        let scores = answer
+            .checked(rows, classes)
+            .map_err(|what| process.fails(&self.name, &what))?;
         Ok(DenseMatrix::new(rows, classes, scores)?)
     }
 }
@@ -75,20 +83,29 @@ struct Scores {
 }
 
 impl Scores {
-    /// The scores one after the other, where there is a number for each node and class; else what is wrong.
+    /// The scores one after the other, where there is a number for each node and class; else what
+    /// is wrong.
     fn checked(self, rows: usize, classes: usize) -> std::result::Result<Vec<f32>, String> {
         if self.scores.len() != rows {
-            return Err(format!("it gave {} rows of scores for {rows} nodes", self.scores.len()));
+            return Err(format!(
+                "it gave {} rows of scores for {rows} nodes",
+                self.scores.len()
+            ));
         }
         for (node, row) in self.scores.iter().enumerate() {
             if row.len() != classes {
-                return Err(format!("it gave {} scores for node {node}, {classes} classes were promised", row.len()));
+                return Err(format!(
+                    "it gave {} scores for node {node}, {classes} classes were promised",
+                    row.len()
+                ));
             }
             if let Some(score) = row.iter().flatten().find(|score| score.is_nan()) {
                 return Err(format!("it gave the score {score} for node {node}"));
             }
             if row.iter().any(Option::is_none) {
-                return Err(format!("it gave a score that is not a number for node {node}"));
+                return Err(format!(
+                    "it gave a score that is not a number for node {node}"
+                ));
             }
         }
         Ok(self.scores.into_iter().flatten().flatten().collect())
@@ -98,11 +115,13 @@ impl Scores {
 /// What a line says, or what is wrong with it.
 fn understood<T: for<'de> Deserialize<'de>>(line: &str) -> std::result::Result<T, String> {
     // NaN and Infinity are no JSON, but many programs write them.
-    let value: serde_json::Value =
-        serde_json::from_str(&line.replace("NaN", "null")).map_err(|e| format!("its answer is not JSON: {e}"))?;
+    let value: serde_json::Value = serde_json::from_str(&line.replace("NaN", "null"))
+        .map_err(|e| format!("its answer is not JSON: {e}"))?;
     match value.get("error") {
         Some(what) => Err(format!("it says: {what}")),
-        None => serde_json::from_value(value).map_err(|e| format!("its answer is not as agreed: {e}")),
+        None => {
+            serde_json::from_value(value).map_err(|e| format!("its answer is not as agreed: {e}"))
+        }
     }
 }
 
@@ -145,10 +164,12 @@ fn request(graph: &Graph) -> serde_json::Value {
 const LAST_WORDS: usize = 2000;
 /// Bytes of an answer without scores, and of what stands around them.
 const SHORT_ANSWER: usize = 1 << 16;
-/// Bytes that a score may take, as a number of 17 digits with its sign, exponent, comma and blanks does with room to spare.
+/// Bytes that a score may take, as a number of 17 digits with its sign, exponent, comma and blanks
+/// does with room to spare.
 const BYTES_OF_NUMBER: usize = 64;
 
-/// One line, without its end; `None` where the output has ended. Fails for one that is longer than any answer, having held no more of it.
+/// One line, without its end; `None` where the output has ended. Fails for one that is longer than
+/// any answer, having held no more of it.
 fn read_line(output: &mut impl BufRead, longest: &AtomicUsize) -> std::io::Result<Option<String>> {
     let fail = |what: String| std::io::Error::new(std::io::ErrorKind::InvalidData, what);
     let mut line = Vec::new();
@@ -162,14 +183,18 @@ fn read_line(output: &mut impl BufRead, longest: &AtomicUsize) -> std::io::Resul
         output.consume(taken);
         let longest = longest.load(Ordering::Relaxed);
         if line.len() > longest {
-            return Err(fail(format!("a line of more than {longest} bytes, which no answer needs")));
+            return Err(fail(format!(
+                "a line of more than {longest} bytes, which no answer needs"
+            )));
         }
         if ended && line.is_empty() {
             return Ok(None);
         }
         if ended {
             line.truncate(line.len() - usize::from(line.ends_with(b"\n")));
-            return String::from_utf8(line).map(Some).map_err(|e| fail(e.to_string()));
+            return String::from_utf8(line)
+                .map(Some)
+                .map_err(|e| fail(e.to_string()));
         }
     }
 }
@@ -195,7 +220,8 @@ impl Process {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|e| failure(program, &format!("it cannot be started: {e}")))?;
-        let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (input, output, errors) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let longest = Arc::new(AtomicUsize::new(SHORT_ANSWER));
         // A program that talks without being asked is not listened to.
         let (send, lines) = sync_channel(1);
@@ -224,17 +250,27 @@ impl Process {
                 }
             });
         }
-        Ok(Self { child, input, lines, longest, last_words, limit })
+        Ok(Self {
+            child,
+            input,
+            lines,
+            longest,
+            last_words,
+            limit,
+        })
     }
 
-    /// Writes one line and reads one. Writing has a time limit of its own: a program that does not read would block it.
+    /// Writes one line and reads one. Writing has a time limit of its own: a program that does not
+    /// read would block it.
     fn ask<T: for<'de> Deserialize<'de>>(
         &mut self,
         name: &str,
         request: &serde_json::Value,
         numbers: usize,
     ) -> Result<T> {
-        let longest = numbers.saturating_mul(BYTES_OF_NUMBER).saturating_add(SHORT_ANSWER);
+        let longest = numbers
+            .saturating_mul(BYTES_OF_NUMBER)
+            .saturating_add(SHORT_ANSWER);
         self.longest.store(longest, Ordering::Relaxed);
         let Some(mut input) = self.input.take() else {
             return Err(failure(name, "it has failed before"));
@@ -242,14 +278,20 @@ impl Process {
         let (sent, written) = channel();
         let line = format!("{request}\n");
         thread::spawn(move || {
-            let result = input.write_all(line.as_bytes()).and_then(|()| input.flush());
+            let result = input
+                .write_all(line.as_bytes())
+                .and_then(|()| input.flush());
             // Nobody listens any more where the program was given up.
             let _ = sent.send((result, input));
         });
         match written.recv_timeout(self.limit) {
             Ok((Ok(()), input)) => self.input = Some(input),
-            Ok((Err(e), _)) => return Err(self.fails(name, &format!("it does not take a request: {e}"))),
-            Err(_) => return Err(self.fails(name, &format!("it took no request within {:?}", self.limit))),
+            Ok((Err(e), _)) => {
+                return Err(self.fails(name, &format!("it does not take a request: {e}")));
+            }
+            Err(_) => {
+                return Err(self.fails(name, &format!("it took no request within {:?}", self.limit)));
+            }
         }
         let line = match self.lines.recv_timeout(self.limit) {
             Ok(Ok(line)) => line,
@@ -257,7 +299,9 @@ impl Process {
             Err(RecvTimeoutError::Timeout) => {
                 return Err(self.fails(name, &format!("it gave no answer within {:?}", self.limit)));
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(self.fails(name, "it ended without an answer")),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(self.fails(name, "it ended without an answer"));
+            }
         };
         understood(&line).map_err(|what| self.fails(name, &what))
     }
@@ -270,13 +314,17 @@ impl Process {
         let words: Vec<&str> = words.split_whitespace().collect();
         match words.is_empty() {
             true => failure(name, what),
-            false => failure(name, &format!("{what}; its last words: {}", words.join(" "))),
+            false => failure(
+                name,
+                &format!("{what}; its last words: {}", words.join(" ")),
+            ),
         }
     }
 
     fn end(&mut self) {
         self.input = None;
-        // Already ended, or about to be: either way it is waited for, so that nothing is left of it.
+        // Already ended, or about to be: either way it is waited for, so that nothing is left of
+        // it.
         let _ = self.child.kill();
         let _ = self.child.wait();
         // What it wrote last is on its way through the pipe.
@@ -291,7 +339,10 @@ impl Drop for Process {
 }
 
 fn failure(name: &str, what: &str) -> Error {
-    Error::Graph(gnarl_graph::Error::argument("external model", format!("{name}: {what}")))
+    Error::Graph(gnarl_graph::Error::argument(
+        "external model",
+        format!("{name}: {what}"),
+    ))
 }
 
 #[cfg(all(test, unix))]
@@ -305,8 +356,13 @@ mod tests {
     }
 
     fn path() -> Graph {
-        let features = Features::Dense(DenseMatrix::new(3, 2, vec![1.0, 0.0, 0.0, 2.5, 0.0, 0.0]).unwrap());
-        Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0.with_features(features).unwrap()
+        let features =
+            Features::Dense(DenseMatrix::new(3, 2, vec![1.0, 0.0, 0.0, 2.5, 0.0, 0.0]).unwrap());
+        Graph::from_edges(3, [(0, 1), (1, 2)])
+            .unwrap()
+            .0
+            .with_features(features)
+            .unwrap()
     }
 
     const HELLO: &str = "read hello; echo '{\"num_classes\": 2}'; read request; ";
@@ -321,7 +377,12 @@ mod tests {
         let scores = model.scores(&path()).unwrap();
         let sent = request(&path()).to_string();
         assert_eq!(scores.data(), [sent.len() as f32, 0.0, 0.5, -1.0, 1e3, 2.0]);
-        for part in ["\"edges\":[[0,1],[1,2]]", "\"shape\":[3,2]", "\"rows\":[0,1]", "\"values\":[1.0,2.5]"] {
+        for part in [
+            "\"edges\":[[0,1],[1,2]]",
+            "\"shape\":[3,2]",
+            "\"rows\":[0,1]",
+            "\"values\":[1.0,2.5]",
+        ] {
             assert!(sent.contains(part), "{sent}");
         }
     }
@@ -333,21 +394,39 @@ mod tests {
             ("read hello; echo '{\"num_classes\": 0}'", "no classes"),
             ("read hello; echo hi", "is not JSON"),
             ("read hello; echo '{\"classes\": 2}'", "not as agreed"),
-            ("read hello; echo '{\"error\": \"no weights\"}'", "it says: \"no weights\""),
+            (
+                "read hello; echo '{\"error\": \"no weights\"}'",
+                "it says: \"no weights\"",
+            ),
             ("sleep 5", "no answer within"),
-            ("read hello; while :; do printf xxxxxxxxxxxxxxxx; done", "a line of more than 65600 bytes"),
+            (
+                "read hello; while :; do printf xxxxxxxxxxxxxxxx; done",
+                "a line of more than 65600 bytes",
+            ),
         ] {
             let e = start(script).unwrap_err().to_string();
             assert!(e.contains(expected) && !e.contains('\n'), "{script}: {e}");
         }
         for (answer, expected) in [
-            ("echo '{\"scores\": [[1, 2]]}'", "1 rows of scores for 3 nodes"),
-            ("echo '{\"scores\": [[1, 2], [1], [1, 2]]}'", "1 scores for node 1"),
-            ("echo '{\"scores\": [[1, 2], [1, NaN], [1, 2]]}'", "not a number for node 1"),
+            (
+                "echo '{\"scores\": [[1, 2]]}'",
+                "1 rows of scores for 3 nodes",
+            ),
+            (
+                "echo '{\"scores\": [[1, 2], [1], [1, 2]]}'",
+                "1 scores for node 1",
+            ),
+            (
+                "echo '{\"scores\": [[1, 2], [1, NaN], [1, 2]]}'",
+                "not a number for node 1",
+            ),
             ("echo tired >&2; exit 1", "last words: tired"),
             ("sleep 5", "no answer within 800ms"),
             // Six scores of 64 bytes at most.
-            ("while :; do printf '[[1, 2], '; done", "a line of more than 65920 bytes"),
+            (
+                "while :; do printf '[[1, 2], '; done",
+                "a line of more than 65920 bytes",
+            ),
         ] {
             let model = start(&format!("{HELLO} {answer}")).unwrap();
             let e = model.scores(&path()).unwrap_err().to_string();
@@ -355,7 +434,9 @@ mod tests {
             let e = model.scores(&path()).unwrap_err().to_string();
             assert!(e.contains("failed before"), "{e}");
         }
-        let e = External::start(&["/no/such/program".into()], Duration::from_secs(1)).unwrap_err().to_string();
+        let e = External::start(&["/no/such/program".into()], Duration::from_secs(1))
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("cannot be started"), "{e}");
         assert!(External::start(&[], Duration::from_secs(1)).is_err());
     }
@@ -363,14 +444,26 @@ mod tests {
     /// Lines that nobody asked for are not collected: the program is held up after a few.
     #[test]
     fn lines_without_end_are_not_collected() {
-        let model =
-            start(&format!("{HELLO} while :; do echo '{{\"scores\": [[1, 2], [1, 2], [1, 2]]}}'; done")).unwrap();
+        let model = start(&format!(
+            "{HELLO} while :; do echo '{{\"scores\": [[1, 2], [1, 2], [1, 2]]}}'; done"
+        ))
+        .unwrap();
         assert!(model.scores(&path()).is_ok());
         let longest = AtomicUsize::new(5);
         let mut text = "abc\nabcde\nabcd".as_bytes();
-        assert_eq!(read_line(&mut text, &longest).unwrap().as_deref(), Some("abc"));
-        assert!(read_line(&mut text, &longest).is_err(), "six bytes with the end of the line");
-        assert_eq!(read_line(&mut text, &longest).unwrap().as_deref(), Some("abcd"), "the last line needs no end");
+        assert_eq!(
+            read_line(&mut text, &longest).unwrap().as_deref(),
+            Some("abc")
+        );
+        assert!(
+            read_line(&mut text, &longest).is_err(),
+            "six bytes with the end of the line"
+        );
+        assert_eq!(
+            read_line(&mut text, &longest).unwrap().as_deref(),
+            Some("abcd"),
+            "the last line needs no end"
+        );
         assert_eq!(read_line(&mut text, &longest).unwrap(), None);
     }
 
@@ -379,6 +472,9 @@ mod tests {
         let model = start(&format!("{HELLO} sleep 30")).unwrap();
         let id = model.process.lock().unwrap().child.id();
         drop(model);
-        assert!(!std::path::Path::new(&format!("/proc/{id}")).exists(), "the program is still there");
+        assert!(
+            !std::path::Path::new(&format!("/proc/{id}")).exists(),
+            "the program is still there"
+        );
     }
 }

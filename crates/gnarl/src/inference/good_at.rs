@@ -1,11 +1,15 @@
-//! GOOD-AT (Li et al. 2024, "Boosting the Adversarial Robustness of Graph Neural Networks: An OOD Perspective"): edges that do not look like the training graph's
-//! are dropped before a trained model answers. [`EdgeDetectors`] says what they look like.
+//! GOOD-AT (Li et al. 2024, "Boosting the Adversarial Robustness of Graph Neural Networks: An OOD
+//! Perspective"): edges that do not look like the training graph's are dropped before a trained
+//! model answers. [`EdgeDetectors`] says what they look like.
 
 use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::edge_detectors::{Flagging, THRESHOLDS};
-use super::{Around, CHECK, CleanInputs, Crf, EdgeDetectors, Inference, Input, Method, Perturbed, Prior, TUNED};
+use super::{
+    Around, CHECK, CleanInputs, Crf, EdgeDetectors, Inference, Input, Method, Perturbed, Prior,
+    TUNED,
+};
 use crate::classifier::Classifier;
 use crate::error::Result;
 
@@ -15,18 +19,25 @@ use crate::error::Result;
 pub struct GoodAt {
     /// How many detectors there are; one that takes an edge for an attacker's is enough.
     pub detectors: usize,
-    /// The probability above which an edge is dropped; open means the one that was best on validation nodes.
+    /// The probability above which an edge is dropped; open means the one that was best on
+    /// validation nodes.
     pub threshold: Option<f64>,
     /// Whether the threshold is chosen on the validation nodes of every input.
     pub tune: bool,
-    /// Whether they have to prove themselves on the training graph; where they do not, answers are plain.
+    /// Whether they have to prove themselves on the training graph; where they do not, answers are
+    /// plain.
     pub check: bool,
 }
 
 impl GoodAt {
     /// Eight detectors; the paper has twenty.
     pub const fn new() -> Self {
-        Self { detectors: 8, threshold: None, tune: false, check: true }
+        Self {
+            detectors: 8,
+            threshold: None,
+            tune: false,
+            check: true,
+        }
     }
 }
 
@@ -86,7 +97,13 @@ impl Method for GoodAt {
 
     /// The answer on the graph without some edges is all that counts.
     fn update(&self) -> Option<Crf> {
-        Some(Crf { neighbours: 1, updates: 1, sigma: 0.0, hard: false, stop_early: false })
+        Some(Crf {
+            neighbours: 1,
+            updates: 1,
+            sigma: 0.0,
+            hard: false,
+            stop_early: false,
+        })
     }
 
     fn learn(&self, model: &dyn Classifier, clean: CleanInputs<'_>) -> Result<Option<Prior>> {
@@ -95,13 +112,22 @@ impl Method for GoodAt {
             return Err(gnarl_graph::Error::argument("inference", what).into());
         };
         let detectors = EdgeDetectors::fit(model, graph, self.detectors)?;
-        Ok(Some(Prior::Detectors(if self.check { detectors.tested(model, graph, val)? } else { detectors })))
+        Ok(Some(Prior::Detectors(if self.check {
+            detectors.tested(model, graph, val)?
+        } else {
+            detectors
+        })))
     }
 
     fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<Around<'a>> {
-        let Prior::Detectors(detectors) = prior? else { return None };
+        let Prior::Detectors(detectors) = prior? else {
+            return None;
+        };
         let threshold = self.threshold.unwrap_or(detectors.threshold());
-        Some(Around::Detected(Flagging { detectors, threshold }))
+        Some(Around::Detected(Flagging {
+            detectors,
+            threshold,
+        }))
     }
 
     fn tunes(&self) -> bool {
@@ -109,7 +135,16 @@ impl Method for GoodAt {
     }
 
     fn candidates(&self, _: Input) -> Vec<Inference> {
-        THRESHOLDS.iter().map(|&threshold| Self { threshold: Some(threshold), ..*self }.into()).collect()
+        THRESHOLDS
+            .iter()
+            .map(|&threshold| {
+                Self {
+                    threshold: Some(threshold),
+                    ..*self
+                }
+                .into()
+            })
+            .collect()
     }
 
     fn works_on_sets(&self) -> bool {

@@ -1,5 +1,5 @@
-//! The inference axis: how an answer is read off a trained model (thesis ch. 6, "A Post-hoc Approach With Conditional Random
-//! Fields").
+//! The inference axis: how an answer is read off a trained model (thesis ch. 6, "A Post-hoc
+//! Approach With Conditional Random Fields").
 //!
 //! | file | what |
 //! | --- | --- |
@@ -13,10 +13,12 @@
 //! | [`external`] | a program in any language as a model, over a line protocol |
 //! | [`size`] | how many neighbours a graph has at least (lemma `crf:lem:size_CRF`) |
 //!
-//! Around a graph of a set everything is as around one graph, with one answer in all in the place of one for each node.
+//! Around a graph of a set everything is as around one graph, with one answer in all in the place
+//! of one for each node.
 //!
-//! Everything works on a [`Classifier`], and a model with its inference is one again ([`Defended`]), so that it can be attacked,
-//! measured and defended once more. To add an inference: one file that implements [`Method`], one line in [`Inference`].
+//! Everything works on a [`Classifier`], and a model with its inference is one again
+//! ([`Defended`]), so that it can be attacked, measured and defended once more. To add an
+//! inference: one file that implements [`Method`], one line in [`Inference`].
 
 pub mod balls;
 pub mod clean_crf;
@@ -96,7 +98,8 @@ pub trait Method {
     /// The update, with its usual values where settings are open; `None` for one forward pass.
     fn update(&self) -> Option<Crf>;
 
-    /// Where neighbours come from; `None` for one forward pass, and where a prior is needed and missing.
+    /// Where neighbours come from; `None` for one forward pass, and where a prior is needed and
+    /// missing.
     fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<Around<'a>>;
 
     /// What is learned from what the model was trained on.
@@ -119,7 +122,8 @@ pub trait Method {
         true
     }
 
-    /// The same with open settings that mean something else around the graphs of a set filled in; `None` where there are none.
+    /// The same with open settings that mean something else around the graphs of a set filled in;
+    /// `None` where there are none.
     fn on_sets(&self) -> Option<Inference> {
         None
     }
@@ -147,7 +151,8 @@ impl Inference {
         self.method().on_sets().unwrap_or(self)
     }
 
-    /// Whether sigma and radius are to be chosen on the validation nodes of every input ([`Reading::tuned`]).
+    /// Whether sigma and radius are to be chosen on the validation nodes of every input
+    /// ([`Reading::tuned`]).
     pub fn tunes(&self) -> bool {
         self.method().tunes()
     }
@@ -157,9 +162,22 @@ impl Inference {
         self.method().update().map_or(1, |crf| crf.evaluations())
     }
 
-    /// Learns what it needs to know of the graph that the model was trained on, without nodes to validate it by.
-    pub fn fit(&self, model: &dyn Classifier, trained_on: &Graph, train: &[u32]) -> Result<Reading> {
-        self.fit_to(model, CleanInputs::Nodes { graph: trained_on, train, val: &[] })
+    /// Learns what it needs to know of the graph that the model was trained on, without nodes to
+    /// validate it by.
+    pub fn fit(
+        &self,
+        model: &dyn Classifier,
+        trained_on: &Graph,
+        train: &[u32],
+    ) -> Result<Reading> {
+        self.fit_to(
+            model,
+            CleanInputs::Nodes {
+                graph: trained_on,
+                train,
+                val: &[],
+            },
+        )
     }
 
     /// Learns what it needs to know of what the model was trained on.
@@ -242,15 +260,21 @@ const ON: Setting = Setting::new(
     "what neighbours differ in: features or structure [default: what is attacked, else features]",
 )
 .flag("inference-on");
-const UPDATES: Setting =
-    Setting::new("updates", "K", "updates: neighbours of neighbours are asked from 2 on [default: 2]");
+const UPDATES: Setting = Setting::new(
+    "updates",
+    "K",
+    "updates: neighbours of neighbours are asked from 2 on [default: 2]",
+);
 const RADIUS: Setting = Setting::new(
     "radius",
     "X",
     "radius of the ball: a norm of features, or a share of edges [default: the thesis' for the dataset, of a graph of a set 0.1 of its edges]",
 );
-const STOP_EARLY: Setting =
-    Setting::new("stop-early", "BOOL", "end as soon as no class can change any more [default: false]");
+const STOP_EARLY: Setting = Setting::new(
+    "stop-early",
+    "BOOL",
+    "end as soon as no class can change any more [default: false]",
+);
 
 const CHECK: Setting = Setting::new(
     "check",
@@ -266,7 +290,10 @@ const TUNED: &str = "is chosen by tune on validation nodes; leave one of the two
 fn check_radius(radius: Option<f64>) -> gnarl_graph::Result<()> {
     match radius {
         Some(radius) if !(radius >= 0.0 && radius.is_finite()) => {
-            Err(gnarl_graph::Error::argument("inference", format!("a radius of {radius} must be at least 0")))
+            Err(gnarl_graph::Error::argument(
+                "inference",
+                format!("a radius of {radius} must be at least 0"),
+            ))
         }
         _ => Ok(()),
     }
@@ -280,9 +307,20 @@ mod tests {
     fn the_list_says_what_is_stored_and_names_are_read_back() {
         gnarl_graph::names::assert_listed(Inference::LIST, Inference::all().map(|i| i.stored()));
         for inference in Inference::all() {
-            assert_eq!(inference.name().to_uppercase().parse::<Inference>().unwrap(), inference);
+            assert_eq!(
+                inference
+                    .name()
+                    .to_uppercase()
+                    .parse::<Inference>()
+                    .unwrap(),
+                inference
+            );
             let text = serde_json::to_string(&inference).unwrap();
-            assert_eq!(serde_json::from_str::<Inference>(&text).unwrap(), inference, "{text}");
+            assert_eq!(
+                serde_json::from_str::<Inference>(&text).unwrap(),
+                inference,
+                "{text}"
+            );
         }
         assert_eq!(
             Inference::LIST.iter().map(|i| i.name).collect::<Vec<_>>(),
@@ -297,31 +335,68 @@ mod tests {
         let open = Inference::from(RobustCrf::new());
         let on = |inference: Inference| inference.stored().unwrap().get("on").cloned();
         assert_eq!(on(open.on(Perturbed::Structure)), Some("structure".into()));
-        assert_eq!(on(open.on(Perturbed::Structure).on(Perturbed::Features)), Some("structure".into()));
-        assert_eq!(Inference::from(Plain {}).on(Perturbed::Structure), Inference::from(Plain {}));
+        assert_eq!(
+            on(open.on(Perturbed::Structure).on(Perturbed::Features)),
+            Some("structure".into())
+        );
+        assert_eq!(
+            Inference::from(Plain {}).on(Perturbed::Structure),
+            Inference::from(Plain {})
+        );
     }
 
     #[test]
     fn settings_that_mean_nothing_are_refused_in_one_line() {
         let fail = |name: &str, setting: &str, value: &str| {
             let inference = name.parse::<Inference>().unwrap();
-            inference.with(&[(setting.to_string(), value.to_string())]).unwrap_err().to_string()
+            inference
+                .with(&[(setting.to_string(), value.to_string())])
+                .unwrap_err()
+                .to_string()
         };
         for (name, setting, value, what) in [
             ("robust-crf", "sigma", "2", "sigma 2 must lie in 0 to 1"),
-            ("clean-crf", "sigma", "-0.1", "sigma -0.1 must lie in 0 to 1"),
-            ("robust-crf", "radius", "-1", "a radius of -1 must be at least 0"),
+            (
+                "clean-crf",
+                "sigma",
+                "-0.1",
+                "sigma -0.1 must lie in 0 to 1",
+            ),
+            (
+                "robust-crf",
+                "radius",
+                "-1",
+                "a radius of -1 must be at least 0",
+            ),
             ("smoothing", "radius", "nan", "radius: 'nan' does not fit"),
             ("smoothing", "neighbours", "0", "there must be a neighbour"),
             ("robust-crf", "neighbours", "5000", "evaluations"),
-            ("clean-crf", "radius", "1", "radius: belongs to robust-crf and smoothing, and the inference is clean-crf"),
+            (
+                "clean-crf",
+                "radius",
+                "1",
+                "radius: belongs to robust-crf and smoothing, and the inference is clean-crf",
+            ),
             ("plain", "hard", "true", "the inference is plain"),
-            ("good-at", "detectors", "0", "without a detector nothing is detected"),
-            ("good-at", "threshold", "1.5", "threshold 1.5 must lie in 0 to 1"),
+            (
+                "good-at",
+                "detectors",
+                "0",
+                "without a detector nothing is detected",
+            ),
+            (
+                "good-at",
+                "threshold",
+                "1.5",
+                "threshold 1.5 must lie in 0 to 1",
+            ),
             ("robust-crf", "on", "edges", "unknown part 'edges'"),
         ] {
             let e = fail(name, setting, value);
-            assert!(e.contains(what) && !e.contains('\n'), "{name} {setting}={value}: {e}");
+            assert!(
+                e.contains(what) && !e.contains('\n'),
+                "{name} {setting}={value}: {e}"
+            );
         }
     }
 

@@ -48,25 +48,32 @@ impl TryFrom<Stored> for Reading {
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { inference: Plain {}.into(), prior: None }
+        Self {
+            inference: Plain {}.into(),
+            prior: None,
+        }
     }
 }
 
 impl Reading {
     /// An inference with the prior that it needs, and with none where it needs none.
     pub(super) fn new(inference: Inference, prior: Option<Prior>) -> Result<Self> {
-        let fits = match (inference.method().update(), inference.method().around(prior.as_ref())) {
+        let fits = match (
+            inference.method().update(),
+            inference.method().around(prior.as_ref()),
+        ) {
             (None, None) => prior.is_none(),
             (Some(_), Some(around)) => {
-                matches!(around, super::Around::Clean(_) | super::Around::Detected(_)) == prior.is_some()
+                matches!(around, super::Around::Clean(_) | super::Around::Detected(_))
+                    == prior.is_some()
             }
             _ => false,
         };
         match fits {
             true => Ok(Self { inference, prior }),
-            false => {
-                Err(refused(format!("what was learned of clean inputs does not belong to {inference}; fit it again")))
-            }
+            false => Err(refused(format!(
+                "what was learned of clean inputs does not belong to {inference}; fit it again"
+            ))),
         }
     }
 
@@ -80,8 +87,9 @@ impl Reading {
         self.inference.method().update().is_none()
     }
 
-    /// How far an inference that tests its own assumption may be trusted: the deviation of noise, or the share of edges put in, beyond
-    /// which it answers plainly. Zero means always plainly; `None` that nothing was tested.
+    /// How far an inference that tests its own assumption may be trusted: the deviation of noise,
+    /// or the share of edges put in, beyond which it answers plainly. Zero means always plainly;
+    /// `None` that nothing was tested.
     pub fn trusted(&self) -> Option<f64> {
         match &self.prior {
             Some(Prior::Features(prior)) => prior.trusted(),
@@ -92,18 +100,33 @@ impl Reading {
         }
     }
 
-    /// Where edges may be dropped before an answer: which of these pairs would stay were they joined.
-    pub fn would_stay(&self, model: &dyn Classifier, graph: &Graph, pairs: &[Pair]) -> Result<Option<Vec<bool>>> {
+    /// Where edges may be dropped before an answer: which of these pairs would stay were they
+    /// joined.
+    pub fn would_stay(
+        &self,
+        model: &dyn Classifier,
+        graph: &Graph,
+        pairs: &[Pair],
+    ) -> Result<Option<Vec<bool>>> {
         match &self.prior {
-            Some(Prior::Detectors(detectors)) => detectors.would_stay(model, graph, pairs).map(Some),
+            Some(Prior::Detectors(detectors)) => {
+                detectors.would_stay(model, graph, pairs).map(Some)
+            }
             _ => Ok(None),
         }
     }
 
-    /// A distribution over the classes for every node, `[nodes, classes]`, or for a graph of a set, `[1, classes]`. The seed fixes every draw.
-    pub fn answer(&self, model: &dyn Classifier, graph: &Graph, seed: u64) -> Result<DenseMatrix<f32>> {
+    /// A distribution over the classes for every node, `[nodes, classes]`, or for a graph of a set,
+    /// `[1, classes]`. The seed fixes every draw.
+    pub fn answer(
+        &self,
+        model: &dyn Classifier,
+        graph: &Graph,
+        seed: u64,
+    ) -> Result<DenseMatrix<f32>> {
         let method = self.inference.method();
-        let (Some(crf), Some(around)) = (method.update(), method.around(self.prior.as_ref())) else {
+        let (Some(crf), Some(around)) = (method.update(), method.around(self.prior.as_ref()))
+        else {
             return Crf::new(1.0).output(model.scores(graph)?);
         };
         crf.check()?;
@@ -119,26 +142,50 @@ impl Reading {
         crf.answer(model, around.neighbourhood(), graph, seed)
     }
 
-    /// The same with the sigma and radius that are best on these labelled nodes of the input at hand. Of equals, the setting
-    /// that changes least: the largest sigma, then the smallest radius. What was learned stays; a plain pass has nothing to tune.
-    pub fn tuned(&self, model: &dyn Classifier, graph: &Graph, nodes: &[u32], seed: u64) -> Result<Self> {
+    /// The same with the sigma and radius that are best on these labelled nodes of the input at
+    /// hand. Of equals, the setting that changes least: the largest sigma, then the smallest
+    /// radius. What was learned stays; a plain pass has nothing to tune.
+    pub fn tuned(
+        &self,
+        model: &dyn Classifier,
+        graph: &Graph,
+        nodes: &[u32],
+        seed: u64,
+    ) -> Result<Self> {
         if self.is_plain() {
             return Ok(self.clone());
         }
-        let Some(labels) = graph.labels() else { return Err(refused("tuning needs labels".into())) };
+        let Some(labels) = graph.labels() else {
+            return Err(refused("tuning needs labels".into()));
+        };
         if !nodes.iter().any(|&u| labels.get(u).is_some()) {
-            return Err(refused("tuning chooses on labelled validation nodes, and there are none".into()));
+            return Err(refused(
+                "tuning chooses on labelled validation nodes, and there are none".into(),
+            ));
         }
-        self.best(Input::Nodes, |reading| Ok(num_right(&reading.answer(model, graph, seed)?, nodes, labels)))
+        self.best(Input::Nodes, |reading| {
+            Ok(num_right(
+                &reading.answer(model, graph, seed)?,
+                nodes,
+                labels,
+            ))
+        })
     }
 
     /// The same with what is best on labelled graphs of a set.
-    pub fn tuned_on_graphs(&self, model: &dyn Classifier, graphs: &[(&Graph, u32)], seed: u64) -> Result<Self> {
+    pub fn tuned_on_graphs(
+        &self,
+        model: &dyn Classifier,
+        graphs: &[(&Graph, u32)],
+        seed: u64,
+    ) -> Result<Self> {
         if self.is_plain() {
             return Ok(self.clone());
         }
         if graphs.is_empty() {
-            return Err(refused("tuning chooses on labelled validation graphs, and there are none".into()));
+            return Err(refused(
+                "tuning chooses on labelled validation graphs, and there are none".into(),
+            ));
         }
         self.best(Input::GraphOfSet, |reading| {
             let is_right = |(graph, class): &(&Graph, u32)| -> Result<usize> {
@@ -153,7 +200,10 @@ impl Reading {
     fn best(&self, of: Input, num_right: impl Fn(&Self) -> Result<usize>) -> Result<Self> {
         let mut best: Option<(usize, Self)> = None;
         for candidate in self.inference.method().candidates(of) {
-            let tried = Self { inference: candidate, prior: self.prior.clone() };
+            let tried = Self {
+                inference: candidate,
+                prior: self.prior.clone(),
+            };
             let right = num_right(&tried)?;
             if best.as_ref().is_none_or(|(so_far, _)| right > *so_far) {
                 best = Some((right, tried));
@@ -169,12 +219,16 @@ fn refused(what: String) -> Error {
 
 /// How many of the labelled nodes given an answer is right on.
 fn num_right(answer: &DenseMatrix<f32>, nodes: &[u32], labels: &Labels) -> usize {
-    let is_right = |&&u: &&u32| labels.get(u).is_some_and(|class| argmax(answer.row(u as usize)) == class as usize);
+    let is_right = |&&u: &&u32| {
+        labels
+            .get(u)
+            .is_some_and(|class| argmax(answer.row(u as usize)) == class as usize)
+    };
     nodes.iter().filter(is_right).count()
 }
 
-/// A model whose answers are read off by an inference, as a classifier. It has no gradient of its own: an attacker who wants one
-/// looks into the model.
+/// A model whose answers are read off by an inference, as a classifier. It has no gradient of its
+/// own: an attacker who wants one looks into the model.
 pub struct Defended<'a> {
     /// The model.
     pub model: &'a dyn Classifier,
@@ -189,20 +243,31 @@ impl Classifier for Defended<'_> {
         self.model.num_classes()
     }
 
-    /// Logarithms of the distributions: their softmax is what was agreed on. Of one forward pass, the model's scores.
+    /// Logarithms of the distributions: their softmax is what was agreed on. Of one forward pass,
+    /// the model's scores.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         if self.reading.is_plain() {
             return self.model.scores(graph);
         }
         let agreed = self.reading.answer(self.model, graph, self.seed)?;
-        let logarithms = agreed.data().iter().map(|&p| p.max(f32::MIN_POSITIVE).ln()).collect();
-        Ok(DenseMatrix::new(agreed.num_rows(), agreed.num_cols(), logarithms)?)
+        let logarithms = agreed
+            .data()
+            .iter()
+            .map(|&p| p.max(f32::MIN_POSITIVE).ln())
+            .collect();
+        Ok(DenseMatrix::new(
+            agreed.num_rows(),
+            agreed.num_cols(),
+            logarithms,
+        )?)
     }
 }
 
 impl fmt::Debug for Defended<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Defended").field("reading", self.reading).finish_non_exhaustive()
+        f.debug_struct("Defended")
+            .field("reading", self.reading)
+            .finish_non_exhaustive()
     }
 }
 
@@ -218,12 +283,22 @@ mod tests {
         let n = 40;
         let features = Features::Dense(DenseMatrix::new(n, 1, vec![0.0; n]).unwrap());
         let labels = Labels::new(vec![Some(1); n], 2).unwrap();
-        let graph = Graph::empty(n).unwrap().with_features(features).unwrap().with_labels(labels).unwrap();
+        let graph = Graph::empty(n)
+            .unwrap()
+            .with_features(features)
+            .unwrap()
+            .with_labels(labels)
+            .unwrap();
         let model = FromFn {
             num_classes: 2,
             function: |graph: &Graph| {
-                let Some(Features::Dense(x)) = graph.features() else { panic!("dense features") };
-                let scores = x.data().iter().flat_map(|&x| if x == 0.0 { [2.0, 0.0] } else { [0.0, 2.0] });
+                let Some(Features::Dense(x)) = graph.features() else {
+                    panic!("dense features")
+                };
+                let scores = x
+                    .data()
+                    .iter()
+                    .flat_map(|&x| if x == 0.0 { [2.0, 0.0] } else { [0.0, 2.0] });
                 Ok(DenseMatrix::new(graph.num_nodes(), 2, scores.collect())?)
             },
         };
@@ -234,30 +309,62 @@ mod tests {
     fn tuning_finds_what_helps_on_validation_nodes() {
         let (graph, model) = scene();
         let val: Vec<u32> = (10..30).collect();
-        let reading = Inference::from(RobustCrf::new()).fit(&model, &graph, &[]).unwrap();
-        let Inference::RobustCrf(tuned) = reading.tuned(&model, &graph, &val, 1).unwrap().inference() else {
+        let reading = Inference::from(RobustCrf::new())
+            .fit(&model, &graph, &[])
+            .unwrap();
+        let Inference::RobustCrf(tuned) =
+            reading.tuned(&model, &graph, &val, 1).unwrap().inference()
+        else {
             panic!("another inference")
         };
-        // Of those that are right on every node, the largest sigma and the smallest radius: at 0.8 the five neighbours together
-        // outweigh the input.
+        // Of those that are right on every node, the largest sigma and the smallest radius: at 0.8
+        // the five neighbours together outweigh the input.
         assert_eq!((tuned.sigma, tuned.radius), (Some(0.8), Some(0.1)));
-        assert_eq!(Reading::default().tuned(&model, &graph, &val, 1).unwrap(), Reading::default());
-        let e = reading.tuned(&model, &Graph::empty(3).unwrap(), &val, 1).unwrap_err().to_string();
+        assert_eq!(
+            Reading::default().tuned(&model, &graph, &val, 1).unwrap(),
+            Reading::default()
+        );
+        let e = reading
+            .tuned(&model, &Graph::empty(3).unwrap(), &val, 1)
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("tuning needs labels"), "{e}");
-        let e = reading.tuned(&model, &graph, &[], 1).unwrap_err().to_string();
-        assert!(e.contains("labelled validation nodes, and there are none"), "{e}");
+        let e = reading
+            .tuned(&model, &graph, &[], 1)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("labelled validation nodes, and there are none"),
+            "{e}"
+        );
     }
 
     #[test]
     fn a_plain_reading_is_the_softmax_and_its_classifier_the_model() {
         let (graph, model) = scene();
         let plain = Inference::from(Plain {}).fit(&model, &graph, &[]).unwrap();
-        assert!(plain.is_plain() && !Inference::from(RobustCrf::new()).fit(&model, &graph, &[]).unwrap().is_plain());
+        assert!(
+            plain.is_plain()
+                && !Inference::from(RobustCrf::new())
+                    .fit(&model, &graph, &[])
+                    .unwrap()
+                    .is_plain()
+        );
         let first = 1.0 / (1.0 + (-2f32).exp());
         let answer = plain.answer(&model, &graph, 1).unwrap();
-        assert!((answer.row(7)[0] - first).abs() < 1e-6 && (answer.row(7)[1] - (1.0 - first)).abs() < 1e-6);
-        let defended = Defended { model: &model, reading: &plain, seed: 1 };
-        assert_eq!(defended.scores(&graph).unwrap().data(), model.scores(&graph).unwrap().data());
+        assert!(
+            (answer.row(7)[0] - first).abs() < 1e-6
+                && (answer.row(7)[1] - (1.0 - first)).abs() < 1e-6
+        );
+        let defended = Defended {
+            model: &model,
+            reading: &plain,
+            seed: 1,
+        };
+        assert_eq!(
+            defended.scores(&graph).unwrap().data(),
+            model.scores(&graph).unwrap().data()
+        );
     }
 
     #[test]
@@ -271,7 +378,8 @@ mod tests {
                 let text = serde_json::to_string(&reading).unwrap();
                 let back: Reading = serde_json::from_str(&text).unwrap();
                 assert_eq!(back.inference(), reading.inference(), "{text}");
-                let [one, other] = [&reading, &back].map(|r| r.answer(&model, &graph, 3).unwrap().data().to_vec());
+                let [one, other] =
+                    [&reading, &back].map(|r| r.answer(&model, &graph, 3).unwrap().data().to_vec());
                 assert_eq!(one, other, "{text}");
             }
         }
@@ -280,19 +388,36 @@ mod tests {
     #[test]
     fn a_broken_file_is_refused_in_one_line() {
         let (graph, model) = scene();
-        let edges = Inference::from(CleanCrf::new()).on(Perturbed::Structure).fit(&model, &graph, &[]).unwrap();
+        let edges = Inference::from(CleanCrf::new())
+            .on(Perturbed::Structure)
+            .fit(&model, &graph, &[])
+            .unwrap();
         let good = serde_json::to_value(&edges).unwrap();
         let with = |path: &str, value: serde_json::Value| {
             let mut stored = good.clone();
             *stored.pointer_mut(path).unwrap() = value;
-            serde_json::from_value::<Reading>(stored).unwrap_err().to_string()
+            serde_json::from_value::<Reading>(stored)
+                .unwrap_err()
+                .to_string()
         };
         for (path, value, what) in [
             ("/prior/edges/agreement", 1.5.into(), "agreement of 1.5"),
-            ("/prior", serde_json::Value::Null, "does not belong to clean-crf"),
+            (
+                "/prior",
+                serde_json::Value::Null,
+                "does not belong to clean-crf",
+            ),
             ("/inference", "plain".into(), "does not belong to plain"),
-            ("/inference", "robust-crf".into(), "does not belong to robust-crf"),
-            ("/inference/on", "features".into(), "does not belong to clean-crf"),
+            (
+                "/inference",
+                "robust-crf".into(),
+                "does not belong to robust-crf",
+            ),
+            (
+                "/inference/on",
+                "features".into(),
+                "does not belong to clean-crf",
+            ),
             ("/inference/sigma", 7.into(), "sigma 7"),
         ] {
             let e = with(path, value);
@@ -314,7 +439,10 @@ mod tests {
             ("row-total", 0.0.into()),
         ] {
             let e = features(field, value).unwrap_err().to_string();
-            assert!(e.contains("clean features") && !e.contains('\n'), "{field}: {e}");
+            assert!(
+                e.contains("clean features") && !e.contains('\n'),
+                "{field}: {e}"
+            );
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The same update with less work, for a network whose first maps are linear and narrow
 //! ([`Reduced`](crate::classifier::Reduced)).
 //!
-//! Around features, a neighbour is drawn in the span of the network's first maps: a few coordinates for each node, and of the
-//! rest of a row only its length. How alike it is needs one more coordinate: with `x = x_span + x_rest`, the product of x and a
-//! step z is that of the coordinates in the span plus `|x_rest|` times z's coordinate along `x_rest`, which is Gaussian like the
-//! others, whatever the direction; so it is again around the neighbour. The law of everything that enters the update is exact.
-//! Around a structure, the coordinates are computed once for all graphs.
+//! Around features, a neighbour is drawn in the span of the network's first maps: a few coordinates
+//! for each node, and of the rest of a row only its length. How alike it is needs one more
+//! coordinate: with `x = x_span + x_rest`, the product of x and a step z is that of the coordinates
+//! in the span plus `|x_rest|` times z's coordinate along `x_rest`, which is Gaussian like the
+//! others, whatever the direction; so it is again around the neighbour. The law of everything that
+//! enters the update is exact. Around a structure, the coordinates are computed once for all
+//! graphs.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Graph};
@@ -27,20 +29,37 @@ pub(super) fn answer(
     graph: &Graph,
     seed: u64,
 ) -> Result<Option<DenseMatrix<f32>>> {
-    let Some(reduced) = model.reduced()? else { return Ok(None) };
+    let Some(reduced) = model.reduced()? else {
+        return Ok(None);
+    };
     let input = model.input(graph)?;
     let coordinates = reduced.coordinates(&input)?;
     let answer = match around {
         Around::Features(ball) if ball.radius > 0.0 => {
             let similarity = ball.similarity;
             let ball = ReducedBall::new(ball.radius, input.dim(), reduced.dim())?;
-            let tree = InSpan { crf, model, reduced, propagation: model.propagation(graph)?, ball, similarity };
+            let tree = InSpan {
+                crf,
+                model,
+                reduced,
+                propagation: model.propagation(graph)?,
+                ball,
+                similarity,
+            };
             let centre = Point::new(&input, &coordinates)?;
             let own = tree.evaluate(&centre)?;
             crf.update(&tree, &centre, own, crf.updates, seed)?
         }
-        Around::Structure(_) | Around::Detected(_) | Around::Clean(Prior::Edges(_) | Prior::Graphs(_)) => {
-            let tree = Rewired { crf, model, reduced, coordinates, neighbourhood: around.neighbourhood() };
+        Around::Structure(_)
+        | Around::Detected(_)
+        | Around::Clean(Prior::Edges(_) | Prior::Graphs(_)) => {
+            let tree = Rewired {
+                crf,
+                model,
+                reduced,
+                coordinates,
+                neighbourhood: around.neighbourhood(),
+            };
             let own = tree.evaluate(graph)?;
             crf.update(&tree, graph, own, crf.updates, seed)?
         }
@@ -65,8 +84,16 @@ impl Point {
         let squares = row_squares(input)?;
         let width = coordinates.dims()[1];
         let inside = span.chunks_exact(width.max(1)).map(squared);
-        let rest = squares.iter().zip(inside).map(|(all, inside)| (all - inside).max(0.0).sqrt()).collect();
-        Ok(Self { span, rest, squared_norm: squares.iter().sum() })
+        let rest = squares
+            .iter()
+            .zip(inside)
+            .map(|(all, inside)| (all - inside).max(0.0).sqrt())
+            .collect();
+        Ok(Self {
+            span,
+            rest,
+            squared_norm: squares.iter().sum(),
+        })
     }
 }
 
@@ -79,11 +106,17 @@ fn row_squares(input: &Input) -> Result<Vec<f64>> {
     Ok(match input {
         Input::Dense(x) => {
             let width = x.dims()[1];
-            x.flatten_all()?.to_vec1::<f32>()?.chunks_exact(width.max(1)).map(squared).collect()
+            x.flatten_all()?
+                .to_vec1::<f32>()?
+                .chunks_exact(width.max(1))
+                .map(squared)
+                .collect()
         }
         Input::Sparse(x) => {
             let values = x.values()?.to_vec1::<f32>()?;
-            (0..x.num_rows()).map(|i| squared(&values[x.pattern().row(i)])).collect()
+            (0..x.num_rows())
+                .map(|i| squared(&values[x.pattern().row(i)]))
+                .collect()
         }
     })
 }
@@ -103,10 +136,18 @@ impl Tree for InSpan<'_> {
     fn evaluate(&self, point: &Point) -> Result<DenseMatrix<f32>> {
         let shape = (point.rest.len(), self.reduced.dim());
         let coordinates = Tensor::from_slice(&point.span, shape, &Device::Cpu)?;
-        self.crf.output(to_matrix(&self.model.forward_reduced(self.reduced, &self.propagation, &coordinates)?)?)
+        self.crf.output(to_matrix(&self.model.forward_reduced(
+            self.reduced,
+            &self.propagation,
+            &coordinates,
+        )?)?)
     }
 
-    fn around<'a>(&'a self, centre: &'a Point, _: &'a DenseMatrix<f32>) -> Result<Draws<'a, Point>> {
+    fn around<'a>(
+        &'a self,
+        centre: &'a Point,
+        _: &'a DenseMatrix<f32>,
+    ) -> Result<Draws<'a, Point>> {
         Ok(Box::new(move |rng| Ok(Some(self.draw(centre, rng)))))
     }
 }
@@ -118,7 +159,9 @@ impl InSpan<'_> {
         let beyond = self.ball.rows_and_beyond(&mut span, rng);
         let mut rest = Vec::with_capacity(centre.rest.len());
         let (mut product, mut length) = (0.0, 0.0);
-        let rows = span.chunks_exact_mut(width).zip(centre.span.chunks_exact(width));
+        let rows = span
+            .chunks_exact_mut(width)
+            .zip(centre.span.chunks_exact(width));
         for ((step, row), (&outside, beyond)) in rows.zip(centre.rest.iter().zip(&beyond)) {
             let along_span: f32 = step.iter().zip(row).map(|(z, x)| z * x).sum();
             let step_span: f32 = step.iter().map(|z| z * z).sum();
@@ -126,12 +169,23 @@ impl InSpan<'_> {
             product += f64::from(along_span) + outside * beyond.along;
             length += beyond.squared_norm;
             let step_rest = beyond.squared_norm - f64::from(step_span);
-            rest.push((outside * outside + 2.0 * outside * beyond.along + step_rest).max(0.0).sqrt());
+            rest.push(
+                (outside * outside + 2.0 * outside * beyond.along + step_rest)
+                    .max(0.0)
+                    .sqrt(),
+            );
         }
         let own = centre.squared_norm;
         let other = own + 2.0 * product + length;
         let alike = self.similarity.of(own + product, own, other);
-        (Point { span, rest, squared_norm: other }, alike)
+        (
+            Point {
+                span,
+                rest,
+                squared_norm: other,
+            },
+            alike,
+        )
     }
 }
 
@@ -148,7 +202,11 @@ impl Tree for Rewired<'_> {
 
     fn evaluate(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let propagation = self.model.propagation(graph)?;
-        self.crf.output(to_matrix(&self.model.forward_reduced(self.reduced, &propagation, &self.coordinates)?)?)
+        self.crf.output(to_matrix(&self.model.forward_reduced(
+            self.reduced,
+            &propagation,
+            &self.coordinates,
+        )?)?)
     }
 
     fn around<'a>(&'a self, centre: &'a Graph, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
@@ -170,46 +228,90 @@ mod tests {
         let rng = &mut stream(3, "reduced test", 0);
         let values: Vec<f32> = (0..30 * 40).map(|_| rng.random::<f32>() - 0.4).collect();
         let features = Features::Dense(DenseMatrix::new(30, 40, values).unwrap());
-        let graph = gnarl_graph::generate::erdos_renyi(30, 0.15, 3).unwrap().with_features(features).unwrap();
-        let config = NetworkConfig { hidden: 6, ..NetworkConfig::new(Backbone::Gcn) };
+        let graph = gnarl_graph::generate::erdos_renyi(30, 0.15, 3)
+            .unwrap()
+            .with_features(features)
+            .unwrap();
+        let config = NetworkConfig {
+            hidden: 6,
+            ..NetworkConfig::new(Backbone::Gcn)
+        };
         let network = Network::new(&config, &crate::nn::Shape::new(40, 3, 1.0), 5).unwrap();
-        (WhiteBox::new(network, OperatorChoice::Usual).unwrap(), graph)
+        (
+            WhiteBox::new(network, OperatorChoice::Usual).unwrap(),
+            graph,
+        )
     }
 
     fn furthest(a: &DenseMatrix<f32>, b: &DenseMatrix<f32>) -> f32 {
-        a.data().iter().zip(b.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+        a.data()
+            .iter()
+            .zip(b.data())
+            .map(|(a, b)| (a - b).abs())
+            .fold(0.0, f32::max)
     }
 
     #[test]
     fn around_a_structure_both_ways_say_the_same() {
         let (model, graph) = scene();
-        let ball = StructureBall { share: 0.3, law: StructureLaw::Thesis };
+        let ball = StructureBall {
+            share: 0.3,
+            law: StructureLaw::Thesis,
+        };
         let crf = Crf::new(0.2);
-        let short = answer(&crf, &model, &Around::Structure(ball), &graph, 7).unwrap().unwrap();
+        let short = answer(&crf, &model, &Around::Structure(ball), &graph, 7)
+            .unwrap()
+            .unwrap();
         let long = crf.answer(&model, &ball, &graph, 7).unwrap();
         assert!(furthest(&short, &long) < 1e-5);
-        let own = crf.output(crate::classifier::Classifier::scores(&model, &graph).unwrap()).unwrap();
-        assert!(furthest(&short, &own) > 1e-3, "the neighbours changed nothing");
+        let own = crf
+            .output(crate::classifier::Classifier::scores(&model, &graph).unwrap())
+            .unwrap();
+        assert!(
+            furthest(&short, &own) > 1e-3,
+            "the neighbours changed nothing"
+        );
     }
 
-    /// Both ways draw differently from the same law: with many neighbours both come close to the same average.
+    /// Both ways draw differently from the same law: with many neighbours both come close to the
+    /// same average.
     #[test]
     fn around_features_both_ways_agree_in_the_mean() {
         let (model, graph) = scene();
-        let ball = FeatureBall { radius: 8.0, similarity: Similarity::Cosine };
-        let crf = Crf { neighbours: 3000, updates: 1, ..Crf::new(0.1) };
-        let short = answer(&crf, &model, &Around::Features(ball), &graph, 7).unwrap().unwrap();
+        let ball = FeatureBall {
+            radius: 8.0,
+            similarity: Similarity::Cosine,
+        };
+        let crf = Crf {
+            neighbours: 3000,
+            updates: 1,
+            ..Crf::new(0.1)
+        };
+        let short = answer(&crf, &model, &Around::Features(ball), &graph, 7)
+            .unwrap()
+            .unwrap();
         let long = crf.answer(&model, &ball, &graph, 8).unwrap();
-        let own = crf.output(crate::classifier::Classifier::scores(&model, &graph).unwrap()).unwrap();
+        let own = crf
+            .output(crate::classifier::Classifier::scores(&model, &graph).unwrap())
+            .unwrap();
         let (apart, moved) = (furthest(&short, &long), furthest(&short, &own));
-        assert!(apart < 0.012 && moved > 0.025, "{apart} apart, {moved} from the model's own answer");
+        assert!(
+            apart < 0.012 && moved > 0.025,
+            "{apart} apart, {moved} from the model's own answer"
+        );
     }
 
     /// How alike neighbours are, and neighbours of neighbours, drawn both ways.
     #[test]
     fn neighbours_are_alike_by_the_same_law() {
         let (model, graph) = scene();
-        let (ball, input) = (FeatureBall { radius: 2.0, similarity: Similarity::Cosine }, model.input(&graph).unwrap());
+        let (ball, input) = (
+            FeatureBall {
+                radius: 2.0,
+                similarity: Similarity::Cosine,
+            },
+            model.input(&graph).unwrap(),
+        );
         let reduced = model.reduced().unwrap().unwrap();
         let crf = Crf::new(0.5);
         let span_ball = ReducedBall::new(2.0, 40, reduced.dim()).unwrap();
@@ -232,7 +334,8 @@ mod tests {
             long.push([first, ball.draw(&near, &none, rng).unwrap().unwrap().1]);
         }
         for level in 0..2 {
-            let column = |all: &[[f64; 2]]| all.iter().map(|both| both[level]).collect::<Vec<f64>>();
+            let column =
+                |all: &[[f64; 2]]| all.iter().map(|both| both[level]).collect::<Vec<f64>>();
             let gap = crate::testing::kolmogorov_two(&column(&short), &column(&long));
             assert!(gap < crate::testing::critical(300), "level {level}: {gap}");
         }

@@ -4,14 +4,16 @@ use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::balls::{
-    FeatureBall, Similarity, StructureBall, StructureLaw, USUAL_SHARE_ON_SETS, tried_radii, usual_radius,
+    FeatureBall, Similarity, StructureBall, StructureLaw, USUAL_SHARE_ON_SETS, tried_radii,
+    usual_radius,
 };
 use super::{
-    Around, Crf, Inference, Input, Method, ON, Perturbed, Prior, RADIUS, STOP_EARLY, TUNED, UPDATES, check_radius,
+    Around, Crf, Inference, Input, Method, ON, Perturbed, Prior, RADIUS, STOP_EARLY, TUNED,
+    UPDATES, check_radius,
 };
 
-/// RobustCRF's settings. An open sigma or radius has the thesis' value for Cora (tables `crf:tab:param_CRF_features` and
-/// `crf:tab:param_CRF_structure`).
+/// RobustCRF's settings. An open sigma or radius has the thesis' value for Cora (tables
+/// `crf:tab:param_CRF_features` and `crf:tab:param_CRF_structure`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RobustCrf {
@@ -60,8 +62,20 @@ impl RobustCrf {
             Perturbed::Features => 0.9,
             Perturbed::Structure => 0.05,
         });
-        let Self { neighbours, updates, hard, stop_early, .. } = *self;
-        Crf { neighbours, updates, sigma, hard, stop_early }
+        let Self {
+            neighbours,
+            updates,
+            hard,
+            stop_early,
+            ..
+        } = *self;
+        Crf {
+            neighbours,
+            updates,
+            sigma,
+            hard,
+            stop_early,
+        }
     }
 }
 
@@ -76,20 +90,36 @@ impl Choice for RobustCrf {
     const ABOUT: &'static str = "agreement over a ball of inputs (the thesis' RobustCRF)";
     const SETTINGS: &'static [Setting] = &[
         ON,
-        Setting::new("neighbours", "L", "neighbours drawn around an input [default: 5]"),
+        Setting::new(
+            "neighbours",
+            "L",
+            "neighbours drawn around an input [default: 5]",
+        ),
         UPDATES,
-        Setting::new("sigma", "X", "weight of the model's own answer, 0 to 1 [default: the thesis' for the dataset]")
-            .flag("crf-sigma"),
+        Setting::new(
+            "sigma",
+            "X",
+            "weight of the model's own answer, 0 to 1 [default: the thesis' for the dataset]",
+        )
+        .flag("crf-sigma"),
         RADIUS,
-        Setting::new("hard", "BOOL", "average classes instead of probabilities [default: false]"),
+        Setting::new(
+            "hard",
+            "BOOL",
+            "average classes instead of probabilities [default: false]",
+        ),
         STOP_EARLY,
         Setting::new(
             "law",
             "LAW",
             "on structure, how the number of flips is drawn: thesis or uniform [default: thesis]",
         ),
-        Setting::new("tune", "BOOL", "choose sigma and radius by the accuracy on validation nodes [default: false]")
-            .flag("inference-tune"),
+        Setting::new(
+            "tune",
+            "BOOL",
+            "choose sigma and radius by the accuracy on validation nodes [default: false]",
+        )
+        .flag("inference-tune"),
     ];
 
     fn check(&self) -> gnarl_graph::Result<()> {
@@ -103,7 +133,11 @@ pub(super) const SIGMAS: [f64; 6] = [0.95, 0.9, 0.8, 0.5, 0.2, 0.05];
 
 impl Method for RobustCrf {
     fn on(&self, part: Perturbed) -> Inference {
-        Self { on: self.on.or(Some(part)), ..*self }.into()
+        Self {
+            on: self.on.or(Some(part)),
+            ..*self
+        }
+        .into()
     }
 
     fn part(&self) -> Option<Perturbed> {
@@ -128,8 +162,14 @@ impl Method for RobustCrf {
     fn around<'a>(&self, _: Option<&'a Prior>) -> Option<Around<'a>> {
         let radius = self.radius.unwrap_or(usual_radius(self.changed()));
         Some(match self.changed() {
-            Perturbed::Features => Around::Features(FeatureBall { radius, similarity: Similarity::Cosine }),
-            Perturbed::Structure => Around::Structure(StructureBall { share: radius, law: self.law }),
+            Perturbed::Features => Around::Features(FeatureBall {
+                radius,
+                similarity: Similarity::Cosine,
+            }),
+            Perturbed::Structure => Around::Structure(StructureBall {
+                share: radius,
+                law: self.law,
+            }),
         })
     }
 
@@ -139,12 +179,29 @@ impl Method for RobustCrf {
 
     fn on_sets(&self) -> Option<Inference> {
         let is_open = self.radius.is_none() && !self.tune && self.changed() == Perturbed::Structure;
-        is_open.then(|| Self { radius: Some(USUAL_SHARE_ON_SETS), ..*self }.into())
+        is_open.then(|| {
+            Self {
+                radius: Some(USUAL_SHARE_ON_SETS),
+                ..*self
+            }
+            .into()
+        })
     }
 
     fn candidates(&self, of: Input) -> Vec<Inference> {
         let radii = tried_radii(self.changed(), of);
-        let settings = SIGMAS.iter().flat_map(|&sigma| radii.iter().map(move |&radius| (sigma, radius)));
-        settings.map(|(sigma, radius)| Self { sigma: Some(sigma), radius: Some(radius), ..*self }.into()).collect()
+        let settings = SIGMAS
+            .iter()
+            .flat_map(|&sigma| radii.iter().map(move |&radius| (sigma, radius)));
+        settings
+            .map(|(sigma, radius)| {
+                Self {
+                    sigma: Some(sigma),
+                    radius: Some(radius),
+                    ..*self
+                }
+                .into()
+            })
+            .collect()
     }
 }

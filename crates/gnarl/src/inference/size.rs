@@ -1,9 +1,10 @@
-//! How many graphs lie within r flips of a graph, at least (thesis lemma `crf:lem:size_CRF`), in log space: the number itself
-//! overflows at once.
+//! How many graphs lie within r flips of a graph, at least (thesis lemma `crf:lem:size_CRF`), in
+//! log space: the number itself overflows at once.
 
-/// The base-2 logarithm of the lemma's lower bound, `2^(H(ε) N) / sqrt(8 N ε (1 - ε))` with `N = n (n - 1) / 2` places for an
-/// edge and `ε = r / N`. Zero flips, or all of them, leave one graph at that distance. The lemma has `N = n (n + 1) / 2`, which
-/// counts edges from a node to itself; graphs here have none.
+/// The base-2 logarithm of the lemma's lower bound, `2^(H(ε) N) / sqrt(8 N ε (1 - ε))` with
+/// `N = n (n - 1) / 2` places for an edge and `ε = r / N`. Zero flips, or all of them, leave one
+/// graph at that distance. The lemma has `N = n (n + 1) / 2`, which counts edges from a node to
+/// itself; graphs here have none.
 pub fn log2_neighbours_at_least(num_nodes: usize, radius: f64) -> f64 {
     let n = num_nodes as f64;
     let places = (n * (n - 1.0) / 2.0).max(0.0);
@@ -21,7 +22,9 @@ mod tests {
 
     /// log2 of C(N, r) by the sum of logarithms.
     fn log2_binomial(places: u64, r: u64) -> f64 {
-        (0..r).map(|i| ((places - i) as f64 / (i + 1) as f64).log2()).sum()
+        (0..r)
+            .map(|i| ((places - i) as f64 / (i + 1) as f64).log2())
+            .sum()
     }
 
     #[test]
@@ -29,19 +32,27 @@ mod tests {
         for (n, r) in [(5u64, 3u64), (20, 10), (20, 95), (100, 50), (2708, 105)] {
             let exact = log2_binomial(n * (n - 1) / 2, r);
             let bound = log2_neighbours_at_least(n as usize, r as f64);
-            assert!(bound <= exact && bound > exact - 1.0, "n {n}, r {r}: {bound} against {exact}");
+            assert!(
+                bound <= exact && bound > exact - 1.0,
+                "n {n}, r {r}: {bound} against {exact}"
+            );
         }
     }
 
-    /// Five nodes have ten places. For three flips ε = 0.3, H(ε) = 0.881291, and 8 N ε (1 - ε) = 16.8: 8.81291 - 2.03520. There
-    /// are C(10, 3) = 120 such graphs, 2^6.9069.
+    /// Five nodes have ten places. For three flips ε = 0.3, H(ε) = 0.881291, and 8 N ε (1 - ε) =
+    /// 16.8: 8.81291 - 2.03520. There are C(10, 3) = 120 such graphs, 2^6.9069.
     #[test]
     fn five_nodes_by_hand() {
         let bound = log2_neighbours_at_least(5, 3.0);
         assert!((bound - 6.777_71).abs() < 1e-4, "{bound}");
-        // Two nodes have one place, three have three: one flip is 2^(H(1/3) 3) / sqrt(16/3), below C(3, 1) = 3.
+        // Two nodes have one place, three have three: one flip is 2^(H(1/3) 3) / sqrt(16/3), below
+        // C(3, 1) = 3.
         assert_eq!(log2_neighbours_at_least(2, 1.0), 0.0);
-        assert!((log2_neighbours_at_least(3, 1.0) - 1.547_37).abs() < 1e-4, "{}", log2_neighbours_at_least(3, 1.0));
+        assert!(
+            (log2_neighbours_at_least(3, 1.0) - 1.547_37).abs() < 1e-4,
+            "{}",
+            log2_neighbours_at_least(3, 1.0)
+        );
     }
 
     #[test]

@@ -1,13 +1,17 @@
-//! Randomised smoothing (Cohen et al. 2019): the plain average over a ball of inputs. It is the control of RobustCRF: the same
-//! neighbours, all of one weight, and none of the model's own answer.
+//! Randomised smoothing (Cohen et al. 2019): the plain average over a ball of inputs. It is the
+//! control of RobustCRF: the same neighbours, all of one weight, and none of the model's own
+//! answer.
 
 use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::balls::{
-    FeatureBall, Similarity, StructureBall, StructureLaw, USUAL_SHARE_ON_SETS, tried_radii, usual_radius,
+    FeatureBall, Similarity, StructureBall, StructureLaw, USUAL_SHARE_ON_SETS, tried_radii,
+    usual_radius,
 };
-use super::{Around, Crf, Inference, Input, Method, ON, Perturbed, Prior, RADIUS, TUNED, check_radius};
+use super::{
+    Around, Crf, Inference, Input, Method, ON, Perturbed, Prior, RADIUS, TUNED, check_radius,
+};
 
 /// Smoothing's settings. An open radius has the thesis' value for Cora.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -28,7 +32,13 @@ pub struct Smoothing {
 impl Smoothing {
     /// The majority over a hundred neighbours.
     pub const fn new() -> Self {
-        Self { on: None, neighbours: 100, radius: None, hard: true, tune: false }
+        Self {
+            on: None,
+            neighbours: 100,
+            radius: None,
+            hard: true,
+            tune: false,
+        }
     }
 
     fn changed(&self) -> Perturbed {
@@ -36,7 +46,10 @@ impl Smoothing {
     }
 
     fn crf(&self) -> Crf {
-        Crf { hard: self.hard, ..Crf::smoothing(self.neighbours) }
+        Crf {
+            hard: self.hard,
+            ..Crf::smoothing(self.neighbours)
+        }
     }
 }
 
@@ -53,9 +66,17 @@ impl Choice for Smoothing {
         ON,
         Setting::new("neighbours", "L", "neighbours averaged over [default: 100]"),
         RADIUS,
-        Setting::new("hard", "BOOL", "average classes instead of probabilities [default: true]"),
-        Setting::new("tune", "BOOL", "choose the radius by the accuracy on validation nodes [default: false]")
-            .flag("inference-tune"),
+        Setting::new(
+            "hard",
+            "BOOL",
+            "average classes instead of probabilities [default: true]",
+        ),
+        Setting::new(
+            "tune",
+            "BOOL",
+            "choose the radius by the accuracy on validation nodes [default: false]",
+        )
+        .flag("inference-tune"),
     ];
 
     fn check(&self) -> gnarl_graph::Result<()> {
@@ -66,7 +87,11 @@ impl Choice for Smoothing {
 
 impl Method for Smoothing {
     fn on(&self, part: Perturbed) -> Inference {
-        Self { on: self.on.or(Some(part)), ..*self }.into()
+        Self {
+            on: self.on.or(Some(part)),
+            ..*self
+        }
+        .into()
     }
 
     fn part(&self) -> Option<Perturbed> {
@@ -84,8 +109,14 @@ impl Method for Smoothing {
     fn around<'a>(&self, _: Option<&'a Prior>) -> Option<Around<'a>> {
         let radius = self.radius.unwrap_or(usual_radius(self.changed()));
         Some(match self.changed() {
-            Perturbed::Features => Around::Features(FeatureBall { radius, similarity: Similarity::One }),
-            Perturbed::Structure => Around::Structure(StructureBall { share: radius, law: StructureLaw::Uniform }),
+            Perturbed::Features => Around::Features(FeatureBall {
+                radius,
+                similarity: Similarity::One,
+            }),
+            Perturbed::Structure => Around::Structure(StructureBall {
+                share: radius,
+                law: StructureLaw::Uniform,
+            }),
         })
     }
 
@@ -95,11 +126,26 @@ impl Method for Smoothing {
 
     fn on_sets(&self) -> Option<Inference> {
         let is_open = self.radius.is_none() && !self.tune && self.changed() == Perturbed::Structure;
-        is_open.then(|| Self { radius: Some(USUAL_SHARE_ON_SETS), ..*self }.into())
+        is_open.then(|| {
+            Self {
+                radius: Some(USUAL_SHARE_ON_SETS),
+                ..*self
+            }
+            .into()
+        })
     }
 
     fn candidates(&self, of: Input) -> Vec<Inference> {
-        tried_radii(self.changed(), of).iter().map(|&radius| Self { radius: Some(radius), ..*self }.into()).collect()
+        tried_radii(self.changed(), of)
+            .iter()
+            .map(|&radius| {
+                Self {
+                    radius: Some(radius),
+                    ..*self
+                }
+                .into()
+            })
+            .collect()
     }
 }
 
@@ -113,18 +159,28 @@ mod tests {
     use gnarl_graph::{DenseMatrix, Features, Graph};
 
     fn graph(nodes: usize, width: usize) -> Graph {
-        let values = (0..nodes * width).map(|i| ((i * 7919 % 13) as f32 - 6.0) / 6.0).collect();
+        let values = (0..nodes * width)
+            .map(|i| ((i * 7919 % 13) as f32 - 6.0) / 6.0)
+            .collect();
         let features = Features::Dense(DenseMatrix::new(nodes, width, values).unwrap());
-        gnarl_graph::generate::erdos_renyi(nodes, 0.2, 1).unwrap().with_features(features).unwrap()
+        gnarl_graph::generate::erdos_renyi(nodes, 0.2, 1)
+            .unwrap()
+            .with_features(features)
+            .unwrap()
     }
 
-    /// The sign of a node's first feature decides, steeply, so that draws far from the input weigh as much as those close by.
+    /// The sign of a node's first feature decides, steeply, so that draws far from the input weigh
+    /// as much as those close by.
     fn model() -> impl Classifier {
         FromFn {
             num_classes: 2,
             function: |graph: &Graph| {
-                let Some(Features::Dense(x)) = graph.features() else { panic!("dense features") };
-                let scores = (0..x.num_rows()).flat_map(|i| [8.0 * x.row(i)[0], 0.0]).collect();
+                let Some(Features::Dense(x)) = graph.features() else {
+                    panic!("dense features")
+                };
+                let scores = (0..x.num_rows())
+                    .flat_map(|i| [8.0 * x.row(i)[0], 0.0])
+                    .collect();
                 Ok(DenseMatrix::new(x.num_rows(), 2, scores)?)
             },
         }
@@ -134,14 +190,25 @@ mod tests {
     fn on_features_it_is_the_plain_average_over_the_same_draws() {
         let (graph, model, seed, count) = (graph(12, 2), model(), 5, 9);
         // A radius as large as the rows: by cosines the weights of draws would differ widely.
-        let smoothing = Smoothing { neighbours: count, radius: Some(2.0), hard: false, ..Smoothing::new() };
+        let smoothing = Smoothing {
+            neighbours: count,
+            radius: Some(2.0),
+            hard: false,
+            ..Smoothing::new()
+        };
         let reading = Inference::from(smoothing).fit(&model, &graph, &[]).unwrap();
         let found = reading.answer(&model, &graph, seed).unwrap();
 
-        let ball = FeatureBall { radius: 2.0, similarity: Similarity::Cosine };
+        let ball = FeatureBall {
+            radius: 2.0,
+            similarity: Similarity::Cosine,
+        };
         let (mut plain, mut weighed, mut weights) = ([0.0; 24], [0.0; 24], 0.0);
         for i in 0..count {
-            let (near, cosine) = ball.draw(&graph, &found, &mut draws(seed, i).1).unwrap().unwrap();
+            let (near, cosine) = ball
+                .draw(&graph, &found, &mut draws(seed, i).1)
+                .unwrap()
+                .unwrap();
             let scores = model.scores(&near).unwrap();
             for (node, row) in scores.data().chunks(2).enumerate() {
                 let first = 1.0 / (1.0 + f64::from(row[1] - row[0]).exp());
@@ -152,28 +219,58 @@ mod tests {
             }
             weights += cosine;
         }
-        let apart = |a: &[f32], b: &[f64]| a.iter().zip(b).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
-        assert!(apart(found.data(), &plain) < 1e-6, "{:?}, not {plain:?}", found.data());
+        let apart = |a: &[f32], b: &[f64]| {
+            a.iter()
+                .zip(b)
+                .map(|(a, b)| (f64::from(*a) - b).abs())
+                .fold(0.0, f64::max)
+        };
+        assert!(
+            apart(found.data(), &plain) < 1e-6,
+            "{:?}, not {plain:?}",
+            found.data()
+        );
         let weighed: Vec<f64> = weighed.iter().map(|w| w / weights).collect();
-        assert!(apart(found.data(), &weighed) > 0.01, "cosines would not show");
+        assert!(
+            apart(found.data(), &weighed) > 0.01,
+            "cosines would not show"
+        );
     }
 
-    /// The shortcut draws neighbours as the network's first maps see them; their weights are one there, too.
+    /// The shortcut draws neighbours as the network's first maps see them; their weights are one
+    /// there, too.
     #[test]
     fn the_shortcut_weighs_neighbours_alike() {
         let graph = graph(30, 40);
         let network = Network::new(
-            &NetworkConfig { hidden: 4, ..NetworkConfig::new(Backbone::Gcn) },
+            &NetworkConfig {
+                hidden: 4,
+                ..NetworkConfig::new(Backbone::Gcn)
+            },
             &crate::nn::Shape::new(40, 3, 1.0),
             5,
         );
         let model = WhiteBox::new(network.unwrap(), OperatorChoice::Usual).unwrap();
         assert!(model.reduced().unwrap().is_some());
-        // Classes of a hundred draws: by weights of one, every share is a whole number of hundredths.
-        let smoothing = Smoothing { radius: Some(6.0), ..Smoothing::new() };
-        let found = Inference::from(smoothing).fit(&model, &graph, &[]).unwrap().answer(&model, &graph, 1).unwrap();
+        // Classes of a hundred draws: by weights of one, every share is a whole number of
+        // hundredths.
+        let smoothing = Smoothing {
+            radius: Some(6.0),
+            ..Smoothing::new()
+        };
+        let found = Inference::from(smoothing)
+            .fit(&model, &graph, &[])
+            .unwrap()
+            .answer(&model, &graph, 1)
+            .unwrap();
         let hundredths: Vec<f32> = found.data().iter().map(|p| 100.0 * p).collect();
-        assert!(hundredths.iter().all(|h| (h - h.round()).abs() < 1e-3), "{hundredths:?}");
-        assert!(hundredths.iter().any(|h| (1.0..99.0).contains(h)), "all draws agree: the test sees nothing");
+        assert!(
+            hundredths.iter().all(|h| (h - h.round()).abs() < 1e-3),
+            "{hundredths:?}"
+        );
+        assert!(
+            hundredths.iter().any(|h| (1.0..99.0).contains(h)),
+            "all draws agree: the test sees nothing"
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! Whether neighbours that look clean do any good: answers on an input that was changed on purpose, with and without them, against
-//! the answers on the clean one. No label is needed, so that every node has a say, or every training graph of a set.
+//! Whether neighbours that look clean do any good: answers on an input that was changed on purpose,
+//! with and without them, against the answers on the clean one. No label is needed, so that every
+//! node has a say, or every training graph of a set.
 
 use gnarl_graph::{DenseMatrix, Graph};
 use rayon::prelude::*;
@@ -19,8 +20,8 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// The largest of rising shares of change at which neighbours help, as far as they did no harm before it. `changed` makes the inputs
-    /// of a share, or none where there is no more to change.
+    /// The largest of rising shares of change at which neighbours help, as far as they did no harm
+    /// before it. `changed` makes the inputs of a share, or none where there is no more to change.
     pub fn trusted(
         shares: &[f64],
         changed: impl Fn(f64) -> Result<Option<Vec<Graph>>>,
@@ -28,7 +29,9 @@ impl Trial {
     ) -> Result<f64> {
         let mut trusted = 0.0;
         for &share in shares {
-            let Some(changed) = changed(share)? else { break };
+            let Some(changed) = changed(share)? else {
+                break;
+            };
             let trial = trial(&changed)?;
             if trial.harms() {
                 break;
@@ -40,7 +43,8 @@ impl Trial {
         Ok(trusted)
     }
 
-    /// Answers on `changed` inputs by these neighbours and without them, against the classes of the clean ones.
+    /// Answers on `changed` inputs by these neighbours and without them, against the classes of the
+    /// clean ones.
     pub fn new(
         model: &dyn Classifier,
         neighbours: &dyn Neighbourhood,
@@ -58,9 +62,16 @@ impl Trial {
             }
             Ok(trial)
         };
-        let all = changed.par_iter().zip(clean).map(one).collect::<Result<Vec<_>>>()?;
+        let all = changed
+            .par_iter()
+            .zip(clean)
+            .map(one)
+            .collect::<Result<Vec<_>>>()?;
         let sum = |of: fn(&Self) -> usize| all.iter().map(of).sum();
-        Ok(Self { mended: sum(|t| t.mended), broken: sum(|t| t.broken) })
+        Ok(Self {
+            mended: sum(|t| t.mended),
+            broken: sum(|t| t.broken),
+        })
     }
 
     /// Of judges, each with the class that it should have: answers as they were and as they are.
@@ -82,7 +93,9 @@ impl Trial {
 
     /// The class of every row.
     fn classes(answer: &DenseMatrix<f32>) -> Vec<usize> {
-        (0..answer.num_rows()).map(|u| argmax(answer.row(u))).collect()
+        (0..answer.num_rows())
+            .map(|u| argmax(answer.row(u)))
+            .collect()
     }
 
     /// The standard error of a difference of counts.

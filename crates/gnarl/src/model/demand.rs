@@ -1,4 +1,5 @@
-//! What a plan asks of the machine, before anything is made: the one estimate that training, studies and files are refused by.
+//! What a plan asks of the machine, before anything is made: the one estimate that training,
+//! studies and files are refused by.
 
 use gnarl_graph::dataset::Task;
 use gnarl_graph::limits::Demand;
@@ -38,22 +39,37 @@ impl Sizes {
             Content::Graph(graph) => std::slice::from_ref(graph),
             Content::Graphs(set) => set.graphs(),
         };
-        let sum = |of: fn(&Graph) -> usize| graphs.iter().map(|graph| of(graph) as f64).sum::<f64>();
-        let in_dim = graphs.iter().filter_map(|graph| graph.features()).map(|features| features.num_cols()).max();
+        let sum =
+            |of: fn(&Graph) -> usize| graphs.iter().map(|graph| of(graph) as f64).sum::<f64>();
+        let in_dim = graphs
+            .iter()
+            .filter_map(|graph| graph.features())
+            .map(|features| features.num_cols())
+            .max();
         Self {
             nodes: sum(Graph::num_nodes),
             arcs: sum(Graph::num_arcs),
             in_dim: in_dim.unwrap_or(1).max(1),
-            classes: content.labels().map_or(1, |labels| labels.num_classes()).max(1),
+            classes: content
+                .labels()
+                .map_or(1, |labels| labels.num_classes())
+                .max(1),
             graphs: graphs.len() as f64,
         }
     }
 }
 
 impl Plan {
-    /// Refuses a model that this machine does not hold with this data, or that `fits` trainings and `passes` forward passes of it beside would
-    /// never see the end of. Estimates are from below: what is let through may still be slow.
-    pub fn check_demand(&self, name: &str, content: &Content, fits: f64, passes: f64) -> Result<()> {
+    /// Refuses a model that this machine does not hold with this data, or that `fits` trainings and
+    /// `passes` forward passes of it beside would never see the end of. Estimates are from below:
+    /// what is let through may still be slow.
+    pub fn check_demand(
+        &self,
+        name: &str,
+        content: &Content,
+        fits: f64,
+        passes: f64,
+    ) -> Result<()> {
         let sizes = Sizes::of(content);
         let trainings = self.trainings(Some(content)) as f64 * fits;
         let steps = match self.task {
@@ -61,14 +77,18 @@ impl Plan {
             Task::Graph => (sizes.graphs / self.batch_size as f64).ceil().max(1.0),
         };
         let pass = self.pass(&sizes);
-        let training = trainings * self.training.epochs as f64 * PASSES_OF_STEP * pass.max(steps * LEAST_PASS);
+        let training =
+            trainings * self.training.epochs as f64 * PASSES_OF_STEP * pass.max(steps * LEAST_PASS);
         let what = format!("{} on {name}", self.network.backbone);
         let bytes = self.bytes(&sizes)?;
         Demand::new(&what).and_bytes(bytes).check(NARROWER)?;
-        Ok(Demand::new(what).and_operations(training + passes * pass).check(LESS)?)
+        Ok(Demand::new(what)
+            .and_operations(training + passes * pass)
+            .check(LESS)?)
     }
 
-    /// Refuses a model of a file that would not fit into it: `in_dim` columns and so many classes, of parameters that `bytes` bytes have to hold.
+    /// Refuses a model of a file that would not fit into it: `in_dim` columns and so many classes,
+    /// of parameters that `bytes` bytes have to hold.
     pub(super) fn check_stored(&self, in_dim: usize, classes: usize, bytes: usize) -> Result<()> {
         let least = match in_dim > bytes {
             true => in_dim as f64,
@@ -77,8 +97,9 @@ impl Plan {
         match least * BYTES_OF_VALUE <= bytes as f64 {
             true => Ok(()),
             false => {
-                let what =
-                    format!("it claims at least {least:.0} parameters, which a file of {bytes} bytes cannot hold");
+                let what = format!(
+                    "it claims at least {least:.0} parameters, which a file of {bytes} bytes cannot hold"
+                );
                 Err(Error::argument("model", what).into())
             }
         }
@@ -87,17 +108,28 @@ impl Plan {
     fn parameters(&self, in_dim: usize, classes: usize) -> Result<f64> {
         let network = match self.model.depth.exits() {
             // The last exit may stand before the first layer.
-            Some(_) => crate::nn::NetworkConfig { layers: self.network.layers.max(1), ..self.network.clone() },
+            Some(_) => crate::nn::NetworkConfig {
+                layers: self.network.layers.max(1),
+                ..self.network.clone()
+            },
             None => self.network.clone(),
         };
-        let out = if self.task == Task::Graph { network.hidden } else { classes };
+        let out = if self.task == Task::Graph {
+            network.hidden
+        } else {
+            classes
+        };
         Network::size(&network, &Shape::new(in_dim, out, 0.0))
     }
 
     /// Columns of a hidden representation; of a network without any, scores.
     fn width(&self, sizes: &Sizes) -> f64 {
         let has_hidden = self.network.backbone.takes(NetworkOption::Hidden);
-        if has_hidden { self.network.hidden as f64 } else { sizes.classes as f64 }
+        if has_hidden {
+            self.network.hidden as f64
+        } else {
+            sizes.classes as f64
+        }
     }
 
     fn bytes(&self, sizes: &Sizes) -> Result<f64> {
@@ -106,9 +138,16 @@ impl Plan {
             Task::Graph => sizes.nodes * (self.batch_size as f64 / sizes.graphs.max(1.0)).min(1.0),
         };
         // A layer's output, a gradient or what it is made of, scores and probabilities.
-        let scores = if self.task == Task::Node { sizes.classes as f64 } else { 0.0 };
+        let scores = if self.task == Task::Node {
+            sizes.classes as f64
+        } else {
+            0.0
+        };
         let values = at_once * 2.0 * (self.width(sizes) + scores);
-        Ok(BYTES_OF_PARAMETER * self.parameters(sizes.in_dim, sizes.classes)? + BYTES_OF_VALUE * values)
+        Ok(
+            BYTES_OF_PARAMETER * self.parameters(sizes.in_dim, sizes.classes)?
+                + BYTES_OF_VALUE * values,
+        )
     }
 
     /// Additions and multiplications of a forward pass.
@@ -117,7 +156,11 @@ impl Plan {
             true => self.network.appnp_steps as f64 * sizes.classes as f64,
             false => 0.0,
         };
-        let messages = if self.network.backbone.uses_operator() { sizes.arcs } else { 0.0 };
+        let messages = if self.network.backbone.uses_operator() {
+            sizes.arcs
+        } else {
+            0.0
+        };
         let rounds = self.network.layers as f64 * self.width(sizes) + steps;
         (2.0 * rounds * (messages + sizes.nodes)).max(LEAST_PASS)
     }
@@ -134,16 +177,30 @@ mod tests {
         model.plan(Task::Node).unwrap()
     }
 
-    /// Karate has 34 nodes, 156 arcs, 34 features and 4 classes: 34·64 + 64 + 64·4 + 4 parameters; representations of 64 and scores of 4.
+    /// Karate has 34 nodes, 156 arcs, 34 features and 4 classes: 34·64 + 64 + 64·4 + 4 parameters;
+    /// representations of 64 and scores of 4.
     #[test]
     fn a_small_network_by_hand() {
         let sizes = Sizes::of(&Dataset::load("karate").unwrap().content);
-        assert_eq!((sizes.nodes, sizes.arcs, sizes.in_dim, sizes.classes), (34.0, 156.0, 34, 4));
+        assert_eq!(
+            (sizes.nodes, sizes.arcs, sizes.in_dim, sizes.classes),
+            (34.0, 156.0, 34, 4)
+        );
         let plan = plan(Model::new(Backbone::Gcn).hidden(64));
-        let (parameters, values) = (34.0 * 64.0 + 64.0 + 64.0 * 4.0 + 4.0, 34.0 * 2.0 * (64.0 + 4.0));
-        assert_eq!(plan.bytes(&sizes).unwrap(), 16.0 * parameters + 4.0 * values);
+        let (parameters, values) = (
+            34.0 * 64.0 + 64.0 + 64.0 * 4.0 + 4.0,
+            34.0 * 2.0 * (64.0 + 4.0),
+        );
+        assert_eq!(
+            plan.bytes(&sizes).unwrap(),
+            16.0 * parameters + 4.0 * values
+        );
         assert_eq!(plan.pass(&sizes), LEAST_PASS, "2·2·64·190 is less");
-        let larger = Sizes { nodes: 3.4e4, arcs: 1.56e5, ..sizes };
+        let larger = Sizes {
+            nodes: 3.4e4,
+            arcs: 1.56e5,
+            ..sizes
+        };
         assert_eq!(plan.pass(&larger), 2.0 * 2.0 * 64.0 * 1.9e5);
     }
 
@@ -151,28 +208,46 @@ mod tests {
     fn what_nobody_can_hold_or_wait_for_is_refused() {
         let data = Dataset::load("karate").unwrap();
         let check = |model: Model, fits: f64, passes: f64| {
-            plan(model).check_demand("karate", &data.content, fits, passes).map_err(|e| e.to_string())
+            plan(model)
+                .check_demand("karate", &data.content, fits, passes)
+                .map_err(|e| e.to_string())
         };
         let gcn = Model::new(Backbone::Gcn);
         assert_eq!(check(gcn, 10.0, 1000.0), Ok(()));
         // A million by a million, 200 times, in sixteen bytes each.
         let wide = Model {
-            network: crate::model::NetworkOptions { layers: Some(202), ..gcn.hidden(1_000_000).network },
+            network: crate::model::NetworkOptions {
+                layers: Some(202),
+                ..gcn.hidden(1_000_000).network
+            },
             ..gcn
         };
         let e = check(wide, 1.0, 0.0).unwrap_err();
-        assert!(e.starts_with("memory: gcn on karate needs at least 3200 TB, and ") && e.ends_with(NARROWER), "{e}");
+        assert!(
+            e.starts_with("memory: gcn on karate needs at least 3200 TB, and ")
+                && e.ends_with(NARROWER),
+            "{e}"
+        );
         let e = check(gcn, 1e12, 0.0).unwrap_err();
-        assert!(e.starts_with("time: gcn on karate takes at least") && e.ends_with(LESS), "{e}");
+        assert!(
+            e.starts_with("time: gcn on karate takes at least") && e.ends_with(LESS),
+            "{e}"
+        );
         assert!(check(gcn, 1.0, 1e15).unwrap_err().starts_with("time: "));
     }
 
     #[test]
     fn files_hold_what_they_claim() {
         let plan = plan(Model::new(Backbone::Gcn).hidden(64));
-        assert!(plan.check_stored(34, 4, 10_000).is_ok(), "2,500 parameters of four bytes");
+        assert!(
+            plan.check_stored(34, 4, 10_000).is_ok(),
+            "2,500 parameters of four bytes"
+        );
         let e = plan.check_stored(34, 4, 9_000).unwrap_err().to_string();
-        assert_eq!(e, "model: it claims at least 2500 parameters, which a file of 9000 bytes cannot hold");
+        assert_eq!(
+            e,
+            "model: it claims at least 2500 parameters, which a file of 9000 bytes cannot hold"
+        );
         assert!(plan.check_stored(usize::MAX, 4, 9_000).is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! A fitted model as one safetensors file: every parameter, which items trained, validated and tested, and in the metadata a typed
-//! description of the rest.
+//! A fitted model as one safetensors file: every parameter, which items trained, validated and
+//! tested, and in the metadata a typed description of the rest.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -58,7 +58,10 @@ const PARTS: [&str; 3] = ["split.train", "split.validation", "split.test"];
 impl Fitted {
     /// Writes the model to a file, whole or not at all.
     pub fn save(&self, file: impl AsRef<Path>) -> Result<()> {
-        Ok(gnarl_graph::files::write_atomically(file.as_ref(), &self.to_bytes()?)?)
+        Ok(gnarl_graph::files::write_atomically(
+            file.as_ref(),
+            &self.to_bytes()?,
+        )?)
     }
 
     /// What [`save`](Self::save) writes.
@@ -86,11 +89,21 @@ impl Fitted {
             seed: self.seed,
         };
         let description = serde_json::to_string(&description).map_err(|e| wrong(e.to_string()))?;
-        let mut tensors: Vec<(String, Tensor)> =
-            self.params().list().iter().map(|p| (p.name.clone(), p.var.as_tensor().clone())).collect();
+        let mut tensors: Vec<(String, Tensor)> = self
+            .params()
+            .list()
+            .iter()
+            .map(|p| (p.name.clone(), p.var.as_tensor().clone()))
+            .collect();
         let split = &self.trained_on.split;
-        for (name, items) in PARTS.into_iter().zip([split.train(), split.val(), split.test()]) {
-            tensors.push((name.to_string(), Tensor::from_slice(items, items.len(), &Device::Cpu)?));
+        for (name, items) in PARTS
+            .into_iter()
+            .zip([split.train(), split.val(), split.test()])
+        {
+            tensors.push((
+                name.to_string(),
+                Tensor::from_slice(items, items.len(), &Device::Cpu)?,
+            ));
         }
         let metadata = HashMap::from([(KEY.to_string(), description)]);
         safetensors::serialize(tensors, Some(metadata)).map_err(|e| wrong(e.to_string()))
@@ -99,14 +112,23 @@ impl Fitted {
     /// Reads a model that [`save`](Self::save) wrote.
     pub fn load(file: impl AsRef<Path>) -> Result<Self> {
         let file = file.as_ref();
-        Self::from_bytes(&std::fs::read(file).map_err(|e| gnarl_graph::Error::io(file, e))?, file)
+        Self::from_bytes(
+            &std::fs::read(file).map_err(|e| gnarl_graph::Error::io(file, e))?,
+            file,
+        )
     }
 
     /// Reads what [`to_bytes`](Self::to_bytes) gave; errors name the `source`.
     pub fn from_bytes(bytes: &[u8], source: impl AsRef<Path>) -> Result<Self> {
-        let wrong = |what: String| Error::Checkpoint { file: source.as_ref().to_path_buf(), what };
-        let (_, header) = safetensors::SafeTensors::read_metadata(bytes)
-            .map_err(|e| wrong(format!("not a safetensors file ({e}); expected a model that gnarl saved")))?;
+        let wrong = |what: String| Error::Checkpoint {
+            file: source.as_ref().to_path_buf(),
+            what,
+        };
+        let (_, header) = safetensors::SafeTensors::read_metadata(bytes).map_err(|e| {
+            wrong(format!(
+                "not a safetensors file ({e}); expected a model that gnarl saved"
+            ))
+        })?;
         let text = header.metadata().as_ref().and_then(|m| m.get(KEY)).ok_or_else(|| {
             wrong("a safetensors file without gnarl's description; expected a model that gnarl saved".into())
         })?;
@@ -119,11 +141,14 @@ impl Fitted {
             return Err(wrong(what));
         }
         let description: Description = serde_json::from_str(text).map_err(broken)?;
-        let tensors = load_safetensors(bytes).map_err(|e| wrong(format!("its tensors are broken: {e}")))?;
-        description.fitted(&tensors, bytes.len()).map_err(|e| match e {
-            Error::Checkpoint { .. } => e,
-            other => wrong(other.to_string()),
-        })
+        let tensors =
+            load_safetensors(bytes).map_err(|e| wrong(format!("its tensors are broken: {e}")))?;
+        description
+            .fitted(&tensors, bytes.len())
+            .map_err(|e| match e {
+                Error::Checkpoint { .. } => e,
+                other => wrong(other.to_string()),
+            })
     }
 }
 
@@ -149,24 +174,39 @@ impl Description {
         };
         let learned = match (self.task, plan.model.depth.exits(), self.policy) {
             (_, Some(_), None) => {
-                return Err(wrong("it has exits and no policy that says which is taken".into()));
+                return Err(wrong(
+                    "it has exits and no policy that says which is taken".into(),
+                ));
             }
             (Task::Graph, Some(_), Some(policy)) => {
                 let exits = ExitClassifier::new(&plan.classifier(), &shape, 0)?;
                 fill(exits.params(), tensors)?;
                 let degrees = self.node_features.and_then(NodeFeatures::degrees);
-                Learned::GraphExits(GraphEarlyExit::new(exits, policy, plan.model.operator, degrees)?)
+                Learned::GraphExits(GraphEarlyExit::new(
+                    exits,
+                    policy,
+                    plan.model.operator,
+                    degrees,
+                )?)
             }
             (Task::Graph, None, _) => {
                 let classifier = GraphClassifier::new(&plan.classifier(), &shape, 0)?;
                 fill(classifier.params(), tensors)?;
                 let degrees = self.node_features.and_then(NodeFeatures::degrees);
-                Learned::Graphs(WhiteBox::of_graphs(classifier, plan.model.operator, degrees)?)
+                Learned::Graphs(WhiteBox::of_graphs(
+                    classifier,
+                    plan.model.operator,
+                    degrees,
+                )?)
             }
             (Task::Node, Some(_), Some(policy)) => {
                 let exits = ExitNetwork::new(&plan.network, &shape, 0)?;
                 fill(exits.params(), tensors)?;
-                Learned::Exits(EarlyExit { exits, policy, operator: plan.model.operator })
+                Learned::Exits(EarlyExit {
+                    exits,
+                    policy,
+                    operator: plan.model.operator,
+                })
             }
             (Task::Node, None, _) => {
                 let network = Network::new(&plan.network, &shape, 0)?;
@@ -176,7 +216,9 @@ impl Description {
             }
         };
         let part = |name: &str| -> Result<Vec<u32>> {
-            let Some(items) = tensors.get(name) else { return Err(wrong(format!("{name} is missing"))) };
+            let Some(items) = tensors.get(name) else {
+                return Err(wrong(format!("{name} is missing")));
+            };
             Ok(items.to_vec1::<u32>()?)
         };
         let [train, val, test] = [part(PARTS[0])?, part(PARTS[1])?, part(PARTS[2])?];
@@ -187,7 +229,10 @@ impl Description {
             classes: self.classes,
             mean_log_degree: self.mean_log_degree,
             scaler: self.scaler,
-            inputs: Inputs { own_features: self.own_features, node_features: self.node_features },
+            inputs: Inputs {
+                own_features: self.own_features,
+                node_features: self.node_features,
+            },
             reading: self.reading,
             trained_on: TrainedOn {
                 dataset: self.dataset,
@@ -213,10 +258,15 @@ fn scalars(plan: &Plan) -> Vec<OperatorScalar> {
 fn fill(params: &Params, tensors: &HashMap<String, Tensor>) -> Result<()> {
     let wrong = |what: String| Error::Graph(gnarl_graph::Error::argument("model", what));
     for p in params.list() {
-        let Some(tensor) = tensors.get(&p.name) else { return Err(wrong(format!("parameter {} is missing", p.name))) };
+        let Some(tensor) = tensors.get(&p.name) else {
+            return Err(wrong(format!("parameter {} is missing", p.name)));
+        };
         if tensor.dims() != p.var.dims() {
             let (found, expected) = (tensor.dims(), p.var.dims());
-            return Err(wrong(format!("parameter {} has shape {found:?}, {expected:?} is expected", p.name)));
+            return Err(wrong(format!(
+                "parameter {} has shape {found:?}, {expected:?} is expected",
+                p.name
+            )));
         }
         p.var.set(tensor)?;
     }

@@ -1,8 +1,8 @@
-//! Fitting exits on a set of graphs (thesis ch. 4 on ch. 7's ground): every layer with a readout and a head, the heads that the data axis asks
-//! for, and a policy learned on validation graphs.
+//! Fitting exits on a set of graphs (thesis ch. 4 on ch. 7's ground): every layer with a readout
+//! and a head, the heads that the data axis asks for, and a policy learned on validation graphs.
 //!
-//! Sequential training goes through stages as on nodes. What the frozen layers make of the graphs is computed once; where the data axis makes
-//! graphs anew in every epoch, once for each of those.
+//! Sequential training goes through stages as on nodes. What the frozen layers make of the graphs
+//! is computed once; where the data axis makes graphs anew in every epoch, once for each of those.
 
 use std::time::Instant;
 
@@ -10,14 +10,18 @@ use gnarl_graph::random::mix;
 use gnarl_graph::{DenseMatrix, Graph};
 
 use super::Plan;
-use super::batches::{Evaluation, FreshGraphs, TrainingSet, answers_on, softmax_rows, train_classifier};
+use super::batches::{
+    Evaluation, FreshGraphs, TrainingSet, answers_on, softmax_rows, train_classifier,
+};
 use super::fit_graphs::{OnSet, on_copies};
 use super::fitted::Learned;
 use super::graph_data::GraphData;
 use super::heads::{DrawReport, FreshHead, TrainedClassifier, augmented_head};
 use super::report::{FitReport, FreshHeadReport};
 use crate::classifier::GraphEarlyExit;
-use crate::depth::{Answers, ExitClassifier, Exits, Policy, Scheme, Structure, cross_fitted_accuracy};
+use crate::depth::{
+    Answers, ExitClassifier, Exits, Policy, Scheme, Structure, cross_fitted_accuracy,
+};
 use crate::error::Result;
 use crate::nn::Head;
 use crate::train::{Targets, Trained, Watch};
@@ -27,7 +31,8 @@ pub(super) fn answers(early: &GraphEarlyExit, data: &GraphData) -> Result<Answer
     Answers::new(&answers_on(early.exits(), data)?)
 }
 
-/// The distributions over classes of all graphs, which are given and made ready, and the exit that each takes.
+/// The distributions over classes of all graphs, which are given and made ready, and the exit that
+/// each takes.
 pub(super) fn probabilities(
     early: &GraphEarlyExit,
     graphs: &[Graph],
@@ -37,10 +42,14 @@ pub(super) fn probabilities(
     let structure = Structure::of_graphs(graphs, &early.policy().kinds())?;
     let chosen = early.policy().choose(&structure, &Answers::new(&scores)?)?;
     let found = chosen.scores(&scores)?;
-    Ok((softmax_rows(found.num_rows(), found.num_cols(), found.data().to_vec())?, chosen.exits))
+    Ok((
+        softmax_rows(found.num_rows(), found.num_cols(), found.data().to_vec())?,
+        chosen.exits,
+    ))
 }
 
-/// Trains every exit on the training graphs of a split and learns the policy on its validation graphs.
+/// Trains every exit on the training graphs of a split and learns the policy on its validation
+/// graphs.
 pub(super) fn fit(
     plan: &Plan,
     choice: Exits,
@@ -52,11 +61,18 @@ pub(super) fn fit(
     let start = Instant::now();
     let shape = train_on.data.shape(on.source.labels().num_classes());
     let exits = ExitClassifier::new(&plan.classifier(), &shape, seed)?;
-    let stages = Stages { exits: &exits, plan, on, seed, watch };
-    let (trained, copy_seconds) = on_copies(plan, on, train_on, seed, |train_on| match choice.scheme {
-        Scheme::AdmpSt => stages.one_by_one(train_on),
-        Scheme::AdmpAlm => stages.at_once(train_on),
-    })?;
+    let stages = Stages {
+        exits: &exits,
+        plan,
+        on,
+        seed,
+        watch,
+    };
+    let (trained, copy_seconds) =
+        on_copies(plan, on, train_on, seed, |train_on| match choice.scheme {
+            Scheme::AdmpSt => stages.one_by_one(train_on),
+            Scheme::AdmpAlm => stages.at_once(train_on),
+        })?;
     let mut report = FitReport {
         interrupted: trained.iter().any(|t| t.interrupted),
         trained,
@@ -67,14 +83,17 @@ pub(super) fn fit(
     let chooser = Chooser::new(choice, on)?;
     let mut aside = 0.0;
     if let Some(settings) = plan.model.augment.method().fresh_head() {
-        let (head_report, interrupted, seconds_aside) = stages.fresh_heads(&chooser, train_on, &settings)?;
+        let (head_report, interrupted, seconds_aside) =
+            stages.fresh_heads(&chooser, train_on, &settings)?;
         report.fresh_head = Some(head_report);
         report.interrupted |= interrupted;
         aside = seconds_aside;
     }
     exits.params().check_finite()?;
     let Learnt { policy, answers } = chooser.learn(&exits)?;
-    report.val_accuracy = (!chooser.val.items.is_empty()).then(|| chooser.cross_fitted(&answers)).transpose()?;
+    report.val_accuracy = (!chooser.val.items.is_empty())
+        .then(|| chooser.cross_fitted(&answers))
+        .transpose()?;
     report.operator = exits.operator_scalars()?;
     report.seconds = start.elapsed().as_secs_f64() - aside;
     let degrees = on.source.inputs().degrees();
@@ -94,14 +113,35 @@ struct Stages<'a> {
 impl Stages<'_> {
     /// All exits at once on the sum of their losses (ALM).
     fn at_once(&self, train_on: &TrainingSet<'_>) -> Result<Vec<Trained>> {
-        let Self { exits, plan, on, seed, watch } = *self;
+        let Self {
+            exits,
+            plan,
+            on,
+            seed,
+            watch,
+        } = *self;
         let validate_on = on.evaluation(on.split.val())?;
-        Ok(vec![train_classifier(exits, train_on, &validate_on, &plan.training, plan.batch_size, seed, watch)?])
+        Ok(vec![train_classifier(
+            exits,
+            train_on,
+            &validate_on,
+            &plan.training,
+            plan.batch_size,
+            seed,
+            watch,
+        )?])
     }
 
-    /// Stage after stage (ST): one layer and its head, on what the layers before it make of the graphs.
+    /// Stage after stage (ST): one layer and its head, on what the layers before it make of the
+    /// graphs.
     fn one_by_one(&self, train_on: &TrainingSet<'_>) -> Result<Vec<Trained>> {
-        let Self { exits, plan, on, seed, watch } = *self;
+        let Self {
+            exits,
+            plan,
+            on,
+            seed,
+            watch,
+        } = *self;
         let (val, val_classes) = on.source.labelled(on.split.val());
         // h^{t-1} where it is trained on, and where that is other data, where it is validated on.
         let shares_data = std::ptr::eq(train_on.data, on.prepared.data());
@@ -117,27 +157,47 @@ impl Stages<'_> {
                 frozen = Some(advanced(frozen.as_ref().unwrap_or(train_on.data))?);
             }
             let data = frozen.as_ref().unwrap_or(train_on.data);
-            let val_data = if shares_data { data } else { frozen_val.as_ref().unwrap_or(on.prepared.data()) };
+            let val_data = if shares_data {
+                data
+            } else {
+                frozen_val.as_ref().unwrap_or(on.prepared.data())
+            };
             let validate_on = Evaluation::new(val_data, &val, &val_classes)?;
             let anew = |epoch: usize| -> Result<FreshGraphs> {
-                let Some(make) = train_on.anew else { return Err(internal("graphs are made anew by nobody")) };
+                let Some(make) = train_on.anew else {
+                    return Err(internal("graphs are made anew by nobody"));
+                };
                 let mut fresh = make(epoch)?;
                 for done in 1..t {
                     fresh.data = advanced(exits, done, &fresh.data)?;
                 }
                 Ok(fresh)
             };
-            let anew = train_on.anew.map(|_| &anew as &(dyn Fn(usize) -> Result<FreshGraphs> + Sync));
-            let stage = TrainingSet { data, anew, ..*train_on };
+            let anew = train_on
+                .anew
+                .map(|_| &anew as &(dyn Fn(usize) -> Result<FreshGraphs> + Sync));
+            let stage = TrainingSet {
+                data,
+                anew,
+                ..*train_on
+            };
             let seed = mix(seed ^ mix(t as u64));
             let (training, batch_size) = (&plan.training, plan.batch_size);
-            trained.push(train_classifier(&exits.stage(t), &stage, &validate_on, training, batch_size, seed, watch)?);
+            trained.push(train_classifier(
+                &exits.stage(t),
+                &stage,
+                &validate_on,
+                training,
+                batch_size,
+                seed,
+                watch,
+            )?);
         }
         Ok(trained)
     }
 
-    /// Fresh heads for all exits as the data axis says: what they are read against, whether somebody asked to stop, and the seconds of what
-    /// is only looked at beside.
+    /// Fresh heads for all exits as the data axis says: what they are read against, whether
+    /// somebody asked to stop, and the seconds of what is only looked at beside.
     fn fresh_heads(
         &self,
         chooser: &Chooser<'_>,
@@ -152,13 +212,15 @@ impl Stages<'_> {
         let fresh = (0..=exits.max_depth()).map(|t| self.fresh_head(t, train_on, settings));
         let fresh = fresh.collect::<Result<Vec<FreshHead>>>()?;
         let before = Instant::now();
-        let controls: Option<Vec<&Head>> = fresh.iter().map(|fresh| fresh.control.as_ref()).collect();
+        let controls: Option<Vec<&Head>> =
+            fresh.iter().map(|fresh| fresh.control.as_ref()).collect();
         let mut retrain_test_accuracy = None;
         if let Some(controls) = controls {
             set_heads(exits, controls)?;
             retrain_test_accuracy = Some(chooser.tested(&chooser.learn(exits)?)?);
         }
-        aside += before.elapsed().as_secs_f64() + fresh.iter().map(|fresh| fresh.seconds_aside).sum::<f64>();
+        aside += before.elapsed().as_secs_f64()
+            + fresh.iter().map(|fresh| fresh.seconds_aside).sum::<f64>();
         set_heads(exits, fresh.iter().map(|fresh| &fresh.head))?;
         let interrupted = fresh.iter().any(|fresh| fresh.interrupted);
         let report = FreshHeadReport {
@@ -171,18 +233,34 @@ impl Stages<'_> {
         Ok((report, interrupted, aside))
     }
 
-    /// A fresh head for exit `t`, on the vectors of the training graphs there and what the data axis puts beside them.
+    /// A fresh head for exit `t`, on the vectors of the training graphs there and what the data
+    /// axis puts beside them.
     fn fresh_head(
         &self,
         t: usize,
         train_on: &TrainingSet<'_>,
         settings: &crate::augment::FreshHead,
     ) -> Result<FreshHead> {
-        let Self { exits, plan, on, seed, watch } = *self;
+        let Self {
+            exits,
+            plan,
+            on,
+            seed,
+            watch,
+        } = *self;
         let exit = &exits.exit(t);
         let train = &Evaluation::new(train_on.data, train_on.graphs, train_on.classes)?;
-        let [validation, test] = &[on.evaluation(on.split.val())?, on.evaluation(on.split.test())?];
-        let on = TrainedClassifier { classifier: exit, head_dropout: plan.head_dropout, train, validation, test };
+        let [validation, test] = &[
+            on.evaluation(on.split.val())?,
+            on.evaluation(on.split.test())?,
+        ];
+        let on = TrainedClassifier {
+            classifier: exit,
+            head_dropout: plan.head_dropout,
+            train,
+            validation,
+            test,
+        };
         augmented_head(&on, plan, settings, false, mix(seed ^ mix(t as u64)), watch)
     }
 }
@@ -193,7 +271,10 @@ fn advanced(exits: &ExitClassifier, t: usize, data: &GraphData) -> Result<GraphD
 }
 
 fn internal(what: &str) -> crate::Error {
-    crate::Error::Internal { op: "fit", what: what.to_string() }
+    crate::Error::Internal {
+        op: "fit",
+        what: what.to_string(),
+    }
 }
 
 /// Puts heads in the places of those of exits 0, 1, ….
@@ -244,8 +325,15 @@ impl<'a> Chooser<'a> {
     fn new(choice: Exits, on: &'a OnSet<'a>) -> Result<Self> {
         let known = [on.split.train(), on.split.val()].concat();
         let structure = Structure::of_graphs(on.source.graphs(), &[choice.policy])?.knowing(known);
-        let [val, test] = [on.split.val(), on.split.test()].map(|items| Targets::new(items, on.source.labels()));
-        Ok(Self { choice, on, structure, val, test })
+        let [val, test] =
+            [on.split.val(), on.split.test()].map(|items| Targets::new(items, on.source.labels()));
+        Ok(Self {
+            choice,
+            on,
+            structure,
+            val,
+            test,
+        })
     }
 
     /// A policy for the exits as they are now.
@@ -260,7 +348,8 @@ impl<'a> Chooser<'a> {
         Ok(answers.policy_accuracy(&policy.choose(&self.structure, answers)?, &self.test))
     }
 
-    /// Per cent of the validation graphs that a policy is right about which was not learned on them.
+    /// Per cent of the validation graphs that a policy is right about which was not learned on
+    /// them.
     fn cross_fitted(&self, answers: &Answers) -> Result<f64> {
         cross_fitted_accuracy(self.choice.policy, &self.structure, answers, &self.val)
     }

@@ -1,8 +1,10 @@
-//! Fitting on a set of graphs (thesis ch. 7): a network, a readout and a head, copies of the training graphs or a fresh head as the
-//! data axis says. With exits it is `fit_graph_exits` that trains.
+//! Fitting on a set of graphs (thesis ch. 7): a network, a readout and a head, copies of the
+//! training graphs or a fresh head as the data axis says. With exits it is `fit_graph_exits` that
+//! trains.
 //!
-//! The seam for augmentation in latent space is [`heads`](super::heads): read the vectors of the training graphs, put others beside
-//! them, train a fresh head on all of them. For augmentation in graph space it is [`GraphTransform`].
+//! The seam for augmentation in latent space is [`heads`](super::heads): read the vectors of the
+//! training graphs, put others beside them, train a fresh head on all of them. For augmentation in
+//! graph space it is [`GraphTransform`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -25,11 +27,13 @@ use crate::inference::{CleanInputs, Reading};
 use crate::nn::{GraphClassifier, Head};
 use crate::train::{MixedIn, Watch};
 
-/// The graphs of a set, and those trained on where they differ: shared by all folds, initialisations and operators.
+/// The graphs of a set, and those trained on where they differ: shared by all folds,
+/// initialisations and operators.
 #[derive(Debug)]
 pub struct SetSource {
     graphs: Vec<Graph>,
-    /// The graphs trained on; the corruption of graph `i` depends on the seed and `i` alone, so that every fold and method sees the same.
+    /// The graphs trained on; the corruption of graph `i` depends on the seed and `i` alone, so
+    /// that every fold and method sees the same.
     training: Vec<Graph>,
     is_corrupted: bool,
     labels: Labels,
@@ -43,7 +47,11 @@ impl SetSource {
             return Err(refused("the set has no labelled graphs"));
         }
         let purify = |graph: &Graph| plan.model.defense.method().purified(graph);
-        let graphs = set.graphs().iter().map(purify).collect::<Result<Vec<_>>>()?;
+        let graphs = set
+            .graphs()
+            .iter()
+            .map(purify)
+            .collect::<Result<Vec<_>>>()?;
         let node_features = NodeFeatures::of(&graphs);
         plan.check_features(node_features == NodeFeatures::Own)?;
         let mut training = graphs.clone();
@@ -68,12 +76,21 @@ impl SetSource {
             training = transform_all(&corruption.edges, &before, options.corruption_seed, 0)?;
         }
         let is_corrupted = options.corruption.is_some();
-        Ok(Self { graphs, training, is_corrupted, labels: set.labels().clone(), node_features })
+        Ok(Self {
+            graphs,
+            training,
+            is_corrupted,
+            labels: set.labels().clone(),
+            node_features,
+        })
     }
 
     /// A scaling with what the training graphs of a split say.
     pub(super) fn scaler(&self, scaling: FeatureScaling, split: &Split) -> Result<Scaler> {
-        let training = split.train().iter().filter_map(|&g| self.training.get(g as usize));
+        let training = split
+            .train()
+            .iter()
+            .filter_map(|&g| self.training.get(g as usize));
         Ok(Scaler::fit(scaling, training)?)
     }
 
@@ -82,7 +99,10 @@ impl SetSource {
         let preparation = GraphPreparation::of(plan, scaler, self.node_features);
         let make = |graphs: &[Graph]| GraphData::new(graphs, plan.network.backbone, &preparation);
         let data = make(&self.graphs)?;
-        let corrupted = self.is_corrupted.then(|| make(&self.training)).transpose()?;
+        let corrupted = self
+            .is_corrupted
+            .then(|| make(&self.training))
+            .transpose()?;
         Ok(PreparedSet { data, corrupted })
     }
 
@@ -96,11 +116,15 @@ impl SetSource {
     }
 
     pub(super) fn inputs(&self) -> Inputs {
-        Inputs { own_features: self.node_features == NodeFeatures::Own, node_features: Some(self.node_features) }
+        Inputs {
+            own_features: self.node_features == NodeFeatures::Own,
+            node_features: Some(self.node_features),
+        }
     }
 
-    /// How answers are read off a classifier that was just trained: what is learned of clean graphs is learned from the training graphs
-    /// of a split, and settings left to validation graphs are chosen on those.
+    /// How answers are read off a classifier that was just trained: what is learned of clean graphs
+    /// is learned from the training graphs of a split, and settings left to validation graphs are
+    /// chosen on those.
     pub(super) fn read_off(
         &self,
         plan: &Plan,
@@ -114,7 +138,10 @@ impl SetSource {
             return Ok(Reading::default());
         }
         let scaled = |graphs: &[u32], of: &[Graph]| -> Result<Vec<Graph>> {
-            graphs.iter().map(|&g| Ok(scaler.scaled(&of[g as usize])?)).collect()
+            graphs
+                .iter()
+                .map(|&g| Ok(scaler.scaled(&of[g as usize])?))
+                .collect()
         };
         let training = scaled(split.train(), &self.training)?;
         let clean: Vec<&Graph> = training.iter().collect();
@@ -130,7 +157,10 @@ impl SetSource {
 
     /// The labelled ones among these graphs, and their classes.
     pub(super) fn labelled(&self, graphs: &[u32]) -> (Vec<u32>, Vec<u32>) {
-        graphs.iter().filter_map(|&g| self.labels.get(g).map(|class| (g, class))).unzip()
+        graphs
+            .iter()
+            .filter_map(|&g| self.labels.get(g).map(|class| (g, class)))
+            .unzip()
     }
 }
 
@@ -197,7 +227,8 @@ pub(super) fn fit(
     }
 }
 
-/// Trains a classifier on the training graphs of a split, with the head that the data axis asks for.
+/// Trains a classifier on the training graphs of a split, with the head that the data axis asks
+/// for.
 fn fit_classifier(
     plan: &Plan,
     on: &OnSet<'_>,
@@ -211,7 +242,15 @@ fn fit_classifier(
     let classifier = GraphClassifier::new(&plan.classifier(), &shape, seed)?;
     let validate_on = on.evaluation(on.split.val())?;
     let (trained, copy_seconds) = on_copies(plan, on, train_on, seed, |on| {
-        train_classifier(&classifier, on, &validate_on, &plan.training, plan.batch_size, seed, watch)
+        train_classifier(
+            &classifier,
+            on,
+            &validate_on,
+            &plan.training,
+            plan.batch_size,
+            seed,
+            watch,
+        )
     })?;
     let training_seconds = start.elapsed().as_secs_f64();
     let mut report = FitReport {
@@ -232,7 +271,10 @@ fn fit_classifier(
             validation: &validate_on,
             test: &test_on,
         };
-        let before = (test_on.accuracy(&classifier)?, validate_on.accuracy(&classifier)?);
+        let before = (
+            test_on.accuracy(&classifier)?,
+            validate_on.accuracy(&classifier)?,
+        );
         let fresh = augmented_head(&on, plan, &fresh_head, options.study_influence, seed, watch)?;
         let test_accuracy = |head: &Head| heads::accuracy(head, &test_on.vectors(&classifier)?);
         let control = fresh.control.as_ref().map(test_accuracy).transpose()?;
@@ -248,14 +290,24 @@ fn fit_classifier(
         });
     }
     classifier.params().check_finite()?;
-    report.val_accuracy = (!validate_on.classes().is_empty()).then(|| validate_on.accuracy(&classifier)).transpose()?;
+    report.val_accuracy = (!validate_on.classes().is_empty())
+        .then(|| validate_on.accuracy(&classifier))
+        .transpose()?;
     report.operator = classifier.operator_scalars()?;
     report.seconds = start.elapsed().as_secs_f64() - aside;
     let degrees = on.source.inputs().degrees();
-    Ok((Learned::Graphs(WhiteBox::of_graphs(classifier, plan.model.operator, degrees)?), report))
+    Ok((
+        Learned::Graphs(WhiteBox::of_graphs(
+            classifier,
+            plan.model.operator,
+            degrees,
+        )?),
+        report,
+    ))
 }
 
-/// Trains on the training graphs, or on the copies that the data axis makes of them; also how many seconds making copies took.
+/// Trains on the training graphs, or on the copies that the data axis makes of them; also how many
+/// seconds making copies took.
 pub(super) fn on_copies<T>(
     plan: &Plan,
     on: &OnSet<'_>,
@@ -266,14 +318,15 @@ pub(super) fn on_copies<T>(
     match plan.model.augment.method().transform() {
         None => Ok((train(train_on)?, None)),
         Some(how) => {
-            let (trained, seconds) = with_copies(plan, (on.source, on.scaler), how, train_on, seed, train)?;
+            let (trained, seconds) =
+                with_copies(plan, (on.source, on.scaler), how, train_on, seed, train)?;
             Ok((trained, Some(seconds)))
         }
     }
 }
 
-/// Trains on transformed copies of the training graphs, beside the originals or in their place; also how many seconds making them
-/// took.
+/// Trains on transformed copies of the training graphs, beside the originals or in their place;
+/// also how many seconds making them took.
 fn with_copies<T>(
     plan: &Plan,
     (source, scaler): (&SetSource, &Scaler),
@@ -283,12 +336,18 @@ fn with_copies<T>(
     train: impl Fn(&TrainingSet<'_>) -> Result<T>,
 ) -> Result<(T, f64)> {
     let keep_originals = copies == Copies::Fixed;
-    let originals: Vec<&Graph> = on.graphs.iter().map(|&g| &source.training[g as usize]).collect();
+    let originals: Vec<&Graph> = on
+        .graphs
+        .iter()
+        .map(|&g| &source.training[g as usize])
+        .collect();
     let described = match transform.describes_anew() {
         true => None,
         false => source.node_features.fixed(&originals)?,
     };
-    let originals = described.as_ref().map_or(originals, |described| described.iter().collect());
+    let originals = described
+        .as_ref()
+        .map_or(originals, |described| described.iter().collect());
     let preparation = GraphPreparation::of(plan, scaler, source.node_features);
     let nanoseconds = AtomicU64::new(0);
     let learning = Instant::now();
@@ -298,7 +357,10 @@ fn with_copies<T>(
         let start = Instant::now();
         let (mut graphs, mut mixed) = (Vec::with_capacity(2 * originals.len()), Vec::new());
         for copy in copier.copies(epoch)? {
-            mixed.push(MixedIn { class: on.classes[copy.partner], share: copy.partner_share });
+            mixed.push(MixedIn {
+                class: on.classes[copy.partner],
+                share: copy.partner_share,
+            });
             graphs.push(copy.graph);
         }
         if mixed.iter().all(|other| other.share == 0.0) {
@@ -307,13 +369,23 @@ fn with_copies<T>(
         if keep_originals {
             graphs.extend(originals.iter().map(|&g| g.clone()));
             let alone = |&class: &u32| MixedIn { class, share: 0.0 };
-            mixed.extend(on.classes.iter().filter(|_| !mixed.is_empty()).map(alone).collect::<Vec<_>>());
+            mixed.extend(
+                on.classes
+                    .iter()
+                    .filter(|_| !mixed.is_empty())
+                    .map(alone)
+                    .collect::<Vec<_>>(),
+            );
         }
         // The graphs themselves were made ready before: what fails here is a copy.
         let of_copies = |e: Error| {
-            Error::from(gnarl_graph::Error::setting("augment", format!("of copies by {}: {e}", plan.model.augment)))
+            Error::from(gnarl_graph::Error::setting(
+                "augment",
+                format!("of copies by {}: {e}", plan.model.augment),
+            ))
         };
-        let data = GraphData::new(&graphs, plan.network.backbone, &preparation).map_err(of_copies)?;
+        let data =
+            GraphData::new(&graphs, plan.network.backbone, &preparation).map_err(of_copies)?;
         nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         Ok(FreshGraphs { data, mixed })
     };
@@ -326,6 +398,13 @@ fn with_copies<T>(
         Copies::EachEpoch => Some(&make),
     };
     let FreshGraphs { data, mixed } = &first;
-    let trained = train(&TrainingSet { data, graphs: &graphs, classes: &classes, mixed, anew, mixup: on.mixup })?;
+    let trained = train(&TrainingSet {
+        data,
+        graphs: &graphs,
+        classes: &classes,
+        mixed,
+        anew,
+        mixup: on.mixup,
+    })?;
     Ok((trained, nanoseconds.load(Ordering::Relaxed) as f64 / 1e9))
 }

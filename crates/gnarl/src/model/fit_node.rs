@@ -13,13 +13,16 @@ use super::{Model, Plan};
 use crate::augment::ManifoldMixup;
 use crate::augment::transform::transform_in_place;
 use crate::classifier::{EarlyExit, WhiteBox};
-use crate::depth::{Answers, ExitNetwork, Exits, Policy, Structure, adagcn, cross_fitted_accuracy, train_exits};
+use crate::depth::{
+    Answers, ExitNetwork, Exits, Policy, Structure, adagcn, cross_fitted_accuracy, train_exits,
+};
 use crate::error::Result;
 use crate::nn::{Head, Input, Network};
 use crate::operator::{Prepared, propagation};
 use crate::train::{Anew, Mixer, Mixing, Problem, Scene, Targets, Watch, predict, train};
 
-/// A graph that is prepared already (defended, features scaled), made ready for an operator, and a split of its nodes.
+/// A graph that is prepared already (defended, features scaled), made ready for an operator, and a
+/// split of its nodes.
 pub(super) struct OnGraph<'a> {
     pub graph: &'a Graph,
     pub labels: &'a Labels,
@@ -56,18 +59,29 @@ pub(super) fn fit(
 /// How the training nodes of an epoch are mixed; each stays itself where nothing mixes them.
 fn mixed(mixup: Option<ManifoldMixup>, count: usize, seed: u64, epoch: usize) -> Result<Mixing> {
     match mixup {
-        Some(mixup) => Ok(mixup.draw(count, &mut stream(seed, "manifold mixup", (epoch as u64) << 32))?),
-        None => Ok(Mixing { partners: (0..count as u32).collect(), kept: 1.0 }),
+        Some(mixup) => Ok(mixup.draw(
+            count,
+            &mut stream(seed, "manifold mixup", (epoch as u64) << 32),
+        )?),
+        None => Ok(Mixing {
+            partners: (0..count as u32).collect(),
+            kept: 1.0,
+        }),
     }
 }
 
 /// The graph of an epoch, where the data axis changes its edges or its features.
 fn changed(model: &Model, graph: &Graph, seed: u64, epoch: usize) -> Result<Scene> {
     let method = model.augment.method();
-    let Some((transform, _)) = method.transform() else { return Ok(Scene::default()) };
+    let Some((transform, _)) = method.transform() else {
+        return Ok(Scene::default());
+    };
     let changed = transform_in_place(transform, graph, mix(seed), epoch)?;
     match (method.works_on_features(), changed.features()) {
-        (true, Some(features)) => Ok(Scene { input: Some(Input::from_features(features)?), ..Scene::default() }),
+        (true, Some(features)) => Ok(Scene {
+            input: Some(Input::from_features(features)?),
+            ..Scene::default()
+        }),
         (true, None) => {
             let what = format!("{} changes features, and the graph has none", model.augment);
             Err(gnarl_graph::Error::setting("augment", what).into())
@@ -78,9 +92,14 @@ fn changed(model: &Model, graph: &Graph, seed: u64, epoch: usize) -> Result<Scen
                 Some(travel) => travel.propagation(&changed)?,
                 None => propagation(&changed, model.backbone, model.operator)?,
             };
-            // A defence may send messages where the graph without an edge has none, and the graph with it has no message either.
+            // A defence may send messages where the graph without an edge has none, and the graph
+            // with it has no message either.
             let new_edges = transform.adds_edges() || travel.is_some();
-            Ok(Scene { propagation: Some(propagation), new_edges, input: None })
+            Ok(Scene {
+                propagation: Some(propagation),
+                new_edges,
+                input: None,
+            })
         }
     }
 }
@@ -94,7 +113,11 @@ fn fit_network(
     watch: &Watch<'_>,
 ) -> Result<(Learned, FitReport)> {
     let (start, prepared) = (Instant::now(), on.prepared);
-    let network = Network::new(&plan.network, &prepared.shape(problem.labels.num_classes()), seed)?;
+    let network = Network::new(
+        &plan.network,
+        &prepared.shape(problem.labels.num_classes()),
+        seed,
+    )?;
     let trained = match network.num_learners() {
         0 => train(&network, problem, &plan.training, seed, watch)?,
         _ => adagcn::train(&network, problem, &plan.training, seed, watch)?,
@@ -111,7 +134,9 @@ fn fit_network(
         let scores = predict(&network, &prepared.propagation, &prepared.input)?;
         let of = |items: &[u32]| {
             let targets = Targets::new(items, problem.labels);
-            (!targets.items.is_empty()).then(|| targets.accuracy(&scores)).transpose()
+            (!targets.items.is_empty())
+                .then(|| targets.accuracy(&scores))
+                .transpose()
         };
         Ok([of(problem.split.val())?, of(problem.split.test())?])
     };
@@ -120,7 +145,14 @@ fn fit_network(
         Some(fresh_head) => {
             let [none_val, none_test] = accuracies()?;
             let nodes = TrainedNodes::new(&network, problem)?;
-            let fresh = augmented_head(&nodes, plan, &fresh_head, options.study_influence, seed, watch)?;
+            let fresh = augmented_head(
+                &nodes,
+                plan,
+                &fresh_head,
+                options.study_influence,
+                seed,
+                watch,
+            )?;
             let test_accuracy = |head: &Head| heads::accuracy(head, &nodes.vectors(Part::Test)?);
             let control = fresh.control.as_ref().map(test_accuracy).transpose()?;
             network.set_head(&fresh.head)?;
@@ -137,7 +169,8 @@ fn fit_network(
         }
     };
     report.operator = network.operator_scalars()?;
-    let network = WhiteBox::new(network, plan.model.operator)?.travelling(plan.model.defense.method().travel());
+    let network = WhiteBox::new(network, plan.model.operator)?
+        .travelling(plan.model.defense.method().travel());
     Ok((Learned::Network(network), report))
 }
 
@@ -150,7 +183,11 @@ fn fit_exits(
     watch: &Watch<'_>,
 ) -> Result<(Learned, FitReport)> {
     let (start, prepared) = (Instant::now(), on.prepared);
-    let exits = ExitNetwork::new(&plan.network, &prepared.shape(problem.labels.num_classes()), seed)?;
+    let exits = ExitNetwork::new(
+        &plan.network,
+        &prepared.shape(problem.labels.num_classes()),
+        seed,
+    )?;
     let trained = train_exits(&exits, problem, choice.scheme, &plan.training, seed, watch)?;
     let training_seconds = start.elapsed().as_secs_f64();
     exits.params().check_finite()?;
@@ -160,7 +197,12 @@ fn fit_exits(
     let policy = Policy::learn(choice.policy, &structure, &answers, &val)?;
     let val_accuracy = match val.items.is_empty() {
         true => None,
-        false => Some(cross_fitted_accuracy(choice.policy, &structure, &answers, &val)?),
+        false => Some(cross_fitted_accuracy(
+            choice.policy,
+            &structure,
+            &answers,
+            &val,
+        )?),
     };
     let report = FitReport {
         val_accuracy,
@@ -170,5 +212,12 @@ fn fit_exits(
         training_seconds,
         ..FitReport::default()
     };
-    Ok((Learned::Exits(EarlyExit { exits, policy, operator: plan.model.operator }), report))
+    Ok((
+        Learned::Exits(EarlyExit {
+            exits,
+            policy,
+            operator: plan.model.operator,
+        }),
+        report,
+    ))
 }

@@ -1,4 +1,5 @@
-//! Fitting on sampled neighbourhoods of one graph, which may lie on disk: a plain network, or one whose exits are trained at once.
+//! Fitting on sampled neighbourhoods of one graph, which may lie on disk: a plain network, or one
+//! whose exits are trained at once.
 
 use std::time::Instant;
 
@@ -11,9 +12,12 @@ use crate::error::Result;
 use crate::features::Scaler;
 use crate::nn::Network;
 use crate::operator::Prepared;
-use crate::train::{ClassWeights, SampledProblem, Targets, Trained, Watch, sampled_accuracy, train_sampled};
+use crate::train::{
+    ClassWeights, SampledProblem, Targets, Trained, Watch, sampled_accuracy, train_sampled,
+};
 
-/// Fits. Validation accuracy is that of sampled neighbourhoods, by which the epoch was chosen: a look at all nodes is for those who ask.
+/// Fits. Validation accuracy is that of sampled neighbourhoods, by which the epoch was chosen: a
+/// look at all nodes is for those who ask.
 pub(super) fn fit(
     plan: &Plan,
     problem: &SampledProblem<'_>,
@@ -45,16 +49,25 @@ fn fit_network(
     let start = Instant::now();
     let classes = problem.labels.num_classes();
     let network = Network::new(&plan.network, &problem.rows.shape(classes), seed)?;
-    let mut report = report(train_sampled(&network, problem, &plan.training, seed, watch)?, start);
+    let mut report = report(
+        train_sampled(&network, problem, &plan.training, seed, watch)?,
+        start,
+    );
     network.params().check_finite()?;
     report.operator = network.operator_scalars()?;
-    let kept = report.trained.first().and_then(|t| t.curve.get(t.kept_epoch.checked_sub(1)?)?.val_accuracy());
+    let kept = report
+        .trained
+        .first()
+        .and_then(|t| t.curve.get(t.kept_epoch.checked_sub(1)?)?.val_accuracy());
     report.val_accuracy = match plan.training.class_weights {
         ClassWeights::None => kept,
         // The curve weighs nodes by their classes.
         _ => sampled_accuracy(&network, problem, seed)?,
     };
-    Ok((Learned::Network(WhiteBox::new(network, plan.model.operator)?), report))
+    Ok((
+        Learned::Network(WhiteBox::new(network, plan.model.operator)?),
+        report,
+    ))
 }
 
 /// Policies look at what every exit says of every node: that is computed on the whole graph.
@@ -67,8 +80,15 @@ fn fit_exits(
     watch: &Watch<'_>,
 ) -> Result<(Learned, FitReport)> {
     let start = Instant::now();
-    let exits = ExitNetwork::new(&plan.network, &problem.rows.shape(problem.labels.num_classes()), seed)?;
-    let mut report = report(train_sampled(&exits, problem, &plan.training, seed, watch)?, start);
+    let exits = ExitNetwork::new(
+        &plan.network,
+        &problem.rows.shape(problem.labels.num_classes()),
+        seed,
+    )?;
+    let mut report = report(
+        train_sampled(&exits, problem, &plan.training, seed, watch)?,
+        start,
+    );
     exits.params().check_finite()?;
     let graph = scaler.scaled(problem.rows.graph())?;
     let prepared = Prepared::new(&graph, plan.network.backbone, plan.model.operator)?;
@@ -77,8 +97,20 @@ fn fit_exits(
     let val = Targets::new(problem.split.val(), problem.labels);
     let policy = Policy::learn(choice.policy, &structure, &answers, &val)?;
     if !val.items.is_empty() {
-        report.val_accuracy = Some(cross_fitted_accuracy(choice.policy, &structure, &answers, &val)?);
+        report.val_accuracy = Some(cross_fitted_accuracy(
+            choice.policy,
+            &structure,
+            &answers,
+            &val,
+        )?);
     }
     report.operator = exits.operator_scalars()?;
-    Ok((Learned::Exits(EarlyExit { exits, policy, operator: plan.model.operator }), report))
+    Ok((
+        Learned::Exits(EarlyExit {
+            exits,
+            policy,
+            operator: plan.model.operator,
+        }),
+        report,
+    ))
 }

@@ -2,7 +2,9 @@
 
 use gnarl_graph::dataset::Task;
 use gnarl_graph::metrics::ClassScores;
-use gnarl_graph::{Content, Dataset, DenseMatrix, Error as GraphError, Graph, GraphSet, Labels, Part, Split};
+use gnarl_graph::{
+    Content, Dataset, DenseMatrix, Error as GraphError, Graph, GraphSet, Labels, Part, Split,
+};
 use rayon::prelude::*;
 
 use super::fit_graph_exits;
@@ -18,8 +20,9 @@ use crate::operator::RowOperator;
 use crate::perturb::Pair;
 use crate::train::argmax;
 
-/// A model with weights. It knows how features are scaled, its operator and scalars, who takes which exit, how answers are read
-/// off, what its classes are called, and which items of which data it must not be judged on.
+/// A model with weights. It knows how features are scaled, its operator and scalars, who takes
+/// which exit, how answers are read off, what its classes are called, and which items of which data
+/// it must not be judged on.
 ///
 /// It predicts on any graph or set with the right columns, labelled or not.
 #[derive(Debug)]
@@ -145,14 +148,17 @@ impl Fitted {
         }
     }
 
-    /// A graph as the network inside takes it: after the defence, its features scaled. Attacks and measures of robustness work on
-    /// such graphs, with [`network`](Self::network).
+    /// A graph as the network inside takes it: after the defence, its features scaled. Attacks and
+    /// measures of robustness work on such graphs, with [`network`](Self::network).
     pub fn prepared(&self, graph: &Graph) -> Result<Graph> {
         self.check_columns(graph)?;
-        Ok(self.scaler.scaled(&self.plan.model.defense.method().purified(graph)?)?)
+        Ok(self
+            .scaler
+            .scaled(&self.plan.model.defense.method().purified(graph)?)?)
     }
 
-    /// A graph with its features scaled as the network takes them, before any defence: what an attacker changes.
+    /// A graph with its features scaled as the network takes them, before any defence: what an
+    /// attacker changes.
     pub fn scaled(&self, graph: &Graph) -> Result<Graph> {
         self.check_columns(graph)?;
         Ok(self.scaler.scaled(graph)?)
@@ -163,37 +169,52 @@ impl Fitted {
         self.scaler.scaling()
     }
 
-    /// The model on graphs that are [`scaled`](Self::scaled): the defence is gone over, answers are those of a plain forward pass. What
-    /// attackers look at.
+    /// The model on graphs that are [`scaled`](Self::scaled): the defence is gone over, answers are
+    /// those of a plain forward pass. What attackers look at.
     pub fn bare(&self) -> Bare<'_> {
         Bare { fitted: self }
     }
 
-    /// The model on graphs that are [`scaled`](Self::scaled), as its inference answers. Gradients are those of the [`bare`](Self::bare) model, straight
-    /// through the inference: what attackers look at who know it. An inference that tunes itself stays as it was set when the model was fitted.
+    /// The model on graphs that are [`scaled`](Self::scaled), as its inference answers. Gradients
+    /// are those of the [`bare`](Self::bare) model, straight through the inference: what attackers
+    /// look at who know it. An inference that tunes itself stays as it was set when the model was
+    /// fitted.
     pub fn answering(&self) -> Answering<'_> {
         Answering { bare: self.bare() }
     }
 
-    /// The class of every node of a graph that is [`scaled`](Self::scaled), as the model's inference reads it. Where that tunes itself,
-    /// on the validation nodes of this very graph.
+    /// The class of every node of a graph that is [`scaled`](Self::scaled), as the model's
+    /// inference reads it. Where that tunes itself, on the validation nodes of this very graph.
     pub fn answers_on_scaled(&self, graph: &Graph, split: &Split) -> Result<Vec<usize>> {
         let graph = self.plan.model.defense.method().purified(graph)?;
         let network = self.learned.classifier();
         let tunes = self.reading.inference().tunes();
-        let tuned = tunes.then(|| self.reading.tuned(network, &graph, split.val(), self.seed)).transpose()?;
-        let found = tuned.as_ref().unwrap_or(&self.reading).answer(network, &graph, self.seed)?;
-        Ok((0..found.num_rows()).map(|u| argmax(found.row(u))).collect())
+        let tuned = tunes
+            .then(|| self.reading.tuned(network, &graph, split.val(), self.seed))
+            .transpose()?;
+        let found = tuned
+            .as_ref()
+            .unwrap_or(&self.reading)
+            .answer(network, &graph, self.seed)?;
+        Ok((0..found.num_rows())
+            .map(|u| argmax(found.row(u)))
+            .collect())
     }
 
-    /// The class of each of some graphs of a set that are [`scaled`](Self::scaled), as the model's inference reads it.
+    /// The class of each of some graphs of a set that are [`scaled`](Self::scaled), as the model's
+    /// inference reads it.
     pub fn answers_on_scaled_graphs(&self, graphs: &[Graph]) -> Result<Vec<usize>> {
-        let purified = graphs.iter().map(|g| self.plan.model.defense.method().purified(g));
+        let purified = graphs
+            .iter()
+            .map(|g| self.plan.model.defense.method().purified(g));
         let found = self.read_graphs(&purified.collect::<Result<Vec<_>>>()?, &self.reading)?;
-        Ok((0..found.num_rows()).map(|g| argmax(found.row(g))).collect())
+        Ok((0..found.num_rows())
+            .map(|g| argmax(found.row(g)))
+            .collect())
     }
 
-    /// The network inside, for graphs that are [`prepared`](Self::prepared); answers as by a plain forward pass.
+    /// The network inside, for graphs that are [`prepared`](Self::prepared); answers as by a plain
+    /// forward pass.
     pub fn network(&self) -> Result<&dyn Classifier> {
         Ok(self.learned.classifier())
     }
@@ -203,9 +224,15 @@ impl Fitted {
         &self.reading
     }
 
-    /// Another inference on the same weights. What it needs to know of clean inputs it learns from `on`: from its training items where
-    /// that is what the model was trained on, else from all of them.
-    pub fn with_inference(mut self, inference: Inference, on: &Content, is_trained_on: bool) -> Result<Self> {
+    /// Another inference on the same weights. What it needs to know of clean inputs it learns from
+    /// `on`: from its training items where that is what the model was trained on, else from all of
+    /// them.
+    pub fn with_inference(
+        mut self,
+        inference: Inference,
+        on: &Content,
+        is_trained_on: bool,
+    ) -> Result<Self> {
         let settled = self.plan.model.inference(inference).settled_for(on);
         let inference = settled.plan(self.task())?.model.inference;
         let refuse = |what: &str| Err(GraphError::argument("inference", what).into());
@@ -218,21 +245,52 @@ impl Fitted {
             Content::Graph(graph) => {
                 let prepared = self.prepared(graph)?;
                 let all: Vec<u32> = (0..graph.num_nodes() as u32).collect();
-                let (train, val) = if is_trained_on { (split.train(), split.val()) } else { (&all[..], &[][..]) };
-                let reading = inference.fit_to(network, CleanInputs::Nodes { graph: &prepared, train, val })?;
+                let (train, val) = if is_trained_on {
+                    (split.train(), split.val())
+                } else {
+                    (&all[..], &[][..])
+                };
+                let reading = inference.fit_to(
+                    network,
+                    CleanInputs::Nodes {
+                        graph: &prepared,
+                        train,
+                        val,
+                    },
+                )?;
                 match inference.tunes() {
                     true => reading.tuned(network, &prepared, split.val(), self.seed)?,
                     false => reading,
                 }
             }
             Content::Graphs(set) => {
-                let prepared = set.graphs().iter().map(|g| self.prepared(g)).collect::<Result<Vec<_>>>()?;
-                let of = |items: &[u32]| items.iter().map(|&g| &prepared[g as usize]).collect::<Vec<_>>();
-                let clean = if is_trained_on { of(split.train()) } else { prepared.iter().collect() };
+                let prepared = set
+                    .graphs()
+                    .iter()
+                    .map(|g| self.prepared(g))
+                    .collect::<Result<Vec<_>>>()?;
+                let of = |items: &[u32]| {
+                    items
+                        .iter()
+                        .map(|&g| &prepared[g as usize])
+                        .collect::<Vec<_>>()
+                };
+                let clean = if is_trained_on {
+                    of(split.train())
+                } else {
+                    prepared.iter().collect()
+                };
                 let reading = inference.fit_to(network, CleanInputs::Graphs(&clean))?;
-                let labelled = split.val().iter().filter_map(|&g| Some((&prepared[g as usize], set.labels().get(g)?)));
+                let labelled = split
+                    .val()
+                    .iter()
+                    .filter_map(|&g| Some((&prepared[g as usize], set.labels().get(g)?)));
                 match inference.tunes() {
-                    true => reading.tuned_on_graphs(network, &labelled.collect::<Vec<_>>(), self.seed)?,
+                    true => reading.tuned_on_graphs(
+                        network,
+                        &labelled.collect::<Vec<_>>(),
+                        self.seed,
+                    )?,
                     false => reading,
                 }
             }
@@ -253,7 +311,10 @@ impl Fitted {
     fn check_columns(&self, graph: &Graph) -> Result<()> {
         let refuse = |what: String| Err(GraphError::argument("predict", what).into());
         match (graph.num_features(), self.inputs.own_features) {
-            (None, true) => refuse(format!("the graph has no features, and the model takes {}", self.in_dim())),
+            (None, true) => refuse(format!(
+                "the graph has no features, and the model takes {}",
+                self.in_dim()
+            )),
             (None, false) if self.task() == Task::Graph => Ok(()),
             (None, false) if graph.num_nodes() != self.in_dim() => refuse(format!(
                 "the model was trained on a graph without features and knows its {} nodes alone; this graph has {}",
@@ -261,9 +322,10 @@ impl Fitted {
                 graph.num_nodes()
             )),
             (None, false) => Ok(()),
-            (Some(columns), _) if columns != self.in_dim() => {
-                refuse(format!("the graph has {columns} features, the model takes {}", self.in_dim()))
-            }
+            (Some(columns), _) if columns != self.in_dim() => refuse(format!(
+                "the graph has {columns} features, the model takes {}",
+                self.in_dim()
+            )),
             (Some(_), _) => Ok(()),
         }
     }
@@ -274,20 +336,27 @@ impl Fitted {
         let Some(node_features) = self.inputs.node_features else {
             return refuse("the model does not say where node features come from".into());
         };
-        if let (NodeFeatures::Own, Some(i)) = (node_features, set.graphs().iter().position(|g| g.features().is_none()))
-        {
+        if let (NodeFeatures::Own, Some(i)) = (
+            node_features,
+            set.graphs().iter().position(|g| g.features().is_none()),
+        ) {
             let takes = self.in_dim();
             return refuse(format!(
                 "the nodes of graph {i} have no features, and the model takes {takes}: labels or attributes, as its training set had them"
             ));
         }
-        let graphs = set.graphs().iter().map(|g| self.plan.model.defense.method().purified(g));
+        let graphs = set
+            .graphs()
+            .iter()
+            .map(|g| self.plan.model.defense.method().purified(g));
         let graphs = graphs.collect::<Result<Vec<_>>>()?;
         let preparation = GraphPreparation::of(&self.plan, &self.scaler, node_features);
         let data = GraphData::new(&graphs, self.plan.network.backbone, &preparation)?;
         if data.in_dim() != self.in_dim() {
             let (found, taken) = (data.in_dim(), self.in_dim());
-            return refuse(format!("the graphs have {found} features a node, the model takes {taken}"));
+            return refuse(format!(
+                "the graphs have {found} features a node, the model takes {taken}"
+            ));
         }
         Ok((graphs, data))
     }
@@ -303,22 +372,33 @@ impl Fitted {
             )
             .into());
         }
-        let classes = (0..probabilities.num_rows()).map(|i| argmax(probabilities.row(i)) as u32).collect();
+        let classes = (0..probabilities.num_rows())
+            .map(|i| argmax(probabilities.row(i)) as u32)
+            .collect();
         let exits = match (content, &self.learned) {
-            (Content::Graph(graph), Learned::Exits(early)) => Some(early.exits_of(&self.prepared(graph)?)?),
+            (Content::Graph(graph), Learned::Exits(early)) => {
+                Some(early.exits_of(&self.prepared(graph)?)?)
+            }
             _ => taken,
         };
-        Ok(Predictions { classes, probabilities, exits })
+        Ok(Predictions {
+            classes,
+            probabilities,
+            exits,
+        })
     }
 
-    /// The last representation of each node before class scores, or of a set the vector of each graph; `None` where the network has
-    /// scores alone. Fails for a model with exits, which has one at every exit.
+    /// The last representation of each node before class scores, or of a set the vector of each
+    /// graph; `None` where the network has scores alone. Fails for a model with exits, which has
+    /// one at every exit.
     pub fn embeddings(&self, content: &Content) -> Result<Option<DenseMatrix<f32>>> {
         let refuse = |what: &str| Err(GraphError::argument("embeddings", what).into());
         match (content, &self.learned) {
             (Content::Graph(graph), Learned::Network(network)) => {
                 let graph = self.prepared(graph)?;
-                let hidden = network.network().hidden(&network.propagation(&graph)?, &network.input(&graph)?)?;
+                let hidden = network
+                    .network()
+                    .hidden(&network.propagation(&graph)?, &network.input(&graph)?)?;
                 hidden.map(|hidden| to_matrix(&hidden)).transpose()
             }
             (Content::Graphs(set), Learned::Graphs(network)) => match network.graph_classifier() {
@@ -328,52 +408,84 @@ impl Fitted {
                 }
                 None => Ok(None),
             },
-            (_, Learned::Exits(_) | Learned::GraphExits(_)) => {
-                refuse("a model with exits has a representation at each of them; take one of a fixed depth")
-            }
-            _ => refuse("the model is for nodes of one graph and this is a set, or the other way round"),
+            (_, Learned::Exits(_) | Learned::GraphExits(_)) => refuse(
+                "a model with exits has a representation at each of them; take one of a fixed depth",
+            ),
+            _ => refuse(
+                "the model is for nodes of one graph and this is a set, or the other way round",
+            ),
         }
     }
 
     /// What it says by a plain forward pass, whatever its inference.
     pub fn predict_plainly(&self, content: &Content) -> Result<Predictions> {
         let (probabilities, _) = self.read(content, &Reading::default())?;
-        let classes = (0..probabilities.num_rows()).map(|i| argmax(probabilities.row(i)) as u32).collect();
-        Ok(Predictions { classes, probabilities, exits: None })
+        let classes = (0..probabilities.num_rows())
+            .map(|i| argmax(probabilities.row(i)) as u32)
+            .collect();
+        Ok(Predictions {
+            classes,
+            probabilities,
+            exits: None,
+        })
     }
 
-    /// The distributions over classes that a reading gives the nodes of a graph, or the graphs of a set; of the latter with exits, those
-    /// that the graphs take.
-    fn read(&self, content: &Content, reading: &Reading) -> Result<(DenseMatrix<f32>, Option<Vec<usize>>)> {
+    /// The distributions over classes that a reading gives the nodes of a graph, or the graphs of a
+    /// set; of the latter with exits, those that the graphs take.
+    fn read(
+        &self,
+        content: &Content,
+        reading: &Reading,
+    ) -> Result<(DenseMatrix<f32>, Option<Vec<usize>>)> {
         let refuse = |what: &str| Err(GraphError::argument("predict", what).into());
         let around_each = |set: &GraphSet| {
-            let prepared = set.graphs().par_iter().map(|g| self.prepared(g)).collect::<Result<Vec<_>>>()?;
+            let prepared = set
+                .graphs()
+                .par_iter()
+                .map(|g| self.prepared(g))
+                .collect::<Result<Vec<_>>>()?;
             self.read_graphs(&prepared, reading)
         };
         match (content, &self.learned) {
             (Content::Graphs(set), Learned::Graphs(network)) => {
                 match (network.graph_classifier(), reading.is_plain()) {
-                    (Some(classifier), true) => {
-                        Ok((batches::probabilities(classifier, &self.prepared_set(set)?.1)?, None))
-                    }
+                    (Some(classifier), true) => Ok((
+                        batches::probabilities(classifier, &self.prepared_set(set)?.1)?,
+                        None,
+                    )),
                     _ => Ok((around_each(set)?, None)),
                 }
             }
             (Content::Graphs(set), Learned::GraphExits(early)) => {
                 let (graphs, data) = self.prepared_set(set)?;
                 let (probabilities, taken) = fit_graph_exits::probabilities(early, &graphs, &data)?;
-                let read = if reading.is_plain() { probabilities } else { around_each(set)? };
+                let read = if reading.is_plain() {
+                    probabilities
+                } else {
+                    around_each(set)?
+                };
                 Ok((read, Some(taken)))
             }
-            (Content::Graph(graph), Learned::Network(network)) if self.goes_by_layers(graph, reading) => {
+            (Content::Graph(graph), Learned::Network(network))
+                if self.goes_by_layers(graph, reading) =>
+            {
                 self.check_columns(graph)?;
-                let rows = RowOperator::new(graph, &self.scaler, self.plan.network.backbone, network.operator())?;
+                let rows = RowOperator::new(
+                    graph,
+                    &self.scaler,
+                    self.plan.network.backbone,
+                    network.operator(),
+                )?;
                 let scores = rows.scores(network.network(), network.weights())?;
-                Ok((batches::softmax_rows(graph.num_nodes(), self.classes.len(), scores)?, None))
+                Ok((
+                    batches::softmax_rows(graph.num_nodes(), self.classes.len(), scores)?,
+                    None,
+                ))
             }
-            (Content::Graph(graph), Learned::Network(_) | Learned::Exits(_)) => {
-                Ok((reading.answer(self.learned.classifier(), &self.prepared(graph)?, self.seed)?, None))
-            }
+            (Content::Graph(graph), Learned::Network(_) | Learned::Exits(_)) => Ok((
+                reading.answer(self.learned.classifier(), &self.prepared(graph)?, self.seed)?,
+                None,
+            )),
             (Content::Graph(_), Learned::Graphs(_) | Learned::GraphExits(_)) => {
                 refuse("the model classifies graphs of a set, and this is one graph")
             }
@@ -383,20 +495,30 @@ impl Fitted {
         }
     }
 
-    /// Whether answers on a graph are computed one layer after the other, so that no matrix of the whole graph is made: where it lies on
-    /// disk, or was trained on by sampling.
+    /// Whether answers on a graph are computed one layer after the other, so that no matrix of the
+    /// whole graph is made: where it lies on disk, or was trained on by sampling.
     fn goes_by_layers(&self, graph: &Graph, reading: &Reading) -> bool {
         let is_large = graph.is_on_disk() || self.plan.sampling.is_some();
         let is_undefended = matches!(self.plan.model.defense, crate::defense::Defense::Nothing(_));
-        is_large && reading.is_plain() && is_undefended && self.plan.network.backbone.can_be_sampled()
+        is_large
+            && reading.is_plain()
+            && is_undefended
+            && self.plan.network.backbone.can_be_sampled()
     }
 
-    /// A distribution for each of some graphs of a set that are made ready. An answer depends on the graph alone, not on the others.
+    /// A distribution for each of some graphs of a set that are made ready. An answer depends on
+    /// the graph alone, not on the others.
     fn read_graphs(&self, prepared: &[Graph], reading: &Reading) -> Result<DenseMatrix<f32>> {
         let network = self.learned.classifier();
         let answer = |graph: &Graph| reading.answer(network, graph, self.seed);
-        let answers = prepared.par_iter().map(answer).collect::<Result<Vec<_>>>()?;
-        let rows = answers.iter().flat_map(|answer| answer.data().iter().copied()).collect();
+        let answers = prepared
+            .par_iter()
+            .map(answer)
+            .collect::<Result<Vec<_>>>()?;
+        let rows = answers
+            .iter()
+            .flat_map(|answer| answer.data().iter().copied())
+            .collect();
         Ok(DenseMatrix::new(answers.len(), self.classes.len(), rows)?)
     }
 
@@ -409,37 +531,46 @@ impl Fitted {
         }
     }
 
-    /// What every exit says of every node of a graph, or of every graph of a set; `None` for a model of one depth, and for items that it
-    /// does not classify.
+    /// What every exit says of every node of a graph, or of every graph of a set; `None` for a
+    /// model of one depth, and for items that it does not classify.
     pub fn exit_answers(&self, content: &Content) -> Result<Option<Answers>> {
         match (content, &self.learned) {
-            (Content::Graph(graph), Learned::Exits(early)) => Ok(Some(early.answers(&self.prepared(graph)?)?)),
-            (Content::Graphs(set), Learned::GraphExits(early)) => {
-                Ok(Some(fit_graph_exits::answers(early, &self.prepared_set(set)?.1)?))
+            (Content::Graph(graph), Learned::Exits(early)) => {
+                Ok(Some(early.answers(&self.prepared(graph)?)?))
             }
+            (Content::Graphs(set), Learned::GraphExits(early)) => Ok(Some(
+                fit_graph_exits::answers(early, &self.prepared_set(set)?.1)?,
+            )),
             _ => Ok(None),
         }
     }
 
     /// What policies know of items, for [`exit_answers`](Self::exit_answers).
-    pub fn structure<'a>(content: &'a Content, kinds: &[crate::depth::Kind]) -> Result<Structure<'a>> {
+    pub fn structure<'a>(
+        content: &'a Content,
+        kinds: &[crate::depth::Kind],
+    ) -> Result<Structure<'a>> {
         Structure::of(content, kinds)
     }
 
-    /// The part of a dataset that this model was trained on, as it was then, where this is that dataset: which items were held out
-    /// is then known. `None` for other data, of which nothing was.
+    /// The part of a dataset that this model was trained on, as it was then, where this is that
+    /// dataset: which items were held out is then known. `None` for other data, of which nothing
+    /// was.
     pub fn recognised(&self, data: &Dataset) -> Option<Content> {
         if data.content.fingerprint() == self.trained_on.fingerprint {
             return Some(data.content.clone());
         }
         // A protocol may have left the largest component alone.
-        let Content::Graph(graph) = &data.content else { return None };
+        let Content::Graph(graph) = &data.content else {
+            return None;
+        };
         let largest = Content::Graph(graph.largest_component().0);
         (largest.fingerprint() == self.trained_on.fingerprint).then_some(largest)
     }
 
-    /// Per cent of the labelled items of a part that it is right about. Classes are matched by name; items of a class that the
-    /// model does not know count as wrong. Data that it was not trained on has no parts: that is an error.
+    /// Per cent of the labelled items of a part that it is right about. Classes are matched by
+    /// name; items of a class that the model does not know count as wrong. Data that it was not
+    /// trained on has no parts: that is an error.
     pub fn accuracy(&self, data: &Dataset, part: Part) -> Result<f64> {
         let Some(content) = self.recognised(data) else {
             let what = format!(
@@ -450,45 +581,86 @@ impl Fitted {
         };
         let items = part.of(&self.trained_on.split);
         let predictions = self.predict(&content)?;
-        self.accuracy_on(&predictions, &content, items)?.ok_or_else(|| {
-            GraphError::argument("accuracy", format!("no {part} item of {} has a label", data.name)).into()
-        })
+        self.accuracy_on(&predictions, &content, items)?
+            .ok_or_else(|| {
+                GraphError::argument(
+                    "accuracy",
+                    format!("no {part} item of {} has a label", data.name),
+                )
+                .into()
+            })
     }
 
-    /// Per cent of some items that predictions are right about; `None` where none of them has a label.
-    pub fn accuracy_on(&self, predictions: &Predictions, content: &Content, items: &[u32]) -> Result<Option<f64>> {
-        let Some(labels) = content.labels() else { return Ok(None) };
+    /// Per cent of some items that predictions are right about; `None` where none of them has a
+    /// label.
+    pub fn accuracy_on(
+        &self,
+        predictions: &Predictions,
+        content: &Content,
+        items: &[u32],
+    ) -> Result<Option<f64>> {
+        let Some(labels) = content.labels() else {
+            return Ok(None);
+        };
         let known = self.matched(labels);
-        let labelled: Vec<(u32, u32)> = items.iter().filter_map(|&i| labels.get(i).map(|c| (i, c))).collect();
-        let right =
-            labelled.iter().filter(|(i, c)| known[*c as usize] == Some(predictions.classes[*i as usize])).count();
+        let labelled: Vec<(u32, u32)> = items
+            .iter()
+            .filter_map(|&i| labels.get(i).map(|c| (i, c)))
+            .collect();
+        let right = labelled
+            .iter()
+            .filter(|(i, c)| known[*c as usize] == Some(predictions.classes[*i as usize]))
+            .count();
         Ok((!labelled.is_empty()).then(|| 100.0 * right as f64 / labelled.len() as f64))
     }
 
-    /// What predictions about some items are worth class by class; `None` where none of them has a label that the model knows. Classes are
-    /// matched by name and are the model's; items of others are left out.
+    /// What predictions about some items are worth class by class; `None` where none of them has a
+    /// label that the model knows. Classes are matched by name and are the model's; items of others
+    /// are left out.
     pub fn class_scores(
         &self,
         predictions: &Predictions,
         content: &Content,
         items: &[u32],
     ) -> Result<Option<ClassScores>> {
-        let Some(labels) = content.labels() else { return Ok(None) };
+        let Some(labels) = content.labels() else {
+            return Ok(None);
+        };
         let known = self.matched(labels);
-        let judged: Vec<(u32, u32)> =
-            items.iter().filter_map(|&i| labels.get(i).and_then(|c| known[c as usize]).map(|c| (i, c))).collect();
+        let judged: Vec<(u32, u32)> = items
+            .iter()
+            .filter_map(|&i| {
+                labels
+                    .get(i)
+                    .and_then(|c| known[c as usize])
+                    .map(|c| (i, c))
+            })
+            .collect();
         if judged.is_empty() {
             return Ok(None);
         }
         let (items, truth): (Vec<u32>, Vec<u32>) = judged.into_iter().unzip();
-        let predicted: Vec<u32> = items.iter().map(|&i| predictions.classes[i as usize]).collect();
+        let predicted: Vec<u32> = items
+            .iter()
+            .map(|&i| predictions.classes[i as usize])
+            .collect();
         let probabilities = predictions.probabilities.select_rows(&items);
-        Ok(Some(ClassScores::new(&truth, &predicted, Some(&probabilities), self.classes.len())?))
+        Ok(Some(ClassScores::new(
+            &truth,
+            &predicted,
+            Some(&probabilities),
+            self.classes.len(),
+        )?))
     }
 
     /// For each class of labels the model's class of the same name.
     pub fn matched(&self, labels: &Labels) -> Vec<Option<u32>> {
-        let of = |class: u32| self.classes.iter().position(|name| *name == labels.name(class)).map(|at| at as u32);
+        let of = |class: u32| {
+            self.classes
+                .iter()
+                .position(|name| *name == labels.name(class))
+                .map(|at| at as u32)
+        };
         (0..labels.num_classes() as u32).map(of).collect()
     }
 
@@ -503,7 +675,8 @@ impl Fitted {
     }
 }
 
-/// A fitted model on graphs whose features are scaled already: defence included, answers by a plain forward pass.
+/// A fitted model on graphs whose features are scaled already: defence included, answers by a plain
+/// forward pass.
 #[derive(Debug, Clone, Copy)]
 pub struct Bare<'a> {
     fitted: &'a Fitted,
@@ -521,18 +694,26 @@ impl Classifier for Bare<'_> {
 
     /// Through a defence that drops edges there is nothing to look.
     fn white_box(&self) -> Option<&WhiteBox> {
-        match (&self.fitted.learned, self.fitted.plan.model.defense.is_nothing()) {
+        match (
+            &self.fitted.learned,
+            self.fitted.plan.model.defense.is_nothing(),
+        ) {
             (Learned::Network(network) | Learned::Graphs(network), true) => Some(network),
             _ => None,
         }
     }
 
     fn see_through(&self) -> Option<Through<'_>> {
-        let (Learned::Network(network) | Learned::Graphs(network)) = &self.fitted.learned else { return None };
+        let (Learned::Network(network) | Learned::Graphs(network)) = &self.fitted.learned else {
+            return None;
+        };
         let defense = &self.fitted.plan.model.defense;
         match defense.is_nothing() {
             true => network.see_through(),
-            false => defense.method().see_through().map(|defense| Through { network, defense: Some(defense) }),
+            false => defense.method().see_through().map(|defense| Through {
+                network,
+                defense: Some(defense),
+            }),
         }
     }
 }
@@ -545,17 +726,26 @@ impl Classifier for Fitted {
 
     /// Logarithms of the distributions.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        logarithms(&self.reading.answer(self.learned.classifier(), &self.prepared(graph)?, self.seed)?)
+        logarithms(&self.reading.answer(
+            self.learned.classifier(),
+            &self.prepared(graph)?,
+            self.seed,
+        )?)
     }
 }
 
 /// Of distributions.
 fn logarithms(of: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
-    let found = of.data().iter().map(|&p| p.max(f32::MIN_POSITIVE).ln()).collect();
+    let found = of
+        .data()
+        .iter()
+        .map(|&p| p.max(f32::MIN_POSITIVE).ln())
+        .collect();
     Ok(DenseMatrix::new(of.num_rows(), of.num_cols(), found)?)
 }
 
-/// A fitted model on graphs whose features are scaled already: defence and inference included, gradients straight through the latter.
+/// A fitted model on graphs whose features are scaled already: defence and inference included,
+/// gradients straight through the latter.
 #[derive(Debug, Clone, Copy)]
 pub struct Answering<'a> {
     bare: Bare<'a>,
@@ -570,7 +760,11 @@ impl Classifier for Answering<'_> {
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let fitted = self.bare.fitted;
         let graph = fitted.plan.model.defense.method().purified(graph)?;
-        logarithms(&fitted.reading.answer(fitted.learned.classifier(), &graph, fitted.seed)?)
+        logarithms(
+            &fitted
+                .reading
+                .answer(fitted.learned.classifier(), &graph, fitted.seed)?,
+        )
     }
 
     fn white_box(&self) -> Option<&WhiteBox> {
@@ -586,6 +780,9 @@ impl Classifier for Answering<'_> {
     }
 
     fn would_stay(&self, graph: &Graph, pairs: &[Pair]) -> Result<Option<Vec<bool>>> {
-        self.bare.fitted.reading.would_stay(&self.bare, graph, pairs)
+        self.bare
+            .fitted
+            .reading
+            .would_stay(&self.bare, graph, pairs)
     }
 }

@@ -1,8 +1,8 @@
 //! Graphs made ready for a classifier, and batches of them.
 //!
-//! All graphs of a set are one graph without edges between them: one operator, one feature matrix, made once. A batch is a
-//! choice of their diagonal blocks and rows, copied straight into the batch's own arrays; nothing is normalised, centred or
-//! sorted again.
+//! All graphs of a set are one graph without edges between them: one operator, one feature matrix,
+//! made once. A batch is a choice of their diagonal blocks and rows, copied straight into the
+//! batch's own arrays; nothing is normalised, centred or sorted again.
 
 use std::ops::Range;
 
@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::Plan;
 use crate::error::Result;
 use crate::features::{Scaler, one_hot_degrees};
-use crate::nn::{Backbone, Batch, FirstAggregation, Input, Membership, OperatorScalar, Propagation, Shape};
+use crate::nn::{
+    Backbone, Batch, FirstAggregation, Input, Membership, OperatorScalar, Propagation, Shape,
+};
 use crate::operator::{OperatorChoice, mean_log_degree, propagation_of_union};
 use crate::tensor::{DType, Device, Operator, Tensor};
 
@@ -24,8 +26,8 @@ const TASK: &str = "graph classification";
 pub enum NodeFeatures {
     /// What the nodes carry: one-hot node labels or attributes.
     Own,
-    /// One-hot degrees: column `min(degree, max)` of `max + 1`, so the last one holds every node with `max` neighbours or
-    /// more.
+    /// One-hot degrees: column `min(degree, max)` of `max + 1`, so the last one holds every node
+    /// with `max` neighbours or more.
     Degrees {
         /// The last column.
         max: usize,
@@ -36,14 +38,20 @@ pub enum NodeFeatures {
 pub const DEGREE_CAP: usize = 255;
 
 impl NodeFeatures {
-    /// The nodes' own where they carry any, else one-hot degrees up to the largest of the set, at most [`DEGREE_CAP`].
+    /// The nodes' own where they carry any, else one-hot degrees up to the largest of the set, at
+    /// most [`DEGREE_CAP`].
     pub fn of(graphs: &[Graph]) -> Self {
-        if graphs.first().is_some_and(|graph| graph.features().is_some()) {
+        if graphs
+            .first()
+            .is_some_and(|graph| graph.features().is_some())
+        {
             return NodeFeatures::Own;
         }
         let degrees = |graph: &Graph| (0..graph.num_nodes() as u32).map(|u| graph.degree(u)).max();
         let max = graphs.iter().filter_map(degrees).max().unwrap_or(0);
-        NodeFeatures::Degrees { max: max.min(DEGREE_CAP) }
+        NodeFeatures::Degrees {
+            max: max.min(DEGREE_CAP),
+        }
     }
 
     /// The last column of one-hot degrees, where those are the features.
@@ -54,13 +62,21 @@ impl NodeFeatures {
         }
     }
 
-    /// The same graphs with degrees as features of their own: what is done to the structure later leaves them as they are. Nothing where they have
-    /// features, which stay anyway, be it degrees that were fixed before.
+    /// The same graphs with degrees as features of their own: what is done to the structure later
+    /// leaves them as they are. Nothing where they have features, which stay anyway, be it degrees
+    /// that were fixed before.
     pub fn fixed(self, graphs: &[&Graph]) -> gnarl_graph::Result<Option<Vec<Graph>>> {
         match self {
-            NodeFeatures::Degrees { max } if graphs.iter().all(|graph| graph.features().is_none()) => {
-                let described = |graph: &&Graph| (*graph).clone().with_features(one_hot_degrees(graph, max));
-                graphs.iter().map(described).collect::<gnarl_graph::Result<_>>().map(Some)
+            NodeFeatures::Degrees { max }
+                if graphs.iter().all(|graph| graph.features().is_none()) =>
+            {
+                let described =
+                    |graph: &&Graph| (*graph).clone().with_features(one_hot_degrees(graph, max));
+                graphs
+                    .iter()
+                    .map(described)
+                    .collect::<gnarl_graph::Result<_>>()
+                    .map(Some)
             }
             _ => Ok(None),
         }
@@ -81,7 +97,11 @@ pub struct GraphPreparation {
 impl GraphPreparation {
     /// How a plan makes graphs ready.
     pub fn of(plan: &Plan, scaler: &Scaler, node_features: NodeFeatures) -> Self {
-        Self { operator: plan.model.operator, features: scaler.clone(), node_features }
+        Self {
+            operator: plan.model.operator,
+            features: scaler.clone(),
+            node_features,
+        }
     }
 }
 
@@ -101,7 +121,10 @@ impl Inputs {
     }
 
     pub(super) fn of_graph(graph: &Graph) -> Self {
-        Self { own_features: graph.num_features().is_some(), node_features: None }
+        Self {
+            own_features: graph.num_features().is_some(),
+            node_features: None,
+        }
     }
 }
 
@@ -119,8 +142,8 @@ pub struct GraphData {
     first: Option<FirstAggregated>,
 }
 
-/// The product of the operator and sparse features. One-hot features make it no fuller than the operator itself, and a layer
-/// that has it needs neither, forward and backward.
+/// The product of the operator and sparse features. One-hot features make it no fuller than the
+/// operator itself, and a layer that has it needs neither, forward and backward.
 #[derive(Debug)]
 struct FirstAggregated {
     /// The operator plus the identity, where nodes add their own message once more.
@@ -130,9 +153,12 @@ struct FirstAggregated {
 }
 
 impl FirstAggregated {
-    /// For networks whose first layer is one of GCN's or GIN's, where the product is not fuller than what it is made of.
+    /// For networks whose first layer is one of GCN's or GIN's, where the product is not fuller
+    /// than what it is made of.
     fn new(backbone: Backbone, propagation: &Propagation, input: &Input) -> Option<Self> {
-        let (Input::Sparse(x), None) = (input, &propagation.learnable) else { return None };
+        let (Input::Sparse(x), None) = (input, &propagation.learnable) else {
+            return None;
+        };
         let with_own = match backbone.first_aggregation() {
             FirstAggregation::None => return None,
             FirstAggregation::Operator => None,
@@ -141,18 +167,32 @@ impl FirstAggregated {
         let operator = with_own.as_ref().unwrap_or(&propagation.operator);
         // Counted before it is made: dense rows of features could make it huge.
         let pattern = operator.pattern();
-        let at_most: usize = pattern.indices().iter().map(|&v| x.pattern().row(v as usize).len()).sum();
+        let at_most: usize = pattern
+            .indices()
+            .iter()
+            .map(|&v| x.pattern().row(v as usize).len())
+            .sum();
         if at_most > operator.num_entries() + x.num_entries() {
             return None;
         }
         let aggregated = operator.product(x)?;
-        Some(Self { with_own, aggregated })
+        Some(Self {
+            with_own,
+            aggregated,
+        })
     }
 
     /// What concerns these ranges of nodes.
     fn part(&self, ranges: &[Range<usize>]) -> Result<Self> {
-        let with_own = self.with_own.as_ref().map(|with_own| with_own.diagonal_blocks(ranges)).transpose()?;
-        Ok(Self { with_own, aggregated: self.aggregated.row_ranges(ranges)? })
+        let with_own = self
+            .with_own
+            .as_ref()
+            .map(|with_own| with_own.diagonal_blocks(ranges))
+            .transpose()?;
+        Ok(Self {
+            with_own,
+            aggregated: self.aggregated.row_ranges(ranges)?,
+        })
     }
 
     /// Tells the operator that it belongs to, for these features.
@@ -169,32 +209,56 @@ impl FirstAggregated {
 
 impl GraphData {
     /// Makes graphs ready for a backbone. O(nodes + edges), more for centralities and two hops.
-    pub fn new(graphs: &[Graph], backbone: Backbone, preparation: &GraphPreparation) -> Result<Self> {
+    pub fn new(
+        graphs: &[Graph],
+        backbone: Backbone,
+        preparation: &GraphPreparation,
+    ) -> Result<Self> {
         let union = disjoint_union(graphs)?;
         let features = match preparation.node_features {
             NodeFeatures::Own => own_features(graphs)?,
             // Features that were fixed earlier stay.
-            NodeFeatures::Degrees { .. } if graphs.first().is_some_and(|g| g.features().is_some()) => {
+            NodeFeatures::Degrees { .. }
+                if graphs.first().is_some_and(|g| g.features().is_some()) =>
+            {
                 own_features(graphs)?
             }
             NodeFeatures::Degrees { max } => one_hot_degrees(&union, max),
         };
         if features.num_cols() == 0 {
-            return Err(gnarl_graph::Error::argument(TASK, "the nodes carry features of no columns").into());
+            return Err(gnarl_graph::Error::argument(
+                TASK,
+                "the nodes carry features of no columns",
+            )
+            .into());
         }
         let input = Input::from_features(&preparation.features.apply(&features))?;
-        let mut propagation = propagation_of_union(TASK, &union, graphs, backbone, preparation.operator)?;
-        // The values of a learnable operator are made anew in every pass: batches need the pattern alone.
+        let mut propagation =
+            propagation_of_union(TASK, &union, graphs, backbone, preparation.operator)?;
+        // The values of a learnable operator are made anew in every pass: batches need the pattern
+        // alone.
         propagation.operator = match &propagation.learnable {
             Some(_) => Operator::from_pattern(propagation.operator.pattern().clone()),
             None => propagation.operator.symmetry_noted(),
         };
         propagation.two_hop = propagation.two_hop.map(Operator::symmetry_noted);
         let mut starts = vec![0];
-        graphs.iter().for_each(|g| starts.push(starts[starts.len() - 1] + g.num_nodes()));
+        graphs
+            .iter()
+            .for_each(|g| starts.push(starts[starts.len() - 1] + g.num_nodes()));
         let first = FirstAggregated::new(backbone, &propagation, &input);
-        let scalars = propagation.learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars());
-        Ok(Self { propagation, input, starts, mean_log_degree: mean_log_degree(&union), scalars, first })
+        let scalars = propagation
+            .learnable
+            .as_ref()
+            .map_or_else(Vec::new, |operator| operator.scalars());
+        Ok(Self {
+            propagation,
+            input,
+            starts,
+            mean_log_degree: mean_log_degree(&union),
+            scalars,
+            first,
+        })
     }
 
     /// Number of graphs.
@@ -215,7 +279,12 @@ impl GraphData {
     /// The shape of a classifier of these graphs that tells so many classes apart.
     pub fn shape(&self, num_classes: usize) -> Shape<'_> {
         let (in_dim, mean_log_degree) = (self.in_dim(), self.mean_log_degree);
-        Shape { in_dim, num_classes, mean_log_degree, scalars: &self.scalars }
+        Shape {
+            in_dim,
+            num_classes,
+            mean_log_degree,
+            scalars: &self.scalars,
+        }
     }
 
     /// The nodes' features.
@@ -223,7 +292,8 @@ impl GraphData {
         &self.input
     }
 
-    /// The same graphs with other numbers on their nodes, such as what the layers of a network make of them.
+    /// The same graphs with other numbers on their nodes, such as what the layers of a network make
+    /// of them.
     pub fn with_input(&self, input: Input) -> Self {
         Self {
             propagation: self.propagation.clone(),
@@ -240,7 +310,8 @@ impl GraphData {
         &self.propagation
     }
 
-    /// These graphs side by side, in this order. O(their nodes + edges). A learned operator takes a graph once in a batch.
+    /// These graphs side by side, in this order. O(their nodes + edges). A learned operator takes a
+    /// graph once in a batch.
     ///
     /// # Panics
     /// Where an id is no graph's.
@@ -249,20 +320,36 @@ impl GraphData {
         let ranges: Vec<Range<usize>> = graphs.iter().map(range).collect();
         let (operator, first) = rayon::join(
             || self.propagation.operator.diagonal_blocks(&ranges),
-            || self.first.as_ref().map(|first| first.part(&ranges)).transpose(),
+            || {
+                self.first
+                    .as_ref()
+                    .map(|first| first.part(&ranges))
+                    .transpose()
+            },
         );
         let (operator, first) = (operator?, first?);
-        let two_hop = self.propagation.two_hop.as_ref().map(|two_hop| two_hop.diagonal_blocks(&ranges)).transpose()?;
+        let two_hop = self
+            .propagation
+            .two_hop
+            .as_ref()
+            .map(|two_hop| two_hop.diagonal_blocks(&ranges))
+            .transpose()?;
         let learnable = match &self.propagation.learnable {
             None => None,
             Some(learnable) => {
                 let mut distinct = graphs.to_vec();
                 distinct.sort_unstable();
                 if let Some(twice) = distinct.windows(2).find(|w| w[0] == w[1]) {
-                    let what = format!("graph {} stands twice in a batch for a learned operator", twice[0]);
+                    let what = format!(
+                        "graph {} stands twice in a batch for a learned operator",
+                        twice[0]
+                    );
                     return Err(gnarl_graph::Error::argument(TASK, what).into());
                 }
-                let nodes: Vec<u32> = ranges.iter().flat_map(|r| r.start as u32..r.end as u32).collect();
+                let nodes: Vec<u32> = ranges
+                    .iter()
+                    .flat_map(|r| r.start as u32..r.end as u32)
+                    .collect();
                 Some(learnable.restricted(&nodes, &[nodes.len(), nodes.len()])?)
             }
         };
@@ -270,7 +357,9 @@ impl GraphData {
             Input::Sparse(x) => Input::Sparse(x.row_ranges(&ranges)?),
             Input::Dense(x) => {
                 let filled = ranges.iter().filter(|r| !r.is_empty());
-                let rows = filled.map(|r| x.narrow(0, r.start, r.len())).collect::<crate::tensor::Result<Vec<_>>>()?;
+                let rows = filled
+                    .map(|r| x.narrow(0, r.start, r.len()))
+                    .collect::<crate::tensor::Result<Vec<_>>>()?;
                 Input::Dense(match rows.is_empty() {
                     true => Tensor::zeros((0, self.input.dim()), DType::F32, &Device::Cpu)?,
                     false => Tensor::cat(&rows, 0)?,
@@ -281,13 +370,26 @@ impl GraphData {
             first.note(&operator, x);
         }
         let sizes: Vec<usize> = ranges.iter().map(Range::len).collect();
-        let propagation = Propagation { operator, two_hop, learnable, rounds: Vec::new() };
-        Ok(Batch { propagation, input, members: Membership::new(&sizes) })
+        let propagation = Propagation {
+            operator,
+            two_hop,
+            learnable,
+            rounds: Vec::new(),
+        };
+        Ok(Batch {
+            propagation,
+            input,
+            members: Membership::new(&sizes),
+        })
     }
 
-    /// These graphs in batches of `size`, to be kept: for what is asked again and again in the same order.
+    /// These graphs in batches of `size`, to be kept: for what is asked again and again in the same
+    /// order.
     pub fn batches(&self, graphs: &[u32], size: usize) -> Result<Vec<Batch>> {
-        graphs.chunks(size.max(1)).map(|ids| self.batch(ids)).collect()
+        graphs
+            .chunks(size.max(1))
+            .map(|ids| self.batch(ids))
+            .collect()
     }
 }
 
@@ -295,7 +397,10 @@ impl GraphData {
 fn disjoint_union(graphs: &[Graph]) -> gnarl_graph::Result<Graph> {
     let num_nodes: usize = graphs.iter().map(Graph::num_nodes).sum();
     if num_nodes > gnarl_graph::graph::MAX_NODES {
-        return Err(gnarl_graph::Error::argument(TASK, format!("{num_nodes} nodes in all are more than fit")));
+        return Err(gnarl_graph::Error::argument(
+            TASK,
+            format!("{num_nodes} nodes in all are more than fit"),
+        ));
     }
     let mut first = 0;
     let shifted = graphs.iter().map(|graph| {
@@ -304,7 +409,8 @@ fn disjoint_union(graphs: &[Graph]) -> gnarl_graph::Result<Graph> {
         (graph, shift)
     });
     if graphs.iter().any(|g| g.weights().is_some()) {
-        let edges = shifted.flat_map(|(g, s)| g.weighted_edges().map(move |(u, v, w)| (u + s, v + s, w)));
+        let edges =
+            shifted.flat_map(|(g, s)| g.weighted_edges().map(move |(u, v, w)| (u + s, v + s, w)));
         return Ok(Graph::from_weighted_edges(num_nodes, edges)?.0);
     }
     let edges = shifted.flat_map(|(graph, s)| graph.edges().map(move |(u, v)| (u + s, v + s)));
@@ -323,10 +429,21 @@ fn own_features(graphs: &[Graph]) -> gnarl_graph::Result<Features> {
     }
     let num_cols = all.first().map_or(0, |f| f.num_cols());
     if let Some(i) = all.iter().position(|f| f.num_cols() != num_cols) {
-        return refuse(format!("graph {i} has {} features a node, graph 0 has {num_cols}", all[i].num_cols()));
+        return refuse(format!(
+            "graph {i} has {} features a node, graph 0 has {num_cols}",
+            all[i].num_cols()
+        ));
     }
-    let sparse: Option<Vec<&CsrMatrix<f32>>> =
-        all.iter().map(|f| if let Features::Sparse(m) = f { Some(m) } else { None }).collect();
+    let sparse: Option<Vec<&CsrMatrix<f32>>> = all
+        .iter()
+        .map(|f| {
+            if let Features::Sparse(m) = f {
+                Some(m)
+            } else {
+                None
+            }
+        })
+        .collect();
     let Some(sparse) = sparse else {
         let num_rows = all.iter().map(|f| f.num_rows()).sum();
         let mut data = Vec::with_capacity(num_rows * num_cols);
@@ -345,7 +462,9 @@ fn own_features(graphs: &[Graph]) -> gnarl_graph::Result<Features> {
         indices.extend_from_slice(m.indices());
         values.extend_from_slice(m.values());
     }
-    Ok(Features::Sparse(CsrMatrix::new(num_cols, offsets, indices, values)?))
+    Ok(Features::Sparse(CsrMatrix::new(
+        num_cols, offsets, indices, values,
+    )?))
 }
 
 #[cfg(test)]
@@ -356,13 +475,23 @@ mod tests {
     #[test]
     fn degrees_are_binned_at_the_cap() {
         let star = generate::star(5).unwrap();
-        assert_eq!(NodeFeatures::of(&[star.clone(), Graph::empty(2).unwrap()]), NodeFeatures::Degrees { max: 4 });
+        assert_eq!(
+            NodeFeatures::of(&[star.clone(), Graph::empty(2).unwrap()]),
+            NodeFeatures::Degrees { max: 4 }
+        );
         assert_eq!(NodeFeatures::of(&[]), NodeFeatures::Degrees { max: 0 });
         let huge = generate::star(400).unwrap();
-        assert_eq!(NodeFeatures::of(&[huge]), NodeFeatures::Degrees { max: DEGREE_CAP });
+        assert_eq!(
+            NodeFeatures::of(&[huge]),
+            NodeFeatures::Degrees { max: DEGREE_CAP }
+        );
         let features = one_hot_degrees(&star, 2).to_dense();
         let hub = (0..5).find(|&u| star.degree(u) == 4).unwrap() as usize;
-        assert_eq!(features.row(hub), [0.0, 0.0, 1.0], "four neighbours are two or more");
+        assert_eq!(
+            features.row(hub),
+            [0.0, 0.0, 1.0],
+            "four neighbours are two or more"
+        );
         assert_eq!(features.row((hub + 1) % 5), [0.0, 1.0, 0.0]);
     }
 
@@ -375,24 +504,41 @@ mod tests {
         };
         let path = Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0;
         let columns = |graph: &Graph, preparation: &GraphPreparation| {
-            let data = GraphData::new(std::slice::from_ref(graph), Backbone::Gcn, preparation).unwrap();
-            let Input::Sparse(x) = data.input else { panic!("one-hot degrees are sparse") };
+            let data =
+                GraphData::new(std::slice::from_ref(graph), Backbone::Gcn, preparation).unwrap();
+            let Input::Sparse(x) = data.input else {
+                panic!("one-hot degrees are sparse")
+            };
             x.pattern().indices().to_vec()
         };
         let as_is = preparation(std::slice::from_ref(&path));
         let cut = path.remove_edges(&[(0, 1)]).unwrap();
-        assert_eq!((columns(&path, &as_is), columns(&cut, &as_is)), (vec![1, 2, 1], vec![0, 1, 1]), "recomputed");
+        assert_eq!(
+            (columns(&path, &as_is), columns(&cut, &as_is)),
+            (vec![1, 2, 1], vec![0, 1, 1]),
+            "recomputed"
+        );
         let fixed = as_is.node_features.fixed(&[&path]).unwrap().unwrap();
-        assert_eq!(columns(&fixed[0].remove_edges(&[(0, 1)]).unwrap(), &as_is), [1, 2, 1], "kept");
+        assert_eq!(
+            columns(&fixed[0].remove_edges(&[(0, 1)]).unwrap(), &as_is),
+            [1, 2, 1],
+            "kept"
+        );
     }
 
-    /// The product kept for the first layer against the same graph without it, in scores and gradients.
+    /// The product kept for the first layer against the same graph without it, in scores and
+    /// gradients.
     #[test]
     fn what_is_heard_first_is_what_the_operator_gives() {
         use crate::nn::{ClassifierConfig, GraphClassifier, NetworkConfig, Pass, Readout};
         let graph = generate::erdos_renyi(30, 0.2, 1).unwrap();
         let graphs = std::slice::from_ref(&graph);
-        for backbone in [Backbone::Gcn, Backbone::Gin, Backbone::JkMax, Backbone::JkCatGin] {
+        for backbone in [
+            Backbone::Gcn,
+            Backbone::Gin,
+            Backbone::JkMax,
+            Backbone::JkCatGin,
+        ] {
             let preparation = GraphPreparation {
                 operator: OperatorChoice::Usual,
                 features: Scaler::AsLoaded,
@@ -400,22 +546,45 @@ mod tests {
             };
             let data = GraphData::new(graphs, backbone, &preparation).unwrap();
             assert!(data.first.is_some(), "{backbone}");
-            let network = NetworkConfig { hidden: 6, dropout: 0.0, ..NetworkConfig::new(backbone) };
-            let config = ClassifierConfig { network, readout: Readout::Sum, head_dropout: 0.0 };
+            let network = NetworkConfig {
+                hidden: 6,
+                dropout: 0.0,
+                ..NetworkConfig::new(backbone)
+            };
+            let config = ClassifierConfig {
+                network,
+                readout: Readout::Sum,
+                head_dropout: 0.0,
+            };
             let classifier = GraphClassifier::new(&config, &data.shape(2), 1).unwrap();
             let batch = data.batch(&[0]).unwrap();
             let (propagation, input) = (
-                propagation_of_union(TASK, &graph, graphs, backbone, OperatorChoice::Usual).unwrap(),
+                propagation_of_union(TASK, &graph, graphs, backbone, OperatorChoice::Usual)
+                    .unwrap(),
                 batch.input.clone(),
             );
-            let plain = Batch { propagation, input, members: batch.members.clone() };
+            let plain = Batch {
+                propagation,
+                input,
+                members: batch.members.clone(),
+            };
             let [with, without] = [&batch, &plain].map(|batch| {
                 let weights = classifier.params().weights().unwrap();
-                let scores = classifier.scores(batch, &Pass::evaluation(&weights)).unwrap();
+                let scores = classifier
+                    .scores(batch, &Pass::evaluation(&weights))
+                    .unwrap();
                 let grads = scores.sqr().unwrap().sum_all().unwrap().backward().unwrap();
                 let mut all = scores.flatten_all().unwrap().to_vec1::<f32>().unwrap();
                 for p in classifier.params().list() {
-                    all.extend(grads.get(&p.var).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap());
+                    all.extend(
+                        grads
+                            .get(&p.var)
+                            .unwrap()
+                            .flatten_all()
+                            .unwrap()
+                            .to_vec1::<f32>()
+                            .unwrap(),
+                    );
                 }
                 all
             });
@@ -425,10 +594,17 @@ mod tests {
 
     #[test]
     fn features_that_do_not_fit_are_named() {
-        let with =
-            |cols: usize| Graph::empty(2).unwrap().with_features(Features::Dense(DenseMatrix::zeros(2, cols))).unwrap();
+        let with = |cols: usize| {
+            Graph::empty(2)
+                .unwrap()
+                .with_features(Features::Dense(DenseMatrix::zeros(2, cols)))
+                .unwrap()
+        };
         let fail = |graphs: &[Graph]| own_features(graphs).unwrap_err().to_string();
-        assert!(fail(&[with(2), Graph::empty(1).unwrap()]).contains("the nodes of graph 1 carry no features"));
+        assert!(
+            fail(&[with(2), Graph::empty(1).unwrap()])
+                .contains("the nodes of graph 1 carry no features")
+        );
         assert!(fail(&[with(2), with(3)]).contains("graph 1 has 3 features a node, graph 0 has 2"));
     }
 }

@@ -1,4 +1,5 @@
-//! The meeting place of the five axes: a model is a value, `fit` turns it and data into a fitted model, and a fitted model answers.
+//! The meeting place of the five axes: a model is a value, `fit` turns it and data into a fitted
+//! model, and a fitted model answers.
 //!
 //! | file | what |
 //! | --- | --- |

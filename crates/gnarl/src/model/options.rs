@@ -1,5 +1,6 @@
-//! What a model can be told beside its axes, and what a study asks of its fitting. Everything is optional: what is left open takes the usual value of the backbone, the
-//! task and the depth, and what does not apply is refused ([`plan`](super::plan)).
+//! What a model can be told beside its axes, and what a study asks of its fitting. Everything is
+//! optional: what is left open takes the usual value of the backbone, the task and the depth, and
+//! what does not apply is refused ([`plan`](super::plan)).
 
 use gnarl_graph::names::Setting;
 use gnarl_graph::sample::Fanout;
@@ -121,7 +122,9 @@ impl NetworkOptions {
             (O::Gain, self.gain.is_some()),
             (O::Level, self.level.is_some()),
         ];
-        all.into_iter().filter(|(_, set)| *set).map(|(option, _)| option)
+        all.into_iter()
+            .filter(|(_, set)| *set)
+            .map(|(option, _)| option)
     }
 
     /// The same with an option left open.
@@ -225,6 +228,7 @@ pub struct FitOptions {
 pub struct TrainingCorruption {
     /// Which edges change.
     pub edges: Corruption,
-    /// Whether one-hot degrees stay those of the graph before it; else they are those of the corrupted one.
+    /// Whether one-hot degrees stay those of the graph before it; else they are those of the
+    /// corrupted one.
     pub keep_degrees: bool,
 }

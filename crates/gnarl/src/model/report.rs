@@ -10,8 +10,8 @@ use crate::train::Trained;
 /// How fitting went.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FitReport {
-    /// Accuracy of the fitted model on the validation items, per cent, by a plain forward pass; none without such items. Where a
-    /// policy was learned on them, cross-fitted.
+    /// Accuracy of the fitted model on the validation items, per cent, by a plain forward pass;
+    /// none without such items. Where a policy was learned on them, cross-fitted.
     pub val_accuracy: Option<f64>,
     /// What each training came to: one, one for each stage or learner.
     pub trained: Vec<Trained>,
@@ -27,7 +27,8 @@ pub struct FitReport {
     /// The initialisations tried, where one had to be chosen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
-    /// Where the inference tested its own assumption: how far it is trusted ([`Reading::trusted`](crate::inference::Reading::trusted)).
+    /// Where the inference tested its own assumption: how far it is trusted
+    /// ([`Reading::trusted`](crate::inference::Reading::trusted)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trusted: Option<f64>,
     /// Where the data axis trained a fresh head: what it is read against, and how it came about.
@@ -81,7 +82,8 @@ pub struct FreshHeadReport {
     pub none_test_accuracy: f64,
     /// Validation accuracy, likewise.
     pub none_val_accuracy: f64,
-    /// Where vectors were drawn: test accuracy of the control, the same fresh head without them, per cent.
+    /// Where vectors were drawn: test accuracy of the control, the same fresh head without them,
+    /// per cent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retrain_test_accuracy: Option<f64>,
     /// Seconds of making vectors and training the head, without the control.
@@ -92,7 +94,10 @@ pub struct FreshHeadReport {
 }
 
 /// Named values as one object.
-fn by_name<S: serde::Serializer>(pairs: &[(String, f64)], s: S) -> std::result::Result<S::Ok, S::Error> {
+fn by_name<S: serde::Serializer>(
+    pairs: &[(String, f64)],
+    s: S,
+) -> std::result::Result<S::Ok, S::Error> {
     s.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 

@@ -1,8 +1,10 @@
-//! Training whose steps are shared among workers: each has the whole graph on disk, or in memory, and a copy of the weights; of every
-//! step's nodes each takes its share, gradients are averaged by whoever holds the workers together, and all make the same step.
+//! Training whose steps are shared among workers: each has the whole graph on disk, or in memory,
+//! and a copy of the weights; of every step's nodes each takes its share, gradients are averaged by
+//! whoever holds the workers together, and all make the same step.
 //!
-//! The draws around a node do not depend on who makes them, so a step of two workers is that of one, but for rounding and for dropout,
-//! whose mask goes by a node's place in a batch. How gradients travel is no concern of this file.
+//! The draws around a node do not depend on who makes them, so a step of two workers is that of
+//! one, but for rounding and for dropout, whose mask goes by a node's place in a batch. How
+//! gradients travel is no concern of this file.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,33 +42,63 @@ pub struct SharedTraining {
 }
 
 impl SharedTraining {
-    /// Makes ready. The model must be one that is trained on sampled neighbourhoods, of one depth, with its operator settled.
+    /// Makes ready. The model must be one that is trained on sampled neighbourhoods, of one depth,
+    /// with its operator settled.
     pub fn new(model: &Model, on: SplitData, seed: u64) -> Result<Self> {
         let plan = model.plan(on.content.task())?;
         plan.check_asked(&FitOptions::default())?;
         let (Content::Graph(graph), Some(sampling)) = (&on.content, plan.sampling) else {
-            return Err(refused("workers share sampled neighbourhoods; give batch-nodes"));
+            return Err(refused(
+                "workers share sampled neighbourhoods; give batch-nodes",
+            ));
         };
         if plan.model.depth.exits().is_some() {
-            return Err(refused("workers train a network of one depth; leave the depth fixed"));
+            return Err(refused(
+                "workers train a network of one depth; leave the depth fixed",
+            ));
         }
         if plan.model.operator.candidates().len() > 1 {
-            return Err(refused("workers train one model; name the initialisation of the operator"));
+            return Err(refused(
+                "workers train one model; name the initialisation of the operator",
+            ));
         }
         if !plan.training.class_weights.is_none() {
-            return Err(refused("workers average over nodes, each of which counts the same; leave class-weights out"));
+            return Err(refused(
+                "workers average over nodes, each of which counts the same; leave class-weights out",
+            ));
         }
-        let Some(labels) = graph.labels() else { return Err(refused("the graph has no labels to learn from")) };
+        let Some(labels) = graph.labels() else {
+            return Err(refused("the graph has no labels to learn from"));
+        };
         let scaling = plan.scalings(FeatureKind::of([graph].into_iter()))[0];
         let scaler = Scaler::fit(scaling, [graph].into_iter())?;
-        let rows = Arc::new(RowOperator::new(graph, &scaler, plan.network.backbone, plan.model.operator)?);
+        let rows = Arc::new(RowOperator::new(
+            graph,
+            &scaler,
+            plan.network.backbone,
+            plan.model.operator,
+        )?);
         let network = Network::new(&plan.network, &rows.shape(labels.num_classes()), seed)?;
-        let problem = SampledProblem { rows: rows.clone(), labels, split: &on.split, sampling };
+        let problem = SampledProblem {
+            rows: rows.clone(),
+            labels,
+            split: &on.split,
+            sampling,
+        };
         let batches = Batches::new(&problem, seed)?;
         batches.start(&network)?;
         let mut adam = Adam::new(AdamSettings::default());
-        for p in network.params().list().iter().filter(|p| p.group != Group::Statistic) {
-            adam.add(&p.var, plan.training.rate(p.group), plan.training.weight_decay);
+        for p in network
+            .params()
+            .list()
+            .iter()
+            .filter(|p| p.group != Group::Statistic)
+        {
+            adam.add(
+                &p.var,
+                plan.training.rate(p.group),
+                plan.training.weight_decay,
+            );
         }
         let fingerprint = on.content.fingerprint();
         let start = Instant::now();
@@ -100,8 +132,9 @@ impl SharedTraining {
         self.steps_done
     }
 
-    /// The mean loss over worker `worker`'s share of a step's nodes, of `workers`; its gradients one after the other; and how many nodes
-    /// that were. A share may be empty: then there are zeros.
+    /// The mean loss over worker `worker`'s share of a step's nodes, of `workers`; its gradients
+    /// one after the other; and how many nodes that were. A share may be empty: then there are
+    /// zeros.
     pub fn gradients(
         &self,
         epoch: usize,
@@ -112,9 +145,15 @@ impl SharedTraining {
         let params = self.network.params();
         let all = 0..params.list().len();
         let weights = params.weights_training(&all)?;
-        let key = gnarl_graph::random::mix(self.seed ^ gnarl_graph::random::mix(self.steps_done + 1));
-        let Some((loss, grads, count)) =
-            self.batches.descend(&self.network, &weights, key, (epoch, step), (worker, workers))?
+        let key =
+            gnarl_graph::random::mix(self.seed ^ gnarl_graph::random::mix(self.steps_done + 1));
+        let Some((loss, grads, count)) = self.batches.descend(
+            &self.network,
+            &weights,
+            key,
+            (epoch, step),
+            (worker, workers),
+        )?
         else {
             return Ok((0.0, vec![0.0; self.num_gradients()], 0));
         };
@@ -135,18 +174,27 @@ impl SharedTraining {
     /// Makes a step along gradients that were averaged over the workers.
     pub fn step(&mut self, gradients: &[f32]) -> Result<()> {
         if gradients.len() != self.num_gradients() {
-            let what = format!("{} gradients for {} weights", gradients.len(), self.num_gradients());
+            let what = format!(
+                "{} gradients for {} weights",
+                gradients.len(),
+                self.num_gradients()
+            );
             return Err(refused(&what));
         }
         if let Some(at) = gradients.iter().position(|g| !g.is_finite()) {
-            return Err(refused(&format!("gradient {at} is not a finite number; a smaller learning rate may help")));
+            return Err(refused(&format!(
+                "gradient {at} is not a finite number; a smaller learning rate may help"
+            )));
         }
         let params = self.network.params();
         let mut store = GradStore::default();
         let mut at = 0;
         for p in params.list().iter().filter(|p| p.group != Group::Statistic) {
             let count = p.var.elem_count();
-            store.insert(&p.var, Tensor::from_slice(&gradients[at..at + count], p.var.shape(), &Device::Cpu)?);
+            store.insert(
+                &p.var,
+                Tensor::from_slice(&gradients[at..at + count], p.var.shape(), &Device::Cpu)?,
+            );
             at += count;
         }
         self.adam.step(&store)?;
@@ -171,7 +219,9 @@ impl SharedTraining {
             values.extend(p.var.flatten_all()?.to_vec1::<f32>()?);
         }
         let (moments, mut rates, steps) = self.adam.state();
-        moments.iter().for_each(|(first, second)| values.extend(first.iter().chain(*second)));
+        moments
+            .iter()
+            .for_each(|(first, second)| values.extend(first.iter().chain(*second)));
         rates.extend([f64::from(steps), self.steps_done as f64]);
         Ok((values, rates))
     }
@@ -186,11 +236,26 @@ impl SharedTraining {
             Ok(some.to_vec())
         };
         for p in self.network.params().list() {
-            p.var.set(&Tensor::from_vec(take(p.var.elem_count())?, p.var.shape(), &Device::Cpu)?)?;
+            p.var.set(&Tensor::from_vec(
+                take(p.var.elem_count())?,
+                p.var.shape(),
+                &Device::Cpu,
+            )?)?;
         }
-        let lengths: Vec<usize> = self.adam.state().0.iter().map(|(first, _)| first.len()).collect();
-        let moments = lengths.iter().map(|&n| Ok((take(n)?, take(n)?))).collect::<Result<Vec<_>>>()?;
-        let Some((rates, &[steps, steps_done])) = rates.split_last_chunk::<2>() else { return Err(wrong()) };
+        let lengths: Vec<usize> = self
+            .adam
+            .state()
+            .0
+            .iter()
+            .map(|(first, _)| first.len())
+            .collect();
+        let moments = lengths
+            .iter()
+            .map(|&n| Ok((take(n)?, take(n)?)))
+            .collect::<Result<Vec<_>>>()?;
+        let Some((rates, &[steps, steps_done])) = rates.split_last_chunk::<2>() else {
+            return Err(wrong());
+        };
         if !left.is_empty() || !self.adam.restore(moments, rates, steps as i32) {
             return Err(wrong());
         }
@@ -198,16 +263,27 @@ impl SharedTraining {
         Ok(())
     }
 
-    /// The loss and the accuracy, per cent, on the validation nodes without sampling; `None` where there are none.
+    /// The loss and the accuracy, per cent, on the validation nodes without sampling; `None` where
+    /// there are none.
     pub fn validation_accuracy(&self) -> Result<Option<f64>> {
-        let Content::Graph(graph) = &self.on.content else { return Ok(None) };
-        let Some(labels) = graph.labels() else { return Ok(None) };
+        let Content::Graph(graph) = &self.on.content else {
+            return Ok(None);
+        };
+        let Some(labels) = graph.labels() else {
+            return Ok(None);
+        };
         let val = Targets::new(self.on.split.val(), labels);
         if val.items.is_empty() {
             return Ok(None);
         }
-        let scores = self.rows.scores(&self.network, &self.network.params().weights()?.detached())?;
-        let scores = Tensor::from_vec(scores, (graph.num_nodes(), labels.num_classes()), &Device::Cpu)?;
+        let scores = self
+            .rows
+            .scores(&self.network, &self.network.params().weights()?.detached())?;
+        let scores = Tensor::from_vec(
+            scores,
+            (graph.num_nodes(), labels.num_classes()),
+            &Device::Cpu,
+        )?;
         Ok(Some(val.accuracy(&scores)?))
     }
 
@@ -215,8 +291,12 @@ impl SharedTraining {
     pub fn finish(self) -> Result<Fitted> {
         self.network.params().check_finite()?;
         let val_accuracy = self.validation_accuracy()?;
-        let Content::Graph(graph) = &self.on.content else { return Err(refused("workers train on one graph")) };
-        let Some(labels) = graph.labels() else { return Err(refused("the graph has no labels to learn from")) };
+        let Content::Graph(graph) = &self.on.content else {
+            return Err(refused("workers train on one graph"));
+        };
+        let Some(labels) = graph.labels() else {
+            return Err(refused("the graph has no labels to learn from"));
+        };
         let seconds = self.start.elapsed().as_secs_f64();
         let report = FitReport {
             val_accuracy,
@@ -227,11 +307,17 @@ impl SharedTraining {
         };
         let split: Split = self.on.split.clone();
         Ok(Fitted {
-            classes: (0..labels.num_classes() as u32).map(|c| labels.name(c)).collect(),
+            classes: (0..labels.num_classes() as u32)
+                .map(|c| labels.name(c))
+                .collect(),
             mean_log_degree: self.rows.mean_log_degree(),
             inputs: Inputs::of_graph(graph),
             reading: Reading::default(),
-            trained_on: TrainedOn { dataset: self.on.name.clone(), fingerprint: self.fingerprint, split },
+            trained_on: TrainedOn {
+                dataset: self.on.name.clone(),
+                fingerprint: self.fingerprint,
+                split,
+            },
             seed: self.seed,
             report,
             learned: Learned::Network(WhiteBox::new(self.network, self.plan.model.operator)?),
@@ -248,8 +334,17 @@ mod tests {
     use gnarl_graph::generate::{CsbmConfig, csbm};
 
     fn ready(model: Model) -> SharedTraining {
-        let graph = csbm(&CsbmConfig { num_nodes: 200, ..CsbmConfig::default() }, 1).unwrap();
-        let on = gnarl_graph::Dataset::from_graph("mine", graph).split(0).unwrap();
+        let graph = csbm(
+            &CsbmConfig {
+                num_nodes: 200,
+                ..CsbmConfig::default()
+            },
+            1,
+        )
+        .unwrap();
+        let on = gnarl_graph::Dataset::from_graph("mine", graph)
+            .split(0)
+            .unwrap();
         SharedTraining::new(&model, on, 4).unwrap()
     }
 
@@ -263,13 +358,22 @@ mod tests {
     /// Averages shares as whoever holds workers together does.
     fn averaged(workers: &[SharedTraining], epoch: usize, step: usize) -> (f32, Vec<f32>) {
         let count = workers.len();
-        let parts: Vec<_> =
-            workers.iter().enumerate().map(|(i, w)| w.gradients(epoch, step, i, count).unwrap()).collect();
+        let parts: Vec<_> = workers
+            .iter()
+            .enumerate()
+            .map(|(i, w)| w.gradients(epoch, step, i, count).unwrap())
+            .collect();
         let nodes: f32 = parts.iter().map(|(_, _, n)| *n as f32).sum();
-        let loss = parts.iter().map(|(loss, _, n)| loss * *n as f32).sum::<f32>() / nodes;
+        let loss = parts
+            .iter()
+            .map(|(loss, _, n)| loss * *n as f32)
+            .sum::<f32>()
+            / nodes;
         let mut mean = vec![0f32; parts[0].1.len()];
         for (_, grads, n) in &parts {
-            mean.iter_mut().zip(grads).for_each(|(m, g)| *m += g * *n as f32 / nodes);
+            mean.iter_mut()
+                .zip(grads)
+                .for_each(|(m, g)| *m += g * *n as f32 / nodes);
         }
         (loss, mean)
     }
@@ -293,9 +397,13 @@ mod tests {
         for count in [2, 3] {
             let (many, of_many) = curve(count);
             assert!(one.len() > 9 && one.len() == many.len());
-            one.iter().zip(&many).for_each(|(a, b)| assert!((a - b).abs() < 2e-4, "{a} against {b}, {count} workers"));
+            one.iter().zip(&many).for_each(|(a, b)| {
+                assert!((a - b).abs() < 2e-4, "{a} against {b}, {count} workers")
+            });
             let (a, b) = (of_one.state().unwrap().0, of_many.state().unwrap().0);
-            a.iter().zip(&b).for_each(|(a, b)| assert!((a - b).abs() < 5e-3, "{a} against {b}"));
+            a.iter()
+                .zip(&b)
+                .for_each(|(a, b)| assert!((a - b).abs() < 5e-3, "{a} against {b}"));
         }
         assert!(one[one.len() - 1] < one[0], "{one:?}");
         let fitted = of_one.finish().unwrap();
@@ -309,15 +417,25 @@ mod tests {
         let (values, rates) = trained.state().unwrap();
         other.restore(&values, &rates).unwrap();
         assert_eq!(other.state().unwrap(), trained.state().unwrap());
-        assert_eq!(other.gradients(4, 0, 0, 1).unwrap(), trained.gradients(4, 0, 0, 1).unwrap());
+        assert_eq!(
+            other.gradients(4, 0, 0, 1).unwrap(),
+            trained.gradients(4, 0, 0, 1).unwrap()
+        );
         assert!(other.restore(&values[1..], &rates).is_err());
         assert!(other.step(&values).is_err());
     }
 
     #[test]
     fn what_cannot_be_shared_is_refused() {
-        let on = || gnarl_graph::Dataset::load("karate").unwrap().split(0).unwrap();
-        let whole = SharedTraining::new(&Model::new(Backbone::Gcn), on(), 0).unwrap_err().to_string();
+        let on = || {
+            gnarl_graph::Dataset::load("karate")
+                .unwrap()
+                .split(0)
+                .unwrap()
+        };
+        let whole = SharedTraining::new(&Model::new(Backbone::Gcn), on(), 0)
+            .unwrap_err()
+            .to_string();
         assert!(whole.contains("give batch-nodes"), "{whole}");
     }
 }

@@ -8,13 +8,14 @@ use crate::error::Result;
 impl Model {
     /// The model as TOML.
     pub fn to_toml(&self) -> Result<String> {
-        let value = serde_json::to_value(self).map_err(|e| Error::argument("spec", e.to_string()))?;
+        let value =
+            serde_json::to_value(self).map_err(|e| Error::argument("spec", e.to_string()))?;
         let table = without_nulls(value).unwrap_or_default();
         Ok(toml::to_string(&table).map_err(|e| Error::argument("spec", e.to_string()))?)
     }
 
-    /// A model from TOML, as [`to_toml`](Self::to_toml) writes it or by hand: what is left out takes its usual value, unknown keys
-    /// are refused.
+    /// A model from TOML, as [`to_toml`](Self::to_toml) writes it or by hand: what is left out
+    /// takes its usual value, unknown keys are refused.
     ///
     /// ```
     /// use gnarl::prelude::*;
@@ -24,9 +25,19 @@ impl Model {
     /// ```
     pub fn from_toml(text: &str) -> Result<Self> {
         let model: Self = toml::from_str(text).map_err(|e| {
-            let line = e.span().map(|span| 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count());
-            let place = line.map_or_else(|| "spec".to_string(), |line| format!("spec, line {line}"));
-            Error::setting(&place, gnarl_graph::names::plainly(e.message().trim()).replace('\n', " "))
+            let line = e.span().map(|span| {
+                1 + text
+                    .bytes()
+                    .take(span.start)
+                    .filter(|byte| *byte == b'\n')
+                    .count()
+            });
+            let place =
+                line.map_or_else(|| "spec".to_string(), |line| format!("spec, line {line}"));
+            Error::setting(
+                &place,
+                gnarl_graph::names::plainly(e.message().trim()).replace('\n', " "),
+            )
         })?;
         Ok(model)
     }
@@ -38,11 +49,16 @@ fn without_nulls(value: serde_json::Value) -> Option<serde_json::Value> {
     match value {
         Value::Null => None,
         Value::Object(fields) => {
-            let kept = fields.into_iter().filter_map(|(name, value)| Some((name, without_nulls(value)?)));
+            let kept = fields
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, without_nulls(value)?)));
             let kept: serde_json::Map<String, Value> = kept.collect();
             // Values before tables, as TOML wants them.
-            let (tables, values): (Vec<_>, Vec<_>) = kept.into_iter().partition(|(_, value)| value.is_object());
-            let tables = tables.into_iter().filter(|(_, value)| value.as_object().is_some_and(|t| !t.is_empty()));
+            let (tables, values): (Vec<_>, Vec<_>) =
+                kept.into_iter().partition(|(_, value)| value.is_object());
+            let tables = tables
+                .into_iter()
+                .filter(|(_, value)| value.as_object().is_some_and(|t| !t.is_empty()));
             Some(Value::Object(values.into_iter().chain(tables).collect()))
         }
         other => Some(other),
@@ -67,7 +83,10 @@ mod tests {
             .augment(DropEdge::share(0.1))
             .epochs(7)
             .hidden(24);
-        for model in [plain, full].into_iter().chain(Augment::all().map(|augment| plain.augment(augment))) {
+        for model in [plain, full]
+            .into_iter()
+            .chain(Augment::all().map(|augment| plain.augment(augment)))
+        {
             let text = model.to_toml().unwrap();
             assert_eq!(Model::from_toml(&text).unwrap(), model, "{text}");
         }
@@ -79,8 +98,14 @@ mod tests {
             ("operator = \"A\"", "missing field `backbone`"),
             ("backbone = \"gnc\"", "did you mean"),
             ("backbone = \"gcn\"\nhiden = 3", "line 2"),
-            ("backbone = \"gcn\"\n[network]\nhidden = \"x\"", "a whole number"),
-            ("backbone = \"gcn\"\n[augment]\nkind = \"dropedge\"\nstrength = 2", "must lie in 0 to 1"),
+            (
+                "backbone = \"gcn\"\n[network]\nhidden = \"x\"",
+                "a whole number",
+            ),
+            (
+                "backbone = \"gcn\"\n[augment]\nkind = \"dropedge\"\nstrength = 2",
+                "must lie in 0 to 1",
+            ),
             ("backbone = ", "spec"),
         ] {
             let e = Model::from_toml(text).unwrap_err().to_string();

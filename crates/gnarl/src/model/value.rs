@@ -14,8 +14,8 @@ use crate::nn::Backbone;
 use crate::operator::OperatorChoice;
 use crate::weights::WeightsChoice;
 
-/// A model before it is fitted: a backbone, a choice on each of the five axes, and how it is trained. Whatever is left open takes
-/// its usual value.
+/// A model before it is fitted: a backbone, a choice on each of the five axes, and how it is
+/// trained. Whatever is left open takes its usual value.
 ///
 /// ```
 /// use gnarl::prelude::*;
@@ -29,7 +29,8 @@ use crate::weights::WeightsChoice;
 pub struct Model {
     /// The kind of network.
     pub backbone: Backbone,
-    /// What is done to features before the network sees them; by the backbone where nothing is said.
+    /// What is done to features before the network sees them; by the backbone where nothing is
+    /// said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<FeatureScaling>,
     /// Axis 1: the operator that messages travel by.
@@ -59,7 +60,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// A plain model: the paper's operator, one depth, free weights, one forward pass, the training set as it is.
+    /// A plain model: the paper's operator, one depth, free weights, one forward pass, the training
+    /// set as it is.
     pub fn new(backbone: Backbone) -> Self {
         Self {
             backbone,
@@ -77,58 +79,108 @@ impl Model {
 
     /// With another operator.
     pub fn operator(self, operator: impl Into<OperatorChoice>) -> Self {
-        Self { operator: operator.into(), ..self }
+        Self {
+            operator: operator.into(),
+            ..self
+        }
     }
 
     /// With another depth.
     pub fn depth(self, depth: impl Into<Depth>) -> Self {
-        Self { depth: depth.into(), ..self }
+        Self {
+            depth: depth.into(),
+            ..self
+        }
     }
 
     /// With other weights.
     pub fn weights(self, weights: impl Into<WeightsChoice>) -> Self {
-        Self { weights: weights.into(), ..self }
+        Self {
+            weights: weights.into(),
+            ..self
+        }
     }
 
     /// With another inference.
     pub fn inference(self, inference: impl Into<Inference>) -> Self {
-        Self { inference: inference.into(), ..self }
+        Self {
+            inference: inference.into(),
+            ..self
+        }
     }
 
     /// Trained on other data.
     pub fn augment(self, augment: impl Into<Augment>) -> Self {
-        Self { augment: augment.into(), ..self }
+        Self {
+            augment: augment.into(),
+            ..self
+        }
     }
 
     /// On graphs that a defence has been over.
     pub fn defense(self, defense: impl Into<Defense>) -> Self {
-        Self { defense: defense.into(), ..self }
+        Self {
+            defense: defense.into(),
+            ..self
+        }
     }
 
     /// With features scaled like this.
     pub fn features(self, features: FeatureScaling) -> Self {
-        Self { features: Some(features), ..self }
+        Self {
+            features: Some(features),
+            ..self
+        }
     }
 
     /// With so many training epochs.
     pub fn epochs(self, epochs: usize) -> Self {
-        Self { training: TrainingOptions { epochs: Some(epochs), ..self.training }, ..self }
+        Self {
+            training: TrainingOptions {
+                epochs: Some(epochs),
+                ..self.training
+            },
+            ..self
+        }
     }
 
     /// With hidden layers of this width.
     pub fn hidden(self, hidden: usize) -> Self {
-        Self { network: NetworkOptions { hidden: Some(hidden), ..self.network }, ..self }
+        Self {
+            network: NetworkOptions {
+                hidden: Some(hidden),
+                ..self.network
+            },
+            ..self
+        }
     }
 
     /// With so many layers.
     pub fn layers(self, layers: usize) -> Self {
-        Self { network: NetworkOptions { layers: Some(layers), ..self.network }, ..self }
+        Self {
+            network: NetworkOptions {
+                layers: Some(layers),
+                ..self.network
+            },
+            ..self
+        }
     }
 
-    /// Everything a model can be told, in sections, for command lines and other callers that speak in words.
+    /// Everything a model can be told, in sections, for command lines and other callers that speak
+    /// in words.
     pub fn sections() -> Vec<Section> {
-        let names = |list: &'static [Listed]| list.iter().map(|entry| (entry.name.to_string(), entry.about)).collect();
-        let axis = |axis, title, list| Section { axis, title, names: names(list), settings: of_list(list), list };
+        let names = |list: &'static [Listed]| {
+            list.iter()
+                .map(|entry| (entry.name.to_string(), entry.about))
+                .collect()
+        };
+        let axis = |axis, title, list| Section {
+            axis,
+            title,
+            names: names(list),
+            settings: of_list(list),
+            list,
+        };
         let operators = OperatorChoice::names().map(|name| (name, "")).collect();
         vec![
             Section {
@@ -143,7 +195,11 @@ impl Model {
                 title: "Operator",
                 names: operators,
                 settings: OperatorChoice::SETTINGS.to_vec(),
-                list: &[Listed { name: "cgso", about: "", settings: OperatorChoice::SETTINGS }],
+                list: &[Listed {
+                    name: "cgso",
+                    about: "",
+                    settings: OperatorChoice::SETTINGS,
+                }],
             },
             axis(Some("depth"), "Depth", Depth::LIST),
             axis(Some("weights"), "Weights", WeightsChoice::LIST),
@@ -160,8 +216,9 @@ impl Model {
         ]
     }
 
-    /// The same with options put over it, by their flags: `("weights", "orthonormal")`, `("order", "3")`, `("lr", "0.02")`. An option
-    /// of another choice than the one made is refused, and so is one that nobody knows.
+    /// The same with options put over it, by their flags: `("weights", "orthonormal")`,
+    /// `("order", "3")`, `("lr", "0.02")`. An option of another choice than the one made is
+    /// refused, and so is one that nobody knows.
     pub fn over(&self, options: &[Given]) -> Result<Self> {
         let mut given = Options::new(options);
         let mut model = *self;
@@ -169,9 +226,11 @@ impl Model {
             model.features = Some(name.parse()?);
         }
         let network = NetworkOptions::SETTINGS;
-        model.network = names::overlaid(&self.network, &given.of(network)).map_err(by_flag(network))?;
+        model.network =
+            names::overlaid(&self.network, &given.of(network)).map_err(by_flag(network))?;
         let training = TrainingOptions::SETTINGS;
-        model.training = names::overlaid(&self.training, &given.of(training)).map_err(by_flag(training))?;
+        model.training =
+            names::overlaid(&self.training, &given.of(training)).map_err(by_flag(training))?;
         if let Some(name) = given.take("operator") {
             model.operator = name.parse()?;
         }
@@ -185,22 +244,34 @@ impl Model {
             model.weights = name.parse()?;
         }
         let weights = &of_list(WeightsChoice::LIST);
-        model.weights = model.weights.with(&given.of(weights)).map_err(by_flag(weights))?;
+        model.weights = model
+            .weights
+            .with(&given.of(weights))
+            .map_err(by_flag(weights))?;
         if let Some(name) = given.take("inference") {
             model.inference = name.parse()?;
         }
         let inference = &of_list(Inference::LIST);
-        model.inference = model.inference.with(&given.of(inference)).map_err(by_flag(inference))?;
+        model.inference = model
+            .inference
+            .with(&given.of(inference))
+            .map_err(by_flag(inference))?;
         if let Some(name) = given.take("augment") {
             model.augment = name.parse()?;
         }
         let augment = &of_list(Augment::LIST);
-        model.augment = model.augment.with(&given.of(augment)).map_err(by_flag(augment))?;
+        model.augment = model
+            .augment
+            .with(&given.of(augment))
+            .map_err(by_flag(augment))?;
         if let Some(name) = given.take("defense") {
             model.defense = name.parse()?;
         }
         let defense = &of_list(Defense::LIST);
-        model.defense = model.defense.with(&given.of(defense)).map_err(by_flag(defense))?;
+        model.defense = model
+            .defense
+            .with(&given.of(defense))
+            .map_err(by_flag(defense))?;
         given.refuse_rest()?;
         Ok(model)
     }
@@ -222,11 +293,18 @@ pub struct Section {
 }
 
 impl Section {
-    /// Whose a setting of an axis is and what it is to them: the choices that mean the same by it together. Empty where there is no choice.
+    /// Whose a setting of an axis is and what it is to them: the choices that mean the same by it
+    /// together. Empty where there is no choice.
     pub fn takers(&self, setting: &Setting) -> Vec<(Vec<&'static str>, &'static str)> {
         let mut found: Vec<(Vec<&'static str>, &'static str)> = Vec::new();
         for entry in self.list {
-            let Some(own) = entry.settings.iter().find(|known| known.flag == setting.flag) else { continue };
+            let Some(own) = entry
+                .settings
+                .iter()
+                .find(|known| known.flag == setting.flag)
+            else {
+                continue;
+            };
             match found.iter_mut().find(|(_, about)| *about == own.about) {
                 Some((names, _)) => names.push(entry.name),
                 None => found.push((vec![entry.name], own.about)),
@@ -259,7 +337,9 @@ struct Options<'a> {
 
 impl<'a> Options<'a> {
     fn new(options: &'a [Given]) -> Self {
-        Self { left: options.iter().collect() }
+        Self {
+            left: options.iter().collect(),
+        }
     }
 
     fn take(&mut self, flag: &str) -> Option<&'a str> {
@@ -279,10 +359,19 @@ impl<'a> Options<'a> {
     }
 
     fn refuse_rest(&self) -> Result<()> {
-        let Some((flag, _)) = self.left.first() else { return Ok(()) };
+        let Some((flag, _)) = self.left.first() else {
+            return Ok(());
+        };
         let sections = Model::sections();
-        let axes = sections.iter().filter_map(|section| section.axis).chain(["features"]);
-        let known: Vec<&str> = sections.iter().flat_map(|s| s.settings.iter().map(|s| s.flag)).chain(axes).collect();
+        let axes = sections
+            .iter()
+            .filter_map(|section| section.axis)
+            .chain(["features"]);
+        let known: Vec<&str> = sections
+            .iter()
+            .flat_map(|s| s.settings.iter().map(|s| s.flag))
+            .chain(axes)
+            .collect();
         Err(Error::unknown("option", flag, known))
     }
 }
@@ -292,7 +381,10 @@ mod tests {
     use super::*;
 
     fn given(options: &[(&str, &str)]) -> Vec<Given> {
-        options.iter().map(|(flag, text)| (flag.to_string(), text.to_string())).collect()
+        options
+            .iter()
+            .map(|(flag, text)| (flag.to_string(), text.to_string()))
+            .collect()
     }
 
     #[test]
@@ -317,15 +409,30 @@ mod tests {
             ]))
             .unwrap();
         assert_eq!(model.depth.exits().unwrap().last, 3);
-        assert_eq!((model.training.learning_rate, model.network.hidden), (Some(0.02), Some(16)));
+        assert_eq!(
+            (model.training.learning_rate, model.network.hidden),
+            (Some(0.02), Some(16))
+        );
         assert_eq!(model.training.schedule.unwrap().every, 50);
         assert_eq!(model.augment, crate::augment::DropEdge::share(0.1).into());
         let fail = |options: &[(&str, &str)]| plain.over(&given(options)).unwrap_err().to_string();
-        assert_eq!(fail(&[("order", "3")]), "order: belongs to orthonormal, and the kind of weights is free");
-        assert_eq!(fail(&[("centrality", "core")]), "centrality: belongs to cgso, and the operator is the paper's");
-        assert_eq!(fail(&[("hiden", "3")]), "unknown option 'hiden'; did you mean hidden?");
+        assert_eq!(
+            fail(&[("order", "3")]),
+            "order: belongs to orthonormal, and the kind of weights is free"
+        );
+        assert_eq!(
+            fail(&[("centrality", "core")]),
+            "centrality: belongs to cgso, and the operator is the paper's"
+        );
+        assert_eq!(
+            fail(&[("hiden", "3")]),
+            "unknown option 'hiden'; did you mean hidden?"
+        );
         assert!(fail(&[("dropout", "much")]).starts_with("dropout: 'much' does not fit"));
-        assert!(fail(&[("lr", "quick")]).starts_with("lr: 'quick' does not fit"), "by the name it was given by");
+        assert!(
+            fail(&[("lr", "quick")]).starts_with("lr: 'quick' does not fit"),
+            "by the name it was given by"
+        );
         assert!(fail(&[("crf-sigma", "0.5")]).starts_with("crf-sigma: belongs to robust-crf"));
         assert!(fail(&[("depth", "admp-sst")]).contains("did you mean admp-st"));
     }
@@ -336,7 +443,11 @@ mod tests {
         let mut flags: Vec<(&str, &str)> = Vec::new();
         for section in Model::sections() {
             for flag in section.settings.iter().map(|s| s.flag).chain(section.axis) {
-                assert!(flags.iter().all(|(known, _)| *known != flag), "{flag} of {} and others", section.title);
+                assert!(
+                    flags.iter().all(|(known, _)| *known != flag),
+                    "{flag} of {} and others",
+                    section.title
+                );
                 flags.push((flag, section.title));
             }
         }

@@ -1,7 +1,8 @@
 //! [`Backbone`]: the one list of networks, by the layer they are made of or by how they combine layers.
 //!
-//! To add one: a file with its layer (here) or its body (in [`bodies`]) and its `ENTRY`, the file's `mod` line, and
-//! a line in the list below. Names, help, files, networks, options and the tests over every backbone come from the list.
+//! To add one: a file with its layer (here) or its body (in [`bodies`]) and its `ENTRY`, the file's
+//! `mod` line, and a line in the list below. Names, help, files, networks, options and the tests
+//! over every backbone come from the list.
 
 use std::fmt;
 use std::str::FromStr;
@@ -164,7 +165,8 @@ impl Backbone {
         self.entry().has_learners
     }
 
-    /// Whether it can classify the graphs of a set: neither learners one after the other, nor all nodes compared with each other.
+    /// Whether it can classify the graphs of a set: neither learners one after the other, nor all
+    /// nodes compared with each other.
     pub fn works_on_sets(self) -> bool {
         !self.has_learners() && !self.entry().one_graph
     }
@@ -174,13 +176,14 @@ impl Backbone {
         self.entry().applies_alone
     }
 
-    /// Whether classes may be read off its vectors by a linear map that is trained again by itself: one that it has, or a head that a
-    /// stack is given.
+    /// Whether classes may be read off its vectors by a linear map that is trained again by itself:
+    /// one that it has, or a head that a stack is given.
     pub fn can_have_head(self) -> bool {
         self.entry().has_head || self.takes(NetworkOption::Head)
     }
 
-    /// Whether it has such a map without being given one: where weights are free, the last thing that a layer does may be it.
+    /// Whether it has such a map without being given one: where weights are free, the last thing
+    /// that a layer does may be it.
     pub fn has_head(self, free_weights: bool) -> bool {
         self.entry().has_head || self.entry().last_map && free_weights
     }
@@ -215,10 +218,12 @@ impl FromStr for Backbone {
     type Err = gnarl_graph::Error;
 
     fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        let found = Self::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        found
-            .map(|(_, backbone)| *backbone)
-            .ok_or_else(|| gnarl_graph::Error::unknown("model", name, Self::ALL.iter().map(|(known, _)| *known)))
+        let found = Self::ALL
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, backbone)| *backbone).ok_or_else(|| {
+            gnarl_graph::Error::unknown("model", name, Self::ALL.iter().map(|(known, _)| *known))
+        })
     }
 }
 
@@ -231,8 +236,15 @@ mod tests {
         for (name, backbone) in Backbone::ALL {
             assert_eq!(name.to_uppercase().parse::<Backbone>().unwrap(), backbone);
             assert_eq!(backbone.to_string(), name);
-            assert_eq!(serde_json::to_string(&backbone).unwrap(), format!("\"{name}\""));
-            assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{name}");
+            assert_eq!(
+                serde_json::to_string(&backbone).unwrap(),
+                format!("\"{name}\"")
+            );
+            assert!(
+                name.chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
+                "{name}"
+            );
             assert!(!backbone.about().is_empty(), "{name}");
         }
         let e = "gcm".parse::<Backbone>().unwrap_err().to_string();
@@ -242,8 +254,16 @@ mod tests {
     #[test]
     fn names_are_unique_and_exits_need_layers() {
         for (i, (name, backbone)) in Backbone::ALL.into_iter().enumerate() {
-            assert!(Backbone::ALL[..i].iter().all(|(earlier, _)| *earlier != name), "{name} stands twice");
-            assert!(!backbone.can_have_exits() || backbone.is_stack(), "{name}: exits are put on layers");
+            assert!(
+                Backbone::ALL[..i]
+                    .iter()
+                    .all(|(earlier, _)| *earlier != name),
+                "{name} stands twice"
+            );
+            assert!(
+                !backbone.can_have_exits() || backbone.is_stack(),
+                "{name}: exits are put on layers"
+            );
         }
     }
 }

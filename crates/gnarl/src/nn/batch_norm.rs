@@ -10,7 +10,8 @@ use crate::tensor::{Result, Tensor};
 const KEEP: f64 = 0.9;
 const EPSILON: f64 = 1e-5;
 
-/// `(x - mean) / sqrt(var + ε) · scale + shift`: the batch's statistics when training, running ones when predicting.
+/// `(x - mean) / sqrt(var + ε) · scale + shift`: the batch's statistics when training, running ones
+/// when predicting.
 #[derive(Debug)]
 pub struct BatchNorm {
     scale: ParamId,
@@ -23,7 +24,13 @@ impl BatchNorm {
     /// Starts as the identity.
     pub fn new(params: &mut Params, name: &str, dim: usize, rng: &mut Rng) -> Result<Self> {
         let mut add = |part: &str, value: f32, group| {
-            params.add(format!("{name}.{part}"), &[dim], Init::Constant(value), group, rng)
+            params.add(
+                format!("{name}.{part}"),
+                &[dim],
+                Init::Constant(value),
+                group,
+                rng,
+            )
         };
         Ok(Self {
             scale: add("scale", 1.0, Group::Bias)?,
@@ -47,9 +54,16 @@ impl BatchNorm {
             }
             (mean, variance)
         } else {
-            (pass.weight(self.mean).unsqueeze(0)?, pass.weight(self.variance).unsqueeze(0)?)
+            (
+                pass.weight(self.mean).unsqueeze(0)?,
+                pass.weight(self.variance).unsqueeze(0)?,
+            )
         };
-        let scaled = x.broadcast_sub(&mean)?.broadcast_div(&(variance + EPSILON)?.sqrt()?)?;
-        scaled.broadcast_mul(pass.weight(self.scale))?.broadcast_add(pass.weight(self.shift))
+        let scaled = x
+            .broadcast_sub(&mean)?
+            .broadcast_div(&(variance + EPSILON)?.sqrt()?)?;
+        scaled
+            .broadcast_mul(pass.weight(self.scale))?
+            .broadcast_add(pass.weight(self.shift))
     }
 }

@@ -1,7 +1,8 @@
 //! Graph classification (thesis ch. 7): `f = head ∘ dropout ∘ readout ∘ message passing`.
 //!
-//! The message passing is any network of [`network`](super::network), made to give `hidden` numbers per node through a last
-//! ReLU instead of class scores; the readout makes them one vector per graph, its latent vector; the head is a linear map.
+//! The message passing is any network of [`network`](super::network), made to give `hidden` numbers
+//! per node through a last ReLU instead of class scores; the readout makes them one vector per
+//! graph, its latent vector; the head is a linear map.
 
 use std::ops::Range;
 
@@ -35,7 +36,10 @@ impl ClassifierConfig {
     pub fn check(&self) -> gnarl_graph::Result<()> {
         self.network.check()?;
         if !(0.0..1.0).contains(&self.head_dropout) {
-            let what = format!("head dropout {} must be at least 0 and below 1", self.head_dropout);
+            let what = format!(
+                "head dropout {} must be at least 0 and below 1",
+                self.head_dropout
+            );
             return Err(gnarl_graph::Error::argument("model", what));
         }
         Ok(())
@@ -53,7 +57,8 @@ pub struct Batch {
     pub members: Membership,
 }
 
-/// What learns from batches of graphs: a vector for each graph, and classes that are read off it in one place or in several.
+/// What learns from batches of graphs: a vector for each graph, and classes that are read off it in
+/// one place or in several.
 pub trait GraphModel: Sync {
     /// Its parameters.
     fn params(&self) -> &Params;
@@ -85,7 +90,8 @@ pub trait GraphModel: Sync {
     /// The vectors of a batch's graphs, `[graphs, latent_dim]`.
     fn latent(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor>;
 
-    /// Class scores of graph vectors, one matrix `[graphs, num_classes]` for each place where it answers.
+    /// Class scores of graph vectors, one matrix `[graphs, num_classes]` for each place where it
+    /// answers.
     fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>>;
 }
 
@@ -99,8 +105,9 @@ pub struct GraphClassifier {
 }
 
 impl GraphClassifier {
-    /// Builds the classifier with parameters drawn from the seed; the head's are `head.weight` and `head.bias`.
-    /// Networks that are trained one learner after the other have no single representation and are refused.
+    /// Builds the classifier with parameters drawn from the seed; the head's are `head.weight` and
+    /// `head.bias`. Networks that are trained one learner after the other have no single
+    /// representation and are refused.
     pub fn new(config: &ClassifierConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
         config.check()?;
         if config.network.backbone.has_learners() {
@@ -118,11 +125,29 @@ impl GraphClassifier {
             return Err(gnarl_graph::Error::argument("graph classification", what).into());
         }
         let (hidden, num_classes) = (config.network.hidden, shape.num_classes);
-        let mut encoder = Network::encoder(&config.network, &Shape { num_classes: hidden, ..*shape }, seed)?;
-        let head =
-            Linear::kaiming(encoder.params_mut(), "head", hidden, num_classes, true, &mut stream(seed, "head", 0))?
-                .free(encoder.params_mut());
-        Ok(Self { config: config.clone(), encoder, head, num_classes })
+        let mut encoder = Network::encoder(
+            &config.network,
+            &Shape {
+                num_classes: hidden,
+                ..*shape
+            },
+            seed,
+        )?;
+        let head = Linear::kaiming(
+            encoder.params_mut(),
+            "head",
+            hidden,
+            num_classes,
+            true,
+            &mut stream(seed, "head", 0),
+        )?
+        .free(encoder.params_mut());
+        Ok(Self {
+            config: config.clone(),
+            encoder,
+            head,
+            num_classes,
+        })
     }
 
     /// Its settings.
@@ -155,7 +180,8 @@ impl GraphClassifier {
         self.num_classes
     }
 
-    /// Whether what training sees of a graph depends on the others of its batch: statistics over nodes, or a term of the loss.
+    /// Whether what training sees of a graph depends on the others of its batch: statistics over
+    /// nodes, or a term of the loss.
     pub fn couples_graphs(&self) -> bool {
         self.config.network.uses_batch_norm() || self.config.network.backbone.couples_graphs()
     }
@@ -178,9 +204,15 @@ impl GraphClassifier {
     /// The vectors of a batch's graphs, `[graphs, latent_dim]`; zeros for graphs without nodes.
     pub fn latent(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor> {
         if batch.members.num_nodes() == 0 {
-            return Tensor::zeros((batch.members.num_graphs(), self.latent_dim()), DType::F32, &Device::Cpu);
+            return Tensor::zeros(
+                (batch.members.num_graphs(), self.latent_dim()),
+                DType::F32,
+                &Device::Cpu,
+            );
         }
-        let nodes = self.encoder.encode(&batch.propagation, &batch.input, pass)?;
+        let nodes = self
+            .encoder
+            .encode(&batch.propagation, &batch.input, pass)?;
         self.config.readout.forward(&batch.members, &nodes)
     }
 
@@ -195,13 +227,20 @@ impl GraphClassifier {
     }
 
     /// Class scores of one graph, `[1, num_classes]`.
-    pub fn scores_of_one(&self, propagation: &Propagation, input: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    pub fn scores_of_one(
+        &self,
+        propagation: &Propagation,
+        input: &Input,
+        pass: &Pass<'_>,
+    ) -> Result<Tensor> {
         let nodes = propagation.operator.num_cols();
         let latent = match nodes {
             0 => Tensor::zeros((1, self.latent_dim()), DType::F32, &Device::Cpu)?,
             _ => {
                 let encoded = self.encoder.encode(propagation, input, pass)?;
-                self.config.readout.forward(&Membership::new(&[nodes]), &encoded)?
+                self.config
+                    .readout
+                    .forward(&Membership::new(&[nodes]), &encoded)?
             }
         };
         self.classify(&latent, pass)
@@ -251,43 +290,82 @@ mod tests {
     use crate::nn::testing::{adjacency, assert_close, path, plant};
 
     fn config(backbone: Backbone) -> ClassifierConfig {
-        let network = NetworkConfig { hidden: 1, layers: 1, heads: 1, dropout: 0.0, ..NetworkConfig::new(backbone) };
-        ClassifierConfig { network, readout: Readout::Mean, head_dropout: 0.0 }
+        let network = NetworkConfig {
+            hidden: 1,
+            layers: 1,
+            heads: 1,
+            dropout: 0.0,
+            ..NetworkConfig::new(backbone)
+        };
+        ClassifierConfig {
+            network,
+            readout: Readout::Mean,
+            head_dropout: 0.0,
+        }
     }
 
     #[test]
     fn by_hand() {
-        // The path 0–1–2 with one feature: sums over neighbours 2, 5, 2, minus 3 and through ReLU 0, 2, 0, mean 2/3.
+        // The path 0–1–2 with one feature: sums over neighbours 2, 5, 2, minus 3 and through ReLU
+        // 0, 2, 0, mean 2/3.
         let classifier = GraphClassifier::new(&config(Gcn), &Shape::new(1, 2, 0.0), 1).unwrap();
         plant(classifier.params(), "layers.0.weight", &[1.0]);
         plant(classifier.params(), "layers.0.bias", &[-3.0]);
         plant(classifier.params(), "head.weight", &[3.0, -6.0]);
         plant(classifier.params(), "head.bias", &[1.0, 0.5]);
         let x = Tensor::new(&[[1f32], [2.0], [4.0]], &Device::Cpu).unwrap();
-        let batch = Batch { propagation: adjacency(&path()).into(), input: x.into(), members: Membership::new(&[3]) };
+        let batch = Batch {
+            propagation: adjacency(&path()).into(),
+            input: x.into(),
+            members: Membership::new(&[3]),
+        };
         let weights = classifier.weights().unwrap();
-        let scores = classifier.scores(&batch, &Pass::evaluation(&weights)).unwrap();
-        assert_close(&scores.to_vec2::<f32>().unwrap()[0], &[3.0, -3.5], 1e-6, "scores");
+        let scores = classifier
+            .scores(&batch, &Pass::evaluation(&weights))
+            .unwrap();
+        assert_close(
+            &scores.to_vec2::<f32>().unwrap()[0],
+            &[3.0, -3.5],
+            1e-6,
+            "scores",
+        );
         let head = Head::new(1, 2, 0.5, 7).unwrap();
         plant(head.params(), "head.weight", &[0.0, 3.0]);
         plant(head.params(), "head.bias", &[0.0, 0.0]);
         classifier.set_head(&head).unwrap();
         let weights = classifier.weights().unwrap();
-        let scores = classifier.scores(&batch, &Pass::evaluation(&weights)).unwrap();
-        assert_close(&scores.to_vec2::<f32>().unwrap()[0], &[0.0, 2.0], 1e-6, "with another head");
+        let scores = classifier
+            .scores(&batch, &Pass::evaluation(&weights))
+            .unwrap();
+        assert_close(
+            &scores.to_vec2::<f32>().unwrap()[0],
+            &[0.0, 2.0],
+            1e-6,
+            "with another head",
+        );
         let wide = Head::new(2, 2, 0.5, 7).unwrap();
-        assert!(classifier.set_head(&wide).unwrap_err().to_string().contains("does not fit"));
+        assert!(
+            classifier
+                .set_head(&wide)
+                .unwrap_err()
+                .to_string()
+                .contains("does not fit")
+        );
     }
 
-    /// The network's own linear map, `output`, stands before the readout: sums over neighbours 2, 5, 2, times 10 and
-    /// minus 30 through ReLU 0, 20, 0, mean 20/3.
+    /// The network's own linear map, `output`, stands before the readout: sums over neighbours 2,
+    /// 5, 2, times 10 and minus 30 through ReLU 0, 20, 0, mean 20/3.
     #[test]
     fn a_network_that_ends_in_a_linear_map_has_room_for_the_head() {
         let with_output = |config: ClassifierConfig| ClassifierConfig {
-            network: NetworkConfig { head: true, ..config.network },
+            network: NetworkConfig {
+                head: true,
+                ..config.network
+            },
             ..config
         };
-        let classifier = GraphClassifier::new(&with_output(config(Gcn)), &Shape::new(1, 2, 0.0), 1).unwrap();
+        let classifier =
+            GraphClassifier::new(&with_output(config(Gcn)), &Shape::new(1, 2, 0.0), 1).unwrap();
         plant(classifier.params(), "layers.0.weight", &[1.0]);
         plant(classifier.params(), "layers.0.bias", &[0.0]);
         plant(classifier.params(), "output.weight", &[10.0]);
@@ -295,18 +373,44 @@ mod tests {
         plant(classifier.params(), "head.weight", &[3.0, -6.0]);
         plant(classifier.params(), "head.bias", &[1.0, 0.5]);
         let x = Tensor::new(&[[1f32], [2.0], [4.0]], &Device::Cpu).unwrap();
-        let batch = Batch { propagation: adjacency(&path()).into(), input: x.into(), members: Membership::new(&[3]) };
+        let batch = Batch {
+            propagation: adjacency(&path()).into(),
+            input: x.into(),
+            members: Membership::new(&[3]),
+        };
         let weights = classifier.weights().unwrap();
-        let scores = classifier.scores(&batch, &Pass::evaluation(&weights)).unwrap();
-        assert_close(&scores.to_vec2::<f32>().unwrap()[0], &[21.0, -39.5], 1e-5, "scores");
+        let scores = classifier
+            .scores(&batch, &Pass::evaluation(&weights))
+            .unwrap();
+        assert_close(
+            &scores.to_vec2::<f32>().unwrap()[0],
+            &[21.0, -39.5],
+            1e-5,
+            "scores",
+        );
     }
 
     #[test]
     fn what_cannot_be_built_is_named() {
-        let e = GraphClassifier::new(&config(Backbone::AdaGcn), &Shape::new(1, 2, 0.0), 1).unwrap_err().to_string();
-        assert!(e.contains("adagcn is trained one learner after the other"), "{e}");
-        let e = GraphClassifier::new(&ClassifierConfig { head_dropout: 1.0, ..config(Gcn) }, &Shape::new(1, 2, 0.0), 1)
-            .unwrap_err();
-        assert_eq!(e.to_string(), "model: head dropout 1 must be at least 0 and below 1");
+        let e = GraphClassifier::new(&config(Backbone::AdaGcn), &Shape::new(1, 2, 0.0), 1)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("adagcn is trained one learner after the other"),
+            "{e}"
+        );
+        let e = GraphClassifier::new(
+            &ClassifierConfig {
+                head_dropout: 1.0,
+                ..config(Gcn)
+            },
+            &Shape::new(1, 2, 0.0),
+            1,
+        )
+        .unwrap_err();
+        assert_eq!(
+            e.to_string(),
+            "model: head dropout 1 must be at least 0 and below 1"
+        );
     }
 }

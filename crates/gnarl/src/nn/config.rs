@@ -13,7 +13,8 @@ use crate::weights::WeightsChoice;
 pub struct NetworkConfig {
     /// The kind of network.
     pub backbone: Backbone,
-    /// Width of hidden representations (per head, for attention with several heads side by side: the total).
+    /// Width of hidden representations (per head, for attention with several heads side by side:
+    /// the total).
     pub hidden: usize,
     /// Rounds of message passing.
     pub layers: usize,
@@ -40,10 +41,12 @@ pub struct NetworkConfig {
     /// Whether the maps that the weights axis works on start orthonormal.
     #[serde(default, skip_serializing_if = "is_no")]
     pub orthogonal_start: bool,
-    /// Deviation of the Gaussian noise that hidden representations of a stack get while training (NoisyGNN).
+    /// Deviation of the Gaussian noise that hidden representations of a stack get while training
+    /// (NoisyGNN).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub noise: f32,
-    /// Whether scores are multiplied by a factor that their first spread sets ([`gain`](super::gain)).
+    /// Whether scores are multiplied by a factor that their first spread sets
+    /// ([`gain`](super::gain)).
     #[serde(default, skip_serializing_if = "is_no")]
     pub gain: bool,
     /// What is asked of the weights.
@@ -75,7 +78,8 @@ fn is_no_level(level: &f64) -> bool {
 }
 
 impl NetworkConfig {
-    /// Two layers of 64 with dropout 0.5, attention with eight heads; APPNP's ten steps and 0.1 are its paper's.
+    /// Two layers of 64 with dropout 0.5, attention with eight heads; APPNP's ten steps and 0.1 are
+    /// its paper's.
     pub fn new(backbone: Backbone) -> Self {
         Self {
             backbone,
@@ -83,7 +87,11 @@ impl NetworkConfig {
             layers: 2,
             dropout: 0.5,
             input_dropout: 0.0,
-            heads: if backbone.takes(NetworkOption::Heads) { 8 } else { 1 },
+            heads: if backbone.takes(NetworkOption::Heads) {
+                8
+            } else {
+                1
+            },
             attention_dropout: 0.0,
             batch_norm: false,
             appnp_steps: 10,
@@ -98,7 +106,8 @@ impl NetworkConfig {
         }
     }
 
-    /// Whether scores need a factor ([`gain`](super::gain)): bounded weights all the way, or one linear map of features.
+    /// Whether scores need a factor ([`gain`](super::gain)): bounded weights all the way, or one
+    /// linear map of features.
     pub fn needs_gain(&self) -> bool {
         let bounded = !self.weights.is_free() || self.backbone.entry().one_map;
         bounded && !self.head && self.backbone.takes(NetworkOption::Gain)
@@ -112,7 +121,10 @@ impl NetworkConfig {
         }
         let min_layers = self.backbone.min_layers();
         if self.layers < min_layers {
-            return refuse(format!("layers must be at least {min_layers} for {}", self.backbone));
+            return refuse(format!(
+                "layers must be at least {min_layers} for {}",
+                self.backbone
+            ));
         }
         for (name, rate) in [
             ("dropout", self.dropout),
@@ -124,36 +136,59 @@ impl NetworkConfig {
             }
         }
         if self.heads == 0 || !self.hidden.is_multiple_of(self.heads) {
-            return refuse(format!("{} heads must divide the hidden width {}", self.heads, self.hidden));
+            return refuse(format!(
+                "{} heads must divide the hidden width {}",
+                self.heads, self.hidden
+            ));
         }
         self.weights.check()?;
         let takes = |option| self.backbone.takes(option);
         if !self.bias && !takes(NetworkOption::Bias) {
             let known = takers(NetworkOption::Bias);
-            return refuse(format!("only {known} can do without offsets, not {}", self.backbone));
+            return refuse(format!(
+                "only {known} can do without offsets, not {}",
+                self.backbone
+            ));
         }
-        if self.head && !takes(NetworkOption::Head) || self.noise != 0.0 && !takes(NetworkOption::Noise) {
-            return refuse(format!("a head and noise are for stacks of layers, not for {}", self.backbone));
+        if self.head && !takes(NetworkOption::Head)
+            || self.noise != 0.0 && !takes(NetworkOption::Noise)
+        {
+            return refuse(format!(
+                "a head and noise are for stacks of layers, not for {}",
+                self.backbone
+            ));
         }
         if !(self.noise >= 0.0 && self.noise.is_finite()) {
             return refuse(format!("noise {} must be at least 0", self.noise));
         }
         match self.backbone.entry().level {
-            Some(Level { least, most, .. }) if !((least..=most).contains(&self.level) && self.level.is_finite()) => {
+            Some(Level { least, most, .. })
+                if !((least..=most).contains(&self.level) && self.level.is_finite()) =>
+            {
                 let range = if most.is_finite() {
                     format!("lie in {least} to {most}")
                 } else {
                     format!("be finite and at least {least}")
                 };
-                return refuse(format!("level {} of {} must {range}", self.level, self.backbone));
+                return refuse(format!(
+                    "level {} of {} must {range}",
+                    self.level, self.backbone
+                ));
             }
             None if self.level != 0.0 => {
-                return refuse(format!("a level is for {}, not for {}", takers(NetworkOption::Level), self.backbone));
+                return refuse(format!(
+                    "a level is for {}, not for {}",
+                    takers(NetworkOption::Level),
+                    self.backbone
+                ));
             }
             _ => {}
         }
         if !(0.0..=1.0).contains(&self.appnp_alpha) {
-            return refuse(format!("appnp alpha {} must lie in 0 to 1", self.appnp_alpha));
+            return refuse(format!(
+                "appnp alpha {} must lie in 0 to 1",
+                self.appnp_alpha
+            ));
         }
         Ok(())
     }
@@ -188,7 +223,10 @@ impl NetworkConfig {
 
 /// The backbones that take an option, as `a, b and c`.
 fn takers(option: NetworkOption) -> String {
-    let takers = Backbone::ALL.into_iter().filter(|(_, backbone)| backbone.takes(option)).map(|(name, _)| name);
+    let takers = Backbone::ALL
+        .into_iter()
+        .filter(|(_, backbone)| backbone.takes(option))
+        .map(|(name, _)| name);
     gnarl_graph::names::listed(&takers.collect::<Vec<_>>())
 }
 
@@ -208,13 +246,23 @@ pub struct Shape<'a> {
 impl Shape<'static> {
     /// Data whose operator is fixed.
     pub fn new(in_dim: usize, num_classes: usize, mean_log_degree: f64) -> Self {
-        Self { in_dim, num_classes, mean_log_degree, scalars: &[] }
+        Self {
+            in_dim,
+            num_classes,
+            mean_log_degree,
+            scalars: &[],
+        }
     }
 }
 
 impl<'a> Shape<'a> {
     /// The same data with a learnable operator of these scalars.
     pub fn with_scalars<'b>(self, scalars: &'b [OperatorScalar]) -> Shape<'b> {
-        Shape { in_dim: self.in_dim, num_classes: self.num_classes, mean_log_degree: self.mean_log_degree, scalars }
+        Shape {
+            in_dim: self.in_dim,
+            num_classes: self.num_classes,
+            mean_log_degree: self.mean_log_degree,
+            scalars,
+        }
     }
 }

@@ -1,8 +1,10 @@
-//! The entries of an operator as weighted edges, for networks that weigh edges anew: everything is computed from the operator's values,
-//! so that gradients reach them, and an entry of value zero counts for nothing.
+//! The entries of an operator as weighted edges, for networks that weigh edges anew: everything is
+//! computed from the operator's values, so that gradients reach them, and an entry of value zero
+//! counts for nothing.
 //!
-//! An entry off the diagonal is an edge and its value the weight; one on the diagonal is a loop. Degrees add up sizes of weights. Of A these are
-//! the graph's own edges and degrees; any other operator has edges and degrees of its own.
+//! An entry off the diagonal is an edge and its value the weight; one on the diagonal is a loop.
+//! Degrees add up sizes of weights. Of A these are the graph's own edges and degrees; any other
+//! operator has edges and degrees of its own.
 
 use super::linear::Input;
 use crate::tensor::{DType, Device, Operator, Result, Tensor, sampled_products};
@@ -26,17 +28,31 @@ impl Edges {
     pub fn of(operator: &Operator) -> Result<Self> {
         let pattern = operator.pattern();
         if pattern.num_rows() != pattern.num_cols() {
-            crate::tensor::bail!("edges of an operator of {} × {}", pattern.num_rows(), pattern.num_cols());
+            crate::tensor::bail!(
+                "edges of an operator of {} × {}",
+                pattern.num_rows(),
+                pattern.num_cols()
+            );
         }
         let rows = pattern.entry_rows();
-        let off = rows.iter().zip(pattern.indices()).map(|(u, v)| f32::from(u8::from(u != v)));
+        let off = rows
+            .iter()
+            .zip(pattern.indices())
+            .map(|(u, v)| f32::from(u8::from(u != v)));
         let off = Tensor::from_vec(off.collect(), rows.len(), &Device::Cpu)?;
         let weights = operator.values()?.flatten_all()?;
         // At zero the slope is that of a weight about to grow.
         let sizes = weights.ge(0.0)?.where_cond(&weights, &weights.neg()?)?;
         let cols = Tensor::from_slice(pattern.indices(), rows.len(), &Device::Cpu)?;
         let rows = Tensor::from_slice(&rows, rows.len(), &Device::Cpu)?;
-        Ok(Self { operator: operator.clone(), rows, cols, off, weights, sizes })
+        Ok(Self {
+            operator: operator.clone(),
+            rows,
+            cols,
+            off,
+            weights,
+            sizes,
+        })
     }
 
     /// The sum over each row's entries, `[nodes, 1]`.
@@ -83,7 +99,8 @@ impl Edges {
         (ends - (self.products(x)? * 2.0)?)?.relu()
     }
 
-    /// How alike the nodes are that entries join, by the cosine of their vectors, `[entries]`; zero where a vector is.
+    /// How alike the nodes are that entries join, by the cosine of their vectors, `[entries]`; zero
+    /// where a vector is.
     pub fn cosines(&self, x: &Input) -> Result<Tensor> {
         match x {
             Input::Dense(x) => self.products(&unit_rows(x)?),
@@ -104,10 +121,14 @@ impl Edges {
         for node in 0..stored.num_rows() {
             order[stored.row(node)].sort_unstable_by_key(|&k| stored.indices()[k as usize]);
         }
-        let vector =
-            |node: usize| order[stored.row(node)].iter().map(|&k| (stored.indices()[k as usize], values[k as usize]));
-        let norms: Vec<f32> =
-            (0..stored.num_rows()).map(|u| vector(u).map(|(_, v)| v * v).sum::<f32>().sqrt()).collect();
+        let vector = |node: usize| {
+            order[stored.row(node)]
+                .iter()
+                .map(|&k| (stored.indices()[k as usize], values[k as usize]))
+        };
+        let norms: Vec<f32> = (0..stored.num_rows())
+            .map(|u| vector(u).map(|(_, v)| v * v).sum::<f32>().sqrt())
+            .collect();
         let product = |u: usize, v: usize| {
             let (mut a, mut b) = (vector(u).peekable(), vector(v).peekable());
             let mut sum = 0f32;
@@ -123,12 +144,23 @@ impl Edges {
                 }
             }
             // A vector of nothing is like nothing.
-            if norms[u] > 0.0 && norms[v] > 0.0 { sum / norms[u] / norms[v] } else { 0.0 }
+            if norms[u] > 0.0 && norms[v] > 0.0 {
+                sum / norms[u] / norms[v]
+            } else {
+                0.0
+            }
         };
         let mut found = vec![0f32; pattern.num_entries()];
         pattern.for_entry_blocks(&mut found, 1, |rows, found| {
-            let entries = rows.flat_map(|u| pattern.row(u).map(move |k| (u, pattern.indices()[k] as usize)));
-            found.iter_mut().zip(entries).for_each(|(found, (u, v))| *found = product(u, v));
+            let entries = rows.flat_map(|u| {
+                pattern
+                    .row(u)
+                    .map(move |k| (u, pattern.indices()[k] as usize))
+            });
+            found
+                .iter_mut()
+                .zip(entries)
+                .for_each(|(found, (u, v))| *found = product(u, v));
         });
         let count = found.len();
         Tensor::from_vec(found, count, &Device::Cpu)

@@ -1,5 +1,5 @@
-//! What there is to know about a backbone: the entry that its file gives to the list in [`backbone`](super::backbone),
-//! and what its layers and bodies are built from.
+//! What there is to know about a backbone: the entry that its file gives to the list in
+//! [`backbone`](super::backbone), and what its layers and bodies are built from.
 
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::random::Rng;
@@ -65,8 +65,8 @@ impl UsualOperator {
     pub(super) const MEAN: Self = Self::Classical(ClassicalOperator::MeanAggregation);
 }
 
-/// What a network's first layer computes of constant features before its weights come in: with a constant operator it
-/// can be computed once for all epochs.
+/// What a network's first layer computes of constant features before its weights come in: with a
+/// constant operator it can be computed once for all epochs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstAggregation {
     /// Nothing that never changes.
@@ -77,8 +77,8 @@ pub enum FirstAggregation {
     OperatorWithSelf,
 }
 
-/// What a body is built for: its backbone's entry, the sizes around it, and the settings of the network that bodies
-/// use.
+/// What a body is built for: its backbone's entry, the sizes around it, and the settings of the
+/// network that bodies use.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     pub(crate) entry: &'static Entry,
@@ -178,8 +178,8 @@ pub(crate) struct Entry {
     pub one_map: bool,
     /// Whether it is made of learners that are trained one after the other (AdaGCN).
     pub has_learners: bool,
-    /// Whether it always ends in a linear map of every node's own vector, which the weights axis leaves alone; a stack does where it is
-    /// given a head.
+    /// Whether it always ends in a linear map of every node's own vector, which the weights axis
+    /// leaves alone; a stack does where it is given a head.
     pub has_head: bool,
     /// Of a stack: whether its last layer ends in such a map, which the weights axis works on.
     pub last_map: bool,
@@ -191,7 +191,8 @@ pub(crate) struct Entry {
     pub level: Option<Level>,
     /// Whether all it does with an operator is to apply it, so that one without entries will do.
     pub applies_alone: bool,
-    /// Whether it compares all nodes with each other, so that graphs of a set cannot stand side by side.
+    /// Whether it compares all nodes with each other, so that graphs of a set cannot stand side by
+    /// side.
     pub one_graph: bool,
 }
 

@@ -1,7 +1,8 @@
-//! GAT (Veličković et al. 2018): each node weighs its neighbours by `softmax_j LeakyReLU(s_i + t_j)`.
+//! GAT (Veličković et al. 2018): each node weighs its neighbours by
+//! `softmax_j LeakyReLU(s_i + t_j)`.
 //!
-//! The operator gives the pattern (A + I) and scales the attention coefficients; with A_hat's pattern and value one this
-//! is the paper's layer.
+//! The operator gives the pattern (A + I) and scales the attention coefficients; with A_hat's
+//! pattern and value one this is the paper's layer.
 
 use gnarl_graph::random::Rng;
 
@@ -14,11 +15,22 @@ use super::linear::{Input, Linear};
 use super::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Operator, Result, Tensor, additive_scores, dropout, segment_softmax};
 
-use NetworkOption::{AttentionDropout, Dropout, Head, Heads, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
+use NetworkOption::{
+    AttentionDropout, Dropout, Head, Heads, Hidden, InputDropout, Layers, Noise, OrthogonalStart,
+};
 
 /// What GAT and GATv2 use.
-pub(super) const OPTIONS: &[NetworkOption] =
-    &[Hidden, Layers, Dropout, InputDropout, Heads, AttentionDropout, Head, OrthogonalStart, Noise];
+pub(super) const OPTIONS: &[NetworkOption] = &[
+    Hidden,
+    Layers,
+    Dropout,
+    InputDropout,
+    Heads,
+    AttentionDropout,
+    Head,
+    OrthogonalStart,
+    Noise,
+];
 
 pub(super) const ENTRY: Entry = Entry {
     sampled: true,
@@ -29,7 +41,14 @@ pub(super) const ENTRY: Entry = Entry {
 
 fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
     let settings = AttentionSettings::at(plan, at);
-    Ok(Box::new(Gat::new(params, at.name, at.from, at.to / settings.heads, settings, rng)?))
+    Ok(Box::new(Gat::new(
+        params,
+        at.name,
+        at.from,
+        at.to / settings.heads,
+        settings,
+        rng,
+    )?))
 }
 
 /// Settings that GAT and GATv2 share.
@@ -65,12 +84,20 @@ impl AttentionSettings {
             return crate::tensor::add_bias(y, bias);
         }
         let (nodes, width) = y.dims2()?;
-        let mean = y.reshape((nodes, self.heads, width / self.heads))?.mean(1)?;
+        let mean = y
+            .reshape((nodes, self.heads, width / self.heads))?
+            .mean(1)?;
         crate::tensor::add_bias(&mean, bias)
     }
 
-    /// Attention coefficients from scores, scaled by the operator's own values where it has any but ones.
-    pub(super) fn attend(&self, operator: &Operator, scores: &Tensor, pass: &Pass<'_>) -> Result<Operator> {
+    /// Attention coefficients from scores, scaled by the operator's own values where it has any but
+    /// ones.
+    pub(super) fn attend(
+        &self,
+        operator: &Operator,
+        scores: &Tensor,
+        pass: &Pass<'_>,
+    ) -> Result<Operator> {
         let coefficients = segment_softmax(operator.pattern(), scores)?;
         let coefficients = dropout(&coefficients, pass.dropout(self.dropout, self.site))?;
         if operator.is_pattern_only() {
@@ -106,11 +133,36 @@ impl Gat {
         let linear = Linear::glorot(params, name, in_dim, width, false, rng)?;
         // Glorot on [1, heads, dim], as the reference implementation has it.
         let init = Init::Uniform((6.0 / (settings.heads + dim) as f32).sqrt());
-        let attend_col = params.add(format!("{name}.att_src"), &[settings.heads, dim], init, Group::Free, rng)?;
-        let attend_row = params.add(format!("{name}.att_dst"), &[settings.heads, dim], init, Group::Free, rng)?;
+        let attend_col = params.add(
+            format!("{name}.att_src"),
+            &[settings.heads, dim],
+            init,
+            Group::Free,
+            rng,
+        )?;
+        let attend_row = params.add(
+            format!("{name}.att_dst"),
+            &[settings.heads, dim],
+            init,
+            Group::Free,
+            rng,
+        )?;
         let out = if settings.concat { width } else { dim };
-        let bias = params.add(format!("{name}.bias"), &[out], Init::Constant(0.0), Group::Bias, rng)?;
-        Ok(Self { linear, attend_row, attend_col, bias, dim, settings })
+        let bias = params.add(
+            format!("{name}.bias"),
+            &[out],
+            Init::Constant(0.0),
+            Group::Bias,
+            rng,
+        )?;
+        Ok(Self {
+            linear,
+            attend_row,
+            attend_col,
+            bias,
+            dim,
+            settings,
+        })
     }
 
     /// `Σ_f x[i, h, f] · a[h, f]`: `[nodes, heads]`, as a product with a block-diagonal matrix.
@@ -127,7 +179,12 @@ impl Layer for Gat {
         let receivers = x.narrow(0, 0, operator.num_rows())?;
         let rows = self.head_scores(&receivers, pass.weight(self.attend_row))?;
         let cols = self.head_scores(&x, pass.weight(self.attend_col))?;
-        let scores = additive_scores(operator.pattern(), &rows, &cols, self.settings.negative_slope)?;
+        let scores = additive_scores(
+            operator.pattern(),
+            &rows,
+            &cols,
+            self.settings.negative_slope,
+        )?;
         let y = self.settings.attend(operator, &scores, pass)?.apply(&x)?;
         self.settings.combine(&y, pass.weight(self.bias))
     }
@@ -137,7 +194,11 @@ impl Layer for Gat {
     }
 
     fn out_dim(&self) -> usize {
-        if self.settings.concat { self.settings.heads * self.dim } else { self.dim }
+        if self.settings.concat {
+            self.settings.heads * self.dim
+        } else {
+            self.dim
+        }
     }
 }
 
@@ -149,8 +210,13 @@ mod tests {
     use crate::nn::testing::{assert_close, path, plant, predict, rng};
     use gnarl_graph::operator::ClassicalOperator;
 
-    const SETTINGS: AttentionSettings =
-        AttentionSettings { heads: 1, concat: true, negative_slope: 0.2, dropout: 0.0, site: 0 };
+    const SETTINGS: AttentionSettings = AttentionSettings {
+        heads: 1,
+        concat: true,
+        negative_slope: 0.2,
+        dropout: 0.0,
+        site: 0,
+    };
     const X: [f32; 3] = [1.0, 2.0, 4.0];
 
     #[test]
@@ -163,17 +229,27 @@ mod tests {
         plant(&params, "gat.bias", &[0.5]);
         let a_hat = classical(&path(), ClassicalOperator::NormalisedAdjacency).unwrap();
         let pattern = Operator::from_pattern(a_hat.pattern().clone());
-        // Scores x_j - 3 x_i are all negative, so the slope counts; e.g. node 0 scores itself -2 and node 1 -1.
+        // Scores x_j - 3 x_i are all negative, so the slope counts; e.g. node 0 scores itself -2
+        // and node 1 -1.
         let node = |i: f32, js: &[f32]| {
             let parts: Vec<f32> = js.iter().map(|j| (0.2 * (j - 3.0 * i)).exp()).collect();
             parts.iter().zip(js).map(|(p, j)| p * j).sum::<f32>() / parts.iter().sum::<f32>() + 0.5
         };
-        let expected = [node(1.0, &[1.0, 2.0]), node(2.0, &[1.0, 2.0, 4.0]), node(4.0, &[2.0, 4.0])];
-        assert_close(&predict(&layer, &pattern, &params, &X), &expected, 1e-6, "softmax of scores");
+        let expected = [
+            node(1.0, &[1.0, 2.0]),
+            node(2.0, &[1.0, 2.0, 4.0]),
+            node(4.0, &[2.0, 4.0]),
+        ];
+        assert_close(
+            &predict(&layer, &pattern, &params, &X),
+            &expected,
+            1e-6,
+            "softmax of scores",
+        );
     }
 
-    /// Without attention vectors every coefficient is one over the number of neighbours, and the operator's value
-    /// scales it.
+    /// Without attention vectors every coefficient is one over the number of neighbours, and the
+    /// operator's value scales it.
     #[test]
     fn an_operator_rescales_coefficients() {
         let a_hat = classical(&path(), ClassicalOperator::NormalisedAdjacency).unwrap();
@@ -187,9 +263,18 @@ mod tests {
         plant(&v2_params, "gat.left.weight", &[1.0]);
         plant(&v2_params, "gat.att", &[0.0]);
         let beside = 1.0 / 6f32.sqrt();
-        let scaled = [(0.5 + 2.0 * beside) / 2.0, (5.0 * beside + 2.0 / 3.0) / 3.0, (2.0 * beside + 2.0) / 2.0];
+        let scaled = [
+            (0.5 + 2.0 * beside) / 2.0,
+            (5.0 * beside + 2.0 / 3.0) / 3.0,
+            (2.0 * beside + 2.0) / 2.0,
+        ];
         for (layer, params) in [(&gat as &dyn Layer, &gat_params), (&v2, &v2_params)] {
-            assert_close(&predict(layer, &pattern, params, &X), &[1.5, 7.0 / 3.0, 3.0], 1e-6, "pattern");
+            assert_close(
+                &predict(layer, &pattern, params, &X),
+                &[1.5, 7.0 / 3.0, 3.0],
+                1e-6,
+                "pattern",
+            );
             assert_close(&predict(layer, &a_hat, params, &X), &scaled, 1e-6, "A_hat");
         }
     }

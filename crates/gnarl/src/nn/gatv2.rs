@@ -1,5 +1,6 @@
-//! GATv2 (Brody et al. 2022): attention `softmax_j aᵀ LeakyReLU(W_r x_i + W_l x_j)`, so that the ranking of neighbours
-//! may differ from node to node. The operator gives the pattern (A + I) and scales the coefficients.
+//! GATv2 (Brody et al. 2022): attention `softmax_j aᵀ LeakyReLU(W_r x_i + W_l x_j)`, so that the
+//! ranking of neighbours may differ from node to node. The operator gives the pattern (A + I) and
+//! scales the coefficients.
 
 use gnarl_graph::random::Rng;
 
@@ -16,12 +17,24 @@ pub(super) const ENTRY: Entry = Entry {
     sampled: true,
     usual_operator: UsualOperator::SelfLoopPattern,
     exits: true,
-    ..stack::entry("gatv2", "graph attention whose ranking of neighbours may differ from node to node", layer, OPTIONS)
+    ..stack::entry(
+        "gatv2",
+        "graph attention whose ranking of neighbours may differ from node to node",
+        layer,
+        OPTIONS,
+    )
 };
 
 fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
     let settings = AttentionSettings::at(plan, at);
-    Ok(Box::new(GatV2::new(params, at.name, at.from, at.to / settings.heads, settings, rng)?))
+    Ok(Box::new(GatV2::new(
+        params,
+        at.name,
+        at.from,
+        at.to / settings.heads,
+        settings,
+        rng,
+    )?))
 }
 
 /// One GATv2 layer.
@@ -49,10 +62,29 @@ impl GatV2 {
         let left = Linear::glorot(params, &format!("{name}.left"), in_dim, width, true, rng)?;
         let right = Linear::glorot(params, &format!("{name}.right"), in_dim, width, true, rng)?;
         let init = Init::Uniform((6.0 / (settings.heads + dim) as f32).sqrt());
-        let attention = params.add(format!("{name}.att"), &[settings.heads, dim], init, Group::Free, rng)?;
+        let attention = params.add(
+            format!("{name}.att"),
+            &[settings.heads, dim],
+            init,
+            Group::Free,
+            rng,
+        )?;
         let out = if settings.concat { width } else { dim };
-        let bias = params.add(format!("{name}.bias"), &[out], Init::Constant(0.0), Group::Bias, rng)?;
-        Ok(Self { left, right, attention, bias, dim, settings })
+        let bias = params.add(
+            format!("{name}.bias"),
+            &[out],
+            Init::Constant(0.0),
+            Group::Bias,
+            rng,
+        )?;
+        Ok(Self {
+            left,
+            right,
+            attention,
+            bias,
+            dim,
+            settings,
+        })
     }
 }
 
@@ -61,8 +93,17 @@ impl Layer for GatV2 {
         let left = self.left.forward(x, pass)?;
         let right = self.right.forward(&x.head(operator.num_rows())?, pass)?;
         let attention = pass.weight(self.attention);
-        let scores = gatv2_scores(operator.pattern(), &right, &left, attention, self.settings.negative_slope)?;
-        let y = self.settings.attend(operator, &scores, pass)?.apply(&left)?;
+        let scores = gatv2_scores(
+            operator.pattern(),
+            &right,
+            &left,
+            attention,
+            self.settings.negative_slope,
+        )?;
+        let y = self
+            .settings
+            .attend(operator, &scores, pass)?
+            .apply(&left)?;
         self.settings.combine(&y, pass.weight(self.bias))
     }
 
@@ -71,6 +112,10 @@ impl Layer for GatV2 {
     }
 
     fn out_dim(&self) -> usize {
-        if self.settings.concat { self.settings.heads * self.dim } else { self.dim }
+        if self.settings.concat {
+            self.settings.heads * self.dim
+        } else {
+            self.dim
+        }
     }
 }

@@ -9,7 +9,9 @@ use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
 use crate::tensor::{Dropout, Operator, Result, Tensor, relu_dropout};
 
-use NetworkOption::{Bias, Dropout as DropoutRate, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
+use NetworkOption::{
+    Bias, Dropout as DropoutRate, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart,
+};
 
 pub(super) const ENTRY: Entry = Entry {
     sampled: true,
@@ -21,12 +23,23 @@ pub(super) const ENTRY: Entry = Entry {
         "gcn",
         "graph convolutions",
         layer,
-        &[Hidden, Layers, DropoutRate, InputDropout, Bias, Head, OrthogonalStart, Noise],
+        &[
+            Hidden,
+            Layers,
+            DropoutRate,
+            InputDropout,
+            Bias,
+            Head,
+            OrthogonalStart,
+            Noise,
+        ],
     )
 };
 
 fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
-    Ok(Box::new(Gcn::with_bias(params, at.name, at.from, at.to, plan.bias, rng)?))
+    Ok(Box::new(Gcn::with_bias(
+        params, at.name, at.from, at.to, plan.bias, rng,
+    )?))
 }
 
 /// One graph convolution.
@@ -38,7 +51,13 @@ pub struct Gcn {
 
 impl Gcn {
     /// Glorot weights, zero bias.
-    pub fn new(params: &mut Params, name: &str, in_dim: usize, out_dim: usize, rng: &mut Rng) -> Result<Self> {
+    pub fn new(
+        params: &mut Params,
+        name: &str,
+        in_dim: usize,
+        out_dim: usize,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         Self::with_bias(params, name, in_dim, out_dim, true, rng)
     }
 
@@ -51,7 +70,9 @@ impl Gcn {
         bias: bool,
         rng: &mut Rng,
     ) -> Result<Self> {
-        Ok(Self { linear: Linear::glorot(params, name, in_dim, out_dim, bias, rng)? })
+        Ok(Self {
+            linear: Linear::glorot(params, name, in_dim, out_dim, bias, rng)?,
+        })
     }
 }
 
@@ -61,9 +82,21 @@ impl Layer for Gcn {
         propagate_linear(operator, x, pass.weight(self.linear.weight), bias)
     }
 
-    fn forward_activated(&self, operator: &Operator, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
+    fn forward_activated(
+        &self,
+        operator: &Operator,
+        x: &Input,
+        pass: &Pass<'_>,
+        dropout: Dropout,
+    ) -> Result<Tensor> {
         match self.linear.bias {
-            Some(bias) => propagate_activated(operator, x, pass.weight(self.linear.weight), pass.weight(bias), dropout),
+            Some(bias) => propagate_activated(
+                operator,
+                x,
+                pass.weight(self.linear.weight),
+                pass.weight(bias),
+                dropout,
+            ),
             None => relu_dropout(&self.forward(operator, x, pass)?, dropout),
         }
     }
@@ -99,10 +132,15 @@ mod tests {
         let layer = Gcn::new(&mut params, "gcn", 1, 1, &mut rng()).unwrap();
         plant(&params, "gcn.weight", &[2.0]);
         plant(&params, "gcn.bias", &[1.0]);
-        // With self-loops the degrees are 2, 3, 2: A_hat is 1/2, 1/3, 1/2 on the diagonal and 1/√6 beside it.
+        // With self-loops the degrees are 2, 3, 2: A_hat is 1/2, 1/3, 1/2 on the diagonal and 1/√6
+        // beside it.
         let a_hat = classical(&path(), ClassicalOperator::NormalisedAdjacency).unwrap();
         let beside = 1.0 / 6f32.sqrt();
-        let aggregated = [0.5 + 2.0 * beside, beside + 2.0 / 3.0 + 4.0 * beside, 2.0 * beside + 2.0];
+        let aggregated = [
+            0.5 + 2.0 * beside,
+            beside + 2.0 / 3.0 + 4.0 * beside,
+            2.0 * beside + 2.0,
+        ];
         assert_close(
             &predict(&layer, &a_hat, &params, &[1.0, 2.0, 4.0]),
             &aggregated.map(|h| 2.0 * h + 1.0),

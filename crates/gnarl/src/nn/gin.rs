@@ -1,6 +1,8 @@
-//! GIN (Xu et al. 2019): `MLP((1 + ε) x_i + Σ_j x_j)`, the sum through any operator (A unless another is given).
+//! GIN (Xu et al. 2019): `MLP((1 + ε) x_i + Σ_j x_j)`, the sum through any operator (A unless
+//! another is given).
 //!
-//! The thesis' text counts a node among its own neighbours and adds it once more; here it stands once (erratum 7).
+//! The thesis' text counts a node among its own neighbours and adds it once more; here it stands
+//! once (erratum 7).
 
 use gnarl_graph::random::Rng;
 
@@ -14,8 +16,8 @@ use super::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Dropout, Operator, Result, Tensor, relu_dropout};
 
 use NetworkOption::{
-    BatchNorm as Normalisation, Bias, Dropout as DropoutRate, Head, Hidden, InputDropout, Layers, Noise,
-    OrthogonalStart,
+    BatchNorm as Normalisation, Bias, Dropout as DropoutRate, Head, Hidden, InputDropout, Layers,
+    Noise, OrthogonalStart,
 };
 
 pub(super) const ENTRY: Entry = Entry {
@@ -28,13 +30,35 @@ pub(super) const ENTRY: Entry = Entry {
         "gin",
         "graph isomorphism network: a perceptron of the sum over neighbours",
         layer,
-        &[Hidden, Layers, DropoutRate, InputDropout, Normalisation, Bias, Head, OrthogonalStart, Noise],
+        &[
+            Hidden,
+            Layers,
+            DropoutRate,
+            InputDropout,
+            Normalisation,
+            Bias,
+            Head,
+            OrthogonalStart,
+            Noise,
+        ],
     )
 };
 
 fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
-    let settings = GinSettings { train_epsilon: false, batch_norm: plan.batch_norm, bias: plan.bias };
-    Ok(Box::new(Gin::new(params, at.name, at.from, plan.hidden, at.to, settings, rng)?))
+    let settings = GinSettings {
+        train_epsilon: false,
+        batch_norm: plan.batch_norm,
+        bias: plan.bias,
+    };
+    Ok(Box::new(Gin::new(
+        params,
+        at.name,
+        at.from,
+        plan.hidden,
+        at.to,
+        settings,
+        rng,
+    )?))
 }
 
 /// Settings of a GIN layer.
@@ -50,7 +74,11 @@ pub struct GinSettings {
 
 impl Default for GinSettings {
     fn default() -> Self {
-        Self { train_epsilon: false, batch_norm: false, bias: true }
+        Self {
+            train_epsilon: false,
+            batch_norm: false,
+            bias: true,
+        }
     }
 }
 
@@ -74,25 +102,60 @@ impl Gin {
         settings: GinSettings,
         rng: &mut Rng,
     ) -> Result<Self> {
-        let first = Linear::kaiming(params, &format!("{name}.mlp.0"), in_dim, hidden, settings.bias, rng)?;
-        let norm =
-            settings.batch_norm.then(|| BatchNorm::new(params, &format!("{name}.norm"), hidden, rng)).transpose()?;
-        let second = Linear::kaiming(params, &format!("{name}.mlp.1"), hidden, out_dim, settings.bias, rng)?;
+        let first = Linear::kaiming(
+            params,
+            &format!("{name}.mlp.0"),
+            in_dim,
+            hidden,
+            settings.bias,
+            rng,
+        )?;
+        let norm = settings
+            .batch_norm
+            .then(|| BatchNorm::new(params, &format!("{name}.norm"), hidden, rng))
+            .transpose()?;
+        let second = Linear::kaiming(
+            params,
+            &format!("{name}.mlp.1"),
+            hidden,
+            out_dim,
+            settings.bias,
+            rng,
+        )?;
         let epsilon = settings
             .train_epsilon
-            .then(|| params.add(format!("{name}.eps"), &[1], Init::Constant(0.0), Group::Scalar, rng))
+            .then(|| {
+                params.add(
+                    format!("{name}.eps"),
+                    &[1],
+                    Init::Constant(0.0),
+                    Group::Scalar,
+                    rng,
+                )
+            })
             .transpose()?;
-        Ok(Self { first, norm, second, epsilon })
+        Ok(Self {
+            first,
+            norm,
+            second,
+            epsilon,
+        })
     }
 }
 
 impl Gin {
-    /// What stands between the two linear maps. The first one comes before the sum, which it commutes with and which it
-    /// usually makes narrower.
+    /// What stands between the two linear maps. The first one comes before the sum, which it
+    /// commutes with and which it usually makes narrower.
     fn hidden(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Input> {
-        let (weight, bias) = (pass.weight(self.first.weight), self.first.bias.map(|b| pass.weight(b)));
-        if let (None, None, Some(with_own), Some(bias)) = (self.epsilon, &self.norm, operator.with_own(), bias) {
-            return propagate_activated(&with_own, x, weight, bias, Dropout::NONE).map(Input::Dense);
+        let (weight, bias) = (
+            pass.weight(self.first.weight),
+            self.first.bias.map(|b| pass.weight(b)),
+        );
+        if let (None, None, Some(with_own), Some(bias)) =
+            (self.epsilon, &self.norm, operator.with_own(), bias)
+        {
+            return propagate_activated(&with_own, x, weight, bias, Dropout::NONE)
+                .map(Input::Dense);
         }
         let mapped = x.matmul(weight, None)?;
         let aggregated = operator.apply_with_bias(&mapped, bias)?;
@@ -114,8 +177,15 @@ impl Layer for Gin {
         self.second.forward(&self.hidden(operator, x, pass)?, pass)
     }
 
-    fn forward_activated(&self, operator: &Operator, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
-        self.second.forward_activated(&self.hidden(operator, x, pass)?, pass, dropout)
+    fn forward_activated(
+        &self,
+        operator: &Operator,
+        x: &Input,
+        pass: &Pass<'_>,
+        dropout: Dropout,
+    ) -> Result<Tensor> {
+        self.second
+            .forward_activated(&self.hidden(operator, x, pass)?, pass, dropout)
     }
 
     fn input_maps(&self) -> Vec<ParamId> {
@@ -140,7 +210,8 @@ mod tests {
     use super::*;
     use crate::nn::testing::{adjacency, assert_close, path, plant, predict, rng};
 
-    /// The perceptron of the tests below makes `s` into `s + 10 · max(5 - s, 0) + 0.5`, for s above 0.
+    /// The perceptron of the tests below makes `s` into `s + 10 · max(5 - s, 0) + 0.5`, for s
+    /// above 0.
     fn planted(settings: GinSettings) -> (Params, Gin) {
         let mut params = Params::default();
         let layer = Gin::new(&mut params, "gin", 1, 2, 1, settings, &mut rng()).unwrap();
@@ -156,17 +227,34 @@ mod tests {
         let x = [1.0, 2.0, 4.0];
         // Own plus neighbours: 3, 7, 6.
         let (params, layer) = planted(GinSettings::default());
-        assert_close(&predict(&layer, &adjacency(&path()), &params, &x), &[23.5, 7.5, 6.5], 1e-6, "ε = 0");
+        assert_close(
+            &predict(&layer, &adjacency(&path()), &params, &x),
+            &[23.5, 7.5, 6.5],
+            1e-6,
+            "ε = 0",
+        );
         // Twice own plus neighbours: 4, 9, 10.
-        let (params, layer) = planted(GinSettings { train_epsilon: true, ..GinSettings::default() });
+        let (params, layer) = planted(GinSettings {
+            train_epsilon: true,
+            ..GinSettings::default()
+        });
         plant(&params, "gin.eps", &[1.0]);
-        assert_close(&predict(&layer, &adjacency(&path()), &params, &x), &[14.5, 9.5, 10.5], 1e-6, "ε = 1");
+        assert_close(
+            &predict(&layer, &adjacency(&path()), &params, &x),
+            &[14.5, 9.5, 10.5],
+            1e-6,
+            "ε = 1",
+        );
     }
 
     #[test]
     fn batch_norm_comes_before_the_relu() {
-        let (params, layer) = planted(GinSettings { batch_norm: true, ..GinSettings::default() });
-        // Statistics 0 and 1 - 1e-5 keep 3, 7, 6 and 2, -2, -1; the shift lifts the second ones by 2.
+        let (params, layer) = planted(GinSettings {
+            batch_norm: true,
+            ..GinSettings::default()
+        });
+        // Statistics 0 and 1 - 1e-5 keep 3, 7, 6 and 2, -2, -1; the shift lifts the second ones
+        // by 2.
         plant(&params, "gin.norm.variance", &[1.0 - 1e-5; 2]);
         plant(&params, "gin.norm.shift", &[0.0, 2.0]);
         let y = predict(&layer, &adjacency(&path()), &params, &[1.0, 2.0, 4.0]);

@@ -1,4 +1,5 @@
-//! A head by itself: the linear map that reads classes off vectors, of graphs or of nodes, trained apart from what makes them.
+//! A head by itself: the linear map that reads classes off vectors, of graphs or of nodes, trained
+//! apart from what makes them.
 
 use crate::tensor::{Result, Tensor};
 use gnarl_graph::random::stream;
@@ -24,16 +25,26 @@ impl Head {
         Self::drawn([latent_dim, num_classes], true, dropout, seed)
     }
 
-    /// A fresh head that can take the place of another: as wide, and with an offset where that has one.
+    /// A fresh head that can take the place of another: as wide, and with an offset where that has
+    /// one.
     pub fn like(other: &Linear, dropout: f32, seed: u64) -> Result<Self> {
-        Self::drawn([other.in_dim(), other.out_dim()], other.bias.is_some(), dropout, seed)
+        Self::drawn(
+            [other.in_dim(), other.out_dim()],
+            other.bias.is_some(),
+            dropout,
+            seed,
+        )
     }
 
     fn drawn([from, to]: [usize; 2], bias: bool, dropout: f32, seed: u64) -> Result<Self> {
         let mut params = Params::default();
         let rng = &mut stream(seed, "fresh head", 0);
         let linear = Linear::kaiming(&mut params, "head", from, to, bias, rng)?.free(&mut params);
-        Ok(Self { params, linear, dropout })
+        Ok(Self {
+            params,
+            linear,
+            dropout,
+        })
     }
 
     /// Its parameters.
@@ -58,8 +69,13 @@ impl Head {
         for pair in own.into_iter().zip([Some(other.weight), other.bias]) {
             match pair {
                 (None, None) => {}
-                (Some(from), Some(to)) if self.params.get(from).var.dims() == params.get(to).var.dims() => {
-                    params.get(to).var.set(self.params.get(from).var.as_tensor())?;
+                (Some(from), Some(to))
+                    if self.params.get(from).var.dims() == params.get(to).var.dims() =>
+                {
+                    params
+                        .get(to)
+                        .var
+                        .set(self.params.get(from).var.as_tensor())?;
                 }
                 _ => crate::tensor::bail!(
                     "a head of {} by {} does not fit one of {} by {}",
@@ -75,6 +91,14 @@ impl Head {
 }
 
 /// Class scores of vectors, with dropout where the pass trains.
-pub(super) fn classify(head: &Linear, rate: f32, latent: &Tensor, pass: &Pass<'_>) -> Result<Tensor> {
-    head.forward(&Input::Dense(dropout(latent, pass.dropout(rate, HEAD_SITE))?), pass)
+pub(super) fn classify(
+    head: &Linear,
+    rate: f32,
+    latent: &Tensor,
+    pass: &Pass<'_>,
+) -> Result<Tensor> {
+    head.forward(
+        &Input::Dense(dropout(latent, pass.dropout(rate, HEAD_SITE))?),
+        pass,
+    )
 }

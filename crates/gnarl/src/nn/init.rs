@@ -9,9 +9,11 @@ use rand_distr::{Distribution, StandardNormal};
 pub enum Init {
     /// All the same.
     Constant(f32),
-    /// Uniform in ±sqrt(6 / (in + out)) (Glorot and Bengio 2010), the default of GCN, GAT and SGC in PyTorch Geometric.
+    /// Uniform in ±sqrt(6 / (in + out)) (Glorot and Bengio 2010), the default of GCN, GAT and SGC
+    /// in PyTorch Geometric.
     Glorot,
-    /// Uniform in ±1 / sqrt(in): PyTorch's default for linear layers (He et al. 2015 with a = sqrt 5).
+    /// Uniform in ±1 / sqrt(in): PyTorch's default for linear layers (He et al. 2015 with a = sqrt
+    /// 5).
     Kaiming {
         /// The fan-in, which a bias must borrow from its matrix.
         fan_in: usize,
@@ -26,13 +28,20 @@ impl Init {
     /// The values, row by row.
     pub fn values(self, shape: &[usize], rng: &mut Rng) -> Vec<f32> {
         let count = shape.iter().product();
-        let mut uniform = |bound: f32| (0..count).map(|_| (rng.random::<f32>() * 2.0 - 1.0) * bound).collect();
+        let mut uniform = |bound: f32| {
+            (0..count)
+                .map(|_| (rng.random::<f32>() * 2.0 - 1.0) * bound)
+                .collect()
+        };
         match self {
             Init::Constant(value) => vec![value; count],
             Init::Uniform(bound) => uniform(bound),
             Init::Kaiming { fan_in } => uniform(1.0 / (fan_in.max(1) as f32).sqrt()),
             Init::Glorot => {
-                let (rows, cols) = (shape.first().copied().unwrap_or(1), shape.last().copied().unwrap_or(1));
+                let (rows, cols) = (
+                    shape.first().copied().unwrap_or(1),
+                    shape.last().copied().unwrap_or(1),
+                );
                 uniform((6.0 / (rows + cols).max(1) as f32).sqrt())
             }
             Init::Orthogonal => orthogonal(shape, rng),
@@ -40,8 +49,9 @@ impl Init {
     }
 }
 
-/// Gram–Schmidt (twice, for full precision) on Gaussian vectors along the shorter side. By hand and not by a QR decomposition: that would
-/// give other signs, and with them other networks than every figure of chapter 5 was measured on.
+/// Gram–Schmidt (twice, for full precision) on Gaussian vectors along the shorter side. By hand and
+/// not by a QR decomposition: that would give other signs, and with them other networks than every
+/// figure of chapter 5 was measured on.
 fn orthogonal(shape: &[usize], rng: &mut Rng) -> Vec<f32> {
     let (rows, cols) = (shape[0], shape[1..].iter().product::<usize>());
     let (count, length) = (rows.min(cols), rows.max(cols));
@@ -59,8 +69,17 @@ fn orthogonal(shape: &[usize], rng: &mut Rng) -> Vec<f32> {
             basis.push(v.into_iter().map(|x| x / norm).collect());
         }
     }
-    let at = |r: usize, c: usize| if rows >= cols { basis[c][r] } else { basis[r][c] };
-    (0..rows).flat_map(|r| (0..cols).map(move |c| (r, c))).map(|(r, c)| at(r, c) as f32).collect()
+    let at = |r: usize, c: usize| {
+        if rows >= cols {
+            basis[c][r]
+        } else {
+            basis[r][c]
+        }
+    };
+    (0..rows)
+        .flat_map(|r| (0..cols).map(move |c| (r, c)))
+        .map(|(r, c)| at(r, c) as f32)
+        .collect()
 }
 
 #[cfg(test)]
@@ -93,7 +112,10 @@ mod tests {
             for i in 0..rows.min(cols) {
                 for j in 0..=i {
                     let dot: f32 = vector(i).iter().zip(vector(j)).map(|(a, b)| a * b).sum();
-                    assert!((dot - f32::from(u8::from(i == j))).abs() < 1e-5, "{rows} × {cols}: {i} · {j} = {dot}");
+                    assert!(
+                        (dot - f32::from(u8::from(i == j))).abs() < 1e-5,
+                        "{rows} × {cols}: {i} · {j} = {dot}"
+                    );
                 }
             }
         }

@@ -8,9 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Pass};
-use crate::tensor::{Dropout, Operator, Result, Tensor, affine, constant_convolution, dense_convolution, relu_dropout};
+use crate::tensor::{
+    Dropout, Operator, Result, Tensor, affine, constant_convolution, dense_convolution,
+    relu_dropout,
+};
 
-/// What messages travel by: the operator of the layers, and the strict two-hop one where a network asks for it (H2GCN).
+/// What messages travel by: the operator of the layers, and the strict two-hop one where a network
+/// asks for it (H2GCN).
 #[derive(Debug, Clone)]
 pub struct Propagation {
     /// One round of message passing; of a learnable operator, as it starts.
@@ -19,15 +23,17 @@ pub struct Propagation {
     pub two_hop: Option<Operator>,
     /// Where the operators of a pass come from, if they are learned.
     pub learnable: Option<Arc<dyn LearnableOperator>>,
-    /// Where only some nodes' scores are wanted, an operator for each round: its columns are the nodes
-    /// that send, its rows the first of them.
+    /// Where only some nodes' scores are wanted, an operator for each round: its columns are the
+    /// nodes that send, its rows the first of them.
     pub rounds: Vec<Operator>,
 }
 
 impl Propagation {
     /// The scalars that its operator is learned by; none for a fixed one.
     pub fn scalars(&self) -> Vec<OperatorScalar> {
-        self.learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars())
+        self.learnable
+            .as_ref()
+            .map_or_else(Vec::new, |operator| operator.scalars())
     }
 
     /// The operator of round `i`, from 0.
@@ -38,7 +44,12 @@ impl Propagation {
 
 impl From<Operator> for Propagation {
     fn from(operator: Operator) -> Self {
-        Self { operator, two_hop: None, learnable: None, rounds: Vec::new() }
+        Self {
+            operator,
+            two_hop: None,
+            learnable: None,
+            rounds: Vec::new(),
+        }
     }
 }
 
@@ -50,8 +61,9 @@ pub trait LearnableOperator: std::fmt::Debug + Send + Sync {
     /// The operators for their values, one tensor `[1]` each: one for all rounds, or one for each.
     fn operators(&self, scalars: &[&Tensor]) -> Result<Vec<Operator>>;
 
-    /// The same on `order`, nodes by their distance from some of them: round `i` of `sizes.len() - 1` gives the first
-    /// `sizes[rounds - i - 1]` nodes their aggregate over the first `sizes[rounds - i]`.
+    /// The same on `order`, nodes by their distance from some of them: round `i` of
+    /// `sizes.len() - 1` gives the first `sizes[rounds - i - 1]` nodes their aggregate over the
+    /// first `sizes[rounds - i]`.
     fn restricted(&self, order: &[u32], sizes: &[usize]) -> Result<Arc<dyn LearnableOperator>>;
 }
 
@@ -74,7 +86,8 @@ pub trait Layer: std::fmt::Debug + Send + Sync {
     /// New representations, `[nodes, out_dim]`.
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor>;
 
-    /// The linear map of every node's own vector that is the last thing it does, where there is one.
+    /// The linear map of every node's own vector that is the last thing it does, where there is
+    /// one.
     fn last_map(&self) -> Option<&Linear> {
         None
     }
@@ -84,12 +97,20 @@ pub trait Layer: std::fmt::Debug + Send + Sync {
         crate::tensor::bail!("a layer that does not end in a linear map")
     }
 
-    /// `dropout(relu(forward))`, what stands between two layers. A layer that can fuse them overrides it.
-    fn forward_activated(&self, operator: &Operator, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
+    /// `dropout(relu(forward))`, what stands between two layers. A layer that can fuse them
+    /// overrides it.
+    fn forward_activated(
+        &self,
+        operator: &Operator,
+        x: &Input,
+        pass: &Pass<'_>,
+        dropout: Dropout,
+    ) -> Result<Tensor> {
         relu_dropout(&self.forward(operator, x, pass)?, dropout)
     }
 
-    /// The linear maps that are all it does to what enters it; none where it does something else first.
+    /// The linear maps that are all it does to what enters it; none where it does something else
+    /// first.
     fn input_maps(&self) -> Vec<ParamId> {
         Vec::new()
     }
@@ -104,20 +125,29 @@ const MANY_SENDERS: usize = 1 << 16;
 /// What a product of a dense product costs of one of a sparse product, which waits for memory.
 const DENSE_COST: f64 = 0.08;
 
-/// Whether it is cheaper to aggregate wide vectors first and to map the few aggregates, than to map the vectors of all senders: where a
-/// sampled round or a block of nodes has many more senders than receivers.
+/// Whether it is cheaper to aggregate wide vectors first and to map the few aggregates, than to map
+/// the vectors of all senders: where a sampled round or a block of nodes has many more senders than
+/// receivers.
 fn is_narrow(operator: &Operator, in_dim: usize, out_dim: usize) -> bool {
     let (rows, cols) = (operator.num_rows() as f64, operator.num_cols() as f64);
     if in_dim < out_dim || operator.num_cols() < MANY_SENDERS {
         return in_dim < out_dim;
     }
-    let (entries, map) = (operator.num_entries() as f64, DENSE_COST * (in_dim * out_dim) as f64);
+    let (entries, map) = (
+        operator.num_entries() as f64,
+        DENSE_COST * (in_dim * out_dim) as f64,
+    );
     entries * in_dim as f64 + rows * map < cols * map + entries * out_dim as f64
 }
 
-/// `operator · (x · weight) + bias`, in the cheaper order: the operator works on the narrower side, and sparse features
-/// are always multiplied first.
-pub fn propagate_linear(operator: &Operator, x: &Input, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+/// `operator · (x · weight) + bias`, in the cheaper order: the operator works on the narrower side,
+/// and sparse features are always multiplied first.
+pub fn propagate_linear(
+    operator: &Operator,
+    x: &Input,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+) -> Result<Tensor> {
     let (in_dim, out_dim) = weight.dims2()?;
     match x {
         Input::Dense(x) if is_narrow(operator, in_dim, out_dim) => {
@@ -156,7 +186,8 @@ pub fn propagate_activated(
     }
 }
 
-/// The operator of pairs at distance exactly two, symmetrically normalised by its own degrees (Zhu et al. 2020, H2GCN).
+/// The operator of pairs at distance exactly two, symmetrically normalised by its own degrees (Zhu
+/// et al. 2020, H2GCN).
 pub fn two_hop_operator(graph: &Graph) -> gnarl_graph::Result<Operator> {
     let n = graph.num_nodes();
     let mut pairs = Vec::new();
@@ -204,24 +235,54 @@ mod tests {
     use crate::nn::testing::{assert_close, path, rng};
     use crate::tensor::testing::{check_gradients, random, random_pattern};
 
-    /// Both orders of `operator · x · weight + bias`, written out, against what is chosen, in value and gradient.
+    /// Both orders of `operator · x · weight + bias`, written out, against what is chosen, in value
+    /// and gradient.
     #[test]
     fn both_orders_of_a_propagated_linear_map_agree() {
         let operator = random_pattern(7, 7, 0.4, 1);
         let values = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
         for (in_dim, out_dim) in [(3, 5), (5, 3), (4, 4)] {
-            let var = |shape: &[usize], seed| crate::tensor::Var::from_tensor(&random(shape, seed)).unwrap();
-            let (x, weight, bias) = (var(&[7, in_dim], 2), var(&[in_dim, out_dim], 3), var(&[out_dim], 4));
+            let var = |shape: &[usize], seed| {
+                crate::tensor::Var::from_tensor(&random(shape, seed)).unwrap()
+            };
+            let (x, weight, bias) = (
+                var(&[7, in_dim], 2),
+                var(&[in_dim, out_dim], 3),
+                var(&[out_dim], 4),
+            );
             let orders = [
-                propagate_linear(&operator, &Input::Dense(x.as_tensor().clone()), &weight, Some(&bias)).unwrap(),
-                operator.apply(&x.matmul(&weight).unwrap()).unwrap().broadcast_add(&bias).unwrap(),
-                operator.apply(&x).unwrap().matmul(&weight).unwrap().broadcast_add(&bias).unwrap(),
+                propagate_linear(
+                    &operator,
+                    &Input::Dense(x.as_tensor().clone()),
+                    &weight,
+                    Some(&bias),
+                )
+                .unwrap(),
+                operator
+                    .apply(&x.matmul(&weight).unwrap())
+                    .unwrap()
+                    .broadcast_add(&bias)
+                    .unwrap(),
+                operator
+                    .apply(&x)
+                    .unwrap()
+                    .matmul(&weight)
+                    .unwrap()
+                    .broadcast_add(&bias)
+                    .unwrap(),
             ];
             let upstream = random(&[7, out_dim], 5);
             let all = orders.map(|y| {
-                let grads = (&y * &upstream).unwrap().sum_all().unwrap().backward().unwrap();
+                let grads = (&y * &upstream)
+                    .unwrap()
+                    .sum_all()
+                    .unwrap()
+                    .backward()
+                    .unwrap();
                 let mut all = values(&y);
-                [&x, &weight, &bias].iter().for_each(|v| all.extend(values(grads.get(v).unwrap())));
+                [&x, &weight, &bias]
+                    .iter()
+                    .for_each(|v| all.extend(values(grads.get(v).unwrap())));
                 all
             });
             assert_close(&all[0], &all[1], 1e-5, "the linear map first");
@@ -231,12 +292,31 @@ mod tests {
 
     #[test]
     fn two_hops_by_hand() {
-        // 0–1–2–3 with the chord 0–2: pairs at distance two are (0, 3) and (1, 3), so the degrees are 1, 1, 0, 2.
-        let graph = Graph::from_edges(4, [(0, 1), (1, 2), (2, 3), (0, 2)]).unwrap().0;
-        let x = Tensor::new(&[[1f32], [10.0], [100.0], [1000.0]], &crate::tensor::Device::Cpu).unwrap();
-        let y = two_hop_operator(&graph).unwrap().apply(&x).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        // 0–1–2–3 with the chord 0–2: pairs at distance two are (0, 3) and (1, 3), so the degrees
+        // are 1, 1, 0, 2.
+        let graph = Graph::from_edges(4, [(0, 1), (1, 2), (2, 3), (0, 2)])
+            .unwrap()
+            .0;
+        let x = Tensor::new(
+            &[[1f32], [10.0], [100.0], [1000.0]],
+            &crate::tensor::Device::Cpu,
+        )
+        .unwrap();
+        let y = two_hop_operator(&graph)
+            .unwrap()
+            .apply(&x)
+            .unwrap()
+            .flatten_all()
+            .unwrap()
+            .to_vec1::<f32>()
+            .unwrap();
         let half = 0.5f32.sqrt();
-        assert_close(&y, &[1000.0 * half, 1000.0 * half, 0.0, 11.0 * half], 1e-6, "two hops");
+        assert_close(
+            &y,
+            &[1000.0 * half, 1000.0 * half, 0.0, 11.0 * half],
+            1e-6,
+            "two hops",
+        );
         let y = two_hop_operator(&path()).unwrap();
         assert_eq!(y.pattern().indices(), [2, 0]);
     }
@@ -245,7 +325,13 @@ mod tests {
     #[test]
     fn gradients_reach_the_values_of_an_operator() {
         let pattern = random_pattern(6, 6, 0.5, 1);
-        let attention = AttentionSettings { heads: 2, concat: true, negative_slope: 0.2, dropout: 0.0, site: 0 };
+        let attention = AttentionSettings {
+            heads: 2,
+            concat: true,
+            negative_slope: 0.2,
+            dropout: 0.0,
+            site: 0,
+        };
         let (mut params, rng) = (Params::default(), &mut rng());
         let layers: [Box<dyn Layer>; 6] = [
             Box::new(Gcn::new(&mut params, "narrower", 4, 3, rng).unwrap()),
@@ -259,7 +345,11 @@ mod tests {
         let x = Input::Dense(random(&[6, 4], 2));
         for layer in layers {
             check_gradients(&[random(&[pattern.num_entries()], 3)], |v| {
-                layer.forward(&pattern.with_values(&v[0])?, &x, &Pass::evaluation(&weights))
+                layer.forward(
+                    &pattern.with_values(&v[0])?,
+                    &x,
+                    &Pass::evaluation(&weights),
+                )
             });
         }
     }

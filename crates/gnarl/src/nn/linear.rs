@@ -27,7 +27,11 @@ impl Input {
             Features::Dense(m) => {
                 let (rows, cols) = (m.num_rows(), m.num_cols());
                 if features.num_nonzeros() as f64 >= SPARSE_BELOW * (rows * cols) as f64 {
-                    return Ok(Input::Dense(Tensor::from_slice(m.data(), (rows, cols), &crate::tensor::Device::Cpu)?));
+                    return Ok(Input::Dense(Tensor::from_slice(
+                        m.data(),
+                        (rows, cols),
+                        &crate::tensor::Device::Cpu,
+                    )?));
                 }
                 let m = gnarl_graph::CsrMatrix::from_dense(m);
                 Ok(Input::Sparse(Operator::constant_f32(&m)))
@@ -86,9 +90,11 @@ impl Input {
     pub fn to_dense(&self) -> Result<Tensor> {
         match self {
             Input::Dense(x) => Ok(x.clone()),
-            Input::Sparse(x) => {
-                x.apply(&Tensor::eye(x.num_cols(), crate::tensor::DType::F32, &crate::tensor::Device::Cpu)?)
-            }
+            Input::Sparse(x) => x.apply(&Tensor::eye(
+                x.num_cols(),
+                crate::tensor::DType::F32,
+                &crate::tensor::Device::Cpu,
+            )?),
         }
     }
 }
@@ -120,7 +126,15 @@ impl Linear {
         bias: bool,
         rng: &mut Rng,
     ) -> Result<Self> {
-        Self::with_init(params, name, in_dim, out_dim, Init::Glorot, bias.then_some(Init::Constant(0.0)), rng)
+        Self::with_init(
+            params,
+            name,
+            in_dim,
+            out_dim,
+            Init::Glorot,
+            bias.then_some(Init::Constant(0.0)),
+            rng,
+        )
     }
 
     /// PyTorch's default start for linear layers: weights and bias uniform in ±1 / sqrt(in_dim).
@@ -133,7 +147,15 @@ impl Linear {
         rng: &mut Rng,
     ) -> Result<Self> {
         let init = Init::Kaiming { fan_in: in_dim };
-        Self::with_init(params, name, in_dim, out_dim, init, bias.then_some(init), rng)
+        Self::with_init(
+            params,
+            name,
+            in_dim,
+            out_dim,
+            init,
+            bias.then_some(init),
+            rng,
+        )
     }
 
     /// A start of one's own.
@@ -146,10 +168,22 @@ impl Linear {
         bias: Option<Init>,
         rng: &mut Rng,
     ) -> Result<Self> {
-        let weight = params.add(format!("{name}.weight"), &[in_dim, out_dim], weight, Group::Weight, rng)?;
-        let bias =
-            bias.map(|init| params.add(format!("{name}.bias"), &[out_dim], init, Group::Bias, rng)).transpose()?;
-        Ok(Self { weight, bias, in_dim, out_dim })
+        let weight = params.add(
+            format!("{name}.weight"),
+            &[in_dim, out_dim],
+            weight,
+            Group::Weight,
+            rng,
+        )?;
+        let bias = bias
+            .map(|init| params.add(format!("{name}.bias"), &[out_dim], init, Group::Bias, rng))
+            .transpose()?;
+        Ok(Self {
+            weight,
+            bias,
+            in_dim,
+            out_dim,
+        })
     }
 
     /// The same map, left alone by the weights axis.
@@ -174,10 +208,22 @@ impl Linear {
     }
 
     /// `dropout(relu(x · W + b))`.
-    pub fn forward_activated(&self, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
+    pub fn forward_activated(
+        &self,
+        x: &Input,
+        pass: &Pass<'_>,
+        dropout: Dropout,
+    ) -> Result<Tensor> {
         match (x, self.bias) {
-            (Input::Dense(x), Some(bias)) => affine(x, pass.weight(self.weight), pass.weight(bias), Some(dropout)),
-            (Input::Sparse(x), Some(bias)) => x.apply_activated(pass.weight(self.weight), pass.weight(bias), dropout),
+            (Input::Dense(x), Some(bias)) => affine(
+                x,
+                pass.weight(self.weight),
+                pass.weight(bias),
+                Some(dropout),
+            ),
+            (Input::Sparse(x), Some(bias)) => {
+                x.apply_activated(pass.weight(self.weight), pass.weight(bias), dropout)
+            }
             (_, None) => relu_dropout(&self.forward(x, pass)?, dropout),
         }
     }

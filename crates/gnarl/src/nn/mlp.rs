@@ -1,5 +1,5 @@
-//! A linear layer in the shape of a message-passing one, without any propagation. A stack of them is an MLP, the
-//! baseline that knows features alone.
+//! A linear layer in the shape of a message-passing one, without any propagation. A stack of them
+//! is an MLP, the baseline that knows features alone.
 
 use gnarl_graph::random::Rng;
 
@@ -10,7 +10,9 @@ use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
 use crate::tensor::{Dropout, Operator, Result, Tensor};
 
-use NetworkOption::{Dropout as DropoutRate, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
+use NetworkOption::{
+    Dropout as DropoutRate, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart,
+};
 
 pub(super) const ENTRY: Entry = Entry {
     usual_operator: UsualOperator::ADJACENCY,
@@ -23,11 +25,24 @@ pub(super) const ENTRY: Entry = Entry {
         "mlp",
         "a perceptron of the features alone, without propagation",
         layer,
-        &[Hidden, Layers, DropoutRate, InputDropout, Head, OrthogonalStart, Noise],
+        &[
+            Hidden,
+            Layers,
+            DropoutRate,
+            InputDropout,
+            Head,
+            OrthogonalStart,
+            Noise,
+        ],
     )
 };
 
-fn layer(_plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
+fn layer(
+    _plan: &Plan,
+    at: Place<'_>,
+    params: &mut Params,
+    rng: &mut Rng,
+) -> Result<Box<dyn Layer>> {
     Ok(Box::new(Dense::new(params, at.name, at.from, at.to, rng)?))
 }
 
@@ -39,8 +54,16 @@ pub struct Dense {
 
 impl Dense {
     /// Glorot weights, zero bias, so that it differs from a GCN in the operator alone.
-    pub fn new(params: &mut Params, name: &str, in_dim: usize, out_dim: usize, rng: &mut Rng) -> Result<Self> {
-        Ok(Self { linear: Linear::glorot(params, name, in_dim, out_dim, true, rng)? })
+    pub fn new(
+        params: &mut Params,
+        name: &str,
+        in_dim: usize,
+        out_dim: usize,
+        rng: &mut Rng,
+    ) -> Result<Self> {
+        Ok(Self {
+            linear: Linear::glorot(params, name, in_dim, out_dim, true, rng)?,
+        })
     }
 }
 
@@ -49,7 +72,13 @@ impl Layer for Dense {
         self.linear.forward(x, pass)
     }
 
-    fn forward_activated(&self, _operator: &Operator, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
+    fn forward_activated(
+        &self,
+        _operator: &Operator,
+        x: &Input,
+        pass: &Pass<'_>,
+        dropout: Dropout,
+    ) -> Result<Tensor> {
         self.linear.forward_activated(x, pass, dropout)
     }
 

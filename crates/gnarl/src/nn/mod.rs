@@ -17,9 +17,10 @@
 //! | [`batch_norm`], [`readout`] | normalisation, and from nodes to graphs |
 //! | [`classifier`] | graph classification: a network, a readout, a head |
 //!
-//! A layer takes any message-passing [`Operator`](crate::tensor::Operator): swapping the operator, giving it gradients or
-//! replacing its values needs no new layer. To add a layer: one file here with the formula on top and its `ENTRY`, and
-//! its line in [`backbone`]. To add a way of combining layers: the same with a file in [`bodies`].
+//! A layer takes any message-passing [`Operator`](crate::tensor::Operator): swapping the operator,
+//! giving it gradients or replacing its values needs no new layer. To add a layer: one file here
+//! with the formula on top and its `ENTRY`, and its line in [`backbone`]. To add a way of combining
+//! layers: the same with a file in [`bodies`].
 
 pub mod backbone;
 pub mod batch_norm;

@@ -49,11 +49,24 @@ impl Network {
         if config.orthogonal_start {
             params.start_orthogonal(&mut stream(seed, "orthogonal start", 0))?;
         }
-        let Shape { in_dim, num_classes, .. } = *shape;
-        Ok(Self { config: config.clone(), in_dim, num_classes, params, body, scalars, gain: None })
+        let Shape {
+            in_dim,
+            num_classes,
+            ..
+        } = *shape;
+        Ok(Self {
+            config: config.clone(),
+            in_dim,
+            num_classes,
+            params,
+            body,
+            scalars,
+            gain: None,
+        })
     }
 
-    /// How many numbers the parameters of such a network are, found without making them. Some more would be those of a gain, a readout or exits.
+    /// How many numbers the parameters of such a network are, found without making them. Some more
+    /// would be those of a gain, a readout or exits.
     pub fn size(config: &NetworkConfig, shape: &Shape<'_>) -> crate::Result<f64> {
         config.check()?;
         let mut params = Params::counting(config.weights);
@@ -82,10 +95,14 @@ impl Network {
         self.num_classes
     }
 
-    /// How many rounds away a node can be and still matter to a node's scores while training; `None` where every node may
-    /// (batch statistics, long propagation).
+    /// How many rounds away a node can be and still matter to a node's scores while training;
+    /// `None` where every node may (batch statistics, long propagation).
     pub fn reach(&self) -> Option<usize> {
-        if self.config.uses_batch_norm() { None } else { self.body.reach() }
+        if self.config.uses_batch_norm() {
+            None
+        } else {
+            self.body.reach()
+        }
     }
 
     /// Of layers that can be computed one after the other, each on all nodes: how many.
@@ -93,9 +110,16 @@ impl Network {
         self.body.rounds()
     }
 
-    /// What layer `i` makes of the vectors before it, up to those before the next; of the last, class scores. Its operator is one that
-    /// [`propagation`](Self::propagation) gave. Outside training: nothing is dropped.
-    pub fn round(&self, i: usize, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    /// What layer `i` makes of the vectors before it, up to those before the next; of the last,
+    /// class scores. Its operator is one that [`propagation`](Self::propagation) gave. Outside
+    /// training: nothing is dropped.
+    pub fn round(
+        &self,
+        i: usize,
+        operator: &Operator,
+        x: &Input,
+        pass: &Pass<'_>,
+    ) -> Result<Tensor> {
         let y = self.body.round(i, operator, x, pass)?;
         match &self.gain {
             Some(gain) if Some(i + 1) == self.rounds() => gain.apply(&y, pass),
@@ -113,9 +137,21 @@ impl Network {
         self.body.num_learners()
     }
 
-    /// Class scores of one learner, whose parameters begin with `learners.i.`; its operator must be a fixed one.
-    pub fn learner(&self, i: usize, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        self.body.learner(i, propagation, &drop_input(x, self.config.input_dropout, pass)?, pass)
+    /// Class scores of one learner, whose parameters begin with `learners.i.`; its operator must be
+    /// a fixed one.
+    pub fn learner(
+        &self,
+        i: usize,
+        propagation: &Propagation,
+        x: &Input,
+        pass: &Pass<'_>,
+    ) -> Result<Tensor> {
+        self.body.learner(
+            i,
+            propagation,
+            &drop_input(x, self.config.input_dropout, pass)?,
+            pass,
+        )
     }
 
     /// What scores are multiplied by, where that is learned.
@@ -125,7 +161,10 @@ impl Network {
 
     /// The scalars that it was built with, as they started; none for a fixed operator.
     pub fn scalars(&self) -> Vec<OperatorScalar> {
-        self.scalars.iter().map(|(scalar, _)| scalar.clone()).collect()
+        self.scalars
+            .iter()
+            .map(|(scalar, _)| scalar.clone())
+            .collect()
     }
 
     /// The scalars of its learnable operator with their values, none for a fixed one.
@@ -133,20 +172,38 @@ impl Network {
         scalar_values(&self.params, &self.scalars)
     }
 
-    /// What messages travel by in this pass: as given, or the operator that the network's scalars make.
-    pub fn propagation<'a>(&self, propagation: &'a Propagation, pass: &Pass<'_>) -> Result<Cow<'a, Propagation>> {
+    /// What messages travel by in this pass: as given, or the operator that the network's scalars
+    /// make.
+    pub fn propagation<'a>(
+        &self,
+        propagation: &'a Propagation,
+        pass: &Pass<'_>,
+    ) -> Result<Cow<'a, Propagation>> {
         match &propagation.learnable {
             None if self.scalars.is_empty() => Ok(Cow::Borrowed(propagation)),
             Some(learnable) if !self.scalars.is_empty() => {
-                let scalars: Vec<&Tensor> = self.scalars.iter().map(|(_, id)| pass.weight(*id)).collect();
+                let scalars: Vec<&Tensor> = self
+                    .scalars
+                    .iter()
+                    .map(|(_, id)| pass.weight(*id))
+                    .collect();
                 let rounds = learnable.operators(&scalars)?;
                 let Some(operator) = rounds.first().cloned() else {
                     crate::tensor::bail!("a learned operator of no round")
                 };
-                Ok(Cow::Owned(Propagation { operator, two_hop: propagation.two_hop.clone(), learnable: None, rounds }))
+                Ok(Cow::Owned(Propagation {
+                    operator,
+                    two_hop: propagation.two_hop.clone(),
+                    learnable: None,
+                    rounds,
+                }))
             }
-            Some(_) => crate::tensor::bail!("the operator is learned, but the network has no scalars for it"),
-            None => crate::tensor::bail!("the network has scalars of an operator, but the operator is not learned"),
+            Some(_) => crate::tensor::bail!(
+                "the operator is learned, but the network has no scalars for it"
+            ),
+            None => crate::tensor::bail!(
+                "the network has scalars of an operator, but the operator is not learned"
+            ),
         }
     }
 
@@ -155,37 +212,47 @@ impl Network {
         &mut self.params
     }
 
-    /// Representations `relu(forward)`, `[nodes, num_classes]`, of a network that was made to give such.
+    /// Representations `relu(forward)`, `[nodes, num_classes]`, of a network that was made to give
+    /// such.
     pub fn encode(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let propagation = &*self.propagation(propagation, pass)?;
         let x = &drop_input(x, self.config.input_dropout, pass)?;
         self.body.forward_activated(propagation, x, pass)
     }
 
-    /// The linear map that reads classes off every node's vector, where there is one that may be trained again by itself.
+    /// The linear map that reads classes off every node's vector, where there is one that may be
+    /// trained again by itself.
     pub fn head(&self) -> Option<&Linear> {
-        let is_free =
-            |head: &&Linear| self.config.weights.is_free() || self.params.get(head.weight).group == Group::Free;
+        let is_free = |head: &&Linear| {
+            self.config.weights.is_free() || self.params.get(head.weight).group == Group::Free
+        };
         self.body.head().filter(is_free)
     }
 
-    /// The vectors that the [`head`](Self::head) reads classes off, `[nodes, width]`, without dropout and outside any gradient.
+    /// The vectors that the [`head`](Self::head) reads classes off, `[nodes, width]`, without
+    /// dropout and outside any gradient.
     pub fn latent(&self, propagation: &Propagation, x: &Input) -> Result<Input> {
         let weights = self.params.weights()?.detached();
         let pass = &Pass::evaluation(&weights);
-        self.body.latent(&*self.propagation(propagation, pass)?, x, pass)
+        self.body
+            .latent(&*self.propagation(propagation, pass)?, x, pass)
     }
 
-    /// The last representation of every node before class scores, without dropout and outside any gradient; `None` where scores are all there is.
+    /// The last representation of every node before class scores, without dropout and outside any
+    /// gradient; `None` where scores are all there is.
     pub fn hidden(&self, propagation: &Propagation, x: &Input) -> Result<Option<Tensor>> {
         let weights = self.params.weights()?.detached();
         let pass = &Pass::evaluation(&weights);
-        self.body.hidden(&*self.propagation(propagation, pass)?, x, pass)
+        self.body
+            .hidden(&*self.propagation(propagation, pass)?, x, pass)
     }
 
-    /// Puts another head in the place of its own. It has found its own scale: a factor on scores becomes one.
+    /// Puts another head in the place of its own. It has found its own scale: a factor on scores
+    /// becomes one.
     pub fn set_head(&self, head: &Head) -> Result<()> {
-        let Some(own) = self.head() else { crate::tensor::bail!("a network without a head to replace") };
+        let Some(own) = self.head() else {
+            crate::tensor::bail!("a network without a head to replace")
+        };
         head.copy_to(own, &self.params)?;
         match &self.gain {
             Some(gain) => gain.reset(&self.params),
@@ -205,8 +272,8 @@ impl Network {
     }
 }
 
-/// Adds the scalars of a learnable operator as `PREFIX.NAME`. Constants draw nothing: the other weights start as they
-/// do with a fixed operator.
+/// Adds the scalars of a learnable operator as `PREFIX.NAME`. Constants draw nothing: the other
+/// weights start as they do with a fixed operator.
 pub(crate) fn add_scalars(
     params: &mut Params,
     prefix: &str,
@@ -214,17 +281,31 @@ pub(crate) fn add_scalars(
     rng: &mut Rng,
 ) -> Result<Vec<(OperatorScalar, ParamId)>> {
     let mut add = |scalar: &OperatorScalar| {
-        let group = if scalar.exponent { Group::Exponent } else { Group::Scalar };
+        let group = if scalar.exponent {
+            Group::Exponent
+        } else {
+            Group::Scalar
+        };
         let name = format!("{prefix}.{}", scalar.name);
-        Ok((scalar.clone(), params.add(name, &[1], Init::Constant(scalar.start), group, rng)?))
+        Ok((
+            scalar.clone(),
+            params.add(name, &[1], Init::Constant(scalar.start), group, rng)?,
+        ))
     };
     scalars.iter().map(&mut add).collect()
 }
 
 /// Scalars by name with their values.
-pub(crate) fn scalar_values(params: &Params, scalars: &[(OperatorScalar, ParamId)]) -> Result<Vec<(String, f64)>> {
-    let value = |id: ParamId| Ok::<f32, crate::tensor::Error>(params.get(id).var.to_vec1::<f32>()?[0]);
-    scalars.iter().map(|(scalar, id)| Ok((scalar.name.clone(), f64::from(value(*id)?)))).collect()
+pub(crate) fn scalar_values(
+    params: &Params,
+    scalars: &[(OperatorScalar, ParamId)],
+) -> Result<Vec<(String, f64)>> {
+    let value =
+        |id: ParamId| Ok::<f32, crate::tensor::Error>(params.get(id).var.to_vec1::<f32>()?[0]);
+    scalars
+        .iter()
+        .map(|(scalar, id)| Ok((scalar.name.clone(), f64::from(value(*id)?))))
+        .collect()
 }
 
 /// Dropout of features; of sparse ones the stored values are dropped, which is the same thing.
@@ -251,11 +332,19 @@ mod tests {
     use crate::tensor::{DType, Device};
     use crate::weights::WeightsChoice;
 
-    /// Three identities with dropout 0.5 between them: what is left of a matrix of ones shows the masks.
+    /// Three identities with dropout 0.5 between them: what is left of a matrix of ones shows the
+    /// masks.
     fn identities(input_dropout: f32) -> Network {
-        let config = NetworkConfig { layers: 3, hidden: 40, input_dropout, ..NetworkConfig::new(Backbone::Mlp) };
+        let config = NetworkConfig {
+            layers: 3,
+            hidden: 40,
+            input_dropout,
+            ..NetworkConfig::new(Backbone::Mlp)
+        };
         let network = Network::new(&config, &Shape::new(40, 40, 0.0), 1).unwrap();
-        let identity: Vec<f32> = (0..1600).map(|i| if i % 41 == 0 { 1.0 } else { 0.0 }).collect();
+        let identity: Vec<f32> = (0..1600)
+            .map(|i| if i % 41 == 0 { 1.0 } else { 0.0 })
+            .collect();
         (0..3).for_each(|i| plant(network.params(), &format!("layers.{i}.weight"), &identity));
         network
     }
@@ -263,14 +352,30 @@ mod tests {
     fn left(network: &Network, key: u64) -> Vec<bool> {
         let x = Input::Dense(Tensor::ones((200, 40), DType::F32, &Device::Cpu).unwrap());
         let weights = network.params().weights().unwrap();
-        let y = network.forward(&adjacency(&path()).into(), &x, &Pass::training(&weights, key)).unwrap();
-        y.flatten_all().unwrap().to_vec1::<f32>().unwrap().iter().map(|&v| v > 0.0).collect()
+        let y = network
+            .forward(
+                &adjacency(&path()).into(),
+                &x,
+                &Pass::training(&weights, key),
+            )
+            .unwrap();
+        y.flatten_all()
+            .unwrap()
+            .to_vec1::<f32>()
+            .unwrap()
+            .iter()
+            .map(|&v| v > 0.0)
+            .collect()
     }
 
-    /// The share of `true` is that of independent masks: 6 standard deviations of 8,000 draws are below 0.034.
+    /// The share of `true` is that of independent masks: 6 standard deviations of 8,000 draws are
+    /// below 0.034.
     fn assert_share(left: impl Iterator<Item = bool>, expected: f64, what: &str) {
         let share = left.filter(|&l| l).count() as f64 / 8000.0;
-        assert!((share - expected).abs() < 0.034, "{what}: {share}, not {expected}");
+        assert!(
+            (share - expected).abs() < 0.034,
+            "{what}: {share}, not {expected}"
+        );
     }
 
     #[test]
@@ -278,13 +383,21 @@ mod tests {
         let (plain, with_input) = (identities(0.0), identities(0.5));
         let (one, other) = (left(&plain, 1), left(&plain, 2));
         assert_share(one.iter().copied(), 0.25, "two layers");
-        assert_share(left(&with_input, 1).into_iter(), 0.125, "the input and two layers");
-        assert_share(one.iter().zip(&other).map(|(a, b)| *a && *b), 0.0625, "two steps");
+        assert_share(
+            left(&with_input, 1).into_iter(),
+            0.125,
+            "the input and two layers",
+        );
+        assert_share(
+            one.iter().zip(&other).map(|(a, b)| *a && *b),
+            0.0625,
+            "two steps",
+        );
         assert_eq!(one, left(&plain, 1), "the same step again");
     }
 
-    /// The weights axis for every backbone: a pass sees orthonormal maps, once projected and not once per use, and gradients
-    /// reach the weights behind them.
+    /// The weights axis for every backbone: a pass sees orthonormal maps, once projected and not
+    /// once per use, and gradients reach the weights behind them.
     #[test]
     fn every_backbone_can_have_orthonormal_weights() {
         let propagation = Propagation {
@@ -294,16 +407,33 @@ mod tests {
         let x = Input::Dense(crate::tensor::testing::random(&[3, 6], 2));
         for (name, backbone) in Backbone::ALL {
             let weights = WeightsChoice::Orthonormal(crate::weights::Orthonormal::default());
-            let config = NetworkConfig { hidden: 4, heads: 2, weights, ..NetworkConfig::new(backbone) };
+            let config = NetworkConfig {
+                hidden: 4,
+                heads: 2,
+                weights,
+                ..NetworkConfig::new(backbone)
+            };
             let network = Network::new(&config, &Shape::new(6, 3, 1.0), 1).unwrap();
             let weights = network.params().weights().unwrap();
-            let scores = network.forward(&propagation, &x, &Pass::training(&weights, 1)).unwrap();
+            let scores = network
+                .forward(&propagation, &x, &Pass::training(&weights, 1))
+                .unwrap();
             let grads = scores.sqr().unwrap().sum_all().unwrap().backward().unwrap();
             let mut constrained = 0;
-            for (id, seen) in weights.iter().filter(|(id, _)| network.params().get(*id).group == Group::Weight) {
+            for (id, seen) in weights
+                .iter()
+                .filter(|(id, _)| network.params().get(*id).group == Group::Weight)
+            {
                 let off = crate::weights::departure(seen).unwrap();
-                assert!(off < 1e-3, "{name}: {} is off by {off}", network.params().get(id).name);
-                assert!(grads.get(&network.params().get(id).var).is_some(), "{name}: no gradient");
+                assert!(
+                    off < 1e-3,
+                    "{name}: {} is off by {off}",
+                    network.params().get(id).name
+                );
+                assert!(
+                    grads.get(&network.params().get(id).var).is_some(),
+                    "{name}: no gradient"
+                );
                 constrained += 1;
             }
             assert!(constrained > 0, "{name} has nothing to constrain");
@@ -312,90 +442,226 @@ mod tests {
 
     #[test]
     fn a_head_reads_classes_off_hidden_representations() {
-        let config =
-            NetworkConfig { hidden: 2, layers: 1, head: true, bias: false, ..NetworkConfig::new(Backbone::Gcn) };
+        let config = NetworkConfig {
+            hidden: 2,
+            layers: 1,
+            head: true,
+            bias: false,
+            ..NetworkConfig::new(Backbone::Gcn)
+        };
         let network = Network::new(&config, &Shape::new(1, 1, 0.0), 1).unwrap();
         plant(network.params(), "layers.0.weight", &[1.0, -1.0]);
         plant(network.params(), "output.weight", &[2.0, 3.0]);
         plant(network.params(), "output.bias", &[0.5]);
         let x = Input::Dense(Tensor::new(&[[1f32], [-2.0], [4.0]], &Device::Cpu).unwrap());
         let weights = network.params().weights().unwrap();
-        let y = network.forward(&adjacency(&path()).into(), &x, &Pass::evaluation(&weights)).unwrap();
-        // Aggregates -2, 5, -2; relu of them and of their negatives: 2 · a above zero, 3 · |a| below.
-        assert_eq!(y.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [6.5, 10.5, 6.5]);
+        let y = network
+            .forward(&adjacency(&path()).into(), &x, &Pass::evaluation(&weights))
+            .unwrap();
+        // Aggregates -2, 5, -2; relu of them and of their negatives: 2 · a above zero, 3 · |a|
+        // below.
+        assert_eq!(
+            y.flatten_all().unwrap().to_vec1::<f32>().unwrap(),
+            [6.5, 10.5, 6.5]
+        );
         for (config, what) in [
-            (NetworkConfig { head: true, ..NetworkConfig::new(Backbone::Sgc) }, "stacks of layers, not for sgc"),
-            (NetworkConfig { bias: false, ..NetworkConfig::new(Backbone::Gat) }, "only gcn, gin and soft-median"),
-            (NetworkConfig { noise: f32::NAN, ..NetworkConfig::new(Backbone::Gcn) }, "noise NaN"),
+            (
+                NetworkConfig {
+                    head: true,
+                    ..NetworkConfig::new(Backbone::Sgc)
+                },
+                "stacks of layers, not for sgc",
+            ),
+            (
+                NetworkConfig {
+                    bias: false,
+                    ..NetworkConfig::new(Backbone::Gat)
+                },
+                "only gcn, gin and soft-median",
+            ),
+            (
+                NetworkConfig {
+                    noise: f32::NAN,
+                    ..NetworkConfig::new(Backbone::Gcn)
+                },
+                "noise NaN",
+            ),
         ] {
             let e = config.check().unwrap_err().to_string();
             assert!(e.contains(what), "{e}");
         }
     }
 
-    /// On a path of three, features 1, -2, 4: the first layer's sums of neighbours are -2, 5, -2, and ReLU leaves the five.
+    /// On a path of three, features 1, -2, 4: the first layer's sums of neighbours are -2, 5, -2,
+    /// and ReLU leaves the five.
     #[test]
     fn what_stands_before_scores_is_the_last_hidden_layer() {
-        let config = NetworkConfig { hidden: 1, bias: false, ..NetworkConfig::new(Backbone::Gcn) };
+        let config = NetworkConfig {
+            hidden: 1,
+            bias: false,
+            ..NetworkConfig::new(Backbone::Gcn)
+        };
         let network = Network::new(&config, &Shape::new(1, 2, 0.0), 1).unwrap();
         plant(network.params(), "layers.0.weight", &[1.0]);
         let x = Input::Dense(Tensor::new(&[[1f32], [-2.0], [4.0]], &Device::Cpu).unwrap());
-        let hidden = network.hidden(&adjacency(&path()).into(), &x).unwrap().unwrap();
-        assert_eq!(hidden.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [0.0, 5.0, 0.0]);
-        let one = NetworkConfig { layers: 1, ..config };
+        let hidden = network
+            .hidden(&adjacency(&path()).into(), &x)
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            hidden.flatten_all().unwrap().to_vec1::<f32>().unwrap(),
+            [0.0, 5.0, 0.0]
+        );
+        let one = NetworkConfig {
+            layers: 1,
+            ..config
+        };
         let network = Network::new(&one, &Shape::new(1, 2, 0.0), 1).unwrap();
-        assert!(network.hidden(&adjacency(&path()).into(), &x).unwrap().is_none(), "one layer gives scores");
+        assert!(
+            network
+                .hidden(&adjacency(&path()).into(), &x)
+                .unwrap()
+                .is_none(),
+            "one layer gives scores"
+        );
     }
 
     #[test]
     fn noise_is_for_training_alone() {
-        let config = NetworkConfig { noise: 0.5, dropout: 0.0, ..NetworkConfig::new(Backbone::Gcn) };
+        let config = NetworkConfig {
+            noise: 0.5,
+            dropout: 0.0,
+            ..NetworkConfig::new(Backbone::Gcn)
+        };
         let network = Network::new(&config, &Shape::new(1, 2, 0.0), 1).unwrap();
         let weights = network.params().weights().unwrap();
         let x = Input::Dense(Tensor::new(&[[1f32], [-2.0], [4.0]], &Device::Cpu).unwrap());
         let scores = |pass: &Pass<'_>| {
-            let y = network.forward(&adjacency(&path()).into(), &x, pass).unwrap();
+            let y = network
+                .forward(&adjacency(&path()).into(), &x, pass)
+                .unwrap();
             y.flatten_all().unwrap().to_vec1::<f32>().unwrap()
         };
-        assert_ne!(scores(&Pass::training(&weights, 1)), scores(&Pass::training(&weights, 2)));
-        assert_eq!(scores(&Pass::training(&weights, 1)), scores(&Pass::training(&weights, 1)));
-        assert_eq!(scores(&Pass::evaluation(&weights)), scores(&Pass::evaluation(&weights)));
+        assert_ne!(
+            scores(&Pass::training(&weights, 1)),
+            scores(&Pass::training(&weights, 2))
+        );
+        assert_eq!(
+            scores(&Pass::training(&weights, 1)),
+            scores(&Pass::training(&weights, 1))
+        );
+        assert_eq!(
+            scores(&Pass::evaluation(&weights)),
+            scores(&Pass::evaluation(&weights))
+        );
     }
 
-    /// What is counted is what is there, for every backbone, and counting costs nothing where making would cost everything.
+    /// What is counted is what is there, for every backbone, and counting costs nothing where
+    /// making would cost everything.
     #[test]
     fn sizes_are_known_before_anything_is_made() {
         for (name, backbone) in Backbone::ALL {
-            let config = NetworkConfig { hidden: 8, heads: 2, layers: 3, ..NetworkConfig::new(backbone) };
+            let config = NetworkConfig {
+                hidden: 8,
+                heads: 2,
+                layers: 3,
+                ..NetworkConfig::new(backbone)
+            };
             let shape = Shape::new(6, 3, 1.0);
             let network = Network::encoder(&config, &shape, 1).unwrap();
-            let there: usize = network.params().list().iter().map(|p| p.var.elem_count()).sum();
-            assert_eq!(Network::size(&config, &shape).unwrap(), there as f64, "{name}");
+            let there: usize = network
+                .params()
+                .list()
+                .iter()
+                .map(|p| p.var.elem_count())
+                .sum();
+            assert_eq!(
+                Network::size(&config, &shape).unwrap(),
+                there as f64,
+                "{name}"
+            );
         }
-        let wide = NetworkConfig { hidden: 1_000_000, layers: 3, ..NetworkConfig::new(Backbone::Gcn) };
+        let wide = NetworkConfig {
+            hidden: 1_000_000,
+            layers: 3,
+            ..NetworkConfig::new(Backbone::Gcn)
+        };
         let size = Network::size(&wide, &Shape::new(1_000_000, 1_000_000, 1.0)).unwrap();
-        assert_eq!(size, 3e12 + 3e6, "three matrices of a million by a million, and their offsets");
+        assert_eq!(
+            size,
+            3e12 + 3e6,
+            "three matrices of a million by a million, and their offsets"
+        );
     }
 
     /// Two networks that differ in one option alone: whether anything that training sees does.
     fn differs(backbone: Backbone, option: NetworkOption) -> bool {
-        let plain = NetworkConfig { hidden: 4, heads: 1, ..NetworkConfig::new(backbone) };
+        let plain = NetworkConfig {
+            hidden: 4,
+            heads: 1,
+            ..NetworkConfig::new(backbone)
+        };
         let changed = match option {
-            NetworkOption::Hidden => NetworkConfig { hidden: 6, ..plain.clone() },
-            NetworkOption::Layers => NetworkConfig { layers: 3, ..plain.clone() },
-            NetworkOption::Dropout => NetworkConfig { dropout: 0.1, ..plain.clone() },
-            NetworkOption::InputDropout => NetworkConfig { input_dropout: 0.5, ..plain.clone() },
-            NetworkOption::Heads => NetworkConfig { heads: 2, ..plain.clone() },
-            NetworkOption::AttentionDropout => NetworkConfig { attention_dropout: 0.5, ..plain.clone() },
-            NetworkOption::BatchNorm => NetworkConfig { batch_norm: true, ..plain.clone() },
-            NetworkOption::PropagationSteps => NetworkConfig { appnp_steps: 3, ..plain.clone() },
-            NetworkOption::Teleport => NetworkConfig { appnp_alpha: 0.5, ..plain.clone() },
-            NetworkOption::Bias => NetworkConfig { bias: false, ..plain.clone() },
-            NetworkOption::Head => NetworkConfig { head: true, ..plain.clone() },
-            NetworkOption::OrthogonalStart => NetworkConfig { orthogonal_start: true, ..plain.clone() },
-            NetworkOption::Noise => NetworkConfig { noise: 0.5, ..plain.clone() },
-            NetworkOption::Gain => NetworkConfig { gain: true, ..plain.clone() },
-            NetworkOption::Level => NetworkConfig { level: 0.7, ..plain.clone() },
+            NetworkOption::Hidden => NetworkConfig {
+                hidden: 6,
+                ..plain.clone()
+            },
+            NetworkOption::Layers => NetworkConfig {
+                layers: 3,
+                ..plain.clone()
+            },
+            NetworkOption::Dropout => NetworkConfig {
+                dropout: 0.1,
+                ..plain.clone()
+            },
+            NetworkOption::InputDropout => NetworkConfig {
+                input_dropout: 0.5,
+                ..plain.clone()
+            },
+            NetworkOption::Heads => NetworkConfig {
+                heads: 2,
+                ..plain.clone()
+            },
+            NetworkOption::AttentionDropout => NetworkConfig {
+                attention_dropout: 0.5,
+                ..plain.clone()
+            },
+            NetworkOption::BatchNorm => NetworkConfig {
+                batch_norm: true,
+                ..plain.clone()
+            },
+            NetworkOption::PropagationSteps => NetworkConfig {
+                appnp_steps: 3,
+                ..plain.clone()
+            },
+            NetworkOption::Teleport => NetworkConfig {
+                appnp_alpha: 0.5,
+                ..plain.clone()
+            },
+            NetworkOption::Bias => NetworkConfig {
+                bias: false,
+                ..plain.clone()
+            },
+            NetworkOption::Head => NetworkConfig {
+                head: true,
+                ..plain.clone()
+            },
+            NetworkOption::OrthogonalStart => NetworkConfig {
+                orthogonal_start: true,
+                ..plain.clone()
+            },
+            NetworkOption::Noise => NetworkConfig {
+                noise: 0.5,
+                ..plain.clone()
+            },
+            NetworkOption::Gain => NetworkConfig {
+                gain: true,
+                ..plain.clone()
+            },
+            NetworkOption::Level => NetworkConfig {
+                level: 0.7,
+                ..plain.clone()
+            },
         };
         let graph = gnarl_graph::generate::erdos_renyi(30, 0.15, 3).unwrap();
         let propagation = Propagation {
@@ -407,9 +673,15 @@ mod tests {
             // What cannot be built does not take the option.
             let network = Network::new(config, &Shape::new(5, 3, 1.0), 1).ok()?;
             let weights = network.params().weights().unwrap();
-            let y = network.forward(&propagation, &x, &Pass::training(&weights, 7)).unwrap();
+            let y = network
+                .forward(&propagation, &x, &Pass::training(&weights, 7))
+                .unwrap();
             let values = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-            let params = network.params().list().iter().map(|p| (p.name.clone(), values(p.var.as_tensor())));
+            let params = network
+                .params()
+                .list()
+                .iter()
+                .map(|p| (p.name.clone(), values(p.var.as_tensor())));
             Some((values(&y), network.reach(), params.collect::<Vec<_>>()))
         };
         let plain = seen(&plain).expect("the usual settings can be built");
@@ -420,7 +692,11 @@ mod tests {
     fn every_option_makes_a_difference_exactly_where_it_is_listed() {
         for (name, backbone) in Backbone::ALL {
             for &option in NetworkOption::ALL {
-                assert_eq!(differs(backbone, option), backbone.takes(option), "{option} of {name}");
+                assert_eq!(
+                    differs(backbone, option),
+                    backbone.takes(option),
+                    "{option} of {name}"
+                );
             }
         }
     }
@@ -429,16 +705,26 @@ mod tests {
     fn the_operator_makes_a_difference_exactly_where_it_is_used() {
         let x = Input::Dense(crate::tensor::testing::random(&[3, 5], 2));
         for (name, backbone) in Backbone::ALL {
-            let config = NetworkConfig { hidden: 4, heads: 2, ..NetworkConfig::new(backbone) };
+            let config = NetworkConfig {
+                hidden: 4,
+                heads: 2,
+                ..NetworkConfig::new(backbone)
+            };
             let network = Network::new(&config, &Shape::new(5, 3, 1.0), 1).unwrap();
             let weights = network.params().weights().unwrap();
             let scores = |graph: gnarl_graph::Graph| {
                 let two_hop = Some(crate::nn::layer::two_hop_operator(&graph).unwrap());
-                let propagation = Propagation { two_hop, ..adjacency(&graph).into() };
-                let y = network.forward(&propagation, &x, &Pass::evaluation(&weights)).unwrap();
+                let propagation = Propagation {
+                    two_hop,
+                    ..adjacency(&graph).into()
+                };
+                let y = network
+                    .forward(&propagation, &x, &Pass::evaluation(&weights))
+                    .unwrap();
                 y.flatten_all().unwrap().to_vec1::<f32>().unwrap()
             };
-            let differs = scores(path()) != scores(gnarl_graph::Graph::from_edges(3, [(0, 2)]).unwrap().0);
+            let differs =
+                scores(path()) != scores(gnarl_graph::Graph::from_edges(3, [(0, 2)]).unwrap().0);
             assert_eq!(differs, backbone.uses_operator(), "{name}");
         }
     }
@@ -446,14 +732,35 @@ mod tests {
     #[test]
     fn reach_and_learners_are_those_of_the_entry() {
         for (name, backbone) in Backbone::ALL {
-            let network = Network::new(&NetworkConfig::new(backbone), &Shape::new(5, 3, 1.0), 1).unwrap();
-            assert_eq!(network.num_learners() > 0, backbone.has_learners(), "{name}");
+            let network =
+                Network::new(&NetworkConfig::new(backbone), &Shape::new(5, 3, 1.0), 1).unwrap();
+            assert_eq!(
+                network.num_learners() > 0,
+                backbone.has_learners(),
+                "{name}"
+            );
             let expected = if backbone.uses_operator() { 2 } else { 0 };
-            assert!(network.reach().is_none_or(|reach| reach == expected), "{name}");
+            assert!(
+                network.reach().is_none_or(|reach| reach == expected),
+                "{name}"
+            );
         }
-        let normed = NetworkConfig { batch_norm: true, ..NetworkConfig::new(Backbone::Gcn) };
-        let reach = |config| Network::new(config, &Shape::new(5, 3, 1.0), 1).unwrap().reach();
+        let normed = NetworkConfig {
+            batch_norm: true,
+            ..NetworkConfig::new(Backbone::Gcn)
+        };
+        let reach = |config| {
+            Network::new(config, &Shape::new(5, 3, 1.0), 1)
+                .unwrap()
+                .reach()
+        };
         assert_eq!(reach(&normed), Some(2), "a GCN has no batch normalisation");
-        assert_eq!(reach(&NetworkConfig { backbone: Backbone::Gin, ..normed }), None);
+        assert_eq!(
+            reach(&NetworkConfig {
+                backbone: Backbone::Gin,
+                ..normed
+            }),
+            None
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! Parameters and what a forward pass sees of them.
 //!
-//! A layer holds the ids of its parameters, never the tensors. A forward pass gets the tensors as [`Weights`], which are
-//! the parameters as they are, or a projection of them (the weights axis), computed once per step and not once per use.
+//! A layer holds the ids of its parameters, never the tensors. A forward pass gets the tensors as
+//! [`Weights`], which are the parameters as they are, or a projection of them (the weights axis),
+//! computed once per step and not once per use.
 
 use std::collections::HashSet;
 use std::ops::{Index, Range};
@@ -18,7 +19,8 @@ use crate::weights::WeightsChoice;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ParamId(usize);
 
-/// Of vectors that are made even where a model is only counted: steps of propagation, no more than these.
+/// Of vectors that are made even where a model is only counted: steps of propagation, no more than
+/// these.
 const LONGEST_VECTOR: usize = 20_000;
 
 /// What kind of number a parameter is: groups may have learning rates and decay of their own.
@@ -26,7 +28,8 @@ const LONGEST_VECTOR: usize = 20_000;
 pub enum Group {
     /// The matrix of a linear map between representations: what the weights axis constrains.
     Weight,
-    /// A weight that the weights axis leaves alone: a map that reads classes off representations, attention.
+    /// A weight that the weights axis leaves alone: a map that reads classes off representations,
+    /// attention.
     Free,
     /// An offset, or the scale of a normalisation.
     Bias,
@@ -34,7 +37,8 @@ pub enum Group {
     Scalar,
     /// An exponent of a learnable operator.
     Exponent,
-    /// A statistic of what was seen, as the running mean of a normalisation: kept with the model, never trained.
+    /// A statistic of what was seen, as the running mean of a normalisation: kept with the model,
+    /// never trained.
     Statistic,
 }
 
@@ -62,12 +66,19 @@ pub struct Params {
 impl Params {
     /// None yet; what is asked of those in [`Group::Weight`].
     pub fn new(constraint: WeightsChoice) -> Self {
-        Self { constraint, ..Self::default() }
+        Self {
+            constraint,
+            ..Self::default()
+        }
     }
 
-    /// The same for a model that is only asked how large it would be: matrices are counted and not made.
+    /// The same for a model that is only asked how large it would be: matrices are counted and not
+    /// made.
     pub(super) fn counting(constraint: WeightsChoice) -> Self {
-        Self { counted: Some(0.0), ..Self::new(constraint) }
+        Self {
+            counted: Some(0.0),
+            ..Self::new(constraint)
+        }
     }
 
     /// The values that were [`counted`](Self::counting).
@@ -76,7 +87,14 @@ impl Params {
     }
 
     /// Makes a parameter.
-    pub fn add(&mut self, name: String, shape: &[usize], init: Init, group: Group, rng: &mut Rng) -> Result<ParamId> {
+    pub fn add(
+        &mut self,
+        name: String,
+        shape: &[usize],
+        init: Init,
+        group: Group,
+        rng: &mut Rng,
+    ) -> Result<ParamId> {
         if !self.names.insert(name.clone()) {
             bail!("two parameters are called {name}");
         }
@@ -88,7 +106,11 @@ impl Params {
                 shape = &[0];
             }
         }
-        let init = if shape == [0] { Init::Constant(0.0) } else { init };
+        let init = if shape == [0] {
+            Init::Constant(0.0)
+        } else {
+            init
+        };
         let values = init.values(shape, rng);
         let var = Var::from_tensor(&Tensor::from_vec(values, shape, &Device::Cpu)?)?;
         self.list.push(Param { name, var, group });
@@ -99,7 +121,8 @@ impl Params {
     pub fn start_orthogonal(&self, rng: &mut Rng) -> Result<()> {
         for p in self.list.iter().filter(|p| p.group == Group::Weight) {
             let values = Init::Orthogonal.values(p.var.dims(), rng);
-            p.var.set(&Tensor::from_vec(values, p.var.shape(), &Device::Cpu)?)?;
+            p.var
+                .set(&Tensor::from_vec(values, p.var.shape(), &Device::Cpu)?)?;
         }
         Ok(())
     }
@@ -121,7 +144,11 @@ impl Params {
 
     /// Number of trained values.
     pub fn num_trained(&self) -> usize {
-        self.list.iter().filter(|p| p.group != Group::Statistic).map(|p| p.var.elem_count()).sum()
+        self.list
+            .iter()
+            .filter(|p| p.group != Group::Statistic)
+            .map(|p| p.var.elem_count())
+            .sum()
     }
 
     /// What a forward pass sees of the parameters: as they are, or as the weights axis has them.
@@ -136,14 +163,28 @@ impl Params {
                 true => p.var.as_tensor().clone(),
                 false => p.var.as_detached_tensor(),
             };
-            if p.group == Group::Weight { self.constraint.seen(&tensor) } else { Ok(tensor) }
+            if p.group == Group::Weight {
+                self.constraint.seen(&tensor)
+            } else {
+                Ok(tensor)
+            }
         };
-        Ok(Weights { tensors: self.list.iter().enumerate().map(tensor).collect::<Result<_>>()? })
+        Ok(Weights {
+            tensors: self
+                .list
+                .iter()
+                .enumerate()
+                .map(tensor)
+                .collect::<Result<_>>()?,
+        })
     }
 
     /// What the weights axis does after an update of the parameters at these positions.
     pub fn constrain(&self, trained: &Range<usize>) -> Result<()> {
-        for p in self.list[trained.clone()].iter().filter(|p| p.group == Group::Weight) {
+        for p in self.list[trained.clone()]
+            .iter()
+            .filter(|p| p.group == Group::Weight)
+        {
             if let Some(value) = self.constraint.after_update(p.var.as_tensor())? {
                 p.var.set(&value)?;
             }
@@ -174,7 +215,11 @@ impl Params {
     /// Puts a snapshot back.
     pub fn restore(&self, snapshot: &[Tensor]) -> Result<()> {
         if snapshot.len() != self.list.len() {
-            bail!("a snapshot of {} parameters for a model of {}", snapshot.len(), self.list.len());
+            bail!(
+                "a snapshot of {} parameters for a model of {}",
+                snapshot.len(),
+                self.list.len()
+            );
         }
         for (p, value) in self.list.iter().zip(snapshot) {
             p.var.set(value)?;
@@ -205,11 +250,14 @@ impl Weights {
 
     /// The same values outside any gradient.
     pub fn detached(&self) -> Self {
-        Self { tensors: self.tensors.iter().map(Tensor::detach).collect() }
+        Self {
+            tensors: self.tensors.iter().map(Tensor::detach).collect(),
+        }
     }
 
-    /// The same values, with leaves in the place of what was computed from parameters; also each of those with its leaf. Gradients of the
-    /// leaves can be added up before they go on through what was computed.
+    /// The same values, with leaves in the place of what was computed from parameters; also each of
+    /// those with its leaf. Gradients of the leaves can be added up before they go on through what
+    /// was computed.
     pub fn with_leaves(&self) -> Result<(Self, Vec<(Tensor, Var)>)> {
         let mut leaves = Vec::new();
         let mut leaf = |tensor: &Tensor| {
@@ -226,7 +274,10 @@ impl Weights {
 
     /// The id and tensor of every weight.
     pub fn iter(&self) -> impl Iterator<Item = (ParamId, &Tensor)> {
-        self.tensors.iter().enumerate().map(|(i, t)| (ParamId(i), t))
+        self.tensors
+            .iter()
+            .enumerate()
+            .map(|(i, t)| (ParamId(i), t))
     }
 }
 
@@ -253,18 +304,33 @@ pub struct Pass<'a> {
 impl<'a> Pass<'a> {
     /// A pass that predicts: no dropout, stored statistics.
     pub fn evaluation(weights: &'a Weights) -> Self {
-        Self { weights, key: None, updates: Mutex::default(), penalties: Mutex::default() }
+        Self {
+            weights,
+            key: None,
+            updates: Mutex::default(),
+            penalties: Mutex::default(),
+        }
     }
 
     /// A pass that trains; `key` fixes its random draws.
     pub fn training(weights: &'a Weights, key: u64) -> Self {
-        Self { weights, key: Some(key), updates: Mutex::default(), penalties: Mutex::default() }
+        Self {
+            weights,
+            key: Some(key),
+            updates: Mutex::default(),
+            penalties: Mutex::default(),
+        }
     }
 
     /// The pass of one part of a batch: weights of the same values, draws of its own.
     pub fn part<'b>(&self, weights: &'b Weights, index: usize) -> Pass<'b> {
         let key = self.key.map(|key| mix(key ^ mix(PARTS + index as u64)));
-        Pass { weights, key, updates: Mutex::default(), penalties: Mutex::default() }
+        Pass {
+            weights,
+            key,
+            updates: Mutex::default(),
+            penalties: Mutex::default(),
+        }
     }
 
     /// Its weights.
@@ -274,8 +340,17 @@ impl<'a> Pass<'a> {
 
     /// Whether a statistic or a term of the loss was noted.
     pub fn has_notes(&self) -> bool {
-        let updates = !self.updates.lock().unwrap_or_else(|e| e.into_inner()).is_empty();
-        updates || !self.penalties.lock().unwrap_or_else(|e| e.into_inner()).is_empty()
+        let updates = !self
+            .updates
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .is_empty();
+        updates
+            || !self
+                .penalties
+                .lock()
+                .unwrap_or_else(|e| e.into_inner())
+                .is_empty()
     }
 
     /// Whether this pass trains.
@@ -288,26 +363,36 @@ impl<'a> Pass<'a> {
         &self.weights[id]
     }
 
-    /// The dropout of one place in the model: nothing is dropped when predicting. `site` tells places apart.
+    /// The dropout of one place in the model: nothing is dropped when predicting. `site` tells
+    /// places apart.
     pub fn dropout(&self, rate: f32, site: u64) -> Dropout {
         match self.key {
-            Some(key) if rate > 0.0 => Dropout { rate, key: mix(key ^ mix(site)) },
+            Some(key) if rate > 0.0 => Dropout {
+                rate,
+                key: mix(key ^ mix(site)),
+            },
             _ => Dropout::NONE,
         }
     }
 
     /// Independent Gaussian noise of one place in the model; none when predicting.
     pub fn noise(&self, deviation: f32, site: u64, shape: &[usize]) -> Result<Option<Tensor>> {
-        let Some(key) = self.key.filter(|_| deviation > 0.0) else { return Ok(None) };
+        let Some(key) = self.key.filter(|_| deviation > 0.0) else {
+            return Ok(None);
+        };
         let rng = &mut stream(mix(key ^ mix(site)), "noise", 0);
-        let draw = |_| deviation * <StandardNormal as Distribution<f32>>::sample(&StandardNormal, rng);
+        let draw =
+            |_| deviation * <StandardNormal as Distribution<f32>>::sample(&StandardNormal, rng);
         let values: Vec<f32> = (0..shape.iter().product()).map(draw).collect();
         Tensor::from_vec(values, shape, &Device::Cpu).map(Some)
     }
 
     /// Notes a term that training adds to the loss.
     pub fn note_penalty(&self, penalty: Tensor) {
-        self.penalties.lock().unwrap_or_else(|e| e.into_inner()).push(penalty);
+        self.penalties
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .push(penalty);
     }
 
     /// The terms noted so far.
@@ -317,7 +402,10 @@ impl<'a> Pass<'a> {
 
     /// Notes a new value of a running statistic.
     pub fn note_update(&self, id: ParamId, value: Tensor) {
-        self.updates.lock().unwrap_or_else(|e| e.into_inner()).push((id, value));
+        self.updates
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .push((id, value));
     }
 
     /// The updates noted, for [`Params::apply_updates`].
@@ -336,9 +424,19 @@ mod tests {
         let mut keys: Vec<u64> = Vec::new();
         for step in 0..50 {
             let pass = Pass::training(&weights, step);
-            keys.extend((0..50).chain([1 << 32, 2 << 32]).map(|site| pass.dropout(0.5, site).key));
-            keys.extend((0..5).flat_map(|i| [0, 1, 1 << 32].map(|site| pass.part(&weights, i).dropout(0.5, site).key)));
-            assert_eq!(pass.dropout(0.5, 3), Pass::training(&weights, step).dropout(0.5, 3), "a draw can be repeated");
+            keys.extend(
+                (0..50)
+                    .chain([1 << 32, 2 << 32])
+                    .map(|site| pass.dropout(0.5, site).key),
+            );
+            keys.extend((0..5).flat_map(|i| {
+                [0, 1, 1 << 32].map(|site| pass.part(&weights, i).dropout(0.5, site).key)
+            }));
+            assert_eq!(
+                pass.dropout(0.5, 3),
+                Pass::training(&weights, step).dropout(0.5, 3),
+                "a draw can be repeated"
+            );
         }
         let drawn = keys.len();
         keys.sort_unstable();
@@ -352,14 +450,27 @@ mod tests {
     fn snapshots_bring_values_back() {
         let mut params = Params::default();
         let rng = &mut gnarl_graph::random::stream(1, "params test", 0);
-        let id = params.add("w".into(), &[2], Init::Constant(1.0), Group::Weight, rng).unwrap();
-        let e = params.add("w".into(), &[1], Init::Constant(0.0), Group::Weight, rng).unwrap_err().to_string();
+        let id = params
+            .add("w".into(), &[2], Init::Constant(1.0), Group::Weight, rng)
+            .unwrap();
+        let e = params
+            .add("w".into(), &[1], Init::Constant(0.0), Group::Weight, rng)
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("two parameters are called w"), "{e}");
         let snapshot = params.snapshot().unwrap();
-        params.apply_updates(vec![(id, Tensor::new(&[3f32, 4.0], &Device::Cpu).unwrap())]).unwrap();
-        assert_eq!(params.weights().unwrap()[id].to_vec1::<f32>().unwrap(), [3.0, 4.0]);
+        params
+            .apply_updates(vec![(id, Tensor::new(&[3f32, 4.0], &Device::Cpu).unwrap())])
+            .unwrap();
+        assert_eq!(
+            params.weights().unwrap()[id].to_vec1::<f32>().unwrap(),
+            [3.0, 4.0]
+        );
         params.restore(&snapshot).unwrap();
-        assert_eq!(params.weights().unwrap()[id].to_vec1::<f32>().unwrap(), [1.0, 1.0]);
+        assert_eq!(
+            params.weights().unwrap()[id].to_vec1::<f32>().unwrap(),
+            [1.0, 1.0]
+        );
         assert!(params.restore(&[]).is_err());
     }
 
@@ -368,18 +479,31 @@ mod tests {
         let mut params = Params::default();
         let rng = &mut gnarl_graph::random::stream(1, "params test", 0);
         for name in ["a", "b", "c"] {
-            params.add(name.into(), &[2, 2], Init::Constant(1.0), Group::Weight, rng).unwrap();
+            params
+                .add(
+                    name.into(),
+                    &[2, 2],
+                    Init::Constant(1.0),
+                    Group::Weight,
+                    rng,
+                )
+                .unwrap();
         }
         params.check_finite().unwrap();
         for (bad, expected) in [
-            (f32::NAN, "weights: b is NaN at position 2 of 4; train the model again, with a smaller learning rate"),
+            (
+                f32::NAN,
+                "weights: b is NaN at position 2 of 4; train the model again, with a smaller learning rate",
+            ),
             (
                 f32::NEG_INFINITY,
                 "weights: b is -inf at position 2 of 4; train the model again, with a smaller learning rate",
             ),
         ] {
             for p in &params.list()[1..] {
-                p.var.set(&Tensor::new(&[[1f32, 2.0], [bad, f32::NAN]], &Device::Cpu).unwrap()).unwrap();
+                p.var
+                    .set(&Tensor::new(&[[1f32, 2.0], [bad, f32::NAN]], &Device::Cpu).unwrap())
+                    .unwrap();
             }
             assert_eq!(params.check_finite().unwrap_err().to_string(), expected);
         }

@@ -1,11 +1,12 @@
-//! PNA (Corso et al. 2020): mean, min, max and standard deviation of the messages a node receives, each plain,
-//! amplified and attenuated by the node's degree.
+//! PNA (Corso et al. 2020): mean, min, max and standard deviation of the messages a node receives,
+//! each plain, amplified and attenuated by the node's degree.
 //!
-//! A message from j to i is `[x_i, x_j] · W_before + b`; with the twelve aggregates `a_i` of its messages a node becomes
-//! `([x_i, a_i] · W_after + b) · W_mix + b`. Amplifying is `ln(d + 1) / δ`, attenuating its inverse with degree 0 taken as
-//! 1, δ the mean of `ln(d + 1)` over the training graph. A node without neighbours has twelve zeros. This is the layer
-//! of PyTorch Geometric with one tower and one linear map before and after. The operator gives the pattern; its values
-//! are not used.
+//! A message from j to i is `[x_i, x_j] · W_before + b`; with the twelve aggregates `a_i` of its
+//! messages a node becomes `([x_i, a_i] · W_after + b) · W_mix + b`. Amplifying is `ln(d + 1) / δ`,
+//! attenuating its inverse with degree 0 taken as 1, δ the mean of `ln(d + 1)` over the training
+//! graph. A node without neighbours has twelve zeros. This is the layer of PyTorch Geometric with
+//! one tower and one linear map before and after. The operator gives the pattern; its values are
+//! not used.
 
 use std::sync::Arc;
 
@@ -29,19 +30,35 @@ pub(super) const ENTRY: Entry = Entry {
         "pna",
         "principal neighbourhood aggregation: mean, min, max and deviation, scaled by degree",
         layer,
-        &[Hidden, Layers, Dropout, InputDropout, Head, OrthogonalStart, Noise],
+        &[
+            Hidden,
+            Layers,
+            Dropout,
+            InputDropout,
+            Head,
+            OrthogonalStart,
+            Noise,
+        ],
     )
 };
 
 fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
-    Ok(Box::new(Pna::new(params, at.name, at.from, at.to, plan.mean_log_degree, rng)?))
+    Ok(Box::new(Pna::new(
+        params,
+        at.name,
+        at.from,
+        at.to,
+        plan.mean_log_degree,
+        rng,
+    )?))
 }
 
 /// Mean, min, max and standard deviation.
 const AGGREGATORS: usize = 4;
 /// Plain, amplified, attenuated.
 const SCALERS: usize = 3;
-/// Variances up to this count as none, so that no gradient is divided by nothing; PyTorch Geometric's value.
+/// Variances up to this count as none, so that no gradient is divided by nothing; PyTorch
+/// Geometric's value.
 const NO_VARIANCE: f32 = 1e-5;
 
 /// One PNA layer.
@@ -66,12 +83,20 @@ impl Pna {
         mean_log_degree: f64,
         rng: &mut Rng,
     ) -> Result<Self> {
-        let mut linear = |part: &str, from, to| Linear::kaiming(params, &format!("{name}.{part}"), from, to, true, rng);
+        let mut linear = |part: &str, from, to| {
+            Linear::kaiming(params, &format!("{name}.{part}"), from, to, true, rng)
+        };
         let before = linear("before", 2 * in_dim, in_dim)?;
         let after = linear("after", (1 + SCALERS * AGGREGATORS) * in_dim, out_dim)?;
         let mix = linear("mix", out_dim, out_dim)?;
-        // Zero for a graph without edges, where every message and so every amplified aggregate is zero.
-        Ok(Self { before, after, mix, mean_log_degree: mean_log_degree.max(1e-6) })
+        // Zero for a graph without edges, where every message and so every amplified aggregate is
+        // zero.
+        Ok(Self {
+            before,
+            after,
+            mix,
+            mean_log_degree: mean_log_degree.max(1e-6),
+        })
     }
 
     /// One factor per row and scaler, `[rows, 1]` each.
@@ -80,13 +105,16 @@ impl Pna {
         Ok([
             per_row(pattern, |_| 1.0)?,
             per_row(pattern, |degree| log(degree) / self.mean_log_degree)?,
-            per_row(pattern, |degree| self.mean_log_degree / log(degree.max(1.0)))?,
+            per_row(pattern, |degree| {
+                self.mean_log_degree / log(degree.max(1.0))
+            })?,
         ])
     }
 }
 
 impl Layer for Pna {
-    /// Scaling rows commutes with the linear map after it, so the aggregates are stored once and not once per scaler.
+    /// Scaling rows commutes with the linear map after it, so the aggregates are stored once and
+    /// not once per scaler.
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let pattern = operator.pattern();
         let width = self.before.out_dim();
@@ -112,8 +140,9 @@ impl Layer for Pna {
     }
 }
 
-/// Mean, min, max and deviation of the messages `own[i] + sent[j]`, side by side: `[rows, 4 · width]`. The receiver's
-/// own part moves the first three and leaves the deviation, so no message is ever stored.
+/// Mean, min, max and deviation of the messages `own[i] + sent[j]`, side by side:
+/// `[rows, 4 · width]`. The receiver's own part moves the first three and leaves the deviation, so
+/// no message is ever stored.
 fn aggregate(pattern: &Arc<Pattern>, own: &Tensor, sent: &Tensor) -> Result<Tensor> {
     let own = own.broadcast_mul(&per_row(pattern, |degree| degree.min(1.0))?)?;
     let share = per_row(pattern, |degree| 1.0 / degree.max(1.0))?;
@@ -122,7 +151,15 @@ fn aggregate(pattern: &Arc<Pattern>, own: &Tensor, sent: &Tensor) -> Result<Tens
     let variance = (sum.apply(&sent.sqr()?)?.broadcast_mul(&share)? - mean.sqr()?)?;
     let min = segment_extreme(pattern, sent, Extreme::Min)?;
     let max = segment_extreme(pattern, sent, Extreme::Max)?;
-    Tensor::cat(&[(mean + &own)?, (min + &own)?, (max + &own)?, deviation(&variance)?], 1)
+    Tensor::cat(
+        &[
+            (mean + &own)?,
+            (min + &own)?,
+            (max + &own)?,
+            deviation(&variance)?,
+        ],
+        1,
+    )
 }
 
 /// The square root where there is variance, else zero with a zero gradient.
@@ -134,7 +171,9 @@ fn deviation(variance: &Tensor) -> Result<Tensor> {
 
 /// A number for each row from its number of entries: `[rows, 1]`.
 fn per_row(pattern: &Pattern, f: impl Fn(f64) -> f64) -> Result<Tensor> {
-    let values: Vec<f32> = (0..pattern.num_rows()).map(|row| f(pattern.row(row).len() as f64) as f32).collect();
+    let values: Vec<f32> = (0..pattern.num_rows())
+        .map(|row| f(pattern.row(row).len() as f64) as f32)
+        .collect();
     Tensor::from_vec(values, (pattern.num_rows(), 1), &Device::Cpu)
 }
 
@@ -144,14 +183,17 @@ mod tests {
     use crate::nn::testing::{adjacency, assert_close, plant, rng};
     use gnarl_graph::Graph;
 
-    /// The path 0–1–2 and node 3 alone; the maps after the aggregates are identities, so that all thirteen show.
+    /// The path 0–1–2 and node 3 alone; the maps after the aggregates are identities, so that all
+    /// thirteen show.
     #[test]
     fn by_hand() {
         let graph = Graph::from_edges(4, [(0, 1), (1, 2)]).unwrap().0;
         let mut params = Params::default();
         let delta = 2f64.ln();
         let layer = Pna::new(&mut params, "pna", 1, 13, delta, &mut rng()).unwrap();
-        let identity: Vec<f32> = (0..169).map(|i| if i % 14 == 0 { 1.0 } else { 0.0 }).collect();
+        let identity: Vec<f32> = (0..169)
+            .map(|i| if i % 14 == 0 { 1.0 } else { 0.0 })
+            .collect();
         plant(&params, "pna.before.weight", &[10.0, 1.0]);
         plant(&params, "pna.before.bias", &[0.5]);
         for part in ["after", "mix"] {
@@ -160,9 +202,21 @@ mod tests {
         }
         let x = Tensor::new(&[[1f32], [2.0], [5.0], [7.0]], &Device::Cpu).unwrap();
         let weights = params.weights().unwrap();
-        let y = layer.forward(&adjacency(&graph), &Input::Dense(x), &Pass::evaluation(&weights)).unwrap();
-        // Node 0 receives 10 · 1 + 2 + 0.5; node 1 receives 21.5 and 25.5; node 2 receives 52.5; node 3 nothing.
-        let plain = [[12.5f32, 12.5, 12.5, 0.0], [23.5, 21.5, 25.5, 2.0], [52.5, 52.5, 52.5, 0.0], [0.0; 4]];
+        let y = layer
+            .forward(
+                &adjacency(&graph),
+                &Input::Dense(x),
+                &Pass::evaluation(&weights),
+            )
+            .unwrap();
+        // Node 0 receives 10 · 1 + 2 + 0.5; node 1 receives 21.5 and 25.5; node 2 receives 52.5;
+        // node 3 nothing.
+        let plain = [
+            [12.5f32, 12.5, 12.5, 0.0],
+            [23.5, 21.5, 25.5, 2.0],
+            [52.5, 52.5, 52.5, 0.0],
+            [0.0; 4],
+        ];
         let up = [1.0, 3f32.ln() / 2f32.ln(), 1.0, 0.0];
         let down = [1.0, 2f32.ln() / 3f32.ln(), 1.0, 1.0];
         for (node, row) in y.to_vec2::<f32>().unwrap().iter().enumerate() {
@@ -176,10 +230,16 @@ mod tests {
 
     #[test]
     fn no_deviation_and_no_gradient_without_variance() {
-        let variance = crate::tensor::Var::new(&[0f32, -1e-7, 0.9e-5, 1.1e-5, 4.0], &Device::Cpu).unwrap();
+        let variance =
+            crate::tensor::Var::new(&[0f32, -1e-7, 0.9e-5, 1.1e-5, 4.0], &Device::Cpu).unwrap();
         let deviation = deviation(&variance).unwrap();
         let small = 1.1e-5f32.sqrt();
-        assert_close(&deviation.to_vec1::<f32>().unwrap(), &[0.0, 0.0, 0.0, small, 2.0], 1e-6, "deviation");
+        assert_close(
+            &deviation.to_vec1::<f32>().unwrap(),
+            &[0.0, 0.0, 0.0, small, 2.0],
+            1e-6,
+            "deviation",
+        );
         let grads = deviation.sum_all().unwrap().backward().unwrap();
         let grad = grads.get(&variance).unwrap().to_vec1::<f32>().unwrap();
         assert_close(&grad, &[0.0, 0.0, 0.0, 0.5 / small, 0.25], 1e-6, "gradient");

@@ -1,4 +1,5 @@
-//! GraphSAGE (Hamilton et al. 2017): `x_i W_self + b + (Φ x)_i W_neigh`, with Φ the mean H unless another is given.
+//! GraphSAGE (Hamilton et al. 2017): `x_i W_self + b + (Φ x)_i W_neigh`, with Φ the mean H unless
+//! another is given.
 
 use gnarl_graph::random::Rng;
 
@@ -19,11 +20,24 @@ pub(super) const ENTRY: Entry = Entry {
         "sage",
         "GraphSAGE: a node's own representation beside the mean of its neighbours'",
         layer,
-        &[Hidden, Layers, Dropout, InputDropout, Head, OrthogonalStart, Noise],
+        &[
+            Hidden,
+            Layers,
+            Dropout,
+            InputDropout,
+            Head,
+            OrthogonalStart,
+            Noise,
+        ],
     )
 };
 
-fn layer(_plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
+fn layer(
+    _plan: &Plan,
+    at: Place<'_>,
+    params: &mut Params,
+    rng: &mut Rng,
+) -> Result<Box<dyn Layer>> {
     Ok(Box::new(Sage::new(params, at.name, at.from, at.to, rng)?))
 }
 
@@ -35,9 +49,23 @@ pub struct Sage {
 }
 
 impl Sage {
-    /// Started as PyTorch starts linear layers; the bias belongs to the neighbours' map, as in PyTorch Geometric.
-    pub fn new(params: &mut Params, name: &str, in_dim: usize, out_dim: usize, rng: &mut Rng) -> Result<Self> {
-        let neighbours = Linear::kaiming(params, &format!("{name}.neighbours"), in_dim, out_dim, true, rng)?;
+    /// Started as PyTorch starts linear layers; the bias belongs to the neighbours' map, as in
+    /// PyTorch Geometric.
+    pub fn new(
+        params: &mut Params,
+        name: &str,
+        in_dim: usize,
+        out_dim: usize,
+        rng: &mut Rng,
+    ) -> Result<Self> {
+        let neighbours = Linear::kaiming(
+            params,
+            &format!("{name}.neighbours"),
+            in_dim,
+            out_dim,
+            true,
+            rng,
+        )?;
         let own = Linear::kaiming(params, &format!("{name}.own"), in_dim, out_dim, false, rng)?;
         Ok(Self { neighbours, own })
     }
@@ -75,6 +103,11 @@ mod tests {
         plant(&params, "sage.own.weight", &[1.0]);
         let mean = classical(&path(), ClassicalOperator::MeanAggregation).unwrap();
         // The neighbours' means are 2, 3, 2.
-        assert_close(&predict(&layer, &mean, &params, &[1.0, 2.0, 5.0]), &[21.5, 32.5, 25.5], 1e-6, "mean");
+        assert_close(
+            &predict(&layer, &mean, &params, &[1.0, 2.0, 5.0]),
+            &[21.5, 32.5, 25.5],
+            1e-6,
+            "mean",
+        );
     }
 }

@@ -1,10 +1,13 @@
-//! Soft median (Geisler et al. 2021, "Robustness of Graph Neural Networks at Scale"): a graph convolution whose sum over neighbours
-//! trusts those near the middle.
+//! Soft median (Geisler et al. 2021, "Robustness of Graph Neural Networks at Scale"): a graph
+//! convolution whose sum over neighbours trusts those near the middle.
 //!
-//! With `h = X W`, `m_i` the median of a node's neighbours, coordinate by coordinate and weighted by Φ, and
-//! `s_ij = exp(-|m_i - h_j| / (T √width))`: `h'_i = c_i Σ_j s_ij Φ_ij h_j / Σ_j s_ij |Φ_ij|` with `c_i = Σ_j |Φ_ij|`. A high temperature T makes it
-//! the sum of a GCN, a low one the neighbour next to the median, whatever the others are. An entry of value zero counts for nothing. Which neighbour
-//! is the median is taken as it is; gradients go through its vector, the distances and the values. O(entries · width · log entries of a row).
+//! With `h = X W`, `m_i` the median of a node's neighbours, coordinate by coordinate and weighted
+//! by Φ, and `s_ij = exp(-|m_i - h_j| / (T √width))`:
+//! `h'_i = c_i Σ_j s_ij Φ_ij h_j / Σ_j s_ij |Φ_ij|` with `c_i = Σ_j |Φ_ij|`. A high temperature T
+//! makes it the sum of a GCN, a low one the neighbour next to the median, whatever the others are.
+//! An entry of value zero counts for nothing. Which neighbour is the median is taken as it is;
+//! gradients go through its vector, the distances and the values. O(entries · width · log entries
+//! of a row).
 
 use gnarl_graph::random::Rng;
 
@@ -14,23 +17,42 @@ use super::entry::{Entry, Level, NetworkOption, Place, Plan};
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
-use crate::tensor::{DType, Device, Operator, Result, Tensor, add_bias, gather_cols, segment_median};
+use crate::tensor::{
+    DType, Device, Operator, Result, Tensor, add_bias, gather_cols, segment_median,
+};
 
 use NetworkOption::{Bias, Dropout, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
 
 pub(super) const ENTRY: Entry = Entry {
-    level: Some(Level { usual: 0.2, least: 1e-6, most: f64::INFINITY }),
+    level: Some(Level {
+        usual: 0.2,
+        least: 1e-6,
+        most: f64::INFINITY,
+    }),
     ..stack::entry(
         "soft-median",
         "graph convolutions that trust neighbours near the median",
         layer,
-        &[Hidden, Layers, Dropout, InputDropout, Bias, Head, OrthogonalStart, Noise, NetworkOption::Level],
+        &[
+            Hidden,
+            Layers,
+            Dropout,
+            InputDropout,
+            Bias,
+            Head,
+            OrthogonalStart,
+            Noise,
+            NetworkOption::Level,
+        ],
     )
 };
 
 fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
     let linear = Linear::glorot(params, at.name, at.from, at.to, plan.bias, rng)?;
-    Ok(Box::new(SoftMedian { linear, temperature: plan.level }))
+    Ok(Box::new(SoftMedian {
+        linear,
+        temperature: plan.level,
+    }))
 }
 
 /// One such convolution.
@@ -40,7 +62,8 @@ struct SoftMedian {
     temperature: f64,
 }
 
-/// How much more than the nearest neighbour that counts one that does not may seem to be trusted, as an exponent.
+/// How much more than the nearest neighbour that counts one that does not may seem to be trusted,
+/// as an exponent.
 const MOST: f64 = 20.0;
 
 impl Layer for SoftMedian {
@@ -72,23 +95,35 @@ fn soft_median(operator: &Operator, h: &Tensor, temperature: f64) -> Result<Tens
     let median = segment_median(pattern, &sizes, h)?;
     let apart = (median.index_select(&of_row, 0)? - gather_cols(pattern, h)?)?;
     let (_, width) = h.dims2()?;
-    let distances = ((apart.sqr()?.sum_keepdim(1)? / width.max(1) as f64)? + TINY)?.sqrt()?.flatten_all()?;
+    let distances = ((apart.sqr()?.sum_keepdim(1)? / width.max(1) as f64)? + TINY)?
+        .sqrt()?
+        .flatten_all()?;
     // Only ratios within a row matter: the nearest that counts has an exponent of zero.
     let nearest = nearest(pattern.num_rows(), &rows, &distances, &sizes)?;
     let exponent = ((nearest - distances)? / temperature)?;
-    let exponent = exponent.le(MOST)?.where_cond(&exponent, &exponent.affine(0.0, MOST)?)?;
+    let exponent = exponent
+        .le(MOST)?
+        .where_cond(&exponent, &exponent.affine(0.0, MOST)?)?;
     let trust = exponent.exp()?;
     let ones = Tensor::ones((operator.num_cols(), 1), DType::F32, &Device::Cpu)?;
     let sums = |of_entries: &Tensor| operator.with_values(of_entries)?.apply(&ones);
     let scale = (sums(&sizes)? / (sums(&(&trust * &sizes)?)? + f64::from(f32::MIN_POSITIVE))?)?;
-    operator.with_values(&(trust * values)?)?.apply(h)?.broadcast_mul(&scale)
+    operator
+        .with_values(&(trust * values)?)?
+        .apply(h)?
+        .broadcast_mul(&scale)
 }
 
 /// For every entry the least distance of its row's entries that are not zero, as a constant.
 fn nearest(num_rows: usize, rows: &[u32], distances: &Tensor, sizes: &Tensor) -> Result<Tensor> {
     let (distances, sizes) = (distances.to_vec1::<f32>()?, sizes.to_vec1::<f32>()?);
     let mut least = vec![f32::MAX; num_rows];
-    for ((&row, distance), _) in rows.iter().zip(&distances).zip(&sizes).filter(|(_, size)| **size > 0.0) {
+    for ((&row, distance), _) in rows
+        .iter()
+        .zip(&distances)
+        .zip(&sizes)
+        .filter(|(_, size)| **size > 0.0)
+    {
         let least = &mut least[row as usize];
         *least = least.min(*distance);
     }
@@ -96,5 +131,9 @@ fn nearest(num_rows: usize, rows: &[u32], distances: &Tensor, sizes: &Tensor) ->
         f32::MAX => *distance,
         least => least,
     };
-    Tensor::from_vec(rows.iter().zip(&distances).map(of_entry).collect(), rows.len(), &Device::Cpu)
+    Tensor::from_vec(
+        rows.iter().zip(&distances).map(of_entry).collect(),
+        rows.len(),
+        &Device::Cpu,
+    )
 }

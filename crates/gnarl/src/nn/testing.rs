@@ -25,7 +25,11 @@ pub fn adjacency(graph: &Graph) -> Operator {
 
 /// Gives a parameter its values.
 pub fn plant(params: &Params, name: &str, values: &[f32]) {
-    let p = params.list().iter().find(|p| p.name == name).unwrap_or_else(|| panic!("no parameter is called {name}"));
+    let p = params
+        .list()
+        .iter()
+        .find(|p| p.name == name)
+        .unwrap_or_else(|| panic!("no parameter is called {name}"));
     let values = Tensor::from_slice(values, p.var.dims(), p.var.device()).unwrap();
     p.var.set(&values).unwrap();
 }
@@ -34,7 +38,9 @@ pub fn plant(params: &Params, name: &str, values: &[f32]) {
 pub fn predict(layer: &dyn Layer, operator: &Operator, params: &Params, x: &[f32]) -> Vec<f32> {
     let x = Tensor::from_slice(x, (x.len(), 1), &crate::tensor::Device::Cpu).unwrap();
     let weights = params.weights().unwrap();
-    let y = layer.forward(operator, &x.into(), &Pass::evaluation(&weights)).unwrap();
+    let y = layer
+        .forward(operator, &x.into(), &Pass::evaluation(&weights))
+        .unwrap();
     y.flatten_all().unwrap().to_vec1().unwrap()
 }
 
@@ -42,6 +48,9 @@ pub fn predict(layer: &dyn Layer, operator: &Operator, params: &Params, x: &[f32
 pub fn assert_close(got: &[f32], expected: &[f32], tolerance: f32, what: &str) {
     assert_eq!(got.len(), expected.len(), "{what}");
     for (i, (g, e)) in got.iter().zip(expected).enumerate() {
-        assert!((g - e).abs() <= tolerance * (1.0 + e.abs()), "{what}, value {i}: {g}, not {e}");
+        assert!(
+            (g - e).abs() <= tolerance * (1.0 + e.abs()),
+            "{what}, value {i}: {g}, not {e}"
+        );
     }
 }

@@ -49,29 +49,42 @@ impl OperatorChoice {
     /// Every name: the paper's, the classical ones, and the learnable one.
     pub fn names() -> impl Iterator<Item = String> {
         let classical = ClassicalOperator::ALL.into_iter().map(|op| op.to_string());
-        std::iter::once(USUAL.to_string()).chain(classical).chain([CGSO.to_string()])
+        std::iter::once(USUAL.to_string())
+            .chain(classical)
+            .chain([CGSO.to_string()])
     }
 
     /// The same with these settings put over its own.
     pub fn with(self, given: &[Given]) -> gnarl_graph::Result<Self> {
         match (self, given.first()) {
-            (OperatorChoice::Cgso(cgso), _) => Ok(OperatorChoice::Cgso(names::overlaid(&cgso, given)?)),
-            (_, None) => Ok(self),
-            (_, Some((setting, _))) => {
-                Err(Error::setting(setting, format!("belongs to {CGSO}, and the operator is {self}")))
+            (OperatorChoice::Cgso(cgso), _) => {
+                Ok(OperatorChoice::Cgso(names::overlaid(&cgso, given)?))
             }
+            (_, None) => Ok(self),
+            (_, Some((setting, _))) => Err(Error::setting(
+                setting,
+                format!("belongs to {CGSO}, and the operator is {self}"),
+            )),
         }
     }
 
-    /// The operators that are trained to settle on one: from seven starts where the initialisation is left open. By the closed degree, where `A_hat`
-    /// is what a graph convolution has, also one that stays near it: where there is little to learn an operator from, it costs least.
+    /// The operators that are trained to settle on one: from seven starts where the initialisation
+    /// is left open. By the closed degree, where `A_hat` is what a graph convolution has, also one
+    /// that stays near it: where there is little to learn an operator from, it costs least.
     pub fn candidates(self) -> Vec<Self> {
         match self {
-            OperatorChoice::Cgso(cgso @ Cgso { init: Initialisation::Auto, .. }) => {
+            OperatorChoice::Cgso(
+                cgso @ Cgso {
+                    init: Initialisation::Auto,
+                    ..
+                },
+            ) => {
                 let near = cgso.centrality == Centralities::one(Centrality::ClosedDegree);
                 let starts = ClassicalOperator::ALL.into_iter().map(Initialisation::Of);
                 let starts = starts.chain(near.then_some(Initialisation::Near));
-                starts.map(|init| OperatorChoice::Cgso(Cgso { init, ..cgso })).collect()
+                starts
+                    .map(|init| OperatorChoice::Cgso(Cgso { init, ..cgso }))
+                    .collect()
             }
             settled => vec![settled],
         }
@@ -133,26 +146,41 @@ impl Serialize for OperatorChoice {
 impl<'de> Deserialize<'de> for OperatorChoice {
     fn deserialize<D: Deserializer<'de>>(d: D) -> std::result::Result<Self, D::Error> {
         use serde::de::Error;
-        let (name, settings) = names::parted("operator", Deserialize::deserialize(d)?).map_err(D::Error::custom)?;
+        let (name, settings) =
+            names::parted("operator", Deserialize::deserialize(d)?).map_err(D::Error::custom)?;
         match name.parse().map_err(D::Error::custom)? {
             OperatorChoice::Cgso(usual) => {
                 let mut all = names::fields(&usual).map_err(D::Error::custom)?;
                 all.extend(settings);
-                serde_json::from_value(all.into()).map(OperatorChoice::Cgso).map_err(D::Error::custom)
+                serde_json::from_value(all.into())
+                    .map(OperatorChoice::Cgso)
+                    .map_err(D::Error::custom)
             }
             fixed if settings.is_empty() => Ok(fixed),
-            fixed => Err(D::Error::custom(format!("operator {fixed} takes no settings"))),
+            fixed => Err(D::Error::custom(format!(
+                "operator {fixed} takes no settings"
+            ))),
         }
     }
 }
 
 /// The propagation that a choice of operator makes of one graph.
-pub fn propagation(graph: &Graph, backbone: Backbone, choice: OperatorChoice) -> Result<Propagation> {
-    propagation_of_union("node classification", graph, std::slice::from_ref(graph), backbone, choice)
+pub fn propagation(
+    graph: &Graph,
+    backbone: Backbone,
+    choice: OperatorChoice,
+) -> Result<Propagation> {
+    propagation_of_union(
+        "node classification",
+        graph,
+        std::slice::from_ref(graph),
+        backbone,
+        choice,
+    )
 }
 
-/// The propagation on a graph: the operator chosen and, for H2GCN, the two-hop one. The graph may be the disjoint union of
-/// `parts`. `task` is who asks, for what is refused.
+/// The propagation on a graph: the operator chosen and, for H2GCN, the two-hop one. The graph may
+/// be the disjoint union of `parts`. `task` is who asks, for what is refused.
 pub fn propagation_of_union(
     task: &'static str,
     graph: &Graph,
@@ -182,8 +210,15 @@ pub fn propagation_of_union(
             UsualOperator::SymmetricNormalised => Operator::constant(&symmetric_normalised(graph)?),
         },
     };
-    let two_hop = (backbone == Backbone::H2gcn).then(|| two_hop_operator(graph)).transpose()?;
-    Ok(Propagation { operator, two_hop, learnable, rounds: Vec::new() })
+    let two_hop = (backbone == Backbone::H2gcn)
+        .then(|| two_hop_operator(graph))
+        .transpose()?;
+    Ok(Propagation {
+        operator,
+        two_hop,
+        learnable,
+        rounds: Vec::new(),
+    })
 }
 
 /// Mean of `ln(degree + 1)`, for PNA; zero without nodes.
@@ -203,13 +238,20 @@ mod tests {
             ("\"L_sym\"", "l-sym".parse().unwrap()),
             (
                 r#"{"kind":"cgso","centrality":"core","init":"A_hat"}"#,
-                OperatorChoice::Cgso(Cgso { centrality: "core".parse().unwrap(), init: "a-hat".parse().unwrap() }),
+                OperatorChoice::Cgso(Cgso {
+                    centrality: "core".parse().unwrap(),
+                    init: "a-hat".parse().unwrap(),
+                }),
             ),
         ] {
             assert_eq!(serde_json::to_string(&choice).unwrap(), text);
-            assert_eq!(serde_json::from_str::<OperatorChoice>(text).unwrap(), choice);
+            assert_eq!(
+                serde_json::from_str::<OperatorChoice>(text).unwrap(),
+                choice
+            );
         }
-        let auto: OperatorChoice = serde_json::from_str(r#"{"kind":"cgso","centrality":"degree+core"}"#).unwrap();
+        let auto: OperatorChoice =
+            serde_json::from_str(r#"{"kind":"cgso","centrality":"degree+core"}"#).unwrap();
         assert_eq!(auto.candidates().len(), 7);
         assert_eq!(OperatorChoice::Cgso(Cgso::default()).candidates().len(), 8);
         for (broken, what) in [
@@ -218,7 +260,9 @@ mod tests {
             (r#"{"kind":"cgso","centrality":"x"}"#, "unknown centrality"),
             (r#"{"kind":"cgso","centre":"x"}"#, "centre"),
         ] {
-            let e = serde_json::from_str::<OperatorChoice>(broken).unwrap_err().to_string();
+            let e = serde_json::from_str::<OperatorChoice>(broken)
+                .unwrap_err()
+                .to_string();
             assert!(e.contains(what), "{broken}: {e}");
         }
     }
@@ -226,9 +270,16 @@ mod tests {
     #[test]
     fn settings_belong_to_the_learnable_one() {
         let given = [("centrality".to_string(), "walks:3".to_string())];
-        let cgso = "cgso".parse::<OperatorChoice>().unwrap().with(&given).unwrap();
+        let cgso = "cgso"
+            .parse::<OperatorChoice>()
+            .unwrap()
+            .with(&given)
+            .unwrap();
         assert_eq!(cgso.to_string(), "cgso, walks:3, from auto");
         let e = OperatorChoice::Usual.with(&given).unwrap_err().to_string();
-        assert_eq!(e, "centrality: belongs to cgso, and the operator is the paper's");
+        assert_eq!(
+            e,
+            "centrality: belongs to cgso, and the operator is the paper's"
+        );
     }
 }

@@ -23,36 +23,53 @@ pub struct Cgso {
 impl Cgso {
     /// By a centrality, from whichever initialisation is best on validation items.
     pub const fn by(kind: Centrality) -> Self {
-        Self { centrality: Centralities::one(kind), init: Initialisation::Auto }
+        Self {
+            centrality: Centralities::one(kind),
+            init: Initialisation::Auto,
+        }
     }
 
     /// By the sum of two operators, of two centralities that differ.
     pub const fn by_sum(first: Centrality, second: Centrality) -> Self {
-        Self { centrality: Centralities::sum(first, second), init: Initialisation::Auto }
+        Self {
+            centrality: Centralities::sum(first, second),
+            init: Initialisation::Auto,
+        }
     }
 
     /// From the scalars that give this classical operator when V = D.
     pub const fn from(self, operator: ClassicalOperator) -> Self {
-        Self { init: Initialisation::Of(operator), ..self }
+        Self {
+            init: Initialisation::Of(operator),
+            ..self
+        }
     }
 }
 
 impl Cgso {
     /// The scalars that a network owns for it; none before its initialisation is settled.
     pub fn scalars(&self) -> Vec<OperatorScalar> {
-        let Some(start) = self.init.start() else { return Vec::new() };
+        let Some(start) = self.init.start() else {
+            return Vec::new();
+        };
         let starts = Scalars::of(start).to_array();
         let scalar = |(i, name): (usize, String)| OperatorScalar {
             name,
             start: starts[i % 7] as f32,
             exponent: Scalars::NAMES[i % 7].starts_with('e'),
         };
-        self.centrality.scalar_names().into_iter().enumerate().map(scalar).collect()
+        self.centrality
+            .scalar_names()
+            .into_iter()
+            .enumerate()
+            .map(scalar)
+            .collect()
     }
 }
 
 impl Default for Cgso {
-    /// By the degree of the closed neighbourhood: from `A_hat` it starts as a plain graph convolution, isolated nodes included.
+    /// By the degree of the closed neighbourhood: from `A_hat` it starts as a plain graph
+    /// convolution, isolated nodes included.
     fn default() -> Self {
         Self::by(Centrality::ClosedDegree)
     }
@@ -75,12 +92,18 @@ pub struct Centralities {
 impl Centralities {
     /// One centrality.
     pub const fn one(kind: Centrality) -> Self {
-        Self { first: kind, second: None }
+        Self {
+            first: kind,
+            second: None,
+        }
     }
 
     /// Two, whose operators are summed; they should differ.
     pub const fn sum(first: Centrality, second: Centrality) -> Self {
-        Self { first, second: Some(second) }
+        Self {
+            first,
+            second: Some(second),
+        }
     }
 
     /// The one or two.
@@ -90,8 +113,16 @@ impl Centralities {
 
     /// How the scalars of each are called: `m1`, or `degree.m1` where there are two.
     pub fn scalar_names(self) -> Vec<String> {
-        let prefix = |kind: Centrality| if self.second.is_some() { format!("{kind}.") } else { String::new() };
-        self.iter().flat_map(|kind| Scalars::NAMES.map(|name| format!("{}{name}", prefix(kind)))).collect()
+        let prefix = |kind: Centrality| {
+            if self.second.is_some() {
+                format!("{kind}.")
+            } else {
+                String::new()
+            }
+        };
+        self.iter()
+            .flat_map(|kind| Scalars::NAMES.map(|name| format!("{}{name}", prefix(kind))))
+            .collect()
     }
 }
 
@@ -108,17 +139,22 @@ impl FromStr for Centralities {
     type Err = Error;
 
     fn from_str(names: &str) -> gnarl_graph::Result<Self> {
-        let kinds =
-            names.split('+').map(|name| name.trim().parse()).collect::<gnarl_graph::Result<Vec<Centrality>>>()?;
+        let kinds = names
+            .split('+')
+            .map(|name| name.trim().parse())
+            .collect::<gnarl_graph::Result<Vec<Centrality>>>()?;
         match kinds[..] {
             [one] => Ok(Self::one(one)),
             [first, second] if first != second => Ok(Self::sum(first, second)),
-            [first, _] => {
-                Err(Error::argument("centrality", format!("'{names}' names {first} twice; name two that differ")))
-            }
+            [first, _] => Err(Error::argument(
+                "centrality",
+                format!("'{names}' names {first} twice; name two that differ"),
+            )),
             _ => {
-                let what =
-                    format!("'{names}' names {} centralities; at most two are summed, as in degree+core", kinds.len());
+                let what = format!(
+                    "'{names}' names {} centralities; at most two are summed, as in degree+core",
+                    kinds.len()
+                );
                 Err(Error::argument("centrality", what))
             }
         }
@@ -147,7 +183,8 @@ pub enum Initialisation {
     Of(ClassicalOperator),
     /// That of `A_hat`, and stay near it: the scalars learn [`SLOWER`](Self::SLOWER) times slower.
     Near,
-    /// Whichever of the seven has the best validation accuracy: the task tries them all. By the closed degree `near` is tried, too.
+    /// Whichever of the seven has the best validation accuracy: the task tries them all. By the
+    /// closed degree `near` is tried, too.
     Auto,
 }
 
@@ -180,11 +217,16 @@ impl FromStr for Initialisation {
 
     fn from_str(name: &str) -> gnarl_graph::Result<Self> {
         let other = [Initialisation::Near, Initialisation::Auto];
-        if let Some(found) = other.into_iter().find(|init| name.eq_ignore_ascii_case(&init.to_string())) {
+        if let Some(found) = other
+            .into_iter()
+            .find(|init| name.eq_ignore_ascii_case(&init.to_string()))
+        {
             return Ok(found);
         }
         let classical = ClassicalOperator::ALL.into_iter().map(|op| op.to_string());
-        let known: Vec<String> = classical.chain(other.map(|init| init.to_string())).collect();
+        let known: Vec<String> = classical
+            .chain(other.map(|init| init.to_string()))
+            .collect();
         let unknown = |_| Error::unknown("initialisation", name, known.iter().map(String::as_str));
         name.parse().map(Initialisation::Of).map_err(unknown)
     }
@@ -227,8 +269,9 @@ impl Scalars {
     /// Their names, in the order everything keeps them in.
     pub const NAMES: [&str; 7] = ["m1", "m2", "m3", "e1", "e2", "e3", "a"];
 
-    /// Those that give a classical operator when V = D. For `A_hat` that is the thesis' `D^-1/2 (A + I) D^-1/2`, which
-    /// is the renormalised `(D + I)^-1/2 (A + I) (D + I)^-1/2` only where v = deg + 1, the closed degree.
+    /// Those that give a classical operator when V = D. For `A_hat` that is the thesis'
+    /// `D^-1/2 (A + I) D^-1/2`, which is the renormalised `(D + I)^-1/2 (A + I) (D + I)^-1/2` only
+    /// where v = deg + 1, the closed degree.
     pub fn of(operator: ClassicalOperator) -> Self {
         let [m1, m2, m3, e1, e2, e3, a] = match operator {
             ClassicalOperator::Adjacency => [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
@@ -239,7 +282,15 @@ impl Scalars {
             ClassicalOperator::NormalisedAdjacency => [0.0, 1.0, 0.0, 0.0, -0.5, -0.5, 1.0],
             ClassicalOperator::MeanAggregation => [0.0, 1.0, 0.0, 0.0, -1.0, 0.0, 0.0],
         };
-        Self { m1, m2, m3, e1, e2, e3, a }
+        Self {
+            m1,
+            m2,
+            m3,
+            e1,
+            e2,
+            e3,
+            a,
+        }
     }
 
     /// In the order of [`NAMES`](Self::NAMES).
@@ -249,7 +300,15 @@ impl Scalars {
 
     /// From the order of [`NAMES`](Self::NAMES).
     pub fn from_array([m1, m2, m3, e1, e2, e3, a]: [f64; 7]) -> Self {
-        Self { m1, m2, m3, e1, e2, e3, a }
+        Self {
+            m1,
+            m2,
+            m3,
+            e1,
+            e2,
+            e3,
+            a,
+        }
     }
 }
 
@@ -263,17 +322,35 @@ mod tests {
             assert_eq!(name.parse::<Centralities>().unwrap().to_string(), name);
         }
         let refusal = |name: &str| name.parse::<Centralities>().unwrap_err().to_string();
-        assert_eq!(refusal("degre"), "unknown centrality 'degre'; did you mean degree?");
+        assert_eq!(
+            refusal("degre"),
+            "unknown centrality 'degre'; did you mean degree?"
+        );
         assert!(refusal("core+core").contains("'core+core' names core twice"));
         assert!(refusal("degree+core+walks").contains("at most two are summed"));
         assert!(refusal("degree+").contains("unknown centrality ''"));
-        assert_eq!("degree+core".parse::<Centralities>().unwrap().scalar_names()[7], "core.m1");
-        assert_eq!("core".parse::<Centralities>().unwrap().scalar_names()[6], "a");
+        assert_eq!(
+            "degree+core"
+                .parse::<Centralities>()
+                .unwrap()
+                .scalar_names()[7],
+            "core.m1"
+        );
+        assert_eq!(
+            "core".parse::<Centralities>().unwrap().scalar_names()[6],
+            "a"
+        );
     }
 
     #[test]
     fn initialisations_are_read_back_and_wrong_ones_named() {
-        for (given, shown) in [("l-rw", "L_rw"), ("A_HAT", "A_hat"), ("h", "H"), ("Near", "near"), ("Auto", "auto")] {
+        for (given, shown) in [
+            ("l-rw", "L_rw"),
+            ("A_HAT", "A_hat"),
+            ("h", "H"),
+            ("Near", "near"),
+            ("Auto", "auto"),
+        ] {
             assert_eq!(given.parse::<Initialisation>().unwrap().to_string(), shown);
         }
         let e = "l-sim".parse::<Initialisation>().unwrap_err().to_string();
@@ -282,7 +359,10 @@ mod tests {
 
     #[test]
     fn a_config_is_stored_by_names() {
-        let config = Cgso { centrality: "degree+walks:3".parse().unwrap(), init: "l-sym".parse().unwrap() };
+        let config = Cgso {
+            centrality: "degree+walks:3".parse().unwrap(),
+            init: "l-sym".parse().unwrap(),
+        };
         let text = serde_json::to_string(&config).unwrap();
         assert_eq!(text, r#"{"centrality":"degree+walks:3","init":"L_sym"}"#);
         assert_eq!(serde_json::from_str::<Cgso>(&text).unwrap(), config);

@@ -1,5 +1,5 @@
-//! Dirichlet energy by depth (thesis ch. 3, appendix on SGC): how much of the differences along edges is left after
-//! listening k times, `Φ^k X`.
+//! Dirichlet energy by depth (thesis ch. 3, appendix on SGC): how much of the differences along
+//! edges is left after listening k times, `Φ^k X`.
 
 use gnarl_graph::properties::{DirichletEnergy, dirichlet_energy};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Graph};
@@ -25,12 +25,24 @@ const COLUMNS: usize = 64;
 
 /// The Dirichlet energy of `Φ^k X` for k = 0 to `depth`, in f64. O(depth · entries · features).
 ///
-/// Where powers of an operator leave the range of f64, what is left of the list is infinite or not a number.
-pub fn energy_by_depth(graph: &Graph, operator: &Operator, input: &Input, depth: usize) -> Result<Vec<DepthEnergy>> {
+/// Where powers of an operator leave the range of f64, what is left of the list is infinite or not
+/// a number.
+pub fn energy_by_depth(
+    graph: &Graph,
+    operator: &Operator,
+    input: &Input,
+    depth: usize,
+) -> Result<Vec<DepthEnergy>> {
     let pattern = operator.pattern();
     let values = operator.values()?.flatten_all()?.to_vec1::<f32>()?;
     let offsets = pattern.offsets().iter().map(|&o| o as u64).collect();
-    let phi = CsrMatrix::new(pattern.num_cols(), offsets, pattern.indices().to_vec(), values)?.map(f64::from);
+    let phi = CsrMatrix::new(
+        pattern.num_cols(),
+        offsets,
+        pattern.indices().to_vec(),
+        values,
+    )?
+    .map(f64::from);
     let (nodes, features) = (input.num_rows(), input.dim());
     let mut energies = vec![0.0; depth + 1];
     let mut norms = vec![0.0; depth + 1];
@@ -46,16 +58,36 @@ pub fn energy_by_depth(graph: &Graph, operator: &Operator, input: &Input, depth:
         }
         debug_assert_eq!(block.num_rows(), nodes);
     }
-    let relative = |k: usize| if norms[k] > 0.0 { energies[k] / norms[k] } else { 0.0 };
-    Ok((0..=depth).map(|k| DepthEnergy { depth: k, energy: energies[k], relative: relative(k) }).collect())
+    let relative = |k: usize| {
+        if norms[k] > 0.0 {
+            energies[k] / norms[k]
+        } else {
+            0.0
+        }
+    };
+    Ok((0..=depth)
+        .map(|k| DepthEnergy {
+            depth: k,
+            energy: energies[k],
+            relative: relative(k),
+        })
+        .collect())
 }
 
 fn columns(input: &Input, first: usize, width: usize) -> Result<DenseMatrix<f64>> {
     let (nodes, features) = (input.num_rows(), input.dim());
     let mut select = vec![0f32; features * width];
     (0..width).for_each(|c| select[(first + c) * width + c] = 1.0);
-    let block = input.matmul(&Tensor::from_vec(select, (features, width), &Device::Cpu)?, None)?;
-    let data = block.flatten_all()?.to_vec1::<f32>()?.into_iter().map(f64::from).collect();
+    let block = input.matmul(
+        &Tensor::from_vec(select, (features, width), &Device::Cpu)?,
+        None,
+    )?;
+    let data = block
+        .flatten_all()?
+        .to_vec1::<f32>()?
+        .into_iter()
+        .map(f64::from)
+        .collect();
     Ok(DenseMatrix::new(nodes, width, data)?)
 }
 
@@ -79,7 +111,8 @@ mod tests {
     use crate::nn::layer::classical;
     use gnarl_graph::operator::ClassicalOperator;
 
-    /// On one edge A_hat is 1/2 everywhere: the two rows are equal after one round, and what they are stays.
+    /// On one edge A_hat is 1/2 everywhere: the two rows are equal after one round, and what they
+    /// are stays.
     #[test]
     fn one_edge_by_hand() {
         let edge = Graph::from_edges(2, [(0, 1)]).unwrap().0;
@@ -88,7 +121,9 @@ mod tests {
         let energies = energy_by_depth(&edge, &a_hat, &x, 2).unwrap();
         // (1/√2 - 3/√2)² = 2, of a squared norm of 10.
         assert_eq!(energies.len(), 3);
-        assert!((energies[0].energy - 2.0).abs() < 1e-12 && (energies[0].relative - 0.2).abs() < 1e-12);
+        assert!(
+            (energies[0].energy - 2.0).abs() < 1e-12 && (energies[0].relative - 0.2).abs() < 1e-12
+        );
         assert!(energies[1].energy.abs() < 1e-12 && energies[2].energy.abs() < 1e-12);
         // By A the two swap: nothing is lost.
         let a = classical(&edge, ClassicalOperator::Adjacency).unwrap();

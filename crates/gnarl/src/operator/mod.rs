@@ -10,7 +10,8 @@
 //! | [`energy`] | Dirichlet energy of what an operator makes of the features, by depth |
 //!
 //! Networks know nothing of centralities: they own the scalars that a
-//! [`LearnableOperator`](crate::nn::LearnableOperator) asks for and get an operator back, once per pass.
+//! [`LearnableOperator`](crate::nn::LearnableOperator) asks for and get an operator back, once per
+//! pass.
 
 pub mod cgso;
 pub mod choice;

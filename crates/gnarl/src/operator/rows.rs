@@ -1,5 +1,5 @@
-//! An operator by its rows, for training on sampled neighbourhoods and for answers one layer after the other: the matrix of the whole
-//! graph is never made, a few numbers a node are.
+//! An operator by its rows, for training on sampled neighbourhoods and for answers one layer after
+//! the other: the matrix of the whole graph is never made, a few numbers a node are.
 
 use std::sync::Arc;
 
@@ -11,7 +11,10 @@ use super::cgso::CgsoOperator;
 use super::choice::{OperatorChoice, mean_log_degree};
 use crate::error::Result;
 use crate::features::Scaler;
-use crate::nn::{Backbone, Input, LearnableOperator, Network, OperatorScalar, Pass, Propagation, Shape, UsualOperator};
+use crate::nn::{
+    Backbone, Input, LearnableOperator, Network, OperatorScalar, Pass, Propagation, Shape,
+    UsualOperator,
+};
 use crate::tensor::{Operator, Pattern, Tensor};
 
 /// A graph and its operator, of which any rows can be asked for.
@@ -35,7 +38,8 @@ enum Kind {
 /// Arcs whose senders' vectors are in memory at once while answers are computed layer after layer.
 const ARCS_AT_ONCE: usize = 1 << 18;
 
-/// How much of a graph's files may be in memory at once: the system may keep more of them, where it has room.
+/// How much of a graph's files may be in memory at once: the system may keep more of them, where it
+/// has room.
 const MAPPED_BYTES: usize = 3 << 28;
 
 /// Bytes of files that are mapped into this process's memory now, where the system says so.
@@ -46,11 +50,19 @@ fn mapped_bytes() -> Option<usize> {
 }
 
 impl RowOperator {
-    /// Computes what rows follow from: degrees, or centralities. Features stay as they are and are scaled as they are read.
-    pub fn new(graph: &Graph, scaler: &Scaler, backbone: Backbone, choice: OperatorChoice) -> Result<Self> {
+    /// Computes what rows follow from: degrees, or centralities. Features stay as they are and are
+    /// scaled as they are read.
+    pub fn new(
+        graph: &Graph,
+        scaler: &Scaler,
+        backbone: Backbone,
+        choice: OperatorChoice,
+    ) -> Result<Self> {
         let kind = match choice {
             OperatorChoice::Classical(kind) => Kind::Fixed(kind.rows(graph)?),
-            OperatorChoice::Cgso(config) => Kind::Learned(CgsoOperator::without_arcs(graph, config)?),
+            OperatorChoice::Cgso(config) => {
+                Kind::Learned(CgsoOperator::without_arcs(graph, config)?)
+            }
             OperatorChoice::Usual => match backbone.usual_operator() {
                 UsualOperator::Classical(kind) => Kind::Fixed(kind.rows(graph)?),
                 UsualOperator::SelfLoopPattern => Kind::SelfLoopPattern,
@@ -68,7 +80,13 @@ impl RowOperator {
             _ => Vec::new(),
         };
         let mean_log_degree = mean_log_degree(graph);
-        Ok(Self { graph: graph.clone(), scaler: scaler.clone(), kind, mean_log_degree, scalars })
+        Ok(Self {
+            graph: graph.clone(),
+            scaler: scaler.clone(),
+            kind,
+            mean_log_degree,
+            scalars,
+        })
     }
 
     /// The graph.
@@ -84,7 +102,12 @@ impl RowOperator {
     /// The shape of a network on this graph that tells so many classes apart.
     pub fn shape(&self, num_classes: usize) -> Shape<'_> {
         let in_dim = self.graph.num_features().unwrap_or(self.graph.num_nodes());
-        Shape { in_dim, num_classes, mean_log_degree: self.mean_log_degree, scalars: &self.scalars }
+        Shape {
+            in_dim,
+            num_classes,
+            mean_log_degree: self.mean_log_degree,
+            scalars: &self.scalars,
+        }
     }
 
     /// The scaled features of some nodes; the identity's rows where there are none.
@@ -94,7 +117,12 @@ impl RowOperator {
             None => {
                 let n = self.graph.num_nodes();
                 let ones = vec![1f32; nodes.len()];
-                let rows = gnarl_graph::CsrMatrix::new(n, (0..=nodes.len() as u64).collect(), nodes.to_vec(), ones)?;
+                let rows = gnarl_graph::CsrMatrix::new(
+                    n,
+                    (0..=nodes.len() as u64).collect(),
+                    nodes.to_vec(),
+                    ones,
+                )?;
                 Features::Sparse(rows)
             }
         };
@@ -102,13 +130,18 @@ impl RowOperator {
             // Whether rows are sparse must not depend on which of them are looked at.
             Features::Dense(m) => {
                 let shape = (m.num_rows(), m.num_cols());
-                Input::Dense(Tensor::from_vec(m.into_data(), shape, &crate::tensor::Device::Cpu)?)
+                Input::Dense(Tensor::from_vec(
+                    m.into_data(),
+                    shape,
+                    &crate::tensor::Device::Cpu,
+                )?)
             }
             Features::Sparse(_) => Input::from_features(&features)?,
         })
     }
 
-    /// Of a graph on disk: gives memory in use for its files back to the system where that is more than 768 MB.
+    /// Of a graph on disk: gives memory in use for its files back to the system where that is more
+    /// than 768 MB.
     pub fn limit_memory(&self) {
         if self.graph.is_on_disk() && mapped_bytes().is_some_and(|bytes| bytes > MAPPED_BYTES) {
             self.graph.release();
@@ -117,7 +150,11 @@ impl RowOperator {
 
     /// What messages travel by in a neighbourhood.
     pub fn propagation(&self, around: &Neighbourhood) -> Result<Propagation> {
-        let Neighbourhood { nodes, sizes, rounds } = around;
+        let Neighbourhood {
+            nodes,
+            sizes,
+            rounds,
+        } = around;
         let count = rounds.len();
         let operators = || -> Result<Vec<Operator>> {
             let round = |(i, round): (usize, &Round)| self.operator(nodes, sizes[count - i], round);
@@ -126,17 +163,34 @@ impl RowOperator {
         match &self.kind {
             Kind::Learned(cgso) => {
                 let learnable = cgso.on_neighbourhood(around)?;
-                let start: Vec<f32> = learnable.scalars().iter().map(|scalar| scalar.start).collect();
-                let operator =
-                    learnable.with_scalars(&Tensor::from_slice(&start, start.len(), &crate::tensor::Device::Cpu)?)?;
-                Ok(Propagation { operator, two_hop: None, learnable: Some(Arc::new(learnable)), rounds: Vec::new() })
+                let start: Vec<f32> = learnable
+                    .scalars()
+                    .iter()
+                    .map(|scalar| scalar.start)
+                    .collect();
+                let operator = learnable.with_scalars(&Tensor::from_slice(
+                    &start,
+                    start.len(),
+                    &crate::tensor::Device::Cpu,
+                )?)?;
+                Ok(Propagation {
+                    operator,
+                    two_hop: None,
+                    learnable: Some(Arc::new(learnable)),
+                    rounds: Vec::new(),
+                })
             }
             _ => {
                 let rounds = operators()?;
                 let Some(operator) = rounds.first().cloned() else {
                     return Err(Error::argument("sampling", "a neighbourhood of no round").into());
                 };
-                Ok(Propagation { operator, two_hop: None, learnable: None, rounds })
+                Ok(Propagation {
+                    operator,
+                    two_hop: None,
+                    learnable: None,
+                    rounds,
+                })
             }
         }
     }
@@ -161,7 +215,9 @@ impl RowOperator {
                 let sender = round.senders[k];
                 indices.push(sender);
                 values.push(match &self.kind {
-                    Kind::Fixed(factors) => factors.arc(u, nodes[sender as usize], round.weights[k]),
+                    Kind::Fixed(factors) => {
+                        factors.arc(u, nodes[sender as usize], round.weights[k])
+                    }
                     _ => round.weights[k],
                 });
             }
@@ -174,11 +230,15 @@ impl RowOperator {
         })
     }
 
-    /// Class scores of every node, `[nodes, classes]`, as the network gives them on the whole graph: one layer after the other, each in
-    /// blocks of nodes. Between two layers all nodes' vectors are in memory. Fails for a network that is no stack of layers.
+    /// Class scores of every node, `[nodes, classes]`, as the network gives them on the whole
+    /// graph: one layer after the other, each in blocks of nodes. Between two layers all nodes'
+    /// vectors are in memory. Fails for a network that is no stack of layers.
     pub fn scores(&self, network: &Network, weights: &crate::nn::Weights) -> Result<Vec<f32>> {
         let Some(rounds) = network.rounds() else {
-            let what = format!("{} is not computed one layer after the other", network.config().backbone);
+            let what = format!(
+                "{} is not computed one layer after the other",
+                network.config().backbone
+            );
             return Err(Error::argument("inference", what).into());
         };
         let pass = Pass::evaluation(weights);
@@ -233,7 +293,11 @@ fn gathered(vectors: &[f32], width: usize, nodes: &[u32]) -> Result<Input> {
     for &u in nodes {
         rows.extend_from_slice(&vectors[u as usize * width..(u as usize + 1) * width]);
     }
-    Ok(Input::Dense(Tensor::from_vec(rows, (nodes.len(), width), &crate::tensor::Device::Cpu)?))
+    Ok(Input::Dense(Tensor::from_vec(
+        rows,
+        (nodes.len(), width),
+        &crate::tensor::Device::Cpu,
+    )?))
 }
 
 #[cfg(test)]
@@ -244,7 +308,14 @@ mod tests {
     use gnarl_graph::generate::{CsbmConfig, csbm};
 
     fn graph() -> Graph {
-        csbm(&CsbmConfig { num_nodes: 120, ..CsbmConfig::default() }, 4).unwrap()
+        csbm(
+            &CsbmConfig {
+                num_nodes: 120,
+                ..CsbmConfig::default()
+            },
+            4,
+        )
+        .unwrap()
     }
 
     fn choices(backbone: Backbone) -> Vec<OperatorChoice> {
@@ -255,41 +326,71 @@ mod tests {
         if backbone.fixed_operator().is_none() {
             let init = Initialisation::Of(ClassicalOperator::SignlessLaplacian);
             for centrality in ["degree", "degree+walks"] {
-                all.push(OperatorChoice::Cgso(Cgso { centrality: centrality.parse().unwrap(), init }));
+                all.push(OperatorChoice::Cgso(Cgso {
+                    centrality: centrality.parse().unwrap(),
+                    init,
+                }));
             }
         }
         all
     }
 
-    /// With every neighbour drawn, a neighbourhood gives what the whole graph gives; and so does one layer after the other.
+    /// With every neighbour drawn, a neighbourhood gives what the whole graph gives; and so does
+    /// one layer after the other.
     #[test]
     fn whole_neighbourhoods_and_layers_give_what_the_whole_graph_gives() {
         let graph = graph();
         let items = [3u32, 50, 7, 119];
-        for backbone in Backbone::ALL.map(|(_, backbone)| backbone).into_iter().filter(|b| b.can_be_sampled()) {
+        for backbone in Backbone::ALL
+            .map(|(_, backbone)| backbone)
+            .into_iter()
+            .filter(|b| b.can_be_sampled())
+        {
             for choice in choices(backbone) {
                 for (layers, head) in [(1, false), (2, true), (3, false)] {
                     let what = format!("{backbone}, {choice}, {layers} layers");
                     let prepared = Prepared::new(&graph, backbone, choice).unwrap();
-                    let config = NetworkConfig { layers, head, hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
+                    let config = NetworkConfig {
+                        layers,
+                        head,
+                        hidden: 8,
+                        heads: 2,
+                        ..NetworkConfig::new(backbone)
+                    };
                     let network = Network::new(&config, &prepared.shape(3), 3).unwrap();
                     let weights = network.params().weights().unwrap().detached();
-                    let whole =
-                        network.forward(&prepared.propagation, &prepared.input, &Pass::evaluation(&weights)).unwrap();
+                    let whole = network
+                        .forward(
+                            &prepared.propagation,
+                            &prepared.input,
+                            &Pass::evaluation(&weights),
+                        )
+                        .unwrap();
                     let whole = whole.to_vec2::<f32>().unwrap();
-                    let rows = RowOperator::new(&graph, &Scaler::AsLoaded, backbone, choice).unwrap();
+                    let rows =
+                        RowOperator::new(&graph, &Scaler::AsLoaded, backbone, choice).unwrap();
                     assert_eq!(rows.shape(3).in_dim, network.in_dim());
-                    // Laplacians take large numbers from one another: rounding goes by the largest score.
+                    // Laplacians take large numbers from one another: rounding goes by the largest
+                    // score.
                     let largest = whole.iter().flatten().fold(1f32, |m, x| m.max(x.abs()));
                     let unit = |a: &[f32]| a.iter().map(|x| x / largest).collect::<Vec<f32>>();
-                    let close =
-                        |a: &[f32], b: &[f32]| crate::nn::testing::assert_close(&unit(a), &unit(b), 1e-5, &what);
+                    let close = |a: &[f32], b: &[f32]| {
+                        crate::nn::testing::assert_close(&unit(a), &unit(b), 1e-5, &what)
+                    };
                     let around = Sampler::new(&graph, Fanout::all(layers)).sample(&items, 1, 1);
-                    let (propagation, input) = (rows.propagation(&around).unwrap(), rows.input(&around.nodes).unwrap());
-                    let some = network.forward(&propagation, &input, &Pass::evaluation(&weights)).unwrap();
+                    let (propagation, input) = (
+                        rows.propagation(&around).unwrap(),
+                        rows.input(&around.nodes).unwrap(),
+                    );
+                    let some = network
+                        .forward(&propagation, &input, &Pass::evaluation(&weights))
+                        .unwrap();
                     let some = some.to_vec2::<f32>().unwrap();
                     assert_eq!(some.len(), items.len());
-                    items.iter().zip(&some).for_each(|(&u, scores)| close(scores, &whole[u as usize]));
+                    items
+                        .iter()
+                        .zip(&some)
+                        .for_each(|(&u, scores)| close(scores, &whole[u as usize]));
                     close(&rows.scores(&network, &weights).unwrap(), &whole.concat());
                 }
             }
@@ -300,8 +401,23 @@ mod tests {
     fn nodes_without_features_are_told_apart_by_the_identity() {
         let karate = gnarl_graph::dataset::embedded::karate();
         let bare = Graph::from_edges(34, karate.edges()).unwrap().0;
-        let rows = RowOperator::new(&bare, &Scaler::AsLoaded, Backbone::Gcn, OperatorChoice::Usual).unwrap();
-        let input = rows.input(&[5, 0]).unwrap().to_dense().unwrap().to_vec2::<f32>().unwrap();
-        assert_eq!((input[0][5], input[1][0], input[0].iter().sum::<f32>()), (1.0, 1.0, 1.0));
+        let rows = RowOperator::new(
+            &bare,
+            &Scaler::AsLoaded,
+            Backbone::Gcn,
+            OperatorChoice::Usual,
+        )
+        .unwrap();
+        let input = rows
+            .input(&[5, 0])
+            .unwrap()
+            .to_dense()
+            .unwrap()
+            .to_vec2::<f32>()
+            .unwrap();
+        assert_eq!(
+            (input[0][5], input[1][0], input[0].iter().sum::<f32>()),
+            (1.0, 1.0, 1.0)
+        );
     }
 }

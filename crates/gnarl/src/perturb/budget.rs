@@ -1,5 +1,5 @@
-//! How much may change. A budget that exists is one that can be kept: each is made by a constructor that refuses what
-//! is no number, negative, or more than there is.
+//! How much may change. A budget that exists is one that can be kept: each is made by a constructor
+//! that refuses what is no number, negative, or more than there is.
 
 use std::fmt;
 
@@ -52,19 +52,25 @@ impl fmt::Display for Budget {
         match self {
             Budget::Noise(noise) => write!(f, "psi = {}", noise.psi),
             Budget::Features(budget) => {
-                let whose = if budget.scope == Scope::Node { "each node's" } else { "the matrix's" };
+                let whose = if budget.scope == Scope::Node {
+                    "each node's"
+                } else {
+                    "the matrix's"
+                };
                 write!(f, "{} of {whose} L{} norm", budget.share, budget.norm)
             }
             Budget::Edges(budget) => write!(f, "{} of the edges", budget.share),
-            Budget::Both(edges, noise) => write!(f, "{} of the edges and psi = {}", edges.share, noise.psi),
+            Budget::Both(edges, noise) => {
+                write!(f, "{} of the edges and psi = {}", edges.share, noise.psi)
+            }
             Budget::PerTarget(flips) => write!(f, "{flips} flips for each target"),
             Budget::Flips(flips) => write!(f, "{flips} flips"),
         }
     }
 }
 
-/// Gaussian noise: every entry has the deviation `psi / sqrt(K)` for K features, so that the noise of a node has the expected
-/// squared norm psi².
+/// Gaussian noise: every entry has the deviation `psi / sqrt(K)` for K features, so that the noise
+/// of a node has the expected squared norm psi².
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
     psi: f64,
@@ -94,7 +100,11 @@ impl FeatureBudget {
     /// Fails unless the share is at least 0 and the norm is one.
     pub fn new(share: f64, norm: Norm, scope: Scope) -> Result<Self> {
         norm.check()?;
-        Ok(Self { share: amount(share)?, norm, scope })
+        Ok(Self {
+            share: amount(share)?,
+            norm,
+            scope,
+        })
     }
 
     /// The share.
@@ -112,7 +122,8 @@ impl FeatureBudget {
         self.scope
     }
 
-    /// How far each row may move (of [`Scope::Matrix`]: if it were the only one), and all of them together.
+    /// How far each row may move (of [`Scope::Matrix`]: if it were the only one), and all of them
+    /// together.
     pub fn radii(self, features: &Features) -> Radii {
         let norms = row_norms(features, self.norm);
         let matrix = self.share * self.norm.of(norms.iter().copied());
@@ -122,7 +133,11 @@ impl FeatureBudget {
         };
         // The largest entry of all is within its limit where that of every row is.
         let is_limit = self.scope == Scope::Matrix && self.norm != Norm::Infinity;
-        Radii { rows, together: is_limit.then_some(matrix), norm: self.norm }
+        Radii {
+            rows,
+            together: is_limit.then_some(matrix),
+            norm: self.norm,
+        }
     }
 }
 
@@ -147,7 +162,8 @@ named! {
     }
 }
 
-/// A share of the edges: so many pairs of nodes may be flipped, joined ones parted or parted ones joined.
+/// A share of the edges: so many pairs of nodes may be flipped, joined ones parted or parted ones
+/// joined.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EdgeShare {
     share: f64,
@@ -157,7 +173,9 @@ impl EdgeShare {
     /// Fails unless the share lies in 0 to 1.
     pub fn new(share: f64) -> Result<Self> {
         if amount(share)? > 1.0 {
-            let what = format!("{share} is more than all edges; a share of the edges lies in 0 to 1, as in 0.1");
+            let what = format!(
+                "{share} is more than all edges; a share of the edges lies in 0 to 1, as in 0.1"
+            );
             return Err(Error::argument("budget", what));
         }
         Ok(Self { share })
@@ -178,10 +196,14 @@ impl EdgeShare {
 /// An amount that single precision can follow.
 fn amount(x: f64) -> Result<f64> {
     if !(x >= 0.0 && x.is_finite()) {
-        return Err(Error::argument("budget", format!("{x} must be a number of at least 0")));
+        return Err(Error::argument(
+            "budget",
+            format!("{x} must be a number of at least 0"),
+        ));
     }
     if x > LARGEST_RADIUS {
-        let what = format!("{x:e} is beyond single precision: at most {LARGEST_RADIUS:e} is allowed");
+        let what =
+            format!("{x:e} is beyond single precision: at most {LARGEST_RADIUS:e} is allowed");
         return Err(Error::argument("budget", what));
     }
     Ok(x)
@@ -205,24 +227,51 @@ mod tests {
             }
         }
         let e = Noise::new(1e40).unwrap_err().to_string();
-        assert_eq!(e, "budget: 1e40 is beyond single precision: at most 1e19 is allowed");
+        assert_eq!(
+            e,
+            "budget: 1e40 is beyond single precision: at most 1e19 is allowed"
+        );
         let e = EdgeShare::new(1.5).unwrap_err().to_string();
-        assert!(e.contains("1.5 is more than all edges") && e.contains("0 to 1"), "{e}");
-        assert!(FeatureBudget::new(1.5, Norm::L2, Scope::Node).is_ok(), "features may move further than they are long");
+        assert!(
+            e.contains("1.5 is more than all edges") && e.contains("0 to 1"),
+            "{e}"
+        );
+        assert!(
+            FeatureBudget::new(1.5, Norm::L2, Scope::Node).is_ok(),
+            "features may move further than they are long"
+        );
     }
 
     #[test]
     fn flips_are_rounded_down() {
-        let path = Graph::from_edges(101, (0..100).map(|i| (i, i + 1))).unwrap().0;
-        for (share, flips) in [(0.0, 0), (0.009, 0), (0.01, 1), (0.1, 10), (0.29, 29), (0.999, 99), (1.0, 100)] {
-            assert_eq!(EdgeShare::new(share).unwrap().flips(&path), flips, "{share}");
+        let path = Graph::from_edges(101, (0..100).map(|i| (i, i + 1)))
+            .unwrap()
+            .0;
+        for (share, flips) in [
+            (0.0, 0),
+            (0.009, 0),
+            (0.01, 1),
+            (0.1, 10),
+            (0.29, 29),
+            (0.999, 99),
+            (1.0, 100),
+        ] {
+            assert_eq!(
+                EdgeShare::new(share).unwrap().flips(&path),
+                flips,
+                "{share}"
+            );
         }
     }
 
     #[test]
     fn radii_by_hand() {
         let features = Features::Dense(DenseMatrix::new(2, 2, vec![3.0, -4.0, 0.0, 12.0]).unwrap());
-        let radii = |norm, scope| FeatureBudget::new(0.5, norm, scope).unwrap().radii(&features);
+        let radii = |norm, scope| {
+            FeatureBudget::new(0.5, norm, scope)
+                .unwrap()
+                .radii(&features)
+        };
         assert_eq!(radii(Norm::L2, Scope::Node).rows, [2.5, 6.0]);
         assert_eq!(radii(Norm::Infinity, Scope::Node).rows, [2.0, 6.0]);
         assert_eq!(radii(Norm::Infinity, Scope::Matrix).rows, [6.0, 6.0]);
@@ -230,7 +279,10 @@ mod tests {
         assert_eq!(radii(Norm::L1, Scope::Node).rows, [3.5, 6.0]);
         assert_eq!(radii(Norm::L1, Scope::Matrix).together, Some(9.5));
         assert_eq!(
-            (radii(Norm::Infinity, Scope::Matrix).together, radii(Norm::L2, Scope::Node).together),
+            (
+                radii(Norm::Infinity, Scope::Matrix).together,
+                radii(Norm::L2, Scope::Node).together
+            ),
             (None, None)
         );
     }

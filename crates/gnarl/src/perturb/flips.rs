@@ -1,8 +1,9 @@
 //! Graphs within some flips of edges: a flip joins two nodes, or parts them.
 //!
-//! Of N = n(n-1)/2 pairs, C(N, d) graphs lie at distance d, so that nearly all graphs of a ball lie on its rim. The thesis draws
-//! the distance d with probability C(r, d) / 2^r instead (ch. 6; erratum 11); both laws are here. Time and memory grow with
-//! the edges and the flips, never with N.
+//! Of N = n(n-1)/2 pairs, C(N, d) graphs lie at distance d, so that nearly all graphs of a ball lie
+//! on its rim. The thesis draws the distance d with probability C(r, d) / 2^r instead (ch. 6;
+//! erratum 11); both laws are here. Time and memory grow with the edges and the flips, never with
+//! N.
 
 use std::collections::HashSet;
 
@@ -49,16 +50,22 @@ impl FlipBall {
         let pairs = num_pairs(num_nodes);
         if radius as u64 > pairs || radius > MAX_RADIUS {
             let most = pairs.min(MAX_RADIUS as u64);
-            let what = format!("{radius} flips on {num_nodes} nodes with {pairs} pairs, at most {most} are allowed");
+            let what = format!(
+                "{radius} flips on {num_nodes} nodes with {pairs} pairs, at most {most} are allowed"
+            );
             return Err(Error::argument("perturbation", what));
         }
         let distance = match law {
             FlipLaw::Uniform => Distance::Uniform(shares(pairs as f64, radius)),
-            FlipLaw::Binomial => {
-                Distance::Binomial(Binomial::new(radius as u64, 0.5).expect("one half is a probability"))
-            }
+            FlipLaw::Binomial => Distance::Binomial(
+                Binomial::new(radius as u64, 0.5).expect("one half is a probability"),
+            ),
         };
-        Ok(Self { num_nodes, radius, distance })
+        Ok(Self {
+            num_nodes,
+            radius,
+            distance,
+        })
     }
 
     /// The most flips.
@@ -96,7 +103,10 @@ impl FlipBall {
 
 /// The graph with these distinct pairs flipped; edges that come have weight one.
 pub fn flipped(graph: &Graph, pairs: &[Pair]) -> Result<Graph> {
-    let (gone, new): (Vec<_>, Vec<_>) = pairs.iter().copied().partition(|&(u, v)| graph.has_edge(u, v));
+    let (gone, new): (Vec<_>, Vec<_>) = pairs
+        .iter()
+        .copied()
+        .partition(|&(u, v)| graph.has_edge(u, v));
     Ok(graph.remove_edges(&gone)?.add_edges(&new)?.0)
 }
 
@@ -118,7 +128,8 @@ fn pair(index: u64) -> Pair {
     ((index - v * (v - 1) / 2) as u32, v as u32)
 }
 
-/// `Σ_{i <= d} C(N, i) / Σ_{i <= r} C(N, i)` for d from 0 to r. The numbers themselves overflow; their logarithms do not.
+/// `Σ_{i <= d} C(N, i) / Σ_{i <= r} C(N, i)` for d from 0 to r. The numbers themselves overflow;
+/// their logarithms do not.
 fn shares(pairs: f64, radius: usize) -> Vec<f64> {
     let mut logs = vec![0.0];
     for d in 1..=radius {
@@ -159,11 +170,16 @@ mod tests {
         let mut seen: HashMap<Vec<(u32, u32)>, usize> = HashMap::new();
         let draws = 22_000;
         for _ in 0..draws {
-            *seen.entry(flipped(&graph, &ball.draw(rng)).unwrap().edges().collect()).or_default() += 1;
+            *seen
+                .entry(flipped(&graph, &ball.draw(rng)).unwrap().edges().collect())
+                .or_default() += 1;
         }
         assert_eq!(seen.len(), 22);
         // Chi-square with 21 degrees of freedom exceeds 46.8 once in a thousand seeds.
-        let squares: f64 = seen.values().map(|&c| (c as f64 - 1000.0).powi(2) / 1000.0).sum();
+        let squares: f64 = seen
+            .values()
+            .map(|&c| (c as f64 - 1000.0).powi(2) / 1000.0)
+            .sum();
         assert!(squares < 46.8, "{squares}");
     }
 
@@ -174,7 +190,11 @@ mod tests {
         let mut counts = [0usize; 5];
         (0..16_000).for_each(|_| counts[ball.draw(rng).len()] += 1);
         let expected = [1000.0, 4000.0, 6000.0, 4000.0, 1000.0];
-        let squares: f64 = counts.iter().zip(expected).map(|(&c, e)| (c as f64 - e).powi(2) / e).sum();
+        let squares: f64 = counts
+            .iter()
+            .zip(expected)
+            .map(|(&c, e)| (c as f64 - e).powi(2) / e)
+            .sum();
         assert!(squares < 18.5, "{counts:?}");
     }
 
@@ -183,7 +203,9 @@ mod tests {
     fn shares_stay_numbers() {
         let small = shares(1000.0, 2);
         let total = 1.0 + 1000.0 + 499_500.0;
-        assert!((small[0] - 1.0 / total).abs() < 1e-15 && (small[1] - 1001.0 / total).abs() < 1e-12);
+        assert!(
+            (small[0] - 1.0 / total).abs() < 1e-15 && (small[1] - 1001.0 / total).abs() < 1e-12
+        );
         let large = FlipBall::new(4_000_000, 1_000_000, FlipLaw::Uniform).unwrap();
         let d = large.draw_distance(&mut stream(3, "flip test", 0));
         assert!((999_990..=1_000_000).contains(&d), "{d}");
@@ -191,12 +213,22 @@ mod tests {
 
     #[test]
     fn more_flips_than_pairs_are_refused() {
-        let e = FlipBall::new(1, 1, FlipLaw::Uniform).unwrap_err().to_string();
-        assert!(e.contains("1 flips on 1 nodes with 0 pairs, at most 0"), "{e}");
+        let e = FlipBall::new(1, 1, FlipLaw::Uniform)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("1 flips on 1 nodes with 0 pairs, at most 0"),
+            "{e}"
+        );
         let all = FlipBall::new(3, 3, FlipLaw::Uniform).unwrap();
         let rng = &mut stream(4, "flip test", 0);
         let most = (0..200).map(|_| all.draw(rng).len()).max();
         assert_eq!(most, Some(3));
-        assert!(FlipBall::new(0, 0, FlipLaw::Binomial).unwrap().draw(rng).is_empty());
+        assert!(
+            FlipBall::new(0, 0, FlipLaw::Binomial)
+                .unwrap()
+                .draw(rng)
+                .is_empty()
+        );
     }
 }

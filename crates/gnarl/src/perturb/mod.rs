@@ -1,5 +1,6 @@
-//! What "a little different" means: how far features and edges may move, where perturbed inputs are drawn from, and what was
-//! changed (thesis ch. 5 and 6). Attacks, inference and robustness all go by these definitions.
+//! What "a little different" means: how far features and edges may move, where perturbed inputs are
+//! drawn from, and what was changed (thesis ch. 5 and 6). Attacks, inference and robustness all go
+//! by these definitions.
 //!
 //! | file | what |
 //! | --- | --- |

@@ -14,8 +14,9 @@ const WORTH_LISTING: u64 = 100_000_000;
 /// Tries for each pair wanted, before giving up on finding them by chance.
 const TRIES: usize = 30;
 
-/// Up to `count` different pairs that `wanted` accepts, each set of them as likely as any other; none of `taken`, to which they are
-/// added. Fewer only where there are no more, or where so few of more than 10^8 pairs are wanted that chance does not find them.
+/// Up to `count` different pairs that `wanted` accepts, each set of them as likely as any other;
+/// none of `taken`, to which they are added. Fewer only where there are no more, or where so few of
+/// more than 10^8 pairs are wanted that chance does not find them.
 pub fn draw_pairs(
     num_nodes: usize,
     count: usize,
@@ -30,7 +31,11 @@ pub fn draw_pairs(
     let n = num_nodes as u32;
     let all = u64::from(n) * u64::from(n - 1) / 2;
     // Most of them are wanted: chance would try the same pairs again and again for the last ones.
-    let tries = if count as u64 > all / 2 && all <= WORTH_LISTING { 0 } else { count.saturating_mul(TRIES) };
+    let tries = if count as u64 > all / 2 && all <= WORTH_LISTING {
+        0
+    } else {
+        count.saturating_mul(TRIES)
+    };
     for _ in 0..tries.saturating_add(1000) {
         if drawn.len() == count {
             return drawn;
@@ -99,7 +104,9 @@ mod tests {
             let mut taken = HashSet::from([(0, 1)]);
             let drawn = draw_pairs(6, 4, |u, v| (u, v) != (2, 3), &mut taken, rng);
             assert_eq!((drawn.len(), taken.len()), (4, 5));
-            drawn.iter().for_each(|&(u, v)| counts[u as usize][v as usize] += 1);
+            drawn
+                .iter()
+                .for_each(|&(u, v)| counts[u as usize][v as usize] += 1);
         }
         for u in 0..6 {
             for v in 0..6 {
@@ -113,8 +120,23 @@ mod tests {
             }
         }
         let rng = &mut stream(1, "pairs test", 0);
-        assert_eq!(draw_pairs(6, 100, |_, _| true, &mut HashSet::new(), rng).len(), 15, "there are no more");
-        assert_eq!(draw_pairs(2000, 5, |u, v| v == u + 1 && u < 3, &mut HashSet::new(), rng).len(), 3, "rare ones");
+        assert_eq!(
+            draw_pairs(6, 100, |_, _| true, &mut HashSet::new(), rng).len(),
+            15,
+            "there are no more"
+        );
+        assert_eq!(
+            draw_pairs(
+                2000,
+                5,
+                |u, v| v == u + 1 && u < 3,
+                &mut HashSet::new(),
+                rng
+            )
+            .len(),
+            3,
+            "rare ones"
+        );
         assert!(draw_pairs(1, 5, |_, _| true, &mut HashSet::new(), rng).is_empty());
     }
 
@@ -129,6 +151,10 @@ mod tests {
         }
         // 2 of 5 edges: 1,200 of 3,000, with a deviation of 27.
         assert!(counts.iter().all(|&c| c.abs_diff(1200) < 140), "{counts:?}");
-        assert_eq!(draw_edges(edges, 9, &mut stream(2, "pairs test", 0)).len(), 5, "there are no more");
+        assert_eq!(
+            draw_edges(edges, 9, &mut stream(2, "pairs test", 0)).len(),
+            5,
+            "there are no more"
+        );
     }
 }

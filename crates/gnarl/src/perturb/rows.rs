@@ -4,7 +4,8 @@ use gnarl_graph::Features;
 
 use super::Norm;
 
-/// Writes a row of features, zeros and all, over `out`, which has as many entries as there are features.
+/// Writes a row of features, zeros and all, over `out`, which has as many entries as there are
+/// features.
 pub fn write_row(features: &Features, i: usize, out: &mut [f32]) {
     match features {
         Features::Dense(m) => out.copy_from_slice(m.row(i)),
@@ -32,11 +33,13 @@ pub fn scale_to(row: &mut [f32], size: f64, norm: Norm) {
     let now = norm.of(row.iter().map(|&v| f64::from(v)));
     if now > 0.0 {
         let by = size / now;
-        row.iter_mut().for_each(|v| *v = (f64::from(*v) * by) as f32);
+        row.iter_mut()
+            .for_each(|v| *v = (f64::from(*v) * by) as f32);
     }
 }
 
-/// Shortens a row to a norm of at most `radius`: in L2 and L-infinity the nearest such point, in others one on the way to zero.
+/// Shortens a row to a norm of at most `radius`: in L2 and L-infinity the nearest such point, in
+/// others one on the way to zero.
 pub fn shrink_to(row: &mut [f32], radius: f64, norm: Norm) {
     match norm {
         Norm::Infinity => {
@@ -59,7 +62,10 @@ mod tests {
     #[test]
     fn both_ways_to_store_give_the_same_rows() {
         let dense = DenseMatrix::new(2, 3, vec![3.0, 0.0, -4.0, 0.0, 2.0, 0.0]).unwrap();
-        for features in [Features::Sparse(CsrMatrix::from_dense(&dense)), Features::Dense(dense)] {
+        for features in [
+            Features::Sparse(CsrMatrix::from_dense(&dense)),
+            Features::Dense(dense),
+        ] {
             let mut row = [9f32; 3];
             write_row(&features, 1, &mut row);
             assert_eq!(row, [0.0, 2.0, 0.0]);

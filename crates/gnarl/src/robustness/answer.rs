@@ -1,9 +1,10 @@
 //! How far two answers are apart.
 //!
-//! An answer is the matrix of class probabilities (softmax of the scores), one row for each node of a node task and one row for a
-//! whole graph of a graph task. The distance is the Frobenius norm of the difference over `2 sqrt(rows)`. The thesis says that
-//! this brings it into [0, 1], which the triangle inequality gives; two distributions are never more than sqrt 2 apart, so
-//! that in fact it stays below `1 / sqrt 2 = 0.707`.
+//! An answer is the matrix of class probabilities (softmax of the scores), one row for each node of
+//! a node task and one row for a whole graph of a graph task. The distance is the Frobenius norm of
+//! the difference over `2 sqrt(rows)`. The thesis says that this brings it into [0, 1], which the
+//! triangle inequality gives; two distributions are never more than sqrt 2 apart, so that in fact
+//! it stays below `1 / sqrt 2 = 0.707`.
 
 use gnarl_graph::{DenseMatrix, Error as GraphError};
 use serde::Serialize;
@@ -37,7 +38,8 @@ pub(super) struct Moved {
 impl Answer {
     pub(super) fn new(scores: DenseMatrix<f32>) -> Result<Self> {
         if scores.data().iter().any(|s| !s.is_finite()) {
-            let what = "the model's scores are not all finite: nothing can be said about their distance";
+            let what =
+                "the model's scores are not all finite: nothing can be said about their distance";
             return Err(GraphError::argument("robustness", what).into());
         }
         let mut probabilities = Vec::with_capacity(scores.data().len());
@@ -49,7 +51,10 @@ impl Answer {
             let total: f64 = probabilities[start..].iter().sum();
             probabilities[start..].iter_mut().for_each(|p| *p /= total);
         }
-        Ok(Self { scores, probabilities })
+        Ok(Self {
+            scores,
+            probabilities,
+        })
     }
 
     pub(super) fn distance(&self, other: &Self) -> Result<Moved> {
@@ -66,16 +71,29 @@ impl Answer {
             scores.linf = scores.linf.max(d);
         }
         scores.l2 = scores.l2.sqrt();
-        let squares: f64 = self.probabilities.iter().zip(&other.probabilities).map(|(p, q)| (p - q) * (p - q)).sum();
-        let changed = (0..rows).filter(|&i| largest(self.scores.row(i)) != largest(other.scores.row(i))).count();
+        let squares: f64 = self
+            .probabilities
+            .iter()
+            .zip(&other.probabilities)
+            .map(|(p, q)| (p - q) * (p - q))
+            .sum();
+        let changed = (0..rows)
+            .filter(|&i| largest(self.scores.row(i)) != largest(other.scores.row(i)))
+            .count();
         let rows = rows.max(1) as f64;
-        Ok(Moved { scaled: squares.sqrt() / (2.0 * rows.sqrt()), changed: changed as f64 / rows, scores })
+        Ok(Moved {
+            scaled: squares.sqrt() / (2.0 * rows.sqrt()),
+            changed: changed as f64 / rows,
+            scores,
+        })
     }
 }
 
 /// The first of the largest.
 fn largest(row: &[f32]) -> usize {
-    row.iter().enumerate().fold(0, |best, (i, s)| if *s > row[best] { i } else { best })
+    row.iter()
+        .enumerate()
+        .fold(0, |best, (i, s)| if *s > row[best] { i } else { best })
 }
 
 #[cfg(test)]
@@ -85,7 +103,9 @@ mod tests {
     /// Distributions are at most sqrt 2 apart, so that the scaled distance stays below 1 / sqrt 2.
     #[test]
     fn opposite_answers_are_as_far_as_can_be() {
-        let rows = |a: f32, b: f32| Answer::new(DenseMatrix::new(2, 2, vec![a, b, a, b]).unwrap()).unwrap();
+        let rows = |a: f32, b: f32| {
+            Answer::new(DenseMatrix::new(2, 2, vec![a, b, a, b]).unwrap()).unwrap()
+        };
         let moved = rows(100.0, -100.0).distance(&rows(-100.0, 100.0)).unwrap();
         assert!((moved.scaled - 0.5f64.sqrt()).abs() < 1e-12 && moved.changed == 1.0);
         assert_eq!((moved.scores.l1, moved.scores.linf), (800.0, 200.0));
@@ -98,8 +118,15 @@ mod tests {
         let row = |a: f32| Answer::new(DenseMatrix::new(1, 2, vec![a, -a]).unwrap()).unwrap();
         let moved = row(f32::MAX).distance(&row(-f32::MAX)).unwrap();
         assert_eq!(moved.scores.linf, 2.0 * f64::from(f32::MAX));
-        assert!((moved.scaled - 0.5f64.sqrt()).abs() < 1e-12, "{}", moved.scaled);
-        let e = Answer::new(DenseMatrix::new(1, 2, vec![f32::INFINITY, 0.0]).unwrap()).err().unwrap().to_string();
+        assert!(
+            (moved.scaled - 0.5f64.sqrt()).abs() < 1e-12,
+            "{}",
+            moved.scaled
+        );
+        let e = Answer::new(DenseMatrix::new(1, 2, vec![f32::INFINITY, 0.0]).unwrap())
+            .err()
+            .unwrap()
+            .to_string();
         assert!(e.contains("scores are not all finite"), "{e}");
     }
 }

@@ -1,5 +1,6 @@
-//! Expected robustness by sampling (thesis eq. `equation:robustness_expected_value`, algorithm `prob_eval`):
-//! `Adv_eps[f] = P(d_Y(f(G~, X~), f(G, X)) > sigma)` over perturbed inputs drawn from a region around the input.
+//! Expected robustness by sampling (thesis eq. `equation:robustness_expected_value`, algorithm
+//! `prob_eval`): `Adv_eps[f] = P(d_Y(f(G~, X~), f(G, X)) > sigma)` over perturbed inputs drawn from
+//! a region around the input.
 
 use gnarl_graph::limits::{MOST, check_count};
 use gnarl_graph::random::{Rng, stream};
@@ -54,14 +55,22 @@ impl Region {
     fn flips(&self) -> Option<(usize, FlipLaw)> {
         match *self {
             Region::Features(_) => None,
-            Region::Structure { flips, law } | Region::Both { flips, law, .. } => Some((flips, law)),
+            Region::Structure { flips, law } | Region::Both { flips, law, .. } => {
+                Some((flips, law))
+            }
         }
     }
 
     /// The graph with its edges drawn anew; `None` where they stay.
     fn draw_graph(&self, graph: &Graph, rng: &mut Rng) -> gnarl_graph::Result<Option<Graph>> {
-        let Some((flips, law)) = self.flips() else { return Ok(None) };
-        flipped(graph, &FlipBall::new(graph.num_nodes(), flips, law)?.draw(rng)).map(Some)
+        let Some((flips, law)) = self.flips() else {
+            return Ok(None);
+        };
+        flipped(
+            graph,
+            &FlipBall::new(graph.num_nodes(), flips, law)?.draw(rng),
+        )
+        .map(Some)
     }
 }
 
@@ -95,7 +104,10 @@ impl Settings {
         if self.region.ball().is_some() && graph.features().is_none_or(|f| f.num_cols() == 0) {
             return refuse("the graph has no features to perturb, only edges to flip".into());
         }
-        let ball = self.region.flips().map(|(flips, law)| FlipBall::new(graph.num_nodes(), flips, law));
+        let ball = self
+            .region
+            .flips()
+            .map(|(flips, law)| FlipBall::new(graph.num_nodes(), flips, law));
         ball.transpose().map(|_| ())
     }
 }
@@ -139,13 +151,23 @@ pub struct Estimate {
     pub distances: Vec<f64>,
 }
 
-/// Estimates the robustness of a classifier around one graph. Samples run side by side; the result does not depend on how many
-/// at a time.
+/// Estimates the robustness of a classifier around one graph. Samples run side by side; the result
+/// does not depend on how many at a time.
 ///
-/// Of a network whose first step is linear and narrower than the features ([`WhiteBox::reduced`]), perturbations are never
-/// held whole: in L2 balls only their coordinates are drawn ([`ReducedBall`]), in others drawn and projected a few rows at a time.
-pub fn estimate(classifier: &dyn Classifier, graph: &Graph, settings: &Settings) -> Result<Estimate> {
-    finished(estimate_watched(classifier, graph, settings, SampleWatch::quiet())?)
+/// Of a network whose first step is linear and narrower than the features ([`WhiteBox::reduced`]),
+/// perturbations are never held whole: in L2 balls only their coordinates are drawn
+/// ([`ReducedBall`]), in others drawn and projected a few rows at a time.
+pub fn estimate(
+    classifier: &dyn Classifier,
+    graph: &Graph,
+    settings: &Settings,
+) -> Result<Estimate> {
+    finished(estimate_watched(
+        classifier,
+        graph,
+        settings,
+        SampleWatch::quiet(),
+    )?)
 }
 
 /// The same, telling how it goes; `None` where it was stopped.
@@ -156,8 +178,16 @@ pub fn estimate_watched(
     watch: SampleWatch<'_>,
 ) -> Result<Option<Estimate>> {
     // Where degrees stand for features, another graph has another input.
-    let Some(model) = classifier.white_box().filter(|model| !model.reads_degrees()) else {
-        return over(std::slice::from_ref(graph), |graph| classifier.scores(graph), settings, watch);
+    let Some(model) = classifier
+        .white_box()
+        .filter(|model| !model.reads_degrees())
+    else {
+        return over(
+            std::slice::from_ref(graph),
+            |graph| classifier.scores(graph),
+            settings,
+            watch,
+        );
     };
     settings.check(graph)?;
     let subject = Subject::new(model, graph)?;
@@ -165,8 +195,14 @@ pub fn estimate_watched(
     let one = |sample: usize| -> Result<Moved> {
         let rng = &mut generator(settings.seed, sample);
         let other = settings.region.draw_graph(graph, rng)?;
-        let input = settings.region.ball().map(|ball| subject.moved_input(ball, rng)).transpose()?;
-        base.distance(&Answer::new(subject.scores(other.as_ref(), input.as_ref())?)?)
+        let input = settings
+            .region
+            .ball()
+            .map(|ball| subject.moved_input(ball, rng))
+            .transpose()?;
+        base.distance(&Answer::new(
+            subject.scores(other.as_ref(), input.as_ref())?,
+        )?)
     };
     drawn(settings.samples, one, settings, watch)
 }
@@ -186,7 +222,10 @@ fn drawn(
         (watch.on_samples)(1);
         Ok(Some(moved))
     };
-    let all = (0..count).into_par_iter().map(watched).collect::<Result<Option<Vec<Moved>>>>()?;
+    let all = (0..count)
+        .into_par_iter()
+        .map(watched)
+        .collect::<Result<Option<Vec<Moved>>>>()?;
     Ok(all.map(|moved| summary(moved, &settings.sigmas)))
 }
 
@@ -195,8 +234,8 @@ fn finished(estimate: Option<Estimate>) -> Result<Estimate> {
     estimate.ok_or_else(|| GraphError::argument("robustness", "stopped before its end").into())
 }
 
-/// The same for any function from graphs to scores, averaged over graphs with `samples` perturbed inputs each: the scores of a
-/// node task have a row for each node, those of a graph task one row.
+/// The same for any function from graphs to scores, averaged over graphs with `samples` perturbed
+/// inputs each: the scores of a node task have a row for each node, those of a graph task one row.
 pub fn estimate_over<F>(graphs: &[Graph], scores: F, settings: &Settings) -> Result<Estimate>
 where
     F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync,
@@ -204,7 +243,12 @@ where
     finished(over(graphs, scores, settings, SampleWatch::quiet())?)
 }
 
-fn over<F>(graphs: &[Graph], scores: F, settings: &Settings, watch: SampleWatch<'_>) -> Result<Option<Estimate>>
+fn over<F>(
+    graphs: &[Graph],
+    scores: F,
+    settings: &Settings,
+    watch: SampleWatch<'_>,
+) -> Result<Option<Estimate>>
 where
     F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync,
 {
@@ -212,11 +256,20 @@ where
         return Err(GraphError::argument("robustness", "there is no graph to perturb").into());
     }
     graphs.iter().try_for_each(|graph| settings.check(graph))?;
-    let bases = graphs.par_iter().map(|graph| Answer::new(scores(graph)?)).collect::<Result<Vec<_>>>()?;
+    let bases = graphs
+        .par_iter()
+        .map(|graph| Answer::new(scores(graph)?))
+        .collect::<Result<Vec<_>>>()?;
     let one = |draw: usize| -> Result<Moved> {
-        let (graph, base) = (&graphs[draw / settings.samples], &bases[draw / settings.samples]);
+        let (graph, base) = (
+            &graphs[draw / settings.samples],
+            &bases[draw / settings.samples],
+        );
         let rng = &mut generator(settings.seed, draw);
-        let mut moved = settings.region.draw_graph(graph, rng)?.unwrap_or_else(|| graph.clone());
+        let mut moved = settings
+            .region
+            .draw_graph(graph, rng)?
+            .unwrap_or_else(|| graph.clone());
         if let Some(ball) = settings.region.ball() {
             moved = moved_features(&moved, ball, rng)?;
         }
@@ -227,7 +280,9 @@ where
 
 /// The graph that sample `sample` of [`estimate`] looks at; `None` where only features move.
 pub fn drawn_graph(graph: &Graph, settings: &Settings, sample: usize) -> Result<Option<Graph>> {
-    Ok(settings.region.draw_graph(graph, &mut generator(settings.seed, sample))?)
+    Ok(settings
+        .region
+        .draw_graph(graph, &mut generator(settings.seed, sample))?)
 }
 
 fn generator(seed: u64, sample: usize) -> Rng {
@@ -236,13 +291,16 @@ fn generator(seed: u64, sample: usize) -> Rng {
 
 /// The graph with a point of the ball added to its features.
 fn moved_features(graph: &Graph, ball: &Ball, rng: &mut Rng) -> Result<Graph> {
-    let Some(features) = graph.features() else { return Ok(graph.clone()) };
+    let Some(features) = graph.features() else {
+        return Ok(graph.clone());
+    };
     let moved = ball.around(features, rng);
     check_finite(moved.data())?;
     Ok(graph.clone().with_features(Features::Dense(moved))?)
 }
 
-/// A ReLU turns what is no number into zero: features that are none would pass for some that move nothing.
+/// A ReLU turns what is no number into zero: features that are none would pass for some that move
+/// nothing.
 fn check_finite(input: &[f32]) -> Result<()> {
     match input.iter().all(|x| x.is_finite()) {
         true => Ok(()),
@@ -276,18 +334,29 @@ impl<'a> Subject<'a> {
             Some(reduced) => Known::Reduced(reduced, reduced.coordinates(&input)?),
             None => Known::Whole(input),
         };
-        Ok(Self { model, propagation: model.propagation(graph)?, input, nodes: graph.num_nodes(), features })
+        Ok(Self {
+            model,
+            propagation: model.propagation(graph)?,
+            input,
+            nodes: graph.num_nodes(),
+            features,
+        })
     }
 
     /// Scores, on another graph or from another input where there is one.
     fn scores(&self, graph: Option<&Graph>, input: Option<&Tensor>) -> Result<DenseMatrix<f32>> {
-        let other = graph.map(|graph| self.model.propagation(graph)).transpose()?;
+        let other = graph
+            .map(|graph| self.model.propagation(graph))
+            .transpose()?;
         let propagation = other.as_ref().unwrap_or(&self.propagation);
         to_matrix(&match (&self.input, input) {
             (Known::Reduced(reduced, known), moved) => {
-                self.model.forward_reduced(reduced, propagation, moved.unwrap_or(known))?
+                self.model
+                    .forward_reduced(reduced, propagation, moved.unwrap_or(known))?
             }
-            (Known::Whole(_), Some(moved)) => self.model.forward(propagation, &Input::Dense(moved.clone()))?,
+            (Known::Whole(_), Some(moved)) => self
+                .model
+                .forward(propagation, &Input::Dense(moved.clone()))?,
             (Known::Whole(known), None) => self.model.forward(propagation, known)?,
         })
     }
@@ -299,7 +368,8 @@ impl<'a> Subject<'a> {
             Known::Whole(known) => {
                 let mut noise = vec![0f32; self.nodes * self.features];
                 ball.fill_rows(&ball.radii(self.nodes, self.features, rng), &mut noise, rng);
-                (known.to_dense()? + Tensor::from_vec(noise, (self.nodes, self.features), &Device::Cpu)?)?
+                (known.to_dense()?
+                    + Tensor::from_vec(noise, (self.nodes, self.features), &Device::Cpu)?)?
             }
         };
         check_finite(&moved.flatten_all()?.to_vec1::<f32>()?)?;
@@ -312,14 +382,17 @@ impl<'a> Subject<'a> {
         if (ball.norm(), ball.sampler()) == (Norm::L2, Sampler::Exact) {
             let ball = ReducedBall::new(ball.epsilon(), self.features, dim)?;
             let mut noise = vec![0f32; self.nodes * dim];
-            noise.chunks_exact_mut(dim).for_each(|row| ball.row(row, rng));
+            noise
+                .chunks_exact_mut(dim)
+                .for_each(|row| ball.row(row, rng));
             return Ok(Tensor::from_vec(noise, (self.nodes, dim), &Device::Cpu)?);
         }
         let radii = ball.radii(self.nodes, self.features, rng);
         let projected = radii.chunks(BLOCK).map(|radii| {
             let mut noise = vec![0f32; radii.len() * self.features];
             ball.fill_rows(radii, &mut noise, rng);
-            Tensor::from_vec(noise, (radii.len(), self.features), &Device::Cpu)?.matmul(&reduced.basis)
+            Tensor::from_vec(noise, (radii.len(), self.features), &Device::Cpu)?
+                .matmul(&reduced.basis)
         });
         let blocks = projected.collect::<crate::tensor::Result<Vec<_>>>()?;
         Ok(Tensor::cat(&blocks, 0)?)
@@ -335,11 +408,16 @@ fn summary(moved: Vec<Moved>, sigmas: &[f64]) -> Estimate {
         scores.linf = scores.linf.max(m.scores.linf);
     }
     let changed = moved.iter().map(|m| m.changed).sum::<f64>() / moved.len() as f64;
-    Estimate { changed, scores, ..Estimate::of(distances, sigmas) }
+    Estimate {
+        changed,
+        scores,
+        ..Estimate::of(distances, sigmas)
+    }
 }
 
 impl Estimate {
-    /// The estimate from scaled distances alone; of several estimates together, from all of their distances.
+    /// The estimate from scaled distances alone; of several estimates together, from all of their
+    /// distances.
     pub fn of(distances: Vec<f64>, sigmas: &[f64]) -> Self {
         let samples = distances.len();
         let count = samples as f64;
@@ -348,7 +426,11 @@ impl Estimate {
         let standard_error = (samples > 1).then(|| (squares / (count - 1.0) / count).sqrt());
         let exceedance = |&sigma: &f64| {
             let beyond = distances.iter().filter(|d| **d > sigma).count();
-            Exceedance { sigma, probability: beyond as f64 / count, interval: wilson(beyond, samples) }
+            Exceedance {
+                sigma,
+                probability: beyond as f64 / count,
+                interval: wilson(beyond, samples),
+            }
         };
         Self {
             samples,
@@ -389,18 +471,27 @@ mod tests {
 
     fn features(norm: Norm, epsilon: f64, samples: usize) -> Settings {
         let ball = Ball::new(norm, epsilon, Sampler::Exact).unwrap();
-        Settings { region: Region::Features(ball), samples, sigmas: vec![0.1], seed: 1 }
+        Settings {
+            region: Region::Features(ball),
+            samples,
+            sigmas: vec![0.1],
+            seed: 1,
+        }
     }
 
     /// Nodes without edges, with features of zero.
     fn blank(nodes: usize, dim: usize) -> Graph {
-        Graph::empty(nodes).unwrap().with_features(Features::Dense(DenseMatrix::zeros(nodes, dim))).unwrap()
+        Graph::empty(nodes)
+            .unwrap()
+            .with_features(Features::Dense(DenseMatrix::zeros(nodes, dim)))
+            .unwrap()
     }
 
     /// Two classes with probabilities `1/2 ± 0.4 x_0`: linear in the features.
     fn linear(graph: &Graph) -> Result<DenseMatrix<f32>> {
         let x = graph.features().unwrap().to_dense();
-        let scores = (0..x.num_rows()).flat_map(|i| [0.5 + 0.4 * x.row(i)[0], 0.5 - 0.4 * x.row(i)[0]].map(f32::ln));
+        let scores = (0..x.num_rows())
+            .flat_map(|i| [0.5 + 0.4 * x.row(i)[0], 0.5 - 0.4 * x.row(i)[0]].map(f32::ln));
         Ok(DenseMatrix::new(x.num_rows(), 2, scores.collect())?)
     }
 
@@ -411,14 +502,27 @@ mod tests {
         let isolated: Vec<(u32, u32)> = graph.neighbours(0).iter().map(|&v| (0, v)).collect();
         let values: Vec<f32> = (0..20 * 30).map(|_| rng.random::<f32>() - 0.4).collect();
         let labels = Labels::new((0..20).map(|i| Some(i % 3)).collect(), 3).unwrap();
-        let graph = graph.remove_edges(&isolated).unwrap().with_labels(labels).unwrap();
-        graph.with_features(Features::Dense(DenseMatrix::new(20, 30, values).unwrap())).unwrap()
+        let graph = graph
+            .remove_edges(&isolated)
+            .unwrap()
+            .with_labels(labels)
+            .unwrap();
+        graph
+            .with_features(Features::Dense(DenseMatrix::new(20, 30, values).unwrap()))
+            .unwrap()
     }
 
     fn network(backbone: Backbone) -> WhiteBox {
-        let config = NetworkConfig { hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
-        WhiteBox::new(Network::new(&config, &crate::nn::Shape::new(30, 3, 1.0), 5).unwrap(), OperatorChoice::Usual)
-            .unwrap()
+        let config = NetworkConfig {
+            hidden: 8,
+            heads: 2,
+            ..NetworkConfig::new(backbone)
+        };
+        WhiteBox::new(
+            Network::new(&config, &crate::nn::Shape::new(30, 3, 1.0), 5).unwrap(),
+            OperatorChoice::Usual,
+        )
+        .unwrap()
     }
 
     /// Every sample is told of, by both ways; stopped after ten, nothing is concluded from them.
@@ -426,7 +530,10 @@ mod tests {
     fn samples_are_told_of_and_can_be_stopped() {
         use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
         let (graph, settings) = (random_graph(), features(Norm::L2, 0.5, 200));
-        let outside = FromFn { num_classes: 2, function: linear };
+        let outside = FromFn {
+            num_classes: 2,
+            function: linear,
+        };
         let models: [&dyn Classifier; 2] = [&network(Backbone::Gcn), &outside];
         for model in models {
             for (most, finished) in [(usize::MAX, true), (10, false)] {
@@ -436,32 +543,58 @@ mod tests {
                         stop.store(true, Ordering::Relaxed);
                     }
                 };
-                let watch = SampleWatch { on_samples: &on_samples, stop: &stop };
+                let watch = SampleWatch {
+                    on_samples: &on_samples,
+                    stop: &stop,
+                };
                 let found = estimate_watched(model, &graph, &settings, watch).unwrap();
                 assert_eq!(found.is_some(), finished);
                 let told = told.load(Ordering::Relaxed);
-                assert!(if finished { told == 200 } else { (10..200).contains(&told) }, "{told}");
+                assert!(
+                    if finished {
+                        told == 200
+                    } else {
+                        (10..200).contains(&told)
+                    },
+                    "{told}"
+                );
             }
         }
         let e = settings.clone();
-        let e = Settings { samples: 2_000_000, ..e }.check(&graph).unwrap_err().to_string();
+        let e = Settings {
+            samples: 2_000_000,
+            ..e
+        }
+        .check(&graph)
+        .unwrap_err()
+        .to_string();
         assert!(e.starts_with("samples: 2000000 is beyond 1000000"), "{e}");
     }
 
-    /// One coordinate of a uniform point of the ball in three dimensions: `P(|z| <= t) = (3t - t³) / 2`, `E|z| = 3/8`. The
-    /// probabilities move by `0.4 |z| sqrt 2`, which is divided by 2.
+    /// One coordinate of a uniform point of the ball in three dimensions:
+    /// `P(|z| <= t) = (3t - t³) / 2`, `E|z| = 3/8`. The probabilities move by `0.4 |z| sqrt 2`,
+    /// which is divided by 2.
     #[test]
     fn a_linear_model_has_its_closed_form() {
-        let model = FromFn { num_classes: 2, function: linear };
+        let model = FromFn {
+            num_classes: 2,
+            function: linear,
+        };
         let scale = 0.4 / 2f64.sqrt();
         let cdf = |d: f64| (3.0 * (d / scale) - (d / scale).powi(3)) / 2.0;
-        let settings = Settings { sigmas: vec![0.05, 0.1, 0.2], ..features(Norm::L2, 1.0, 8000) };
+        let settings = Settings {
+            sigmas: vec![0.05, 0.1, 0.2],
+            ..features(Norm::L2, 1.0, 8000)
+        };
         let found = estimate(&model, &blank(1, 3), &settings).unwrap();
         assert!(kolmogorov(&found.distances, cdf) < critical(8000));
         assert!((found.mean - scale * 0.375).abs() < 4.0 * found.standard_error.unwrap());
         for e in &found.exceedances {
             let truth = 1.0 - cdf(e.sigma);
-            assert!((e.interval[0]..=e.interval[1]).contains(&truth), "{e:?} against {truth}");
+            assert!(
+                (e.interval[0]..=e.interval[1]).contains(&truth),
+                "{e:?} against {truth}"
+            );
             assert!(e.interval[1] - e.interval[0] < 0.025, "{e:?}");
         }
         // Two rows: E d² = 2 · scale² E z² / 2, and E z² = 1/5.
@@ -477,12 +610,29 @@ mod tests {
             let model = network(backbone);
             assert!(model.reduced().unwrap().is_some_and(|r| r.dim() == 8));
             let fast = estimate(&model, &graph, &features(Norm::L2, 3.0, 1500)).unwrap();
-            let whole = FromFn { num_classes: 3, function: |graph: &Graph| model.scores(graph) };
-            let slow = estimate(&whole, &graph, &Settings { seed: 2, ..features(Norm::L2, 3.0, 1500) }).unwrap();
-            let (gap, limit) = (kolmogorov_two(&fast.distances, &slow.distances), critical(750));
+            let whole = FromFn {
+                num_classes: 3,
+                function: |graph: &Graph| model.scores(graph),
+            };
+            let slow = estimate(
+                &whole,
+                &graph,
+                &Settings {
+                    seed: 2,
+                    ..features(Norm::L2, 3.0, 1500)
+                },
+            )
+            .unwrap();
+            let (gap, limit) = (
+                kolmogorov_two(&fast.distances, &slow.distances),
+                critical(750),
+            );
             assert!(gap < limit, "{backbone}: {gap} against {limit}");
             let wrong = estimate(&model, &graph, &features(Norm::L2, 3.6, 1500)).unwrap();
-            assert!(kolmogorov_two(&wrong.distances, &slow.distances) > 2.0 * limit, "{backbone}: the test is blind");
+            assert!(
+                kolmogorov_two(&wrong.distances, &slow.distances) > 2.0 * limit,
+                "{backbone}: the test is blind"
+            );
         }
     }
 
@@ -490,15 +640,24 @@ mod tests {
     #[test]
     fn projecting_block_by_block_changes_nothing() {
         let (graph, model) = (random_graph(), network(Backbone::Gcn));
-        let whole = FromFn { num_classes: 3, function: |graph: &Graph| model.scores(graph) };
+        let whole = FromFn {
+            num_classes: 3,
+            function: |graph: &Graph| model.scores(graph),
+        };
         for norm in [Norm::L1, Norm::P(3.0), Norm::Infinity] {
             for sampler in [Sampler::Exact, Sampler::Thesis] {
                 let region = Region::Features(Ball::new(norm, 2.0, sampler).unwrap());
-                let settings = Settings { region, ..features(norm, 2.0, 5) };
+                let settings = Settings {
+                    region,
+                    ..features(norm, 2.0, 5)
+                };
                 let fast = estimate(&model, &graph, &settings).unwrap();
                 let slow = estimate(&whole, &graph, &settings).unwrap();
                 for (a, b) in fast.distances.iter().zip(&slow.distances) {
-                    assert!((a - b).abs() < 1e-5 * b && *b > 0.0, "p = {norm}: {a} and {b}");
+                    assert!(
+                        (a - b).abs() < 1e-5 * b && *b > 0.0,
+                        "p = {norm}: {a} and {b}"
+                    );
                 }
             }
         }
@@ -507,21 +666,50 @@ mod tests {
     #[test]
     fn flips_move_answers_the_same_on_both_paths() {
         let (graph, model) = (random_graph(), network(Backbone::Gcn));
-        let region = Region::Structure { flips: 5, law: FlipLaw::Uniform };
-        let settings = Settings { region, ..features(Norm::L2, 1.0, 20) };
+        let region = Region::Structure {
+            flips: 5,
+            law: FlipLaw::Uniform,
+        };
+        let settings = Settings {
+            region,
+            ..features(Norm::L2, 1.0, 20)
+        };
         let fast = estimate(&model, &graph, &settings).unwrap();
-        let whole = FromFn { num_classes: 3, function: |graph: &Graph| model.scores(graph) };
+        let whole = FromFn {
+            num_classes: 3,
+            function: |graph: &Graph| model.scores(graph),
+        };
         let slow = estimate(&whole, &graph, &settings).unwrap();
         assert!(fast.mean > 0.0);
         for (sample, (a, b)) in fast.distances.iter().zip(&slow.distances).enumerate() {
             assert!((a - b).abs() < 1e-5, "{a} and {b}");
             let drawn = drawn_graph(&graph, &settings, sample).unwrap().unwrap();
             let base = Answer::new(model.scores(&graph).unwrap()).unwrap();
-            let moved = base.distance(&Answer::new(model.scores(&drawn).unwrap()).unwrap()).unwrap();
-            assert!((moved.scaled - b).abs() < 1e-9, "sample {sample} is another graph");
+            let moved = base
+                .distance(&Answer::new(model.scores(&drawn).unwrap()).unwrap())
+                .unwrap();
+            assert!(
+                (moved.scaled - b).abs() < 1e-9,
+                "sample {sample} is another graph"
+            );
         }
-        let none = Region::Structure { flips: 0, law: FlipLaw::Binomial };
-        assert_eq!(estimate(&model, &graph, &Settings { region: none, ..settings }).unwrap().largest, 0.0);
+        let none = Region::Structure {
+            flips: 0,
+            law: FlipLaw::Binomial,
+        };
+        assert_eq!(
+            estimate(
+                &model,
+                &graph,
+                &Settings {
+                    region: none,
+                    ..settings
+                }
+            )
+            .unwrap()
+            .largest,
+            0.0
+        );
     }
 
     #[test]
@@ -540,15 +728,24 @@ mod tests {
         let (small, large) = (mean(&found.distances[..400]), mean(&found.distances[400..]));
         let ratio = small / large;
         assert!((ratio - (5f64 / 3.0).sqrt()).abs() < 0.15, "{ratio}");
-        assert!(estimate_over(&[], scores, &features(Norm::L2, 1.0, 1)).unwrap_err().to_string().contains("no graph"));
+        assert!(
+            estimate_over(&[], scores, &features(Norm::L2, 1.0, 1))
+                .unwrap_err()
+                .to_string()
+                .contains("no graph")
+        );
     }
 
     #[test]
     fn threads_do_not_change_a_bit() {
         let (graph, model) = (random_graph(), network(Backbone::Gcn));
         let bits = |threads| -> Vec<u64> {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let found = pool.install(|| estimate(&model, &graph, &features(Norm::L2, 3.0, 9)).unwrap());
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
+            let found =
+                pool.install(|| estimate(&model, &graph, &features(Norm::L2, 3.0, 9)).unwrap());
             found.distances.iter().map(|d| d.to_bits()).collect()
         };
         assert_eq!(bits(1), bits(3));
@@ -558,42 +755,88 @@ mod tests {
     fn the_ends_of_every_range() {
         let (graph, model) = (random_graph(), network(Backbone::Gcn));
         let none = estimate(&model, &graph, &features(Norm::L2, 0.0, 3)).unwrap();
-        assert_eq!((none.mean, none.largest, none.changed, none.exceedances[0].probability), (0.0, 0.0, 0.0, 0.0));
+        assert_eq!(
+            (
+                none.mean,
+                none.largest,
+                none.changed,
+                none.exceedances[0].probability
+            ),
+            (0.0, 0.0, 0.0, 0.0)
+        );
         assert_eq!(none.exceedances[0].interval[0], 0.0);
         let one = estimate(&model, &graph, &features(Norm::L2, 3.0, 1)).unwrap();
         assert_eq!((one.standard_error, one.interval), (None, None));
         assert_eq!(one.mean, one.largest);
         let refused = |settings: &Settings, graph: &Graph| {
-            let any = FromFn { num_classes: 2, function: linear };
+            let any = FromFn {
+                num_classes: 2,
+                function: linear,
+            };
             estimate(&any, graph, settings).unwrap_err().to_string()
         };
-        assert!(refused(&features(Norm::L2, 1.0, 0), &blank(1, 3)).contains("0 samples say nothing, at least 1"));
+        assert!(
+            refused(&features(Norm::L2, 1.0, 0), &blank(1, 3))
+                .contains("0 samples say nothing, at least 1")
+        );
         for sigma in [0.0, -1.0, f64::NAN] {
-            let settings = Settings { sigmas: vec![sigma], ..features(Norm::L2, 1.0, 1) };
+            let settings = Settings {
+                sigmas: vec![sigma],
+                ..features(Norm::L2, 1.0, 1)
+            };
             assert!(refused(&settings, &blank(1, 3)).contains("must be a finite number above 0"));
         }
         let bare = Graph::empty(2).unwrap();
-        assert!(refused(&features(Norm::L2, 1.0, 1), &bare).contains("no features to perturb, only edges to flip"));
-        let flips = Region::Structure { flips: 2, law: FlipLaw::Uniform };
-        let settings = Settings { region: flips, ..features(Norm::L2, 1.0, 1) };
+        assert!(
+            refused(&features(Norm::L2, 1.0, 1), &bare)
+                .contains("no features to perturb, only edges to flip")
+        );
+        let flips = Region::Structure {
+            flips: 2,
+            law: FlipLaw::Uniform,
+        };
+        let settings = Settings {
+            region: flips,
+            ..features(Norm::L2, 1.0, 1)
+        };
         assert!(refused(&settings, &blank(2, 3)).contains("2 flips on 2 nodes with 1 pairs"));
-        let broken = FromFn { num_classes: 2, function: |_: &Graph| Ok(DenseMatrix::new(1, 2, vec![f32::NAN; 2])?) };
-        let e = estimate(&broken, &blank(1, 3), &features(Norm::L2, 1.0, 1)).unwrap_err().to_string();
+        let broken = FromFn {
+            num_classes: 2,
+            function: |_: &Graph| Ok(DenseMatrix::new(1, 2, vec![f32::NAN; 2])?),
+        };
+        let e = estimate(&broken, &blank(1, 3), &features(Norm::L2, 1.0, 1))
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("scores are not all finite"), "{e}");
         // An answer that does not look at features is finite all the same.
-        let constant = FromFn { num_classes: 2, function: |_: &Graph| Ok(DenseMatrix::new(1, 2, vec![0.0; 2])?) };
+        let constant = FromFn {
+            num_classes: 2,
+            function: |_: &Graph| Ok(DenseMatrix::new(1, 2, vec![0.0; 2])?),
+        };
         let infinite = Features::Dense(DenseMatrix::new(1, 1, vec![f32::INFINITY]).unwrap());
         let infinite = Graph::empty(1).unwrap().with_features(infinite).unwrap();
-        let e = estimate(&constant, &infinite, &features(Norm::L2, 1.0, 1)).unwrap_err().to_string();
+        let e = estimate(&constant, &infinite, &features(Norm::L2, 1.0, 1))
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("perturbed features are not all finite"), "{e}");
     }
 
-    /// From R: `binom::binom.wilson(8, 10)` is 0.4901625 to 0.9433178, and of 0 in 20 the upper end is 0.1611252.
+    /// From R: `binom::binom.wilson(8, 10)` is 0.4901625 to 0.9433178, and of 0 in 20 the upper end
+    /// is 0.1611252.
     #[test]
     fn wilson_by_reference() {
-        let close = |a: [f64; 2], b: [f64; 2]| (a[0] - b[0]).abs() < 1e-6 && (a[1] - b[1]).abs() < 1e-6;
-        assert!(close(wilson(8, 10), [0.490_162_5, 0.943_317_8]), "{:?}", wilson(8, 10));
-        assert!(close(wilson(0, 20), [0.0, 0.161_125_2]), "{:?}", wilson(0, 20));
+        let close =
+            |a: [f64; 2], b: [f64; 2]| (a[0] - b[0]).abs() < 1e-6 && (a[1] - b[1]).abs() < 1e-6;
+        assert!(
+            close(wilson(8, 10), [0.490_162_5, 0.943_317_8]),
+            "{:?}",
+            wilson(8, 10)
+        );
+        assert!(
+            close(wilson(0, 20), [0.0, 0.161_125_2]),
+            "{:?}",
+            wilson(0, 20)
+        );
         assert_eq!(wilson(5, 5)[1], 1.0);
     }
 }

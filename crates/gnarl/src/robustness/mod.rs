@@ -1,5 +1,6 @@
-//! How far answers move when inputs do: expected robustness by sampling, and bounds that no input exceeds (thesis ch. 5,
-//! "Expected Adversarial Robustness" and its appendix). Where inputs are drawn from is the business of [`perturb`].
+//! How far answers move when inputs do: expected robustness by sampling, and bounds that no input
+//! exceeds (thesis ch. 5, "Expected Adversarial Robustness" and its appendix). Where inputs are
+//! drawn from is the business of [`perturb`].
 //!
 //! | file | what |
 //! | --- | --- |

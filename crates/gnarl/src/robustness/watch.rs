@@ -16,7 +16,10 @@ pub struct SampleWatch<'a> {
 impl SampleWatch<'static> {
     /// Nobody.
     pub fn quiet() -> Self {
-        Self { on_samples: &|_| (), stop: &NEVER }
+        Self {
+            on_samples: &|_| (),
+            stop: &NEVER,
+        }
     }
 }
 

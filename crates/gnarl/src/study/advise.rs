@@ -1,9 +1,10 @@
 //! Which axes are worth switching on for a dataset, by what its training and validation items say.
 //!
-//! The labels of test items are taken away before anything is looked at. Every choice is fitted with some of the other items held back
-//! and judged on those, so that nothing that was learned or chosen on an item is judged by it: exits' policies, the epoch that is kept and
-//! the scaling of features are chosen on the rest. Differences are paired item by item; what does not help beyond a standard error
-//! stays off.
+//! The labels of test items are taken away before anything is looked at. Every choice is fitted
+//! with some of the other items held back and judged on those, so that nothing that was learned or
+//! chosen on an item is judged by it: exits' policies, the epoch that is kept and the scaling of
+//! features are chosen on the rest. Differences are paired item by item; what does not help beyond
+//! a standard error stays off.
 
 use std::time::Instant;
 
@@ -50,7 +51,8 @@ pub struct Looks {
     pub max_degree: usize,
     /// Nodes without neighbours.
     pub isolated: usize,
-    /// Of one graph: the share of edges within a class, among those whose ends both train or validate; none where there are no such edges.
+    /// Of one graph: the share of edges within a class, among those whose ends both train or
+    /// validate; none where there are no such edges.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub homophily: Option<f64>,
     /// Columns of features, where there are any.
@@ -76,10 +78,20 @@ impl Looks {
             Content::Graph(graph) => std::slice::from_ref(graph),
             Content::Graphs(set) => set.graphs(),
         };
-        let degrees = || graphs.iter().flat_map(|g| (0..g.num_nodes() as u32).map(|u| g.degree(u)));
-        let (nodes, edges) = (degrees().count(), graphs.iter().map(Graph::num_edges).sum::<usize>());
+        let degrees = || {
+            graphs
+                .iter()
+                .flat_map(|g| (0..g.num_nodes() as u32).map(|u| g.degree(u)))
+        };
+        let (nodes, edges) = (
+            degrees().count(),
+            graphs.iter().map(Graph::num_edges).sum::<usize>(),
+        );
         let of_classes = labels.select(split.train()).counts();
-        let rarest = (0u32..).zip(&of_classes).min_by_key(|(_, count)| **count).map_or((0, 0), |(c, n)| (c, *n));
+        let rarest = (0u32..)
+            .zip(&of_classes)
+            .min_by_key(|(_, count)| **count)
+            .map_or((0, 0), |(c, n)| (c, *n));
         Self {
             task: content.task(),
             items: content.num_items(),
@@ -88,7 +100,9 @@ impl Looks {
             max_degree: degrees().max().unwrap_or(0),
             isolated: degrees().filter(|&degree| degree == 0).count(),
             homophily: content.graph().ok().and_then(edge_homophily),
-            columns: graphs.iter().find_map(|g| g.features().map(|f| f.num_cols())),
+            columns: graphs
+                .iter()
+                .find_map(|g| g.features().map(|f| f.num_cols())),
             features: FeatureKind::of(graphs.iter()),
             classes: labels.num_classes(),
             train: split.train().len(),
@@ -141,8 +155,8 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Whether it helps: beyond one standard error. Half a dozen choices are tried, so that now and then one passes by luck; it then does
-    /// about as well as the plain model.
+    /// Whether it helps: beyond one standard error. Half a dozen choices are tried, so that now and
+    /// then one passes by luck; it then does about as well as the plain model.
     fn helps(difference: Option<&PairedDifference>) -> bool {
         difference.is_some_and(|d| d.mean > 0.0 && d.mean > d.standard_error)
     }
@@ -154,7 +168,12 @@ impl Tried {
         match (self.backbone, self.switched.is_empty()) {
             (Some(backbone), _) => format!("{backbone}, without edges"),
             (None, true) => "plain".into(),
-            (None, false) => self.switched.iter().map(|s| s.choice).collect::<Vec<_>>().join(" + "),
+            (None, false) => self
+                .switched
+                .iter()
+                .map(|s| s.choice)
+                .collect::<Vec<_>>()
+                .join(" + "),
         }
     }
 
@@ -191,8 +210,8 @@ impl AdviseStudy {
         2 + Switched::all(task).len()
     }
 
-    /// What is tried whatever comes of it: the plain model, one without edges, and single choices, each as often as parts are held back times runs. Joined ones
-    /// follow from what helped.
+    /// What is tried whatever comes of it: the plain model, one without edges, and single choices,
+    /// each as often as parts are held back times runs. Joined ones follow from what helped.
     pub fn choices(&self, on: &SplitData) -> Result<Vec<Planned>> {
         let content = without_test_labels(&on.content, &on.split)?;
         let labels = content.labels().ok_or_else(no_labels)?;
@@ -207,25 +226,42 @@ impl AdviseStudy {
         if let Some(model) = self.without_edges() {
             all.push(one(format!("{}, without edges", model.backbone), Ok(model)));
         }
-        let switched = |choice: Switched| one(choice.choice.into(), with_switched(&self.model, &[choice]));
+        let switched =
+            |choice: Switched| one(choice.choice.into(), with_switched(&self.model, &[choice]));
         all.extend(Switched::all(content.task()).into_iter().map(switched));
         Ok(all)
     }
 
     /// The control that passes no messages; none where the model itself does not.
     fn without_edges(&self) -> Option<Model> {
-        let model = Model { features: self.model.features, ..Model::new(Backbone::Mlp) };
+        let model = Model {
+            features: self.model.features,
+            ..Model::new(Backbone::Mlp)
+        };
         self.model.backbone.uses_operator().then_some(model)
     }
 
     /// Looks at the data and tries, telling each choice as it is done.
-    pub fn run(&self, on: &SplitData, watch: &Watch<'_>, mut on_done: impl FnMut(&Tried)) -> Result<Advice> {
+    pub fn run(
+        &self,
+        on: &SplitData,
+        watch: &Watch<'_>,
+        mut on_done: impl FnMut(&Tried),
+    ) -> Result<Advice> {
         let content = without_test_labels(&on.content, &on.split)?;
         let labels = content.labels().ok_or_else(no_labels)?;
         let parts = held_back(labels, &on.split, self.seed)?;
         let looks = Looks::of(&content, labels, &on.split);
         let task = content.task();
-        let judge = Judge { study: self, on: Benchmark { name: on.name.clone(), content, splits: parts }, watch };
+        let judge = Judge {
+            study: self,
+            on: Benchmark {
+                name: on.name.clone(),
+                content,
+                splits: parts,
+            },
+            watch,
+        };
         let mut tried: Vec<Tried> = Vec::new();
         // What was stopped on its way says nothing.
         let mut note = |one: Tried, tried: &mut Vec<Tried>| {
@@ -262,7 +298,11 @@ impl AdviseStudy {
             }
             if switch_on.is_empty() {
                 let of_choice = |one: &&Tried| one.switched == [choice];
-                before = tried.iter().find(of_choice).and_then(Tried::judged).cloned();
+                before = tried
+                    .iter()
+                    .find(of_choice)
+                    .and_then(Tried::judged)
+                    .cloned();
                 switch_on.push(choice);
                 continue;
             }
@@ -279,7 +319,15 @@ impl AdviseStudy {
         let model = with_switched(&self.model, &switch_on)?;
         let judged_items = judge.on.splits.iter().map(|part| part.test().len()).sum();
         let (parts, interrupted) = (judge.on.splits.len(), watch.stopped());
-        Ok(Advice { looks, judged_items, parts, tried, switch_on, model, interrupted })
+        Ok(Advice {
+            looks,
+            judged_items,
+            parts,
+            tried,
+            switch_on,
+            model,
+            interrupted,
+        })
     }
 }
 
@@ -298,15 +346,26 @@ impl Judge<'_> {
     /// The same without edges, for what they add; none where the model itself does without.
     fn without_edges(&self, plain: Option<&Judged>) -> Result<Option<Tried>> {
         match self.study.without_edges().filter(|_| !self.watch.stopped()) {
-            Some(model) => self.tried(&model, Vec::new(), Some(model.backbone), (plain, None)).map(Some),
+            Some(model) => self
+                .tried(&model, Vec::new(), Some(model.backbone), (plain, None))
+                .map(Some),
             None => Ok(None),
         }
     }
 
-    fn switched(&self, switched: Vec<Switched>, plain: Option<&Judged>, before: Option<&Judged>) -> Result<Tried> {
+    fn switched(
+        &self,
+        switched: Vec<Switched>,
+        plain: Option<&Judged>,
+        before: Option<&Judged>,
+    ) -> Result<Tried> {
         match with_switched(&self.study.model, &switched) {
             Ok(model) => self.tried(&model, switched, None, (plain, before)),
-            Err(why) => Ok(Tried { switched, backbone: None, outcome: Outcome::Refused(why.to_string()) }),
+            Err(why) => Ok(Tried {
+                switched,
+                backbone: None,
+                outcome: Outcome::Refused(why.to_string()),
+            }),
         }
     }
 
@@ -331,17 +390,29 @@ impl Judge<'_> {
             }
             // A plain model that cannot be is an error; a choice that cannot be is said.
             Err(Error::Graph(why)) if plain.is_some() => Outcome::Refused(why.to_string()),
-            Err(diverged @ Error::Diverged { .. }) if plain.is_some() => Outcome::Refused(diverged.to_string()),
+            Err(diverged @ Error::Diverged { .. }) if plain.is_some() => {
+                Outcome::Refused(diverged.to_string())
+            }
             Err(other) => return Err(other),
         };
-        Ok(Tried { switched, backbone, outcome })
+        Ok(Tried {
+            switched,
+            backbone,
+            outcome,
+        })
     }
 
-    /// For each item held back, in the order of the parts: the share of fits that were right about it, per cent.
+    /// For each item held back, in the order of the parts: the share of fits that were right about
+    /// it, per cent.
     fn right(&self, model: &Model) -> Result<Vec<f64>> {
         let parts = self.on.splits.len();
         let (runs, inits) = (parts * self.study.runs, self.study.runs);
-        let study = TrainStudy { runs, inits, seed: self.study.seed, ..TrainStudy::new(*model) };
+        let study = TrainStudy {
+            runs,
+            inits,
+            seed: self.study.seed,
+            ..TrainStudy::new(*model)
+        };
         let result = study.run(&self.on, self.watch)?;
         if result.unfinished > 0 {
             return Err(GraphError::argument("advise", "stopped before its fits were done").into());
@@ -350,11 +421,17 @@ impl Judge<'_> {
     }
 
     fn shares(&self, result: &TrainResult) -> Result<Vec<f64>> {
-        let Some(labels) = self.on.content.labels() else { return Ok(Vec::new()) };
+        let Some(labels) = self.on.content.labels() else {
+            return Ok(Vec::new());
+        };
         let mut shares = Vec::new();
         for part in &self.on.splits {
             let mut right = vec![0.0; part.test().len()];
-            let fits: Vec<_> = result.runs.iter().filter(|run| run.split == part.name()).collect();
+            let fits: Vec<_> = result
+                .runs
+                .iter()
+                .filter(|run| run.split == part.name())
+                .collect();
             for fit in &fits {
                 for (i, &item) in part.test().iter().enumerate() {
                     let answer = argmax(fit.test_probabilities.row(i));
@@ -370,17 +447,23 @@ impl Judge<'_> {
 /// The class with the largest probability, of equals the first.
 fn argmax(row: &[f32]) -> Option<u32> {
     let better = |best: (u32, f32), now: (u32, f32)| if now.1 > best.1 { now } else { best };
-    (0u32..).zip(row.iter().copied()).reduce(better).map(|(class, _)| class)
+    (0u32..)
+        .zip(row.iter().copied())
+        .reduce(better)
+        .map(|(class, _)| class)
 }
 
-/// The content without the labels of items that neither train nor validate: what is not there cannot be looked at.
+/// The content without the labels of items that neither train nor validate: what is not there
+/// cannot be looked at.
 fn without_test_labels(content: &Content, split: &Split) -> Result<Content> {
     let hidden = |labels: &Labels| -> gnarl_graph::Result<Labels> {
         let mut classes = vec![None; labels.len()];
         for &item in split.train().iter().chain(split.val()) {
             classes[item as usize] = labels.get(item);
         }
-        let names = (0..labels.num_classes() as u32).map(|class| labels.name(class)).collect();
+        let names = (0..labels.num_classes() as u32)
+            .map(|class| labels.name(class))
+            .collect();
         Labels::new(classes, labels.num_classes())?.with_names(names)
     };
     Ok(match content {
@@ -390,7 +473,11 @@ fn without_test_labels(content: &Content, split: &Split) -> Result<Content> {
         },
         Content::Graphs(set) => {
             let labels = hidden(set.labels())?;
-            Content::Graphs(GraphSet::new(set.graphs().to_vec(), labels, set.num_node_labels())?)
+            Content::Graphs(GraphSet::new(
+                set.graphs().to_vec(),
+                labels,
+                set.num_node_labels(),
+            )?)
         }
     })
 }
@@ -399,12 +486,20 @@ fn no_labels() -> GraphError {
     GraphError::argument("advise", "the graph has no labels to learn from")
 }
 
-/// Items held back in turn, as the test items of splits that know nothing else of them, with as many training items as there are.
+/// Items held back in turn, as the test items of splits that know nothing else of them, with as
+/// many training items as there are.
 ///
-/// With few training items, as where nodes are labelled by hand, these train always, and the validation items are held back by halves. With
-/// many, all that train or validate are dealt into folds: one is held back, the next validates, the others train.
+/// With few training items, as where nodes are labelled by hand, these train always, and the
+/// validation items are held back by halves. With many, all that train or validate are dealt into
+/// folds: one is held back, the next validates, the others train.
 fn held_back(labels: &Labels, split: &Split, seed: u64) -> Result<Vec<Split>> {
-    let labelled = |items: &[u32]| items.iter().copied().filter(|&i| labels.get(i).is_some()).collect::<Vec<u32>>();
+    let labelled = |items: &[u32]| {
+        items
+            .iter()
+            .copied()
+            .filter(|&i| labels.get(i).is_some())
+            .collect::<Vec<u32>>()
+    };
     let (train, val) = (labelled(split.train()), labelled(split.val()));
     if train.is_empty() || val.len() < 2 {
         let what = format!(
@@ -420,7 +515,14 @@ fn held_back(labels: &Labels, split: &Split, seed: u64) -> Result<Vec<Split>> {
         let mut order = val;
         order.shuffle(&mut stream(seed, "advise", 0));
         order.sort_by_key(|&item| labels.get(item));
-        let half = |of: usize| order.iter().skip(of).step_by(2).copied().collect::<Vec<u32>>();
+        let half = |of: usize| {
+            order
+                .iter()
+                .skip(of)
+                .step_by(2)
+                .copied()
+                .collect::<Vec<u32>>()
+        };
         let name = |i: usize| format!("half-{i}");
         return Ok(vec![
             Split::new(name(0), train.clone(), half(0), half(1))?,
@@ -428,7 +530,9 @@ fn held_back(labels: &Labels, split: &Split, seed: u64) -> Result<Vec<Split>> {
         ]);
     }
     // Of k folds k - 2 train: the share that trains today, as nearly as it goes.
-    let folds = ((2.0 / (1.0 - share)).round() as usize).clamp(3, 10).min(known);
+    let folds = ((2.0 / (1.0 - share)).round() as usize)
+        .clamp(3, 10)
+        .min(known);
     Ok(Split::folds(labels, folds, seed)?)
 }
 
@@ -438,12 +542,20 @@ mod tests {
     use gnarl_graph::generate::csbm;
 
     fn study() -> AdviseStudy {
-        AdviseStudy { model: Model::new(Backbone::Gcn).epochs(10), runs: 1, seed: 3 }
+        AdviseStudy {
+            model: Model::new(Backbone::Gcn).epochs(10),
+            runs: 1,
+            seed: 3,
+        }
     }
 
     fn on(graph: Graph) -> SplitData {
         let split = graph.splits()[0].clone();
-        SplitData { name: "csbm".into(), content: Content::Graph(graph), split }
+        SplitData {
+            name: "csbm".into(),
+            content: Content::Graph(graph),
+            split,
+        }
     }
 
     #[test]
@@ -451,24 +563,37 @@ mod tests {
         for (train, val, total) in [(10, 60, 60), (60, 40, 100), (80, 10, 90), (5, 5, 10)] {
             let n = train + val + 20;
             let labels = Labels::new((0..n).map(|i| Some(i % 3)).collect(), 3).unwrap();
-            let split =
-                Split::new("s", (0..train).collect(), (train..train + val).collect(), (train + val..n).collect());
+            let split = Split::new(
+                "s",
+                (0..train).collect(),
+                (train..train + val).collect(),
+                (train + val..n).collect(),
+            );
             let split = split.unwrap();
             let mut known = labels.classes().to_vec();
             known[(train + val) as usize..].fill(None);
             let known = Labels::new(known, 3).unwrap();
             let parts = held_back(&known, &split, 1).unwrap();
-            let mut judged: Vec<u32> = parts.iter().flat_map(|part| part.test().iter().copied()).collect();
+            let mut judged: Vec<u32> = parts
+                .iter()
+                .flat_map(|part| part.test().iter().copied())
+                .collect();
             judged.sort_unstable();
             assert_eq!(judged.len(), total as usize);
             judged.dedup();
             assert_eq!(judged.len(), total as usize, "once each");
-            assert!(judged.iter().all(|&item| item < train + val), "never a test item");
+            assert!(
+                judged.iter().all(|&item| item < train + val),
+                "never a test item"
+            );
         }
         let labels = Labels::new(vec![Some(0), Some(1), None], 2).unwrap();
         let split = Split::new("s", vec![0], vec![1], vec![2]).unwrap();
         let error = held_back(&labels, &split, 0).unwrap_err().to_string();
-        assert!(error.contains("1 labelled training and 1 validation items"), "{error}");
+        assert!(
+            error.contains("1 labelled training and 1 validation items"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -480,12 +605,24 @@ mod tests {
             wrong[item as usize] = Some(0);
         }
         let wrong = Labels::new(wrong, labels.num_classes()).unwrap();
-        let first = study().run(&on(graph.clone()), &Watch::quiet(), |_| ()).unwrap();
-        let second = study().run(&on(graph.with_labels(wrong).unwrap()), &Watch::quiet(), |_| ()).unwrap();
+        let first = study()
+            .run(&on(graph.clone()), &Watch::quiet(), |_| ())
+            .unwrap();
+        let second = study()
+            .run(
+                &on(graph.with_labels(wrong).unwrap()),
+                &Watch::quiet(),
+                |_| (),
+            )
+            .unwrap();
         assert_eq!(first.looks, second.looks);
         assert_eq!(first.switch_on, second.switch_on);
         let accuracies = |advice: &Advice| -> Vec<f64> {
-            advice.tried.iter().filter_map(|one| one.judged().map(|judged| judged.accuracy)).collect()
+            advice
+                .tried
+                .iter()
+                .filter_map(|one| one.judged().map(|judged| judged.accuracy))
+                .collect()
         };
         assert_eq!(accuracies(&first), accuracies(&second));
         assert!(accuracies(&first).len() >= study().num_choices(Task::Node));
@@ -493,10 +630,17 @@ mod tests {
 
     #[test]
     fn what_helps_is_beyond_a_standard_error() {
-        let difference = |mean, standard_error| PairedDifference { mean, standard_error, n: 9 };
+        let difference = |mean, standard_error| PairedDifference {
+            mean,
+            standard_error,
+            n: 9,
+        };
         assert!(Judged::helps(Some(&difference(1.0, 0.9))));
         assert!(!Judged::helps(Some(&difference(1.0, 1.1))));
-        assert!(!Judged::helps(Some(&difference(0.0, 0.0))), "no difference is no help");
+        assert!(
+            !Judged::helps(Some(&difference(0.0, 0.0))),
+            "no difference is no help"
+        );
         assert!(!Judged::helps(None));
     }
 }

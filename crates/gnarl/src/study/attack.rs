@@ -1,8 +1,9 @@
-//! Models under attack: fit to a split, attack, and compare the answers on the same test nodes. Sets of graphs are attacked graph by
-//! graph (`attack_set`).
+//! Models under attack: fit to a split, attack, and compare the answers on the same test nodes.
+//! Sets of graphs are attacked graph by graph (`attack_set`).
 //!
-//! Evasion changes what a fitted model is given. Poisoning changes what it is trained on: the attacker, who cannot know the model
-//! yet, looks into a GCN of their own or into none, and the model is trained and judged on the changed graph.
+//! Evasion changes what a fitted model is given. Poisoning changes what it is trained on: the
+//! attacker, who cannot know the model yet, looks into a GCN of their own or into none, and the
+//! model is trained and judged on the changed graph.
 //!
 //! Attacks see features as the network takes them, and edges before any defence has been over them.
 
@@ -47,7 +48,8 @@ gnarl_graph::named! {
     pub enum Known as "labels" {
         /// The true ones: the strongest attacker, and what DICE's reference does.
         True = "true",
-        /// The true ones of training nodes; elsewhere what the model that the attacker looks at says.
+        /// The true ones of training nodes; elsewhere what the model that the attacker looks at
+        /// says.
         Predicted = "predicted",
     }
 }
@@ -55,24 +57,29 @@ gnarl_graph::named! {
 gnarl_graph::named! {
     /// What the attacker knows of a model whose answers are not read off plainly.
     pub enum Sees as "what the attacker sees" {
-        /// Its answers: what is found is judged by them, and gradients go straight through the inference. Attacks that judge by no answers see
-        /// the network alone.
+        /// Its answers: what is found is judged by them, and gradients go straight through the
+        /// inference. Attacks that judge by no answers see the network alone.
         Answers = "answers",
         /// The network inside, as in the thesis.
         Network = "network",
     }
 }
 
-/// The part of an input that an attack changes, which is what an inference against it looks around in.
+/// The part of an input that an attack changes, which is what an inference against it looks around
+/// in.
 pub fn attacked_part(attack: &Attack) -> Perturbed {
-    if attack.method().changes_features() { Perturbed::Features } else { Perturbed::Structure }
+    if attack.method().changes_features() {
+        Perturbed::Features
+    } else {
+        Perturbed::Structure
+    }
 }
 
 /// Which answers are to become wrong, and are judged.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Targets {
-    /// All test nodes; of an attack on targets forty of them by the thesis' rule (ch. 5): of those that the model answers right the ten
-    /// surest, the ten least sure and twenty at random.
+    /// All test nodes; of an attack on targets forty of them by the thesis' rule (ch. 5): of those
+    /// that the model answers right the ten surest, the ten least sure and twenty at random.
     #[default]
     Usual,
     /// These nodes.
@@ -88,8 +95,8 @@ pub struct AttackStudy {
     pub attack: Attack,
     /// What is attacked.
     pub mode: Mode,
-    /// A model of their own that the attacker looks into instead; when poisoning there is nothing else to look into, and it is a GCN
-    /// unless said otherwise.
+    /// A model of their own that the attacker looks into instead; when poisoning there is nothing
+    /// else to look into, and it is a GCN unless said otherwise.
     pub surrogate: Option<Backbone>,
     /// The answers that are attacked and judged.
     pub targets: Targets,
@@ -103,7 +110,8 @@ pub struct AttackStudy {
     pub seed: u64,
 }
 
-/// One run: one split, one seed. Accuracies are of the test nodes or graphs, per cent, by a plain forward pass unless they say otherwise.
+/// One run: one split, one seed. Accuracies are of the test nodes or graphs, per cent, by a plain
+/// forward pass unless they say otherwise.
 #[derive(Debug, Clone, Serialize)]
 pub struct AttackRun {
     /// The seed.
@@ -181,11 +189,13 @@ impl Verdict {
 /// The class that a model gives every node, or the graph.
 pub fn answers(model: &dyn Classifier, graph: &Graph) -> Result<Vec<usize>> {
     let scores = model.scores(graph)?;
-    Ok((0..scores.num_rows()).map(|u| argmax(scores.row(u))).collect())
+    Ok((0..scores.num_rows())
+        .map(|u| argmax(scores.row(u)))
+        .collect())
 }
 
-/// Attacks the input of a classifier, whatever it is made of, and judges it on the test nodes of a split. The attacker looks at
-/// `surrogate` where there is one, else at the classifier itself.
+/// Attacks the input of a classifier, whatever it is made of, and judges it on the test nodes of a
+/// split. The attacker looks at `surrogate` where there is one, else at the classifier itself.
 pub fn evade(
     graph: &Graph,
     classifier: &dyn Classifier,
@@ -196,9 +206,19 @@ pub fn evade(
     seed: u64,
 ) -> Result<(Attacked, Verdict)> {
     let items = labelled(split.test(), true_labels(graph)?);
-    let attacker = Attacker { attack, known, split, items: &items, seed, stop: None };
+    let attacker = Attacker {
+        attack,
+        known,
+        split,
+        items: &items,
+        seed,
+        stop: None,
+    };
     let attacked = attacker.run(graph, Some(surrogate.unwrap_or(classifier)))?;
-    let (before, after) = (answers(classifier, graph)?, answers(classifier, &attacked.graph)?);
+    let (before, after) = (
+        answers(classifier, graph)?,
+        answers(classifier, &attacked.graph)?,
+    );
     Ok((attacked, Verdict::new(&before, &after, &items)))
 }
 
@@ -219,14 +239,27 @@ impl Attacker<'_> {
         let truth = true_labels(graph)?;
         let guessed = match (self.known, model) {
             (Known::True, _) => None,
-            (Known::Predicted, Some(model)) => Some(guesses(graph, truth, &answers(model, graph)?, self.split)?),
-            (Known::Predicted, None) => return Err(refused("predicted labels need a model that predicts them")),
+            (Known::Predicted, Some(model)) => {
+                Some(guesses(graph, truth, &answers(model, graph)?, self.split)?)
+            }
+            (Known::Predicted, None) => {
+                return Err(refused("predicted labels need a model that predicts them"));
+            }
         };
         let labels = guessed.as_ref().unwrap_or(truth);
         let nodes: Vec<u32> = self.items.iter().map(|&(u, _)| u).collect();
-        let (targets, training) = (labelled(&nodes, labels), labelled(self.split.train(), truth));
-        let scene =
-            Scene { graph, model, targets: &targets, labels: Some(labels), training: &training, stop: self.stop };
+        let (targets, training) = (
+            labelled(&nodes, labels),
+            labelled(self.split.train(), truth),
+        );
+        let scene = Scene {
+            graph,
+            model,
+            targets: &targets,
+            labels: Some(labels),
+            training: &training,
+            stop: self.stop,
+        };
         self.attack.run(&scene, self.seed)
     }
 }
@@ -245,7 +278,15 @@ pub fn attacked_alone(
         Targets::Usual => tested(split, labels)?,
         Targets::Nodes(nodes) => chosen(nodes, labels)?,
     };
-    Attacker { attack, known: Known::True, split, items: &items, seed, stop: Some(stop) }.run(graph, None)
+    Attacker {
+        attack,
+        known: Known::True,
+        split,
+        items: &items,
+        seed,
+        stop: Some(stop),
+    }
+    .run(graph, None)
 }
 
 /// True classes of training nodes, answers elsewhere.
@@ -263,8 +304,17 @@ fn chosen(nodes: &[u32], labels: &Labels) -> Result<Vec<(u32, u32)>> {
     let mut known = vec![false; labels.len()];
     for &u in nodes {
         match known.get_mut(u as usize) {
-            None => return Err(refused(&format!("target {u}, and the graph has {} nodes", labels.len()))),
-            Some(true) => return Err(refused(&format!("target {u} is named twice, and counts once; leave one out"))),
+            None => {
+                return Err(refused(&format!(
+                    "target {u}, and the graph has {} nodes",
+                    labels.len()
+                )));
+            }
+            Some(true) => {
+                return Err(refused(&format!(
+                    "target {u} is named twice, and counts once; leave one out"
+                )));
+            }
             Some(known) => *known = true,
         }
     }
@@ -280,19 +330,25 @@ fn chosen(nodes: &[u32], labels: &Labels) -> Result<Vec<(u32, u32)>> {
 /// The test nodes with their classes.
 fn tested(split: &Split, labels: &Labels) -> Result<Vec<(u32, u32)>> {
     match labelled(split.test(), labels) {
-        items if items.is_empty() => {
-            Err(refused(&format!("split {} has no labelled test nodes to judge an attack by", split.name())))
-        }
+        items if items.is_empty() => Err(refused(&format!(
+            "split {} has no labelled test nodes to judge an attack by",
+            split.name()
+        ))),
         items => Ok(items),
     }
 }
 
 pub(super) fn labelled(nodes: &[u32], labels: &Labels) -> Vec<(u32, u32)> {
-    nodes.iter().filter_map(|&u| labels.get(u).map(|c| (u, c))).collect()
+    nodes
+        .iter()
+        .filter_map(|&u| labels.get(u).map(|c| (u, c)))
+        .collect()
 }
 
 fn true_labels(graph: &Graph) -> Result<&Labels> {
-    graph.labels().ok_or_else(|| refused("the graph has no labels"))
+    graph
+        .labels()
+        .ok_or_else(|| refused("the graph has no labels"))
 }
 
 pub(super) fn refused(what: &str) -> Error {
@@ -308,7 +364,9 @@ pub(super) fn fit_surrogate(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Fitted> {
-    let model = Model::new(backbone).features(FeatureScaling::AsLoaded).epochs(epochs);
+    let model = Model::new(backbone)
+        .features(FeatureScaling::AsLoaded)
+        .epochs(epochs);
     let ready = model.ready("surrogate", on, FitOptions::default())?;
     // A seed of its own: the surrogate of a GCN must not be that GCN.
     ready.fit(split, mix(seed ^ SURROGATE), watch)
@@ -327,7 +385,8 @@ impl AttackStudy {
         self.surrogate.or(poisons.then_some(Backbone::Gcn))
     }
 
-    /// Whether the attacker follows the gradients, or the answers, of the very model that is judged, with all that stands around it.
+    /// Whether the attacker follows the gradients, or the answers, of the very model that is
+    /// judged, with all that stands around it.
     pub fn is_adaptive(&self) -> bool {
         self.mode == Mode::Evasion
             && self.attack.method().asks_model()
@@ -337,23 +396,32 @@ impl AttackStudy {
 
     /// Whether what is found is judged by the answers of an inference.
     pub fn sees_answers(&self) -> bool {
-        let is_there = self.mode == Mode::Evasion && self.surrogate.is_none() && !self.model.inference.is_plain();
+        let is_there = self.mode == Mode::Evasion
+            && self.surrogate.is_none()
+            && !self.model.inference.is_plain();
         is_there && self.sees == Sees::Answers && self.attack.method().judges_by_answers()
     }
 
     /// Epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.settled_model().plan(on.content.task())?;
-        let own = plan.trainings(Some(&on.content)) * (1 + usize::from(self.mode == Mode::Poisoning));
-        Ok(((own + usize::from(self.needed_surrogate().is_some())) * plan.training.epochs * self.runs) as u64)
+        let own =
+            plan.trainings(Some(&on.content)) * (1 + usize::from(self.mode == Mode::Poisoning));
+        Ok(((own + usize::from(self.needed_surrogate().is_some()))
+            * plan.training.epochs
+            * self.runs) as u64)
     }
 
-    /// Refuses a surrogate that nobody would look into, and an attack on features that defences take for granted.
+    /// Refuses a surrogate that nobody would look into, and an attack on features that defences
+    /// take for granted.
     pub fn check(&self) -> gnarl_graph::Result<()> {
         self.attack.check()?;
         let by_classes = self.attack.method().goes_by_classes();
         if self.known == Known::Predicted && !by_classes {
-            let what = format!("{} goes by no classes, true or predicted; leave it out", self.attack);
+            let what = format!(
+                "{} goes by no classes, true or predicted; leave it out",
+                self.attack
+            );
             return Err(gnarl_graph::Error::argument("labels", what));
         }
         if self.surrogate.is_some() && !self.looks_into_a_model() {
@@ -366,10 +434,12 @@ impl AttackStudy {
 
     /// The model with its inference set on what is attacked, where that is left open.
     pub fn settled_model(&self) -> Model {
-        self.model.inference(self.model.inference.on(attacked_part(&self.attack)))
+        self.model
+            .inference(self.model.inference.on(attacked_part(&self.attack)))
     }
 
-    /// One run on a graph, made ready; the attacked graph has its features as they were loaded where the attack left them alone.
+    /// One run on a graph, made ready; the attacked graph has its features as they were loaded
+    /// where the attack left them alone.
     fn run_one(
         &self,
         ready: &Ready,
@@ -381,12 +451,14 @@ impl AttackStudy {
     ) -> Result<(AttackRun, Attacked)> {
         let start = Instant::now();
         let clean = ready.fit(split, seed, watch)?;
-        let (mut run, attacked) = self.run_sharing_fitted(&clean, graph, split, seed, made, watch)?;
+        let (mut run, attacked) =
+            self.run_sharing_fitted(&clean, graph, split, seed, made, watch)?;
         run.seconds = start.elapsed().as_secs_f64();
         Ok((run, attacked))
     }
 
-    /// One run of a model that is fitted already: with this study's settled model, to this split and from this seed.
+    /// One run of a model that is fitted already: with this study's settled model, to this split
+    /// and from this seed.
     pub(super) fn run_fitted(
         &self,
         clean: &Fitted,
@@ -424,7 +496,14 @@ impl AttackStudy {
         };
         let before_attack = Instant::now();
         let stop = Some(watch.stop);
-        let attacker = Attacker { attack: &self.attack, known: self.known, split, items: &items, seed, stop };
+        let attacker = Attacker {
+            attack: &self.attack,
+            known: self.known,
+            split,
+            items: &items,
+            seed,
+            stop,
+        };
         let on_loaded = self.attack.method().sees_loaded();
         let make = || attacker.run(if on_loaded { graph } else { scaled }, eyes);
         let shared = made.and_then(|made| Some((made, made::name_of(self, split, seed)?)));
@@ -433,8 +512,18 @@ impl AttackStudy {
             None => make()?,
         };
         let attack_seconds = before_attack.elapsed().as_secs_f64();
-        let after = if on_loaded { clean.scaled(&attacked.graph)? } else { attacked.graph.clone() };
-        let judge = Judge { model: self.settled_model(), mode: self.mode, split, items: &items, seed };
+        let after = if on_loaded {
+            clean.scaled(&attacked.graph)?
+        } else {
+            attacked.graph.clone()
+        };
+        let judge = Judge {
+            model: self.settled_model(),
+            mode: self.mode,
+            split,
+            items: &items,
+            seed,
+        };
         let (verdict, defended) = judge.judge(clean, [scaled, &after], watch)?;
         if attacked.change.features.nodes == 0
             && let Some(features) = graph.features()
@@ -454,15 +543,21 @@ impl AttackStudy {
     }
 
     /// What is attacked and judged, with its true classes.
-    fn items(&self, clean: &Fitted, scaled: &Graph, split: &Split, seed: u64) -> Result<Vec<(u32, u32)>> {
+    fn items(
+        &self,
+        clean: &Fitted,
+        scaled: &Graph,
+        split: &Split,
+        seed: u64,
+    ) -> Result<Vec<(u32, u32)>> {
         let labels = true_labels(scaled)?;
         match &self.targets {
             Targets::Nodes(nodes) => chosen(nodes, labels),
             Targets::Usual if self.attack.method().is_targeted() => {
                 match by_rule(&clean.bare().scores(scaled)?, &tested(split, labels)?, seed) {
-                    right if right.is_empty() => {
-                        Err(refused("the model answers no test node right, so none is left to mislead; name targets"))
-                    }
+                    right if right.is_empty() => Err(refused(
+                        "the model answers no test node right, so none is left to mislead; name targets",
+                    )),
                     right => Ok(right),
                 }
             }
@@ -470,26 +565,41 @@ impl AttackStudy {
         }
     }
 
-    /// All runs side by side; where attacked features are large, fewer at a time. Runs that were stopped before their end do not
-    /// count.
+    /// All runs side by side; where attacked features are large, fewer at a time. Runs that were
+    /// stopped before their end do not count.
     pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<AttackResult> {
         self.run_with(on, None, watch)
     }
 
-    /// The same, with the attacked graphs that other models have left there where the attack looks into none of them.
-    pub fn run_sharing(&self, on: &Benchmark, made: &Made, watch: &Watch<'_>) -> Result<AttackResult> {
+    /// The same, with the attacked graphs that other models have left there where the attack looks
+    /// into none of them.
+    pub fn run_sharing(
+        &self,
+        on: &Benchmark,
+        made: &Made,
+        watch: &Watch<'_>,
+    ) -> Result<AttackResult> {
         self.run_with(on, Some(made), watch)
     }
 
-    fn run_with(&self, on: &Benchmark, made: Option<&Made>, watch: &Watch<'_>) -> Result<AttackResult> {
+    fn run_with(
+        &self,
+        on: &Benchmark,
+        made: Option<&Made>,
+        watch: &Watch<'_>,
+    ) -> Result<AttackResult> {
         let start = Instant::now();
         self.check()?;
         if let Content::Graphs(set) = &on.content {
             attack_set::check(&self.attack, set)?;
         }
-        let ready = self.settled_model().ready(&on.name, &on.content, FitOptions::default())?;
+        let ready = self
+            .settled_model()
+            .ready(&on.name, &on.content, FitOptions::default())?;
         let (runs, passes) = (self.runs as f64, self.attack.method().passes());
-        ready.plan().check_demand(&on.name, &on.content, runs, runs * passes)?;
+        ready
+            .plan()
+            .check_demand(&on.name, &on.content, runs, runs * passes)?;
         let size = |graph: &Graph| graph.features().map_or(0, |f| f.num_rows() * f.num_cols());
         let entries: usize = match &on.content {
             Content::Graph(graph) => size(graph),
@@ -498,13 +608,18 @@ impl AttackStudy {
         let at_once = (ENTRIES_AT_ONCE / entries.max(1)).clamp(1, self.runs.max(1));
         let all: Vec<usize> = (0..self.runs).collect();
         let one = |&i: &usize| {
-            let (split, seed) = (&on.splits[i % on.splits.len()], self.seed.wrapping_add(i as u64));
+            let (split, seed) = (
+                &on.splits[i % on.splits.len()],
+                self.seed.wrapping_add(i as u64),
+            );
             match &on.content {
                 Content::Graph(graph) => {
                     let (run, attacked) = self.run_one(&ready, graph, split, seed, made, watch)?;
                     Ok((run, (i == 0).then_some(attacked)))
                 }
-                Content::Graphs(set) => Ok((self.run_on_set(&ready, set, split, seed, watch)?, None)),
+                Content::Graphs(set) => {
+                    Ok((self.run_on_set(&ready, set, split, seed, watch)?, None))
+                }
             }
         };
         let (mut runs, mut first) = (Vec::with_capacity(self.runs), None);
@@ -516,7 +631,12 @@ impl AttackStudy {
         }
         runs.retain(|run| !run.interrupted);
         let unfinished = self.runs - runs.len();
-        Ok(AttackResult { runs, unfinished, first, seconds: start.elapsed().as_secs_f64() })
+        Ok(AttackResult {
+            runs,
+            unfinished,
+            first,
+            seconds: start.elapsed().as_secs_f64(),
+        })
     }
 }
 
@@ -525,9 +645,11 @@ impl AttackStudy {
 pub struct GivenStudy {
     /// The model.
     pub model: Model,
-    /// Whether the attacked graph is what a model trained on the clean one is given, or what it is trained on.
+    /// Whether the attacked graph is what a model trained on the clean one is given, or what it is
+    /// trained on.
     pub mode: Mode,
-    /// How the features of the attacked graph are scaled already: as they are loaded, or as a model takes them.
+    /// How the features of the attacked graph are scaled already: as they are loaded, or as a model
+    /// takes them.
     pub features: FeatureScaling,
     /// How many runs: run `i` takes split `i` (in turn) and seed `seed + i`.
     pub runs: usize,
@@ -536,9 +658,16 @@ pub struct GivenStudy {
 }
 
 impl GivenStudy {
-    /// All runs side by side, on a benchmark and an attacked version of its graph. `targets` are judged, or the test nodes. Fails where the model
-    /// scales features otherwise than the attacked graph's are scaled already.
-    pub fn run(&self, on: &Benchmark, attacked: &Graph, targets: &Targets, watch: &Watch<'_>) -> Result<AttackResult> {
+    /// All runs side by side, on a benchmark and an attacked version of its graph. `targets` are
+    /// judged, or the test nodes. Fails where the model scales features otherwise than the attacked
+    /// graph's are scaled already.
+    pub fn run(
+        &self,
+        on: &Benchmark,
+        attacked: &Graph,
+        targets: &Targets,
+        watch: &Watch<'_>,
+    ) -> Result<AttackResult> {
         let start = Instant::now();
         let graph = on.content.graph()?;
         let is_loaded = self.features == FeatureScaling::AsLoaded;
@@ -547,7 +676,11 @@ impl GivenStudy {
             None => attacked.clone(),
         };
         let flips = Attacked::new(graph, edges)?.change.num_flips();
-        let part = if flips == 0 { Perturbed::Features } else { Perturbed::Structure };
+        let part = if flips == 0 {
+            Perturbed::Features
+        } else {
+            Perturbed::Structure
+        };
         let model = self.model.inference(self.model.inference.on(part));
         let ready = model.ready(&on.name, &on.content, FitOptions::default())?;
         let one = |i: usize| -> Result<AttackRun> {
@@ -567,13 +700,24 @@ impl GivenStudy {
                 return Err(gnarl_graph::Error::setting("features", what).into());
             }
             let before = clean.scaled(graph)?;
-            let after = if is_loaded { clean.scaled(attacked)? } else { attacked.clone() };
-            // Measured where it was made: of whole features that were flipped, scaling would move every other of the row.
+            let after = if is_loaded {
+                clean.scaled(attacked)?
+            } else {
+                attacked.clone()
+            };
+            // Measured where it was made: of whole features that were flipped, scaling would move
+            // every other of the row.
             let change = match is_loaded {
                 true => Attacked::new(graph, attacked.clone())?.change,
                 false => Attacked::new(&before, after.clone())?.change,
             };
-            let judge = Judge { model, mode: self.mode, split, items: &items, seed };
+            let judge = Judge {
+                model,
+                mode: self.mode,
+                split,
+                items: &items,
+                seed,
+            };
             let (verdict, defended) = judge.judge(&clean, [&before, &after], watch)?;
             Ok(AttackRun {
                 edges_added: change.added.len(),
@@ -582,10 +726,18 @@ impl GivenStudy {
                 ..judge.run(&clean, verdict, defended, start, watch)
             })
         };
-        let mut runs = (0..self.runs).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
+        let mut runs = (0..self.runs)
+            .into_par_iter()
+            .map(one)
+            .collect::<Result<Vec<_>>>()?;
         runs.retain(|run| !run.interrupted);
         let unfinished = self.runs - runs.len();
-        Ok(AttackResult { runs, unfinished, first: None, seconds: start.elapsed().as_secs_f64() })
+        Ok(AttackResult {
+            runs,
+            unfinished,
+            first: None,
+            seconds: start.elapsed().as_secs_f64(),
+        })
     }
 }
 
@@ -611,7 +763,10 @@ impl Judge<'_> {
             Mode::Poisoning => Some(self.fit_poisoned(after, watch)?),
         };
         let later = poisoned.as_ref().unwrap_or(clean);
-        let (first, second) = (answers(&clean.bare(), before)?, answers(&later.bare(), after)?);
+        let (first, second) = (
+            answers(&clean.bare(), before)?,
+            answers(&later.bare(), after)?,
+        );
         let verdict = Verdict::new(&first, &second, self.items);
         Ok((verdict, self.defended([(clean, before), (later, after)])?))
     }
@@ -620,7 +775,9 @@ impl Judge<'_> {
     fn fit_poisoned(&self, graph: &Graph, watch: &Watch<'_>) -> Result<Fitted> {
         let model = self.model.features(FeatureScaling::AsLoaded);
         let content = Content::Graph(graph.clone());
-        model.ready("poisoned", &content, FitOptions::default())?.fit(self.split, self.seed, watch)
+        model
+            .ready("poisoned", &content, FitOptions::default())?
+            .fit(self.split, self.seed, watch)
     }
 
     /// The model's inference, before and after: models and what each is given.
@@ -636,7 +793,12 @@ impl Judge<'_> {
         }
         let [clean_accuracy, attacked_accuracy] = accuracies;
         let trusted = given[1].0.reading().trusted();
-        Ok(Some(DefendedRun { clean_accuracy, attacked_accuracy, trusted, seconds: start.elapsed().as_secs_f64() }))
+        Ok(Some(DefendedRun {
+            clean_accuracy,
+            attacked_accuracy,
+            trusted,
+            seconds: start.elapsed().as_secs_f64(),
+        }))
     }
 
     /// What is reported of a run, the change apart.
@@ -668,24 +830,40 @@ impl Judge<'_> {
     }
 }
 
-/// The thesis' forty targets (ch. 5, as Nettack has them): of the items that are answered right the ten with the largest margin, the ten with
-/// the smallest and twenty others at random; fewer where there are fewer. In the order of their nodes.
+/// The thesis' forty targets (ch. 5, as Nettack has them): of the items that are answered right the
+/// ten with the largest margin, the ten with the smallest and twenty others at random; fewer where
+/// there are fewer. In the order of their nodes.
 fn by_rule(scores: &DenseMatrix<f32>, items: &[(u32, u32)], seed: u64) -> Vec<(u32, u32)> {
     const ENDS: usize = 10;
     const AT_RANDOM: usize = 20;
     let margin = |&(u, class): &(u32, u32)| {
         let row = scores.row(u as usize);
-        let others = row.iter().enumerate().filter(|(c, _)| *c != class as usize).map(|(_, &z)| z);
+        let others = row
+            .iter()
+            .enumerate()
+            .filter(|(c, _)| *c != class as usize)
+            .map(|(_, &z)| z);
         row[class as usize] - others.fold(f32::NEG_INFINITY, f32::max)
     };
-    let mut right: Vec<(f32, (u32, u32))> = items.iter().map(|t| (margin(t), *t)).filter(|(m, _)| *m > 0.0).collect();
+    let mut right: Vec<(f32, (u32, u32))> = items
+        .iter()
+        .map(|t| (margin(t), *t))
+        .filter(|(m, _)| *m > 0.0)
+        .collect();
     right.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut chosen: Vec<(u32, u32)> = right.iter().map(|(_, t)| *t).collect();
     if chosen.len() > 2 * ENDS + AT_RANDOM {
         let middle = chosen[ENDS..chosen.len() - ENDS].to_vec();
         let rng = &mut stream(seed, "targets", 0);
-        let drawn = sample(rng, middle.len(), AT_RANDOM).into_iter().map(|i| middle[i]);
-        chosen = chosen[..ENDS].iter().chain(&chosen[chosen.len() - ENDS..]).copied().chain(drawn).collect();
+        let drawn = sample(rng, middle.len(), AT_RANDOM)
+            .into_iter()
+            .map(|i| middle[i]);
+        chosen = chosen[..ENDS]
+            .iter()
+            .chain(&chosen[chosen.len() - ENDS..])
+            .copied()
+            .chain(drawn)
+            .collect();
     }
     chosen.sort_unstable();
     chosen
@@ -715,7 +893,12 @@ impl AttackResult {
 
     /// What the model's inference makes of the same inputs; `None` for a plain forward pass.
     pub fn defended(&self) -> gnarl_graph::Result<Option<DefendedReport>> {
-        let Some(defended) = self.runs.iter().map(|run| run.defended).collect::<Option<Vec<DefendedRun>>>() else {
+        let Some(defended) = self
+            .runs
+            .iter()
+            .map(|run| run.defended)
+            .collect::<Option<Vec<DefendedRun>>>()
+        else {
             return Ok(None);
         };
         let clean: Vec<f64> = defended.iter().map(|d| d.clean_accuracy).collect();
@@ -764,22 +947,60 @@ mod tests {
     use gnarl_graph::generate::{CsbmConfig, csbm};
 
     fn benchmark() -> Benchmark {
-        let config = CsbmConfig { num_nodes: 300, num_classes: 3, num_features: 16, ..CsbmConfig::default() };
+        let config = CsbmConfig {
+            num_nodes: 300,
+            num_classes: 3,
+            num_features: 16,
+            ..CsbmConfig::default()
+        };
         let graph = csbm(&config, 1).unwrap();
         let splits = graph.splits().to_vec();
-        Benchmark { name: "csbm".into(), content: Content::Graph(graph), splits }
+        Benchmark {
+            name: "csbm".into(),
+            content: Content::Graph(graph),
+            splits,
+        }
     }
 
     fn study(attack: impl Into<Attack>, mode: Mode) -> AttackStudy {
         let attack = match attack.into() {
-            Attack::PgdStructure(pgd) => PgdStructure { steps: 20, block: 3000, ..pgd }.into(),
-            Attack::Prbcd(prbcd) => Prbcd { epochs: 15, settling: 5, block: 3000, ..prbcd }.into(),
-            Attack::Grbcd(grbcd) => Grbcd { steps: 20, block: 3000, ..grbcd }.into(),
-            Attack::Mettack(mettack) => Mettack { inner_steps: 20, at_once: 10, ..mettack }.into(),
-            Attack::Genetic(genetic) => Genetic { population: 6, generations: 4, ..genetic }.into(),
+            Attack::PgdStructure(pgd) => PgdStructure {
+                steps: 20,
+                block: 3000,
+                ..pgd
+            }
+            .into(),
+            Attack::Prbcd(prbcd) => Prbcd {
+                epochs: 15,
+                settling: 5,
+                block: 3000,
+                ..prbcd
+            }
+            .into(),
+            Attack::Grbcd(grbcd) => Grbcd {
+                steps: 20,
+                block: 3000,
+                ..grbcd
+            }
+            .into(),
+            Attack::Mettack(mettack) => Mettack {
+                inner_steps: 20,
+                at_once: 10,
+                ..mettack
+            }
+            .into(),
+            Attack::Genetic(genetic) => Genetic {
+                population: 6,
+                generations: 4,
+                ..genetic
+            }
+            .into(),
             other => other,
         };
-        let model = Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded).hidden(8).epochs(40);
+        let model = Model::new(Backbone::Gcn)
+            .features(FeatureScaling::AsLoaded)
+            .hidden(8)
+            .epochs(40);
         AttackStudy {
             model,
             attack,
@@ -805,7 +1026,10 @@ mod tests {
     fn verdicts_by_hand() {
         let nodes = [(0, 1), (1, 0), (2, 1), (3, 2)];
         let verdict = Verdict::new(&[1, 0, 1, 0], &[1, 1, 0, 2], &nodes);
-        assert_eq!((verdict.clean_accuracy, verdict.attacked_accuracy), (75.0, 50.0));
+        assert_eq!(
+            (verdict.clean_accuracy, verdict.attacked_accuracy),
+            (75.0, 50.0)
+        );
         assert!(
             (verdict.success_rate - 200.0 / 3.0).abs() < 1e-9,
             "two of three fell, the one that rose does not count"
@@ -827,10 +1051,24 @@ mod tests {
                 }
                 let none = |name: &str| (name.to_string(), "0".to_string());
                 let is_amount = |name: &&str| ["budget", "psi"].contains(name);
-                let amounts = attack.listed().settings.iter().map(|setting| setting.name).filter(is_amount);
+                let amounts = attack
+                    .listed()
+                    .settings
+                    .iter()
+                    .map(|setting| setting.name)
+                    .filter(is_amount);
                 let nothing = attack.with(&amounts.map(none).collect::<Vec<_>>()).unwrap();
-                for run in self::runs(&AttackStudy { attack: nothing, ..study }).unwrap() {
-                    assert_eq!((run.clean_accuracy, run.success_rate), (run.attacked_accuracy, 0.0), "{attack} {mode}");
+                for run in self::runs(&AttackStudy {
+                    attack: nothing,
+                    ..study
+                })
+                .unwrap()
+                {
+                    assert_eq!(
+                        (run.clean_accuracy, run.success_rate),
+                        (run.attacked_accuracy, 0.0),
+                        "{attack} {mode}"
+                    );
                 }
             }
         }
@@ -838,18 +1076,50 @@ mod tests {
 
     #[test]
     fn a_surrogate_attacks_what_has_no_gradients_and_less_well_than_the_model_itself() {
-        let through = |surrogate| AttackStudy { surrogate, ..study(PgdFeatures::budget(0.1), Mode::Evasion) };
-        let (own, other) = (runs(&through(None)).unwrap(), runs(&through(Some(Backbone::Gcn))).unwrap());
+        let through = |surrogate| AttackStudy {
+            surrogate,
+            ..study(PgdFeatures::budget(0.1), Mode::Evasion)
+        };
+        let (own, other) = (
+            runs(&through(None)).unwrap(),
+            runs(&through(Some(Backbone::Gcn))).unwrap(),
+        );
         let after = |runs: &[AttackRun]| mean(runs, |r| r.attacked_accuracy);
-        assert!(after(&own) < after(&other), "{} against {}", after(&own), after(&other));
-        assert!(after(&other) < mean(&other, |r| r.clean_accuracy) - 5.0, "it carries over");
+        assert!(
+            after(&own) < after(&other),
+            "{} against {}",
+            after(&own),
+            after(&other)
+        );
+        assert!(
+            after(&other) < mean(&other, |r| r.clean_accuracy) - 5.0,
+            "it carries over"
+        );
         let on_edges = study(PgdStructure::budget(0.1), Mode::Evasion);
-        let gat = AttackStudy { model: Model { backbone: Backbone::Gat, ..on_edges.model }, ..on_edges };
+        let gat = AttackStudy {
+            model: Model {
+                backbone: Backbone::Gat,
+                ..on_edges.model
+            },
+            ..on_edges
+        };
         assert!(runs(&gat).unwrap_err().to_string().contains("surrogate"));
-        assert!(runs(&AttackStudy { surrogate: Some(Backbone::Gcn), ..gat }).is_ok());
-        let e = runs(&AttackStudy { surrogate: Some(Backbone::Gcn), ..study(Dice::budget(0.1), Mode::Evasion) })
-            .unwrap_err();
-        assert_eq!(e.to_string(), "surrogate, transfer: dice with true labels looks into no model");
+        assert!(
+            runs(&AttackStudy {
+                surrogate: Some(Backbone::Gcn),
+                ..gat
+            })
+            .is_ok()
+        );
+        let e = runs(&AttackStudy {
+            surrogate: Some(Backbone::Gcn),
+            ..study(Dice::budget(0.1), Mode::Evasion)
+        })
+        .unwrap_err();
+        assert_eq!(
+            e.to_string(),
+            "surrogate, transfer: dice with true labels looks into no model"
+        );
     }
 
     /// What an inference method wrapped around a model is: scores, and no network to look into.
@@ -859,41 +1129,87 @@ mod tests {
         let (graph, split) = (on.content.graph().unwrap(), &on.splits[0]);
         let fitted = study.model.fit(&on.split(0), 1).unwrap();
         let inner = fitted.network().unwrap();
-        let closed = FromFn { num_classes: 3, function: |g: &Graph| inner.scores(g) };
-        let against = |surrogate| evade(graph, &closed, surrogate, &study.attack, Known::True, split, 1);
-        assert!(against(None).unwrap_err().to_string().contains("this model has none to give"));
+        let closed = FromFn {
+            num_classes: 3,
+            function: |g: &Graph| inner.scores(g),
+        };
+        let against = |surrogate| {
+            evade(
+                graph,
+                &closed,
+                surrogate,
+                &study.attack,
+                Known::True,
+                split,
+                1,
+            )
+        };
+        assert!(
+            against(None)
+                .unwrap_err()
+                .to_string()
+                .contains("this model has none to give")
+        );
         let (attacked, verdict) = against(Some(inner)).unwrap();
-        assert!(verdict.success_rate > 20.0 && attacked.change.features.nodes > 0, "{verdict:?}");
+        assert!(
+            verdict.success_rate > 20.0 && attacked.change.features.nodes > 0,
+            "{verdict:?}"
+        );
     }
 
     #[test]
     fn a_model_with_exits_is_attacked_as_a_whole_and_through_a_surrogate() {
         let exits = |attack: Attack| {
             let study = study(attack, Mode::Evasion);
-            AttackStudy { model: study.model.depth(Exits::st(3).policy("confidence".parse().unwrap())), ..study }
+            AttackStudy {
+                model: study
+                    .model
+                    .depth(Exits::st(3).policy("confidence".parse().unwrap())),
+                ..study
+            }
         };
         let noisy = runs(&exits(Gaussian::budget(3.0).into())).unwrap();
-        assert!(mean(&noisy, |r| r.attacked_accuracy) < mean(&noisy, |r| r.clean_accuracy) - 5.0, "{noisy:?}");
-        let e = runs(&exits(PgdFeatures::budget(0.5).into())).unwrap_err().to_string();
+        assert!(
+            mean(&noisy, |r| r.attacked_accuracy) < mean(&noisy, |r| r.clean_accuracy) - 5.0,
+            "{noisy:?}"
+        );
+        let e = runs(&exits(PgdFeatures::budget(0.5).into()))
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("this model has none to give"), "{e}");
-        let through =
-            runs(&AttackStudy { surrogate: Some(Backbone::Gcn), ..exits(PgdFeatures::budget(0.5).into()) }).unwrap();
+        let through = runs(&AttackStudy {
+            surrogate: Some(Backbone::Gcn),
+            ..exits(PgdFeatures::budget(0.5).into())
+        })
+        .unwrap();
         assert!(mean(&through, |r| r.success_rate) > 5.0, "{through:?}");
     }
 
     #[test]
     fn inference_and_defences_answer_the_same_inputs() {
         let plain = study(Dice::budget(0.2), Mode::Evasion);
-        let guarded = AttackStudy { model: plain.model.inference(CleanCrf::default()), ..plain.clone() };
+        let guarded = AttackStudy {
+            model: plain.model.inference(CleanCrf::default()),
+            ..plain.clone()
+        };
         let (bare, guarded) = (runs(&plain).unwrap(), runs(&guarded).unwrap());
         for (bare, guarded) in bare.iter().zip(&guarded) {
-            assert_eq!(bare.attacked_accuracy, guarded.attacked_accuracy, "made against the model without it");
+            assert_eq!(
+                bare.attacked_accuracy, guarded.attacked_accuracy,
+                "made against the model without it"
+            );
             assert!(bare.defended.is_none() && guarded.defended.is_some());
         }
         let on_features = study(PgdFeatures::budget(0.1), Mode::Evasion);
-        let jaccard = AttackStudy { model: on_features.model.defense(Jaccard::default()), ..on_features };
+        let jaccard = AttackStudy {
+            model: on_features.model.defense(Jaccard::default()),
+            ..on_features
+        };
         let e = runs(&jaccard).unwrap_err().to_string();
-        assert!(e.contains("this model has none to give"), "an attacker cannot look through dropped edges: {e}");
+        assert!(
+            e.contains("this model has none to give"),
+            "an attacker cannot look through dropped edges: {e}"
+        );
     }
 
     #[test]
@@ -903,20 +1219,43 @@ mod tests {
         let (truth, split) = (graph.labels().unwrap(), &on.splits[0]);
         let labels = guesses(graph, truth, &vec![2; 300], split).unwrap();
         assert!(split.train().iter().all(|&u| labels.get(u) == truth.get(u)));
-        assert!(split.test().iter().chain(split.val()).all(|&u| labels.get(u) == Some(2)));
-        // DICE goes by classes: another guess of them makes other flips, whose number is the budget's all the same.
+        assert!(
+            split
+                .test()
+                .iter()
+                .chain(split.val())
+                .all(|&u| labels.get(u) == Some(2))
+        );
+        // DICE goes by classes: another guess of them makes other flips, whose number is the
+        // budget's all the same.
         let truthful = study(Dice::budget(0.1), Mode::Evasion);
-        let predicted = AttackStudy { known: Known::Predicted, ..truthful.clone() };
+        let predicted = AttackStudy {
+            known: Known::Predicted,
+            ..truthful.clone()
+        };
         let (truthful, predicted) = (runs(&truthful).unwrap(), runs(&predicted).unwrap());
         let count = |run: &AttackRun| run.edges_added + run.edges_removed;
-        assert!(truthful.iter().zip(&predicted).all(|(a, b)| count(a) == count(b)));
         assert!(
             truthful
                 .iter()
                 .zip(&predicted)
-                .any(|(a, b)| a.edges_added != b.edges_added || a.attacked_accuracy != b.attacked_accuracy)
+                .all(|(a, b)| count(a) == count(b))
         );
-        let poisoning = AttackStudy { known: Known::Predicted, ..study(Dice::budget(0.1), Mode::Poisoning) };
-        assert_eq!(poisoning.epochs(&benchmark()).unwrap(), 3 * 40 * 2, "the model twice and a surrogate, in two runs");
+        assert!(
+            truthful
+                .iter()
+                .zip(&predicted)
+                .any(|(a, b)| a.edges_added != b.edges_added
+                    || a.attacked_accuracy != b.attacked_accuracy)
+        );
+        let poisoning = AttackStudy {
+            known: Known::Predicted,
+            ..study(Dice::budget(0.1), Mode::Poisoning)
+        };
+        assert_eq!(
+            poisoning.epochs(&benchmark()).unwrap(),
+            3 * 40 * 2,
+            "the model twice and a surrogate, in two runs"
+        );
     }
 }

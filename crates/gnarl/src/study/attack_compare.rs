@@ -1,5 +1,5 @@
-//! Several models under one attack at several budgets, judged on the same splits and, wherever the attack does not look into the model that is
-//! judged, on the very same inputs.
+//! Several models under one attack at several budgets, judged on the same splits and, wherever the
+//! attack does not look into the model that is judged, on the very same inputs.
 
 use std::sync::Arc;
 
@@ -7,7 +7,9 @@ use gnarl_graph::dataset::{Benchmark, Task};
 use gnarl_graph::{Content, Graph};
 use serde::Serialize;
 
-use super::attack::{AttackResult, AttackStudy, GivenStudy, Known, Mode, Sees, Targets, attacked_alone};
+use super::attack::{
+    AttackResult, AttackStudy, GivenStudy, Known, Mode, Sees, Targets, attacked_alone,
+};
 use super::summary::Accuracy;
 use crate::attack::{Attack, Attacked, Part};
 use crate::error::{Error, Result};
@@ -76,19 +78,25 @@ pub enum Outcome {
 }
 
 impl Comparison {
-    /// Whether all models are judged on one attacked graph for each budget: the attack looks into none of them, and there is one split.
+    /// Whether all models are judged on one attacked graph for each budget: the attack looks into
+    /// none of them, and there is one split.
     fn shares_inputs(&self, on: &Benchmark) -> bool {
         let targets_known = matches!(self.targets, Targets::Nodes(_));
-        self.attacks
-            .iter()
-            .all(|attack| attack.method().sees_loaded() && (targets_known || !attack.method().is_targeted()))
-            && self.known == Known::True
+        self.attacks.iter().all(|attack| {
+            attack.method().sees_loaded() && (targets_known || !attack.method().is_targeted())
+        }) && self.known == Known::True
             && on.splits.len() == 1
             && on.content.task() == Task::Node
     }
 
-    /// Runs every cell, telling each as it is done; cells that are not reached when somebody asks to stop are left out.
-    pub fn run(&self, on: &Benchmark, watch: &Watch<'_>, mut on_done: impl FnMut(&Cell)) -> Result<Vec<Cell>> {
+    /// Runs every cell, telling each as it is done; cells that are not reached when somebody asks
+    /// to stop are left out.
+    pub fn run(
+        &self,
+        on: &Benchmark,
+        watch: &Watch<'_>,
+        mut on_done: impl FnMut(&Cell),
+    ) -> Result<Vec<Cell>> {
         let shared = match (&on.content, self.shares_inputs(on)) {
             (Content::Graph(graph), true) => Some(self.shared_inputs(graph, on, watch)?),
             _ => None,
@@ -107,10 +115,16 @@ impl Comparison {
                 let outcome = match outcome {
                     Ok(Some(outcome)) => outcome,
                     Ok(None) => return Ok(cells),
-                    Err(Error::Graph(e)) => Outcome::Refused { refused: e.to_string() },
+                    Err(Error::Graph(e)) => Outcome::Refused {
+                        refused: e.to_string(),
+                    },
                     Err(e) => return Err(e),
                 };
-                let cell = Cell { model, budget, outcome };
+                let cell = Cell {
+                    model,
+                    budget,
+                    outcome,
+                };
                 on_done(&cell);
                 cells.push(cell);
             }
@@ -118,19 +132,37 @@ impl Comparison {
         Ok(cells)
     }
 
-    /// One attacked graph for each budget. Of an attack that finds its flips one after the other the smaller budgets are the first flips of the
-    /// largest.
-    fn shared_inputs(&self, graph: &Graph, on: &Benchmark, watch: &Watch<'_>) -> Result<Vec<Attacked>> {
-        let make = |attack: &Attack| attacked_alone(graph, attack, &self.targets, &on.splits[0], self.seed, watch.stop);
+    /// One attacked graph for each budget. Of an attack that finds its flips one after the other
+    /// the smaller budgets are the first flips of the largest.
+    fn shared_inputs(
+        &self,
+        graph: &Graph,
+        on: &Benchmark,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Attacked>> {
+        let make = |attack: &Attack| {
+            attacked_alone(
+                graph,
+                attack,
+                &self.targets,
+                &on.splits[0],
+                self.seed,
+                watch.stop,
+            )
+        };
         let sizes: Option<Vec<usize>> = self
             .attacks
             .iter()
-            .map(|attack| match (attack.budget(), attack.method().is_greedy()) {
-                (Ok(Budget::Edges(share)), true) => Some(share.flips(graph)),
-                _ => None,
-            })
+            .map(
+                |attack| match (attack.budget(), attack.method().is_greedy()) {
+                    (Ok(Budget::Edges(share)), true) => Some(share.flips(graph)),
+                    _ => None,
+                },
+            )
             .collect();
-        let Some(sizes) = sizes else { return self.attacks.iter().map(make).collect() };
+        let Some(sizes) = sizes else {
+            return self.attacks.iter().map(make).collect();
+        };
         let largest = (0..sizes.len()).max_by_key(|&i| sizes[i]).unwrap_or(0);
         let whole = make(&self.attacks[largest])?;
         let first = |&count: &usize| {
@@ -162,10 +194,19 @@ impl Comparison {
             runs: self.runs,
             seed: self.seed,
         };
-        outcome(&study.run(on, &attacked.graph, &self.targets, watch)?, false)
+        outcome(
+            &study.run(on, &attacked.graph, &self.targets, watch)?,
+            false,
+        )
     }
 
-    fn on_own(&self, model: &Model, attack: &Attack, on: &Benchmark, watch: &Watch<'_>) -> Result<Option<Outcome>> {
+    fn on_own(
+        &self,
+        model: &Model,
+        attack: &Attack,
+        on: &Benchmark,
+        watch: &Watch<'_>,
+    ) -> Result<Option<Outcome>> {
         let study = AttackStudy {
             model: *model,
             attack: *attack,
@@ -178,7 +219,10 @@ impl Comparison {
             seed: self.seed,
         };
         // With nothing to spend there was no attacker.
-        outcome(&study.run(on, watch)?, study.is_adaptive() && !attack.budget()?.is_zero())
+        outcome(
+            &study.run(on, watch)?,
+            study.is_adaptive() && !attack.budget()?.is_zero(),
+        )
     }
 }
 
@@ -188,10 +232,18 @@ fn outcome(result: &AttackResult, adaptive: bool) -> Result<Option<Outcome>> {
         return Ok(None);
     }
     let count = result.runs.len().max(1) as f64;
-    let mean = |f: &dyn Fn(&super::attack::AttackRun) -> f64| result.runs.iter().map(f).sum::<f64>() / count;
+    let mean = |f: &dyn Fn(&super::attack::AttackRun) -> f64| {
+        result.runs.iter().map(f).sum::<f64>() / count
+    };
     Ok(Some(Outcome::Judged {
-        clean_accuracy: result.over(|run| run.defended.map_or(run.clean_accuracy, |d| d.clean_accuracy))?,
-        attacked_accuracy: result.over(|run| run.defended.map_or(run.attacked_accuracy, |d| d.attacked_accuracy))?,
+        clean_accuracy: result.over(|run| {
+            run.defended
+                .map_or(run.clean_accuracy, |d| d.clean_accuracy)
+        })?,
+        attacked_accuracy: result.over(|run| {
+            run.defended
+                .map_or(run.attacked_accuracy, |d| d.attacked_accuracy)
+        })?,
         adaptive,
         flips: mean(&|run| (run.edges_added + run.edges_removed + run.features.entries) as f64),
         attack_seconds: mean(&|run| run.attack_seconds),
@@ -213,11 +265,25 @@ mod tests {
     use gnarl_graph::generate::{CsbmConfig, csbm};
 
     fn compare(attacks: Vec<Attack>, mode: Mode, models: &[Backbone]) -> Vec<Cell> {
-        let config = CsbmConfig { num_nodes: 200, num_classes: 3, num_features: 12, ..CsbmConfig::default() };
+        let config = CsbmConfig {
+            num_nodes: 200,
+            num_classes: 3,
+            num_features: 12,
+            ..CsbmConfig::default()
+        };
         let graph = csbm(&config, 1).unwrap();
         let splits = graph.splits().to_vec();
-        let on = Benchmark { name: "csbm".into(), content: Content::Graph(graph), splits };
-        let model = |b: &Backbone| Model::new(*b).features(FeatureScaling::AsLoaded).hidden(8).epochs(30);
+        let on = Benchmark {
+            name: "csbm".into(),
+            content: Content::Graph(graph),
+            splits,
+        };
+        let model = |b: &Backbone| {
+            Model::new(*b)
+                .features(FeatureScaling::AsLoaded)
+                .hidden(8)
+                .epochs(30)
+        };
         let comparison = Comparison {
             models: models.iter().map(|b| (b.to_string(), model(b))).collect(),
             attacks,
@@ -234,36 +300,86 @@ mod tests {
 
     #[test]
     fn smaller_budgets_are_the_first_flips_of_the_largest() {
-        let attack = |budget| Attack::from(Mettack { inner_steps: 10, ..Mettack::budget(budget) });
-        let cells =
-            compare(vec![attack(0.0), attack(0.05), attack(0.1)], Mode::Poisoning, &[Backbone::Gcn, Backbone::Mlp]);
+        let attack = |budget| {
+            Attack::from(Mettack {
+                inner_steps: 10,
+                ..Mettack::budget(budget)
+            })
+        };
+        let cells = compare(
+            vec![attack(0.0), attack(0.05), attack(0.1)],
+            Mode::Poisoning,
+            &[Backbone::Gcn, Backbone::Mlp],
+        );
         assert_eq!(cells.len(), 6);
         let flips: Vec<f64> = cells
             .iter()
             .map(|cell| match &cell.outcome {
-                Outcome::Judged { flips, adaptive, .. } => {
+                Outcome::Judged {
+                    flips, adaptive, ..
+                } => {
                     assert!(!adaptive);
                     *flips
                 }
                 Outcome::Refused { refused } => panic!("{refused}"),
             })
             .collect();
-        assert!(flips[0] == 0.0 && flips[1] > 0.0 && (flips[2] - 2.0 * flips[1]).abs() <= 1.0, "{flips:?}");
+        assert!(
+            flips[0] == 0.0 && flips[1] > 0.0 && (flips[2] - 2.0 * flips[1]).abs() <= 1.0,
+            "{flips:?}"
+        );
         assert_eq!(flips[..3], flips[3..]);
     }
 
     #[test]
     fn what_cannot_be_attacked_is_said_and_the_rest_goes_on() {
-        let prbcd = Prbcd { epochs: 4, settling: 2, block: 500, ..Prbcd::budget(0.05) };
-        let nothing = Prbcd { budget: 0.0, ..prbcd };
-        let cells = compare(vec![nothing.into(), prbcd.into()], Mode::Evasion, &[Backbone::Gcn, Backbone::Gat]);
+        let prbcd = Prbcd {
+            epochs: 4,
+            settling: 2,
+            block: 500,
+            ..Prbcd::budget(0.05)
+        };
+        let nothing = Prbcd {
+            budget: 0.0,
+            ..prbcd
+        };
+        let cells = compare(
+            vec![nothing.into(), prbcd.into()],
+            Mode::Evasion,
+            &[Backbone::Gcn, Backbone::Gat],
+        );
         for at in [0, 2] {
-            assert!(matches!(&cells[at].outcome, Outcome::Judged { adaptive: false, flips: 0.0, .. }), "no attacker");
+            assert!(
+                matches!(
+                    &cells[at].outcome,
+                    Outcome::Judged {
+                        adaptive: false,
+                        flips: 0.0,
+                        ..
+                    }
+                ),
+                "no attacker"
+            );
         }
         let cells: Vec<Cell> = cells.into_iter().filter(|cell| cell.budget == 1).collect();
-        assert!(matches!(&cells[0].outcome, Outcome::Judged { adaptive: true, .. }));
-        assert!(matches!(&cells[1].outcome, Outcome::Refused { refused } if refused.contains("follows gradients")));
-        let cells = compare(vec![Dice::budget(0.1).into()], Mode::Evasion, &[Backbone::Gat]);
-        assert!(matches!(&cells[0].outcome, Outcome::Judged { adaptive: false, .. }));
+        assert!(matches!(
+            &cells[0].outcome,
+            Outcome::Judged { adaptive: true, .. }
+        ));
+        assert!(
+            matches!(&cells[1].outcome, Outcome::Refused { refused } if refused.contains("follows gradients"))
+        );
+        let cells = compare(
+            vec![Dice::budget(0.1).into()],
+            Mode::Evasion,
+            &[Backbone::Gat],
+        );
+        assert!(matches!(
+            &cells[0].outcome,
+            Outcome::Judged {
+                adaptive: false,
+                ..
+            }
+        ));
     }
 }

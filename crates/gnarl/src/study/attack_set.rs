@@ -1,7 +1,7 @@
 //! Attacks on sets of graphs: every graph is attacked by itself, with a budget of its own.
 //!
-//! Evasion changes the test graphs that a fitted model is given. Poisoning changes the labelled graphs that it is trained and
-//! validated on, and the test graphs stay as they are.
+//! Evasion changes the test graphs that a fitted model is given. Poisoning changes the labelled
+//! graphs that it is trained and validated on, and the test graphs stay as they are.
 
 use std::time::Instant;
 
@@ -11,7 +11,8 @@ use gnarl_graph::{Content, Graph, GraphSet, Split};
 use rayon::prelude::*;
 
 use super::attack::{
-    AttackRun, AttackStudy, DefendedRun, Known, Mode, Verdict, answers, fit_surrogate, labelled, refused,
+    AttackRun, AttackStudy, DefendedRun, Known, Mode, Verdict, answers, fit_surrogate, labelled,
+    refused,
 };
 use crate::attack::{Attack, Attacked, Scene};
 use crate::classifier::Classifier;
@@ -22,11 +23,15 @@ use crate::model::fit::{FitOptions, Ready};
 use crate::perturb::FeatureChange;
 use crate::train::{Watch, median};
 
-/// Refuses an attack on what the graphs of a set do not have: classes of nodes, or features of their own.
+/// Refuses an attack on what the graphs of a set do not have: classes of nodes, or features of
+/// their own.
 pub(super) fn check(attack: &Attack, set: &GraphSet) -> Result<()> {
     let without = |kept: fn(&Attack) -> bool| -> String {
         let on_sets = |a: &Attack| !a.method().needs_node_classes();
-        let names: Vec<&str> = Attack::all().filter(|a| on_sets(a) && kept(a)).map(|a| a.listed().name).collect();
+        let names: Vec<&str> = Attack::all()
+            .filter(|a| on_sets(a) && kept(a))
+            .map(|a| a.listed().name)
+            .collect();
         listed(&names)
     };
     if attack.method().needs_training() {
@@ -36,10 +41,13 @@ pub(super) fn check(attack: &Attack, set: &GraphSet) -> Result<()> {
     }
     if attack.method().needs_node_classes() {
         let others = without(|a| !a.method().changes_features() && !a.method().needs_training());
-        let what = format!("{attack} goes by the classes of nodes, and the graphs of a set have none");
+        let what =
+            format!("{attack} goes by the classes of nodes, and the graphs of a set have none");
         return Err(refused(&format!("{what}; attack their edges by {others}")));
     }
-    if attack.method().changes_features() && set.graphs().iter().all(|graph| graph.features().is_none()) {
+    if attack.method().changes_features()
+        && set.graphs().iter().all(|graph| graph.features().is_none())
+    {
         let others = without(|a| !a.method().changes_features() && !a.method().needs_training());
         let what = format!("{attack} changes features, and the graphs have none of their own");
         return Err(refused(&format!("{what}; attack their edges by {others}")));
@@ -58,7 +66,8 @@ struct Attacker<'a> {
 }
 
 impl Attacker<'_> {
-    /// These labelled graphs changed, each within its own budget; a graph's draws depend on the seed and its place in the set.
+    /// These labelled graphs changed, each within its own budget; a graph's draws depend on the
+    /// seed and its place in the set.
     fn run(&self, graphs: &[Graph], items: &[(u32, u32)]) -> Result<Vec<Attacked>> {
         let one = |&(item, class): &(u32, u32)| -> Result<Attacked> {
             let graph = &graphs[item as usize];
@@ -66,19 +75,34 @@ impl Attacker<'_> {
                 (Known::True, _) => class,
                 (Known::Predicted, _) if self.split.train().contains(&item) => class,
                 (Known::Predicted, Some(model)) => answers(model, graph)?[0] as u32,
-                (Known::Predicted, None) => return Err(refused("predicted labels need a model that predicts them")),
+                (Known::Predicted, None) => {
+                    return Err(refused("predicted labels need a model that predicts them"));
+                }
             };
-            let scene =
-                Scene { graph, model: self.model, targets: &[(0, class)], labels: None, training: &[], stop: None };
-            self.attack.run(&scene, mix(self.seed ^ mix(u64::from(item) + 1)))
+            let scene = Scene {
+                graph,
+                model: self.model,
+                targets: &[(0, class)],
+                labels: None,
+                training: &[],
+                stop: None,
+            };
+            self.attack
+                .run(&scene, mix(self.seed ^ mix(u64::from(item) + 1)))
         };
         items.par_iter().map(one).collect()
     }
 }
 
 /// The class that a model gives each of some graphs.
-fn classes<'a>(model: &dyn Classifier, graphs: impl IntoParallelIterator<Item = &'a Graph>) -> Result<Vec<usize>> {
-    graphs.into_par_iter().map(|graph| Ok(answers(model, graph)?[0])).collect()
+fn classes<'a>(
+    model: &dyn Classifier,
+    graphs: impl IntoParallelIterator<Item = &'a Graph>,
+) -> Result<Vec<usize>> {
+    graphs
+        .into_par_iter()
+        .map(|graph| Ok(answers(model, graph)?[0]))
+        .collect()
 }
 
 /// What an attack on a set came to.
@@ -102,14 +126,28 @@ impl AttackStudy {
         let start = Instant::now();
         let test = labelled(split.test(), set.labels());
         if test.is_empty() {
-            return Err(refused(&format!("fold {} has no labelled test graphs to judge an attack by", split.name())));
+            return Err(refused(&format!(
+                "fold {} has no labelled test graphs to judge an attack by",
+                split.name()
+            )));
         }
         let clean = ready.fit(split, seed, watch)?;
-        let graphs = set.graphs().par_iter().map(|graph| clean.scaled(graph)).collect::<Result<Vec<_>>>()?;
+        let graphs = set
+            .graphs()
+            .par_iter()
+            .map(|graph| clean.scaled(graph))
+            .collect::<Result<Vec<_>>>()?;
         let scaled = || with_graphs(set, graphs.clone());
         let epochs = ready.plan().training.epochs;
         let surrogate = match self.needed_surrogate() {
-            Some(backbone) => Some(fit_surrogate(&Content::Graphs(scaled()?), backbone, epochs, split, seed, watch)?),
+            Some(backbone) => Some(fit_surrogate(
+                &Content::Graphs(scaled()?),
+                backbone,
+                epochs,
+                split,
+                seed,
+                watch,
+            )?),
             None => None,
         };
         let eyes = surrogate.as_ref().map(Fitted::network).transpose()?;
@@ -129,7 +167,9 @@ impl AttackStudy {
             val_accuracy: report.val_accuracy,
             edges_added: changes.clone().map(|change| change.added.len()).sum(),
             edges_removed: changes.clone().map(|change| change.removed.len()).sum(),
-            features: changes.fold(FeatureChange::default(), |sum, change| sum.and(change.features)),
+            features: changes.fold(FeatureChange::default(), |sum, change| {
+                sum.and(change.features)
+            }),
             epoch_ms: median(report.trained.iter().map(|t| t.epoch_ms).collect()),
             interrupted: report.interrupted || watch.stopped(),
             attack_seconds: outcome.attack_seconds,
@@ -149,19 +189,45 @@ impl AttackStudy {
     ) -> Result<Outcome> {
         let start = Instant::now();
         let (victim, answering) = (clean.bare(), clean.answering());
-        let own: &dyn Classifier = if self.sees_answers() { &answering } else { &victim };
+        let own: &dyn Classifier = if self.sees_answers() {
+            &answering
+        } else {
+            &victim
+        };
         let model: Option<&dyn Classifier> = eyes.or(Some(own));
-        let attacker = Attacker { attack: &self.attack, model, known: self.known, split, seed };
+        let attacker = Attacker {
+            attack: &self.attack,
+            model,
+            known: self.known,
+            split,
+            seed,
+        };
         let attacked = attacker.run(graphs, test)?;
         let attack_seconds = start.elapsed().as_secs_f64();
-        let before: Vec<Graph> = test.iter().map(|&(item, _)| graphs[item as usize].clone()).collect();
-        let after: Vec<Graph> = attacked.iter().map(|attacked| attacked.graph.clone()).collect();
-        let verdict = Verdict::new(&classes(&victim, &before)?, &classes(&victim, &after)?, &by_place(test));
+        let before: Vec<Graph> = test
+            .iter()
+            .map(|&(item, _)| graphs[item as usize].clone())
+            .collect();
+        let after: Vec<Graph> = attacked
+            .iter()
+            .map(|attacked| attacked.graph.clone())
+            .collect();
+        let verdict = Verdict::new(
+            &classes(&victim, &before)?,
+            &classes(&victim, &after)?,
+            &by_place(test),
+        );
         let defended = self.defended_on([(clean, &before), (clean, &after)], test)?;
-        Ok(Outcome { attacked, verdict, defended, attack_seconds })
+        Ok(Outcome {
+            attacked,
+            verdict,
+            defended,
+            attack_seconds,
+        })
     }
 
-    /// Training and validation graphs are changed, another model is trained on them, and both are judged on the test graphs.
+    /// Training and validation graphs are changed, another model is trained on them, and both are
+    /// judged on the test graphs.
     fn poison_set(
         &self,
         clean: &Fitted,
@@ -173,24 +239,47 @@ impl AttackStudy {
     ) -> Result<Outcome> {
         let start = Instant::now();
         let known = labelled(&[split.train(), split.val()].concat(), set.labels());
-        let attacker = Attacker { attack: &self.attack, model: eyes, known: self.known, split, seed };
+        let attacker = Attacker {
+            attack: &self.attack,
+            model: eyes,
+            known: self.known,
+            split,
+            seed,
+        };
         let attacked = attacker.run(set.graphs(), &known)?;
         let attack_seconds = start.elapsed().as_secs_f64();
         let mut graphs = set.graphs().to_vec();
-        known.iter().zip(&attacked).for_each(|(&(item, _), new)| graphs[item as usize] = new.graph.clone());
+        known
+            .iter()
+            .zip(&attacked)
+            .for_each(|(&(item, _), new)| graphs[item as usize] = new.graph.clone());
         let model = self.settled_model().features(FeatureScaling::AsLoaded);
         let poisoned = Content::Graphs(with_graphs(set, graphs)?);
-        let poisoned = model.ready("poisoned", &poisoned, FitOptions::default())?.fit(split, seed, watch)?;
+        let poisoned = model
+            .ready("poisoned", &poisoned, FitOptions::default())?
+            .fit(split, seed, watch)?;
         let test = labelled(split.test(), set.labels());
-        let judged: Vec<Graph> = test.iter().map(|&(item, _)| set.graphs()[item as usize].clone()).collect();
+        let judged: Vec<Graph> = test
+            .iter()
+            .map(|&(item, _)| set.graphs()[item as usize].clone())
+            .collect();
         let [before, after] = [clean.bare(), poisoned.bare()].map(|model| classes(&model, &judged));
         let verdict = Verdict::new(&before?, &after?, &by_place(&test));
         let defended = self.defended_on([(clean, &judged), (&poisoned, &judged)], &test)?;
-        Ok(Outcome { attacked, verdict, defended, attack_seconds })
+        Ok(Outcome {
+            attacked,
+            verdict,
+            defended,
+            attack_seconds,
+        })
     }
 
     /// The model's inference, before and after: models and the graphs that each is given.
-    fn defended_on(&self, given: [(&Fitted, &Vec<Graph>); 2], test: &[(u32, u32)]) -> Result<Option<DefendedRun>> {
+    fn defended_on(
+        &self,
+        given: [(&Fitted, &Vec<Graph>); 2],
+        test: &[(u32, u32)],
+    ) -> Result<Option<DefendedRun>> {
         if self.model.inference.is_plain() {
             return Ok(None);
         }
@@ -202,16 +291,28 @@ impl AttackStudy {
         }
         let [clean_accuracy, attacked_accuracy] = accuracies;
         let trusted = given[1].0.reading().trusted();
-        Ok(Some(DefendedRun { clean_accuracy, attacked_accuracy, trusted, seconds: start.elapsed().as_secs_f64() }))
+        Ok(Some(DefendedRun {
+            clean_accuracy,
+            attacked_accuracy,
+            trusted,
+            seconds: start.elapsed().as_secs_f64(),
+        }))
     }
 }
 
 /// The set with other graphs in the place of its own.
 fn with_graphs(set: &GraphSet, graphs: Vec<Graph>) -> Result<GraphSet> {
-    Ok(GraphSet::new(graphs, set.labels().clone(), set.num_node_labels())?)
+    Ok(GraphSet::new(
+        graphs,
+        set.labels().clone(),
+        set.num_node_labels(),
+    )?)
 }
 
 /// The classes of items by their place among them.
 fn by_place(items: &[(u32, u32)]) -> Vec<(u32, u32)> {
-    (0..).zip(items).map(|(place, &(_, class))| (place, class)).collect()
+    (0..)
+        .zip(items)
+        .map(|(place, &(_, class))| (place, class))
+        .collect()
 }

@@ -1,7 +1,8 @@
-//! What the axes do alone and together: a plain model, each axis switched on by itself, every pair, and all of them, over the same
-//! splits and seeds, clean or under an attack.
+//! What the axes do alone and together: a plain model, each axis switched on by itself, every pair,
+//! and all of them, over the same splits and seeds, clean or under an attack.
 //!
-//! Every choice has its default settings: what is measured is what somebody gets who switches an axis on and says no more.
+//! Every choice has its default settings: what is measured is what somebody gets who switches an
+//! axis on and says no more.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -36,7 +37,8 @@ pub struct AxesStudy {
     pub attacks: Vec<Attack>,
     /// What is looked at beside single axes.
     pub which: Which,
-    /// Of these, only rows of these names, `cgso+orthonormal`, and the plain model; `all` stands for all axes at once. Every row where there are none.
+    /// Of these, only rows of these names, `cgso+orthonormal`, and the plain model; `all` stands
+    /// for all axes at once. Every row where there are none.
     pub rows: Vec<String>,
 }
 
@@ -61,29 +63,62 @@ pub struct Switched {
     pub choice: &'static str,
 }
 
-/// What the axes are switched to: the thesis' method of each, or ours where that is the one to take.
+/// What the axes are switched to: the thesis' method of each, or ours where that is the one to
+/// take.
 const SWITCHED: &[Switched] = &[
-    Switched { axis: "operator", choice: "cgso" },
-    Switched { axis: "depth", choice: "admp-st" },
-    Switched { axis: "weights", choice: "orthonormal" },
-    Switched { axis: "weights", choice: "parseval" },
-    Switched { axis: "inference", choice: "clean-crf" },
-    Switched { axis: "augment", choice: "dropedge" },
-    Switched { axis: "augment", choice: "gratin" },
+    Switched {
+        axis: "operator",
+        choice: "cgso",
+    },
+    Switched {
+        axis: "depth",
+        choice: "admp-st",
+    },
+    Switched {
+        axis: "weights",
+        choice: "orthonormal",
+    },
+    Switched {
+        axis: "weights",
+        choice: "parseval",
+    },
+    Switched {
+        axis: "inference",
+        choice: "clean-crf",
+    },
+    Switched {
+        axis: "augment",
+        choice: "dropedge",
+    },
+    Switched {
+        axis: "augment",
+        choice: "gratin",
+    },
 ];
 
 impl Switched {
     /// What the axes are switched to, for a task.
     pub fn all(task: Task) -> Vec<Switched> {
         // On one graph GRATIN has no vectors of graphs to draw; on sets it is the thesis' own way.
-        let of_other_task = if task == Task::Node { "gratin" } else { "dropedge" };
-        SWITCHED.iter().copied().filter(|s| s.choice != of_other_task).collect()
+        let of_other_task = if task == Task::Node {
+            "gratin"
+        } else {
+            "dropedge"
+        };
+        SWITCHED
+            .iter()
+            .copied()
+            .filter(|s| s.choice != of_other_task)
+            .collect()
     }
 }
 
 /// A model with some axes switched.
 pub(super) fn with_switched(model: &Model, switched: &[Switched]) -> gnarl_graph::Result<Model> {
-    let options: Vec<Given> = switched.iter().map(|s| (s.axis.to_string(), s.choice.to_string())).collect();
+    let options: Vec<Given> = switched
+        .iter()
+        .map(|s| (s.axis.to_string(), s.choice.to_string()))
+        .collect();
     model.over(&options)
 }
 
@@ -107,7 +142,11 @@ impl Combination {
 fn name(switched: &[Switched]) -> String {
     match switched.is_empty() {
         true => "plain".into(),
-        false => switched.iter().map(|s| s.choice).collect::<Vec<_>>().join(" + "),
+        false => switched
+            .iter()
+            .map(|s| s.choice)
+            .collect::<Vec<_>>()
+            .join(" + "),
     }
 }
 
@@ -155,13 +194,16 @@ pub struct UnderAttacks {
 }
 
 impl AxesStudy {
-    /// The combinations that were asked for, the plain model first, then single axes, pairs, and all at once.
+    /// The combinations that were asked for, the plain model first, then single axes, pairs, and
+    /// all at once.
     pub fn combinations(&self, task: Task) -> gnarl_graph::Result<Vec<Vec<Switched>>> {
         let all = self.every_combination(task);
         let mut asked = vec![self.rows.is_empty(); all.len()];
         asked[0] = true;
         for row in &self.rows {
-            let choices = |text: &str| -> BTreeSet<String> { text.split('+').map(|c| c.trim().to_string()).collect() };
+            let choices = |text: &str| -> BTreeSet<String> {
+                text.split('+').map(|c| c.trim().to_string()).collect()
+            };
             let is_it = |one: &Vec<Switched>| match row.trim() {
                 "all" => one.len() > 2,
                 _ => choices(&name(one)) == choices(row),
@@ -176,7 +218,11 @@ impl AxesStudy {
             }
             found.for_each(|i| asked[i] = true);
         }
-        Ok(all.into_iter().zip(asked).filter_map(|(one, asked)| asked.then_some(one)).collect())
+        Ok(all
+            .into_iter()
+            .zip(asked)
+            .filter_map(|(one, asked)| asked.then_some(one))
+            .collect())
     }
 
     fn every_combination(&self, task: Task) -> Vec<Vec<Switched>> {
@@ -186,12 +232,27 @@ impl AxesStudy {
         if self.which == Which::Alone {
             return all;
         }
-        let paired = if self.which == Which::Everything { &choices[..] } else { &[] };
+        let paired = if self.which == Which::Everything {
+            &choices[..]
+        } else {
+            &[]
+        };
         for (i, &one) in paired.iter().enumerate() {
-            all.extend(choices[i + 1..].iter().filter(|other| other.axis != one.axis).map(|&other| vec![one, other]));
+            all.extend(
+                choices[i + 1..]
+                    .iter()
+                    .filter(|other| other.axis != one.axis)
+                    .map(|&other| vec![one, other]),
+            );
         }
         for &weights in choices.iter().filter(|s| s.axis == "weights") {
-            all.push(choices.iter().copied().filter(|s| s.axis != "weights" || *s == weights).collect());
+            all.push(
+                choices
+                    .iter()
+                    .copied()
+                    .filter(|s| s.axis != "weights" || *s == weights)
+                    .collect(),
+            );
         }
         all
     }
@@ -199,7 +260,11 @@ impl AxesStudy {
     /// What would be run: every combination, each as often as there are runs.
     pub fn planned(&self, on: &Benchmark) -> gnarl_graph::Result<Vec<Planned>> {
         let task = on.content.task();
-        let fits = if task == Task::Node { self.runs } else { on.splits.len() };
+        let fits = if task == Task::Node {
+            self.runs
+        } else {
+            on.splits.len()
+        };
         let one = |switched: Vec<Switched>| Planned {
             name: name(&switched),
             model: self.model(&switched).map_err(|e| e.to_string()),
@@ -235,7 +300,10 @@ impl AxesStudy {
         watch: &Watch<'_>,
     ) -> Result<Combination> {
         let start = Instant::now();
-        let refused = |why: String| Combination { switched: switched.to_vec(), outcome: Outcome::Refused(why) };
+        let refused = |why: String| Combination {
+            switched: switched.to_vec(),
+            outcome: Outcome::Refused(why),
+        };
         let found = self.judge(switched, on, kept, watch);
         let (clean, attacked) = match found {
             Ok(found) => found,
@@ -244,7 +312,11 @@ impl AxesStudy {
         };
         let minus = |ours: &Accuracy, plain: &Accuracy| paired_difference(&ours.runs, &plain.runs);
         let attacked_minus_plain = match plain {
-            Some(plain) => attacked.iter().zip(&plain.attacked).map(|(ours, plain)| minus(ours, plain)).collect(),
+            Some(plain) => attacked
+                .iter()
+                .zip(&plain.attacked)
+                .map(|(ours, plain)| minus(ours, plain))
+                .collect(),
             None => Ok(Vec::new()),
         };
         let judged = Judged {
@@ -254,7 +326,10 @@ impl AxesStudy {
             attacked,
             seconds: start.elapsed().as_secs_f64(),
         };
-        Ok(Combination { switched: switched.to_vec(), outcome: Outcome::Judged(judged) })
+        Ok(Combination {
+            switched: switched.to_vec(),
+            outcome: Outcome::Judged(judged),
+        })
     }
 
     /// Accuracies on clean inputs and on those of each attack.
@@ -269,30 +344,48 @@ impl AxesStudy {
         let unfinished = || refused("stopped before its runs were done");
         let model = self.model(switched)?;
         if self.attacks.is_empty() {
-            let study = TrainStudy { runs: self.runs, seed: self.seed, ..TrainStudy::new(model) };
+            let study = TrainStudy {
+                runs: self.runs,
+                seed: self.seed,
+                ..TrainStudy::new(model)
+            };
             let result = study.run(on, watch)?;
             if result.unfinished > 0 {
                 return Err(unfinished());
             }
             let accuracy = result.test_accuracy()?;
-            return Ok((accuracy.ok_or_else(|| refused("there are no labelled test items"))?, Vec::new()));
+            return Ok((
+                accuracy.ok_or_else(|| refused("there are no labelled test items"))?,
+                Vec::new(),
+            ));
         }
         if on.content.task() == Task::Node {
-            let UnderAttacks { clean, attacked, models, .. } =
-                self.under_beside(switched, &self.attacks, on, kept, watch)?;
+            let UnderAttacks {
+                clean,
+                attacked,
+                models,
+                ..
+            } = self.under_beside(switched, &self.attacks, on, kept, watch)?;
             kept.keep(switched, models);
             return Ok((clean, attacked));
         }
         let (mut clean, mut attacked) = (None, Vec::new());
         for &attack in &self.attacks {
-            let result = AttackStudy { runs: on.splits.len(), ..self.evasion(model, attack) }.run(on, watch)?;
+            let result = AttackStudy {
+                runs: on.splits.len(),
+                ..self.evasion(model, attack)
+            }
+            .run(on, watch)?;
             if result.unfinished > 0 {
                 return Err(unfinished());
             }
             clean.get_or_insert(result.over(clean_accuracy)?);
             attacked.push(result.over(attacked_accuracy)?);
         }
-        Ok((clean.ok_or_else(|| refused("at least one attack is needed"))?, attacked))
+        Ok((
+            clean.ok_or_else(|| refused("at least one attack is needed"))?,
+            attacked,
+        ))
     }
 
     /// An attack on a trained model, by somebody who knows the true classes.
@@ -310,8 +403,9 @@ impl AxesStudy {
         }
     }
 
-    /// One combination on one graph, clean and under several attacks, each model fitted once. Where answers are not read off plainly, the reading is
-    /// set on what each attack changes; clean answers are read as against the first.
+    /// One combination on one graph, clean and under several attacks, each model fitted once. Where
+    /// answers are not read off plainly, the reading is set on what each attack changes; clean
+    /// answers are read as against the first.
     pub fn under(
         &self,
         switched: &[Switched],
@@ -322,8 +416,9 @@ impl AxesStudy {
         self.under_beside(switched, attacks, on, &mut Kept::default(), watch)
     }
 
-    /// The same with what earlier combinations left: models that were fitted before, and how the plain model scales features. Noise of a given
-    /// strength means little to counts of words and much to shares of them, so all meet it with features of one scale.
+    /// The same with what earlier combinations left: models that were fitted before, and how the
+    /// plain model scales features. Noise of a given strength means little to counts of words and
+    /// much to shares of them, so all meet it with features of one scale.
     fn under_beside(
         &self,
         switched: &[Switched],
@@ -336,24 +431,48 @@ impl AxesStudy {
         let refused = |what: &str| Error::from(gnarl_graph::Error::argument("axes", what));
         let graph = on.content.graph()?;
         let model = self.model(switched)?;
-        let studies: Vec<AttackStudy> = attacks.iter().map(|&attack| self.evasion(model, attack)).collect();
-        let first = studies.first().ok_or_else(|| refused("at least one attack is needed"))?;
-        let is_held = attacks.iter().any(|attack| attack.method().changes_features());
-        let scalings = if is_held { kept.scalings.clone() } else { Vec::new() };
+        let studies: Vec<AttackStudy> = attacks
+            .iter()
+            .map(|&attack| self.evasion(model, attack))
+            .collect();
+        let first = studies
+            .first()
+            .ok_or_else(|| refused("at least one attack is needed"))?;
+        let is_held = attacks
+            .iter()
+            .any(|attack| attack.method().changes_features());
+        let scalings = if is_held {
+            kept.scalings.clone()
+        } else {
+            Vec::new()
+        };
         let mut ready: Vec<(Option<FeatureScaling>, Ready)> = Vec::new();
         for scaling in (0..self.runs).map(|i| scalings.get(i).copied()) {
             if ready.iter().all(|(of, _)| *of != scaling) {
                 let settled = first.settled_model();
                 let settled = scaling.map_or(settled, |scaling| settled.features(scaling));
-                ready.push((scaling, settled.ready(&on.name, &on.content, FitOptions::default())?));
+                ready.push((
+                    scaling,
+                    settled.ready(&on.name, &on.content, FitOptions::default())?,
+                ));
             }
         }
-        let mut earlier: Vec<Option<Fitted>> = kept.take_for(switched).into_iter().flatten().map(Some).collect();
+        let mut earlier: Vec<Option<Fitted>> = kept
+            .take_for(switched)
+            .into_iter()
+            .flatten()
+            .map(Some)
+            .collect();
         earlier.resize_with(self.runs, || None);
         let one = |(i, earlier): (usize, Option<Fitted>)| -> Result<(Vec<AttackRun>, Fitted)> {
-            let (split, seed) = (&on.splits[i % on.splits.len()], self.seed.wrapping_add(i as u64));
-            let (_, ready) =
-                ready.iter().find(|(of, _)| *of == scalings.get(i).copied()).expect("made above for every run");
+            let (split, seed) = (
+                &on.splits[i % on.splits.len()],
+                self.seed.wrapping_add(i as u64),
+            );
+            let (_, ready) = ready
+                .iter()
+                .find(|(of, _)| *of == scalings.get(i).copied())
+                .expect("made above for every run");
             let mut fitted = match earlier {
                 Some(fitted) => fitted,
                 None => ready.fit(split, seed, watch)?,
@@ -368,15 +487,21 @@ impl AxesStudy {
             }
             Ok((runs, fitted))
         };
-        let done = earlier.into_par_iter().enumerate().map(one).collect::<Result<Vec<_>>>()?;
+        let done = earlier
+            .into_par_iter()
+            .enumerate()
+            .map(one)
+            .collect::<Result<Vec<_>>>()?;
         if watch.stopped() {
             return Err(refused("stopped before its runs were done"));
         }
-        let over =
-            |a: usize, f: fn(&AttackRun) -> f64| Accuracy::of(done.iter().map(|(runs, _)| f(&runs[a])).collect());
+        let over = |a: usize, f: fn(&AttackRun) -> f64| {
+            Accuracy::of(done.iter().map(|(runs, _)| f(&runs[a])).collect())
+        };
         let clean = over(0, clean_accuracy)?;
-        let attacked =
-            (0..attacks.len()).map(|a| over(a, attacked_accuracy)).collect::<gnarl_graph::Result<Vec<Accuracy>>>()?;
+        let attacked = (0..attacks.len())
+            .map(|a| over(a, attacked_accuracy))
+            .collect::<gnarl_graph::Result<Vec<Accuracy>>>()?;
         let models: Vec<Fitted> = done.into_iter().map(|(_, fitted)| fitted).collect();
         Ok(UnderAttacks {
             switched: switched.to_vec(),
@@ -387,7 +512,8 @@ impl AxesStudy {
         })
     }
 
-    /// Runs every combination, telling each as it is done; those that are not reached when somebody asks to stop are left out.
+    /// Runs every combination, telling each as it is done; those that are not reached when somebody
+    /// asks to stop are left out.
     pub fn run(
         &self,
         on: &Benchmark,
@@ -412,8 +538,8 @@ impl AxesStudy {
     }
 }
 
-/// What combinations leave to later ones: models that another one reads by an inference of its own (nothing is fitted by how it is read), and
-/// the scales of features.
+/// What combinations leave to later ones: models that another one reads by an inference of its own
+/// (nothing is fitted by how it is read), and the scales of features.
 #[derive(Default)]
 struct Kept {
     fitted: Vec<(Vec<Switched>, Vec<Fitted>)>,
@@ -422,9 +548,13 @@ struct Kept {
 }
 
 impl Kept {
-    /// The models of the same combination but for the inference, each handed out once: every combination has one such partner.
+    /// The models of the same combination but for the inference, each handed out once: every
+    /// combination has one such partner.
     fn take_for(&mut self, switched: &[Switched]) -> Option<Vec<Fitted>> {
-        let (of_inference, others): (Vec<_>, Vec<_>) = switched.iter().copied().partition(|s| s.axis == "inference");
+        let (of_inference, others): (Vec<_>, Vec<_>) = switched
+            .iter()
+            .copied()
+            .partition(|s| s.axis == "inference");
         if of_inference.is_empty() {
             return None;
         }
@@ -435,7 +565,10 @@ impl Kept {
     /// Only what a pair or a single axis can follow: combinations of more are read in one way.
     fn keep(&mut self, switched: &[Switched], models: Vec<Fitted>) {
         if switched.is_empty() {
-            self.scalings = models.iter().map(|fitted| fitted.scaler().scaling()).collect();
+            self.scalings = models
+                .iter()
+                .map(|fitted| fitted.scaler().scaling())
+                .collect();
         }
         if switched.len() < 2 && switched.iter().all(|s| s.axis != "inference") {
             self.fitted.push((switched.to_vec(), models));
@@ -445,12 +578,14 @@ impl Kept {
 
 /// Of a run, on clean inputs, read by its own inference.
 fn clean_accuracy(run: &AttackRun) -> f64 {
-    run.defended.map_or(run.clean_accuracy, |d| d.clean_accuracy)
+    run.defended
+        .map_or(run.clean_accuracy, |d| d.clean_accuracy)
 }
 
 /// The same on attacked inputs.
 fn attacked_accuracy(run: &AttackRun) -> f64 {
-    run.defended.map_or(run.attacked_accuracy, |d| d.attacked_accuracy)
+    run.defended
+        .map_or(run.attacked_accuracy, |d| d.attacked_accuracy)
 }
 
 #[cfg(test)]
@@ -479,13 +614,35 @@ mod tests {
         assert_eq!(all.iter().filter(|c| c.len() == 5).count(), 2);
         for combination in &all {
             for (i, one) in combination.iter().enumerate() {
-                assert!(combination[i + 1..].iter().all(|other| other.axis != one.axis));
+                assert!(
+                    combination[i + 1..]
+                        .iter()
+                        .all(|other| other.axis != one.axis)
+                );
             }
         }
         // A choice that the lists no longer have would fail here.
         assert!(all.iter().all(|switched| study().model(switched).is_ok()));
-        assert_eq!(AxesStudy { which: Which::Alone, ..study() }.combinations(Task::Graph).unwrap().len(), 7);
-        assert_eq!(AxesStudy { which: Which::WithoutPairs, ..study() }.combinations(Task::Graph).unwrap().len(), 9);
+        assert_eq!(
+            AxesStudy {
+                which: Which::Alone,
+                ..study()
+            }
+            .combinations(Task::Graph)
+            .unwrap()
+            .len(),
+            7
+        );
+        assert_eq!(
+            AxesStudy {
+                which: Which::WithoutPairs,
+                ..study()
+            }
+            .combinations(Task::Graph)
+            .unwrap()
+            .len(),
+            9
+        );
     }
 
     #[test]
@@ -495,30 +652,62 @@ mod tests {
             let found = AxesStudy { rows, ..study() }.combinations(Task::Node);
             found.map(|all| all.iter().map(|one| name(one)).collect::<Vec<_>>())
         };
-        assert_eq!(asked(&["cgso + dropedge", "parseval"]).unwrap(), ["plain", "parseval", "cgso + dropedge"]);
-        assert_eq!(asked(&["dropedge+cgso"]).unwrap(), ["plain", "cgso + dropedge"], "in any order");
+        assert_eq!(
+            asked(&["cgso + dropedge", "parseval"]).unwrap(),
+            ["plain", "parseval", "cgso + dropedge"]
+        );
+        assert_eq!(
+            asked(&["dropedge+cgso"]).unwrap(),
+            ["plain", "cgso + dropedge"],
+            "in any order"
+        );
         assert_eq!(asked(&["all"]).unwrap().len(), 3);
         let why = asked(&["orthonormal+parseval"]).unwrap_err().to_string();
-        assert!(why.contains("there is no row") && why.contains("cgso+dropedge"), "{why}");
+        assert!(
+            why.contains("there is no row") && why.contains("cgso+dropedge"),
+            "{why}"
+        );
     }
 
-    /// A model read by another inference is not fitted again: with what is kept and without, the same figures.
+    /// A model read by another inference is not fitted again: with what is kept and without, the
+    /// same figures.
     #[test]
     fn inference_is_set_on_models_that_are_there() {
         let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();
         let splits = graph.splits().to_vec();
-        let on = Benchmark { name: "csbm".into(), content: gnarl_graph::Content::Graph(graph), splits };
-        let rows = ["clean-crf", "parseval", "parseval+clean-crf"].map(String::from).to_vec();
-        let attacks: Vec<Attack> = ["gaussian", "dice"].iter().map(|name| name.parse().unwrap()).collect();
-        let study = AxesStudy { rows, attacks, ..study() };
+        let on = Benchmark {
+            name: "csbm".into(),
+            content: gnarl_graph::Content::Graph(graph),
+            splits,
+        };
+        let rows = ["clean-crf", "parseval", "parseval+clean-crf"]
+            .map(String::from)
+            .to_vec();
+        let attacks: Vec<Attack> = ["gaussian", "dice"]
+            .iter()
+            .map(|name| name.parse().unwrap())
+            .collect();
+        let study = AxesStudy {
+            rows,
+            attacks,
+            ..study()
+        };
         let together = study.run(&on, &Watch::quiet(), |_| {}).unwrap();
         assert_eq!(together.len(), 4);
         for combination in &together {
-            let alone = study.run_one(&combination.switched, &on, None, &Watch::quiet()).unwrap();
-            let (Outcome::Judged(a), Outcome::Judged(b)) = (&combination.outcome, &alone.outcome) else {
+            let alone = study
+                .run_one(&combination.switched, &on, None, &Watch::quiet())
+                .unwrap();
+            let (Outcome::Judged(a), Outcome::Judged(b)) = (&combination.outcome, &alone.outcome)
+            else {
                 panic!("{combination:?}")
             };
-            assert_eq!((&a.clean, &a.attacked), (&b.clean, &b.attacked), "{}", combination.name());
+            assert_eq!(
+                (&a.clean, &a.attacked),
+                (&b.clean, &b.attacked),
+                "{}",
+                combination.name()
+            );
         }
     }
 
@@ -527,17 +716,36 @@ mod tests {
     fn under_several_attacks_the_figures_are_those_of_each() {
         let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();
         let splits = graph.splits().to_vec();
-        let on = Benchmark { name: "csbm".into(), content: gnarl_graph::Content::Graph(graph), splits };
-        let attacks: Vec<Attack> = ["gaussian", "random-flips"].iter().map(|name| name.parse().unwrap()).collect();
+        let on = Benchmark {
+            name: "csbm".into(),
+            content: gnarl_graph::Content::Graph(graph),
+            splits,
+        };
+        let attacks: Vec<Attack> = ["gaussian", "random-flips"]
+            .iter()
+            .map(|name| name.parse().unwrap())
+            .collect();
         let (plain, crf) = (&SWITCHED[..0], &SWITCHED[4..5]);
         assert_eq!(crf[0].choice, "clean-crf");
         for switched in [plain, crf] {
-            let found = study().under(switched, &attacks, &on, &Watch::quiet()).unwrap();
+            let found = study()
+                .under(switched, &attacks, &on, &Watch::quiet())
+                .unwrap();
             assert_eq!((found.attacked.len(), found.models.len()), (2, 2));
             for (a, &attack) in attacks.iter().enumerate() {
-                let alone = AxesStudy { attacks: vec![attack], ..study() };
-                let result = alone.evasion(alone.model(switched).unwrap(), attack).run(&on, &Watch::quiet()).unwrap();
-                assert_eq!(result.over(attacked_accuracy).unwrap(), found.attacked[a], "{attack}");
+                let alone = AxesStudy {
+                    attacks: vec![attack],
+                    ..study()
+                };
+                let result = alone
+                    .evasion(alone.model(switched).unwrap(), attack)
+                    .run(&on, &Watch::quiet())
+                    .unwrap();
+                assert_eq!(
+                    result.over(attacked_accuracy).unwrap(),
+                    found.attacked[a],
+                    "{attack}"
+                );
                 if a == 0 {
                     assert_eq!(result.over(clean_accuracy).unwrap(), found.clean);
                 }
@@ -550,20 +758,36 @@ mod tests {
     fn differences_are_to_the_plain_model_and_refusals_are_said() {
         let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();
         let splits = graph.splits().to_vec();
-        let on = Benchmark { name: "csbm".into(), content: gnarl_graph::Content::Graph(graph), splits };
-        let study = AxesStudy { which: Which::Alone, ..study() };
+        let on = Benchmark {
+            name: "csbm".into(),
+            content: gnarl_graph::Content::Graph(graph),
+            splits,
+        };
+        let study = AxesStudy {
+            which: Which::Alone,
+            ..study()
+        };
         let mut told = 0;
         let found = study.run(&on, &Watch::quiet(), |_| told += 1).unwrap();
         assert_eq!((found.len(), told), (7, 7));
         assert_eq!(found[0].name(), "plain");
         for combination in &found[1..] {
-            let Outcome::Judged(judged) = &combination.outcome else { panic!("{combination:?}") };
+            let Outcome::Judged(judged) = &combination.outcome else {
+                panic!("{combination:?}")
+            };
             assert_eq!(judged.clean.runs.len(), 2);
             assert!(judged.minus_plain.is_some() && judged.attacked.is_empty());
         }
-        let mlp = AxesStudy { model: Model::new(Backbone::Mlp).epochs(2), ..study };
-        let refused = mlp.run_one(&SWITCHED[..1], &on, None, &Watch::quiet()).unwrap();
-        let Outcome::Refused(why) = refused.outcome else { panic!("an operator for a perceptron") };
+        let mlp = AxesStudy {
+            model: Model::new(Backbone::Mlp).epochs(2),
+            ..study
+        };
+        let refused = mlp
+            .run_one(&SWITCHED[..1], &on, None, &Watch::quiet())
+            .unwrap();
+        let Outcome::Refused(why) = refused.outcome else {
+            panic!("an operator for a perceptron")
+        };
         assert!(why.contains("passes no messages"), "{why}");
     }
 }

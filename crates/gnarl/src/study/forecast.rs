@@ -1,8 +1,10 @@
-//! What a study would do and about how long it would take: its cells one by one, epochs counted, and a few epochs of each model timed.
+//! What a study would do and about how long it would take: its cells one by one, epochs counted,
+//! and a few epochs of each model timed.
 //!
-//! A fit of few epochs and one of a few more give the cost of an epoch, with validation and over all trainings that a fit comes to, and what a fit costs besides. What
-//! an attack costs is not known before it is tried, nor what an inference costs that looks around: they are left out, and whoever shows a
-//! forecast says so.
+//! A fit of few epochs and one of a few more give the cost of an epoch, with validation and over
+//! all trainings that a fit comes to, and what a fit costs besides. What an attack costs is not
+//! known before it is tried, nor what an inference costs that looks around: they are left out, and
+//! whoever shows a forecast says so.
 
 use std::time::Instant;
 
@@ -59,13 +61,20 @@ struct Timing {
     pass: f64,
 }
 
-/// What cells would come to. Each model is fitted twice for a few epochs, to the first split. Fails where somebody asks to stop; a model that cannot be fitted is a
-/// cell that would be refused.
-pub fn forecast(on: &Benchmark, planned: &[Planned], seed: u64, watch: &Watch<'_>) -> Result<Vec<Cell>> {
+/// What cells would come to. Each model is fitted twice for a few epochs, to the first split. Fails
+/// where somebody asks to stop; a model that cannot be fitted is a cell that would be refused.
+pub fn forecast(
+    on: &Benchmark,
+    planned: &[Planned],
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<Vec<Cell>> {
     let mut timed: Vec<(Model, std::result::Result<Timing, String>)> = Vec::new();
     let mut cells = Vec::with_capacity(planned.len());
     for cell in planned {
-        let Planned { name, fits, passes, .. } = cell.clone();
+        let Planned {
+            name, fits, passes, ..
+        } = cell.clone();
         let refused = |why: String| Cell {
             name: name.clone(),
             fits: 0,
@@ -74,10 +83,13 @@ pub fn forecast(on: &Benchmark, planned: &[Planned], seed: u64, watch: &Watch<'_
             seconds: None,
             refused: Some(why),
         };
-        let planned = cell.model.clone().and_then(|model| match model.plan(on.content.task()) {
-            Ok(plan) => Ok((plan, model)),
-            Err(why) => Err(why.to_string()),
-        });
+        let planned = cell
+            .model
+            .clone()
+            .and_then(|model| match model.plan(on.content.task()) {
+                Ok(plan) => Ok((plan, model)),
+                Err(why) => Err(why.to_string()),
+            });
         let (plan, model) = match planned {
             Ok(planned) => planned,
             Err(why) => {
@@ -85,7 +97,10 @@ pub fn forecast(on: &Benchmark, planned: &[Planned], seed: u64, watch: &Watch<'_
                 continue;
             }
         };
-        let known = timed.iter().find(|(known, _)| *known == model).map(|(_, timing)| timing.clone());
+        let known = timed
+            .iter()
+            .find(|(known, _)| *known == model)
+            .map(|(_, timing)| timing.clone());
         let timing = match known {
             Some(timing) => timing,
             None => {
@@ -126,7 +141,10 @@ pub fn passes(content: &Content, samples: u64) -> f64 {
 }
 
 fn stopped() -> Error {
-    Error::from(gnarl_graph::Error::argument("dry run", "stopped before everything was timed"))
+    Error::from(gnarl_graph::Error::argument(
+        "dry run",
+        "stopped before everything was timed",
+    ))
 }
 
 fn time(model: &Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> Result<Timing> {
@@ -136,7 +154,9 @@ fn time(model: &Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> Result<T
     let split = on.first().split;
     let fitted = |epochs: usize| {
         let start = Instant::now();
-        let ready = plain.epochs(epochs).ready(&on.name, &on.content, FitOptions::default())?;
+        let ready = plain
+            .epochs(epochs)
+            .ready(&on.name, &on.content, FitOptions::default())?;
         let fitted = ready.fit(&split, seed, watch)?;
         match watch.stopped() {
             true => Err(stopped()),
@@ -150,7 +170,11 @@ fn time(model: &Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> Result<T
     let start = Instant::now();
     model.predict(&on.content)?;
     let pass = start.elapsed().as_secs_f64();
-    Ok(Timing { short, epoch: (longer - short).max(0.0) / (LONGER - SHORT) as f64, pass })
+    Ok(Timing {
+        short,
+        epoch: (longer - short).max(0.0) / (LONGER - SHORT) as f64,
+        pass,
+    })
 }
 
 #[cfg(test)]
@@ -161,11 +185,19 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     fn karate() -> Benchmark {
-        gnarl_graph::Dataset::load("karate").unwrap().benchmark(1, 2).unwrap()
+        gnarl_graph::Dataset::load("karate")
+            .unwrap()
+            .benchmark(1, 2)
+            .unwrap()
     }
 
     fn planned(name: &str, model: std::result::Result<Model, String>) -> Planned {
-        Planned { name: name.into(), model, fits: 3, passes: 10.0 }
+        Planned {
+            name: name.into(),
+            model,
+            fits: 3,
+            passes: 10.0,
+        }
     }
 
     #[test]
@@ -176,21 +208,35 @@ mod tests {
             planned("long", Ok(gcn.epochs(100_000))),
             planned("exits", Ok(gcn.epochs(10).depth(Exits::st(2)))),
             planned("none", Err("no such choice".into())),
-            planned("not so", Ok(Model::new(Backbone::Mlp).layers(3).depth(Exits::st(2)))),
+            planned(
+                "not so",
+                Ok(Model::new(Backbone::Mlp).layers(3).depth(Exits::st(2))),
+            ),
         ];
         let found = forecast(&karate(), &cells, 1, &Watch::quiet()).unwrap();
         let epochs: Vec<u64> = found.iter().map(|cell| cell.epochs).collect();
         assert_eq!(epochs, [30, 300_000, 90, 0, 0]);
-        assert!(found[1].seconds.unwrap() > found[0].seconds.unwrap(), "{found:?}");
+        assert!(
+            found[1].seconds.unwrap() > found[0].seconds.unwrap(),
+            "{found:?}"
+        );
         assert_eq!(found[3].refused.as_deref(), Some("no such choice"));
-        assert!(found[4].refused.as_ref().is_some_and(|why| why.contains("layers")), "{found:?}");
+        assert!(
+            found[4]
+                .refused
+                .as_ref()
+                .is_some_and(|why| why.contains("layers")),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn a_stop_ends_it() {
         let stop = AtomicBool::new(true);
         let cells = [planned("one", Ok(Model::new(Backbone::Gcn)))];
-        let e = forecast(&karate(), &cells, 1, &Watch::stopped_by(&stop)).unwrap_err().to_string();
+        let e = forecast(&karate(), &cells, 1, &Watch::stopped_by(&stop))
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("stopped before everything was timed"), "{e}");
     }
 }

@@ -1,5 +1,5 @@
-//! Attacked graphs kept while a table is run: an attack that looks into no model makes the same graph for every model, and Metattack (thesis ch. 5)
-//! takes longer than any training on it.
+//! Attacked graphs kept while a table is run: an attack that looks into no model makes the same
+//! graph for every model, and Metattack (thesis ch. 5) takes longer than any training on it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,8 +17,8 @@ use crate::train::Watch;
 pub struct Made(Mutex<HashMap<String, Attacked>>);
 
 impl Made {
-    /// The one of this name, or what `make` makes. Two that ask at once both make it: waiting for each other, threads that share their work could
-    /// wait for themselves.
+    /// The one of this name, or what `make` makes. Two that ask at once both make it: waiting for
+    /// each other, threads that share their work could wait for themselves.
     pub(super) fn or(
         &self,
         name: String,
@@ -53,8 +53,8 @@ impl Made {
     }
 }
 
-/// What the attacked graph of a run depends on, where it does not depend on the model; `None` where it does, or where features are attacked, of
-/// which copies are large.
+/// What the attacked graph of a run depends on, where it does not depend on the model; `None` where
+/// it does, or where features are attacked, of which copies are large.
 pub(super) fn name_of(study: &AttackStudy, split: &Split, seed: u64) -> Option<String> {
     let method = study.attack.method();
     let flips_alone = matches!(method.budget(), Ok(Budget::Edges(_)));
@@ -84,11 +84,23 @@ mod tests {
 
     #[test]
     fn models_share_what_looks_into_none_and_find_the_same() {
-        let config = CsbmConfig { num_nodes: 120, num_classes: 3, num_features: 12, ..CsbmConfig::default() };
+        let config = CsbmConfig {
+            num_nodes: 120,
+            num_classes: 3,
+            num_features: 12,
+            ..CsbmConfig::default()
+        };
         let graph = csbm(&config, 1).unwrap();
         let splits = graph.splits().to_vec();
-        let on = Benchmark { name: "csbm".into(), content: Content::Graph(graph), splits };
-        let mettack = Mettack { inner_steps: 10, ..Mettack::budget(0.05) };
+        let on = Benchmark {
+            name: "csbm".into(),
+            content: Content::Graph(graph),
+            splits,
+        };
+        let mettack = Mettack {
+            inner_steps: 10,
+            ..Mettack::budget(0.05)
+        };
         let study = |backbone, features| AttackStudy {
             model: Model::new(backbone).features(features).hidden(8).epochs(20),
             attack: mettack.into(),
@@ -105,18 +117,34 @@ mod tests {
         let scalings = [FeatureScaling::AsLoaded, FeatureScaling::Standardised];
         for (backbone, features) in [Backbone::Gcn, Backbone::Mlp].into_iter().zip(scalings) {
             let study = study(backbone, features);
-            let (alone, shared) = (study.run(&on, &Watch::quiet()), study.run_sharing(&on, &made, &Watch::quiet()));
+            let (alone, shared) = (
+                study.run(&on, &Watch::quiet()),
+                study.run_sharing(&on, &made, &Watch::quiet()),
+            );
             let (alone, shared) = (alone.unwrap(), shared.unwrap());
             for (a, b) in alone.runs.iter().zip(&shared.runs) {
-                assert_eq!((a.attacked_accuracy, a.edges_added), (b.attacked_accuracy, b.edges_added));
+                assert_eq!(
+                    (a.attacked_accuracy, a.edges_added),
+                    (b.attacked_accuracy, b.edges_added)
+                );
             }
             assert_eq!(made.len(), 2, "one for each run, whatever the model");
         }
-        let dice = AttackStudy { attack: Dice::budget(0.1).into(), ..study(Backbone::Gcn, scalings[0]) };
+        let dice = AttackStudy {
+            attack: Dice::budget(0.1).into(),
+            ..study(Backbone::Gcn, scalings[0])
+        };
         dice.run_sharing(&on, &made, &Watch::quiet()).unwrap();
-        assert_eq!(made.len(), 2, "features are as the model takes them: not shared");
+        assert_eq!(
+            made.len(),
+            2,
+            "features are as the model takes them: not shared"
+        );
         let stopped = std::sync::atomic::AtomicBool::new(true);
-        let other = AttackStudy { seed: 9, ..study(Backbone::Gcn, scalings[0]) };
+        let other = AttackStudy {
+            seed: 9,
+            ..study(Backbone::Gcn, scalings[0])
+        };
         let _ = other.run_sharing(&on, &made, &Watch::stopped_by(&stopped));
         assert_eq!(made.len(), 2, "what was stopped is not kept");
     }

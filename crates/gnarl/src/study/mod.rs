@@ -1,5 +1,5 @@
-//! Studies: a question asked of a model and data, with its runs, controls and paired differences, as a function that returns a
-//! result. A command parses, calls one of these and prints.
+//! Studies: a question asked of a model and data, with its runs, controls and paired differences,
+//! as a function that returns a result. A command parses, calls one of these and prints.
 //!
 //! | file | what |
 //! | --- | --- |

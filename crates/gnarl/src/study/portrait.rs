@@ -1,7 +1,9 @@
-//! One fitted model, node by node: what it says and how sure it is, what every exit says, who is mistaken for whom, whether it is right as often as it
-//! claims, its answers in two dimensions, and an attack as a walk from flip to flip.
+//! One fitted model, node by node: what it says and how sure it is, what every exit says, who is
+//! mistaken for whom, whether it is right as often as it claims, its answers in two dimensions, and
+//! an attack as a walk from flip to flip.
 //!
-//! It is of one run and carries no spread: what is claimed of a model stands in the other studies, this is for looking.
+//! It is of one run and carries no spread: what is claimed of a model stands in the other studies,
+//! this is for looking.
 
 use gnarl_graph::{Content, DenseMatrix, Graph, Split};
 use gnarl_linalg::symmetric_eigen;
@@ -54,7 +56,8 @@ pub struct ExitPortrait {
 pub struct Calibration {
     /// Ten bins of equal width.
     pub bins: Vec<CalibrationBin>,
-    /// The expected calibration error (Naeini et al. 2015), from 0 to 1: the mean distance, answer by answer, between how sure a bin is and how often it is right.
+    /// The expected calibration error (Naeini et al. 2015), from 0 to 1: the mean distance, answer
+    /// by answer, between how sure a bin is and how often it is right.
     pub error: f64,
 }
 
@@ -76,7 +79,8 @@ impl Calibration {
     pub fn of(answers: impl IntoIterator<Item = (f32, bool)>) -> Self {
         let mut sums = [(0usize, 0.0, 0usize); BINS];
         for (sure, right) in answers {
-            let (count, confidence, hits) = &mut sums[((f64::from(sure) * BINS as f64) as usize).min(BINS - 1)];
+            let (count, confidence, hits) =
+                &mut sums[((f64::from(sure) * BINS as f64) as usize).min(BINS - 1)];
             *count += 1;
             *confidence += f64::from(sure);
             *hits += usize::from(right);
@@ -84,20 +88,31 @@ impl Calibration {
         let total = sums.iter().map(|(count, ..)| count).sum::<usize>().max(1) as f64;
         let bin = |&(count, confidence, hits): &(usize, f64, usize)| {
             let of = count.max(1) as f64;
-            CalibrationBin { count, confidence: confidence / of, accuracy: hits as f64 / of }
+            CalibrationBin {
+                count,
+                confidence: confidence / of,
+                accuracy: hits as f64 / of,
+            }
         };
         let bins: Vec<CalibrationBin> = sums.iter().map(bin).collect();
-        let error = bins.iter().map(|b| b.count as f64 / total * (b.confidence - b.accuracy).abs()).sum();
+        let error = bins
+            .iter()
+            .map(|b| b.count as f64 / total * (b.confidence - b.accuracy).abs())
+            .sum();
         Self { bins, error }
     }
 }
 
-/// What a model says of every node of the graph of a benchmark; judged on the test nodes of the split. Fails for a set of graphs.
+/// What a model says of every node of the graph of a benchmark; judged on the test nodes of the
+/// split. Fails for a set of graphs.
 pub fn portrait(fitted: &Fitted, content: &Content, split: &Split) -> Result<Portrait> {
     let graph = content.graph()?;
     let predictions = fitted.predict(content)?;
     let rows = &predictions.probabilities;
-    let (mut sure, mut margin) = (Vec::with_capacity(rows.num_rows()), Vec::with_capacity(rows.num_rows()));
+    let (mut sure, mut margin) = (
+        Vec::with_capacity(rows.num_rows()),
+        Vec::with_capacity(rows.num_rows()),
+    );
     for u in 0..rows.num_rows() {
         let mut sorted = rows.row(u).to_vec();
         sorted.sort_by(|a, b| b.total_cmp(a));
@@ -110,7 +125,9 @@ pub fn portrait(fitted: &Fitted, content: &Content, split: &Split) -> Result<Por
     if let Some(labels) = graph.labels() {
         let known = fitted.matched(labels);
         for &u in split.test() {
-            let Some(truth) = labels.get(u).and_then(|class| known[class as usize]) else { continue };
+            let Some(truth) = labels.get(u).and_then(|class| known[class as usize]) else {
+                continue;
+            };
             let said = predictions.classes[u as usize];
             confusion[truth as usize][said as usize] += 1;
             judged.push((sure[u as usize], truth == said));
@@ -118,11 +135,16 @@ pub fn portrait(fitted: &Fitted, content: &Content, split: &Split) -> Result<Por
     }
     let exits = match (fitted.exit_answers(content)?, predictions.exits) {
         (Some(answers), Some(taken)) => {
-            let each = || (0..graph.num_nodes()).flat_map(|u| (0..answers.num_exits()).map(move |exit| (exit, u)));
+            let each = || {
+                (0..graph.num_nodes())
+                    .flat_map(|u| (0..answers.num_exits()).map(move |exit| (exit, u)))
+            };
             Some(ExitPortrait {
                 num_exits: answers.num_exits(),
                 said: each().map(|(exit, u)| answers.class(exit, u)).collect(),
-                sure: each().map(|(exit, u)| answers.probability(exit, u) as f32).collect(),
+                sure: each()
+                    .map(|(exit, u)| answers.probability(exit, u) as f32)
+                    .collect(),
                 taken,
             })
         }
@@ -139,12 +161,15 @@ pub fn portrait(fitted: &Fitted, content: &Content, split: &Split) -> Result<Por
     })
 }
 
-/// Distributions in the two directions in which their square roots differ most: distances between these are Hellinger's. O(n · classes²). The
-/// sign of a direction is fixed by its largest entry, so that a picture does not turn over.
+/// Distributions in the two directions in which their square roots differ most: distances between
+/// these are Hellinger's. O(n · classes²). The sign of a direction is fixed by its largest entry,
+/// so that a picture does not turn over.
 fn plane(rows: &DenseMatrix<f32>) -> Result<Vec<[f32; 2]>> {
     let (n, c) = (rows.num_rows(), rows.num_cols());
     let root = |u: usize, k: usize| f64::from(rows.row(u)[k].max(0.0)).sqrt();
-    let mean: Vec<f64> = (0..c).map(|k| (0..n).map(|u| root(u, k)).sum::<f64>() / n.max(1) as f64).collect();
+    let mean: Vec<f64> = (0..c)
+        .map(|k| (0..n).map(|u| root(u, k)).sum::<f64>() / n.max(1) as f64)
+        .collect();
     let mut covariance = vec![0.0; c * c];
     for u in 0..n {
         for i in 0..c {
@@ -153,18 +178,31 @@ fn plane(rows: &DenseMatrix<f32>) -> Result<Vec<[f32; 2]>> {
             }
         }
     }
-    let failed = |_| Error::Internal { op: "portrait", what: "the directions of the answers were not found".into() };
+    let failed = |_| Error::Internal {
+        op: "portrait",
+        what: "the directions of the answers were not found".into(),
+    };
     let (_, vectors) = symmetric_eigen(c, &covariance, true).map_err(failed)?;
     // Eigenvalues ascend; the vectors stand one after another.
     let direction = |from_last: usize| -> Vec<f64> {
-        let Some(column) = c.checked_sub(1 + from_last) else { return vec![0.0; c] };
+        let Some(column) = c.checked_sub(1 + from_last) else {
+            return vec![0.0; c];
+        };
         let direction: Vec<f64> = vectors[column * c..(column + 1) * c].to_vec();
-        let largest = direction.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() + 1e-12 { b } else { a });
-        direction.iter().map(|v| v * if largest < 0.0 { -1.0 } else { 1.0 }).collect()
+        let largest =
+            direction.iter().copied().fold(
+                0.0,
+                |a: f64, b| if b.abs() > a.abs() + 1e-12 { b } else { a },
+            );
+        direction
+            .iter()
+            .map(|v| v * if largest < 0.0 { -1.0 } else { 1.0 })
+            .collect()
     };
     let directions = [direction(0), direction(1)];
     let place = |u: usize| {
-        let along = |d: &Vec<f64>| (0..c).map(|k| d[k] * (root(u, k) - mean[k])).sum::<f64>() as f32;
+        let along =
+            |d: &Vec<f64>| (0..c).map(|k| d[k] * (root(u, k) - mean[k])).sum::<f64>() as f32;
         [along(&directions[0]), along(&directions[1])]
     };
     Ok((0..n).map(place).collect())
@@ -192,36 +230,63 @@ pub struct WalkStep {
     pub turned: Vec<(u32, u32)>,
 }
 
-/// Attacks the test nodes of a fitted model by flips of edges, through the model itself, and looks at its plain answers after each of about `steps` equal
-/// parts of them.
-pub fn walk(fitted: &Fitted, graph: &Graph, split: &Split, attack: &Attack, seed: u64, steps: usize) -> Result<Walk> {
+/// Attacks the test nodes of a fitted model by flips of edges, through the model itself, and looks
+/// at its plain answers after each of about `steps` equal parts of them.
+pub fn walk(
+    fitted: &Fitted,
+    graph: &Graph,
+    split: &Split,
+    attack: &Attack,
+    seed: u64,
+    steps: usize,
+) -> Result<Walk> {
     let (scaled, model) = (fitted.scaled(graph)?, fitted.bare());
     let (attacked, _) = evade(&scaled, &model, None, attack, Known::True, split, seed)?;
     walk_along(fitted, graph, split, &attacked.flips, steps)
 }
 
 /// The same along flips that were found before; those of features are left out.
-pub fn walk_along(fitted: &Fitted, graph: &Graph, split: &Split, flips: &[Flip], steps: usize) -> Result<Walk> {
+pub fn walk_along(
+    fitted: &Fitted,
+    graph: &Graph,
+    split: &Split,
+    flips: &[Flip],
+    steps: usize,
+) -> Result<Walk> {
     let (scaled, model) = (fitted.scaled(graph)?, fitted.bare());
     let edge = |part: Part| match part {
         Part::Edge(u, v) => Some(((u, v), !graph.has_edge(u, v))),
         Part::Feature(..) => None,
     };
     let flips: Vec<(Pair, bool)> = flips.iter().filter_map(|flip| edge(flip.part)).collect();
-    let labels = graph.labels().ok_or_else(|| gnarl_graph::Error::argument("walk", "the graph has no labels"))?;
+    let labels = graph
+        .labels()
+        .ok_or_else(|| gnarl_graph::Error::argument("walk", "the graph has no labels"))?;
     let known = fitted.matched(labels);
-    let items: Vec<(u32, u32)> =
-        (split.test().iter()).filter_map(|&u| Some((u, known[labels.get(u)? as usize]?))).collect();
+    let items: Vec<(u32, u32)> = (split.test().iter())
+        .filter_map(|&u| Some((u, known[labels.get(u)? as usize]?)))
+        .collect();
     let before = answers(&model, &scaled)?;
-    let mut counts: Vec<usize> = (0..=steps).map(|i| i * flips.len() / steps.max(1)).collect();
+    let mut counts: Vec<usize> = (0..=steps)
+        .map(|i| i * flips.len() / steps.max(1))
+        .collect();
     counts.dedup();
     let step = |count: usize| {
         let pairs: Vec<Pair> = flips[..count].iter().map(|(pair, _)| *pair).collect();
         let after = answers(&model, &flipped(&scaled, &pairs)?)?;
-        let right = items.iter().filter(|(u, class)| after[*u as usize] == *class as usize).count();
-        let turned = (0..after.len()).filter(|&u| after[u] != before[u]).map(|u| (u as u32, after[u] as u32));
+        let right = items
+            .iter()
+            .filter(|(u, class)| after[*u as usize] == *class as usize)
+            .count();
+        let turned = (0..after.len())
+            .filter(|&u| after[u] != before[u])
+            .map(|u| (u as u32, after[u] as u32));
         let accuracy = 100.0 * right as f64 / items.len().max(1) as f64;
-        Ok(WalkStep { flips: count, accuracy, turned: turned.collect() })
+        Ok(WalkStep {
+            flips: count,
+            accuracy,
+            turned: turned.collect(),
+        })
     };
     let steps = counts.into_iter().map(step).collect::<Result<Vec<_>>>()?;
     Ok(Walk { flips, steps })
@@ -238,18 +303,35 @@ mod tests {
     use gnarl_graph::{Benchmark, Part as Of};
 
     fn benchmark() -> Benchmark {
-        let config = CsbmConfig { num_nodes: 300, num_classes: 3, num_features: 16, ..CsbmConfig::default() };
+        let config = CsbmConfig {
+            num_nodes: 300,
+            num_classes: 3,
+            num_features: 16,
+            ..CsbmConfig::default()
+        };
         let graph = csbm(&config, 1).unwrap();
         let splits = graph.splits().to_vec();
-        Benchmark { name: "csbm".into(), content: Content::Graph(graph), splits }
+        Benchmark {
+            name: "csbm".into(),
+            content: Content::Graph(graph),
+            splits,
+        }
     }
 
-    /// Two answers of 0.95, one right: 0.45 apart. Two of 0.65, both right: 0.35 apart. The mean is 0.4.
+    /// Two answers of 0.95, one right: 0.45 apart. Two of 0.65, both right: 0.35 apart. The mean is
+    /// 0.4.
     #[test]
     fn calibration_by_hand() {
         let found = Calibration::of([(0.95, true), (0.95, false), (0.65, true), (0.65, true)]);
         assert!((found.error - 0.4).abs() < 1e-6, "{found:?}");
-        assert_eq!((found.bins[9].count, found.bins[6].count, found.bins[9].accuracy), (2, 2, 0.5));
+        assert_eq!(
+            (
+                found.bins[9].count,
+                found.bins[6].count,
+                found.bins[9].accuracy
+            ),
+            (2, 2, 0.5)
+        );
         assert_eq!(Calibration::of([(1.0, true)]).bins[9].count, 1);
         assert_eq!(Calibration::of([]).error, 0.0);
     }
@@ -257,21 +339,41 @@ mod tests {
     #[test]
     fn a_portrait_agrees_with_the_model() {
         let on = benchmark();
-        let fitted = Model::new(Backbone::Gcn).hidden(8).epochs(40).depth(Exits::st(2)).fit(&on.split(0), 1).unwrap();
+        let fitted = Model::new(Backbone::Gcn)
+            .hidden(8)
+            .epochs(40)
+            .depth(Exits::st(2))
+            .fit(&on.split(0), 1)
+            .unwrap();
         let split = &on.splits[0];
         let found = portrait(&fitted, &on.content, split).unwrap();
         let right: usize = (0..3).map(|c| found.confusion[c][c]).sum();
         let all: usize = found.confusion.iter().flatten().sum();
         let predictions = fitted.predict(&on.content).unwrap();
-        let told = fitted.accuracy_on(&predictions, &on.content, Of::Test.of(split)).unwrap().unwrap();
+        let told = fitted
+            .accuracy_on(&predictions, &on.content, Of::Test.of(split))
+            .unwrap()
+            .unwrap();
         assert!((100.0 * right as f64 / all as f64 - told).abs() < 1e-9);
         assert_eq!(all, split.test().len());
         let exits = found.exits.unwrap();
-        assert_eq!((exits.num_exits, exits.said.len(), exits.sure.len()), (3, 900, 900));
-        assert!(found.margin.iter().zip(&found.sure).all(|(m, s)| (0.0..=*s).contains(m)));
+        assert_eq!(
+            (exits.num_exits, exits.said.len(), exits.sure.len()),
+            (3, 900, 900)
+        );
+        assert!(
+            found
+                .margin
+                .iter()
+                .zip(&found.sure)
+                .all(|(m, s)| (0.0..=*s).contains(m))
+        );
         // Classes that are told apart lie apart.
         let place = |c: u32| {
-            let of: Vec<[f32; 2]> = (0..300).filter(|&u| found.predicted[u] == c).map(|u| found.plane[u]).collect();
+            let of: Vec<[f32; 2]> = (0..300)
+                .filter(|&u| found.predicted[u] == c)
+                .map(|u| found.plane[u])
+                .collect();
             [0, 1].map(|k| of.iter().map(|p| p[k]).sum::<f32>() / of.len() as f32)
         };
         let apart = |a: [f32; 2], b: [f32; 2]| (a[0] - b[0]).hypot(a[1] - b[1]);
@@ -282,13 +384,33 @@ mod tests {
     fn a_walk_begins_at_the_model_and_ends_with_all_flips() {
         let on = benchmark();
         let graph = on.content.graph().unwrap();
-        let fitted = Model::new(Backbone::Gcn).hidden(8).epochs(40).fit(&on.split(0), 1).unwrap();
-        let attack = Grbcd { steps: 20, block: 3000, ..Grbcd::budget(0.1) }.into();
+        let fitted = Model::new(Backbone::Gcn)
+            .hidden(8)
+            .epochs(40)
+            .fit(&on.split(0), 1)
+            .unwrap();
+        let attack = Grbcd {
+            steps: 20,
+            block: 3000,
+            ..Grbcd::budget(0.1)
+        }
+        .into();
         let found = walk(&fitted, graph, &on.splits[0], &attack, 1, 5).unwrap();
         let (first, last) = (&found.steps[0], &found.steps[found.steps.len() - 1]);
-        assert_eq!((first.flips, first.turned.len(), found.steps.len()), (0, 0, 6));
+        assert_eq!(
+            (first.flips, first.turned.len(), found.steps.len()),
+            (0, 0, 6)
+        );
         assert_eq!(last.flips, found.flips.len());
-        assert!(last.accuracy < first.accuracy - 3.0 && !last.turned.is_empty(), "{found:?}");
-        assert!(found.flips.iter().all(|&((u, v), added)| graph.has_edge(u, v) != added));
+        assert!(
+            last.accuracy < first.accuracy - 3.0 && !last.turned.is_empty(),
+            "{found:?}"
+        );
+        assert!(
+            found
+                .flips
+                .iter()
+                .all(|&((u, v), added)| graph.has_edge(u, v) != added)
+        );
     }
 }

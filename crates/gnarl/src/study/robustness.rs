@@ -1,5 +1,5 @@
-//! How far a model's answers move when its input does, by sampling, and how far they ever can (thesis ch. 5). Of a set of graphs,
-//! around each of the test graphs.
+//! How far a model's answers move when its input does, by sampling, and how far they ever can
+//! (thesis ch. 5). Of a set of graphs, around each of the test graphs.
 
 use std::time::Instant;
 
@@ -61,7 +61,8 @@ pub struct RobustnessResult {
 /// One radius.
 #[derive(Debug, Serialize)]
 pub struct RadiusReport {
-    /// Over the samples of all runs, of a set around each test graph; its intervals are for these networks, not for others.
+    /// Over the samples of all runs, of a set around each test graph; its intervals are for these
+    /// networks, not for others.
     #[serde(flatten)]
     pub pooled: Estimate,
     /// The mean distance of each run.
@@ -103,14 +104,19 @@ impl RobustnessStudy {
     /// Epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.model.plan(on.content.task())?;
-        Ok(plan.trainings(Some(&on.content)) as u64 * plan.training.epochs as u64 * self.runs as u64)
+        Ok(plan.trainings(Some(&on.content)) as u64
+            * plan.training.epochs as u64
+            * self.runs as u64)
     }
 
     /// Samples of all radii together, for progress.
     pub fn samples(&self, on: &Benchmark) -> u64 {
         let graphs = |i: usize| match on.content {
             Content::Graph(_) => 1,
-            Content::Graphs(_) => on.splits.get(i % on.splits.len().max(1)).map_or(0, |split| split.test().len()),
+            Content::Graphs(_) => on
+                .splits
+                .get(i % on.splits.len().max(1))
+                .map_or(0, |split| split.test().len()),
         };
         let each: usize = self.settings.iter().map(|settings| settings.samples).sum();
         (0..self.runs).map(|i| graphs(i) as u64 * each as u64).sum()
@@ -119,27 +125,53 @@ impl RobustnessStudy {
     /// Fits, then estimates and bounds at every radius.
     pub fn run(&self, on: &Benchmark, watch: &RobustnessWatch<'_>) -> Result<RobustnessResult> {
         let start = Instant::now();
-        let ready = self.model.ready(&on.name, &on.content, FitOptions::default())?;
+        let ready = self
+            .model
+            .ready(&on.name, &on.content, FitOptions::default())?;
         if self.runs == 0 {
             return Err(Error::argument("robustness", "0 runs; at least 1 is needed").into());
         }
-        ready.plan().check_demand(&on.name, &on.content, self.runs as f64, self.samples(on) as f64)?;
+        ready.plan().check_demand(
+            &on.name,
+            &on.content,
+            self.runs as f64,
+            self.samples(on) as f64,
+        )?;
         let one = |ready: &Ready, i: usize| {
-            let (split, seed) = (&on.splits[i % on.splits.len()], self.seed.wrapping_add(i as u64));
+            let (split, seed) = (
+                &on.splits[i % on.splits.len()],
+                self.seed.wrapping_add(i as u64),
+            );
             ready.fit(split, seed, &watch.training)
         };
-        // What is perturbed is what the network takes: features scaled in one way, for all runs as the first settled it.
+        // What is perturbed is what the network takes: features scaled in one way, for all runs as
+        // the first settled it.
         let first = one(&ready, 0)?;
         let settled = self.model.features(first.scaler().scaling());
         let ready = settled.ready(&on.name, &on.content, FitOptions::default())?;
-        let others = (1..self.runs).into_par_iter().map(|i| one(&ready, i)).collect::<Result<Vec<_>>>()?;
+        let others = (1..self.runs)
+            .into_par_iter()
+            .map(|i| one(&ready, i))
+            .collect::<Result<Vec<_>>>()?;
         let fitted: Vec<Fitted> = std::iter::once(first).chain(others).collect();
         let train_seconds = start.elapsed().as_secs_f64();
-        let inputs = fitted.iter().map(|model| looked_at(model, &on.content)).collect::<Result<Vec<_>>>()?;
-        let cases = || fitted.iter().zip(&inputs).flat_map(|(fitted, inputs)| inputs.iter().map(move |i| (fitted, i)));
-        let cases: Vec<Case<'_>> = cases().map(|(fitted, input)| Case::new(fitted, input)).collect();
+        let inputs = fitted
+            .iter()
+            .map(|model| looked_at(model, &on.content))
+            .collect::<Result<Vec<_>>>()?;
+        let cases = || {
+            fitted
+                .iter()
+                .zip(&inputs)
+                .flat_map(|(fitted, inputs)| inputs.iter().map(move |i| (fitted, i)))
+        };
+        let cases: Vec<Case<'_>> = cases()
+            .map(|(fitted, input)| Case::new(fitted, input))
+            .collect();
         for settings in &self.settings {
-            cases.iter().try_for_each(|case| case.settings(settings).check(&case.input.graph))?;
+            cases
+                .iter()
+                .try_for_each(|case| case.settings(settings).check(&case.input.graph))?;
         }
         let accuracies = fitted.iter().map(|model| {
             let predictions = model.predict(&on.content)?;
@@ -158,7 +190,10 @@ impl RobustnessStudy {
                 break;
             }
             let started = Instant::now();
-            let samples = SampleWatch { on_samples: watch.on_samples, stop: watch.training.stop };
+            let samples = SampleWatch {
+                on_samples: watch.on_samples,
+                stop: watch.training.stop,
+            };
             let estimates = cases.iter().map(|case| case.estimate(settings, samples));
             let Some(estimates) = estimates.collect::<Result<Option<Vec<Estimate>>>>()? else {
                 interrupted = true;
@@ -187,7 +222,14 @@ impl RobustnessStudy {
             });
         }
         let seconds = start.elapsed().as_secs_f64();
-        Ok(RobustnessResult { test_accuracy, curve, no_bounds, interrupted, train_seconds, seconds })
+        Ok(RobustnessResult {
+            test_accuracy,
+            curve,
+            no_bounds,
+            interrupted,
+            train_seconds,
+            seconds,
+        })
     }
 
     /// The bounds of every case; fails where the model has none.
@@ -198,7 +240,11 @@ impl RobustnessStudy {
         }
         let one = |case: &'a Case<'_>| match case.bare.white_box() {
             Some(network) => Ok((network, Bounds::new(network, &case.input.graph)?)),
-            None => Err(Error::argument("bounds", "they are for plain networks, without exits and defences").into()),
+            None => Err(Error::argument(
+                "bounds",
+                "they are for plain networks, without exits and defences",
+            )
+            .into()),
         };
         cases.iter().map(one).collect()
     }
@@ -214,17 +260,33 @@ struct Input {
 /// What is looked at of a fitted model: its graph, or the test graphs of its set that have nodes.
 fn looked_at(fitted: &Fitted, content: &Content) -> Result<Vec<Input>> {
     let set = match content {
-        Content::Graph(graph) => return Ok(vec![Input { graph: fitted.scaled(graph)?, place: None }]),
+        Content::Graph(graph) => {
+            return Ok(vec![Input {
+                graph: fitted.scaled(graph)?,
+                place: None,
+            }]);
+        }
         Content::Graphs(set) => set,
     };
     let split = &fitted.trained_on().split;
-    let with_nodes = split.test().iter().filter(|&&g| set.graphs()[g as usize].num_nodes() > 0);
-    let one = |&g: &u32| Ok(Input { graph: fitted.scaled(&set.graphs()[g as usize])?, place: Some(g) });
+    let with_nodes = split
+        .test()
+        .iter()
+        .filter(|&&g| set.graphs()[g as usize].num_nodes() > 0);
+    let one = |&g: &u32| {
+        Ok(Input {
+            graph: fitted.scaled(&set.graphs()[g as usize])?,
+            place: Some(g),
+        })
+    };
     let inputs = with_nodes.map(one).collect::<Result<Vec<_>>>()?;
     match inputs.is_empty() {
         false => Ok(inputs),
         true => {
-            let what = format!("fold {} has no test graph with nodes to perturb", split.name());
+            let what = format!(
+                "fold {} has no test graph with nodes to perturb",
+                split.name()
+            );
             Err(Error::argument("robustness", what).into())
         }
     }
@@ -239,20 +301,38 @@ struct Case<'a> {
 
 impl<'a> Case<'a> {
     fn new(fitted: &'a Fitted, input: &'a Input) -> Self {
-        Self { fitted, bare: fitted.bare(), input }
+        Self {
+            fitted,
+            bare: fitted.bare(),
+            input,
+        }
     }
 
-    /// The settings here: each graph of a set has draws of its own, and no more flips than it has pairs of nodes.
+    /// The settings here: each graph of a set has draws of its own, and no more flips than it has
+    /// pairs of nodes.
     fn settings(&self, settings: &Settings) -> Settings {
-        let Some(place) = self.input.place else { return settings.clone() };
+        let Some(place) = self.input.place else {
+            return settings.clone();
+        };
         let nodes = self.input.graph.num_nodes();
         let most = nodes * (nodes - 1) / 2;
         let region = match settings.region {
-            Region::Structure { flips, law } => Region::Structure { flips: flips.min(most), law },
-            Region::Both { ball, flips, law } => Region::Both { ball, flips: flips.min(most), law },
+            Region::Structure { flips, law } => Region::Structure {
+                flips: flips.min(most),
+                law,
+            },
+            Region::Both { ball, flips, law } => Region::Both {
+                ball,
+                flips: flips.min(most),
+                law,
+            },
             features @ Region::Features(_) => features,
         };
-        Settings { region, seed: mix(settings.seed ^ mix(u64::from(place) + 1)), ..settings.clone() }
+        Settings {
+            region,
+            seed: mix(settings.seed ^ mix(u64::from(place) + 1)),
+            ..settings.clone()
+        }
     }
 
     fn estimate(&self, settings: &Settings, watch: SampleWatch<'_>) -> Result<Option<Estimate>> {
@@ -261,7 +341,11 @@ impl<'a> Case<'a> {
             true => estimate_watched(&self.bare, graph, settings, watch),
             false => {
                 let reading = self.fitted.reading();
-                let defended = Defended { model: &self.bare, reading, seed: self.fitted.seed() };
+                let defended = Defended {
+                    model: &self.bare,
+                    reading,
+                    seed: self.fitted.seed(),
+                };
                 estimate_watched(&defended, graph, settings, watch)
             }
         }
@@ -270,12 +354,24 @@ impl<'a> Case<'a> {
 
 /// All runs' samples as one estimate.
 fn pooled(estimates: &[Estimate], sigmas: &[f64]) -> Estimate {
-    let all = Estimate::of(estimates.iter().flat_map(|e| e.distances.iter().copied()).collect(), sigmas);
-    let most = |of: fn(&ScoreDistances) -> f64| estimates.iter().map(|e| of(&e.scores)).fold(0.0, f64::max);
+    let all = Estimate::of(
+        estimates
+            .iter()
+            .flat_map(|e| e.distances.iter().copied())
+            .collect(),
+        sigmas,
+    );
+    let most = |of: fn(&ScoreDistances) -> f64| {
+        estimates.iter().map(|e| of(&e.scores)).fold(0.0, f64::max)
+    };
     let changed = estimates.iter().map(|e| e.changed).sum::<f64>() / estimates.len() as f64;
     Estimate {
         changed,
-        scores: ScoreDistances { l1: most(|s| s.l1), l2: most(|s| s.l2), linf: most(|s| s.linf) },
+        scores: ScoreDistances {
+            l1: most(|s| s.l1),
+            l2: most(|s| s.l2),
+            linf: most(|s| s.linf),
+        },
         ..all
     }
 }
@@ -289,20 +385,36 @@ fn bound(
     watch: SampleWatch<'_>,
 ) -> Result<Vec<BoundReport>> {
     let budget = |settings: &Settings| match settings.region {
-        Region::Features(ball) => Budget::Features { norm: ball.norm(), epsilon: ball.epsilon() },
+        Region::Features(ball) => Budget::Features {
+            norm: ball.norm(),
+            epsilon: ball.epsilon(),
+        },
         Region::Structure { flips, .. } => Budget::Structure { flips },
-        Region::Both { ball, flips, .. } => Budget::Both { norm: ball.norm(), epsilon: ball.epsilon(), flips },
+        Region::Both { ball, flips, .. } => Budget::Both {
+            norm: ball.norm(),
+            epsilon: ball.epsilon(),
+            flips,
+        },
     };
     // Of one graph the drawn ones are the same in every run.
     let distance = match (budget(settings), bounds.first(), cases.first()) {
-        (Budget::Structure { .. }, Some((model, _)), Some(Case { input: Input { graph, place: None }, .. })) => {
-            farthest(model, graph, settings, watch)?
-        }
+        (
+            Budget::Structure { .. },
+            Some((model, _)),
+            Some(Case {
+                input: Input { graph, place: None },
+                ..
+            }),
+        ) => farthest(model, graph, settings, watch)?,
         _ => None,
     };
     let mut found: Vec<BoundReport> = Vec::new();
     for (((_, bounds), case), estimate) in bounds.iter().zip(cases).zip(estimates) {
-        let mut all: Vec<_> = bounds.within(budget(&case.settings(settings)))?.into_iter().map(|b| (b, None)).collect();
+        let mut all: Vec<_> = bounds
+            .within(budget(&case.settings(settings)))?
+            .into_iter()
+            .map(|b| (b, None))
+            .collect();
         if let Some(distance) = distance {
             all.insert(1, (bounds.within_distance(distance)?, Some(distance)));
         }
@@ -335,18 +447,29 @@ fn bound(
     Ok(found)
 }
 
-/// The farthest that the operator of a drawn graph is from the graph's own; `None` where that was stopped. Graphs are the same ones in every run.
-fn farthest(model: &WhiteBox, graph: &Graph, settings: &Settings, watch: SampleWatch<'_>) -> Result<Option<f64>> {
+/// The farthest that the operator of a drawn graph is from the graph's own; `None` where that was
+/// stopped. Graphs are the same ones in every run.
+fn farthest(
+    model: &WhiteBox,
+    graph: &Graph,
+    settings: &Settings,
+    watch: SampleWatch<'_>,
+) -> Result<Option<f64>> {
     let clean = model.propagation(graph)?.operator;
     let one = |sample: usize| -> Result<Option<f64>> {
         if watch.stopped() {
             return Ok(None);
         }
         match drawn_graph(graph, settings, sample)? {
-            Some(other) => operator_distance(&clean, &model.propagation(&other)?.operator).map(Some),
+            Some(other) => {
+                operator_distance(&clean, &model.propagation(&other)?.operator).map(Some)
+            }
             None => Ok(Some(0.0)),
         }
     };
-    let all = (0..settings.samples).into_par_iter().map(one).collect::<Result<Option<Vec<f64>>>>()?;
+    let all = (0..settings.samples)
+        .into_par_iter()
+        .map(one)
+        .collect::<Result<Option<Vec<f64>>>>()?;
     Ok(all.map(|all| all.into_iter().fold(0.0, f64::max)))
 }

@@ -1,6 +1,7 @@
-//! What fits where: memory and time of training on a graph of some size, on the whole graph, on sampled neighbourhoods, and shared among
-//! workers. Memory is counted array by array, as the engine holds them; time is what a small graph takes here and now, carried over by
-//! the work there is. Both are estimates, of the right order and not to the last byte.
+//! What fits where: memory and time of training on a graph of some size, on the whole graph, on
+//! sampled neighbourhoods, and shared among workers. Memory is counted array by array, as the
+//! engine holds them; time is what a small graph takes here and now, carried over by the work there
+//! is. Both are estimates, of the right order and not to the last byte.
 
 use std::time::Instant;
 
@@ -50,11 +51,14 @@ impl Size {
     /// Bytes of the graph's folder on disk.
     pub fn disk_bytes(&self) -> f64 {
         let nodes = self.nodes as f64;
-        8.0 * nodes + 4.0 * self.arcs() + (self.features * self.feature_bytes) as f64 * nodes + 4.0 * nodes
+        8.0 * nodes
+            + 4.0 * self.arcs()
+            + (self.features * self.feature_bytes) as f64 * nodes
+            + 4.0 * nodes
     }
 
-    /// Bytes in memory while a whole-graph GCN is trained: the graph, its operator, features, and for each layer what it computed, its
-    /// gradient and one more of either on the way.
+    /// Bytes in memory while a whole-graph GCN is trained: the graph, its operator, features, and
+    /// for each layer what it computed, its gradient and one more of either on the way.
     pub fn whole_bytes(&self) -> f64 {
         let nodes = self.nodes as f64;
         let graph = 8.0 * nodes + 4.0 * self.arcs();
@@ -65,13 +69,15 @@ impl Size {
         graph + operator + features + vectors
     }
 
-    /// Bytes in memory while GraphSAGE is trained on neighbourhoods in a graph on disk, beside what the system keeps of its files: a few
-    /// numbers a node, and three batches.
+    /// Bytes in memory while GraphSAGE is trained on neighbourhoods in a graph on disk, beside what
+    /// the system keeps of its files: a few numbers a node, and three batches.
     pub fn sampled_bytes(&self) -> f64 {
         let nodes = self.nodes as f64;
         let per_node = 8.0 + 4.0 * 4.0 + 8.0 + 4.0;
-        let seen = (self.batch_nodes as f64 * self.fanout.nodes_per_seed(self.mean_degree())).min(nodes);
-        let batch = seen * (4.0 * self.features as f64 + 24.0) + 4.0 * 4.0 * seen * self.hidden as f64 / 4.0;
+        let seen =
+            (self.batch_nodes as f64 * self.fanout.nodes_per_seed(self.mean_degree())).min(nodes);
+        let batch = seen * (4.0 * self.features as f64 + 24.0)
+            + 4.0 * 4.0 * seen * self.hidden as f64 / 4.0;
         per_node * nodes + 4.0 * batch
     }
 
@@ -131,7 +137,8 @@ pub struct ScalePlan {
     pub workers: Vec<(usize, Way)>,
 }
 
-/// Numbers added up in a second by each way of training, measured on a graph that fits any cache badly enough.
+/// Numbers added up in a second by each way of training, measured on a graph that fits any cache
+/// badly enough.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Speed {
     /// On the whole graph.
@@ -144,7 +151,12 @@ impl Speed {
     /// Trains a little here and now, for about a second.
     pub fn measured() -> Result<Self> {
         let nodes = 20_000;
-        let config = CsbmConfig { num_nodes: nodes, mean_degree: 16.0, num_features: 64, ..CsbmConfig::default() };
+        let config = CsbmConfig {
+            num_nodes: nodes,
+            mean_degree: 16.0,
+            num_features: 64,
+            ..CsbmConfig::default()
+        };
         let data = gnarl_graph::Dataset::from_graph("speed", csbm(&config, 0)?);
         let fanout = Fanout::new(&[10, 5])?;
         let size = Size {
@@ -164,7 +176,13 @@ impl Speed {
         on.split = gnarl_graph::Split::new("half", half, vec![], vec![])?;
         let epoch_seconds = |model: Model| -> Result<f64> {
             let fitted = model.epochs(3).fit_watched(&on, 0, &Watch::quiet())?;
-            Ok(fitted.report().trained.iter().map(|t| t.epoch_ms).fold(f64::INFINITY, f64::min) / 1e3)
+            Ok(fitted
+                .report()
+                .trained
+                .iter()
+                .map(|t| t.epoch_ms)
+                .fold(f64::INFINITY, f64::min)
+                / 1e3)
         };
         let mut sampled = Model::new(Backbone::Sage);
         (sampled.training.batch_nodes, sampled.training.fanout) = (Some(1024), Some(fanout));
@@ -179,13 +197,31 @@ impl Speed {
 impl ScalePlan {
     /// What a size takes at this speed, alone and with these numbers of workers.
     pub fn new(size: Size, speed: Speed, workers: &[usize]) -> Self {
-        let whole = Way { bytes: size.whole_bytes(), epoch_seconds: size.whole_work() / speed.whole };
-        let sampled = Way { bytes: size.sampled_bytes(), epoch_seconds: size.sampled_work() / speed.sampled };
+        let whole = Way {
+            bytes: size.whole_bytes(),
+            epoch_seconds: size.whole_work() / speed.whole,
+        };
+        let sampled = Way {
+            bytes: size.sampled_bytes(),
+            epoch_seconds: size.sampled_work() / speed.sampled,
+        };
         let shared = |&count: &usize| {
-            (count, Way { bytes: sampled.bytes, epoch_seconds: sampled.epoch_seconds / count.max(1) as f64 })
+            (
+                count,
+                Way {
+                    bytes: sampled.bytes,
+                    epoch_seconds: sampled.epoch_seconds / count.max(1) as f64,
+                },
+            )
         };
         let workers = workers.iter().map(shared).collect();
-        Self { disk_bytes: size.disk_bytes(), whole, sampled, workers, size }
+        Self {
+            disk_bytes: size.disk_bytes(),
+            whole,
+            sampled,
+            workers,
+            size,
+        }
     }
 }
 
@@ -211,12 +247,30 @@ mod tests {
     #[test]
     fn the_arrays_of_the_folder_are_counted_to_the_byte() {
         let dir = tempfile::tempdir().unwrap();
-        let graph = csbm(&CsbmConfig { num_nodes: 300, num_features: 7, ..CsbmConfig::default() }, 0).unwrap();
-        gnarl_graph::dataset::disk::write(&graph, &dir.path().join("g"), &Default::default()).unwrap();
-        let files = std::fs::read_dir(dir.path().join("g")).unwrap().map(|f| f.unwrap());
+        let graph = csbm(
+            &CsbmConfig {
+                num_nodes: 300,
+                num_features: 7,
+                ..CsbmConfig::default()
+            },
+            0,
+        )
+        .unwrap();
+        gnarl_graph::dataset::disk::write(&graph, &dir.path().join("g"), &Default::default())
+            .unwrap();
+        let files = std::fs::read_dir(dir.path().join("g"))
+            .unwrap()
+            .map(|f| f.unwrap());
         let arrays = files.filter(|f| f.path().extension().is_some_and(|e| e == "npy"));
-        let (bytes, count) = arrays.fold((0, 0), |(bytes, n), f| (bytes + f.metadata().unwrap().len(), n + 1));
-        let size = Size { nodes: 300, edges: graph.num_edges() as u64, features: 7, ..size() };
+        let (bytes, count) = arrays.fold((0, 0), |(bytes, n), f| {
+            (bytes + f.metadata().unwrap().len(), n + 1)
+        });
+        let size = Size {
+            nodes: 300,
+            edges: graph.num_edges() as u64,
+            features: 7,
+            ..size()
+        };
         let splits = 300 * graph.splits().len() as u64;
         // Headers of 128 bytes each, and one offset more than there are nodes.
         assert_eq!(size.disk_bytes() as u64, bytes - 128 * count - 8 - splits);
@@ -224,16 +278,39 @@ mod tests {
 
     #[test]
     fn larger_graphs_take_more_and_workers_share_the_time() {
-        let speed = Speed { whole: 1e9, sampled: 1e8 };
+        let speed = Speed {
+            whole: 1e9,
+            sampled: 1e8,
+        };
         let plan = ScalePlan::new(size(), speed, &[1, 4]);
-        let wide = ScalePlan::new(Size { features: 200, ..size() }, speed, &[]);
-        let long = ScalePlan::new(Size { edges: 20_000_000, ..size() }, speed, &[]);
+        let wide = ScalePlan::new(
+            Size {
+                features: 200,
+                ..size()
+            },
+            speed,
+            &[],
+        );
+        let long = ScalePlan::new(
+            Size {
+                edges: 20_000_000,
+                ..size()
+            },
+            speed,
+            &[],
+        );
         for larger in [&wide, &long] {
-            assert!(larger.whole.bytes > plan.whole.bytes && larger.whole.epoch_seconds > plan.whole.epoch_seconds);
+            assert!(
+                larger.whole.bytes > plan.whole.bytes
+                    && larger.whole.epoch_seconds > plan.whole.epoch_seconds
+            );
             assert!(larger.disk_bytes > plan.disk_bytes);
         }
         assert!(plan.sampled.bytes < plan.whole.bytes);
-        assert_eq!(plan.workers[1].1.epoch_seconds * 4.0, plan.workers[0].1.epoch_seconds);
+        assert_eq!(
+            plan.workers[1].1.epoch_seconds * 4.0,
+            plan.workers[0].1.epoch_seconds
+        );
         assert!(Speed::measured().unwrap().whole > 0.0);
     }
 }

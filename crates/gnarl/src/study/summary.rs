@@ -18,12 +18,20 @@ impl Accuracy {
     /// Of the values of runs, at least one.
     pub fn of(values: Vec<f64>) -> gnarl_graph::Result<Self> {
         let summary = mean_std(&values)?;
-        Ok(Self { mean: summary.mean, std: summary.std, runs: values })
+        Ok(Self {
+            mean: summary.mean,
+            std: summary.std,
+            runs: values,
+        })
     }
 
     /// Of values that runs may lack; `None` where one does.
     pub fn of_all(values: impl Iterator<Item = Option<f64>>) -> gnarl_graph::Result<Option<Self>> {
-        values.collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty()).map(Self::of).transpose()
+        values
+            .collect::<Option<Vec<f64>>>()
+            .filter(|values| !values.is_empty())
+            .map(Self::of)
+            .transpose()
     }
 
     /// `81.23 ± 0.45`; of one run, which has no spread, `81.23`.
@@ -36,6 +44,9 @@ impl Accuracy {
 }
 
 /// Named values as one object.
-pub fn as_object<T: Serialize, S: serde::Serializer>(pairs: &[(String, T)], s: S) -> Result<S::Ok, S::Error> {
+pub fn as_object<T: Serialize, S: serde::Serializer>(
+    pairs: &[(String, T)],
+    s: S,
+) -> Result<S::Ok, S::Error> {
     s.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }

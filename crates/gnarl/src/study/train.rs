@@ -1,8 +1,10 @@
-//! How well a model does: fitted over splits and seeds, judged on test items, with what its axes add.
+//! How well a model does: fitted over splits and seeds, judged on test items, with what its axes
+//! add.
 //!
-//! On one graph, run `i` takes split `i` (in turn) and seed `seed + i`. On a set, initialisation `j` of fold `i` has seed
-//! `seed + i + j · folds`, and a fold counts with the mean of its initialisations. Runs are side by side on the cores available; the
-//! results are those of one after the other.
+//! On one graph, run `i` takes split `i` (in turn) and seed `seed + i`. On a set, initialisation
+//! `j` of fold `i` has seed `seed + i + j · folds`, and a fold counts with the mean of its
+//! initialisations. Runs are side by side on the cores available; the results are those of one
+//! after the other.
 
 use std::borrow::Cow;
 use std::sync::Mutex;
@@ -68,7 +70,9 @@ impl TrainStudy {
     /// Epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.model.plan(on.content.task())?;
-        Ok(plan.trainings(Some(&on.content)) as u64 * plan.training.epochs as u64 * self.num_fits(on) as u64)
+        Ok(plan.trainings(Some(&on.content)) as u64
+            * plan.training.epochs as u64
+            * self.num_fits(on) as u64)
     }
 
     fn num_fits(&self, on: &Benchmark) -> usize {
@@ -85,16 +89,26 @@ impl TrainStudy {
             Task::Node => (&on.splits[i % folds], self.seed.wrapping_add(i as u64)),
             Task::Graph => {
                 let (fold, init) = (i / self.inits, i % self.inits);
-                (&on.splits[fold], self.seed.wrapping_add((fold + init * folds) as u64))
+                (
+                    &on.splits[fold],
+                    self.seed.wrapping_add((fold + init * folds) as u64),
+                )
             }
         }
     }
 
-    /// All that the study's result follows from, for a [`Journal`](crate::train::Journal): one that was cut off goes on with the same alone.
+    /// All that the study's result follows from, for a [`Journal`](crate::train::Journal): one that
+    /// was cut off goes on with the same alone.
     pub fn asked(&self, on: &Benchmark) -> Result<serde_json::Value> {
         let plan = self.model.plan(on.content.task())?;
-        let splits: Vec<[&[u32]; 3]> = on.splits.iter().map(|s| [s.train(), s.val(), s.test()]).collect();
-        let splits = serde_json::to_vec(&splits).map(|bytes| crc32fast::hash(&bytes)).unwrap_or_default();
+        let splits: Vec<[&[u32]; 3]> = on
+            .splits
+            .iter()
+            .map(|s| [s.train(), s.val(), s.test()])
+            .collect();
+        let splits = serde_json::to_vec(&splits)
+            .map(|bytes| crc32fast::hash(&bytes))
+            .unwrap_or_default();
         Ok(serde_json::json!({
             "data": on.name,
             "content": format!("{:016x}", on.content.fingerprint()),
@@ -112,14 +126,20 @@ impl TrainStudy {
     pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<TrainResult> {
         let start = Instant::now();
         if on.splits.is_empty() {
-            return Err(gnarl_graph::Error::argument("train", "the data has no split to train on").into());
+            return Err(
+                gnarl_graph::Error::argument("train", "the data has no split to train on").into(),
+            );
         }
         if self.num_fits(on) == 0 {
-            return Err(gnarl_graph::Error::argument("train", "0 runs; at least 1 is needed").into());
+            return Err(
+                gnarl_graph::Error::argument("train", "0 runs; at least 1 is needed").into(),
+            );
         }
         let ready = self.model.ready(&on.name, &on.content, self.options)?;
         ready.plan().check_policies(&self.policies)?;
-        ready.plan().check_demand(&on.name, &on.content, self.num_fits(on) as f64, 0.0)?;
+        ready
+            .plan()
+            .check_demand(&on.name, &on.content, self.num_fits(on) as f64, 0.0)?;
         let judge = Judge::new(self, on)?;
         let kept = Mutex::new(None::<(Rank, Fitted)>);
         let one = |i: usize| {
@@ -130,24 +150,46 @@ impl TrainStudy {
             let (run, fitted) = judge.fit(&ready, i, watch)?;
             let rank = Rank::of(self.keep_run, &run, i);
             let mut kept = kept.lock().unwrap_or_else(|e| e.into_inner());
-            if !run.fit.interrupted && kept.as_ref().is_none_or(|(other, _)| rank.is_before(other)) {
+            if !run.fit.interrupted && kept.as_ref().is_none_or(|(other, _)| rank.is_before(other))
+            {
                 *kept = Some((rank, fitted));
             }
             Ok(Some(run).filter(|run| !run.fit.interrupted))
         };
-        let done: Vec<Option<Run>> = (0..self.num_fits(on)).into_par_iter().map(one).collect::<Result<_>>()?;
+        let done: Vec<Option<Run>> = (0..self.num_fits(on))
+            .into_par_iter()
+            .map(one)
+            .collect::<Result<_>>()?;
         let asked = done.len();
         let mut runs = Vec::with_capacity(asked);
         // A fold counts whole or not at all.
-        let of_fold = if on.content.task() == Task::Graph { self.inits } else { 1 };
+        let of_fold = if on.content.task() == Task::Graph {
+            self.inits
+        } else {
+            1
+        };
         let mut done = done.into_iter();
         for _ in 0..asked / of_fold {
             let fold: Vec<Option<Run>> = done.by_ref().take(of_fold).collect();
-            runs.extend(fold.into_iter().collect::<Option<Vec<Run>>>().into_iter().flatten());
+            runs.extend(
+                fold.into_iter()
+                    .collect::<Option<Vec<Run>>>()
+                    .into_iter()
+                    .flatten(),
+            );
         }
         let unfinished = asked - runs.len();
-        let kept = kept.into_inner().unwrap_or_else(|e| e.into_inner()).map(|(_, fitted)| fitted);
-        Ok(TrainResult { runs, unfinished, kept, inits: of_fold, seconds: start.elapsed().as_secs_f64() })
+        let kept = kept
+            .into_inner()
+            .unwrap_or_else(|e| e.into_inner())
+            .map(|(_, fitted)| fitted);
+        Ok(TrainResult {
+            runs,
+            unfinished,
+            kept,
+            inits: of_fold,
+            seconds: start.elapsed().as_secs_f64(),
+        })
     }
 }
 
@@ -163,7 +205,10 @@ impl Rank {
             KeepRun::First => 0.0,
             KeepRun::Best => run.fit.val_accuracy.unwrap_or(0.0),
         };
-        Self { val_accuracy, place }
+        Self {
+            val_accuracy,
+            place,
+        }
     }
 
     /// Whatever the order in which they are looked at, the same run is before all others.
@@ -187,7 +232,8 @@ pub struct Run {
     pub class_scores: Option<ClassScores>,
     /// How features were scaled.
     pub features: FeatureScaling,
-    /// Whether a free head was chosen in the place of a last map of bounded weights; none where that was not left open.
+    /// Whether a free head was chosen in the place of a last map of bounded weights; none where
+    /// that was not left open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chose_head: Option<bool>,
     /// Where answers are not read off plainly: by a plain forward pass.
@@ -249,24 +295,37 @@ pub struct TrainResult {
 }
 
 impl TrainResult {
-    /// One value for each split: of a set the mean over a fold's initialisations. `None` where a run lacks it.
+    /// One value for each split: of a set the mean over a fold's initialisations. `None` where a
+    /// run lacks it.
     pub fn over(&self, value: impl Fn(&Run) -> Option<f64>) -> Option<Vec<f64>> {
         let of_fold = |fold: &[Run]| -> Option<f64> {
             let values = fold.iter().map(&value).collect::<Option<Vec<f64>>>()?;
             Some(values.iter().sum::<f64>() / values.len() as f64)
         };
-        self.runs.chunks(self.inits).map(of_fold).collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())
+        self.runs
+            .chunks(self.inits)
+            .map(of_fold)
+            .collect::<Option<Vec<f64>>>()
+            .filter(|values| !values.is_empty())
     }
 
     /// Test accuracy over splits; `None` without labelled test items, or without a finished run.
     pub fn test_accuracy(&self) -> gnarl_graph::Result<Option<Accuracy>> {
-        self.over(|run| run.test_accuracy).map(Accuracy::of).transpose()
+        self.over(|run| run.test_accuracy)
+            .map(Accuracy::of)
+            .transpose()
     }
 
-    /// Balanced accuracy, macro F1 and the area under the ROC curve on test items over splits, per cent; `None` where one is not defined.
+    /// Balanced accuracy, macro F1 and the area under the ROC curve on test items over splits, per
+    /// cent; `None` where one is not defined.
     pub fn scores(&self) -> gnarl_graph::Result<Scores> {
         let over = |of: fn(&ClassScores) -> Option<f64>| {
-            let percent = |run: &Run| run.class_scores.as_ref().and_then(of).map(|share| 100.0 * share);
+            let percent = |run: &Run| {
+                run.class_scores
+                    .as_ref()
+                    .and_then(of)
+                    .map(|share| 100.0 * share)
+            };
             self.over(percent).map(Accuracy::of).transpose()
         };
         Ok(Scores {
@@ -283,40 +342,76 @@ impl TrainResult {
 
     /// Validation accuracy over splits.
     pub fn val_accuracy(&self) -> gnarl_graph::Result<Option<Accuracy>> {
-        self.over(|run| run.fit.val_accuracy).map(Accuracy::of).transpose()
+        self.over(|run| run.fit.val_accuracy)
+            .map(Accuracy::of)
+            .transpose()
     }
 
     /// Median milliseconds of an epoch's training.
     pub fn epoch_ms(&self) -> f64 {
-        median(self.runs.iter().flat_map(|run| run.fit.trained.iter().map(|t| t.epoch_ms)).collect())
+        median(
+            self.runs
+                .iter()
+                .flat_map(|run| run.fit.trained.iter().map(|t| t.epoch_ms))
+                .collect(),
+        )
     }
 
     /// Each scalar of a learnable operator over the runs.
     pub fn operator_parameters(&self) -> gnarl_graph::Result<Vec<(String, Accuracy)>> {
-        let Some(first) = self.runs.first() else { return Ok(Vec::new()) };
-        let over_runs = |i: usize| Accuracy::of(self.runs.iter().map(|run| run.fit.operator[i].1).collect());
-        first.fit.operator.iter().enumerate().map(|(i, (name, _))| Ok((name.clone(), over_runs(i)?))).collect()
+        let Some(first) = self.runs.first() else {
+            return Ok(Vec::new());
+        };
+        let over_runs =
+            |i: usize| Accuracy::of(self.runs.iter().map(|run| run.fit.operator[i].1).collect());
+        first
+            .fit
+            .operator
+            .iter()
+            .enumerate()
+            .map(|(i, (name, _))| Ok((name.clone(), over_runs(i)?)))
+            .collect()
     }
 
     /// What the initialisations came to, where each run chose one.
     pub fn initialisations(&self) -> Vec<InitialisationReport> {
-        let Some(first) = self.runs.first() else { return Vec::new() };
+        let Some(first) = self.runs.first() else {
+            return Vec::new();
+        };
         let of = |init: &String| {
-            let tried = self.runs.iter().flat_map(|run| &run.fit.tried).filter(|tried| tried.init == *init);
+            let tried = self
+                .runs
+                .iter()
+                .flat_map(|run| &run.fit.tried)
+                .filter(|tried| tried.init == *init);
             let values: Vec<f64> = tried.filter_map(|tried| tried.val_accuracy).collect();
             InitialisationReport {
                 init: init.clone(),
-                val_accuracy: (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64),
-                chosen: self.runs.iter().filter(|run| run.init.as_ref() == Some(init)).count(),
+                val_accuracy: (!values.is_empty())
+                    .then(|| values.iter().sum::<f64>() / values.len() as f64),
+                chosen: self
+                    .runs
+                    .iter()
+                    .filter(|run| run.init.as_ref() == Some(init))
+                    .count(),
             }
         };
-        first.fit.tried.iter().map(|tried| of(&tried.init)).collect()
+        first
+            .fit
+            .tried
+            .iter()
+            .map(|tried| of(&tried.init))
+            .collect()
     }
 
-    /// Exits and policies over runs; `None` for a model of one depth, and without labelled test items to judge them by.
+    /// Exits and policies over runs; `None` for a model of one depth, and without labelled test
+    /// items to judge them by.
     pub fn depth(&self, policies: &[Kind], own: Kind) -> gnarl_graph::Result<Option<DepthReport>> {
-        let exits: Option<Vec<&ExitRun>> =
-            self.runs.iter().map(|run| run.exits.as_ref().filter(|_| run.test_accuracy.is_some())).collect();
+        let exits: Option<Vec<&ExitRun>> = self
+            .runs
+            .iter()
+            .map(|run| run.exits.as_ref().filter(|_| run.test_accuracy.is_some()))
+            .collect();
         match exits {
             Some(exits) if !exits.is_empty() => {
                 DepthReport::new(&exits, self.inits, policies, own, &self.runs).map(Some)
@@ -332,14 +427,21 @@ impl TrainResult {
 
     /// What inference changed, run by run; `None` for a plain forward pass.
     pub fn inference(&self) -> gnarl_graph::Result<Option<InferenceReport>> {
-        let (Some(plain), Some(ours)) = (self.over(|run| run.plain_test_accuracy), self.over(|run| run.test_accuracy))
-        else {
+        let (Some(plain), Some(ours)) = (
+            self.over(|run| run.plain_test_accuracy),
+            self.over(|run| run.test_accuracy),
+        ) else {
             return Ok(None);
         };
         let minus_plain = paired_difference(&ours, &plain)?;
         let trusted: Vec<f64> = self.runs.iter().filter_map(|run| run.fit.trusted).collect();
-        let untrusted_runs = (!trusted.is_empty()).then(|| trusted.iter().filter(|&&trusted| trusted == 0.0).count());
-        Ok(Some(InferenceReport { plain_test_accuracy: Accuracy::of(plain)?, minus_plain, untrusted_runs }))
+        let untrusted_runs = (!trusted.is_empty())
+            .then(|| trusted.iter().filter(|&&trusted| trusted == 0.0).count());
+        Ok(Some(InferenceReport {
+            plain_test_accuracy: Accuracy::of(plain)?,
+            minus_plain,
+            untrusted_runs,
+        }))
     }
 }
 
@@ -398,7 +500,11 @@ impl<'a> Judge<'a> {
             }
             None => None,
         };
-        Ok(Self { study, on, structure })
+        Ok(Self {
+            study,
+            on,
+            structure,
+        })
     }
 
     fn fit(&self, ready: &Ready, i: usize, watch: &Watch<'_>) -> Result<(Run, Fitted)> {
@@ -408,7 +514,9 @@ impl<'a> Judge<'a> {
         let predictions = fitted.predict(content)?;
         let test_accuracy = fitted.accuracy_on(&predictions, content, split.test())?;
         let plain_test_accuracy = match fitted.reading().is_plain() {
-            false => fitted.accuracy_on(&fitted.predict_plainly(content)?, content, split.test())?,
+            false => {
+                fitted.accuracy_on(&fitted.predict_plainly(content)?, content, split.test())?
+            }
             true => None,
         };
         let exits = match &self.structure {
@@ -428,7 +536,8 @@ impl<'a> Judge<'a> {
             test_accuracy,
             class_scores: fitted.class_scores(&predictions, content, split.test())?,
             features: fitted.scaler().scaling(),
-            chose_head: (!fitted.report().heads.is_empty()).then(|| fitted.model().network.head == Some(true)),
+            chose_head: (!fitted.report().heads.is_empty())
+                .then(|| fitted.model().network.head == Some(true)),
             plain_test_accuracy,
             fit: fitted.report().clone(),
             exits,
@@ -453,18 +562,34 @@ impl<'a> Judge<'a> {
             Task::Graph => Cow::Owned(structure.knowing([split.train(), split.val()].concat())),
         };
         let structure = &*seen;
-        let (val, test) = (Targets::new(split.val(), labels), Targets::new(split.test(), labels));
-        let single_layer = if val.items.is_empty() { answers.num_exits() - 1 } else { answers.best_exit(&val) };
+        let (val, test) = (
+            Targets::new(split.val(), labels),
+            Targets::new(split.test(), labels),
+        );
+        let single_layer = if val.items.is_empty() {
+            answers.num_exits() - 1
+        } else {
+            answers.best_exit(&val)
+        };
         let (mut policy_accuracy, mut policy_val_accuracy) = (Vec::new(), Vec::new());
         for &kind in &self.study.policies {
             let policy = Policy::learn(kind, structure, answers, &val)?;
-            policy_accuracy.push(answers.policy_accuracy(&policy.choose(structure, answers)?, &test));
+            policy_accuracy
+                .push(answers.policy_accuracy(&policy.choose(structure, answers)?, &test));
             policy_val_accuracy.push(cross_fitted_accuracy(kind, structure, answers, &val)?);
         }
-        let every_exit = |targets| (0..answers.num_exits()).map(|exit| answers.accuracy(exit, targets)).collect();
-        let own = fitted.policy().ok_or_else(|| internal("a model with exits has no policy"))?;
+        let every_exit = |targets| {
+            (0..answers.num_exits())
+                .map(|exit| answers.accuracy(exit, targets))
+                .collect()
+        };
+        let own = fitted
+            .policy()
+            .ok_or_else(|| internal("a model with exits has no policy"))?;
         let mut taken = vec![0; answers.num_exits()];
-        own.exits(structure, answers)?.iter().for_each(|&exit| taken[exit] += 1);
+        own.exits(structure, answers)?
+            .iter()
+            .for_each(|&exit| taken[exit] += 1);
         Ok(ExitRun {
             exit_accuracy: every_exit(&test),
             exit_val_accuracy: every_exit(&val),
@@ -478,7 +603,10 @@ impl<'a> Judge<'a> {
 }
 
 fn internal(what: &str) -> Error {
-    Error::Internal { op: "study", what: what.to_string() }
+    Error::Internal {
+        op: "study",
+        what: what.to_string(),
+    }
 }
 
 /// Accuracies of a network with exits, over runs.
@@ -515,18 +643,34 @@ pub struct PolicyAccuracy {
 
 impl DepthReport {
     /// Of a set, a fold counts with the mean of its initialisations.
-    fn new(exits: &[&ExitRun], inits: usize, policies: &[Kind], own: Kind, runs: &[Run]) -> gnarl_graph::Result<Self> {
+    fn new(
+        exits: &[&ExitRun],
+        inits: usize,
+        policies: &[Kind],
+        own: Kind,
+        runs: &[Run],
+    ) -> gnarl_graph::Result<Self> {
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let over = |f: &dyn Fn(&ExitRun) -> f64| {
             let of_fold = |fold: &[&ExitRun]| mean(fold.iter().map(|run| f(run)).collect());
-            exits.chunks(inits.max(1)).map(of_fold).collect::<Vec<f64>>()
+            exits
+                .chunks(inits.max(1))
+                .map(of_fold)
+                .collect::<Vec<f64>>()
         };
         let single = over(&|run| run.single_layer_accuracy());
         let policy_accuracy = policies.iter().enumerate().map(|(i, kind)| {
             let values = over(&|run| run.policy_accuracy[i]);
             let val_accuracy = mean(over(&|run| run.policy_val_accuracy[i]));
             let minus_single = paired_difference(&values, &single)?;
-            Ok((kind.to_string(), PolicyAccuracy { accuracy: Accuracy::of(values)?, val_accuracy, minus_single }))
+            Ok((
+                kind.to_string(),
+                PolicyAccuracy {
+                    accuracy: Accuracy::of(values)?,
+                    val_accuracy,
+                    minus_single,
+                },
+            ))
         });
         let count = exits.first().map_or(0, |run| run.exit_accuracy.len());
         Ok(Self {
@@ -537,7 +681,9 @@ impl DepthReport {
             single_layer_accuracy: Accuracy::of(single)?,
             oracle_accuracy: Accuracy::of(over(&|run| run.oracle_accuracy))?,
             policy: own.to_string(),
-            taken: (0..count).map(|l| mean(over(&|run| run.taken[l] as f64))).collect(),
+            taken: (0..count)
+                .map(|l| mean(over(&|run| run.taken[l] as f64)))
+                .collect(),
             training_seconds: runs.iter().map(|run| run.fit.training_seconds).sum(),
         })
     }
@@ -561,7 +707,8 @@ pub struct AugmentationReport {
     /// Where vectors were drawn: the fewest and the most Gaussians that the density of a class has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gaussians: Option<(usize, usize)>,
-    /// Of drawn vectors: the mean distance to the original ones of their class, over the runs, and that among the original ones.
+    /// Of drawn vectors: the mean distance to the original ones of their class, over the runs, and
+    /// that among the original ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latent_distance: Option<LatentDistance>,
 }
@@ -579,26 +726,50 @@ impl AugmentationReport {
     fn new(result: &TrainResult) -> gnarl_graph::Result<Option<Self>> {
         let head = |run: &Run| run.fit.fresh_head.clone();
         let none = result.over(|run| head(run).map(|head| head.none_test_accuracy));
-        let (Some(none), Some(ours)) = (none, result.over(|run| run.test_accuracy)) else { return Ok(None) };
+        let (Some(none), Some(ours)) = (none, result.over(|run| run.test_accuracy)) else {
+            return Ok(None);
+        };
         let retrain = result.over(|run| head(run)?.retrain_test_accuracy);
         let drawn = |run: &Run| run.fit.fresh_head.as_ref()?.drawn.clone();
-        let gaussians =
-            result.runs.iter().filter_map(drawn).flat_map(|drawn| drawn.fits.into_iter().map(|fit| fit.components));
+        let gaussians = result
+            .runs
+            .iter()
+            .filter_map(drawn)
+            .flat_map(|drawn| drawn.fits.into_iter().map(|fit| fit.components));
         let gaussians: Vec<usize> = gaussians.collect();
-        let distances = |f: fn(&crate::model::heads::DrawReport) -> f64| result.over(|run| drawn(run).as_ref().map(f));
-        let latent_distance = match (distances(|d| d.distance), distances(|d| d.original_distance)) {
-            (Some(drawn), Some(original)) => {
-                Some(LatentDistance { drawn: Accuracy::of(drawn)?, original: Accuracy::of(original)? })
-            }
+        let distances = |f: fn(&crate::model::heads::DrawReport) -> f64| {
+            result.over(|run| drawn(run).as_ref().map(f))
+        };
+        let latent_distance = match (
+            distances(|d| d.distance),
+            distances(|d| d.original_distance),
+        ) {
+            (Some(drawn), Some(original)) => Some(LatentDistance {
+                drawn: Accuracy::of(drawn)?,
+                original: Accuracy::of(original)?,
+            }),
             _ => None,
         };
         Ok(Some(Self {
             minus_none: paired_difference(&ours, &none)?,
-            minus_retrain: retrain.as_ref().map(|retrain| paired_difference(&ours, retrain)).transpose()?,
+            minus_retrain: retrain
+                .as_ref()
+                .map(|retrain| paired_difference(&ours, retrain))
+                .transpose()?,
             retrain_test_accuracy: retrain.map(Accuracy::of).transpose()?,
             none_test_accuracy: Accuracy::of(none)?,
-            seconds: median(result.runs.iter().filter_map(|run| head(run).map(|head| head.seconds)).collect()),
-            gaussians: gaussians.iter().min().copied().zip(gaussians.iter().max().copied()),
+            seconds: median(
+                result
+                    .runs
+                    .iter()
+                    .filter_map(|run| head(run).map(|head| head.seconds))
+                    .collect(),
+            ),
+            gaussians: gaussians
+                .iter()
+                .min()
+                .copied()
+                .zip(gaussians.iter().max().copied()),
             latent_distance,
         }))
     }

@@ -1,5 +1,5 @@
-//! Adam with L2 decay added to the gradient (as PyTorch's `Adam(weight_decay=…)` and the GCN reference do), a learning
-//! rate per group, in-place updates, and a step schedule.
+//! Adam with L2 decay added to the gradient (as PyTorch's `Adam(weight_decay=…)` and the GCN
+//! reference do), a learning rate per group, in-place updates, and a step schedule.
 
 use rayon::prelude::*;
 
@@ -9,7 +9,8 @@ use super::kernels::{self, AdamStep, CHUNK};
 use super::pattern::MIN_PARALLEL_WORK;
 use super::tape::GradStore;
 
-/// Settings that all groups share. Betas and epsilon are those of Kingma and Ba (2015), as in PyTorch.
+/// Settings that all groups share. Betas and epsilon are those of Kingma and Ba (2015), as in
+/// PyTorch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamSettings {
     /// Decay of the mean of gradients.
@@ -22,7 +23,11 @@ pub struct AdamSettings {
 
 impl Default for AdamSettings {
     fn default() -> Self {
-        Self { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 }
+        Self {
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+        }
     }
 }
 
@@ -48,13 +53,22 @@ pub(crate) type Moments<'a> = (&'a [f32], &'a [f32]);
 impl Adam {
     /// An optimiser without parameters.
     pub fn new(settings: AdamSettings) -> Self {
-        Self { settings, parameters: Vec::new(), steps: 0 }
+        Self {
+            settings,
+            parameters: Vec::new(),
+            steps: 0,
+        }
     }
 
     /// Adds a parameter with its learning rate and L2 decay.
     pub fn add(&mut self, var: &Var, learning_rate: f64, decay: f64) {
         let zeros = vec![0f32; var.elem_count()];
-        self.parameters.push(Parameter { var: var.clone(), learning_rate, decay, moments: (zeros.clone(), zeros) });
+        self.parameters.push(Parameter {
+            var: var.clone(),
+            learning_rate,
+            decay,
+            moments: (zeros.clone(), zeros),
+        });
     }
 
     /// Multiplies every learning rate, for a step schedule.
@@ -64,14 +78,28 @@ impl Adam {
         }
     }
 
-    /// The moments and the learning rate of each parameter, and the steps done: with the parameters, all that a next step depends on.
+    /// The moments and the learning rate of each parameter, and the steps done: with the
+    /// parameters, all that a next step depends on.
     pub(crate) fn state(&self) -> (Vec<Moments<'_>>, Vec<f64>, i32) {
-        let moments = self.parameters.iter().map(|p| (&p.moments.0[..], &p.moments.1[..])).collect();
-        (moments, self.parameters.iter().map(|p| p.learning_rate).collect(), self.steps)
+        let moments = self
+            .parameters
+            .iter()
+            .map(|p| (&p.moments.0[..], &p.moments.1[..]))
+            .collect();
+        (
+            moments,
+            self.parameters.iter().map(|p| p.learning_rate).collect(),
+            self.steps,
+        )
     }
 
     /// Puts back what [`state`](Self::state) gave; says whether it fits the parameters.
-    pub(crate) fn restore(&mut self, moments: Vec<(Vec<f32>, Vec<f32>)>, rates: &[f64], steps: i32) -> bool {
+    pub(crate) fn restore(
+        &mut self,
+        moments: Vec<(Vec<f32>, Vec<f32>)>,
+        rates: &[f64],
+        steps: i32,
+    ) -> bool {
         let count = self.parameters.len();
         let lengths = self
             .parameters
@@ -92,7 +120,9 @@ impl Adam {
     pub fn step(&mut self, grads: &GradStore) -> Result<()> {
         self.steps += 1;
         for p in &mut self.parameters {
-            let Some(grad) = grads.get(&p.var) else { continue };
+            let Some(grad) = grads.get(&p.var) else {
+                continue;
+            };
             let step = AdamStep {
                 learning_rate: p.learning_rate as f32,
                 beta1: self.settings.beta1 as f32,
@@ -103,17 +133,28 @@ impl Adam {
                 correction2: (1.0 - self.settings.beta2.powi(self.steps)).sqrt() as f32,
             };
             if grad.shape() != p.var.shape() {
-                bail!("adam: a gradient of shape {:?} for a parameter of shape {:?}", grad.shape(), p.var.shape());
+                bail!(
+                    "adam: a gradient of shape {:?} for a parameter of shape {:?}",
+                    grad.shape(),
+                    p.var.shape()
+                );
             }
             let grad = grad.values::<f32>()?;
             let (first, second) = &mut p.moments;
-            p.var.update(|weights: &mut [f32]| update(step, &grad, weights, first, second))?;
+            p.var
+                .update(|weights: &mut [f32]| update(step, &grad, weights, first, second))?;
         }
         Ok(())
     }
 }
 
-fn update(step: AdamStep, grad: &[f32], weights: &mut [f32], first: &mut [f32], second: &mut [f32]) {
+fn update(
+    step: AdamStep,
+    grad: &[f32],
+    weights: &mut [f32],
+    first: &mut [f32],
+    second: &mut [f32],
+) {
     if grad.len() < MIN_PARALLEL_WORK {
         return kernels::adam(step, grad, weights, first, second);
     }
@@ -138,7 +179,10 @@ mod tests {
                 let g = 3.0 * w[i] * w[i] + decay * w[i];
                 m[i] = 0.9 * m[i] + 0.1 * g;
                 v[i] = 0.999 * v[i] + 0.001 * g * g;
-                let (m_hat, v_hat) = (m[i] / (1.0 - 0.9f64.powi(t)), v[i] / (1.0 - 0.999f64.powi(t)));
+                let (m_hat, v_hat) = (
+                    m[i] / (1.0 - 0.9f64.powi(t)),
+                    v[i] / (1.0 - 0.999f64.powi(t)),
+                );
                 w[i] -= lr * m_hat / (v_hat.sqrt() + 1e-8);
             }
         }
@@ -157,7 +201,10 @@ mod tests {
         }
         let expected = by_the_paper(start.iter().map(|&x| f64::from(x)).collect(), 0.1, 0.5, 3);
         for (got, expected) in w.to_vec1::<f32>().unwrap().iter().zip(expected) {
-            assert!((f64::from(*got) - expected).abs() < 1e-5, "{got} against {expected}");
+            assert!(
+                (f64::from(*got) - expected).abs() < 1e-5,
+                "{got} against {expected}"
+            );
         }
     }
 

@@ -11,7 +11,8 @@ use super::fault::{Error, Result, bail};
 use super::shape::Shape;
 use super::tape::Record;
 
-/// Tells tensors apart. A tensor that was computed has a larger one than those it was computed from.
+/// Tells tensors apart. A tensor that was computed has a larger one than those it was computed
+/// from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TensorId(u64);
 
@@ -22,8 +23,8 @@ impl TensorId {
     }
 }
 
-/// Numbers in a shape, row by row. Cheap to clone; where it was computed from a [`Var`] it knows how, and
-/// [`backward`](Self::backward) asks for gradients.
+/// Numbers in a shape, row by row. Cheap to clone; where it was computed from a [`Var`] it knows
+/// how, and [`backward`](Self::backward) asks for gradients.
 ///
 /// ```
 /// use gnarl::tensor::{Device, Tensor, Var};
@@ -55,7 +56,9 @@ enum Data {
 /// A long computation is a long chain: it is taken apart link by link, not by a recursion as deep.
 impl Drop for Inner {
     fn drop(&mut self) {
-        let Some(record) = self.record.take() else { return };
+        let Some(record) = self.record.take() else {
+            return;
+        };
         let mut rest = record.inputs;
         while let Some(tensor) = rest.pop() {
             if let Ok(mut inner) = Arc::try_unwrap(tensor.0)
@@ -85,13 +88,23 @@ impl<T: Element> Deref for Values<T> {
 
 impl Tensor {
     fn assemble(shape: Shape, start: usize, data: Data, record: Option<Record>) -> Self {
-        Self(Arc::new(Inner { id: TensorId::next(), shape, start, data, record }))
+        Self(Arc::new(Inner {
+            id: TensorId::next(),
+            shape,
+            start,
+            data,
+            record,
+        }))
     }
 
     /// A tensor of these values, which nothing is known of.
     pub(super) fn from_buffer<T: Element>(buffer: Buffer<T>, shape: impl Into<Shape>) -> Self {
         let shape = shape.into();
-        assert_eq!(buffer.len(), shape.elem_count(), "values of a tensor of shape {shape:?}");
+        assert_eq!(
+            buffer.len(),
+            shape.elem_count(),
+            "values of a tensor of shape {shape:?}"
+        );
         Self::assemble(shape, 0, Data::Fixed(T::wrap(Arc::new(buffer))), None)
     }
 
@@ -99,7 +112,10 @@ impl Tensor {
     ///
     /// # Safety
     /// `fill` writes every value.
-    pub(super) unsafe fn filled<T: Element>(shape: impl Into<Shape>, fill: impl FnOnce(&mut [MaybeUninit<T>])) -> Self {
+    pub(super) unsafe fn filled<T: Element>(
+        shape: impl Into<Shape>,
+        fill: impl FnOnce(&mut [MaybeUninit<T>]),
+    ) -> Self {
         let shape = shape.into();
         // SAFETY: the caller's promise.
         Self::from_buffer(unsafe { Buffer::filled(shape.elem_count(), fill) }, shape)
@@ -108,7 +124,12 @@ impl Tensor {
     /// Part of this tensor's values in another shape, untracked.
     pub(super) fn view(&self, shape: Shape, from: usize) -> Self {
         debug_assert!(from + shape.elem_count() <= self.elem_count() || shape.elem_count() == 0);
-        Self::assemble(shape, self.0.start + from, Data::Fixed(self.storage()), None)
+        Self::assemble(
+            shape,
+            self.0.start + from,
+            Data::Fixed(self.storage()),
+            None,
+        )
     }
 
     /// The same values with how they came about.
@@ -120,7 +141,12 @@ impl Tensor {
             }
             Err(shared) => {
                 let fixed = Self(shared);
-                Self::assemble(fixed.0.shape, fixed.0.start, Data::Fixed(fixed.storage()), Some(record))
+                Self::assemble(
+                    fixed.0.shape,
+                    fixed.0.start,
+                    Data::Fixed(fixed.storage()),
+                    Some(record),
+                )
             }
         }
     }
@@ -140,21 +166,35 @@ impl Tensor {
     pub(crate) fn values<T: Element>(&self) -> Result<Values<T>> {
         let storage = self.storage();
         match T::find(&storage) {
-            Some(buffer) => Ok(Values { buffer: buffer.clone(), start: self.0.start, len: self.0.shape.elem_count() }),
-            None => bail!("a tensor of {:?} is read as one of {:?}", storage.dtype(), T::DTYPE),
+            Some(buffer) => Ok(Values {
+                buffer: buffer.clone(),
+                start: self.0.start,
+                len: self.0.shape.elem_count(),
+            }),
+            None => bail!(
+                "a tensor of {:?} is read as one of {:?}",
+                storage.dtype(),
+                T::DTYPE
+            ),
         }
     }
 
     /// Its values to write to, where nobody else looks at them.
     pub(super) fn values_mut<T: Element>(&mut self) -> Option<&mut [T]> {
         let inner = Arc::get_mut(&mut self.0)?;
-        let Data::Fixed(storage) = &mut inner.data else { return None };
+        let Data::Fixed(storage) = &mut inner.data else {
+            return None;
+        };
         let buffer = Arc::get_mut(T::find_mut(storage)?)?;
         Some(&mut buffer.values_mut()[inner.start..inner.start + inner.shape.elem_count()])
     }
 
     /// Values in a shape.
-    pub fn from_vec<T: Element>(values: Vec<T>, shape: impl Into<Shape>, _device: &Device) -> Result<Self> {
+    pub fn from_vec<T: Element>(
+        values: Vec<T>,
+        shape: impl Into<Shape>,
+        _device: &Device,
+    ) -> Result<Self> {
         let shape = shape.into();
         if values.len() != shape.elem_count() {
             bail!("{} values for a tensor of shape {shape:?}", values.len());
@@ -163,7 +203,11 @@ impl Tensor {
     }
 
     /// A copy of values in a shape.
-    pub fn from_slice<T: Element>(values: &[T], shape: impl Into<Shape>, _device: &Device) -> Result<Self> {
+    pub fn from_slice<T: Element>(
+        values: &[T],
+        shape: impl Into<Shape>,
+        _device: &Device,
+    ) -> Result<Self> {
         let shape = shape.into();
         if values.len() != shape.elem_count() {
             bail!("{} values for a tensor of shape {shape:?}", values.len());
@@ -178,7 +222,10 @@ impl Tensor {
     }
 
     /// A vector of values.
-    pub fn from_iter<T: Element>(values: impl IntoIterator<Item = T>, device: &Device) -> Result<Self> {
+    pub fn from_iter<T: Element>(
+        values: impl IntoIterator<Item = T>,
+        device: &Device,
+    ) -> Result<Self> {
         let values: Vec<T> = values.into_iter().collect();
         let len = values.len();
         Self::from_vec(values, len, device)
@@ -194,7 +241,10 @@ impl Tensor {
     /// One value everywhere.
     pub fn full<T: Element>(value: T, shape: impl Into<Shape>, _device: &Device) -> Result<Self> {
         let shape = shape.into();
-        Ok(Self::from_buffer(Buffer::repeated(value, shape.elem_count()), shape))
+        Ok(Self::from_buffer(
+            Buffer::repeated(value, shape.elem_count()),
+            shape,
+        ))
     }
 
     fn constant(value: f64, shape: Shape, dtype: DType) -> Self {
@@ -295,15 +345,25 @@ impl Tensor {
 
     /// The values of this moment, outside any gradient.
     pub fn detach(&self) -> Self {
-        if self.track_op() { self.view(self.0.shape, 0) } else { self.clone() }
+        if self.track_op() {
+            self.view(self.0.shape, 0)
+        } else {
+            self.clone()
+        }
     }
 
     /// A copy of the values that shares nothing.
     pub fn copy(&self) -> Result<Self> {
         Ok(match self.storage() {
-            Storage::F32(_) => Self::from_buffer(Buffer::copy_of(&self.values::<f32>()?), self.0.shape),
-            Storage::F64(_) => Self::from_buffer(Buffer::copy_of(&self.values::<f64>()?), self.0.shape),
-            Storage::U32(_) => Self::from_buffer(Buffer::copy_of(&self.values::<u32>()?), self.0.shape),
+            Storage::F32(_) => {
+                Self::from_buffer(Buffer::copy_of(&self.values::<f32>()?), self.0.shape)
+            }
+            Storage::F64(_) => {
+                Self::from_buffer(Buffer::copy_of(&self.values::<f64>()?), self.0.shape)
+            }
+            Storage::U32(_) => {
+                Self::from_buffer(Buffer::copy_of(&self.values::<u32>()?), self.0.shape)
+            }
         })
     }
 
@@ -316,7 +376,11 @@ impl Tensor {
     pub fn to_scalar<T: Element>(&self) -> Result<T> {
         match &*self.values::<T>()? {
             [value] => Ok(*value),
-            values => bail!("one value is expected, not {} in shape {:?}", values.len(), self.dims()),
+            values => bail!(
+                "one value is expected, not {} in shape {:?}",
+                values.len(),
+                self.dims()
+            ),
         }
     }
 
@@ -332,7 +396,9 @@ impl Tensor {
     pub fn to_vec2<T: Element>(&self) -> Result<Vec<Vec<T>>> {
         let (rows, cols) = self.dims2()?;
         let values = self.values::<T>()?;
-        Ok((0..rows).map(|r| values[r * cols..(r + 1) * cols].to_vec()).collect())
+        Ok((0..rows)
+            .map(|r| values[r * cols..(r + 1) * cols].to_vec())
+            .collect())
     }
 }
 
@@ -346,7 +412,8 @@ impl std::fmt::Debug for Tensor {
     }
 }
 
-/// Values that a tensor can be made of: a number, or references to arrays, slices, and vectors of [`Part`]s.
+/// Values that a tensor can be made of: a number, or references to arrays, slices, and vectors of
+/// [`Part`]s.
 pub trait Nested {
     /// The number inside.
     type Number: Element;
@@ -441,8 +508,8 @@ impl<A: Part, const N: usize> Nested for &[A; N] {
 
 /// A tensor that takes gradients and whose values can be replaced.
 ///
-/// What was computed from its values before, and a [`detach`](Tensor::detach)ed tensor, keeps them: an update that finds
-/// them in use writes elsewhere.
+/// What was computed from its values before, and a [`detach`](Tensor::detach)ed tensor, keeps them:
+/// an update that finds them in use writes elsewhere.
 #[derive(Debug, Clone)]
 pub struct Var(Tensor);
 
@@ -470,7 +537,12 @@ impl Var {
     /// A variable that begins with a copy of these values.
     pub fn from_tensor(tensor: &Tensor) -> Result<Self> {
         let copy = tensor.detach().copy()?;
-        Ok(Self(Tensor::assemble(copy.0.shape, 0, Data::Variable(RwLock::new(copy.storage())), None)))
+        Ok(Self(Tensor::assemble(
+            copy.0.shape,
+            0,
+            Data::Variable(RwLock::new(copy.storage())),
+            None,
+        )))
     }
 
     /// A variable of nested arrays.
@@ -479,7 +551,11 @@ impl Var {
     }
 
     /// A variable of values in a shape.
-    pub fn from_vec<T: Element>(values: Vec<T>, shape: impl Into<Shape>, device: &Device) -> Result<Self> {
+    pub fn from_vec<T: Element>(
+        values: Vec<T>,
+        shape: impl Into<Shape>,
+        device: &Device,
+    ) -> Result<Self> {
         Self::from_tensor(&Tensor::from_vec(values, shape, device)?)
     }
 
@@ -496,7 +572,10 @@ impl Var {
     /// Replaces the values.
     pub fn set(&self, values: &Tensor) -> Result<()> {
         if values.shape() != self.shape() || values.dtype() != self.dtype() {
-            let (found, expected) = ((values.shape(), values.dtype()), (self.shape(), self.dtype()));
+            let (found, expected) = (
+                (values.shape(), values.dtype()),
+                (self.shape(), self.dtype()),
+            );
             bail!("a variable of {expected:?} cannot hold {found:?}");
         }
         if values.id() == self.id() {
@@ -510,11 +589,16 @@ impl Var {
 
     /// Changes the values in place.
     pub(crate) fn update<T: Element>(&self, change: impl FnOnce(&mut [T])) -> Result<()> {
-        let Data::Variable(storage) = &self.0.0.data else { bail!("a variable without values") };
+        let Data::Variable(storage) = &self.0.0.data else {
+            bail!("a variable without values")
+        };
         let mut storage = storage.write().unwrap_or_else(|e| e.into_inner());
         let kind = storage.dtype();
         let Some(buffer) = T::find_mut(&mut storage) else {
-            return Err(Error::msg(format!("a variable of {kind:?} is changed as one of {:?}", T::DTYPE)));
+            return Err(Error::msg(format!(
+                "a variable of {kind:?} is changed as one of {:?}",
+                T::DTYPE
+            )));
         };
         if Arc::get_mut(buffer).is_none() {
             *buffer = Arc::new(Buffer::copy_of(buffer));
@@ -533,13 +617,30 @@ mod tests {
     #[test]
     fn values_come_back_in_their_shape() {
         let t = Tensor::new(&[[1f32, 2.0], [3.0, 4.0], [5.0, 6.0]], &Device::Cpu).unwrap();
-        assert_eq!((t.dims(), t.rank(), t.elem_count(), t.dtype()), (&[3, 2][..], 2, 6, DType::F32));
+        assert_eq!(
+            (t.dims(), t.rank(), t.elem_count(), t.dtype()),
+            (&[3, 2][..], 2, 6, DType::F32)
+        );
         assert_eq!(t.to_vec2::<f32>().unwrap()[2], [5.0, 6.0]);
-        assert!(t.to_vec1::<f32>().is_err() && t.to_vec2::<f64>().is_err() && t.to_scalar::<f32>().is_err());
-        assert_eq!(Tensor::new(3u32, &Device::Cpu).unwrap().to_scalar::<u32>().unwrap(), 3);
-        let e = Tensor::new(vec![vec![1f32], vec![1.0, 2.0]], &Device::Cpu).unwrap_err().to_string();
+        assert!(
+            t.to_vec1::<f32>().is_err()
+                && t.to_vec2::<f64>().is_err()
+                && t.to_scalar::<f32>().is_err()
+        );
+        assert_eq!(
+            Tensor::new(3u32, &Device::Cpu)
+                .unwrap()
+                .to_scalar::<u32>()
+                .unwrap(),
+            3
+        );
+        let e = Tensor::new(vec![vec![1f32], vec![1.0, 2.0]], &Device::Cpu)
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("different lengths"), "{e}");
-        let e = Tensor::from_vec(vec![1f32; 3], (2, 2), &Device::Cpu).unwrap_err().to_string();
+        let e = Tensor::from_vec(vec![1f32; 3], (2, 2), &Device::Cpu)
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("3 values for a tensor of shape [2, 2]"), "{e}");
         let eye = Tensor::eye(2, DType::F64, &Device::Cpu).unwrap();
         assert_eq!(eye.to_vec2::<f64>().unwrap(), [[1.0, 0.0], [0.0, 1.0]]);
@@ -549,11 +650,20 @@ mod tests {
     fn a_variable_changes_and_what_was_read_stays() {
         let v = Var::new(&[1f32, 2.0], &Device::Cpu).unwrap();
         let before = v.as_detached_tensor();
-        v.set(&Tensor::new(&[3f32, 4.0], &Device::Cpu).unwrap()).unwrap();
+        v.set(&Tensor::new(&[3f32, 4.0], &Device::Cpu).unwrap())
+            .unwrap();
         assert_eq!(before.to_vec1::<f32>().unwrap(), [1.0, 2.0]);
         assert_eq!(v.as_tensor().to_vec1::<f32>().unwrap(), [3.0, 4.0]);
         v.set(&v).unwrap();
-        assert!(v.set(&before.to_vec1::<f32>().map(|_| Tensor::new(1f32, &Device::Cpu).unwrap()).unwrap()).is_err());
+        assert!(
+            v.set(
+                &before
+                    .to_vec1::<f32>()
+                    .map(|_| Tensor::new(1f32, &Device::Cpu).unwrap())
+                    .unwrap()
+            )
+            .is_err()
+        );
         assert!(v.is_variable() && v.track_op() && !before.track_op());
     }
 

@@ -17,9 +17,21 @@ use super::pattern::Pattern;
 use super::simd::simd_dispatch;
 use super::tape::{Computed, Gradients, Operation, Sinks, apply};
 
-/// `LeakyReLU(rows[i] + cols[j])` for each entry and head: `[entries, heads]` from two `[nodes, heads]` tensors.
-pub fn additive_scores(pattern: &Arc<Pattern>, rows: &Tensor, cols: &Tensor, slope: f32) -> Result<Tensor> {
-    apply(Additive { pattern: pattern.clone(), slope }, &[rows, cols])
+/// `LeakyReLU(rows[i] + cols[j])` for each entry and head: `[entries, heads]` from two
+/// `[nodes, heads]` tensors.
+pub fn additive_scores(
+    pattern: &Arc<Pattern>,
+    rows: &Tensor,
+    cols: &Tensor,
+    slope: f32,
+) -> Result<Tensor> {
+    apply(
+        Additive {
+            pattern: pattern.clone(),
+            slope,
+        },
+        &[rows, cols],
+    )
 }
 
 #[inline(always)]
@@ -34,8 +46,12 @@ fn leaky_of(x: &Tensor, slope: f32) -> Result<Tensor> {
 
 /// `rows[i] + cols[j]` of each entry.
 fn entry_sums(pattern: &Pattern, rows: &Tensor, cols: &Tensor) -> Result<Tensor> {
-    let (of_row, of_col) = (Tensor::indices(pattern.entry_rows()), Tensor::indices(pattern.indices().to_vec()));
-    rows.index_select(&of_row, 0)?.add(&cols.index_select(&of_col, 0)?)
+    let (of_row, of_col) = (
+        Tensor::indices(pattern.entry_rows()),
+        Tensor::indices(pattern.indices().to_vec()),
+    );
+    rows.index_select(&of_row, 0)?
+        .add(&cols.index_select(&of_col, 0)?)
 }
 
 #[derive(Clone)]
@@ -53,7 +69,10 @@ impl Operation for Additive {
         let p = &*self.pattern;
         let ((num_rows, heads), (num_cols, col_heads)) = (inputs[0].dims2()?, inputs[1].dims2()?);
         if num_rows != p.num_rows() || num_cols != p.num_cols() || heads != col_heads {
-            bail!("{}: {num_rows} × {heads} and {num_cols} × {col_heads} scores", self.name());
+            bail!(
+                "{}: {num_rows} × {heads} and {num_cols} × {col_heads} scores",
+                self.name()
+            );
         }
         by_precision!(self.name(), inputs[0].dtype(), T => {
             let (r, c) = (inputs[0].values::<T>()?, inputs[1].values::<T>()?);
@@ -76,7 +95,12 @@ impl Operation for Additive {
     }
 
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
-        at.by_parts(grad, |inputs| leaky_of(&entry_sums(&self.pattern, &inputs[0], &inputs[1])?, self.slope))
+        at.by_parts(grad, |inputs| {
+            leaky_of(
+                &entry_sums(&self.pattern, &inputs[0], &inputs[1])?,
+                self.slope,
+            )
+        })
     }
 
     fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
@@ -101,8 +125,8 @@ impl Operation for Additive {
     }
 }
 
-/// The sum over a row's (or a column's) entries of `g · LeakyReLU'(score)`. The sign of a score tells on which side of the
-/// kink it lies, for slopes above zero.
+/// The sum over a row's (or a column's) entries of `g · LeakyReLU'(score)`. The sign of a score
+/// tells on which side of the kink it lies, for slopes above zero.
 struct AdditiveGrad<'a, T> {
     pattern: &'a Pattern,
     entry_of: Option<&'a [u32]>,
@@ -140,8 +164,8 @@ fn begun<T: Float>(out: &mut [MaybeUninit<T>], add: bool) -> &mut [T] {
     unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) }
 }
 
-/// `aᵀ LeakyReLU(rows[i] + cols[j])` for each entry and head: `[entries, heads]` from `rows` and `cols` of shape
-/// `[nodes, heads · dim]` and `attention` of shape `[heads, dim]`.
+/// `aᵀ LeakyReLU(rows[i] + cols[j])` for each entry and head: `[entries, heads]` from `rows` and
+/// `cols` of shape `[nodes, heads · dim]` and `attention` of shape `[heads, dim]`.
 pub fn gatv2_scores(
     pattern: &Arc<Pattern>,
     rows: &Tensor,
@@ -149,7 +173,13 @@ pub fn gatv2_scores(
     attention: &Tensor,
     slope: f32,
 ) -> Result<Tensor> {
-    apply(GatV2 { pattern: pattern.clone(), slope }, &[rows, cols, attention])
+    apply(
+        GatV2 {
+            pattern: pattern.clone(),
+            slope,
+        },
+        &[rows, cols, attention],
+    )
 }
 
 #[derive(Clone)]
@@ -163,8 +193,11 @@ pub(crate) struct GatV2 {
 fn leaky_product<T: Float>(x: &[T], y: &[T], a: &[T], slope: T) -> T {
     const LANES: usize = 8;
     let mut sums = [T::ZERO; LANES];
-    let ((x, x_rest), (y, y_rest), (a, a_rest)) =
-        (x.as_chunks::<LANES>(), y.as_chunks::<LANES>(), a.as_chunks::<LANES>());
+    let ((x, x_rest), (y, y_rest), (a, a_rest)) = (
+        x.as_chunks::<LANES>(),
+        y.as_chunks::<LANES>(),
+        a.as_chunks::<LANES>(),
+    );
     for ((x, y), a) in x.iter().zip(y).zip(a) {
         for l in 0..LANES {
             sums[l] = a[l].mul_add(leaky(x[l] + y[l], slope), sums[l]);
@@ -229,14 +262,25 @@ impl<T: Float> Heads<'_, T> {
 
     /// Adds the gradients of a row's entries to `sums`, of the usual heads.
     #[inline(always)]
-    fn usual_grads(&self, row: usize, entry_of: Option<&[u32]>, g: &[T], mut sums: [T; WIDTH]) -> [T; WIDTH] {
+    fn usual_grads(
+        &self,
+        row: usize,
+        entry_of: Option<&[u32]>,
+        g: &[T],
+        mut sums: [T; WIDTH],
+    ) -> [T; WIDTH] {
         let attention: &[T; WIDTH] = &self.attention.as_chunks().0[0];
-        let (own, g): (&[T; WIDTH], &[[T; HEADS]]) = (&self.rows.as_chunks().0[row], g.as_chunks().0);
+        let (own, g): (&[T; WIDTH], &[[T; HEADS]]) =
+            (&self.rows.as_chunks().0[row], g.as_chunks().0);
         for k in self.pattern.row(row) {
             let other = self.usual_other(k);
             let g = of_each_column(&g[entry_of.map_or(k, |map| map[k] as usize)]);
             for c in 0..WIDTH {
-                let d = if own[c] + other[c] > T::ZERO { g[c] } else { g[c] * self.slope };
+                let d = if own[c] + other[c] > T::ZERO {
+                    g[c]
+                } else {
+                    g[c] * self.slope
+                };
                 sums[c] = d.mul_add(attention[c], sums[c]);
             }
         }
@@ -246,7 +290,8 @@ impl<T: Float> Heads<'_, T> {
     /// Adds the gradients of a row's entries to the attention vectors' sums, of the usual heads.
     #[inline(always)]
     fn usual_attention_grads(&self, row: usize, g: &[T], mut sums: [T; WIDTH]) -> [T; WIDTH] {
-        let (own, g): (&[T; WIDTH], &[[T; HEADS]]) = (&self.rows.as_chunks().0[row], g.as_chunks().0);
+        let (own, g): (&[T; WIDTH], &[[T; HEADS]]) =
+            (&self.rows.as_chunks().0[row], g.as_chunks().0);
         for k in self.pattern.row(row) {
             let other = self.usual_other(k);
             let g = of_each_column(&g[k]);
@@ -285,8 +330,9 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// The gradient to the side whose rows the pattern lists: `Σ_k g_k · a · LeakyReLU'(own + other)`. `entry_of` names the
-    /// score of each entry where the pattern is the transposed one.
+    /// The gradient to the side whose rows the pattern lists:
+    /// `Σ_k g_k · a · LeakyReLU'(own + other)`. `entry_of` names the score of each entry where the
+    /// pattern is the transposed one.
     fn grad_rows<T: Float>(
         h: Heads<'_, T>,
         range: Range<usize>,
@@ -322,7 +368,8 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// Adds `Σ_k g_k · LeakyReLU(r + c)` over a block of rows: the gradient to the attention vectors.
+    /// Adds `Σ_k g_k · LeakyReLU(r + c)` over a block of rows: the gradient to the attention
+    /// vectors.
     fn attention_grad_rows<T: Float>(h: Heads<'_, T>, range: Range<usize>, g: &[T], out: &mut [T]) {
         let width = h.width();
         if h.is_usual() && let Ok(sums) = <&mut [T; WIDTH]>::try_from(&mut *out) {
@@ -357,8 +404,15 @@ impl Operation for GatV2 {
         let p = &*self.pattern;
         let ((num_rows, width), (num_cols, col_width)) = (inputs[0].dims2()?, inputs[1].dims2()?);
         let (heads, dim) = inputs[2].dims2()?;
-        if num_rows != p.num_rows() || num_cols != p.num_cols() || width != col_width || width != heads * dim {
-            bail!("{}: {num_rows} × {width} and {num_cols} × {col_width} with {heads} heads of {dim}", self.name());
+        if num_rows != p.num_rows()
+            || num_cols != p.num_cols()
+            || width != col_width
+            || width != heads * dim
+        {
+            bail!(
+                "{}: {num_rows} × {width} and {num_cols} × {col_width} with {heads} heads of {dim}",
+                self.name()
+            );
         }
         by_precision!(self.name(), inputs[0].dtype(), T => {
             let (rows, cols, attention) =
@@ -374,8 +428,14 @@ impl Operation for GatV2 {
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         let (heads, dim) = at.inputs[2].dims2()?;
         at.by_parts(grad, |inputs| {
-            let activated = leaky_of(&entry_sums(&self.pattern, &inputs[0], &inputs[1])?, self.slope)?;
-            activated.reshape((self.pattern.num_entries(), heads, dim))?.broadcast_mul(&inputs[2])?.sum(2)
+            let activated = leaky_of(
+                &entry_sums(&self.pattern, &inputs[0], &inputs[1])?,
+                self.slope,
+            )?;
+            activated
+                .reshape((self.pattern.num_entries(), heads, dim))?
+                .broadcast_mul(&inputs[2])?
+                .sum(2)
         })
     }
 
@@ -430,7 +490,9 @@ fn attention_gradient<T: Float>(h: Heads<'_, T>, g: &[T]) -> Vec<T> {
     };
     let partials: Vec<Vec<T>> = starts.par_iter().map(partial).collect();
     let mut total = vec![T::ZERO; h.width()];
-    partials.iter().for_each(|sums| kernels::add_rows(sums, &mut total));
+    partials
+        .iter()
+        .for_each(|sums| kernels::add_rows(sums, &mut total));
     total
 }
 
@@ -442,10 +504,12 @@ mod examples {
     /// Patterns with and without empty rows, of one row, and without entries.
     fn patterns() -> Vec<Arc<Pattern>> {
         let some = [(5, 4, 0.6, 5), (1, 3, 0.9, 1), (3, 3, 0.0, 1)];
-        some.map(|(r, c, density, seed)| random_pattern(r, c, density, seed).pattern().clone()).into()
+        some.map(|(r, c, density, seed)| random_pattern(r, c, density, seed).pattern().clone())
+            .into()
     }
 
-    /// Sums of these stay away from the kink: rows are halves of whole numbers, columns are off by 0.2.
+    /// Sums of these stay away from the kink: rows are halves of whole numbers, columns are off by
+    /// 0.2.
     fn off_kink(shape: &[usize], shift: f64, seed: u64) -> Tensor {
         let halves = (random_wide(shape, seed) * 4.0).unwrap().round().unwrap();
         halves.affine(0.5, shift).unwrap()
@@ -454,7 +518,10 @@ mod examples {
     impl Examples for Additive {
         fn examples() -> Vec<Example> {
             let on = |p: Arc<Pattern>| {
-                let inputs = vec![off_kink(&[p.num_rows(), 2], 0.0, 6), off_kink(&[p.num_cols(), 2], 0.2, 7)];
+                let inputs = vec![
+                    off_kink(&[p.num_rows(), 2], 0.0, 6),
+                    off_kink(&[p.num_cols(), 2], 0.2, 7),
+                ];
                 Example::on(inputs, move |v| additive_scores(&p, &v[0], &v[1], 0.2))
             };
             patterns().into_iter().map(on).collect()
@@ -468,8 +535,14 @@ mod examples {
                 for p in patterns() {
                     let width = heads * dim;
                     let (rows, cols) = ([p.num_rows(), width], [p.num_cols(), width]);
-                    let inputs = vec![off_kink(&rows, 0.0, 8), off_kink(&cols, 0.2, 9), random_wide(&[heads, dim], 10)];
-                    examples.push(Example::on(inputs, move |v| gatv2_scores(&p, &v[0], &v[1], &v[2], 0.2)));
+                    let inputs = vec![
+                        off_kink(&rows, 0.0, 8),
+                        off_kink(&cols, 0.2, 9),
+                        random_wide(&[heads, dim], 10),
+                    ];
+                    examples.push(Example::on(inputs, move |v| {
+                        gatv2_scores(&p, &v[0], &v[1], &v[2], 0.2)
+                    }));
                 }
             }
             examples
@@ -486,15 +559,29 @@ mod tests {
     #[test]
     fn gatv2_scores_by_their_formula() {
         let op = random_pattern(6, 5, 0.5, 1);
-        let (r, c, a) = (random(&[6, 34], 2), random(&[5, 34], 3), random(&[2, 17], 4));
-        let scores = gatv2_scores(op.pattern(), &r, &c, &a, 0.2).unwrap().to_vec2::<f32>().unwrap();
-        let (r, c, a) = (r.to_vec2::<f32>().unwrap(), c.to_vec2::<f32>().unwrap(), a.to_vec2::<f32>().unwrap());
+        let (r, c, a) = (
+            random(&[6, 34], 2),
+            random(&[5, 34], 3),
+            random(&[2, 17], 4),
+        );
+        let scores = gatv2_scores(op.pattern(), &r, &c, &a, 0.2)
+            .unwrap()
+            .to_vec2::<f32>()
+            .unwrap();
+        let (r, c, a) = (
+            r.to_vec2::<f32>().unwrap(),
+            c.to_vec2::<f32>().unwrap(),
+            a.to_vec2::<f32>().unwrap(),
+        );
         for row in 0..6 {
             for k in op.pattern().row(row) {
                 let col = op.pattern().indices()[k] as usize;
                 for head in 0..2 {
-                    let expected: f32 =
-                        (0..17).map(|f| a[head][f] * leaky(r[row][head * 17 + f] + c[col][head * 17 + f], 0.2)).sum();
+                    let expected: f32 = (0..17)
+                        .map(|f| {
+                            a[head][f] * leaky(r[row][head * 17 + f] + c[col][head * 17 + f], 0.2)
+                        })
+                        .sum();
                     assert!((scores[k][head] - expected).abs() < 1e-5);
                 }
             }
@@ -511,20 +598,33 @@ mod tests {
     fn gradients() {
         let op = random_pattern(5, 4, 0.6, 5);
         let p = op.pattern();
-        check_gradients(&[off_kink(&[5, 2], 0.0, 6), off_kink(&[4, 2], 0.2, 7)], |v| {
-            additive_scores(p, &v[0], &v[1], 0.2)
-        });
-        let inputs = [off_kink(&[5, 6], 0.0, 8), off_kink(&[4, 6], 0.2, 9), random(&[2, 3], 10)];
+        check_gradients(
+            &[off_kink(&[5, 2], 0.0, 6), off_kink(&[4, 2], 0.2, 7)],
+            |v| additive_scores(p, &v[0], &v[1], 0.2),
+        );
+        let inputs = [
+            off_kink(&[5, 6], 0.0, 8),
+            off_kink(&[4, 6], 0.2, 9),
+            random(&[2, 3], 10),
+        ];
         check_gradients(&inputs, |v| gatv2_scores(p, &v[0], &v[1], &v[2], 0.2));
-        let usual = [off_kink(&[5, WIDTH], 0.0, 11), off_kink(&[4, WIDTH], 0.2, 12), random(&[HEADS, HEAD_WIDTH], 13)];
+        let usual = [
+            off_kink(&[5, WIDTH], 0.0, 11),
+            off_kink(&[4, WIDTH], 0.2, 12),
+            random(&[HEADS, HEAD_WIDTH], 13),
+        ];
         check_gradients(&usual, |v| gatv2_scores(p, &v[0], &v[1], &v[2], 0.2));
     }
 
-    /// Eight heads of eight go another way than all others, to the same bits: a head more, which nobody asks, shows that one.
+    /// Eight heads of eight go another way than all others, to the same bits: a head more, which
+    /// nobody asks, shows that one.
     #[test]
     fn the_usual_heads_are_like_others() {
         let op = random_pattern(9, 7, 0.5, 14);
-        let (r, c) = (random(&[9, WIDTH + HEAD_WIDTH], 15), random(&[7, WIDTH + HEAD_WIDTH], 16));
+        let (r, c) = (
+            random(&[9, WIDTH + HEAD_WIDTH], 15),
+            random(&[7, WIDTH + HEAD_WIDTH], 16),
+        );
         let attention = random(&[HEADS + 1, HEAD_WIDTH], 17);
         let asked = random(&[op.pattern().num_entries(), HEADS], 18);
         let of = |heads: usize| {
@@ -534,8 +634,16 @@ mod tests {
                 Var::from_tensor(&attention.narrow(0, 0, heads).unwrap()).unwrap(),
             ];
             let [r, c, a] = &variables;
-            let scores = gatv2_scores(op.pattern(), r, c, a, 0.2).unwrap().narrow(1, 0, HEADS).unwrap();
-            let grads = (&scores * &asked).unwrap().sum_all().unwrap().backward().unwrap();
+            let scores = gatv2_scores(op.pattern(), r, c, a, 0.2)
+                .unwrap()
+                .narrow(1, 0, HEADS)
+                .unwrap();
+            let grads = (&scores * &asked)
+                .unwrap()
+                .sum_all()
+                .unwrap()
+                .backward()
+                .unwrap();
             let grad = |at: usize| grads.get(&variables[at]).unwrap();
             let flat = |tensor: Tensor| tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap();
             [
@@ -545,7 +653,9 @@ mod tests {
                 flat(grad(2).narrow(0, 0, HEADS).unwrap()),
             ]
         };
-        let bits = |values: [Vec<f32>; 4]| values.map(|part| part.into_iter().map(f32::to_bits).collect::<Vec<_>>());
+        let bits = |values: [Vec<f32>; 4]| {
+            values.map(|part| part.into_iter().map(f32::to_bits).collect::<Vec<_>>())
+        };
         assert_eq!(bits(of(HEADS)), bits(of(HEADS + 1)));
     }
 }

@@ -21,18 +21,28 @@ impl Operation for AddBias {
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
         let ((_, width), bias) = (inputs[0].dims2()?, inputs[1].dims());
         if bias != [width] {
-            bail!("{}: a bias of shape {bias:?} for {width} columns", self.name());
+            bail!(
+                "{}: a bias of shape {bias:?} for {width} columns",
+                self.name()
+            );
         }
         inputs[0].detach().broadcast_add(&inputs[1].detach())
     }
 
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
-        Ok(vec![at.to(0, || Ok(grad.clone()))?, at.to(1, || grad.sum(0))?])
+        Ok(vec![
+            at.to(0, || Ok(grad.clone()))?,
+            at.to(1, || grad.sum(0))?,
+        ])
     }
 
     fn accumulate(&self, _at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
         column_sums_to(&grad, 1, to)?;
-        if to.wants(0) { to.give(0, grad) } else { Ok(()) }
+        if to.wants(0) {
+            to.give(0, grad)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -75,6 +85,8 @@ mod tests {
 
     #[test]
     fn gradients_of_a_bias() {
-        check_gradients(&[random(&[6, 4], 12), random(&[4], 13)], |v| add_bias(&v[0], &v[1])?.sqr());
+        check_gradients(&[random(&[6, 4], 12), random(&[4], 13)], |v| {
+            add_bias(&v[0], &v[1])?.sqr()
+        });
     }
 }

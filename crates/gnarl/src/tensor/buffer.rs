@@ -1,8 +1,9 @@
 //! Memory that is used again: what a step frees, the next step gets.
 //!
-//! Every step of training needs blocks of the same sizes. Freed blocks go to a pool, sorted into classes of size, and are handed
-//! out again without being cleared. The blocks in use and those kept together never exceed what was in use at the worst moment
-//! (or 8 MiB): the pool costs no memory that the program did not need already.
+//! Every step of training needs blocks of the same sizes. Freed blocks go to a pool, sorted into
+//! classes of size, and are handed out again without being cleared. The blocks in use and those
+//! kept together never exceed what was in use at the worst moment (or 8 MiB): the pool costs no
+//! memory that the program did not need already.
 
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
@@ -25,7 +26,8 @@ impl<T: Element> Buffer<T> {
     pub(super) unsafe fn filled(len: usize, fill: impl FnOnce(&mut [MaybeUninit<T>])) -> Self {
         let mut values = T::pool().take(len);
         fill(&mut values.spare_capacity_mut()[..len]);
-        // SAFETY: there is room for `len` values, and the caller's promise is that `fill` has written them.
+        // SAFETY: there is room for `len` values, and the caller's promise is that `fill` has
+        // written them.
         unsafe { values.set_len(len) };
         Self { values }
     }
@@ -101,14 +103,30 @@ fn class_above(len: usize) -> usize {
 /// The largest class that a block of this capacity can serve.
 fn class_below(capacity: usize) -> usize {
     // The power of two at or below; classes above it are four apart.
-    let power = if capacity.is_power_of_two() { capacity } else { capacity.next_power_of_two() / 2 };
+    let power = if capacity.is_power_of_two() {
+        capacity
+    } else {
+        capacity.next_power_of_two() / 2
+    };
     let step = (power / 4).max(1);
-    if capacity == power { power } else { capacity / step * step }
+    if capacity == power {
+        power
+    } else {
+        capacity / step * step
+    }
 }
 
 impl<T: Element> Pool<T> {
     pub(super) const fn new() -> Self {
-        Self { state: Mutex::new(State { free: BTreeMap::new(), used: 0, kept: 0, most: 0, since_asked: 0 }) }
+        Self {
+            state: Mutex::new(State {
+                free: BTreeMap::new(),
+                used: 0,
+                kept: 0,
+                most: 0,
+                since_asked: 0,
+            }),
+        }
     }
 
     fn is_small(capacity: usize) -> bool {
@@ -143,7 +161,8 @@ impl<T: Element> Pool<T> {
     fn note(&self, values: &Vec<T>) {
         if !Self::is_small(values.capacity()) {
             let mut dropped = Vec::new();
-            self.lock().note_used(values.capacity() * size_of::<T>(), &mut dropped);
+            self.lock()
+                .note_used(values.capacity() * size_of::<T>(), &mut dropped);
         }
     }
 
@@ -166,13 +185,16 @@ impl<T: Element> Pool<T> {
 }
 
 impl<T> State<T> {
-    /// Counts bytes that came into use; where all is too much, blocks that were kept go, the largest first.
+    /// Counts bytes that came into use; where all is too much, blocks that were kept go, the
+    /// largest first.
     fn note_used(&mut self, bytes: usize, dropped: &mut Vec<Vec<T>>) {
         self.used += bytes;
         self.most = self.most.max(self.used);
         self.since_asked = self.since_asked.max(self.used);
         while self.kept > 0 && self.used + self.kept > self.most.max(ALWAYS) {
-            let Some(mut largest) = self.free.last_entry() else { break };
+            let Some(mut largest) = self.free.last_entry() else {
+                break;
+            };
             match largest.get_mut().pop() {
                 Some(block) => {
                     self.kept -= block.capacity() * size_of::<T>();
@@ -195,13 +217,17 @@ pub struct MemoryUse {
     pub most: usize,
 }
 
-/// The memory of single-precision tensors in this program; blocks of less than 4 KiB are not counted. The next call tells the peak
-/// from this moment on.
+/// The memory of single-precision tensors in this program; blocks of less than 4 KiB are not
+/// counted. The next call tells the peak from this moment on.
 pub fn memory_use() -> MemoryUse {
     let mut state = f32::pool().lock();
     let used = state.used;
     let most = std::mem::replace(&mut state.since_asked, used);
-    MemoryUse { used, kept: state.kept, most }
+    MemoryUse {
+        used,
+        kept: state.kept,
+        most,
+    }
 }
 
 #[cfg(test)]
@@ -213,7 +239,11 @@ mod tests {
         for len in 1..5000 {
             let class = class_above(len);
             assert!(class >= len && class <= len + len / 4 + 1, "{len}: {class}");
-            assert_eq!(class_below(class), class, "{len}: what was made for a class goes back to it");
+            assert_eq!(
+                class_below(class),
+                class,
+                "{len}: what was made for a class goes back to it"
+            );
             assert!(class_below(len) <= len);
             assert_eq!(class_above(class_below(len)), class_below(len));
         }

@@ -1,5 +1,5 @@
-//! `x · W + b` for a dense x, through ReLU and dropout where asked, as one operation: separate ones would each store a
-//! result and a gradient as wide as the layer.
+//! `x · W + b` for a dense x, through ReLU and dropout where asked, as one operation: separate ones
+//! would each store a result and a gradient as wide as the layer.
 
 use std::mem::MaybeUninit;
 
@@ -16,9 +16,20 @@ use super::ops::product::{by_transposed_to, transposed_by_to};
 use super::pattern::MIN_PARALLEL_WORK;
 use super::tape::{Computed, Gradients, Operation, Sinks, apply};
 
-/// `x · weight + bias`, `[rows, out]` from `[rows, in]`, `[in, out]` and `[out]`; `dropout(relu(…))` of it where asked.
-pub fn affine(x: &Tensor, weight: &Tensor, bias: &Tensor, activation: Option<Dropout>) -> Result<Tensor> {
-    apply(AffineMap { activation: activation.map(Dropout::check).transpose()? }, &[x, weight, bias])
+/// `x · weight + bias`, `[rows, out]` from `[rows, in]`, `[in, out]` and `[out]`;
+/// `dropout(relu(…))` of it where asked.
+pub fn affine(
+    x: &Tensor,
+    weight: &Tensor,
+    bias: &Tensor,
+    activation: Option<Dropout>,
+) -> Result<Tensor> {
+    apply(
+        AffineMap {
+            activation: activation.map(Dropout::check).transpose()?,
+        },
+        &[x, weight, bias],
+    )
 }
 
 pub(crate) struct AffineMap {
@@ -33,12 +44,19 @@ impl Operation for AffineMap {
         "affine map"
     }
 
-    /// Block by block of rows: what a product has written is still in the cache when the bias comes on top.
+    /// Block by block of rows: what a product has written is still in the cache when the bias comes
+    /// on top.
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
-        let [x, w, bias] = inputs else { bail!("{}: three inputs are expected", self.name()) };
+        let [x, w, bias] = inputs else {
+            bail!("{}: three inputs are expected", self.name())
+        };
         let ((rows, inner), (w_rows, width)) = (x.dims2()?, w.dims2()?);
         if inner != w_rows || bias.dims() != [width] {
-            bail!("{}: {rows} × {inner} by {w_rows} × {width} with a bias of {}", self.name(), bias.elem_count());
+            bail!(
+                "{}: {rows} × {inner} by {w_rows} × {width} with a bias of {}",
+                self.name(),
+                bias.elem_count()
+            );
         }
         by_precision!(self.name(), x.dtype(), T => {
             let (x, w, bias) = (x.values::<T>()?, w.values::<T>()?, bias.values::<T>()?);
@@ -70,7 +88,8 @@ impl Operation for AffineMap {
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         at.by_parts(grad, |inputs| {
             let y = inputs[0].matmul(&inputs[1])?.broadcast_add(&inputs[2])?;
-            self.activation.map_or(Ok(y.clone()), |dropout| relu_dropout(&y, dropout))
+            self.activation
+                .map_or(Ok(y.clone()), |dropout| relu_dropout(&y, dropout))
         })
     }
 
@@ -101,7 +120,9 @@ mod examples {
             for (rows, inner, width) in [(3, 4, 5), (0, 3, 2), (1, 7, 1), (2, 0, 3), (6, 1, 17)] {
                 for draw in [None, Some(Dropout { rate: 0.3, key: 4 })] {
                     let shapes: [&[usize]; 3] = [&[rows, inner], &[inner, width], &[width]];
-                    examples.push(Example::of(&shapes, move |v| affine(&v[0], &v[1], &v[2], draw)));
+                    examples.push(Example::of(&shapes, move |v| {
+                        affine(&v[0], &v[1], &v[2], draw)
+                    }));
                 }
             }
             examples
@@ -117,7 +138,14 @@ mod tests {
     use crate::tensor::testing::{check_gradients, random};
 
     fn assert_close(a: &Tensor, b: &Tensor) {
-        let diff = (a - b).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
+        let diff = (a - b)
+            .unwrap()
+            .abs()
+            .unwrap()
+            .max_all()
+            .unwrap()
+            .to_scalar::<f32>()
+            .unwrap();
         assert!(diff < 1e-5, "differs by {diff}");
     }
 
@@ -125,29 +153,50 @@ mod tests {
     fn equals_its_parts_in_value_and_gradient() {
         for (rows, inner, width) in [(1, 1, 1), (7, 5, 3), (1200, 9, 250), (5000, 6, 4)] {
             let draw = Dropout { rate: 0.3, key: 4 };
-            let vars = [random(&[rows, inner], 1), random(&[inner, width], 2), random(&[width], 3)]
-                .map(|t| Var::from_tensor(&t).unwrap());
+            let vars = [
+                random(&[rows, inner], 1),
+                random(&[inner, width], 2),
+                random(&[width], 3),
+            ]
+            .map(|t| Var::from_tensor(&t).unwrap());
             let [x, w, b] = &vars;
             let plain = x.matmul(w).unwrap().broadcast_add(b).unwrap();
             assert_close(&affine(x, w, b, None).unwrap(), &plain);
-            let (fused, parts) = (affine(x, w, b, Some(draw)).unwrap(), relu_dropout(&plain, draw).unwrap());
+            let (fused, parts) = (
+                affine(x, w, b, Some(draw)).unwrap(),
+                relu_dropout(&plain, draw).unwrap(),
+            );
             assert_close(&fused, &parts);
             let gradients = |y: &Tensor| {
-                let grads = (y * random(&[rows, width], 5)).unwrap().mean_all().unwrap().backward().unwrap();
+                let grads = (y * random(&[rows, width], 5))
+                    .unwrap()
+                    .mean_all()
+                    .unwrap()
+                    .backward()
+                    .unwrap();
                 vars.each_ref().map(|v| grads.get(v).unwrap().clone())
             };
-            gradients(&fused).iter().zip(&gradients(&parts)).for_each(|(a, b)| assert_close(a, b));
+            gradients(&fused)
+                .iter()
+                .zip(&gradients(&parts))
+                .for_each(|(a, b)| assert_close(a, b));
         }
-        check_gradients(&[random(&[5, 4], 1), random(&[4, 3], 2), random(&[3], 3)], |v| {
-            affine(&v[0], &v[1], &v[2], None)
-        });
+        check_gradients(
+            &[random(&[5, 4], 1), random(&[4, 3], 2), random(&[3], 3)],
+            |v| affine(&v[0], &v[1], &v[2], None),
+        );
     }
 
     #[test]
     fn no_rows_and_wrong_shapes() {
         let (w, b) = (random(&[4, 3], 1), random(&[3], 2));
-        assert_eq!(affine(&random(&[0, 4], 1), &w, &b, None).unwrap().dims(), [0, 3]);
-        let e = affine(&random(&[2, 5], 1), &w, &b, None).unwrap_err().to_string();
+        assert_eq!(
+            affine(&random(&[0, 4], 1), &w, &b, None).unwrap().dims(),
+            [0, 3]
+        );
+        let e = affine(&random(&[2, 5], 1), &w, &b, None)
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("2 × 5 by 4 × 3 with a bias of 3"), "{e}");
     }
 }

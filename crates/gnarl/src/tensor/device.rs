@@ -1,8 +1,9 @@
 //! The kernels of a device, in one table: the seam at which another device would come in.
 //!
-//! Operations, shapes and the tape ask a tensor's device for its table and call what is in it; none of them knows what is behind. The CPU's
-//! is the only one. What an operation does value by value in a few lines it does itself, over the values in the program's own memory:
-//! docs/engine.md says which those are and how a table that is loaded at start would fit in.
+//! Operations, shapes and the tape ask a tensor's device for its table and call what is in it; none
+//! of them knows what is behind. The CPU's is the only one. What an operation does value by value
+//! in a few lines it does itself, over the values in the program's own memory: docs/engine.md says
+//! which those are and how a table that is loaded at start would fit in.
 
 use std::mem::MaybeUninit;
 
@@ -15,14 +16,21 @@ use super::kernels::{self, CHUNK, Rows};
 use super::pattern::{MIN_PARALLEL_WORK, Pattern};
 use super::tape::Target;
 
-/// What a device computes, in one precision. Targets are written in full, or added to where they hold a sum.
-#[allow(clippy::type_complexity, reason = "a table of functions is made of their types")]
+/// What a device computes, in one precision. Targets are written in full, or added to where they
+/// hold a sum.
+#[allow(
+    clippy::type_complexity,
+    reason = "a table of functions is made of their types"
+)]
 pub(crate) struct Kernels<T: Float> {
-    /// `P · x (+ bias)`, x of so many columns, through ReLU and dropout where asked (of what is not added).
+    /// `P · x (+ bias)`, x of so many columns, through ReLU and dropout where asked (of what is not
+    /// added).
     pub sparse_product: fn(Rows<'_, T>, &[T], usize, Option<&[T]>, Option<Dropout>, Target<'_, T>),
-    /// For each entry and head the inner product of a row of the first and of the second matrix, of so many columns.
+    /// For each entry and head the inner product of a row of the first and of the second matrix, of
+    /// so many columns.
     pub sampled_products: fn(&Pattern, usize, [&[T]; 2], usize, Target<'_, T>),
-    /// For each pair of nodes the inner products of one's row of the first and the other's of the second matrix, both ways, added; of so many columns.
+    /// For each pair of nodes the inner products of one's row of the first and the other's of the
+    /// second matrix, both ways, added; of so many columns.
     pub pair_products: fn(&[(u32, u32)], [&[T]; 2], usize, Target<'_, T>),
     /// `a · b`, each transposed where asked; rows, inner and columns of the product.
     pub dense_product: fn([&[T]; 2], [bool; 2], (usize, usize, usize), Target<'_, T>),
@@ -77,7 +85,8 @@ macro_rules! on_cpu {
 on_cpu!(f32);
 on_cpu!(f64);
 
-/// Blocks of rows for each thread where a product goes over a dense matrix once for each of them: enough to share the work.
+/// Blocks of rows for each thread where a product goes over a dense matrix once for each of them:
+/// enough to share the work.
 const BLOCKS_OF_A_THREAD: usize = 4;
 
 /// The one place where sparse meets dense.
@@ -95,23 +104,37 @@ fn sparse_product<T: Float>(
         Some(_) => BLOCKS_OF_A_THREAD * rayon::current_num_threads(),
         None => usize::MAX,
     };
-    rows.pattern.for_few_row_blocks(at_most, out, width, |range, out| {
-        let first = (range.start * width) as u64;
-        kernels::gather_rows(rows, range, x, width, bias, add, out);
-        if let Some(d) = activation {
-            // SAFETY: these rows were just written, and both types have one layout.
-            let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) };
-            kernels::relu_dropout_in_place(out, first, d.key, d.threshold(), d.scale());
-        }
+    rows.pattern
+        .for_few_row_blocks(at_most, out, width, |range, out| {
+            let first = (range.start * width) as u64;
+            kernels::gather_rows(rows, range, x, width, bias, add, out);
+            if let Some(d) = activation {
+                // SAFETY: these rows were just written, and both types have one layout.
+                let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) };
+                kernels::relu_dropout_in_place(out, first, d.key, d.threshold(), d.scale());
+            }
+        });
+}
+
+fn sampled_products<T: Float>(
+    p: &Pattern,
+    heads: usize,
+    [a, b]: [&[T]; 2],
+    width: usize,
+    target: Target<'_, T>,
+) {
+    let (out, add) = target.split();
+    p.for_entry_blocks(out, heads, |range, out| {
+        kernels::sampled_products(p, heads, range, a, b, width, add, out)
     });
 }
 
-fn sampled_products<T: Float>(p: &Pattern, heads: usize, [a, b]: [&[T]; 2], width: usize, target: Target<'_, T>) {
-    let (out, add) = target.split();
-    p.for_entry_blocks(out, heads, |range, out| kernels::sampled_products(p, heads, range, a, b, width, add, out));
-}
-
-fn pair_products<T: Float>(pairs: &[(u32, u32)], [a, b]: [&[T]; 2], width: usize, target: Target<'_, T>) {
+fn pair_products<T: Float>(
+    pairs: &[(u32, u32)],
+    [a, b]: [&[T]; 2],
+    width: usize,
+    target: Target<'_, T>,
+) {
     const PAIRS: usize = 4096;
     let (out, add) = target.split();
     assert_eq!(out.len(), pairs.len(), "a product for each pair");
@@ -131,21 +154,32 @@ fn pair_products<T: Float>(pairs: &[(u32, u32)], [a, b]: [&[T]; 2], width: usize
 }
 
 /// Works on chunks side by side where there are many values.
-fn in_chunks<T: Float>(x: &[T], out: &mut [MaybeUninit<T>], work: impl Fn(usize, &[T], &mut [MaybeUninit<T>]) + Sync) {
+fn in_chunks<T: Float>(
+    x: &[T],
+    out: &mut [MaybeUninit<T>],
+    work: impl Fn(usize, &[T], &mut [MaybeUninit<T>]) + Sync,
+) {
     assert_eq!(x.len(), out.len(), "values of a result");
     if x.len() < MIN_PARALLEL_WORK {
         return work(0, x, out);
     }
-    let chunks = out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).enumerate();
+    let chunks = out
+        .par_chunks_mut(CHUNK)
+        .zip(x.par_chunks(CHUNK))
+        .enumerate();
     chunks.for_each(|(i, (out, x))| work(i * CHUNK, x, out));
 }
 
 fn relu_dropout<T: Float>(x: &[T], d: Dropout, out: &mut [MaybeUninit<T>]) {
-    in_chunks(x, out, |first, x, out| kernels::relu_dropout(x, first as u64, d.key, d.threshold(), d.scale(), out));
+    in_chunks(x, out, |first, x, out| {
+        kernels::relu_dropout(x, first as u64, d.key, d.threshold(), d.scale(), out)
+    });
 }
 
 fn dropout<T: Float>(x: &[T], d: Dropout, out: &mut [MaybeUninit<T>]) {
-    in_chunks(x, out, |first, x, out| kernels::dropout(x, first as u64, d.key, d.threshold(), d.scale(), out));
+    in_chunks(x, out, |first, x, out| {
+        kernels::dropout(x, first as u64, d.key, d.threshold(), d.scale(), out)
+    });
 }
 
 fn gate<T: Float>(result: &[T], x: &[T], scale: T, out: &mut [MaybeUninit<T>]) {

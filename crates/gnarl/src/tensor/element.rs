@@ -123,7 +123,8 @@ pub trait Float:
     fn wide(self) -> f64;
     /// `self · a + b`, rounded once.
     fn mul_add(self, a: Self, b: Self) -> Self;
-    /// The exponential of what is at most zero, without branches in single precision, where it is exact to some 4e-7.
+    /// The exponential of what is at most zero, without branches in single precision, where it is
+    /// exact to some 4e-7.
     fn quick_exp(self) -> Self;
     /// The larger; of a number and no number the number.
     fn larger(self, other: Self) -> Self;
@@ -185,7 +186,9 @@ macro_rules! by_precision {
                 type $name = f64;
                 $body
             }
-            $crate::tensor::DType::U32 => $crate::tensor::bail!("{}: indices are not numbers to calculate with", $op),
+            $crate::tensor::DType::U32 => {
+                $crate::tensor::bail!("{}: indices are not numbers to calculate with", $op)
+            }
         }
     };
 }

@@ -1,11 +1,12 @@
-//! Many normal draws and exponentials at once: branch-free in single precision, so that the compiler can use wide registers.
+//! Many normal draws and exponentials at once: branch-free in single precision, so that the
+//! compiler can use wide registers.
 
 use gnarl_graph::random::mix;
 
 use super::simd::simd_dispatch;
 
-/// Fills a slice with independent standard normal draws, fixed by the key: Box and Muller's pairs from counted hashes. Beyond 6.7
-/// deviations, one draw in 10^11, there are none.
+/// Fills a slice with independent standard normal draws, fixed by the key: Box and Muller's pairs
+/// from counted hashes. Beyond 6.7 deviations, one draw in 10^11, there are none.
 pub(crate) fn standard_normals(key: u64, out: &mut [f32]) {
     normals_from(key, out);
 }
@@ -58,7 +59,8 @@ fn ln_of_share(bits: u32) -> f32 {
     let shifted = raw.wrapping_sub(0x3f35_04f3);
     let exponent = (shifted as i32) >> 23;
     let m = f32::from_bits(raw.wrapping_sub((exponent << 23) as u32)) - 1.0;
-    // ln(1 + m) = 2 atanh(m / (2 + m)), whose series in the square converges fast: the square is at most 0.03.
+    // ln(1 + m) = 2 atanh(m / (2 + m)), whose series in the square converges fast: the square is at
+    // most 0.03.
     let s = m / (2.0 + m);
     let z = s * s;
     let series = 2.0 * s * (1.0 + z * (1.0 / 3.0 + z * (0.2 + z * (1.0 / 7.0 + z * (1.0 / 9.0)))));
@@ -69,7 +71,9 @@ fn ln_of_share(bits: u32) -> f32 {
 #[inline(always)]
 fn sine_cosine(angle: f32) -> (f32, f32) {
     let z = angle * angle;
-    let sine = angle * (1.0 + z * (-1.0 / 6.0 + z * (1.0 / 120.0 + z * (-1.0 / 5040.0 + z * (1.0 / 362_880.0)))));
+    let sine = angle
+        * (1.0
+            + z * (-1.0 / 6.0 + z * (1.0 / 120.0 + z * (-1.0 / 5040.0 + z * (1.0 / 362_880.0)))));
     let cosine = 1.0 + z * (-0.5 + z * (1.0 / 24.0 + z * (-1.0 / 720.0 + z * (1.0 / 40_320.0))));
     (sine, cosine)
 }
@@ -85,7 +89,9 @@ pub(super) fn exponential(x: f32) -> f32 {
     let r = (x - n * 0.693_359_4) - n * -2.121_944_4e-4;
     let series = 1.0
         + r * (1.0
-            + r * (0.5 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0 + r / 5040.0))))));
+            + r * (0.5
+                + r * (1.0 / 6.0
+                    + r * (1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0 + r / 5040.0))))));
     series * f32::from_bits(((n as i32 + 127) << 23) as u32)
 }
 
@@ -94,7 +100,8 @@ mod tests {
     use super::*;
     use crate::testing::{critical, kolmogorov};
 
-    /// The normal distribution function, by the series of its integral around zero (Marsaglia 2004).
+    /// The normal distribution function, by the series of its integral around zero (Marsaglia
+    /// 2004).
     fn phi(x: f64) -> f64 {
         let (mut term, mut sum, mut k) = (x, x, 1.0);
         while term.abs() > 1e-17 * sum.abs().max(1e-300) {
@@ -144,7 +151,10 @@ mod tests {
         exponentials(&mut values);
         for (x, y) in points.iter().zip(&values) {
             let exact = f64::from(*x).exp();
-            assert!((f64::from(*y) / exact - 1.0).abs() < 4e-7, "exp({x}) = {y}, not {exact}");
+            assert!(
+                (f64::from(*y) / exact - 1.0).abs() < 4e-7,
+                "exp({x}) = {y}, not {exact}"
+            );
         }
         let mut edges = [f32::NEG_INFINITY, -1e9, 0.0];
         exponentials(&mut edges);
@@ -157,12 +167,18 @@ mod tests {
             let exact = ((f64::from(bits) + 0.5) / 4_294_967_296.0).ln();
             let found = f64::from(ln_of_share(bits));
             // Near one the share itself is rounded.
-            assert!((found - exact).abs() < 1e-6 * exact.abs().max(1.0), "{bits}: {found}, not {exact}");
+            assert!(
+                (found - exact).abs() < 1e-6 * exact.abs().max(1.0),
+                "{bits}: {found}, not {exact}"
+            );
         }
         for i in -10..=10 {
             let angle = i as f32 / 10.0 * std::f32::consts::FRAC_PI_4;
             let (sine, cosine) = sine_cosine(angle);
-            assert!((sine - angle.sin()).abs() < 2e-7 && (cosine - angle.cos()).abs() < 2e-7, "{angle}");
+            assert!(
+                (sine - angle.sin()).abs() < 2e-7 && (cosine - angle.cos()).abs() < 2e-7,
+                "{angle}"
+            );
         }
     }
 }

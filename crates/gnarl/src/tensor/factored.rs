@@ -1,14 +1,16 @@
-//! Operators given by numbers per node: `Φ = diag(d) + Σ_p diag(r_p) A diag(c_p)` (thesis ch. 3, the learnable centrality
-//! operator and sums of it).
+//! Operators given by numbers per node: `Φ = diag(d) + Σ_p diag(r_p) A diag(c_p)` (thesis ch. 3,
+//! the learnable centrality operator and sums of it).
 //!
-//! No value per entry is ever stored or differentiated. With `s_p = A (c_p ∘ x)` and `t_p = Aᵀ (r_p ∘ g)`, and A symmetric,
+//! No value per entry is ever stored or differentiated. With `s_p = A (c_p ∘ x)` and
+//! `t_p = Aᵀ (r_p ∘ g)`, and A symmetric,
 //!
 //! ```text
 //! y = d ∘ x + Σ_p r_p ∘ s_p          ∂x   = d ∘ g + Σ_p c_p ∘ t_p
 //! ∂d_i = <g_i, x_i>     ∂r_pi = <g_i, s_pi>     ∂c_pi = <x_i, t_pi>
 //! ```
 //!
-//! so a step costs one product with A per part and direction, as a constant operator does, and a few passes over the rows.
+//! so a step costs one product with A per part and direction, as a constant operator does, and a
+//! few passes over the rows.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -27,7 +29,8 @@ use super::pattern::{Pattern, Places};
 use super::simd::simd_dispatch;
 use super::tape::{Computed, Gradients, Operation, Sinks, apply};
 
-/// What a factored operator takes from its graph: the matrix A and the pattern of A + I, or some rows of them.
+/// What a factored operator takes from its graph: the matrix A and the pattern of A + I, or some
+/// rows of them.
 #[derive(Debug)]
 pub struct Skeleton {
     /// The rows of A, by receiver.
@@ -59,22 +62,36 @@ impl Side {
         self.weights.as_ref().map_or(1.0, |w| w[entry])
     }
 
-    /// For each part the entries times a factor of their columns, given by its position among a node's numbers.
-    fn scaled<T: Float>(&self, factors: Factors<'_, T>, position: fn(usize) -> usize) -> Vec<Vec<T>> {
+    /// For each part the entries times a factor of their columns, given by its position among a
+    /// node's numbers.
+    fn scaled<T: Float>(
+        &self,
+        factors: Factors<'_, T>,
+        position: fn(usize) -> usize,
+    ) -> Vec<Vec<T>> {
         let of_part = |part: usize| -> Vec<T> {
             let nodes = 0..self.pattern.num_cols();
-            let factor: Vec<T> = nodes.map(|node| factors.get(node, position(part))).collect();
+            let factor: Vec<T> = nodes
+                .map(|node| factors.get(node, position(part)))
+                .collect();
             let columns = self.pattern.indices().iter().map(|&c| factor[c as usize]);
             match &self.weights {
                 None => columns.collect(),
-                Some(weights) => columns.zip(weights).map(|(c, w)| c * T::of(f64::from(*w))).collect(),
+                Some(weights) => columns
+                    .zip(weights)
+                    .map(|(c, w)| c * T::of(f64::from(*w)))
+                    .collect(),
             }
         };
         (0..factors.parts()).map(of_part).collect()
     }
 
     fn rows<'a, T: Float>(&'a self, values: &'a [T]) -> Rows<'a, T> {
-        Rows { pattern: &self.pattern, values, heads: 1 }
+        Rows {
+            pattern: &self.pattern,
+            values,
+            heads: 1,
+        }
     }
 
     /// The product of these entries' values with x.
@@ -103,22 +120,34 @@ impl Skeleton {
             looped_offsets.push(looped.len());
             offsets.push(graph.arc_range(u).end);
         }
-        let weights: Vec<f32> = (0..graph.num_arcs()).map(|k| graph.arc_weight(k) as f32).collect();
+        let weights: Vec<f32> = (0..graph.num_arcs())
+            .map(|k| graph.arc_weight(k) as f32)
+            .collect();
         let by_receiver = Arc::new(Side {
             pattern: Pattern::new(n, offsets, graph.targets().to_vec()),
             weights: weights.iter().any(|&w| w != 1.0).then_some(weights),
         });
         let looped = Arc::new(Pattern::new(n, looped_offsets, looped));
-        Self { by_sender: by_receiver.clone(), by_receiver, looped }
+        Self {
+            by_sender: by_receiver.clone(),
+            by_receiver,
+            looped,
+        }
     }
 
-    /// How the first `receivers` nodes of `order` aggregate over the first `senders`, which must be all their
-    /// neighbours.
+    /// How the first `receivers` nodes of `order` aggregate over the first `senders`, which must be
+    /// all their neighbours.
     pub fn restricted(&self, order: &[u32], receivers: usize, senders: usize) -> Result<Self> {
         let place = Places::new(&order[..senders], self.num_senders());
-        let (pattern, entries) = self.by_receiver.pattern.restricted(&order[..receivers], &place)?;
-        let weights =
-            self.by_receiver.weights.as_ref().map(|w| entries.iter().map(|&k| w[k as usize]).collect::<Vec<_>>());
+        let (pattern, entries) = self
+            .by_receiver
+            .pattern
+            .restricted(&order[..receivers], &place)?;
+        let weights = self
+            .by_receiver
+            .weights
+            .as_ref()
+            .map(|w| entries.iter().map(|&k| w[k as usize]).collect::<Vec<_>>());
         let by_sender = Side::transposed(&pattern, weights.as_deref());
         let (looped, _) = self.looped.restricted(&order[..receivers], &place)?;
         Ok(Self {
@@ -128,8 +157,14 @@ impl Skeleton {
         })
     }
 
-    /// Rows of arcs: receiver `i` hears the senders of row `i`, of whom it is the one at `i` itself.
-    pub fn of_rows(num_senders: usize, offsets: Vec<usize>, senders: Vec<u32>, weights: Vec<f32>) -> Self {
+    /// Rows of arcs: receiver `i` hears the senders of row `i`, of whom it is the one at `i`
+    /// itself.
+    pub fn of_rows(
+        num_senders: usize,
+        offsets: Vec<usize>,
+        senders: Vec<u32>,
+        weights: Vec<f32>,
+    ) -> Self {
         let rows = offsets.len() - 1;
         let mut looped = Vec::with_capacity(senders.len() + rows);
         let mut looped_offsets = vec![0];
@@ -161,7 +196,8 @@ impl Skeleton {
         self.by_receiver.pattern.num_cols()
     }
 
-    /// Calls `entry` for every entry of A + I: its position, row, column, and the arc of A it is (none on the diagonal).
+    /// Calls `entry` for every entry of A + I: its position, row, column, and the arc of A it is
+    /// (none on the diagonal).
     fn for_entries(&self, mut entry: impl FnMut(usize, usize, usize, Option<usize>)) {
         let mut arc = 0;
         for row in 0..self.num_receivers() {
@@ -187,7 +223,10 @@ struct Factors<'a, T> {
 
 impl<'a, T: Float> Factors<'a, T> {
     fn new(values: &'a [T], shape: (usize, usize)) -> Self {
-        Self { values, stride: shape.1 }
+        Self {
+            values,
+            stride: shape.1,
+        }
     }
 
     fn parts(self) -> usize {
@@ -216,7 +255,8 @@ pub(super) struct Factored {
     scaled: Arc<Scaled>,
 }
 
-/// `A diag(c_p)` and `A diag(r_p)` of each part: made on first use and shared by the layers of a pass.
+/// `A diag(c_p)` and `A diag(r_p)` of each part: made on first use and shared by the layers of a
+/// pass.
 #[derive(Debug, Default)]
 struct Scaled {
     columns: Kept,
@@ -233,11 +273,18 @@ impl Kept {
             let len = values.len();
             Tensor::from_buffer(Buffer::from(values), len)
         };
-        self.0.get_or_init(|| make().into_iter().map(as_tensor).collect()).iter().map(Tensor::values).collect()
+        self.0
+            .get_or_init(|| make().into_iter().map(as_tensor).collect())
+            .iter()
+            .map(Tensor::values)
+            .collect()
     }
 
     fn get<T: Float>(&self) -> Result<Option<Vec<Values<T>>>> {
-        self.0.get().map(|parts| parts.iter().map(Tensor::values).collect()).transpose()
+        self.0
+            .get()
+            .map(|parts| parts.iter().map(Tensor::values).collect())
+            .transpose()
     }
 }
 
@@ -246,9 +293,17 @@ impl Factored {
     pub(super) fn new(skeleton: Arc<Skeleton>, factors: &Tensor) -> Result<Self> {
         let (nodes, stride) = factors.dims2()?;
         if nodes < skeleton.num_senders() || stride < 3 || stride % 2 == 0 {
-            bail!("factored operator: factors {nodes} × {stride} for {} nodes", skeleton.num_senders());
+            bail!(
+                "factored operator: factors {nodes} × {stride} for {} nodes",
+                skeleton.num_senders()
+            );
         }
-        Ok(Self { skeleton, factors: factors.clone(), entries: Arc::default(), scaled: Arc::default() })
+        Ok(Self {
+            skeleton,
+            factors: factors.clone(),
+            entries: Arc::default(),
+            scaled: Arc::default(),
+        })
     }
 
     pub(super) fn skeleton(&self) -> &Skeleton {
@@ -259,17 +314,28 @@ impl Factored {
         &self.factors
     }
 
-    /// A value for each entry of A + I, computed once: `d_i` on the diagonal, `a_ij Σ_p r_pi c_pj` beside it.
+    /// A value for each entry of A + I, computed once: `d_i` on the diagonal, `a_ij Σ_p r_pi c_pj`
+    /// beside it.
     pub(super) fn values(&self) -> Result<Tensor> {
         if let Some(values) = self.entries.get() {
             return Ok(values.clone());
         }
-        let values = apply(EntryValues { skeleton: self.skeleton.clone() }, &[&self.factors])?;
+        let values = apply(
+            EntryValues {
+                skeleton: self.skeleton.clone(),
+            },
+            &[&self.factors],
+        )?;
         Ok(self.entries.get_or_init(|| values).clone())
     }
 
     /// `Φ x (+ bias)`, through ReLU and dropout where asked.
-    pub(super) fn apply(&self, x: &Tensor, bias: Option<&Tensor>, activation: Option<Dropout>) -> Result<Tensor> {
+    pub(super) fn apply(
+        &self,
+        x: &Tensor,
+        bias: Option<&Tensor>,
+        activation: Option<Dropout>,
+    ) -> Result<Tensor> {
         let op = ApplyFactored {
             skeleton: self.skeleton.clone(),
             scaled: self.scaled.clone(),
@@ -293,69 +359,151 @@ pub(crate) struct ApplyFactored {
 }
 
 impl ApplyFactored {
-    fn forward_in<T: Float>(&self, factors: &Tensor, x: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    fn forward_in<T: Float>(
+        &self,
+        factors: &Tensor,
+        x: &Tensor,
+        bias: Option<&Tensor>,
+    ) -> Result<Tensor> {
         let (receivers, senders) = (self.skeleton.num_receivers(), self.skeleton.num_senders());
         let (x_rows, width) = x.dims2()?;
         if x_rows != senders {
-            bail!("{}: {receivers} × {senders} applied to {x_rows} rows", self.name());
+            bail!(
+                "{}: {receivers} × {senders} applied to {x_rows} rows",
+                self.name()
+            );
         }
         if let Some(bias) = bias
             && bias.dims() != [width]
         {
-            bail!("{}: a bias of {} for {width} columns", self.name(), bias.elem_count());
+            bail!(
+                "{}: a bias of {} for {width} columns",
+                self.name(),
+                bias.elem_count()
+            );
         }
         let numbers = factors.values::<T>()?;
         let factors = Factors::new(&numbers, factors.dims2()?);
         let (x, bias) = (x.values::<T>()?, bias.map(Tensor::values::<T>).transpose()?);
         let side = &*self.skeleton.by_receiver;
-        let scaled = self.scaled.columns.get_or_init(|| side.scaled(factors, column_factor))?;
-        let others: Vec<Vec<T>> = scaled[1..].iter().map(|values| side.gather(values, &x, width)).collect();
-        let (mut first, mut out) = (vec![T::ZERO; receivers * width], vec![T::ZERO; receivers * width]);
+        let scaled = self
+            .scaled
+            .columns
+            .get_or_init(|| side.scaled(factors, column_factor))?;
+        let others: Vec<Vec<T>> = scaled[1..]
+            .iter()
+            .map(|values| side.gather(values, &x, width))
+            .collect();
+        let (mut first, mut out) = (
+            vec![T::ZERO; receivers * width],
+            vec![T::ZERO; receivers * width],
+        );
         let rows = side.rows(&scaled[0]);
-        side.pattern.for_row_block_pairs((&mut first, width), (&mut out, width), |range, aggregated, out| {
-            let start = (range.start * width) as u64;
-            kernels::gather_rows_over(rows, range.clone(), &x, width, aggregated);
-            combine(factors, range, &x, aggregated, &others, width, bias.as_deref(), out);
-            if let Some(d) = self.activation {
-                kernels::relu_dropout_in_place(out, start, d.key, d.threshold(), d.scale());
-            }
-        });
+        side.pattern.for_row_block_pairs(
+            (&mut first, width),
+            (&mut out, width),
+            |range, aggregated, out| {
+                let start = (range.start * width) as u64;
+                kernels::gather_rows_over(rows, range.clone(), &x, width, aggregated);
+                combine(
+                    factors,
+                    range,
+                    &x,
+                    aggregated,
+                    &others,
+                    width,
+                    bias.as_deref(),
+                    out,
+                );
+                if let Some(d) = self.activation {
+                    kernels::relu_dropout_in_place(out, start, d.key, d.threshold(), d.scale());
+                }
+            },
+        );
         if let Some(keep) = &self.aggregated {
-            keep.get_or_init(|| std::iter::once(first).chain(others).collect::<Vec<Vec<T>>>())?;
+            keep.get_or_init(|| {
+                std::iter::once(first)
+                    .chain(others)
+                    .collect::<Vec<Vec<T>>>()
+            })?;
         }
         Ok(Tensor::from_buffer(Buffer::from(out), (receivers, width)))
     }
 
     /// Gradients to the factors and to x; `grad` is the one before the activation.
-    fn accumulate_in<T: Float>(&self, at: &Computed<'_>, grad: &Tensor, to: &mut Sinks<'_>) -> Result<()> {
+    fn accumulate_in<T: Float>(
+        &self,
+        at: &Computed<'_>,
+        grad: &Tensor,
+        to: &mut Sinks<'_>,
+    ) -> Result<()> {
         let (factors, x) = (&at.inputs[0], &at.inputs[1]);
         let (senders, width) = x.dims2()?;
-        let (numbers, x_values, g) = (factors.values::<T>()?, x.values::<T>()?, grad.values::<T>()?);
+        let (numbers, x_values, g) = (
+            factors.values::<T>()?,
+            x.values::<T>()?,
+            grad.values::<T>()?,
+        );
         let f = Factors::new(&numbers, factors.dims2()?);
         let side = &*self.skeleton.by_sender;
-        let scaled = self.scaled.rows.get_or_init(|| side.scaled(f, row_factor))?;
-        let others: Vec<Vec<T>> = scaled[1..].iter().map(|values| side.gather(values, &g, width)).collect();
-        let aggregated = self.aggregated.as_ref().map(Kept::get::<T>).transpose()?.flatten();
-        let (mut to_x, mut to_factors) = (vec![T::ZERO; senders * width], vec![T::ZERO; factors.elem_count()]);
+        let scaled = self
+            .scaled
+            .rows
+            .get_or_init(|| side.scaled(f, row_factor))?;
+        let others: Vec<Vec<T>> = scaled[1..]
+            .iter()
+            .map(|values| side.gather(values, &g, width))
+            .collect();
+        let aggregated = self
+            .aggregated
+            .as_ref()
+            .map(Kept::get::<T>)
+            .transpose()?
+            .flatten();
+        let (mut to_x, mut to_factors) = (
+            vec![T::ZERO; senders * width],
+            vec![T::ZERO; factors.elem_count()],
+        );
         let rows = side.rows(&scaled[0]);
         let of_senders = &mut to_factors[..senders * f.stride];
-        side.pattern.for_row_block_pairs((&mut to_x, width), (of_senders, f.stride), |range, to_x, out| {
-            kernels::gather_rows_over(rows, range.clone(), &g, width, to_x);
-            if let Some(aggregated) = &aggregated {
-                factor_gradients(f.stride, range.clone(), &x_values, &g, aggregated, to_x, &others, width, out);
-            }
-            input_gradients(f, range, &g, &others, width, to_x);
-        });
+        side.pattern.for_row_block_pairs(
+            (&mut to_x, width),
+            (of_senders, f.stride),
+            |range, to_x, out| {
+                kernels::gather_rows_over(rows, range.clone(), &g, width, to_x);
+                if let Some(aggregated) = &aggregated {
+                    factor_gradients(
+                        f.stride,
+                        range.clone(),
+                        &x_values,
+                        &g,
+                        aggregated,
+                        to_x,
+                        &others,
+                        width,
+                        out,
+                    );
+                }
+                input_gradients(f, range, &g, &others, width, to_x);
+            },
+        );
         if aggregated.is_some() && to.wants(0) {
-            to.give(0, Tensor::from_buffer(Buffer::from(to_factors), *factors.shape()))?;
+            to.give(
+                0,
+                Tensor::from_buffer(Buffer::from(to_factors), *factors.shape()),
+            )?;
         }
-        if to.wants(1) { to.give(1, Tensor::from_buffer(Buffer::from(to_x), (senders, width))) } else { Ok(()) }
+        if to.wants(1) {
+            to.give(1, Tensor::from_buffer(Buffer::from(to_x), (senders, width)))
+        } else {
+            Ok(())
+        }
     }
 }
 
 simd_dispatch! {
-    /// `out_i = bias + d_i x_i + Σ_p r_pi s_pi`. `aggregated` is `s_0` of these rows, `others` the `s_p` of the other
-    /// parts.
+    /// `out_i = bias + d_i x_i + Σ_p r_pi s_pi`. `aggregated` is `s_0` of these rows, `others` the
+    /// `s_p` of the other parts.
     fn combine<T: Float>(factors: Factors<'_, T>, rows: Range<usize>, x: &[T], aggregated: &[T], others: &[Vec<T>], width: usize, bias: Option<&[T]>, out: &mut [T]) {
         if width == 0 {
             return;
@@ -382,8 +530,8 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// The gradients of the numbers of each node; nodes past the end of `grad` only send. `to_x` holds `t_0` of these
-    /// rows, `others` the `t_p` of the other parts.
+    /// The gradients of the numbers of each node; nodes past the end of `grad` only send. `to_x`
+    /// holds `t_0` of these rows, `others` the `t_p` of the other parts.
     fn factor_gradients<T: Float>(stride: usize, rows: Range<usize>, x: &[T], grad: &[T], aggregated: &[Values<T>], to_x: &[T], others: &[Vec<T>], width: usize, out: &mut [T]) {
         for (i, (row, out)) in rows.zip(out.chunks_exact_mut(stride)).enumerate() {
             let at = row * width..(row + 1) * width;
@@ -439,10 +587,17 @@ impl Operation for ApplyFactored {
     /// By a value for each entry.
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         at.by_parts(grad, |inputs| {
-            let values = apply(EntryValues { skeleton: self.skeleton.clone() }, &[&inputs[0]])?;
-            let operator = Operator::from_pattern(self.skeleton.looped.clone()).with_values(&values)?;
+            let values = apply(
+                EntryValues {
+                    skeleton: self.skeleton.clone(),
+                },
+                &[&inputs[0]],
+            )?;
+            let operator =
+                Operator::from_pattern(self.skeleton.looped.clone()).with_values(&values)?;
             let y = operator.apply_with_bias(&inputs[1], inputs.get(2))?;
-            self.activation.map_or(Ok(y.clone()), |dropout| relu_dropout(&y, dropout))
+            self.activation
+                .map_or(Ok(y.clone()), |dropout| relu_dropout(&y, dropout))
         })
     }
 
@@ -497,15 +652,24 @@ impl Operation for EntryValues {
             None => is_own[k] = 1.0,
             Some(arc) => weights[k] = s.by_receiver.weight(arc),
         });
-        let constant = |values: Vec<f32>| Tensor::from_vec(values, entries, device)?.to_dtype(grad.dtype());
+        let constant =
+            |values: Vec<f32>| Tensor::from_vec(values, entries, device)?.to_dtype(grad.dtype());
         let (weights, is_own) = (constant(weights)?, constant(is_own)?);
-        let (rows, columns) = (Tensor::indices(s.looped.entry_rows()), Tensor::indices(s.looped.indices().to_vec()));
+        let (rows, columns) = (
+            Tensor::indices(s.looped.entry_rows()),
+            Tensor::indices(s.looped.indices().to_vec()),
+        );
         at.by_parts(grad, |inputs| {
-            let number =
-                |position: usize, at: &Tensor| inputs[0].narrow(1, position, 1)?.squeeze(1)?.index_select(at, 0);
+            let number = |position: usize, at: &Tensor| {
+                inputs[0]
+                    .narrow(1, position, 1)?
+                    .squeeze(1)?
+                    .index_select(at, 0)
+            };
             let mut sum = number(0, &rows)?.mul(&is_own)?;
             for p in 0..(inputs[0].dim(1)? / 2).max(1) {
-                let product = number(row_factor(p), &rows)?.mul(&number(column_factor(p), &columns)?)?;
+                let product =
+                    number(row_factor(p), &rows)?.mul(&number(column_factor(p), &columns)?)?;
                 sum = sum.add(&product.mul(&weights)?)?;
             }
             Ok(sum)
@@ -546,7 +710,10 @@ mod examples {
     fn skeletons() -> [Arc<Skeleton>; 2] {
         let edges = [(0, 1), (1, 2), (2, 3), (3, 0), (1, 3), (3, 4)];
         let weighted = [(0, 1, 2.0), (1, 2, 0.5), (0, 3, 3.0)];
-        let graphs = [Graph::from_edges(6, edges).unwrap().0, Graph::from_weighted_edges(4, weighted).unwrap().0];
+        let graphs = [
+            Graph::from_edges(6, edges).unwrap().0,
+            Graph::from_weighted_edges(4, weighted).unwrap().0,
+        ];
         graphs.map(|graph| Arc::new(Skeleton::of(&graph)))
     }
 
@@ -559,7 +726,9 @@ mod examples {
                     let shapes: [&[usize]; 3] = [&[n, stride], &[n, width], &[width]];
                     let (plain, active) = (skeleton.clone(), skeleton.clone());
                     let draw = Dropout { rate: 0.3, key: 5 };
-                    examples.push(Example::of(&shapes[..2], move |v| Operator::factored(&plain, &v[0])?.apply(&v[1])));
+                    examples.push(Example::of(&shapes[..2], move |v| {
+                        Operator::factored(&plain, &v[0])?.apply(&v[1])
+                    }));
                     examples.push(Example::of(&shapes, move |v| {
                         Operator::factored(&active, &v[0])?.apply_activated(&v[1], &v[2], draw)
                     }));
@@ -594,7 +763,9 @@ mod tests {
 
     /// Six nodes, the last without edges.
     fn graph() -> Graph {
-        Graph::from_edges(6, [(0, 1), (1, 2), (2, 3), (3, 0), (1, 3), (3, 4)]).unwrap().0
+        Graph::from_edges(6, [(0, 1), (1, 2), (2, 3), (3, 0), (1, 3), (3, 4)])
+            .unwrap()
+            .0
     }
 
     fn operator(graph: &Graph, factors: &Tensor) -> Operator {
@@ -618,13 +789,22 @@ mod tests {
     }
 
     fn assert_close(a: &Tensor, b: &Tensor) {
-        let diff = (a - b).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
+        let diff = (a - b)
+            .unwrap()
+            .abs()
+            .unwrap()
+            .max_all()
+            .unwrap()
+            .to_scalar::<f32>()
+            .unwrap();
         assert!(diff < 1e-5, "differs by {diff}");
     }
 
     #[test]
     fn equals_the_dense_matrix_with_one_part_and_with_two() {
-        let weighted = Graph::from_weighted_edges(4, [(0, 1, 2.0), (1, 2, 0.5), (0, 3, 3.0)]).unwrap().0;
+        let weighted = Graph::from_weighted_edges(4, [(0, 1, 2.0), (1, 2, 0.5), (0, 3, 3.0)])
+            .unwrap()
+            .0;
         for graph in [graph(), weighted] {
             let n = graph.num_nodes();
             for stride in [3, 5] {
@@ -654,23 +834,37 @@ mod tests {
             let skeleton = Arc::new(Skeleton::of(&graph));
             let inputs = [random(&[6, stride], 1), random(&[6, 4], 2), random(&[4], 3)];
             check_gradients(&inputs, |v| {
-                Operator::factored(&skeleton, &v[0])?.apply_with_bias(&v[1], Some(&v[2]))?.sqr()
+                Operator::factored(&skeleton, &v[0])?
+                    .apply_with_bias(&v[1], Some(&v[2]))?
+                    .sqr()
             });
-            check_gradients(&inputs[..2], |v| Operator::factored(&skeleton, &v[0])?.apply(&v[1]));
-            check_gradients(&inputs[..1], |v| Operator::factored(&skeleton, &v[0])?.apply(&inputs[1]));
-            check_gradients(&inputs[1..2], |v| Operator::factored(&skeleton, &inputs[0])?.apply(&v[0]));
-            check_gradients(&inputs[..1], |v| Operator::factored(&skeleton, &v[0])?.values());
+            check_gradients(&inputs[..2], |v| {
+                Operator::factored(&skeleton, &v[0])?.apply(&v[1])
+            });
+            check_gradients(&inputs[..1], |v| {
+                Operator::factored(&skeleton, &v[0])?.apply(&inputs[1])
+            });
+            check_gradients(&inputs[1..2], |v| {
+                Operator::factored(&skeleton, &inputs[0])?.apply(&v[0])
+            });
+            check_gradients(&inputs[..1], |v| {
+                Operator::factored(&skeleton, &v[0])?.values()
+            });
         }
     }
 
-    /// ReLU has kinks, where differences mean nothing: the gradient is compared with that of the separate operations.
+    /// ReLU has kinks, where differences mean nothing: the gradient is compared with that of the
+    /// separate operations.
     #[test]
     fn the_fused_activation_has_the_gradients_of_its_parts() {
         let skeleton = Arc::new(Skeleton::of(&graph()));
         let inputs = [random(&[6, 3], 1), random(&[6, 4], 2), random(&[4], 3)];
         let draw = Dropout { rate: 0.3, key: 5 };
         let gradients = |fused: bool| {
-            let vars: Vec<Var> = inputs.iter().map(|t| Var::from_tensor(t).unwrap()).collect();
+            let vars: Vec<Var> = inputs
+                .iter()
+                .map(|t| Var::from_tensor(t).unwrap())
+                .collect();
             let op = Operator::factored(&skeleton, &vars[0]).unwrap();
             let y = if fused {
                 op.apply_activated(&vars[1], &vars[2], draw).unwrap()
@@ -678,7 +872,9 @@ mod tests {
                 relu_dropout(&op.apply_with_bias(&vars[1], Some(&vars[2])).unwrap(), draw).unwrap()
             };
             let grads = y.sqr().unwrap().sum_all().unwrap().backward().unwrap();
-            vars.iter().map(|v| grads.get(v).unwrap().clone()).collect::<Vec<_>>()
+            vars.iter()
+                .map(|v| grads.get(v).unwrap().clone())
+                .collect::<Vec<_>>()
         };
         for (fused, parts) in gradients(true).iter().zip(gradients(false)) {
             assert_close(fused, &parts);
@@ -689,16 +885,22 @@ mod tests {
     fn threads_do_not_change_a_bit() {
         let graph = erdos_renyi(4000, 0.002, 3).unwrap();
         let skeleton = Arc::new(Skeleton::of(&graph));
-        let (factors, x) =
-            (Var::from_tensor(&random(&[4000, 5], 1)).unwrap(), Var::from_tensor(&random(&[4000, 80], 2)).unwrap());
+        let (factors, x) = (
+            Var::from_tensor(&random(&[4000, 5], 1)).unwrap(),
+            Var::from_tensor(&random(&[4000, 80], 2)).unwrap(),
+        );
         let run = |threads| {
-            rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
-                let op = Operator::factored(&skeleton, &factors).unwrap();
-                let y = op.apply(&x).unwrap().sqr().unwrap();
-                let grads = y.sum_all().unwrap().backward().unwrap();
-                let bits = |v: &Var| grads.get(v).unwrap().to_vec2::<f32>().unwrap();
-                (y.to_vec2::<f32>().unwrap(), bits(&factors), bits(&x))
-            })
+            rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap()
+                .install(|| {
+                    let op = Operator::factored(&skeleton, &factors).unwrap();
+                    let y = op.apply(&x).unwrap().sqr().unwrap();
+                    let grads = y.sum_all().unwrap().backward().unwrap();
+                    let bits = |v: &Var| grads.get(v).unwrap().to_vec2::<f32>().unwrap();
+                    (y.to_vec2::<f32>().unwrap(), bits(&factors), bits(&x))
+                })
         };
         assert_eq!(run(1), run(2));
     }
@@ -706,10 +908,17 @@ mod tests {
     #[test]
     fn wrong_shapes_are_named() {
         let skeleton = Arc::new(Skeleton::of(&graph()));
-        let e = Operator::factored(&skeleton, &random(&[5, 3], 1)).unwrap_err().to_string();
+        let e = Operator::factored(&skeleton, &random(&[5, 3], 1))
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("factors 5 × 3 for 6 nodes"), "{e}");
         let op = Operator::factored(&skeleton, &random(&[6, 3], 1)).unwrap();
-        assert!(op.apply(&random(&[5, 2], 1)).unwrap_err().to_string().contains("6 × 6 applied to 5 rows"));
+        assert!(
+            op.apply(&random(&[5, 2], 1))
+                .unwrap_err()
+                .to_string()
+                .contains("6 × 6 applied to 5 rows")
+        );
         let none = Skeleton::of(&Graph::empty(0).unwrap());
         let op = Operator::factored(&Arc::new(none), &random(&[0, 3], 1)).unwrap();
         assert_eq!(op.apply(&random(&[0, 2], 1)).unwrap().dims(), [0, 2]);

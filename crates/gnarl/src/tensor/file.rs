@@ -13,8 +13,14 @@ use super::shape::MAX_RANK;
 impl Tensor {
     /// The values as they are stored: the lowest byte first.
     fn bytes(&self) -> Vec<u8> {
-        fn of<T: Element, const N: usize>(tensor: &Tensor, bytes: impl Fn(T) -> [u8; N]) -> Vec<u8> {
-            tensor.values::<T>().map_or_else(|_| Vec::new(), |values| values.iter().flat_map(|v| bytes(*v)).collect())
+        fn of<T: Element, const N: usize>(
+            tensor: &Tensor,
+            bytes: impl Fn(T) -> [u8; N],
+        ) -> Vec<u8> {
+            tensor.values::<T>().map_or_else(
+                |_| Vec::new(),
+                |values| values.iter().flat_map(|v| bytes(*v)).collect(),
+            )
         }
         match self.dtype() {
             DType::F32 => of(self, f32::to_le_bytes),
@@ -50,26 +56,46 @@ impl View for Tensor {
 /// The tensors of a safetensors file, by name.
 pub fn load_safetensors(bytes: &[u8]) -> Result<HashMap<String, Tensor>> {
     let file = SafeTensors::deserialize(bytes).map_err(Error::msg)?;
-    file.iter().map(|(name, view)| Ok((name.to_string(), loaded(name, &view)?))).collect()
+    file.iter()
+        .map(|(name, view)| Ok((name.to_string(), loaded(name, &view)?)))
+        .collect()
 }
 
 fn loaded(name: &str, view: &safetensors::tensor::TensorView<'_>) -> Result<Tensor> {
     let shape = view.shape();
     if shape.len() > MAX_RANK {
-        bail!("{name} has {} dimensions, at most {MAX_RANK} are read", shape.len());
+        bail!(
+            "{name} has {} dimensions, at most {MAX_RANK} are read",
+            shape.len()
+        );
     }
     let data = view.data();
     match view.dtype() {
         Dtype::F32 => {
-            let values = data.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+            let values = data
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .map(|b| f32::from_le_bytes(*b))
+                .collect();
             Tensor::from_vec::<f32>(values, shape, &Device::Cpu)
         }
         Dtype::F64 => {
-            let values = data.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
+            let values = data
+                .as_chunks::<8>()
+                .0
+                .iter()
+                .map(|b| f64::from_le_bytes(*b))
+                .collect();
             Tensor::from_vec::<f64>(values, shape, &Device::Cpu)
         }
         Dtype::U32 => {
-            let values = data.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
+            let values = data
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .map(|b| u32::from_le_bytes(*b))
+                .collect();
             Tensor::from_vec::<u32>(values, shape, &Device::Cpu)
         }
         other => bail!("{name} is of {other:?}; F32, F64 and U32 are read"),
@@ -83,15 +109,25 @@ mod tests {
     #[test]
     fn tensors_come_back() {
         let tensors = [
-            ("a", Tensor::new(&[[1f32, -2.5], [3.0, f32::MIN_POSITIVE]], &Device::Cpu).unwrap()),
+            (
+                "a",
+                Tensor::new(&[[1f32, -2.5], [3.0, f32::MIN_POSITIVE]], &Device::Cpu).unwrap(),
+            ),
             ("b", Tensor::new(&[1u32, 7], &Device::Cpu).unwrap()),
             ("c", Tensor::new(0.1f64, &Device::Cpu).unwrap()),
-            ("d", Tensor::zeros((0, 3), DType::F32, &Device::Cpu).unwrap()),
+            (
+                "d",
+                Tensor::zeros((0, 3), DType::F32, &Device::Cpu).unwrap(),
+            ),
         ];
         let bytes = safetensors::serialize(tensors.clone(), None).unwrap();
         let found = load_safetensors(&bytes).unwrap();
         for (name, tensor) in tensors {
-            assert_eq!((found[name].dims(), found[name].bytes()), (tensor.dims(), tensor.bytes()), "{name}");
+            assert_eq!(
+                (found[name].dims(), found[name].bytes()),
+                (tensor.dims(), tensor.bytes()),
+                "{name}"
+            );
         }
         assert!(load_safetensors(&bytes[..20]).is_err());
     }

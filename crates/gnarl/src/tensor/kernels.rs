@@ -1,4 +1,5 @@
-//! The inner loops: plain slices in, plain slices out, compiled for wide registers (see [`super::simd`]).
+//! The inner loops: plain slices in, plain slices out, compiled for wide registers (see
+//! [`super::simd`]).
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -11,7 +12,8 @@ use super::simd::simd_dispatch;
 
 /// Sparse rows and `heads` values for each of their entries.
 ///
-/// The pattern's promise, every column below `num_cols`, is what lets the loops below do without a check per entry.
+/// The pattern's promise, every column below `num_cols`, is what lets the loops below do without a
+/// check per entry.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a, T> {
     pub pattern: &'a Pattern,
@@ -21,8 +23,9 @@ pub(crate) struct Rows<'a, T> {
 }
 
 impl<T: Float> Rows<'_, T> {
-    /// How many rows of an `x` of this width are taken at a time, where going over the entries in such tiles pays: `x` is larger than a
-    /// core's own cache, and rows have so many entries that a tile, once it is there, is read often (docs/performance.md).
+    /// How many rows of an `x` of this width are taken at a time, where going over the entries in
+    /// such tiles pays: `x` is larger than a core's own cache, and rows have so many entries that a
+    /// tile, once it is there, is read often (docs/performance.md).
     pub(crate) fn tile(&self, width: usize) -> Option<usize> {
         let (bytes, pattern) = (width * size_of::<T>(), self.pattern);
         let tile = NEAR_BYTES / bytes.max(1);
@@ -32,18 +35,21 @@ impl<T: Float> Rows<'_, T> {
     }
 }
 
-/// Half of a core's own cache, which is a megabyte on most machines of today. What fits is not fetched ahead: asking costs more than waiting.
+/// Half of a core's own cache, which is a megabyte on most machines of today. What fits is not
+/// fetched ahead: asking costs more than waiting.
 const NEAR_BYTES: usize = 512 << 10;
 /// From so many entries a row on the processor itself looks far enough ahead.
 const LONG_ROW: usize = 20;
-/// Entries that a row must have in a tile for its sums to be put down and taken up again for less than is won.
+/// Entries that a row must have in a tile for its sums to be put down and taken up again for less
+/// than is won.
 const TILE_ENTRIES: usize = 64;
 /// Sums that are kept from tile to tile at once.
 const SUM_BYTES: usize = 128 << 10;
 
 simd_dispatch! {
-    /// `out[r] = bias + Σ_k values[k] · x[column of k]` for each row, `width` values a row; head `h` scales its own
-    /// `width / heads` columns. Every value of `out` is written, or added to where it holds values already.
+    /// `out[r] = bias + Σ_k values[k] · x[column of k]` for each row, `width` values a row; head
+    /// `h` scales its own `width / heads` columns. Every value of `out` is written, or added to
+    /// where it holds values already.
     pub(crate) fn gather_rows<T: Float>(
         rows: Rows<'_, T>,
         range: Range<usize>,
@@ -93,14 +99,21 @@ simd_dispatch! {
 }
 
 /// [`gather_rows`] over values that are there already.
-pub(crate) fn gather_rows_over<T: Float>(rows: Rows<'_, T>, range: Range<usize>, x: &[T], width: usize, out: &mut [T]) {
+pub(crate) fn gather_rows_over<T: Float>(
+    rows: Rows<'_, T>,
+    range: Range<usize>,
+    x: &[T],
+    width: usize,
+    out: &mut [T],
+) {
     // SAFETY: both types have one layout, and only proper values are written.
     let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<T>]) };
     gather_rows(rows, range, x, width, None, false, out);
 }
 
-/// Eight heads of eight are what attention layers usually have: they get loops of their own, over all their columns in one go and with bounds
-/// that the compiler knows, so that sums stay in registers.
+/// Eight heads of eight are what attention layers usually have: they get loops of their own, over
+/// all their columns in one go and with bounds that the compiler knows, so that sums stay in
+/// registers.
 pub(crate) const HEADS: usize = 8;
 pub(crate) const HEAD_WIDTH: usize = 8;
 pub(crate) const WIDTH: usize = HEADS * HEAD_WIDTH;
@@ -166,8 +179,8 @@ impl<T: Float> Gather<'_, T> {
         B
     }
 
-    /// All columns of a part that has more than `B` and at most twice as many; returns how many. Its first and its last `B` are computed side by
-    /// side, those in the middle twice.
+    /// All columns of a part that has more than `B` and at most twice as many; returns how many.
+    /// Its first and its last `B` are computed side by side, those in the middle twice.
     ///
     /// # Safety
     /// The lengths are as [`gather_rows`] checks them, and `part` lies within the width.
@@ -199,7 +212,8 @@ impl<T: Float> Gather<'_, T> {
         start
     }
 
-    /// Row by row: the sums stay in registers while a row's entries go by. `FETCH`: rows of `x` are asked for ahead.
+    /// Row by row: the sums stay in registers while a row's entries go by. `FETCH`: rows of `x` are
+    /// asked for ahead.
     ///
     /// # Safety
     /// As for [`columns`](Self::columns), or of `TWO` as for [`up_to_twice`](Self::up_to_twice).
@@ -210,7 +224,11 @@ impl<T: Float> Gather<'_, T> {
         part: Part,
         out: &mut [MaybeUninit<T>],
     ) {
-        let last = if TWO { part.from + part.used - B } else { part.from };
+        let last = if TWO {
+            part.from + part.used - B
+        } else {
+            part.from
+        };
         let (start, start_last) = (self.start::<B>(part.from), self.start::<B>(last));
         for (i, row) in range.enumerate() {
             // Two sums, so that a product need not wait for the one before it.
@@ -236,7 +254,11 @@ impl<T: Float> Gather<'_, T> {
             let out = &mut out[i * self.width..(i + 1) * self.width];
             if TWO {
                 // What both have is the second's to write.
-                store(&even.0[..last - part.from], self.add, &mut out[part.from..last]);
+                store(
+                    &even.0[..last - part.from],
+                    self.add,
+                    &mut out[part.from..last],
+                );
                 store(&even.1, self.add, &mut out[last..last + B]);
             } else {
                 store(&even.0, self.add, &mut out[part.from..part.from + B]);
@@ -244,8 +266,9 @@ impl<T: Float> Gather<'_, T> {
         }
     }
 
-    /// The same to the last bit, tile by tile of `x`: the entries of a row up to the end of a tile, then those of the next row, and the two
-    /// sums of each are kept for the next tile. Every row's entries come in their order, so columns that are not sorted cost time alone.
+    /// The same to the last bit, tile by tile of `x`: the entries of a row up to the end of a tile,
+    /// then those of the next row, and the two sums of each are kept for the next tile. Every row's
+    /// entries come in their order, so columns that are not sorted cost time alone.
     ///
     /// # Safety
     /// As for [`columns`](Self::columns).
@@ -258,7 +281,9 @@ impl<T: Float> Gather<'_, T> {
         out: &mut [MaybeUninit<T>],
     ) {
         let (pattern, start) = (self.rows.pattern, self.start::<B>(part.from));
-        let at_once = (SUM_BYTES / (2 * B * size_of::<T>())).min(range.len()).max(1);
+        let at_once = (SUM_BYTES / (2 * B * size_of::<T>()))
+            .min(range.len())
+            .max(1);
         let mut sums = vec![[[T::ZERO; B]; 2]; at_once];
         let mut next = vec![0; at_once];
         for first in range.clone().step_by(at_once) {
@@ -266,7 +291,10 @@ impl<T: Float> Gather<'_, T> {
             for (i, row) in rows.clone().enumerate() {
                 (sums[i], next[i]) = ([start, [T::ZERO; B]], pattern.row(row).start);
             }
-            for limit in (0..pattern.num_cols()).step_by(tile).map(|from| from + tile) {
+            for limit in (0..pattern.num_cols())
+                .step_by(tile)
+                .map(|from| from + tile)
+            {
                 for (i, row) in rows.clone().enumerate() {
                     let (mut k, entries) = (next[i], pattern.row(row));
                     let stop = match limit < pattern.num_cols() {
@@ -305,10 +333,12 @@ impl<T: Float> Gather<'_, T> {
         }
     }
 
-    /// Adds entry `k`'s products to the sums of `B` columns and, of `TWO`, of the `B` from `last` on.
+    /// Adds entry `k`'s products to the sums of `B` columns and, of `TWO`, of the `B` from `last`
+    /// on.
     ///
     /// # Safety
-    /// As for [`by_rows`](Self::by_rows); `k` is an entry of the pattern, and `last + B` within the width.
+    /// As for [`by_rows`](Self::by_rows); `k` is an entry of the pattern, and `last + B` within the
+    /// width.
     #[inline(always)]
     unsafe fn add_entry<const B: usize, const TWO: bool, const FETCH: bool>(
         &self,
@@ -321,7 +351,8 @@ impl<T: Float> Gather<'_, T> {
         // SAFETY: k is an entry and its column is below num_cols, so the row of x is there.
         unsafe {
             if FETCH {
-                let next = *indices.get_unchecked((k + AHEAD).min(indices.len() - 1)) as usize * self.width;
+                let next = *indices.get_unchecked((k + AHEAD).min(indices.len() - 1)) as usize
+                    * self.width;
                 prefetch::<T, B>(self.x, next + part.from);
                 if TWO {
                     prefetch::<T, B>(self.x, next + last);
@@ -339,7 +370,13 @@ impl<T: Float> Gather<'_, T> {
     /// # Safety
     /// `k` is an entry of the pattern, and `from + B` within the width.
     #[inline(always)]
-    unsafe fn add_columns<const B: usize>(&self, k: usize, head: usize, from: usize, sum: &mut [T; B]) {
+    unsafe fn add_columns<const B: usize>(
+        &self,
+        k: usize,
+        head: usize,
+        from: usize,
+        sum: &mut [T; B],
+    ) {
         // SAFETY: k is an entry and its column is below num_cols, so the row of x is there.
         let (value, x): (T, [T; B]) = unsafe {
             let column = *self.rows.pattern.indices().get_unchecked(k) as usize;
@@ -358,7 +395,11 @@ impl<T: Float> Gather<'_, T> {
     #[inline(always)]
     unsafe fn eight_heads(&self, range: Range<usize>, fetch: bool, out: &mut [MaybeUninit<T>]) {
         let indices = self.rows.pattern.indices();
-        let fetch_until = if fetch { indices.len().saturating_sub(AHEAD) } else { 0 };
+        let fetch_until = if fetch {
+            indices.len().saturating_sub(AHEAD)
+        } else {
+            0
+        };
         for (i, row) in range.enumerate() {
             let mut sum: [T; WIDTH] = self.bias.map_or([T::ZERO; WIDTH], cut);
             for k in self.rows.pattern.row(row) {
@@ -367,7 +408,10 @@ impl<T: Float> Gather<'_, T> {
                 }
                 // SAFETY: k is an entry, with eight values, and its column's row of x has 64.
                 let (values, from): ([T; HEADS], [T; WIDTH]) = unsafe {
-                    (read(self.rows.values, k * HEADS), read(self.x, *indices.get_unchecked(k) as usize * WIDTH))
+                    (
+                        read(self.rows.values, k * HEADS),
+                        read(self.x, *indices.get_unchecked(k) as usize * WIDTH),
+                    )
                 };
                 let values = of_each_column(&values);
                 for c in 0..WIDTH {
@@ -379,7 +423,8 @@ impl<T: Float> Gather<'_, T> {
     }
 }
 
-/// How many entries ahead rows are fetched into the cache: which row comes next is known long before it is needed.
+/// How many entries ahead rows are fetched into the cache: which row comes next is known long
+/// before it is needed.
 const AHEAD: usize = 8;
 
 /// Asks for the cache lines of `B` values; a hint, so any address will do.
@@ -389,7 +434,13 @@ fn prefetch<T, const B: usize>(x: &[T], at: usize) {
     for line in 0..(B * size_of::<T>()).div_ceil(64) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch reads nothing and cannot fault; SSE is part of x86-64.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(x.as_ptr().wrapping_add(at + 64 / size_of::<T>() * line).cast()) };
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(
+                x.as_ptr()
+                    .wrapping_add(at + 64 / size_of::<T>() * line)
+                    .cast(),
+            )
+        };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (x, at);
@@ -441,7 +492,8 @@ fn store<T: Float>(values: &[T], add: bool, out: &mut [MaybeUninit<T>]) {
 }
 
 simd_dispatch! {
-    /// For each entry and head the inner product of row `a[row]` and `b[column]`: `heads` values an entry.
+    /// For each entry and head the inner product of row `a[row]` and `b[column]`: `heads` values an
+    /// entry.
     pub(crate) fn sampled_products<T: Float>(
         pattern: &Pattern,
         heads: usize,
@@ -490,7 +542,8 @@ fn inner_products_of_heads<T: Float>(a: &[T; WIDTH], b: &[T; WIDTH]) -> [T; HEAD
 pub(crate) const PAIR_LANES: usize = 8;
 
 simd_dispatch! {
-    /// For each pair `a_u · b_v + a_v · b_u`, of rows of a width that is a multiple of [`PAIR_LANES`].
+    /// For each pair `a_u · b_v + a_v · b_u`, of rows of a width that is a multiple of
+    /// [`PAIR_LANES`].
     pub(crate) fn pair_products<T: Float>(
         pairs: &[(u32, u32)],
         a: &[T],
@@ -557,7 +610,9 @@ pub(crate) fn add_to<T: Float>(x: &[T], out: &mut [T]) {
     if x.len() < MIN_PARALLEL_WORK {
         return add_rows(x, out);
     }
-    out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).for_each(|(out, x)| add_rows(x, out));
+    out.par_chunks_mut(CHUNK)
+        .zip(x.par_chunks(CHUNK))
+        .for_each(|(out, x)| add_rows(x, out));
 }
 
 /// The sum of each column, in a fixed order whatever the number of threads.
@@ -591,8 +646,8 @@ fn scaled_relu<T: Float>(x: T, scale: T) -> T {
 }
 
 simd_dispatch! {
-    /// ReLU, then dropout: kept values are scaled by `scale`; `threshold` is the share dropped, of 2^32. A NaN stays
-    /// one, kept or dropped: what has diverged must show.
+    /// ReLU, then dropout: kept values are scaled by `scale`; `threshold` is the share dropped, of
+    /// 2^32. A NaN stays one, kept or dropped: what has diverged must show.
     pub(crate) fn relu_dropout<T: Float>(
         x: &[T],
         first: u64,
@@ -684,8 +739,8 @@ simd_dispatch! {
     }
 }
 
-/// A counter-based generator: 32 random bits for each index, by two rounds of multiply and shift (Wellons' `lowbias32`
-/// constants) on the index mixed with the key.
+/// A counter-based generator: 32 random bits for each index, by two rounds of multiply and shift
+/// (Wellons' `lowbias32` constants) on the index mixed with the key.
 #[inline(always)]
 fn hash(index: u64, key: u64) -> u32 {
     let mut h = (index as u32) ^ (key as u32);
@@ -734,7 +789,9 @@ mod tests {
     fn rows(num_cols: u32, sorted: bool) -> (Pattern, Vec<f32>) {
         let (mut offsets, mut indices) = (vec![0], Vec::new());
         for length in [0, 1, 2, 7, 40, 0, 33, 64, 5] {
-            let mut row: Vec<u32> = (0..length).map(|k| (k * 37 + length * 11) % num_cols).collect();
+            let mut row: Vec<u32> = (0..length)
+                .map(|k| (k * 37 + length * 11) % num_cols)
+                .collect();
             if sorted {
                 row.sort_unstable();
             }
@@ -747,21 +804,33 @@ mod tests {
 
     fn written(out: Vec<MaybeUninit<f32>>) -> Vec<u32> {
         // SAFETY: values were there from the start.
-        out.into_iter().map(|value| unsafe { value.assume_init() }.to_bits()).collect()
+        out.into_iter()
+            .map(|value| unsafe { value.assume_init() }.to_bits())
+            .collect()
     }
 
-    /// Every width has its own way through the blocks; to the last bit all are two running sums for each number.
+    /// Every width has its own way through the blocks; to the last bit all are two running sums for
+    /// each number.
     #[test]
     fn every_width_is_two_running_sums() {
         let (pattern, _) = rows(71, false);
         // An interpreter takes a second for each.
         let step = if cfg!(miri) { 9 } else { 1 };
-        let widths = (1..=70).step_by(step).chain([80, 100, 127, 130]).map(|width| (1, width));
+        let widths = (1..=70)
+            .step_by(step)
+            .chain([80, 100, 127, 130])
+            .map(|width| (1, width));
         for (heads, width) in widths.chain([(2, 14), (3, 9), (8, 64)]) {
-            let values: Vec<f32> = (0..pattern.num_entries() * heads).map(|k| (k as f32 * 0.7).sin()).collect();
+            let values: Vec<f32> = (0..pattern.num_entries() * heads)
+                .map(|k| (k as f32 * 0.7).sin())
+                .collect();
             let x: Vec<f32> = (0..71 * width).map(|i| (i as f32 * 0.3).cos()).collect();
             let bias: Vec<f32> = (0..width).map(|i| i as f32).collect();
-            let rows = Rows { pattern: &pattern, values: &values, heads };
+            let rows = Rows {
+                pattern: &pattern,
+                values: &values,
+                heads,
+            };
             for (add, range) in [(false, 0..9), (true, 2..8)] {
                 let mut out = vec![MaybeUninit::new(0.5); range.len() * width];
                 gather_rows(rows, range.clone(), &x, width, Some(&bias), add, &mut out);
@@ -770,13 +839,16 @@ mod tests {
                     for column in 0..width {
                         let mut sums = [bias[column], 0.0];
                         for (i, k) in pattern.row(row).enumerate() {
-                            let (value, at) =
-                                (values[k * heads + column / (width / heads)], pattern.indices()[k] as usize);
+                            let (value, at) = (
+                                values[k * heads + column / (width / heads)],
+                                pattern.indices()[k] as usize,
+                            );
                             // Eight heads of eight have one sum, in a loop of their own.
                             let sum = &mut sums[if heads == HEADS { 0 } else { i % 2 }];
                             *sum = value.mul_add(x[at * width + column], *sum);
                         }
-                        expected.push((if add { 0.5 } else { 0.0 } + (sums[0] + sums[1])).to_bits());
+                        expected
+                            .push((if add { 0.5 } else { 0.0 } + (sums[0] + sums[1])).to_bits());
                     }
                 }
                 assert_eq!(written(out), expected, "{heads} heads, {width} wide");
@@ -788,14 +860,30 @@ mod tests {
     fn tiles_change_no_bit() {
         for (num_cols, sorted) in [(71, true), (71, false), (1, true), (64, false)] {
             let (pattern, values) = rows(num_cols, sorted);
-            let rows = Rows { pattern: &pattern, values: &values, heads: 1 };
+            let rows = Rows {
+                pattern: &pattern,
+                values: &values,
+                heads: 1,
+            };
             let widths: &[usize] = if cfg!(miri) { &[33] } else { &[16, 33, 64, 80] };
             for &width in widths {
-                let x: Vec<f32> = (0..num_cols as usize * width).map(|i| (i as f32 * 0.3).cos()).collect();
+                let x: Vec<f32> = (0..num_cols as usize * width)
+                    .map(|i| (i as f32 * 0.3).cos())
+                    .collect();
                 let bias: Vec<f32> = (0..width).map(|i| i as f32).collect();
                 for (add, range) in [(false, 0..9), (true, 2..8), (false, 4..4)] {
-                    let gather = Gather { rows, x: &x, width, bias: Some(&bias), add };
-                    let part = Part { head: 0, from: 0, used: width };
+                    let gather = Gather {
+                        rows,
+                        x: &x,
+                        width,
+                        bias: Some(&bias),
+                        add,
+                    };
+                    let part = Part {
+                        head: 0,
+                        from: 0,
+                        used: width,
+                    };
                     let out = vec![MaybeUninit::new(0.5); range.len() * width];
                     for tile in [1, 3, 32, 1000] {
                         let (mut plain, mut tiled) = (out.clone(), out.clone());
@@ -804,7 +892,11 @@ mod tests {
                             gather.by_rows::<16, false, false>(range.clone(), part, &mut plain);
                             gather.by_tiles::<16>(range.clone(), part, tile, &mut tiled);
                         }
-                        assert_eq!(written(tiled), written(plain), "{num_cols} columns, {width} wide, tiles of {tile}");
+                        assert_eq!(
+                            written(tiled),
+                            written(plain),
+                            "{num_cols} columns, {width} wide, tiles of {tile}"
+                        );
                     }
                 }
             }
@@ -817,7 +909,12 @@ mod tests {
             let indices = (0..2 * in_a_row).map(|k| (k % in_a_row) as u32).collect();
             let pattern = Pattern::new(num_cols, vec![0, in_a_row, 2 * in_a_row], indices);
             let values = vec![1.0f32; 2 * in_a_row];
-            Rows { pattern: &pattern, values: &values, heads: 1 }.tile(width)
+            Rows {
+                pattern: &pattern,
+                values: &values,
+                heads: 1,
+            }
+            .tile(width)
         };
         assert_eq!(of(7_000, 2_000, 64), Some(2048), "half a megabyte of rows");
         assert_eq!(of(7_000, 100, 64), None, "few entries a row");

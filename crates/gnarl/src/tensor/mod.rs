@@ -1,15 +1,17 @@
 //! Tensors with gradients, made for sparse work, and the optimiser.
 //!
-//! A [`Tensor`] holds values in a shape and, where it was computed from a [`Var`], how. An operation computes and says what its
-//! gradient is; the dense ones are in `ops`, the sparse and the fused ones in files of their own. `docs/engine.md` tells how the
-//! parts fit together.
+//! A [`Tensor`] holds values in a shape and, where it was computed from a [`Var`], how. An
+//! operation computes and says what its gradient is; the dense ones are in `ops`, the sparse and
+//! the fused ones in files of their own. `docs/engine.md` tells how the parts fit together.
 //!
-//! One type carries the message passing: an [`Operator`] is a sparse [`Pattern`] plus a value (or one per head) for each
-//! entry, and the values may be a tensor that takes gradients. A GCN's are constants, attention's come from a softmax, a
-//! structural attack's are the variables; sparse node features are an operator too, applied to a weight matrix. One
-//! kernel, [`Operator::apply`], serves all of them, with gradients to the dense side and to every value.
+//! One type carries the message passing: an [`Operator`] is a sparse [`Pattern`] plus a value (or
+//! one per head) for each entry, and the values may be a tensor that takes gradients. A GCN's are
+//! constants, attention's come from a softmax, a structural attack's are the variables; sparse node
+//! features are an operator too, applied to a weight matrix. One kernel, [`Operator::apply`],
+//! serves all of them, with gradients to the dense side and to every value.
 //!
-//! Every kernel computes an output row on one thread in one order: results do not depend on the number of threads.
+//! Every kernel computes an output row on one thread in one order: results do not depend on the
+//! number of threads.
 
 mod activation;
 mod adam;
@@ -54,7 +56,9 @@ pub use loss::{class_weighted_cross_entropy, masked_cross_entropy, soft_cross_en
 pub use operator::{Operator, Pairs, constant_convolution, dense_convolution, sampled_products};
 pub use pattern::{Pattern, Transposed};
 pub use sandwich::sandwiched;
-pub use segment::{Extreme, gather_cols, scatter_rows, segment_extreme, segment_median, segment_softmax};
+pub use segment::{
+    Extreme, gather_cols, scatter_rows, segment_extreme, segment_median, segment_softmax,
+};
 pub use shape::{MAX_RANK, Shape};
 pub use tape::GradStore;
 pub use threads::{start_threads, thread_pool};

@@ -1,4 +1,5 @@
-//! Where the entries of a sparse matrix are: rows, columns, and how the rows are shared out among threads.
+//! Where the entries of a sparse matrix are: rows, columns, and how the rows are shared out among
+//! threads.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -10,8 +11,9 @@ use super::fault::{Result, bail};
 
 /// The sparsity pattern of an operator or of sparse features, in compressed rows.
 ///
-/// Kernels work on blocks of rows with about equal numbers of entries. The blocks depend on the pattern alone and every
-/// output row is computed by one thread in one order, so results are the same for any number of threads.
+/// Kernels work on blocks of rows with about equal numbers of entries. The blocks depend on the
+/// pattern alone and every output row is computed by one thread in one order, so results are the
+/// same for any number of threads.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     num_cols: usize,
@@ -45,17 +47,30 @@ impl Places {
         for (i, &column) in chosen.iter().enumerate() {
             places[column as usize] = i as u32;
         }
-        Self { of_column: Some(places), count: chosen.len() }
+        Self {
+            of_column: Some(places),
+            count: chosen.len(),
+        }
     }
 
     /// All columns as they are.
     pub fn same(num_cols: usize) -> Self {
-        Self { of_column: None, count: num_cols }
+        Self {
+            of_column: None,
+            count: num_cols,
+        }
     }
 
     fn of(&self, column: u32) -> Result<u32> {
-        match self.of_column.as_ref().map_or(column, |places| places[column as usize]) {
-            u32::MAX => bail!("operator: node {column} is a neighbour, but not among the {} nodes chosen", self.count),
+        match self
+            .of_column
+            .as_ref()
+            .map_or(column, |places| places[column as usize])
+        {
+            u32::MAX => bail!(
+                "operator: node {column} is a neighbour, but not among the {} nodes chosen",
+                self.count
+            ),
             place => Ok(place),
         }
     }
@@ -80,10 +95,15 @@ impl Pattern {
     pub(crate) fn is_of<T: Copy>(&self, matrix: &CsrMatrix<T>) -> bool {
         std::ptr::eq(self.indices(), matrix.indices())
             && (self.num_cols, self.num_rows()) == (matrix.num_cols(), matrix.num_rows())
-            && self.offsets.iter().zip(matrix.offsets()).all(|(&here, &there)| here as u64 == there)
+            && self
+                .offsets
+                .iter()
+                .zip(matrix.offsets())
+                .all(|(&here, &there)| here as u64 == there)
     }
 
-    /// Wraps rows that are valid: offsets from 0 to the number of indices, indices below `num_cols`.
+    /// Wraps rows that are valid: offsets from 0 to the number of indices, indices below
+    /// `num_cols`.
     ///
     /// # Panics
     /// If they are not, or if there are 2^32 entries or more.
@@ -92,18 +112,43 @@ impl Pattern {
     }
 
     fn sharing(num_cols: usize, offsets: Vec<usize>, indices: Arc<Vec<u32>>) -> Self {
-        assert!(Self::is_valid(num_cols, &offsets, &indices), "pattern entries");
-        assert!(indices.len() < u32::MAX as usize, "a pattern holds fewer than 2^32 entries");
+        assert!(
+            Self::is_valid(num_cols, &offsets, &indices),
+            "pattern entries"
+        );
+        assert!(
+            indices.len() < u32::MAX as usize,
+            "a pattern holds fewer than 2^32 entries"
+        );
         let blocks = balanced_blocks(&offsets);
-        Self { num_cols, offsets, indices, blocks, transposed: OnceLock::new() }
+        Self {
+            num_cols,
+            offsets,
+            indices,
+            blocks,
+            transposed: OnceLock::new(),
+        }
     }
 
-    /// The same for parts of a pattern that is one: nothing is looked at again. Kernels rely on what [`new`](Self::new) checks.
+    /// The same for parts of a pattern that is one: nothing is looked at again. Kernels rely on
+    /// what [`new`](Self::new) checks.
     pub(super) fn of_valid(num_cols: usize, offsets: Vec<usize>, indices: Vec<u32>) -> Self {
-        debug_assert!(Self::is_valid(num_cols, &offsets, &indices), "pattern entries");
-        assert!(indices.len() < u32::MAX as usize, "a pattern holds fewer than 2^32 entries");
+        debug_assert!(
+            Self::is_valid(num_cols, &offsets, &indices),
+            "pattern entries"
+        );
+        assert!(
+            indices.len() < u32::MAX as usize,
+            "a pattern holds fewer than 2^32 entries"
+        );
         let blocks = balanced_blocks(&offsets);
-        Self { num_cols, offsets, indices: indices.into(), blocks, transposed: OnceLock::new() }
+        Self {
+            num_cols,
+            offsets,
+            indices: indices.into(),
+            blocks,
+            transposed: OnceLock::new(),
+        }
     }
 
     fn is_valid(num_cols: usize, offsets: &[usize], indices: &[u32]) -> bool {
@@ -143,11 +188,13 @@ impl Pattern {
 
     /// The row of each entry.
     pub(crate) fn entry_rows(&self) -> Vec<u32> {
-        (0..self.num_rows()).flat_map(|row| self.row(row).map(move |_| row as u32)).collect()
+        (0..self.num_rows())
+            .flat_map(|row| self.row(row).map(move |_| row as u32))
+            .collect()
     }
 
-    /// These rows, their columns renumbered, and which entries they are. Entries keep their order within a row. Fails for a
-    /// column that has no place.
+    /// These rows, their columns renumbered, and which entries they are. Entries keep their order
+    /// within a row. Fails for a column that has no place.
     pub(crate) fn restricted(&self, rows: &[u32], columns: &Places) -> Result<(Pattern, Vec<u32>)> {
         let mut offsets = vec![0];
         let mut entries: Vec<u32> = Vec::new();
@@ -155,7 +202,10 @@ impl Pattern {
             entries.extend(self.row(row as usize).map(|k| k as u32));
             offsets.push(entries.len());
         }
-        let indices = entries.iter().map(|&k| columns.of(self.indices[k as usize])).collect::<Result<_>>()?;
+        let indices = entries
+            .iter()
+            .map(|&k| columns.of(self.indices[k as usize]))
+            .collect::<Result<_>>()?;
         Ok((Pattern::new(columns.count, offsets, indices), entries))
     }
 
@@ -185,8 +235,14 @@ impl Pattern {
         })
     }
 
-    /// Runs `work` on each block of rows in parallel, giving it the rows and their part of `out` (`width` values a row).
-    pub fn for_row_blocks<T: Send>(&self, out: &mut [T], width: usize, work: impl Fn(Range<usize>, &mut [T]) + Sync) {
+    /// Runs `work` on each block of rows in parallel, giving it the rows and their part of `out`
+    /// (`width` values a row).
+    pub fn for_row_blocks<T: Send>(
+        &self,
+        out: &mut [T],
+        width: usize,
+        work: impl Fn(Range<usize>, &mut [T]) + Sync,
+    ) {
         self.for_few_row_blocks(usize::MAX, out, width, work);
     }
 
@@ -202,11 +258,22 @@ impl Pattern {
         self.for_blocks(at_most, out, width, |rows| rows * width, work);
     }
 
-    /// Runs `work` on each block of rows in parallel, giving it the rows and their entries' part of `out` (`width` values
-    /// an entry).
-    pub fn for_entry_blocks<T: Send>(&self, out: &mut [T], width: usize, work: impl Fn(Range<usize>, &mut [T]) + Sync) {
+    /// Runs `work` on each block of rows in parallel, giving it the rows and their entries' part of
+    /// `out` (`width` values an entry).
+    pub fn for_entry_blocks<T: Send>(
+        &self,
+        out: &mut [T],
+        width: usize,
+        work: impl Fn(Range<usize>, &mut [T]) + Sync,
+    ) {
         assert_eq!(out.len(), self.num_entries() * width, "output length");
-        self.for_blocks(usize::MAX, out, width, |row| self.offsets[row] * width, work);
+        self.for_blocks(
+            usize::MAX,
+            out,
+            width,
+            |row| self.offsets[row] * width,
+            work,
+        );
     }
 
     /// [`for_row_blocks`](Self::for_row_blocks) with two outputs of different widths.
@@ -217,18 +284,26 @@ impl Pattern {
         work: impl Fn(Range<usize>, &mut [T], &mut [U]) + Sync,
     ) {
         let ((mut a, a_width), (mut b, b_width)) = (first, second);
-        assert!(a.len() == self.num_rows() * a_width && b.len() == self.num_rows() * b_width, "output lengths");
+        assert!(
+            a.len() == self.num_rows() * a_width && b.len() == self.num_rows() * b_width,
+            "output lengths"
+        );
         if self.runs_alone(a_width) {
             return work(0..self.num_rows(), a, b);
         }
         let mut parts = Vec::with_capacity(self.blocks.len());
         for bounds in self.blocks.windows(2) {
             let rows = bounds[1] - bounds[0];
-            let ((a_part, a_rest), (b_part, b_rest)) = (a.split_at_mut(rows * a_width), b.split_at_mut(rows * b_width));
+            let ((a_part, a_rest), (b_part, b_rest)) = (
+                a.split_at_mut(rows * a_width),
+                b.split_at_mut(rows * b_width),
+            );
             parts.push((bounds[0]..bounds[1], a_part, b_part));
             (a, b) = (a_rest, b_rest);
         }
-        parts.into_par_iter().for_each(|(rows, a, b)| work(rows, a, b));
+        parts
+            .into_par_iter()
+            .for_each(|(rows, a, b)| work(rows, a, b));
     }
 
     /// Whether work of this width on every entry is not worth waking other threads.
@@ -256,7 +331,9 @@ impl Pattern {
             parts.push((rows, part));
             rest = tail;
         }
-        parts.into_par_iter().for_each(|(rows, part)| work(rows, part));
+        parts
+            .into_par_iter()
+            .for_each(|(rows, part)| work(rows, part));
     }
 }
 
@@ -308,12 +385,21 @@ mod tests {
 
     #[test]
     fn blocks_cover_all_rows_once_and_share_the_work() {
-        let offsets: Vec<usize> = (0..=20_000).map(|r| if r > 500 { r + 50_000 } else { r }).collect();
+        let offsets: Vec<usize> = (0..=20_000)
+            .map(|r| if r > 500 { r + 50_000 } else { r })
+            .collect();
         let blocks = balanced_blocks(&offsets);
         assert_eq!((blocks[0], *blocks.last().unwrap()), (0, 20_000));
         assert!(blocks.windows(2).all(|w| w[0] < w[1]));
-        let heaviest = blocks.windows(2).map(|w| offsets[w[1]] - offsets[w[0]]).max().unwrap();
-        assert!(heaviest <= 50_000 + 2 * 70_000 / 68, "{heaviest}: only the one heavy row stands out");
+        let heaviest = blocks
+            .windows(2)
+            .map(|w| offsets[w[1]] - offsets[w[0]])
+            .max()
+            .unwrap();
+        assert!(
+            heaviest <= 50_000 + 2 * 70_000 / 68,
+            "{heaviest}: only the one heavy row stands out"
+        );
         assert_eq!(balanced_blocks(&[0]), [0, 0]);
     }
 
@@ -328,7 +414,10 @@ mod tests {
                 out.fill(1);
                 seen.lock().unwrap().push(rows);
             });
-            assert!(out.iter().all(|&x| x == 1) && seen.into_inner().unwrap().len() <= at_most, "{at_most}");
+            assert!(
+                out.iter().all(|&x| x == 1) && seen.into_inner().unwrap().len() <= at_most,
+                "{at_most}"
+            );
         }
     }
 }

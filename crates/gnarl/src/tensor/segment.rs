@@ -1,4 +1,5 @@
-//! Operations over the entries of each row: softmax, extremes, and moving values between nodes and entries.
+//! Operations over the entries of each row: softmax, extremes, and moving values between nodes and
+//! entries.
 
 use std::cmp::Ordering;
 use std::mem::MaybeUninit;
@@ -16,7 +17,12 @@ use super::tape::{Computed, Gradients, Operation, Sinks, apply};
 /// Softmax of `scores` (`[entries, heads]`) over the entries of each row, head by head.
 pub fn segment_softmax(pattern: &Arc<Pattern>, scores: &Tensor) -> Result<Tensor> {
     check_entries("segment softmax", pattern, scores)?;
-    apply(SegmentSoftmax { pattern: pattern.clone() }, &[scores])
+    apply(
+        SegmentSoftmax {
+            pattern: pattern.clone(),
+        },
+        &[scores],
+    )
 }
 
 fn check_entries(op: &str, pattern: &Pattern, x: &Tensor) -> Result<usize> {
@@ -32,7 +38,8 @@ pub(crate) struct SegmentSoftmax {
 }
 
 simd_dispatch! {
-    /// The softmax of each row's scores, head by head; the heads of an entry side by side, the exponentials of all rows in one go.
+    /// The softmax of each row's scores, head by head; the heads of an entry side by side, the
+    /// exponentials of all rows in one go.
     fn softmax_rows<T: Float>(
         pattern: &Pattern,
         rows: Range<usize>,
@@ -94,8 +101,8 @@ impl Operation for SegmentSoftmax {
     /// `p · (g - Σ p g)` over each row.
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         let (p, weighted) = (at.output, at.output.mul(grad)?);
-        let of_row =
-            scatter_rows(&self.pattern, &weighted)?.index_select(&Tensor::indices(self.pattern.entry_rows()), 0)?;
+        let of_row = scatter_rows(&self.pattern, &weighted)?
+            .index_select(&Tensor::indices(self.pattern.entry_rows()), 0)?;
         Ok(vec![Some(weighted.sub(&p.mul(&of_row)?)?)])
     }
 
@@ -149,10 +156,15 @@ simd_dispatch! {
     }
 }
 
-/// For each entry the row of `x` that its column names: `[entries, width]`. Its gradient is [`scatter_rows`] transposed.
+/// For each entry the row of `x` that its column names: `[entries, width]`. Its gradient is
+/// [`scatter_rows`] transposed.
 pub fn gather_cols(pattern: &Arc<Pattern>, x: &Tensor) -> Result<Tensor> {
     let k = pattern.num_entries();
-    let one_per_row = Pattern::new(pattern.num_cols(), (0..=k).collect(), pattern.indices().to_vec());
+    let one_per_row = Pattern::new(
+        pattern.num_cols(),
+        (0..=k).collect(),
+        pattern.indices().to_vec(),
+    );
     Operator::from_pattern(Arc::new(one_per_row)).apply(x)
 }
 
@@ -173,12 +185,16 @@ pub enum Extreme {
     Min,
 }
 
-/// The largest or smallest value over the neighbours of each row, column by column; zero for a row without entries.
-/// Of equals the first in the row takes the whole gradient; a NaN among them is the result.
+/// The largest or smallest value over the neighbours of each row, column by column; zero for a row
+/// without entries. Of equals the first in the row takes the whole gradient; a NaN among them is
+/// the result.
 pub fn segment_extreme(pattern: &Arc<Pattern>, x: &Tensor, which: Extreme) -> Result<Tensor> {
     let (rows, width) = x.dims2()?;
     if rows != pattern.num_cols() {
-        bail!("segment extreme: {rows} rows for {} columns", pattern.num_cols());
+        bail!(
+            "segment extreme: {rows} rows for {} columns",
+            pattern.num_cols()
+        );
     }
     let mut winners = vec![NOBODY; pattern.num_rows() * width];
     by_precision!("segment extreme", x.dtype(), T => {
@@ -191,12 +207,20 @@ pub fn segment_extreme(pattern: &Arc<Pattern>, x: &Tensor, which: Extreme) -> Re
             }
         });
     });
-    apply(TakeWinners(Winners { pattern: pattern.clone(), of_row: Arc::new(winners), width }), &[x])
+    apply(
+        TakeWinners(Winners {
+            pattern: pattern.clone(),
+            of_row: Arc::new(winners),
+            width,
+        }),
+        &[x],
+    )
 }
 
-/// The weighted median over the neighbours of each row, column by column: the smallest value that, with those below it, has half of the row's
-/// weight. `weights`, one for each entry and at least zero, say who counts; zero for a row without weight. Who it is takes no gradient, its value does.
-/// O(entries · width · log entries of a row).
+/// The weighted median over the neighbours of each row, column by column: the smallest value that,
+/// with those below it, has half of the row's weight. `weights`, one for each entry and at least
+/// zero, say who counts; zero for a row without weight. Who it is takes no gradient, its value
+/// does. O(entries · width · log entries of a row).
 pub fn segment_median(pattern: &Arc<Pattern>, weights: &Tensor, x: &Tensor) -> Result<Tensor> {
     let (rows, width) = x.dims2()?;
     if rows != pattern.num_cols() || weights.elem_count() != pattern.num_entries() {
@@ -233,14 +257,27 @@ pub fn segment_median(pattern: &Arc<Pattern>, weights: &Tensor, x: &Tensor) -> R
             }
         });
     });
-    apply(TakeWinners(Winners { pattern: pattern.clone(), of_row: Arc::new(winners), width }), &[x])
+    apply(
+        TakeWinners(Winners {
+            pattern: pattern.clone(),
+            of_row: Arc::new(winners),
+            width,
+        }),
+        &[x],
+    )
 }
 
 /// Of a row without entries nobody wins.
 const NOBODY: u32 = u32::MAX;
 
 /// The column of the winning entry of a row, for feature `c` of `width`.
-fn winner<T: Float>(pattern: &Pattern, which: Extreme, row: usize, x: &[T], (width, c): (usize, usize)) -> Option<u32> {
+fn winner<T: Float>(
+    pattern: &Pattern,
+    which: Extreme,
+    row: usize,
+    x: &[T],
+    (width, c): (usize, usize),
+) -> Option<u32> {
     let value = |col: u32| x[col as usize * width + c];
     let cols = &pattern.indices()[pattern.row(row)];
     cols.iter().copied().reduce(|best, col| {
@@ -248,7 +285,11 @@ fn winner<T: Float>(pattern: &Pattern, which: Extreme, row: usize, x: &[T], (wid
             Extreme::Max => value(col) > value(best),
             Extreme::Min => value(col) < value(best),
         };
-        if better || value(col).is_nan() { col } else { best }
+        if better || value(col).is_nan() {
+            col
+        } else {
+            best
+        }
     })
 }
 
@@ -269,7 +310,11 @@ impl Operation for TakeWinners {
     }
 
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
-        let Winners { pattern, of_row, width } = &self.0;
+        let Winners {
+            pattern,
+            of_row,
+            width,
+        } = &self.0;
         by_precision!(self.name(), inputs[0].dtype(), T => {
             let x = inputs[0].values::<T>()?;
             let value = |(i, &won): (usize, &u32)| if won == NOBODY { 0.0 } else { x[won as usize * width + i % width] };
@@ -293,7 +338,11 @@ impl Operation for GiveWinners {
 
     /// Each winner collects from the rows it may have won: no two threads write alike.
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
-        let Winners { pattern, of_row, width } = &self.0;
+        let Winners {
+            pattern,
+            of_row,
+            width,
+        } = &self.0;
         let width = *width;
         by_precision!(self.name(), inputs[0].dtype(), T => {
             let g = inputs[0].values::<T>()?;
@@ -327,8 +376,15 @@ mod examples {
 
     /// Patterns with and without empty rows, of one row, of one column, and without entries.
     fn patterns() -> Vec<Arc<Pattern>> {
-        let some = [(7, 6, 0.5, 3), (1, 5, 0.6, 1), (5, 1, 0.5, 2), (3, 3, 0.0, 1), (4, 9, 0.9, 6)];
-        some.map(|(r, c, density, seed)| random_pattern(r, c, density, seed).pattern().clone()).into()
+        let some = [
+            (7, 6, 0.5, 3),
+            (1, 5, 0.6, 1),
+            (5, 1, 0.5, 2),
+            (3, 3, 0.0, 1),
+            (4, 9, 0.9, 6),
+        ];
+        some.map(|(r, c, density, seed)| random_pattern(r, c, density, seed).pattern().clone())
+            .into()
     }
 
     impl Examples for SegmentSoftmax {
@@ -360,10 +416,17 @@ mod examples {
     impl Examples for GiveWinners {
         fn examples() -> Vec<Example> {
             let p = patterns().remove(0);
-            let of_row: Vec<u32> =
-                (0..7).map(|row| p.indices()[p.row(row)].first().copied().unwrap_or(NOBODY)).collect();
-            let winners = Winners { pattern: p, of_row: Arc::new(of_row), width: 1 };
-            vec![Example::of(&[&[7, 1]], move |v| apply(GiveWinners(winners.clone()), &[&v[0]]))]
+            let of_row: Vec<u32> = (0..7)
+                .map(|row| p.indices()[p.row(row)].first().copied().unwrap_or(NOBODY))
+                .collect();
+            let winners = Winners {
+                pattern: p,
+                of_row: Arc::new(of_row),
+                width: 1,
+            };
+            vec![Example::of(&[&[7, 1]], move |v| {
+                apply(GiveWinners(winners.clone()), &[&v[0]])
+            })]
         }
     }
 }
@@ -379,10 +442,20 @@ mod tests {
         let op = random_pattern(8, 8, 0.4, 1);
         let scores = (random(&[op.num_entries(), 3], 2) * 200.0).unwrap();
         let p = segment_softmax(op.pattern(), &scores).unwrap();
-        let sums = scatter_rows(op.pattern(), &p).unwrap().to_vec2::<f32>().unwrap();
+        let sums = scatter_rows(op.pattern(), &p)
+            .unwrap()
+            .to_vec2::<f32>()
+            .unwrap();
         for (row, sums) in sums.iter().enumerate() {
-            let expected = if op.pattern().row(row).is_empty() { 0.0 } else { 1.0 };
-            assert!(sums.iter().all(|s| (s - expected).abs() < 1e-5), "row {row}: {sums:?}");
+            let expected = if op.pattern().row(row).is_empty() {
+                0.0
+            } else {
+                1.0
+            };
+            assert!(
+                sums.iter().all(|s| (s - expected).abs() < 1e-5),
+                "row {row}: {sums:?}"
+            );
         }
     }
 
@@ -391,16 +464,27 @@ mod tests {
         let p = Arc::new(Pattern::new(3, vec![0, 2, 2, 3], vec![0, 2, 1]));
         let x = Tensor::new(&[[1f32, 10.0], [2.0, 20.0], [3.0, 30.0]], &Device::Cpu).unwrap();
         let gathered = gather_cols(&p, &x).unwrap();
-        assert_eq!(gathered.to_vec2::<f32>().unwrap(), [[1.0, 10.0], [3.0, 30.0], [2.0, 20.0]]);
+        assert_eq!(
+            gathered.to_vec2::<f32>().unwrap(),
+            [[1.0, 10.0], [3.0, 30.0], [2.0, 20.0]]
+        );
         let scattered = scatter_rows(&p, &gathered).unwrap();
-        assert_eq!(scattered.to_vec2::<f32>().unwrap(), [[4.0, 40.0], [0.0, 0.0], [2.0, 20.0]]);
+        assert_eq!(
+            scattered.to_vec2::<f32>().unwrap(),
+            [[4.0, 40.0], [0.0, 0.0], [2.0, 20.0]]
+        );
     }
 
     #[test]
     fn extremes_by_hand() {
         let p = Arc::new(Pattern::new(3, vec![0, 2, 2, 3], vec![0, 2, 1]));
         let x = Tensor::new(&[[1f32, 40.0], [2.0, 20.0], [3.0, 30.0]], &Device::Cpu).unwrap();
-        let rows = |which| segment_extreme(&p, &x, which).unwrap().to_vec2::<f32>().unwrap();
+        let rows = |which| {
+            segment_extreme(&p, &x, which)
+                .unwrap()
+                .to_vec2::<f32>()
+                .unwrap()
+        };
         assert_eq!(rows(Extreme::Max), [[3.0, 40.0], [0.0, 0.0], [2.0, 20.0]]);
         assert_eq!(rows(Extreme::Min), [[1.0, 30.0], [0.0, 0.0], [2.0, 20.0]]);
     }
@@ -409,11 +493,22 @@ mod tests {
     fn a_nan_among_the_values_is_the_extreme() {
         let p = Arc::new(Pattern::new(3, vec![0, 3, 5], vec![0, 1, 2, 0, 2]));
         for at in 0..3 {
-            let x: Vec<f32> = (0..3).map(|i| if i == at { f32::NAN } else { i as f32 }).collect();
+            let x: Vec<f32> = (0..3)
+                .map(|i| if i == at { f32::NAN } else { i as f32 })
+                .collect();
             let x = Tensor::from_vec(x, (3, 1), &Device::Cpu).unwrap();
             for which in [Extreme::Max, Extreme::Min] {
-                let y = segment_extreme(&p, &x, which).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
-                assert_eq!([y[0].is_nan(), y[1].is_nan()], [true, at != 1], "{which:?}, {at}");
+                let y = segment_extreme(&p, &x, which)
+                    .unwrap()
+                    .flatten_all()
+                    .unwrap()
+                    .to_vec1::<f32>()
+                    .unwrap();
+                assert_eq!(
+                    [y[0].is_nan(), y[1].is_nan()],
+                    [true, at != 1],
+                    "{which:?}, {at}"
+                );
             }
         }
     }
@@ -422,14 +517,20 @@ mod tests {
     fn gradients() {
         let op = random_pattern(7, 6, 0.5, 3);
         let p = op.pattern();
-        check_gradients(&[random(&[op.num_entries(), 2], 4)], |v| segment_softmax(p, &v[0]));
+        check_gradients(&[random(&[op.num_entries(), 2], 4)], |v| {
+            segment_softmax(p, &v[0])
+        });
         check_gradients(&[random(&[6, 3], 5)], |v| gather_cols(p, &v[0]));
-        check_gradients(&[random(&[op.num_entries(), 3], 6)], |v| scatter_rows(p, &v[0]));
+        check_gradients(&[random(&[op.num_entries(), 3], 6)], |v| {
+            scatter_rows(p, &v[0])
+        });
         // Values far apart, so that a step never changes the winner.
         let spread: Vec<f32> = (0..18).map(|i| ((i * 7) % 18) as f32 * 0.1).collect();
         let spread = Tensor::from_vec(spread, (6, 3), &Device::Cpu).unwrap();
         for which in [Extreme::Max, Extreme::Min] {
-            check_gradients(std::slice::from_ref(&spread), |v| segment_extreme(p, &v[0], which));
+            check_gradients(std::slice::from_ref(&spread), |v| {
+                segment_extreme(p, &v[0], which)
+            });
         }
     }
 }

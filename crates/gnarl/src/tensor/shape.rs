@@ -44,11 +44,16 @@ impl Shape {
         }
     }
 
-    /// How many blocks lie before a dimension, its length, and how many values one step along it skips.
+    /// How many blocks lie before a dimension, its length, and how many values one step along it
+    /// skips.
     pub(super) fn around(&self, dim: usize) -> Result<(usize, usize, usize)> {
         let length = self.dim(dim)?;
         let dims = self.dims();
-        Ok((dims[..dim].iter().product(), length, dims[dim + 1..].iter().product()))
+        Ok((
+            dims[..dim].iter().product(),
+            length,
+            dims[dim + 1..].iter().product(),
+        ))
     }
 
     /// The same with another length of one dimension.
@@ -60,11 +65,15 @@ impl Shape {
 
     /// The same without one dimension.
     pub(super) fn without(&self, dim: usize) -> Self {
-        let kept: Vec<usize> = (0..self.rank).filter(|&d| d != dim).map(|d| self.dims[d]).collect();
+        let kept: Vec<usize> = (0..self.rank)
+            .filter(|&d| d != dim)
+            .map(|d| self.dims[d])
+            .collect();
         Self::from(kept)
     }
 
-    /// What two shapes become where dimensions of length one stretch and missing ones are taken to be such.
+    /// What two shapes become where dimensions of length one stretch and missing ones are taken to
+    /// be such.
     pub(super) fn broadcast(&self, other: &Self) -> Option<Self> {
         let rank = self.rank.max(other.rank);
         let mut dims = [0; MAX_RANK];
@@ -82,7 +91,11 @@ impl Shape {
     /// The length of dimension `d` of `rank`, where missing outer ones are one.
     pub(super) fn aligned(&self, d: usize, rank: usize) -> usize {
         let missing = rank - self.rank;
-        if d < missing { 1 } else { self.dims[d - missing] }
+        if d < missing {
+            1
+        } else {
+            self.dims[d - missing]
+        }
     }
 }
 
@@ -96,10 +109,16 @@ impl From<&[usize]> for Shape {
     /// # Panics
     /// If there are more than [`MAX_RANK`] dimensions.
     fn from(lengths: &[usize]) -> Self {
-        assert!(lengths.len() <= MAX_RANK, "a tensor has at most {MAX_RANK} dimensions");
+        assert!(
+            lengths.len() <= MAX_RANK,
+            "a tensor has at most {MAX_RANK} dimensions"
+        );
         let mut dims = [0; MAX_RANK];
         dims[..lengths.len()].copy_from_slice(lengths);
-        Self { dims, rank: lengths.len() }
+        Self {
+            dims,
+            rank: lengths.len(),
+        }
     }
 }
 
@@ -157,12 +176,22 @@ mod tests {
 
     #[test]
     fn shapes_that_stretch() {
-        let of = |a: &[usize], b: &[usize]| Shape::from(a).broadcast(&Shape::from(b)).map(|s| s.dims().to_vec());
+        let of = |a: &[usize], b: &[usize]| {
+            Shape::from(a)
+                .broadcast(&Shape::from(b))
+                .map(|s| s.dims().to_vec())
+        };
         assert_eq!(of(&[3, 1], &[4]), Some(vec![3, 4]));
         assert_eq!(of(&[], &[2, 5]), Some(vec![2, 5]));
         assert_eq!(of(&[0, 3], &[1, 3]), Some(vec![0, 3]));
         assert_eq!(of(&[2], &[3]), None);
         assert_eq!(Shape::from((2, 3, 4)).around(1).unwrap(), (2, 3, 4));
-        assert!(Shape::from(3).dim(1).unwrap_err().to_string().contains("dimension 1 of a tensor of shape [3]"));
+        assert!(
+            Shape::from(3)
+                .dim(1)
+                .unwrap_err()
+                .to_string()
+                .contains("dimension 1 of a tensor of shape [3]")
+        );
     }
 }

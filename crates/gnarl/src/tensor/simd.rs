@@ -1,7 +1,8 @@
 //! Runtime dispatch: the same kernel compiled for AVX-512, for AVX2 and for the build's own target.
 //!
-//! An ordinary `cargo build --release` targets every x86-64, so the compiler may not use wide registers by itself.
-//! [`simd_dispatch!`] compiles a function's body once more for each instruction set and picks the best one the machine has.
+//! An ordinary `cargo build --release` targets every x86-64, so the compiler may not use wide
+//! registers by itself. [`simd_dispatch!`] compiles a function's body once more for each
+//! instruction set and picks the best one the machine has.
 
 /// The instruction sets that kernels are compiled for, the widest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +35,11 @@ fn detected() -> Level {
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
-        return if has_avx512 { Level::Avx512 } else { Level::Avx2 };
+        return if has_avx512 {
+            Level::Avx512
+        } else {
+            Level::Avx2
+        };
     }
     Level::Portable
 }
@@ -64,7 +69,8 @@ macro_rules! simd_dispatch {
             }
 
             match $crate::tensor::simd::level() {
-                // SAFETY: the level was detected, so the machine has every feature that the function is compiled with.
+                // SAFETY: the level was detected, so the machine has every feature that the
+                // function is compiled with.
                 #[cfg(target_arch = "x86_64")]
                 $crate::tensor::simd::Level::Avx512 => unsafe { avx512($($arg),*) },
                 // SAFETY: as above.

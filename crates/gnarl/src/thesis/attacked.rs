@@ -1,7 +1,8 @@
 //! Models under attack as rows of a table (ch. 5 and 6): who is attacked, and how.
 //!
-//! One cell holds all that was found on the same inputs: before and after the attack, by a plain forward pass and by the cell's
-//! inference. Rows that show one of these each share it, so that their paired differences are between answers to the same input.
+//! One cell holds all that was found on the same inputs: before and after the attack, by a plain
+//! forward pass and by the cell's inference. Rows that show one of these each share it, so that
+//! their paired differences are between answers to the same input.
 
 use gnarl_graph::dataset::Task;
 
@@ -54,34 +55,59 @@ impl Subject {
 
     /// With orthonormal weights, projected by an expansion of this order: GCORN, GIORN.
     pub const fn orthonormal(self, order: usize) -> Self {
-        let settings = Orthonormal { order, iterations: 25, scaling: Scaling::Spectral };
-        Self { weights: WeightsChoice::Orthonormal(settings), ..self }
+        let settings = Orthonormal {
+            order,
+            iterations: 25,
+            scaling: Scaling::Spectral,
+        };
+        Self {
+            weights: WeightsChoice::Orthonormal(settings),
+            ..self
+        }
     }
 
     /// With Parseval's regularisation.
     pub const fn parseval(self) -> Self {
-        Self { weights: WeightsChoice::Parseval(Parseval { beta: 0.01 }), ..self }
+        Self {
+            weights: WeightsChoice::Parseval(Parseval { beta: 0.01 }),
+            ..self
+        }
     }
 
-    /// Without edges between nodes that are nothing alike: GCN-Jaccard, with the default of DeepRobust.
+    /// Without edges between nodes that are nothing alike: GCN-Jaccard, with the default of
+    /// DeepRobust.
     pub const fn jaccard(self) -> Self {
-        Self { defense: Defense::Jaccard(Jaccard { threshold: 0.01 }), ..self }
+        Self {
+            defense: Defense::Jaccard(Jaccard { threshold: 0.01 }),
+            ..self
+        }
     }
 
     /// On a graph of few ranks: GNN-SVD, with the default of DeepRobust.
     pub const fn svd(self) -> Self {
-        Self { defense: Defense::Svd(Svd::USUAL), ..self }
+        Self {
+            defense: Defense::Svd(Svd::USUAL),
+            ..self
+        }
     }
 
-    /// With noise on hidden representations: NoisyGCN. The thesis has no deviation; a tenth is within the range of its authors.
+    /// With noise on hidden representations: NoisyGCN. The thesis has no deviation; a tenth is
+    /// within the range of its authors.
     pub const fn noisy(self) -> Self {
         Self { noise: 0.1, ..self }
     }
 
     /// The model on a dataset, with what the chapter's recipe says (the thesis' here) or another.
     pub(super) fn model(self, dataset: &str, recipe: Recipe, task: Task) -> (Recipe, Model) {
-        let recipe = if recipe == Recipe::Thesis { self.chapter } else { recipe };
-        let mut model = Model::new(self.backbone).operator(self.operator).weights(self.weights).defense(self.defense);
+        let recipe = if recipe == Recipe::Thesis {
+            self.chapter
+        } else {
+            recipe
+        };
+        let mut model = Model::new(self.backbone)
+            .operator(self.operator)
+            .weights(self.weights)
+            .defense(self.defense);
         if self.noise != 0.0 {
             model.network.noise = Some(self.noise);
         }
@@ -98,7 +124,8 @@ pub struct Threat {
     pub mode: Mode,
     /// Whether the attacker looks into a GCN of their own.
     pub surrogate: bool,
-    /// Whether the graph is the largest component with 10 / 10 / 80 % of its nodes, whatever the dataset's own protocol.
+    /// Whether the graph is the largest component with 10 / 10 / 80 % of its nodes, whatever the
+    /// dataset's own protocol.
     pub tenths: bool,
     /// The inference besides.
     pub inference: Option<Inference>,
@@ -121,13 +148,20 @@ pub const PGD_STRUCTURE: Threat = against_input(Attack::PgdStructure(PgdStructur
 pub const DICE: Threat = against_input(Attack::Dice(Dice::budget(0.1)));
 
 /// Five flips of edges or features at each of forty targets.
-pub const NETTACK: Threat =
-    against_input(Attack::Nettack(Nettack { budget: 5, parts: Parts::Both, degree_test: true }));
+pub const NETTACK: Threat = against_input(Attack::Nettack(Nettack {
+    budget: 5,
+    parts: Parts::Both,
+    degree_test: true,
+}));
 /// A tenth of the edges, so that training goes wrong.
 pub const METTACK: Threat = against_input(Attack::Mettack(Mettack::budget(0.1))).poisoning();
 
-/// A tenth of the edges by Mettack and noise of psi 5 on every feature, met by a model that was trained on neither.
-pub const COMBINED: Threat = against_input(Attack::Combined(Combined { psi: 5.0, ..Combined::budget(0.1) }));
+/// A tenth of the edges by Mettack and noise of psi 5 on every feature, met by a model that was
+/// trained on neither.
+pub const COMBINED: Threat = against_input(Attack::Combined(Combined {
+    psi: 5.0,
+    ..Combined::budget(0.1)
+}));
 
 /// The thesis' inference.
 pub const ROBUST_CRF: Inference = Inference::RobustCrf(RobustCrf::new());
@@ -137,27 +171,45 @@ pub const CLEAN_CRF: Inference = Inference::CleanCrf(CleanCrf::new());
 pub const GOOD_AT: Inference = Inference::GoodAt(GoodAt::new());
 
 const fn against_input(attack: Attack) -> Threat {
-    Threat { attack, mode: Mode::Evasion, surrogate: false, tenths: false, inference: None }
+    Threat {
+        attack,
+        mode: Mode::Evasion,
+        surrogate: false,
+        tenths: false,
+        inference: None,
+    }
 }
 
 impl Threat {
     /// Against the training.
     pub const fn poisoning(self) -> Self {
-        Self { mode: Mode::Poisoning, ..self }
+        Self {
+            mode: Mode::Poisoning,
+            ..self
+        }
     }
 
     /// Through a GCN of the attacker's own.
     pub const fn through_surrogate(self) -> Self {
-        Self { surrogate: true, ..self }
+        Self {
+            surrogate: true,
+            ..self
+        }
     }
 
     /// On tenths of the largest component.
     pub const fn on_tenths(self) -> Self {
-        Self { tenths: true, ..self }
+        Self {
+            tenths: true,
+            ..self
+        }
     }
 
     /// With answers read off by this, too.
     pub const fn read_by(self, inference: Inference) -> Self {
-        Self { inference: Some(inference), ..self }
+        Self {
+            inference: Some(inference),
+            ..self
+        }
     }
 }

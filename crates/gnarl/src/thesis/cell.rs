@@ -1,9 +1,10 @@
 //! One cell of a table: the full configuration behind it, running it, and keeping what it found.
 //!
-//! A finished cell is a file `HASH.json`, where the hash is that of its configuration. The file repeats the
-//! configuration, and a cell is taken from a file only where that is the one wanted, so that neither another setting nor a
-//! collision of hashes can lend a cell a figure that is not its own. It also says which numerics made it: a cell of others is stale, and is run
-//! again where it stands.
+//! A finished cell is a file `HASH.json`, where the hash is that of its configuration. The file
+//! repeats the configuration, and a cell is taken from a file only where that is the one wanted, so
+//! that neither another setting nor a collision of hashes can lend a cell a figure that is not its
+//! own. It also says which numerics made it: a cell of others is stale, and is run again where it
+//! stands.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -19,7 +20,8 @@ use super::work::Work;
 use crate::error::{Error, Result};
 use crate::study::made::Made;
 
-/// Raised when the same configuration comes to other figures: cells of an older number are then stale.
+/// Raised when the same configuration comes to other figures: cells of an older number are then
+/// stale.
 pub const NUMERICS: u32 = 4;
 
 /// Everything that decides what a cell finds.
@@ -39,7 +41,8 @@ struct Stored<'a> {
     measured: &'a Measured,
 }
 
-/// The same as it is read. Whose cell it is shows in the text of the configuration, which no setting has to be read back from.
+/// The same as it is read. Whose cell it is shows in the text of the configuration, which no
+/// setting has to be read back from.
 #[derive(Deserialize)]
 struct Kept {
     /// Cells from before the number was written down have none.
@@ -52,9 +55,13 @@ struct Kept {
 impl CellConfig {
     /// The cell of a spec on a dataset (by registry name), with a recipe's settings.
     ///
-    /// Fails for an attack whose budget means nothing, and for a share of corrupted edges that is none.
+    /// Fails for an attack whose budget means nothing, and for a share of corrupted edges that is
+    /// none.
     pub fn new(spec: Spec, dataset: &str, recipe: Recipe, runs: usize, seed: u64) -> Result<Self> {
-        Ok(Self { dataset: dataset.to_string(), work: Work::new(spec, dataset, recipe, runs, seed)? })
+        Ok(Self {
+            dataset: dataset.to_string(),
+            work: Work::new(spec, dataset, recipe, runs, seed)?,
+        })
     }
 
     /// Where it is kept under `folder`.
@@ -72,28 +79,42 @@ impl CellConfig {
         serde_json::to_string(self).map_err(unserialisable)
     }
 
-    /// What an earlier run found for exactly this configuration with these numerics; `None` where there is no such file, or it is broken, stale or
-    /// belongs to another configuration.
+    /// What an earlier run found for exactly this configuration with these numerics; `None` where
+    /// there is no such file, or it is broken, stale or belongs to another configuration.
     pub fn stored(&self, folder: &Path) -> Result<Option<Measured>> {
-        Ok(self.kept(folder)?.filter(|kept| kept.numerics == NUMERICS).map(|kept| kept.measured))
+        Ok(self
+            .kept(folder)?
+            .filter(|kept| kept.numerics == NUMERICS)
+            .map(|kept| kept.measured))
     }
 
     /// Whether it was run with other numerics.
     pub fn is_stale(&self, folder: &Path) -> Result<bool> {
-        Ok(self.kept(folder)?.is_some_and(|kept| kept.numerics != NUMERICS))
+        Ok(self
+            .kept(folder)?
+            .is_some_and(|kept| kept.numerics != NUMERICS))
     }
 
     fn kept(&self, folder: &Path) -> Result<Option<Kept>> {
-        let Ok(text) = std::fs::read(self.file(folder)?) else { return Ok(None) };
+        let Ok(text) = std::fs::read(self.file(folder)?) else {
+            return Ok(None);
+        };
         let own: serde_json::Value = serde_json::from_str(&self.text()?).map_err(unserialisable)?;
-        Ok(serde_json::from_slice::<Kept>(&text).ok().filter(|kept| kept.config == own && kept.measured.is_whole()))
+        Ok(serde_json::from_slice::<Kept>(&text)
+            .ok()
+            .filter(|kept| kept.config == own && kept.measured.is_whole()))
     }
 
-    /// Keeps what was found, under a temporary name first: a file is there whole or not at all. Returns it as it will be
-    /// read, where a number may differ in its last bit: a run that is continued prints what one in a go would have.
+    /// Keeps what was found, under a temporary name first: a file is there whole or not at all.
+    /// Returns it as it will be read, where a number may differ in its last bit: a run that is
+    /// continued prints what one in a go would have.
     pub fn store(&self, measured: Measured, folder: &Path) -> Result<Measured> {
         let file = self.file(folder)?;
-        let stored = Stored { numerics: NUMERICS, config: self, measured: &measured };
+        let stored = Stored {
+            numerics: NUMERICS,
+            config: self,
+            measured: &measured,
+        };
         let text = serde_json::to_string_pretty(&stored).map_err(unserialisable)?;
         gnarl_graph::files::write_atomically(&file, text.as_bytes())?;
         Ok(self.stored(folder)?.unwrap_or(measured))
@@ -104,8 +125,14 @@ impl CellConfig {
         self.run_sharing(loaded, &Made::default(), stop)
     }
 
-    /// The same, with the attacked graphs of its dataset that other cells have made, and leaving its own there.
-    pub fn run_sharing(&self, loaded: &Dataset, made: &Made, stop: &AtomicBool) -> Result<Option<Measured>> {
+    /// The same, with the attacked graphs of its dataset that other cells have made, and leaving
+    /// its own there.
+    pub fn run_sharing(
+        &self,
+        loaded: &Dataset,
+        made: &Made,
+        stop: &AtomicBool,
+    ) -> Result<Option<Measured>> {
         let start = Instant::now();
         let found = self.work.run(loaded, made, stop)?;
         let seconds = start.elapsed().as_secs_f64();
@@ -118,9 +145,12 @@ fn unserialisable(e: serde_json::Error) -> Error {
     Error::Graph(gnarl_graph::Error::argument("cell", e.to_string()))
 }
 
-/// FNV-1a, 64 bits: the same on every machine and in every version, which the standard library's hasher does not promise.
+/// FNV-1a, 64 bits: the same on every machine and in every version, which the standard library's
+/// hasher does not promise.
 pub(super) fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 #[cfg(test)]
@@ -143,20 +173,33 @@ mod tests {
     #[test]
     fn cells_are_told_apart_by_what_decides_their_figures() {
         let name = |spec, dataset| {
-            let file = CellConfig::new(spec, dataset, Recipe::Thesis, 10, 0).unwrap().file(Path::new("")).unwrap();
+            let file = CellConfig::new(spec, dataset, Recipe::Thesis, 10, 0)
+                .unwrap()
+                .file(Path::new(""))
+                .unwrap();
             file.display().to_string()
         };
         let gratin = Classifier::new(Backbone::Gcn).with(GRATIN);
         let shared = Classifier::new(Backbone::Gcn).with(gratin_from(Density::Shared(Shared {})));
-        assert_eq!(name(accuracy(gratin), "MUTAG"), name(accuracy(gratin), "MUTAG"));
-        assert_ne!(name(accuracy(shared), "MUTAG"), name(accuracy(gratin), "MUTAG"));
-        assert_ne!(name(accuracy(gratin), "PROTEINS"), name(accuracy(gratin), "MUTAG"));
+        assert_eq!(
+            name(accuracy(gratin), "MUTAG"),
+            name(accuracy(gratin), "MUTAG")
+        );
+        assert_ne!(
+            name(accuracy(shared), "MUTAG"),
+            name(accuracy(gratin), "MUTAG")
+        );
+        assert_ne!(
+            name(accuracy(gratin), "PROTEINS"),
+            name(accuracy(gratin), "MUTAG")
+        );
     }
 
     #[test]
     fn a_stored_cell_serves_its_own_configuration_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let config = CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 0).unwrap();
+        let config =
+            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 0).unwrap();
         let measured = Measured {
             values: vec![81.3, 80.9],
             splits: vec!["public".into()],
@@ -166,7 +209,10 @@ mod tests {
             ..Measured::default()
         };
         assert_eq!(config.stored(dir.path()).unwrap(), None);
-        assert_eq!(config.store(measured.clone(), dir.path()).unwrap(), measured);
+        assert_eq!(
+            config.store(measured.clone(), dir.path()).unwrap(),
+            measured
+        );
         assert_eq!(config.stored(dir.path()).unwrap(), Some(measured));
         for other in [
             CellConfig::new(vanilla(Backbone::Gin), "cora", Recipe::Thesis, 10, 0).unwrap(),
@@ -175,9 +221,16 @@ mod tests {
             CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 3, 0).unwrap(),
             CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 1).unwrap(),
         ] {
-            assert_ne!(other.file(dir.path()).unwrap(), config.file(dir.path()).unwrap());
+            assert_ne!(
+                other.file(dir.path()).unwrap(),
+                config.file(dir.path()).unwrap()
+            );
             // Even under the other's name, the file says whose it is.
-            std::fs::copy(config.file(dir.path()).unwrap(), other.file(dir.path()).unwrap()).unwrap();
+            std::fs::copy(
+                config.file(dir.path()).unwrap(),
+                other.file(dir.path()).unwrap(),
+            )
+            .unwrap();
             assert_eq!(other.stored(dir.path()).unwrap(), None, "{other:?}");
         }
         let file = config.file(dir.path()).unwrap();
@@ -185,17 +238,44 @@ mod tests {
         let older = text.replace(&format!("\"numerics\": {NUMERICS}"), "\"numerics\": 2");
         assert_ne!(older, text);
         std::fs::write(&file, older).unwrap();
-        assert!(config.is_stale(dir.path()).unwrap() && config.stored(dir.path()).unwrap().is_none());
+        assert!(
+            config.is_stale(dir.path()).unwrap() && config.stored(dir.path()).unwrap().is_none()
+        );
         std::fs::write(&file, &text).unwrap();
-        assert!(!config.is_stale(dir.path()).unwrap() && config.stored(dir.path()).unwrap().is_some());
+        assert!(
+            !config.is_stale(dir.path()).unwrap() && config.stored(dir.path()).unwrap().is_some()
+        );
         std::fs::write(&file, &text[..text.len() / 2]).unwrap();
-        assert_eq!(config.stored(dir.path()).unwrap(), None, "half a file is no cell");
-        for (values, is_whole) in [(vec![80.0, 81.0], true), (vec![80.0], false), (vec![], false)] {
+        assert_eq!(
+            config.stored(dir.path()).unwrap(),
+            None,
+            "half a file is no cell"
+        );
+        for (values, is_whole) in [
+            (vec![80.0, 81.0], true),
+            (vec![80.0], false),
+            (vec![], false),
+        ] {
             let splits = vec!["0".to_string(), "1".to_string()];
-            config.store(Measured { values, splits, ..Measured::default() }, dir.path()).unwrap();
+            config
+                .store(
+                    Measured {
+                        values,
+                        splits,
+                        ..Measured::default()
+                    },
+                    dir.path(),
+                )
+                .unwrap();
             assert_eq!(config.stored(dir.path()).unwrap().is_some(), is_whole);
         }
         let nowhere = dir.path().join("no/such/folder");
-        assert!(config.store(Measured::default(), &nowhere).unwrap_err().to_string().contains("no/such/folder"));
+        assert!(
+            config
+                .store(Measured::default(), &nowhere)
+                .unwrap_err()
+                .to_string()
+                .contains("no/such/folder")
+        );
     }
 }

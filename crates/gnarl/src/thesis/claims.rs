@@ -1,9 +1,11 @@
 //! What the thesis says, one sentence each, and a verdict by one rule (`gnarl report`).
 //!
-//! A claim is that one row of a table is above another. Let d be the mean over all datasets of both rows' difference, run by run on the same splits and
-//! seeds, and s its standard error, `sqrt(Σ s_i²) / m` for m datasets, which are independent of each other. A dataset that a claim compares in several
-//! places counts once, by the means of its differences and of their errors: its runs share their splits. With c the same difference in the thesis' own
-//! figures on the same datasets, and t what the difference must exceed (0, or a loss that is still allowed):
+//! A claim is that one row of a table is above another. Let d be the mean over all datasets of both
+//! rows' difference, run by run on the same splits and seeds, and s its standard error,
+//! `sqrt(Σ s_i²) / m` for m datasets, which are independent of each other. A dataset that a claim
+//! compares in several places counts once, by the means of its differences and of their errors: its
+//! runs share their splits. With c the same difference in the thesis' own figures on the same
+//! datasets, and t what the difference must exceed (0, or a loss that is still allowed):
 //!
 //! | verdict | where |
 //! | --- | --- |
@@ -101,15 +103,34 @@ impl Claim {
         let mut places: Vec<(&'static str, Vec<(f64, f64)>)> = Vec::new();
         let mut claimed = Vec::new();
         for &(table, row, baseline) in self.compares {
-            let Some(report) = reports.iter().find(|report| report.table.rsplit(':').next() == Some(table)) else {
+            let Some(report) = reports
+                .iter()
+                .find(|report| report.table.rsplit(':').next() == Some(table))
+            else {
                 continue;
             };
-            let of = |label: &str| report.rows_of(Some(Recipe::Thesis)).find(|r| r.label == label);
-            let (Some(row), Some(baseline)) = (of(row), of(baseline)) else { continue };
+            let of = |label: &str| {
+                report
+                    .rows_of(Some(Recipe::Thesis))
+                    .find(|r| r.label == label)
+            };
+            let (Some(row), Some(baseline)) = (of(row), of(baseline)) else {
+                continue;
+            };
             for (c, column) in report.columns.iter().enumerate() {
                 let (a, b): (&CellReport, &CellReport) = (&row.cells[c], &baseline.cells[c]);
-                let Some(Difference { mean, standard_error: Some(error), .. }) = a.minus_cell(b) else { continue };
-                match places.iter_mut().find(|(dataset, _)| dataset.eq_ignore_ascii_case(column)) {
+                let Some(Difference {
+                    mean,
+                    standard_error: Some(error),
+                    ..
+                }) = a.minus_cell(b)
+                else {
+                    continue;
+                };
+                match places
+                    .iter_mut()
+                    .find(|(dataset, _)| dataset.eq_ignore_ascii_case(column))
+                {
                     Some((_, found)) => found.push((mean, error)),
                     None => places.push((column, vec![(mean, error)])),
                 }
@@ -118,19 +139,30 @@ impl Claim {
         }
         let once = |(dataset, found): (&'static str, Vec<(f64, f64)>)| {
             let count = found.len() as f64;
-            let (mean, error) = found.iter().fold((0.0, 0.0), |(mean, error), of| (mean + of.0, error + of.1));
+            let (mean, error) = found
+                .iter()
+                .fold((0.0, 0.0), |(mean, error), of| (mean + of.0, error + of.1));
             (dataset, mean / count, error / count)
         };
         let datasets: Vec<_> = places.into_iter().map(once).collect();
         let count = datasets.len() as f64;
         let mean = (count > 0.0).then(|| datasets.iter().map(|d| d.1).sum::<f64>() / count);
-        let error = (count > 0.0).then(|| datasets.iter().map(|d| d.2 * d.2).sum::<f64>().sqrt() / count);
-        let claimed = (!claimed.is_empty()).then(|| claimed.iter().sum::<f64>() / claimed.len() as f64);
+        let error =
+            (count > 0.0).then(|| datasets.iter().map(|d| d.2 * d.2).sum::<f64>().sqrt() / count);
+        let claimed =
+            (!claimed.is_empty()).then(|| claimed.iter().sum::<f64>() / claimed.len() as f64);
         let verdict = match (mean, error) {
             (Some(mean), Some(error)) => verdict(mean, error, claimed, self.above),
             _ => Verdict::NotRun,
         };
-        Judged { claim: *self, verdict, mean, standard_error: error, claimed, datasets }
+        Judged {
+            claim: *self,
+            verdict,
+            mean,
+            standard_error: error,
+            claimed,
+            datasets,
+        }
     }
 }
 
@@ -147,15 +179,27 @@ fn verdict(mean: f64, error: f64, claimed: Option<f64>, above: f64) -> Verdict {
 }
 
 const fn says(chapter: u8, says: &'static str, compares: &'static [Comparison]) -> Claim {
-    Claim { whose: Whose::Thesis, chapter, says, above: 0.0, compares }
+    Claim {
+        whose: Whose::Thesis,
+        chapter,
+        says,
+        above: 0.0,
+        compares,
+    }
 }
 
 const fn loses_at_most(points: f64, claim: Claim) -> Claim {
-    Claim { above: -points, ..claim }
+    Claim {
+        above: -points,
+        ..claim
+    }
 }
 
 const fn ours(claim: Claim) -> Claim {
-    Claim { whose: Whose::Ours, ..claim }
+    Claim {
+        whose: Whose::Ours,
+        ..claim
+    }
 }
 
 /// The claims, by chapter; what gnarl offers instead stands at the end.
@@ -163,37 +207,58 @@ pub const CLAIMS: &[Claim] = &[
     says(
         3,
         "A learned operator by degrees (CGCN w/ D) is more accurate than the usual one of a GCN.",
-        &[("topological_GCN", "CGCN w/ D", "GCN w/ A_hat"), ("additional_CA_GCN", "CGCN w/ D", "GCN w/ A_hat")],
+        &[
+            ("topological_GCN", "CGCN w/ D", "GCN w/ A_hat"),
+            ("additional_CA_GCN", "CGCN w/ D", "GCN w/ A_hat"),
+        ],
     ),
     says(
         3,
         "A learned operator by core numbers is more accurate than the usual one of a GCN.",
-        &[("topological_GCN", "CGCN w/ core", "GCN w/ A_hat"), ("additional_CA_GCN", "CGCN w/ core", "GCN w/ A_hat")],
+        &[
+            ("topological_GCN", "CGCN w/ core", "GCN w/ A_hat"),
+            ("additional_CA_GCN", "CGCN w/ core", "GCN w/ A_hat"),
+        ],
     ),
     says(
         3,
         "A learned operator by numbers of walks is more accurate than the usual one of a GCN.",
-        &[("topological_GCN", "CGCN w/ walks", "GCN w/ A_hat"), ("additional_CA_GCN", "CGCN w/ walks", "GCN w/ A_hat")],
+        &[
+            ("topological_GCN", "CGCN w/ walks", "GCN w/ A_hat"),
+            ("additional_CA_GCN", "CGCN w/ walks", "GCN w/ A_hat"),
+        ],
     ),
     says(
         3,
         "A learned operator by PageRank is more accurate than the usual one of a GCN.",
-        &[("topological_GCN", "CGCN w/ PR", "GCN w/ A_hat"), ("additional_CA_GCN", "CGCN w/ PR", "GCN w/ A_hat")],
+        &[
+            ("topological_GCN", "CGCN w/ PR", "GCN w/ A_hat"),
+            ("additional_CA_GCN", "CGCN w/ PR", "GCN w/ A_hat"),
+        ],
     ),
     says(
         3,
         "Global centralities make better operators than degrees: core numbers against degrees.",
-        &[("topological_GCN", "CGCN w/ core", "CGCN w/ D"), ("additional_CA_GCN", "CGCN w/ core", "CGCN w/ D")],
+        &[
+            ("topological_GCN", "CGCN w/ core", "CGCN w/ D"),
+            ("additional_CA_GCN", "CGCN w/ core", "CGCN w/ D"),
+        ],
     ),
     says(
         3,
         "A GATv2 with a learned operator by core numbers is more accurate than a GATv2.",
-        &[("topological_GCN", "CGATv2 w/ core", "GATv2"), ("additional_CA_GCN", "CGATv2 w/ core", "GATv2")],
+        &[
+            ("topological_GCN", "CGATv2 w/ core", "GATv2"),
+            ("additional_CA_GCN", "CGATv2 w/ core", "GATv2"),
+        ],
     ),
     says(
         3,
         "SGC with a learned operator by core numbers is more accurate than SGC.",
-        &[("sgc_1", "CSGC w/ core", "SGC"), ("sgc_2", "CSGC w/ core", "SGC")],
+        &[
+            ("sgc_1", "CSGC w/ core", "SGC"),
+            ("sgc_2", "CSGC w/ core", "SGC"),
+        ],
     ),
     says(
         3,
@@ -211,17 +276,26 @@ pub const CLAIMS: &[Claim] = &[
     says(
         3,
         "Communities by an operator of core numbers agree better with the blocks of drawn graphs than those of Fast Greedy.",
-        &[("SBM_PAM", "AMI: CGSO w/ core", "AMI: Fast Greedy"), ("SBM_PAM", "ARI: CGSO w/ core", "ARI: Fast Greedy")],
+        &[
+            ("SBM_PAM", "AMI: CGSO w/ core", "AMI: Fast Greedy"),
+            ("SBM_PAM", "ARI: CGSO w/ core", "ARI: Fast Greedy"),
+        ],
     ),
     says(
         3,
         "They agree better than communities by an operator of degrees.",
-        &[("SBM_PAM", "AMI: CGSO w/ core", "AMI: CGSO w/ D"), ("SBM_PAM", "ARI: CGSO w/ core", "ARI: CGSO w/ D")],
+        &[
+            ("SBM_PAM", "AMI: CGSO w/ core", "AMI: CGSO w/ D"),
+            ("SBM_PAM", "ARI: CGSO w/ core", "ARI: CGSO w/ D"),
+        ],
     ),
     says(
         4,
         "ADMP-GCN at its best layer is more accurate than a GCN at its best depth.",
-        &[("results_with_baselines", "ADMP-GCN", "GCN"), ("results_with_baselines_2", "ADMP-GCN", "GCN")],
+        &[
+            ("results_with_baselines", "ADMP-GCN", "GCN"),
+            ("results_with_baselines_2", "ADMP-GCN", "GCN"),
+        ],
     ),
     says(
         4,
@@ -260,7 +334,11 @@ pub const CLAIMS: &[Claim] = &[
         "ADMP-GCN with layers chosen by degree is more accurate than jumping knowledge (concatenation).",
         &[
             ("results_with_baselines", "ADMP-GCN w/ degree", "JKNET-CAT"),
-            ("results_with_baselines_2", "ADMP-GCN w/ degree", "JKNET-CAT"),
+            (
+                "results_with_baselines_2",
+                "ADMP-GCN w/ degree",
+                "JKNET-CAT",
+            ),
         ],
     ),
     says(
@@ -275,32 +353,55 @@ pub const CLAIMS: &[Claim] = &[
         4,
         "Exits trained in turn (ST) are better than all at once (ALM) at depth 5.",
         &[
-            ("multi_task_updated", "5: ADMP-GCN (ST)", "5: ADMP-GCN (ALM)"),
+            (
+                "multi_task_updated",
+                "5: ADMP-GCN (ST)",
+                "5: ADMP-GCN (ALM)",
+            ),
             ("multi_task_2", "5: ADMP-GCN (ST)", "5: ADMP-GCN (ALM)"),
         ],
     ),
     says(
         4,
         "Exits trained all at once (ALM) fall far behind a plain GCN at depth 2.",
-        &[("multi_task_updated", "2: GCN", "2: ADMP-GCN (ALM)"), ("multi_task_2", "2: GCN", "2: ADMP-GCN (ALM)")],
+        &[
+            ("multi_task_updated", "2: GCN", "2: ADMP-GCN (ALM)"),
+            ("multi_task_2", "2: GCN", "2: ADMP-GCN (ALM)"),
+        ],
     ),
     says(
         4,
         "A perfect choice of layers would be far above the best single layer (GCN).",
         &[
-            ("oracle", "ADMP-GCN (ST), oracle", "ADMP-GCN (ST), best layer"),
-            ("oracle_2", "ADMP-GCN (ST), oracle", "ADMP-GCN (ST), best layer"),
+            (
+                "oracle",
+                "ADMP-GCN (ST), oracle",
+                "ADMP-GCN (ST), best layer",
+            ),
+            (
+                "oracle_2",
+                "ADMP-GCN (ST), oracle",
+                "ADMP-GCN (ST), best layer",
+            ),
         ],
     ),
     says(
         5,
         "GCORN is more accurate than a GCN under noise on features of psi 0.5.",
-        &[("results_node_classification", "psi 0.5: GCORN", "psi 0.5: GCN")],
+        &[(
+            "results_node_classification",
+            "psi 0.5: GCORN",
+            "psi 0.5: GCN",
+        )],
     ),
     says(
         5,
         "GCORN is more accurate than a GCN under noise on features of psi 1.",
-        &[("results_node_classification", "psi 1.0: GCORN", "psi 1.0: GCN")],
+        &[(
+            "results_node_classification",
+            "psi 1.0: GCORN",
+            "psi 1.0: GCN",
+        )],
     ),
     says(
         5,
@@ -310,17 +411,29 @@ pub const CLAIMS: &[Claim] = &[
     says(
         5,
         "GCORN is more accurate than a GCN on the targets of Nettack.",
-        &[("results_node_classification", "Nettack: GCORN", "Nettack: GCN")],
+        &[(
+            "results_node_classification",
+            "Nettack: GCORN",
+            "Nettack: GCN",
+        )],
     ),
     says(
         5,
         "GCORN is more accurate than RGCN under noise on features of psi 0.5.",
-        &[("results_node_classification", "psi 0.5: GCORN", "psi 0.5: RGCN")],
+        &[(
+            "results_node_classification",
+            "psi 0.5: GCORN",
+            "psi 0.5: RGCN",
+        )],
     ),
     says(
         5,
         "GCORN is more accurate than Parseval's regularisation under noise on features of psi 0.5.",
-        &[("results_node_classification", "psi 0.5: GCORN", "psi 0.5: ParsevalR")],
+        &[(
+            "results_node_classification",
+            "psi 0.5: GCORN",
+            "psi 0.5: ParsevalR",
+        )],
     ),
     says(
         5,
@@ -368,7 +481,11 @@ pub const CLAIMS: &[Claim] = &[
     says(
         5,
         "GCORN is more accurate than a GCN on graphs of a set under noise on features.",
-        &[("results_graph_classification", "psi 0.5: GCORN", "psi 0.5: GCN")],
+        &[(
+            "results_graph_classification",
+            "psi 0.5: GCORN",
+            "psi 0.5: GCN",
+        )],
     ),
     says(
         6,
@@ -383,7 +500,11 @@ pub const CLAIMS: &[Claim] = &[
     says(
         6,
         "RobustCRF makes a GCN more accurate under DICE.",
-        &[("structure_results", "DICE, evasion: RobustCRF", "DICE, evasion: GCN")],
+        &[(
+            "structure_results",
+            "DICE, evasion: RobustCRF",
+            "DICE, evasion: GCN",
+        )],
     ),
     loses_at_most(
         0.5,
@@ -397,100 +518,214 @@ pub const CLAIMS: &[Claim] = &[
         6,
         "RobustCRF makes RGCN, GCORN and NoisyGCN more accurate under noise, too.",
         &[
-            ("combinations", "psi 0.5: RGCN w/ RobustCRF", "psi 0.5: RGCN"),
-            ("combinations", "psi 0.5: GCORN w/ RobustCRF", "psi 0.5: GCORN"),
-            ("combinations", "psi 0.5: NoisyGCN w/ RobustCRF", "psi 0.5: NoisyGCN"),
+            (
+                "combinations",
+                "psi 0.5: RGCN w/ RobustCRF",
+                "psi 0.5: RGCN",
+            ),
+            (
+                "combinations",
+                "psi 0.5: GCORN w/ RobustCRF",
+                "psi 0.5: GCORN",
+            ),
+            (
+                "combinations",
+                "psi 0.5: NoisyGCN w/ RobustCRF",
+                "psi 0.5: NoisyGCN",
+            ),
         ],
     ),
-    says(7, "GRATIN makes a GCN on sets of graphs more accurate.", &[("results_gcn", "GRATIN", "No Aug.")]),
-    says(7, "GRATIN makes a GIN on sets of graphs more accurate.", &[("results_gin", "GRATIN", "No Aug.")]),
+    says(
+        7,
+        "GRATIN makes a GCN on sets of graphs more accurate.",
+        &[("results_gcn", "GRATIN", "No Aug.")],
+    ),
+    says(
+        7,
+        "GRATIN makes a GIN on sets of graphs more accurate.",
+        &[("results_gin", "GRATIN", "No Aug.")],
+    ),
     says(
         7,
         "New vectors are what makes GRATIN better: it is more accurate than its fresh head on the original ones.",
-        &[("results_gcn", "GRATIN", "retrain (ours)"), ("results_gin", "GRATIN", "retrain (ours)")],
+        &[
+            ("results_gcn", "GRATIN", "retrain (ours)"),
+            ("results_gin", "GRATIN", "retrain (ours)"),
+        ],
     ),
     says(
         7,
         "GRATIN is more accurate than G-Mixup.",
-        &[("results_gcn", "GRATIN", "G-Mixup"), ("results_gin", "GRATIN", "G-Mixup")],
+        &[
+            ("results_gcn", "GRATIN", "G-Mixup"),
+            ("results_gin", "GRATIN", "G-Mixup"),
+        ],
     ),
     says(
         7,
         "GRATIN is more accurate than GeoMix.",
-        &[("results_gcn", "GRATIN", "GeoMix"), ("results_gin", "GRATIN", "GeoMix")],
+        &[
+            ("results_gcn", "GRATIN", "GeoMix"),
+            ("results_gin", "GRATIN", "GeoMix"),
+        ],
     ),
     says(
         7,
         "GRATIN is more accurate than SubMix.",
-        &[("results_gcn", "GRATIN", "SubMix"), ("results_gin", "GRATIN", "SubMix")],
+        &[
+            ("results_gcn", "GRATIN", "SubMix"),
+            ("results_gin", "GRATIN", "SubMix"),
+        ],
     ),
     says(
         7,
         "GRATIN is more accurate than other augmentations where a tenth of the edges is corrupted: than DropEdge.",
         &[
             ("results_structure_corr", "10 %: GRATIN", "10 %: DropEdge"),
-            ("results_structure_corr", "10 %, degrees kept: GRATIN", "10 %, degrees kept: DropEdge"),
+            (
+                "results_structure_corr",
+                "10 %, degrees kept: GRATIN",
+                "10 %, degrees kept: DropEdge",
+            ),
         ],
     ),
     says(
         7,
         "Mixtures by EM are a better density than kernels.",
-        &[("ablation_GCN", "GMM w/ EM", "KDE"), ("ablation_GIN", "GMM w/ EM", "KDE")],
+        &[
+            ("ablation_GCN", "GMM w/ EM", "KDE"),
+            ("ablation_GIN", "GMM w/ EM", "KDE"),
+        ],
     ),
     says(
         7,
         "Mixtures by EM are a better density than a copula.",
-        &[("ablation_GCN", "GMM w/ EM", "Copula"), ("ablation_GIN", "GMM w/ EM", "Copula")],
+        &[
+            ("ablation_GCN", "GMM w/ EM", "Copula"),
+            ("ablation_GIN", "GMM w/ EM", "Copula"),
+        ],
     ),
     ours(says(
         4,
         "pool, on the exits of ADMP, is more accurate than their best single layer, for GCN and GIN.",
         &[
-            ("results_with_baselines", "ADMP-GCN w/ pool (ours)", "ADMP-GCN"),
-            ("results_with_baselines_2", "ADMP-GCN w/ pool (ours)", "ADMP-GCN"),
-            ("results_with_baselines_GIN", "ADMP-GIN w/ pool (ours)", "ADMP-GIN"),
-            ("results_with_baselines_GIN_2", "ADMP-GIN w/ pool (ours)", "ADMP-GIN"),
+            (
+                "results_with_baselines",
+                "ADMP-GCN w/ pool (ours)",
+                "ADMP-GCN",
+            ),
+            (
+                "results_with_baselines_2",
+                "ADMP-GCN w/ pool (ours)",
+                "ADMP-GCN",
+            ),
+            (
+                "results_with_baselines_GIN",
+                "ADMP-GIN w/ pool (ours)",
+                "ADMP-GIN",
+            ),
+            (
+                "results_with_baselines_GIN_2",
+                "ADMP-GIN w/ pool (ours)",
+                "ADMP-GIN",
+            ),
         ],
     )),
     ours(says(
         4,
         "echo, on the exits of ADMP, is more accurate than their best single layer, for GCN and GIN.",
         &[
-            ("results_with_baselines", "ADMP-GCN w/ echo (ours)", "ADMP-GCN"),
-            ("results_with_baselines_2", "ADMP-GCN w/ echo (ours)", "ADMP-GCN"),
-            ("results_with_baselines_GIN", "ADMP-GIN w/ echo (ours)", "ADMP-GIN"),
-            ("results_with_baselines_GIN_2", "ADMP-GIN w/ echo (ours)", "ADMP-GIN"),
+            (
+                "results_with_baselines",
+                "ADMP-GCN w/ echo (ours)",
+                "ADMP-GCN",
+            ),
+            (
+                "results_with_baselines_2",
+                "ADMP-GCN w/ echo (ours)",
+                "ADMP-GCN",
+            ),
+            (
+                "results_with_baselines_GIN",
+                "ADMP-GIN w/ echo (ours)",
+                "ADMP-GIN",
+            ),
+            (
+                "results_with_baselines_GIN_2",
+                "ADMP-GIN w/ echo (ours)",
+                "ADMP-GIN",
+            ),
         ],
     )),
     ours(says(
         4,
         "Several exits are what makes pool better: it is more accurate than its control, the single best layer with an offset for each class.",
         &[
-            ("results_with_baselines", "ADMP-GCN w/ pool (ours)", "ADMP-GCN w/ offsets (ours)"),
-            ("results_with_baselines_2", "ADMP-GCN w/ pool (ours)", "ADMP-GCN w/ offsets (ours)"),
-            ("results_with_baselines_GIN", "ADMP-GIN w/ pool (ours)", "ADMP-GIN w/ offsets (ours)"),
-            ("results_with_baselines_GIN_2", "ADMP-GIN w/ pool (ours)", "ADMP-GIN w/ offsets (ours)"),
+            (
+                "results_with_baselines",
+                "ADMP-GCN w/ pool (ours)",
+                "ADMP-GCN w/ offsets (ours)",
+            ),
+            (
+                "results_with_baselines_2",
+                "ADMP-GCN w/ pool (ours)",
+                "ADMP-GCN w/ offsets (ours)",
+            ),
+            (
+                "results_with_baselines_GIN",
+                "ADMP-GIN w/ pool (ours)",
+                "ADMP-GIN w/ offsets (ours)",
+            ),
+            (
+                "results_with_baselines_GIN_2",
+                "ADMP-GIN w/ pool (ours)",
+                "ADMP-GIN w/ offsets (ours)",
+            ),
         ],
     )),
     ours(says(
         4,
         "echo is more accurate than choosing layers by degree.",
         &[
-            ("results_with_baselines", "ADMP-GCN w/ echo (ours)", "ADMP-GCN w/ degree"),
-            ("results_with_baselines_2", "ADMP-GCN w/ echo (ours)", "ADMP-GCN w/ degree"),
-            ("results_with_baselines_GIN", "ADMP-GIN w/ echo (ours)", "ADMP-GIN w/ degree"),
-            ("results_with_baselines_GIN_2", "ADMP-GIN w/ echo (ours)", "ADMP-GIN w/ degree"),
+            (
+                "results_with_baselines",
+                "ADMP-GCN w/ echo (ours)",
+                "ADMP-GCN w/ degree",
+            ),
+            (
+                "results_with_baselines_2",
+                "ADMP-GCN w/ echo (ours)",
+                "ADMP-GCN w/ degree",
+            ),
+            (
+                "results_with_baselines_GIN",
+                "ADMP-GIN w/ echo (ours)",
+                "ADMP-GIN w/ degree",
+            ),
+            (
+                "results_with_baselines_GIN_2",
+                "ADMP-GIN w/ echo (ours)",
+                "ADMP-GIN w/ degree",
+            ),
         ],
     )),
     ours(says(
         6,
         "clean-crf makes a GCN more accurate under noise on features of psi 0.5.",
-        &[("features_results", "psi 0.5: clean-crf (ours)", "psi 0.5: GCN")],
+        &[(
+            "features_results",
+            "psi 0.5: clean-crf (ours)",
+            "psi 0.5: GCN",
+        )],
     )),
     ours(says(
         6,
         "clean-crf makes a GCN more accurate under DICE.",
-        &[("structure_results", "DICE, evasion: GCN w/ clean-crf (ours)", "DICE, evasion: GCN")],
+        &[(
+            "structure_results",
+            "DICE, evasion: GCN w/ clean-crf (ours)",
+            "DICE, evasion: GCN",
+        )],
     )),
     ours(loses_at_most(
         0.5,
@@ -504,19 +739,33 @@ pub const CLAIMS: &[Claim] = &[
         7,
         "One Gaussian with a shared covariance is a better density than the thesis' mixtures.",
         &[
-            ("ablation_GCN", "one Gaussian, shared covariance (ours)", "GMM w/ EM"),
-            ("ablation_GIN", "one Gaussian, shared covariance (ours)", "GMM w/ EM"),
+            (
+                "ablation_GCN",
+                "one Gaussian, shared covariance (ours)",
+                "GMM w/ EM",
+            ),
+            (
+                "ablation_GIN",
+                "one Gaussian, shared covariance (ours)",
+                "GMM w/ EM",
+            ),
         ],
     )),
     ours(says(
         7,
         "With one class of few graphs, vectors drawn until classes are level make a fresh head more accurate.",
-        &[("rare_class", "GCN, drawn", "GCN, retrain"), ("rare_class", "GIN, drawn", "GIN, retrain")],
+        &[
+            ("rare_class", "GCN, drawn", "GCN, retrain"),
+            ("rare_class", "GIN, drawn", "GIN, retrain"),
+        ],
     )),
     ours(says(
         7,
         "Drawing is what does it: drawn vectors are better than as many that are repeated.",
-        &[("rare_class", "GCN, drawn", "GCN, repeated"), ("rare_class", "GIN, drawn", "GIN, repeated")],
+        &[
+            ("rare_class", "GCN, drawn", "GCN, repeated"),
+            ("rare_class", "GIN, drawn", "GIN, repeated"),
+        ],
     )),
 ];
 
@@ -531,12 +780,20 @@ mod tests {
     fn every_claim_is_about_rows_that_are_there() {
         assert!(CLAIMS.len() >= 30);
         for claim in CLAIMS {
-            assert!(claim.says.ends_with('.') && !claim.compares.is_empty(), "{}", claim.says);
+            assert!(
+                claim.says.ends_with('.') && !claim.compares.is_empty(),
+                "{}",
+                claim.says
+            );
             for (table, row, baseline) in claim.compares {
                 let table = tables::find(table).unwrap();
                 assert_eq!(table.chapter(), Some(claim.chapter), "{}", claim.says);
                 for label in [row, baseline] {
-                    assert!(table.rows.iter().any(|r| r.label == *label), "{}: {label}", table.name);
+                    assert!(
+                        table.rows.iter().any(|r| r.label == *label),
+                        "{}: {label}",
+                        table.name
+                    );
                 }
             }
         }
@@ -545,7 +802,10 @@ mod tests {
     /// Three rows on one dataset share its splits: they are one witness, not three.
     #[test]
     fn a_dataset_counts_once() {
-        let claim = CLAIMS.iter().find(|claim| claim.compares.len() == 3 && claim.chapter == 6).unwrap();
+        let claim = CLAIMS
+            .iter()
+            .find(|claim| claim.compares.len() == 3 && claim.chapter == 6)
+            .unwrap();
         let table = tables::find("combinations").unwrap();
         let cell = |row: &str, runs: [f64; 2]| KeptCell {
             row: row.into(),
@@ -559,18 +819,30 @@ mod tests {
         // Differences run by run: 0 and 2, 1 and 3, 2 and 4.
         let with = |i: usize| {
             let (_, row, baseline) = claim.compares[i];
-            [cell(baseline, [70.0, 70.0]), cell(row, [70.0 + i as f64, 72.0 + i as f64])]
+            [
+                cell(baseline, [70.0, 70.0]),
+                cell(row, [70.0 + i as f64, 72.0 + i as f64]),
+            ]
         };
         let cells = (0..3).flat_map(with).collect();
         let dir = tempfile::tempdir().unwrap();
-        Kept { table: table.name.into(), numerics: NUMERICS, runs: 2, seed: 0, cells }
-            .write(table, dir.path())
-            .unwrap();
+        Kept {
+            table: table.name.into(),
+            numerics: NUMERICS,
+            runs: 2,
+            seed: 0,
+            cells,
+        }
+        .write(table, dir.path())
+        .unwrap();
         let report = Shelf::read(dir.path()).unwrap().report(table).unwrap();
         let judged = claim.judge(&[report]);
         // Each has a standard error of sqrt(2) / sqrt(2) = 1.
         assert_eq!(judged.datasets, [("Cora", 2.0, 1.0)]);
-        assert_eq!((judged.mean, judged.standard_error, judged.verdict), (Some(2.0), Some(1.0), Verdict::CannotBeTold));
+        assert_eq!(
+            (judged.mean, judged.standard_error, judged.verdict),
+            (Some(2.0), Some(1.0), Verdict::CannotBeTold)
+        );
     }
 
     #[test]
@@ -582,8 +854,20 @@ mod tests {
         assert_eq!(of(0.1, 0.2, Some(8.0)), Verdict::DoesNotHold);
         assert_eq!(of(0.1, 0.2, None), Verdict::CannotBeTold);
         assert_eq!(of(-1.0, 0.2, Some(0.1)), Verdict::DoesNotHold);
-        assert_eq!(of(0.1, 0.2, Some(-3.0)), Verdict::CannotBeTold, "a loss in the thesis asks for no half of it");
-        assert_eq!(verdict(-0.4, 0.1, None, -1.0), Verdict::Holds, "a loss that is allowed");
-        assert_eq!(of(0.0, 0.0, None), Verdict::DoesNotHold, "the same answers are no gain");
+        assert_eq!(
+            of(0.1, 0.2, Some(-3.0)),
+            Verdict::CannotBeTold,
+            "a loss in the thesis asks for no half of it"
+        );
+        assert_eq!(
+            verdict(-0.4, 0.1, None, -1.0),
+            Verdict::Holds,
+            "a loss that is allowed"
+        );
+        assert_eq!(
+            of(0.0, 0.0, None),
+            Verdict::DoesNotHold,
+            "the same answers are no gain"
+        );
     }
 }

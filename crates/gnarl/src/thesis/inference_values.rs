@@ -6,17 +6,30 @@ use crate::inference::{Inference, Perturbed};
 type Values = (&'static str, f64, f64);
 
 /// Table `crf:tab:param_CRF_features`.
-const FEATURES: [Values; 4] =
-    [("cora", 0.1, 0.9), ("citeseer", 0.9, 0.8), ("pubmed", 0.3, 0.9), ("ms_academic_cs", 0.3, 0.5)];
+const FEATURES: [Values; 4] = [
+    ("cora", 0.1, 0.9),
+    ("citeseer", 0.9, 0.8),
+    ("pubmed", 0.3, 0.9),
+    ("ms_academic_cs", 0.3, 0.5),
+];
 /// Table `crf:tab:param_CRF_structure`.
-const STRUCTURE: [Values; 4] =
-    [("cora", 0.02, 0.05), ("cora_ml", 0.02, 0.2), ("citeseer", 0.04, 0.05), ("polblogs", 0.005, 0.05)];
+const STRUCTURE: [Values; 4] = [
+    ("cora", 0.02, 0.05),
+    ("cora_ml", 0.02, 0.2),
+    ("citeseer", 0.04, 0.05),
+    ("polblogs", 0.005, 0.05),
+];
 
-/// An inference with the thesis' radius and sigma for a dataset, where they are open. A dataset that the thesis has no values
-/// for leaves them open; smoothing takes the radius alone, and ours has one sigma for all.
+/// An inference with the thesis' radius and sigma for a dataset, where they are open. A dataset
+/// that the thesis has no values for leaves them open; smoothing takes the radius alone, and ours
+/// has one sigma for all.
 pub fn thesis_inference(inference: Inference, dataset: &str) -> Inference {
     let values = |on: Option<Perturbed>| {
-        let table = if on == Some(Perturbed::Structure) { STRUCTURE } else { FEATURES };
+        let table = if on == Some(Perturbed::Structure) {
+            STRUCTURE
+        } else {
+            FEATURES
+        };
         table.into_iter().find(|(name, ..)| *name == dataset)
     };
     match inference {
@@ -30,7 +43,9 @@ pub fn thesis_inference(inference: Inference, dataset: &str) -> Inference {
             crf.into()
         }
         Inference::Smoothing(mut smoothing) => {
-            smoothing.radius = smoothing.radius.or(values(smoothing.on).map(|(_, radius, _)| radius));
+            smoothing.radius = smoothing
+                .radius
+                .or(values(smoothing.on).map(|(_, radius, _)| radius));
             smoothing.into()
         }
         Inference::Plain(_) | Inference::CleanCrf(_) | Inference::GoodAt(_) => inference,
@@ -48,16 +63,43 @@ mod tests {
             Inference::RobustCrf(crf) => (crf.radius, crf.sigma),
             other => panic!("{other:?}"),
         };
-        let on = |part| RobustCrf { on: Some(part), ..RobustCrf::new() };
-        assert_eq!(of(RobustCrf::new(), "ms_academic_cs"), (Some(0.3), Some(0.5)));
-        assert_eq!(of(on(Perturbed::Structure), "polblogs"), (Some(0.005), Some(0.05)));
-        assert_eq!(of(on(Perturbed::Structure), "citeseer"), (Some(0.04), Some(0.05)));
+        let on = |part| RobustCrf {
+            on: Some(part),
+            ..RobustCrf::new()
+        };
+        assert_eq!(
+            of(RobustCrf::new(), "ms_academic_cs"),
+            (Some(0.3), Some(0.5))
+        );
+        assert_eq!(
+            of(on(Perturbed::Structure), "polblogs"),
+            (Some(0.005), Some(0.05))
+        );
+        assert_eq!(
+            of(on(Perturbed::Structure), "citeseer"),
+            (Some(0.04), Some(0.05))
+        );
         assert_eq!(of(on(Perturbed::Features), "polblogs"), (None, None));
-        let given = RobustCrf { sigma: Some(0.25), ..on(Perturbed::Features) };
+        let given = RobustCrf {
+            sigma: Some(0.25),
+            ..on(Perturbed::Features)
+        };
         assert_eq!(of(given, "citeseer"), (Some(0.9), Some(0.25)));
-        let smoothing = Smoothing { on: Some(Perturbed::Structure), ..Smoothing::new() };
-        let expected = Smoothing { radius: Some(0.04), ..smoothing };
-        assert_eq!(thesis_inference(smoothing.into(), "citeseer"), expected.into());
-        assert_eq!(thesis_inference(CleanCrf::new().into(), "citeseer"), CleanCrf::new().into());
+        let smoothing = Smoothing {
+            on: Some(Perturbed::Structure),
+            ..Smoothing::new()
+        };
+        let expected = Smoothing {
+            radius: Some(0.04),
+            ..smoothing
+        };
+        assert_eq!(
+            thesis_inference(smoothing.into(), "citeseer"),
+            expected.into()
+        );
+        assert_eq!(
+            thesis_inference(CleanCrf::new().into(), "citeseer"),
+            CleanCrf::new().into()
+        );
     }
 }

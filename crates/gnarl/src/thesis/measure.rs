@@ -2,8 +2,8 @@
 
 use crate::depth::Kind;
 
-/// Which of the figures of a cell that holds several: of a network with exits, of a model under attack, of a classifier of
-/// graphs.
+/// Which of the figures of a cell that holds several: of a network with exits, of a model under
+/// attack, of a classifier of graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// That of an exit.
@@ -28,15 +28,18 @@ pub enum Measure {
     Part(&'static str),
     /// Seconds of one augmentation of the training graphs.
     AugmentationSeconds,
-    /// Seconds of training: of a model under attack the median step, times the steps; of a classifier of graphs a whole
-    /// run.
+    /// Seconds of training: of a model under attack the median step, times the steps; of a
+    /// classifier of graphs a whole run.
     TrainingSeconds,
 }
 
 impl Measure {
     /// Whether it is a time, which has no place among per cents.
     pub fn is_seconds(self) -> bool {
-        matches!(self, Measure::AugmentationSeconds | Measure::TrainingSeconds)
+        matches!(
+            self,
+            Measure::AugmentationSeconds | Measure::TrainingSeconds
+        )
     }
 }
 

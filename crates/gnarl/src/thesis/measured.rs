@@ -26,7 +26,8 @@ pub struct Measured {
     /// What a learnable operator came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<Box<LearnedOperator>>,
-    /// Further figures of the same runs, by name: another choice of depth, a part of the test nodes.
+    /// Further figures of the same runs, by name: another choice of depth, a part of the test
+    /// nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<(String, Vec<f64>)>,
     /// What the exits came to, of a network that has them at every layer.
@@ -51,8 +52,9 @@ impl Measured {
     pub fn through(mut self, measure: Option<Measure>) -> Self {
         let Some(measure) = measure else { return self };
         // Figures that are kept in short are those of the measure already.
-        let named =
-            |list: &[(String, Vec<f64>)], name: &str| list.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
+        let named = |list: &[(String, Vec<f64>)], name: &str| {
+            list.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone())
+        };
         let found = match (measure, &self.operator) {
             (Measure::Scalar(name), Some(operator)) => named(&operator.scalars, name),
             (Measure::Part(name), _) => named(&self.parts, name),
@@ -67,14 +69,19 @@ impl Measured {
         if let Some(attacked) = &self.attacked {
             (self.values, self.parts) = (attacked.of(measure), attacked.parts(measure));
         }
-        if let Some((times, values)) = self.times.as_ref().and_then(|times| Some((times, times.of(measure)?))) {
+        if let Some((times, values)) = self
+            .times
+            .as_ref()
+            .and_then(|times| Some((times, times.of(measure)?)))
+        {
             (self.parts, self.values) = (times.parts(measure), values);
         }
         self
     }
 }
 
-/// The policies that every cell of adaptive depth judges: the thesis' four, the two of ours that do best, and their control.
+/// The policies that every cell of adaptive depth judges: the thesis' four, the two of ours that do
+/// best, and their control.
 pub const POLICIES: [Kind; Centrality::ALL.len() + 3] = {
     let mut all = [Kind::Offsets; Centrality::ALL.len() + 3];
     let mut i = 0;
@@ -102,9 +109,12 @@ pub struct ByDepth {
 
 impl ByDepth {
     pub(super) fn new(runs: &[&ExitRun]) -> Self {
-        let over = |f: &dyn Fn(&ExitRun) -> f64| runs.iter().map(|run| f(run)).collect::<Vec<f64>>();
+        let over =
+            |f: &dyn Fn(&ExitRun) -> f64| runs.iter().map(|run| f(run)).collect::<Vec<f64>>();
         Self {
-            exits: (0..=MAX_DEPTH).map(|l| over(&|run| run.exit_accuracy[l])).collect(),
+            exits: (0..=MAX_DEPTH)
+                .map(|l| over(&|run| run.exit_accuracy[l]))
+                .collect(),
             single_layer: over(&|run| run.single_layer_accuracy()),
             policies: (POLICIES.iter().enumerate())
                 .map(|(i, kind)| (kind.to_string(), over(&|run| run.policy_accuracy[i])))
@@ -117,15 +127,24 @@ impl ByDepth {
         let total = |values: &&Vec<f64>| values.iter().sum::<f64>();
         let found = match measure {
             Measure::Exit(l) => self.exits.get(l),
-            Measure::BestExit => self.exits.iter().max_by(|a, b| total(a).total_cmp(&total(b))),
+            Measure::BestExit => self
+                .exits
+                .iter()
+                .max_by(|a, b| total(a).total_cmp(&total(b))),
             Measure::SingleLayer => Some(&self.single_layer),
             Measure::Policy(kind) => {
                 let name = kind.to_string();
-                self.policies.iter().find(|(other, _)| *other == name).map(|(_, accuracy)| accuracy)
+                self.policies
+                    .iter()
+                    .find(|(other, _)| *other == name)
+                    .map(|(_, accuracy)| accuracy)
             }
             Measure::Oracle => Some(&self.oracle),
             Measure::Clean(_) | Measure::Attacked(_) | Measure::TestAccuracy => None,
-            Measure::AugmentationSeconds | Measure::TrainingSeconds | Measure::Scalar(_) | Measure::Part(_) => None,
+            Measure::AugmentationSeconds
+            | Measure::TrainingSeconds
+            | Measure::Scalar(_)
+            | Measure::Part(_) => None,
         };
         found.cloned().unwrap_or_default()
     }
@@ -135,7 +154,8 @@ impl ByDepth {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LearnedOperator {
-    /// Where the scalars of each run started, chosen on its validation nodes where the table leaves it open.
+    /// Where the scalars of each run started, chosen on its validation nodes where the table leaves
+    /// it open.
     pub inits: Vec<String>,
     /// Each scalar with its value in every run.
     pub scalars: Vec<(String, Vec<f64>)>,
@@ -143,11 +163,20 @@ pub struct LearnedOperator {
 
 impl LearnedOperator {
     pub(super) fn of(operator: OperatorChoice, runs: &[Run]) -> Option<Self> {
-        let OperatorChoice::Cgso(config) = operator else { return None };
+        let OperatorChoice::Cgso(config) = operator else {
+            return None;
+        };
         let first = &runs.first()?.fit.operator;
         let of_runs = |i: usize| runs.iter().map(|run| run.fit.operator[i].1).collect();
-        let scalars = first.iter().enumerate().map(|(i, (name, _))| (name.clone(), of_runs(i))).collect();
-        let inits = runs.iter().map(|run| run.init.clone().unwrap_or_else(|| config.init.to_string())).collect();
+        let scalars = first
+            .iter()
+            .enumerate()
+            .map(|(i, (name, _))| (name.clone(), of_runs(i)))
+            .collect();
+        let inits = runs
+            .iter()
+            .map(|run| run.init.clone().unwrap_or_else(|| config.init.to_string()))
+            .collect();
         Some(Self { inits, scalars })
     }
 }
@@ -209,7 +238,8 @@ impl ByAttack {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Times {
-    /// Of one augmentation of the training graphs: one copy of each, or new vectors and a fresh head.
+    /// Of one augmentation of the training graphs: one copy of each, or new vectors and a fresh
+    /// head.
     pub augmentation: Vec<f64>,
     /// Of all of them: copies are made for every epoch.
     pub augmentations: Vec<f64>,
@@ -221,7 +251,9 @@ impl Times {
     pub(super) fn new(result: &TrainResult, copies: Copies) -> Self {
         // Copies of every epoch, and once before the first.
         let times = |run: &Run| match (run.fit.copy_seconds, copies) {
-            (Some(_), Copies::EachEpoch) => run.fit.trained.iter().map(|t| t.curve.len()).sum::<usize>() + 1,
+            (Some(_), Copies::EachEpoch) => {
+                run.fit.trained.iter().map(|t| t.curve.len()).sum::<usize>() + 1
+            }
             _ => 1,
         };
         let head = |run: &Run| run.fit.fresh_head.as_ref().map_or(0.0, |head| head.seconds);
@@ -260,7 +292,10 @@ mod tests {
 
     #[test]
     fn scalars_and_parts_are_taken_by_name() {
-        let operator = LearnedOperator { inits: vec!["A".into()], scalars: vec![("e1".into(), vec![0.5, 0.7])] };
+        let operator = LearnedOperator {
+            inits: vec!["A".into()],
+            scalars: vec![("e1".into(), vec![0.5, 0.7])],
+        };
         let cell = Measured {
             values: vec![81.0, 82.0],
             operator: Some(Box::new(operator)),
@@ -272,7 +307,11 @@ mod tests {
         assert_eq!(values(Some(Measure::Scalar("e1"))), [0.5, 0.7]);
         assert_eq!(values(Some(Measure::Part("ARI"))), [1.0, 2.0]);
         // What is kept in short has neither, and its figures are those of the measure already.
-        let short = Measured { operator: None, parts: Vec::new(), ..cell };
+        let short = Measured {
+            operator: None,
+            parts: Vec::new(),
+            ..cell
+        };
         assert_eq!(short.clone().through(Some(Measure::Scalar("e1"))), short);
         assert_eq!(short.clone().through(Some(Measure::Part("ARI"))), short);
     }

@@ -17,8 +17,8 @@
 //! | [`kept`] | what the repository keeps of a table: the figure of every run |
 //! | [`quoted`] | what it keeps of other studies that the docs quote |
 //!
-//! A new study is one more file in [`tables`] and, where it runs something no table did before, one more variant of
-//! [`table::Spec`].
+//! A new study is one more file in [`tables`] and, where it runs something no table did before, one
+//! more variant of [`table::Spec`].
 
 pub mod attacked;
 pub mod cell;
@@ -39,5 +39,8 @@ pub mod work;
 pub use measure::Measure;
 pub use recipe::Recipe;
 pub use report::Report;
-pub use runner::{Progress, RunnerWatch, Settings, Shard, dry_run, narrowed, reproduce, reproduce_all, with_stored};
+pub use runner::{
+    Progress, RunnerWatch, Settings, Shard, dry_run, narrowed, reproduce, reproduce_all,
+    with_stored,
+};
 pub use table::{Baseline, Figure, Property, Row, SetProperty, Spec, Table};

@@ -1,11 +1,12 @@
 //! Recipes: what a model's open options become on a dataset.
 //!
-//! The default is the best honest setting known here; a model's own usual values ([`Model::plan`]) are most of it. The thesis' is
-//! `cgsO:tab:gcn_tuned_hyperparams` with ch. 3's training: Adam, 200 epochs, lr 0.01, decay 5e-4, lr × 0.6 every 50 epochs,
-//! row-normalised features, two layers. Chapter 4 (`dynam:tab:gcn_tuned_hyperparams`, the same widths and rates) trains at one
-//! learning rate and keeps the last epoch. Chapters 5 and 6 judge robustness with small networks, trained for 300 epochs; weight
-//! decay matters more than anything there: without it noise hurts a GCN far more. Chapter 7 does not say which epoch's weights are
-//! tested: the last one here.
+//! The default is the best honest setting known here; a model's own usual values ([`Model::plan`])
+//! are most of it. The thesis' is `cgsO:tab:gcn_tuned_hyperparams` with ch. 3's training: Adam, 200
+//! epochs, lr 0.01, decay 5e-4, lr × 0.6 every 50 epochs, row-normalised features, two layers.
+//! Chapter 4 (`dynam:tab:gcn_tuned_hyperparams`, the same widths and rates) trains at one learning
+//! rate and keeps the last epoch. Chapters 5 and 6 judge robustness with small networks, trained
+//! for 300 epochs; weight decay matters more than anything there: without it noise hurts a GCN far
+//! more. Chapter 7 does not say which epoch's weights are tested: the last one here.
 
 use gnarl_graph::dataset::Task;
 
@@ -24,7 +25,8 @@ gnarl_graph::named! {
         Default = "default",
         /// The thesis' own of ch. 3, 4 and 7.
         Thesis = "thesis",
-        /// The study of ch. 5: two convolutions of 16 without bias and a linear head, no decay, an orthogonal start.
+        /// The study of ch. 5: two convolutions of 16 without bias and a linear head, no decay, an
+        /// orthogonal start.
         ThesisCh5 = "thesis-ch5",
         /// The study of ch. 6: a plain network of two layers of 16 with decay.
         ThesisCh6 = "thesis-ch6",
@@ -52,19 +54,29 @@ const THESIS: [(&str, usize, f64); 16] = [
 ];
 
 /// GRATIN's components with GCN and with GIN, thesis table `gen:tab:gmm_num`.
-const COMPONENTS: [(&str, usize, usize); 5] =
-    [("IMDB-BINARY", 40, 50), ("IMDB-MULTI", 50, 5), ("MUTAG", 10, 2), ("PROTEINS", 10, 2), ("DD", 2, 50)];
-/// A dataset whose features the studies of ch. 5 and 6 leave as they are: row normalisation costs 6 points there.
+const COMPONENTS: [(&str, usize, usize); 5] = [
+    ("IMDB-BINARY", 40, 50),
+    ("IMDB-MULTI", 50, 5),
+    ("MUTAG", 10, 2),
+    ("PROTEINS", 10, 2),
+    ("DD", 2, 50),
+];
+/// A dataset whose features the studies of ch. 5 and 6 leave as they are: row normalisation costs 6
+/// points there.
 const BINARY_FEATURES: &str = "cora_ml";
 
 impl Recipe {
-    /// The model with its open options as this recipe has them on a dataset. What was said stays; what would not apply is left open.
+    /// The model with its open options as this recipe has them on a dataset. What was said stays;
+    /// what would not apply is left open.
     pub fn fill(self, model: Model, dataset: &str, task: Task) -> Model {
         let filled = match task {
             Task::Node => self.fill_node(model, dataset),
             Task::Graph => self.fill_graph(model),
         };
-        let filled = Model { augment: with_components(filled.augment, dataset, filled.backbone), ..filled };
+        let filled = Model {
+            augment: with_components(filled.augment, dataset, filled.backbone),
+            ..filled
+        };
         filled.inference(thesis_inference(filled.inference, dataset))
     }
 
@@ -84,18 +96,26 @@ impl Recipe {
             false => FeatureScaling::RowNormalised,
         };
         // The thesis' networks end in what their last layer says.
-        let mut network = NetworkOptions { gain: (self != Recipe::Default).then_some(false), ..Default::default() };
+        let mut network = NetworkOptions {
+            gain: (self != Recipe::Default).then_some(false),
+            ..Default::default()
+        };
         match self {
             // Where nothing is said, the model and its data decide.
             Recipe::Default => {}
             Recipe::Thesis => {
-                if let Some((_, hidden, dropout)) = THESIS.iter().find(|(name, ..)| *name == dataset) {
+                if let Some((_, hidden, dropout)) =
+                    THESIS.iter().find(|(name, ..)| *name == dataset)
+                {
                     (network.hidden, network.dropout) = (Some(*hidden), Some(*dropout));
                 }
                 if model.depth.exits().is_some() {
                     model.training.keep = model.training.keep.or(Some(Keep::Last));
                 } else {
-                    let schedule = StepSchedule { every: 50, factor: 0.6 };
+                    let schedule = StepSchedule {
+                        every: 50,
+                        factor: 0.6,
+                    };
                     model.training.schedule = model.training.schedule.or(Some(schedule));
                 }
                 model.features = model.features.or(Some(FeatureScaling::RowNormalised));
@@ -122,7 +142,10 @@ impl Recipe {
             Recipe::Thesis => model.training.keep = model.training.keep.or(Some(Keep::Last)),
             // The head behind the readout is what the networks of ch. 5 end in.
             Recipe::ThesisCh5 | Recipe::ThesisCh6 => {
-                let mut network = NetworkOptions { hidden: Some(16), ..Default::default() };
+                let mut network = NetworkOptions {
+                    hidden: Some(16),
+                    ..Default::default()
+                };
                 if self == Recipe::ThesisCh5 {
                     model.training.weight_decay = model.training.weight_decay.or(Some(0.0));
                     (network.bias, network.orthogonal_start) = (Some(false), Some(true));
@@ -137,13 +160,19 @@ impl Recipe {
 /// What was said, and where nothing was what the recipe says, if it applies.
 fn over(said: NetworkOptions, recipe: NetworkOptions, model: &Model) -> NetworkOptions {
     let has_exits = model.depth.exits().is_some();
-    let of_one_exit =
-        |option| has_exits && matches!(option, NetworkOption::Head | NetworkOption::Noise | NetworkOption::Layers);
-    let recipe =
-        recipe.set().fold(recipe, |recipe, option| match model.backbone.takes(option) && !of_one_exit(option) {
+    let of_one_exit = |option| {
+        has_exits
+            && matches!(
+                option,
+                NetworkOption::Head | NetworkOption::Noise | NetworkOption::Layers
+            )
+    };
+    let recipe = recipe.set().fold(recipe, |recipe, option| {
+        match model.backbone.takes(option) && !of_one_exit(option) {
             true => recipe,
             false => recipe.without(option),
-        });
+        }
+    });
     NetworkOptions {
         hidden: said.hidden.or(recipe.hidden),
         dropout: said.dropout.or(recipe.dropout),
@@ -157,7 +186,9 @@ fn over(said: NetworkOptions, recipe: NetworkOptions, model: &Model) -> NetworkO
 
 /// GRATIN with the thesis' components, where their number is open and the table has one.
 fn with_components(augment: Augment, dataset: &str, backbone: Backbone) -> Augment {
-    let Augment::Gratin(mut gratin) = augment else { return augment };
+    let Augment::Gratin(mut gratin) = augment else {
+        return augment;
+    };
     if gratin.components.is_none() && gratin.density.takes_components() {
         let found = COMPONENTS.iter().find(|(name, ..)| *name == dataset);
         gratin.components = match (found, backbone) {
@@ -179,20 +210,49 @@ mod tests {
         let fill = |recipe: Recipe, model: Model, data| recipe.fill(model, data, Task::Node);
         let gcn = Model::new(Backbone::Gcn);
         let texas = fill(Recipe::Thesis, gcn, "texas");
-        assert_eq!((texas.network.hidden, texas.network.dropout), (Some(512), Some(0.2)));
-        assert_eq!(texas.training.schedule, Some(StepSchedule { every: 50, factor: 0.6 }));
-        assert_eq!(fill(Recipe::Thesis, gcn.hidden(7), "texas").network.hidden, Some(7));
-        assert_eq!(fill(Recipe::Thesis, Model::new(Backbone::Sgc), "texas").network.hidden, None);
+        assert_eq!(
+            (texas.network.hidden, texas.network.dropout),
+            (Some(512), Some(0.2))
+        );
+        assert_eq!(
+            texas.training.schedule,
+            Some(StepSchedule {
+                every: 50,
+                factor: 0.6
+            })
+        );
+        assert_eq!(
+            fill(Recipe::Thesis, gcn.hidden(7), "texas").network.hidden,
+            Some(7)
+        );
+        assert_eq!(
+            fill(Recipe::Thesis, Model::new(Backbone::Sgc), "texas")
+                .network
+                .hidden,
+            None
+        );
         let exits = fill(Recipe::ThesisCh5, gcn.depth(Exits::st(3)), "cora");
-        assert_eq!((exits.network.head, exits.network.bias), (None, Some(false)));
-        assert_eq!(fill(Recipe::Thesis, gcn.depth(Exits::st(3)), "cora").training.keep, Some(Keep::Last));
+        assert_eq!(
+            (exits.network.head, exits.network.bias),
+            (None, Some(false))
+        );
+        assert_eq!(
+            fill(Recipe::Thesis, gcn.depth(Exits::st(3)), "cora")
+                .training
+                .keep,
+            Some(Keep::Last)
+        );
         assert_eq!(fill(Recipe::Default, gcn, "mine"), gcn);
         for (_, backbone) in Backbone::ALL {
             for &recipe in Recipe::ALL {
                 for data in ["cora", "texas", "cora_ml", "mine"] {
-                    fill(recipe, Model::new(backbone), data).plan(Task::Node).unwrap();
+                    fill(recipe, Model::new(backbone), data)
+                        .plan(Task::Node)
+                        .unwrap();
                     if backbone.can_have_exits() {
-                        fill(recipe, Model::new(backbone).depth(Exits::st(2)), data).plan(Task::Node).unwrap();
+                        fill(recipe, Model::new(backbone).depth(Exits::st(2)), data)
+                            .plan(Task::Node)
+                            .unwrap();
                     }
                 }
             }

@@ -172,8 +172,8 @@ pub struct Difference {
     pub mean: f64,
     /// Its standard error; `None` where one run cannot tell, and for numbers without spread.
     pub standard_error: Option<f64>,
-    /// Whether it is beyond two standard errors, and, where ours is held against a number printed without spread, beyond its
-    /// last printed digit.
+    /// Whether it is beyond two standard errors, and, where ours is held against a number printed
+    /// without spread, beyond its last printed digit.
     pub is_clear: bool,
 }
 
@@ -183,10 +183,19 @@ impl Ours {
         let standard_error = (summary.runs > 1).then(|| summary.std / (summary.runs as f64).sqrt());
         let part = |(name, runs): (String, Vec<f64>)| {
             let summary = mean_std(&runs)?;
-            Ok(Part { name, mean: summary.mean, std: summary.std, runs })
+            Ok(Part {
+                name,
+                mean: summary.mean,
+                std: summary.std,
+                runs,
+            })
         };
         Ok(Self {
-            parts: measured.parts.into_iter().map(part).collect::<Result<_>>()?,
+            parts: measured
+                .parts
+                .into_iter()
+                .map(part)
+                .collect::<Result<_>>()?,
             mean: summary.mean,
             std: summary.std,
             standard_error,
@@ -201,7 +210,9 @@ impl Ours {
     fn minus_thesis(&self, thesis: Thesis) -> Option<Difference> {
         match thesis {
             Thesis::Accuracy { mean, std } => {
-                let standard_error = self.standard_error.map(|se| (se * se + std * std / THESIS_RUNS).sqrt());
+                let standard_error = self
+                    .standard_error
+                    .map(|se| (se * se + std * std / THESIS_RUNS).sqrt());
                 let mean = self.mean - mean;
                 Some(Difference {
                     mean,
@@ -213,7 +224,11 @@ impl Ours {
                 let (mean, standard_error) = (self.mean - mean, self.standard_error);
                 // A hair of slack: 0.01 is no sum of powers of two.
                 let slack = (unit * (1.0 + 1e-9)).max(2.0 * standard_error.unwrap_or(0.0));
-                Some(Difference { mean, standard_error, is_clear: mean.abs() > slack })
+                Some(Difference {
+                    mean,
+                    standard_error,
+                    is_clear: mean.abs() > slack,
+                })
             }
             Thesis::OutOfMemory | Thesis::Absent => None,
         }
@@ -225,24 +240,47 @@ impl Ours {
             return Ok(None);
         }
         let paired = paired_difference(&self.runs, &baseline.runs)?;
-        let standard_error = paired.standard_error.is_finite().then_some(paired.standard_error);
-        Ok(Some(Difference { mean: paired.mean, standard_error, is_clear: paired.is_clear() }))
+        let standard_error = paired
+            .standard_error
+            .is_finite()
+            .then_some(paired.standard_error);
+        Ok(Some(Difference {
+            mean: paired.mean,
+            standard_error,
+            is_clear: paired.is_clear(),
+        }))
     }
 }
 
 impl Thesis {
-    /// A row of the thesis minus another. Its runs are not printed, so they count as run apart, and the variances add;
-    /// between two numbers printed without spread, such as seconds, nobody can tell what is clear.
+    /// A row of the thesis minus another. Its runs are not printed, so they count as run apart, and
+    /// the variances add; between two numbers printed without spread, such as seconds, nobody can
+    /// tell what is clear.
     pub(super) fn minus(self, baseline: Thesis) -> Option<Difference> {
         match (self, baseline) {
-            (Thesis::Accuracy { mean, std }, Thesis::Accuracy { mean: base, std: base_std }) => {
-                let (mean, standard_error) = (mean - base, ((std * std + base_std * base_std) / THESIS_RUNS).sqrt());
+            (
+                Thesis::Accuracy { mean, std },
+                Thesis::Accuracy {
+                    mean: base,
+                    std: base_std,
+                },
+            ) => {
+                let (mean, standard_error) = (
+                    mean - base,
+                    ((std * std + base_std * base_std) / THESIS_RUNS).sqrt(),
+                );
                 let is_clear = mean.abs() > 2.0 * standard_error;
-                Some(Difference { mean, standard_error: Some(standard_error), is_clear })
+                Some(Difference {
+                    mean,
+                    standard_error: Some(standard_error),
+                    is_clear,
+                })
             }
-            (Thesis::Value { mean, .. }, Thesis::Value { mean: base, .. }) => {
-                Some(Difference { mean: mean - base, standard_error: None, is_clear: false })
-            }
+            (Thesis::Value { mean, .. }, Thesis::Value { mean: base, .. }) => Some(Difference {
+                mean: mean - base,
+                standard_error: None,
+                is_clear: false,
+            }),
             _ => None,
         }
     }
@@ -263,7 +301,11 @@ impl Pair {
     /// A cell minus that of the baseline in the same column.
     fn new(cell: &CellReport, baseline: &'static str, base: &CellReport) -> Result<Self> {
         let paired = cell.minus_cell(base);
-        Ok(Self { baseline, paired, claimed: cell.thesis.minus(base.thesis) })
+        Ok(Self {
+            baseline,
+            paired,
+            claimed: cell.thesis.minus(base.thesis),
+        })
     }
 
     /// Whether there is a figure, ours or the thesis'.
@@ -273,9 +315,14 @@ impl Pair {
 }
 
 impl CellReport {
-    /// This cell minus another, run by run; `None` where one has no figure or they were not run on the same splits.
+    /// This cell minus another, run by run; `None` where one has no figure or they were not run on
+    /// the same splits.
     pub fn minus_cell(&self, other: &CellReport) -> Option<Difference> {
-        self.ours.as_ref()?.minus_baseline(other.ours.as_ref()?).ok().flatten()
+        self.ours
+            .as_ref()?
+            .minus_baseline(other.ours.as_ref()?)
+            .ok()
+            .flatten()
     }
 
     /// This row minus that one, where they are compared.
@@ -296,7 +343,16 @@ impl CellReport {
         let thesis = Thesis::from(table.rows[plan.row].figures[plan.column]);
         let difference = ours.as_ref().and_then(|ours| ours.minus_thesis(thesis));
         let (dataset, config) = (plan.config.dataset.clone(), plan.config.clone());
-        Ok(Self { dataset, status, message, ours, thesis, difference, pairs: Vec::new(), config })
+        Ok(Self {
+            dataset,
+            status,
+            message,
+            ours,
+            thesis,
+            difference,
+            pairs: Vec::new(),
+            config,
+        })
     }
 }
 
@@ -309,29 +365,51 @@ impl Report {
         outcomes: Vec<Outcome>,
         seconds: f64,
     ) -> Result<Self> {
-        let columns: Vec<usize> = (0..table.columns.len()).filter(|&c| plans.iter().any(|p| p.column == c)).collect();
+        let columns: Vec<usize> = (0..table.columns.len())
+            .filter(|&c| plans.iter().any(|p| p.column == c))
+            .collect();
         let mut keys: Vec<(Option<Recipe>, usize)> = Vec::new();
         for recipe in std::iter::once(None).chain(settings.recipes.iter().copied().map(Some)) {
-            let rows = (0..table.rows.len()).filter(|&r| plans.iter().any(|p| (p.recipe, p.row) == (recipe, r)));
+            let rows = (0..table.rows.len())
+                .filter(|&r| plans.iter().any(|p| (p.recipe, p.row) == (recipe, r)));
             keys.extend(rows.map(|row| (recipe, row)));
         }
         let mut rows: Vec<RowReport> = keys
             .iter()
             .map(|&(recipe, row)| {
                 let label = table.rows[row].label;
-                let is_shown = |name: &&str| keys.iter().any(|&(r, row)| r == recipe && table.rows[row].label == *name);
-                let baselines = table.baseline.of(label).into_iter().filter(is_shown).collect();
-                RowReport { label, recipe, baselines, cells: Vec::new() }
+                let is_shown = |name: &&str| {
+                    keys.iter()
+                        .any(|&(r, row)| r == recipe && table.rows[row].label == *name)
+                };
+                let baselines = table
+                    .baseline
+                    .of(label)
+                    .into_iter()
+                    .filter(is_shown)
+                    .collect();
+                RowReport {
+                    label,
+                    recipe,
+                    baselines,
+                    cells: Vec::new(),
+                }
             })
             .collect();
         let interrupted = outcomes.contains(&Outcome::NotRun);
         for (plan, outcome) in plans.iter().zip(outcomes) {
-            let at = keys.iter().position(|&key| key == (plan.recipe, plan.row)).expect("every plan has its row");
+            let at = keys
+                .iter()
+                .position(|&key| key == (plan.recipe, plan.row))
+                .expect("every plan has its row");
             rows[at].cells.push(CellReport::new(table, plan, outcome)?);
         }
         compare_with_baselines(&mut rows)?;
         let runs = runs_of(table, settings.runs);
-        let baseline = table.baseline.row().filter(|name| rows.iter().any(|row| row.label == *name));
+        let baseline = table
+            .baseline
+            .row()
+            .filter(|name| rows.iter().any(|row| row.label == *name));
         let all = || rows.iter().flat_map(|row| &row.cells);
         Ok(Self {
             table: table.name,
@@ -363,15 +441,20 @@ impl Report {
         self.rows.iter().filter(move |row| row.recipe == recipe)
     }
 
-    /// One line per cell under a header, fields quoted where they need it (RFC 4180). Further rows that a cell is compared with
-    /// and further figures of its runs have lines of their own below it: `ROW minus BASELINE`, `ROW: PART`.
+    /// One line per cell under a header, fields quoted where they need it (RFC 4180). Further rows
+    /// that a cell is compared with and further figures of its runs have lines of their own below
+    /// it: `ROW minus BASELINE`, `ROW: PART`.
     pub fn csv(&self) -> String {
         let mut csv = format!("{CSV_HEADER}\n");
         for row in &self.rows {
             for (column, cell) in self.columns.iter().zip(&row.cells) {
                 for mut fields in self.csv_lines(row, column, cell) {
                     fields.resize(CSV_HEADER.split(',').count(), String::new());
-                    csv += &fields.iter().map(|field| quote(field)).collect::<Vec<_>>().join(",");
+                    csv += &fields
+                        .iter()
+                        .map(|field| quote(field))
+                        .collect::<Vec<_>>()
+                        .join(",");
                     csv.push('\n');
                 }
             }
@@ -384,12 +467,18 @@ impl Report {
         let place = |label: String| {
             let recipe = row.recipe.map_or("", recipe_name);
             let strings = [column, &cell.dataset, status_name(cell.status)].map(str::to_string);
-            [vec![self.table.to_string(), label, recipe.to_string()], strings.into()].concat()
+            [
+                vec![self.table.to_string(), label, recipe.to_string()],
+                strings.into(),
+            ]
+            .concat()
         };
         let own = cell.csv_figures();
         let no_figures = vec![String::new(); own.len()];
         let mut pairs = cell.pairs.iter().filter(|pair| pair.has_figures());
-        let first = pairs.next().map_or_else(|| vec![String::new(); 5], Pair::csv_figures);
+        let first = pairs
+            .next()
+            .map_or_else(|| vec![String::new(); 5], Pair::csv_figures);
         let message = vec![cell.message.clone().unwrap_or_default()];
         let mut lines = vec![[place(row.label.to_string()), own, first, message].concat()];
         lines.extend(pairs.map(|pair| {
@@ -435,9 +524,21 @@ impl CellReport {
 impl Pair {
     /// From `baseline` to `thesis_paired_standard_error`.
     fn csv_figures(&self) -> Vec<String> {
-        let figures = |d: Option<Difference>| [number(d.map(|d| d.mean)), number(d.and_then(|d| d.standard_error))];
-        let ([mean, error], [claimed, claimed_error]) = (figures(self.paired), figures(self.claimed));
-        vec![self.baseline.to_string(), mean, error, claimed, claimed_error]
+        let figures = |d: Option<Difference>| {
+            [
+                number(d.map(|d| d.mean)),
+                number(d.and_then(|d| d.standard_error)),
+            ]
+        };
+        let ([mean, error], [claimed, claimed_error]) =
+            (figures(self.paired), figures(self.claimed));
+        vec![
+            self.baseline.to_string(),
+            mean,
+            error,
+            claimed,
+            claimed_error,
+        ]
     }
 }
 
@@ -445,8 +546,12 @@ impl Pair {
 fn compare_with_baselines(rows: &mut [RowReport]) -> Result<()> {
     for at in 0..rows.len() {
         for name in rows[at].baselines.clone() {
-            let base = rows.iter().position(|row| row.label == name && row.recipe == rows[at].recipe);
-            let Some(base) = base.map(|base| rows[base].cells.clone()) else { continue };
+            let base = rows
+                .iter()
+                .position(|row| row.label == name && row.recipe == rows[at].recipe);
+            let Some(base) = base.map(|base| rows[base].cells.clone()) else {
+                continue;
+            };
             for (cell, base) in rows[at].cells.iter_mut().zip(&base) {
                 let pair = Pair::new(cell, name, base)?;
                 cell.pairs.push(pair);
@@ -488,7 +593,12 @@ mod tests {
 
     fn ours(runs: &[f64], splits: &[&str]) -> Ours {
         let splits = splits.iter().map(ToString::to_string).collect();
-        Ours::new(Measured { values: runs.to_vec(), splits, ..Measured::default() }).unwrap()
+        Ours::new(Measured {
+            values: runs.to_vec(),
+            splits,
+            ..Measured::default()
+        })
+        .unwrap()
     }
 
     #[test]
@@ -497,31 +607,84 @@ mod tests {
         let o = ours(&[80.0, 80.0, 84.0, 84.0], &["a", "b", "c", "d"]);
         assert_eq!((o.mean, o.std), (82.0, (16.0f64 / 3.0).sqrt()));
         let se = (4.0f64 / 3.0 + 0.9).sqrt();
-        let d = o.minus_thesis(Thesis::Accuracy { mean: 79.0, std: 3.0 }).unwrap();
+        let d = o
+            .minus_thesis(Thesis::Accuracy {
+                mean: 79.0,
+                std: 3.0,
+            })
+            .unwrap();
         assert!((d.standard_error.unwrap() - se).abs() < 1e-12, "{d:?}");
-        assert_eq!((d.mean, d.is_clear), (3.0, true), "3 is just beyond 2 x 1.494");
-        let d = o.minus_thesis(Thesis::Accuracy { mean: 79.1, std: 3.0 }).unwrap();
+        assert_eq!(
+            (d.mean, d.is_clear),
+            (3.0, true),
+            "3 is just beyond 2 x 1.494"
+        );
+        let d = o
+            .minus_thesis(Thesis::Accuracy {
+                mean: 79.1,
+                std: 3.0,
+            })
+            .unwrap();
         assert!(!d.is_clear, "2.9 is within");
-        let one = ours(&[80.0], &["a"]).minus_thesis(Thesis::Accuracy { mean: 10.0, std: 3.0 }).unwrap();
-        assert_eq!((one.standard_error, one.is_clear), (None, false), "one run tells nothing of its spread");
+        let one = ours(&[80.0], &["a"])
+            .minus_thesis(Thesis::Accuracy {
+                mean: 10.0,
+                std: 3.0,
+            })
+            .unwrap();
+        assert_eq!(
+            (one.standard_error, one.is_clear),
+            (None, false),
+            "one run tells nothing of its spread"
+        );
         assert_eq!(o.minus_thesis(Thesis::OutOfMemory), None);
-        let cut_off = ours(&[0.0014399999], &[]).minus_thesis(Thesis::Value { mean: 1.43e-3, unit: 1e-5 }).unwrap();
+        let cut_off = ours(&[0.0014399999], &[])
+            .minus_thesis(Thesis::Value {
+                mean: 1.43e-3,
+                unit: 1e-5,
+            })
+            .unwrap();
         assert!(!cut_off.is_clear, "the thesis cuts 1.4399 to 1.43");
-        assert!(ours(&[3.585], &[]).minus_thesis(Thesis::Value { mean: 3.64, unit: 0.01 }).unwrap().is_clear);
+        assert!(
+            ours(&[3.585], &[])
+                .minus_thesis(Thesis::Value {
+                    mean: 3.64,
+                    unit: 0.01
+                })
+                .unwrap()
+                .is_clear
+        );
         // Seconds: mean 82, standard error sqrt(4 / 3), against a number without spread.
-        let d = o.minus_thesis(Thesis::Value { mean: 79.0, unit: 0.01 }).unwrap();
+        let d = o
+            .minus_thesis(Thesis::Value {
+                mean: 79.0,
+                unit: 0.01,
+            })
+            .unwrap();
         assert!(
             (d.standard_error.unwrap() - (4.0f64 / 3.0).sqrt()).abs() < 1e-12 && d.is_clear,
             "3 is beyond 2 x 1.155"
         );
-        assert!(!o.minus_thesis(Thesis::Value { mean: 80.0, unit: 0.01 }).unwrap().is_clear, "2 is within");
+        assert!(
+            !o.minus_thesis(Thesis::Value {
+                mean: 80.0,
+                unit: 0.01
+            })
+            .unwrap()
+            .is_clear,
+            "2 is within"
+        );
     }
 
     #[test]
     fn paired_differences_by_hand() {
         let splits = ["a", "b", "c"];
-        let (a, b) = (ours(&[80.0, 60.0, 70.0], &splits), ours(&[78.0, 59.0, 67.0], &splits));
-        // Differences 2, 1, 3: mean 2, deviation 1, standard error 1 / sqrt(3). Unpaired it would drown in a spread of 10.
+        let (a, b) = (
+            ours(&[80.0, 60.0, 70.0], &splits),
+            ours(&[78.0, 59.0, 67.0], &splits),
+        );
+        // Differences 2, 1, 3: mean 2, deviation 1, standard error 1 / sqrt(3). Unpaired it would
+        // drown in a spread of 10.
         let d = a.minus_baseline(&b).unwrap().unwrap();
         assert_eq!((d.mean, d.is_clear), (2.0, true));
         assert!((d.standard_error.unwrap() - 1.0 / 3f64.sqrt()).abs() < 1e-12);
@@ -531,15 +694,24 @@ mod tests {
         assert_eq!((d.mean, d.is_clear), (3.0, false));
         assert!((d.standard_error.unwrap() - 2.5f64.sqrt()).abs() < 1e-12);
         assert_eq!(claim(81.0, 3.0).minus(Thesis::Absent), None);
-        // Seconds of IMDB-BINARY in the thesis' table of complexity, GRATIN and Vanilla: no spread, so nothing is clear.
+        // Seconds of IMDB-BINARY in the thesis' table of complexity, GRATIN and Vanilla: no spread,
+        // so nothing is clear.
         let seconds = |mean| Thesis::Value { mean, unit: 0.01 };
         let d = seconds(774.47).minus(seconds(765.96)).unwrap();
         assert!((d.mean - 8.51).abs() < 1e-9, "{d:?}");
         assert_eq!((d.standard_error, d.is_clear), (None, false));
         assert_eq!(seconds(774.47).minus(Thesis::Absent), None);
-        assert_eq!(seconds(774.47).minus(claim(78.0, 4.0)), None, "seconds minus per cents are nothing");
+        assert_eq!(
+            seconds(774.47).minus(claim(78.0, 4.0)),
+            None,
+            "seconds minus per cents are nothing"
+        );
         let elsewhere = ours(&[78.0, 59.0, 67.0], &["a", "c", "b"]);
-        assert_eq!(a.minus_baseline(&elsewhere).unwrap(), None, "other splits are no pairs");
+        assert_eq!(
+            a.minus_baseline(&elsewhere).unwrap(),
+            None,
+            "other splits are no pairs"
+        );
     }
 
     /// Made-up folds of the rows of `results_gcn` that matter, on MUTAG.
@@ -549,8 +721,11 @@ mod tests {
         use super::super::tables::RESULTS_GCN;
         let dir = tempfile::tempdir().unwrap();
         let columns = vec!["mutag".into()];
-        let settings =
-            Settings { runs: 3, columns, ..Settings::new(dir.path().join("no-data"), dir.path().to_path_buf()) };
+        let settings = Settings {
+            runs: 3,
+            columns,
+            ..Settings::new(dir.path().join("no-data"), dir.path().to_path_buf())
+        };
         let folder = dir.path().join("cells");
         std::fs::create_dir_all(&folder).unwrap();
         for (label, values) in [
@@ -559,21 +734,47 @@ mod tests {
             ("GRATIN", [73.0, 81.0, 80.0]),
             ("SubMix", [70.0, 80.0, 78.0]),
         ] {
-            let row = RESULTS_GCN.rows.iter().find(|row| row.label == label).unwrap();
+            let row = RESULTS_GCN
+                .rows
+                .iter()
+                .find(|row| row.label == label)
+                .unwrap();
             let splits = (0..3).map(|fold| fold.to_string()).collect();
             let cell = CellConfig::new(row.spec, "MUTAG", Recipe::Thesis, 3, 0).unwrap();
-            cell.store(Measured { values: values.to_vec(), splits, ..Measured::default() }, &folder).unwrap();
+            cell.store(
+                Measured {
+                    values: values.to_vec(),
+                    splits,
+                    ..Measured::default()
+                },
+                &folder,
+            )
+            .unwrap();
         }
         let stop = std::sync::atomic::AtomicBool::new(false);
-        let report = reproduce(&RESULTS_GCN, &settings, &RunnerWatch { on_cell: &|_| (), stop: &stop }).unwrap();
+        let report = reproduce(
+            &RESULTS_GCN,
+            &settings,
+            &RunnerWatch {
+                on_cell: &|_| (),
+                stop: &stop,
+            },
+        )
+        .unwrap();
         let row = |label: &str| report.rows.iter().find(|row| row.label == label).unwrap();
         assert_eq!(row("GRATIN").baselines, ["No Aug.", "retrain (ours)"]);
-        assert_eq!((&row("retrain (ours)").baselines[..], report.baseline), (&["No Aug."][..], Some("No Aug.")));
+        assert_eq!(
+            (&row("retrain (ours)").baselines[..], report.baseline),
+            (&["No Aug."][..], Some("No Aug."))
+        );
         assert!(row("No Aug.").baselines.is_empty());
 
-        // Minus none 3, 1, 5: mean 3, deviation 2. Minus retrain 1, 2, 3: mean 2, deviation 1, which 2 is beyond two of.
+        // Minus none 3, 1, 5: mean 3, deviation 2. Minus retrain 1, 2, 3: mean 2, deviation 1,
+        // which 2 is beyond two of.
         let gratin = &row("GRATIN").cells[0];
-        let [none, retrain] = &gratin.pairs[..] else { panic!("{gratin:?}") };
+        let [none, retrain] = &gratin.pairs[..] else {
+            panic!("{gratin:?}")
+        };
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} against {b}");
         let (over_none, over_retrain) = (none.paired.unwrap(), retrain.paired.unwrap());
         close(over_none.mean, 3.0);
@@ -582,20 +783,33 @@ mod tests {
         close(over_retrain.standard_error.unwrap(), 1.0 / 3f64.sqrt());
         assert!(over_none.is_clear && over_retrain.is_clear);
         close(none.claimed.unwrap().mean, 76.05 - 73.92);
-        assert_eq!((retrain.claimed, gratin.minus("retrain (ours)")), (None, Some(retrain)));
+        assert_eq!(
+            (retrain.claimed, gratin.minus("retrain (ours)")),
+            (None, Some(retrain))
+        );
         assert_eq!(gratin.minus("SubMix"), None);
         assert_eq!(row("SubMix").cells[0].pairs.len(), 1);
 
         let csv = report.csv();
         let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
         assert!(lines.iter().all(|fields| fields.len() == 20), "{csv}");
-        let line = |label: &str| lines.iter().find(|fields| fields[1] == label).unwrap()[6..19].join(",");
+        let line =
+            |label: &str| lines.iter().find(|fields| fields[1] == label).unwrap()[6..19].join(",");
         let own = line("GRATIN");
-        assert!(own.starts_with("3,78,") && own.contains(",No Aug.,3,1.15470053837925"), "{own}");
+        assert!(
+            own.starts_with("3,78,") && own.contains(",No Aug.,3,1.15470053837925"),
+            "{own}"
+        );
         let further = line("GRATIN minus retrain (ours)");
-        assert!(further.starts_with(",,,,,,,,retrain (ours),2,0.57735026918962"), "{further}");
+        assert!(
+            further.starts_with(",,,,,,,,retrain (ours),2,0.57735026918962"),
+            "{further}"
+        );
         assert!(further.ends_with(",,"), "{further}");
-        assert!(line("GeoMix").contains(",No Aug.,,,0.4"), "a hole has the thesis' difference alone");
+        assert!(
+            line("GeoMix").contains(",No Aug.,,,0.4"),
+            "a hole has the thesis' difference alone"
+        );
         assert_eq!(lines.len(), 1 + 8 + 1, "{csv}");
     }
 

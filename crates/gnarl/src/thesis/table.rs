@@ -1,4 +1,5 @@
-//! What a table of the thesis is: rows that say what to run, columns of datasets, and the figure printed in each cell.
+//! What a table of the thesis is: rows that say what to run, columns of datasets, and the figure
+//! printed in each cell.
 
 use gnarl_graph::centrality::Centrality;
 use gnarl_graph::community::Method;
@@ -71,8 +72,16 @@ impl Baseline {
 
     /// The rows that a row is compared with, in order.
     pub fn of(self, label: &str) -> Vec<&'static str> {
-        let named = self.pairs().iter().filter(|(row, _)| *row == label).map(|(_, baseline)| *baseline);
-        self.row().filter(|row| *row != label).into_iter().chain(named).collect()
+        let named = self
+            .pairs()
+            .iter()
+            .filter(|(row, _)| *row == label)
+            .map(|(_, baseline)| *baseline);
+        self.row()
+            .filter(|row| *row != label)
+            .into_iter()
+            .chain(named)
+            .collect()
     }
 }
 
@@ -90,21 +99,23 @@ pub struct Row {
 /// What a row runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Spec {
-    /// Trains a network to classify nodes and takes its test accuracy in per cent, run by run; the rest of the settings
-    /// is the recipe's for the dataset.
+    /// Trains a network to classify nodes and takes its test accuracy in per cent, run by run; the
+    /// rest of the settings is the recipe's for the dataset.
     NodeClassification {
         /// The network.
         backbone: Backbone,
         /// The operator.
         operator: OperatorChoice,
     },
-    /// Trains a network at every depth from 0 to [`MAX_DEPTH`] and takes the depth with the best mean test accuracy, as the thesis
-    /// did; the depth with the best mean validation accuracy stands beside it.
+    /// Trains a network at every depth from 0 to [`MAX_DEPTH`] and takes the depth with the best
+    /// mean test accuracy, as the thesis did; the depth with the best mean validation accuracy
+    /// stands beside it.
     BestDepth {
         /// The network; GCN and GIN of no layers are a linear map of the features.
         backbone: Backbone,
     },
-    /// Trains a GCN of this depth on joined sparse and dense halves of the graph, and tests it on both and on each.
+    /// Trains a GCN of this depth on joined sparse and dense halves of the graph, and tests it on
+    /// both and on each.
     Halves {
         /// Layers; none is a linear map of the features.
         depth: usize,
@@ -141,7 +152,8 @@ pub enum Spec {
         /// Which figure.
         measure: Measure,
     },
-    /// Trains a GCN with a learned operator, as the rows of accuracies do, and takes one of its scalars.
+    /// Trains a GCN with a learned operator, as the rows of accuracies do, and takes one of its
+    /// scalars.
     Learned {
         /// What it is learned from.
         centrality: Centrality,
@@ -164,7 +176,8 @@ pub enum Spec {
         /// How its exits are trained.
         scheme: Scheme,
     },
-    /// Trains a GCN and takes the seconds in which RobustCRF answers for all nodes, one run after another.
+    /// Trains a GCN and takes the seconds in which RobustCRF answers for all nodes, one run after
+    /// another.
     InferenceTime {
         /// Neighbours drawn around an input.
         neighbours: usize,
@@ -191,9 +204,9 @@ impl Spec {
     /// Which of a cell's accuracies it shows, where there are several.
     pub fn measure(self) -> Option<Measure> {
         match self {
-            Spec::AdaptiveDepth { measure, .. } | Spec::Attacked { measure, .. } | Spec::Graphs { measure, .. } => {
-                Some(measure)
-            }
+            Spec::AdaptiveDepth { measure, .. }
+            | Spec::Attacked { measure, .. }
+            | Spec::Graphs { measure, .. } => Some(measure),
             Spec::Learned { scalar, .. } => Some(Measure::Scalar(scalar)),
             Spec::Clustering { agreement, .. } => Some(Measure::Part(agreement)),
             Spec::ExitsTime { .. } | Spec::InferenceTime { .. } => Some(Measure::TrainingSeconds),
@@ -204,11 +217,19 @@ impl Spec {
     /// What is wrong with it, if anything: an attack without meaning, an answer that nobody gives.
     fn flaw(self) -> Option<String> {
         let (threat, measure) = match self {
-            Spec::Attacked { threat, measure, .. } => (threat, measure),
-            Spec::Graphs { classifier, measure } => return classifier.flaw(measure),
+            Spec::Attacked {
+                threat, measure, ..
+            } => (threat, measure),
+            Spec::Graphs {
+                classifier,
+                measure,
+            } => return classifier.flaw(measure),
             _ => return None,
         };
-        let is_defended = matches!(measure, Measure::Clean(Answer::Defended) | Measure::Attacked(Answer::Defended));
+        let is_defended = matches!(
+            measure,
+            Measure::Clean(Answer::Defended) | Measure::Attacked(Answer::Defended)
+        );
         if is_defended && threat.inference.is_none() {
             return Some("shows an inference that it does not run".to_string());
         }
@@ -233,22 +254,32 @@ pub const fn fixed_depth(backbone: Backbone, layers: usize) -> Spec {
 
 /// Sequential training, in a word.
 pub const fn st(backbone: Backbone, measure: Measure) -> Spec {
-    Spec::AdaptiveDepth { backbone, scheme: Scheme::AdmpSt, measure }
+    Spec::AdaptiveDepth {
+        backbone,
+        scheme: Scheme::AdmpSt,
+        measure,
+    }
 }
 
 /// Sequential training, and an exit for each node by a centrality.
 pub const fn st_by(backbone: Backbone, centrality: Centrality) -> Spec {
-    st(backbone, Measure::Policy(Kind::Buckets(Centralities::one(centrality))))
+    st(
+        backbone,
+        Measure::Policy(Kind::Buckets(Centralities::one(centrality))),
+    )
 }
 
 /// Aggregate loss minimisation, in a word.
 pub const fn alm(backbone: Backbone, measure: Measure) -> Spec {
-    Spec::AdaptiveDepth { backbone, scheme: Scheme::AdmpAlm, measure }
+    Spec::AdaptiveDepth {
+        backbone,
+        scheme: Scheme::AdmpAlm,
+        measure,
+    }
 }
 
 /// The note of every table with ALM.
-pub const NO_COLLAPSE: &str =
-    "the thesis' collapse of ALM at depths 2 and beyond did not reproduce: ours stays a few points below ST";
+pub const NO_COLLAPSE: &str = "the thesis' collapse of ALM at depths 2 and beyond did not reproduce: ours stays a few points below ST";
 
 /// The note of the tables whose plain network is in another table.
 pub const PLAIN_LEFT_OUT: &str =
@@ -259,12 +290,18 @@ pub const BY_TEST: &str = "the best layer is the one with the best mean test acc
 
 /// A GCN with a classical operator.
 pub const fn gcn(operator: ClassicalOperator) -> Spec {
-    Spec::NodeClassification { backbone: Backbone::Gcn, operator: OperatorChoice::Classical(operator) }
+    Spec::NodeClassification {
+        backbone: Backbone::Gcn,
+        operator: OperatorChoice::Classical(operator),
+    }
 }
 
 /// A network with the operator of its paper.
 pub const fn vanilla(backbone: Backbone) -> Spec {
-    Spec::NodeClassification { backbone, operator: OperatorChoice::Usual }
+    Spec::NodeClassification {
+        backbone,
+        operator: OperatorChoice::Usual,
+    }
 }
 
 /// A network at its best depth.
@@ -274,52 +311,87 @@ pub const fn best_depth(backbone: Backbone) -> Spec {
 
 /// A network with a learned operator, its initialisation chosen on validation accuracy.
 pub const fn learned(backbone: Backbone, centrality: Centrality) -> Spec {
-    Spec::NodeClassification { backbone, operator: OperatorChoice::Cgso(Cgso::by(centrality)) }
+    Spec::NodeClassification {
+        backbone,
+        operator: OperatorChoice::Cgso(Cgso::by(centrality)),
+    }
 }
 
 /// A network with the sum of two learned operators.
 pub const fn learned_sum(backbone: Backbone, first: Centrality, second: Centrality) -> Spec {
-    Spec::NodeClassification { backbone, operator: OperatorChoice::Cgso(Cgso::by_sum(first, second)) }
+    Spec::NodeClassification {
+        backbone,
+        operator: OperatorChoice::Cgso(Cgso::by_sum(first, second)),
+    }
 }
 
 /// A model's accuracy under attack.
 pub const fn under(subject: Subject, threat: Threat) -> Spec {
-    Spec::Attacked { subject, threat, measure: Measure::Attacked(Answer::Bare) }
+    Spec::Attacked {
+        subject,
+        threat,
+        measure: Measure::Attacked(Answer::Bare),
+    }
 }
 
 /// The same with the threat's inference.
 pub const fn defended(subject: Subject, threat: Threat) -> Spec {
-    Spec::Attacked { subject, threat, measure: Measure::Attacked(Answer::Defended) }
+    Spec::Attacked {
+        subject,
+        threat,
+        measure: Measure::Attacked(Answer::Defended),
+    }
 }
 
 /// A model's accuracy before an attack.
 pub const fn before(subject: Subject, threat: Threat) -> Spec {
-    Spec::Attacked { subject, threat, measure: Measure::Clean(Answer::Bare) }
+    Spec::Attacked {
+        subject,
+        threat,
+        measure: Measure::Clean(Answer::Bare),
+    }
 }
 
 /// The same with the threat's inference.
 pub const fn defended_before(subject: Subject, threat: Threat) -> Spec {
-    Spec::Attacked { subject, threat, measure: Measure::Clean(Answer::Defended) }
+    Spec::Attacked {
+        subject,
+        threat,
+        measure: Measure::Clean(Answer::Defended),
+    }
 }
 
 /// Seconds of a model's training.
 pub const fn training_time(subject: Subject, threat: Threat) -> Spec {
-    Spec::Attacked { subject, threat, measure: Measure::TrainingSeconds }
+    Spec::Attacked {
+        subject,
+        threat,
+        measure: Measure::TrainingSeconds,
+    }
 }
 
 /// A classifier's test accuracy.
 pub const fn accuracy(classifier: Classifier) -> Spec {
-    Spec::Graphs { classifier, measure: Measure::TestAccuracy }
+    Spec::Graphs {
+        classifier,
+        measure: Measure::TestAccuracy,
+    }
 }
 
 /// Seconds of its augmentation.
 pub const fn augmentation_time(classifier: Classifier) -> Spec {
-    Spec::Graphs { classifier, measure: Measure::AugmentationSeconds }
+    Spec::Graphs {
+        classifier,
+        measure: Measure::AugmentationSeconds,
+    }
 }
 
 /// Seconds of its training, augmentation included.
 pub const fn graph_training_time(classifier: Classifier) -> Spec {
-    Spec::Graphs { classifier, measure: Measure::TrainingSeconds }
+    Spec::Graphs {
+        classifier,
+        measure: Measure::TrainingSeconds,
+    }
 }
 
 /// The centralities of the thesis' tables, in a word.
@@ -369,7 +441,8 @@ pub enum Property {
     MeanWalks,
     /// The share of edges within a class.
     Homophily,
-    /// The base-2 logarithm of the number of graphs within so many flips of an edge, at least (lemma `crf:lem:size_CRF`).
+    /// The base-2 logarithm of the number of graphs within so many flips of an edge, at least
+    /// (lemma `crf:lem:size_CRF`).
     Neighbours {
         /// Flips.
         radius: u32,
@@ -386,18 +459,27 @@ impl Property {
         match self {
             Property::Nodes => Ok(graph.num_nodes() as f64),
             Property::Edges => Ok(graph.num_edges() as f64),
-            Property::Features => Ok(graph.features().map_or(0, |features| features.num_cols()) as f64),
-            Property::Classes => {
-                Ok(graph.labels().map_or(0, |labels| labels.counts().iter().filter(|count| **count > 0).count()) as f64)
+            Property::Features => {
+                Ok(graph.features().map_or(0, |features| features.num_cols()) as f64)
             }
+            Property::Classes => Ok(graph.labels().map_or(0, |labels| {
+                labels.counts().iter().filter(|count| **count > 0).count()
+            }) as f64),
             Property::Density => Ok(properties::density(graph)),
             Property::MeanDegree => Ok(properties::degree_summary(graph).mean),
             Property::MeanPageRank => mean(Centrality::PageRank),
             Property::MeanCore => mean(Centrality::Core),
             Property::MeanWalks => mean(Centrality::Walks { length: 2 }),
-            Property::Neighbours { radius } => Ok(log2_neighbours_at_least(graph.num_nodes(), f64::from(radius))),
+            Property::Neighbours { radius } => Ok(log2_neighbours_at_least(
+                graph.num_nodes(),
+                f64::from(radius),
+            )),
             Property::Homophily => properties::edge_homophily(graph).ok_or_else(|| {
-                gnarl_graph::Error::argument("homophily", "no edge of the graph joins two labelled nodes").into()
+                gnarl_graph::Error::argument(
+                    "homophily",
+                    "no edge of the graph joins two labelled nodes",
+                )
+                .into()
             }),
         }
     }
@@ -430,7 +512,12 @@ pub enum SetProperty {
 impl SetProperty {
     /// Its value for a set.
     pub fn of(self, set: &GraphSet) -> f64 {
-        let features = || set.graphs().first().and_then(Graph::features).map_or(0, |features| features.num_cols());
+        let features = || {
+            set.graphs()
+                .first()
+                .and_then(Graph::features)
+                .map_or(0, |features| features.num_cols())
+        };
         let mean = |total: usize| total as f64 / set.len().max(1) as f64;
         match self {
             SetProperty::Graphs => set.len() as f64,
@@ -452,8 +539,8 @@ pub enum Figure {
         /// The standard deviation.
         std: f64,
     },
-    /// One number, and what one is worth in its last printed digit. The thesis cuts digits off where others round, so
-    /// a difference below that is none.
+    /// One number, and what one is worth in its last printed digit. The thesis cuts digits off
+    /// where others round, so a difference below that is none.
     Value {
         /// The number.
         value: f64,
@@ -478,7 +565,10 @@ pub const fn value(value: f64, unit: f64) -> Figure {
 
 /// A [`Figure::Value`] that was counted: no digit was cut off.
 pub const fn count(count: u32) -> Figure {
-    Figure::Value { value: count as f64, unit: 0.5 }
+    Figure::Value {
+        value: count as f64,
+        unit: 0.5,
+    }
 }
 
 /// [`Figure::OutOfMemory`], in a word.
@@ -487,7 +577,12 @@ pub const OOM: Figure = Figure::OutOfMemory;
 impl Table {
     /// The chapter it stands in.
     pub fn chapter(&self) -> Option<u8> {
-        self.section.strip_prefix("ch. ")?.chars().next()?.to_digit(10).map(|digit| digit as u8)
+        self.section
+            .strip_prefix("ch. ")?
+            .chars()
+            .next()?
+            .to_digit(10)
+            .map(|digit| digit as u8)
     }
 
     /// The label without its prefix: what files are called.
@@ -500,20 +595,37 @@ impl Table {
         self.rows.iter().any(|row| row.spec.is_trained())
     }
 
-    /// What is wrong with it, if anything: rows of another length than the columns, names that stand twice, datasets
-    /// nobody knows, comparisons that say nothing, figures that cannot be.
+    /// What is wrong with it, if anything: rows of another length than the columns, names that
+    /// stand twice, datasets nobody knows, comparisons that say nothing, figures that cannot be.
     pub fn flaw(&self) -> Option<String> {
-        let twice =
-            |names: &[&'static str]| (1..names.len()).find(|&i| names[..i].contains(&names[i])).map(|i| names[i]);
+        let twice = |names: &[&'static str]| {
+            (1..names.len())
+                .find(|&i| names[..i].contains(&names[i]))
+                .map(|i| names[i])
+        };
         let labels: Vec<&'static str> = self.rows.iter().map(|row| row.label).collect();
         if let Some(name) = twice(&labels).or(twice(self.columns)) {
             return Some(format!("{name} stands twice"));
         }
-        if let Some(name) = self.columns.iter().find(|name| dataset_name(name).is_none()) {
+        if let Some(name) = self
+            .columns
+            .iter()
+            .find(|name| dataset_name(name).is_none())
+        {
             return Some(format!("dataset {name} is in no registry"));
         }
-        let paired = self.baseline.pairs().iter().flat_map(|(row, baseline)| [*row, *baseline]);
-        if let Some(baseline) = self.baseline.row().into_iter().chain(paired).find(|name| !labels.contains(name)) {
+        let paired = self
+            .baseline
+            .pairs()
+            .iter()
+            .flat_map(|(row, baseline)| [*row, *baseline]);
+        if let Some(baseline) = self
+            .baseline
+            .row()
+            .into_iter()
+            .chain(paired)
+            .find(|name| !labels.contains(name))
+        {
             return Some(format!("baseline {baseline} is no row"));
         }
         for label in &labels {
@@ -537,7 +649,10 @@ impl Table {
             if let Some(flaw) = row.spec.flaw() {
                 return Some(format!("{}: {flaw}", row.label));
             }
-            let wrong = row.figures.iter().find(|figure| !figure.is_possible(row.spec))?;
+            let wrong = row
+                .figures
+                .iter()
+                .find(|figure| !figure.is_possible(row.spec))?;
             Some(format!("{} has {wrong:?}", row.label))
         })
     }
@@ -548,23 +663,41 @@ impl Figure {
         match self {
             Figure::Accuracy { mean, std } => {
                 let is_scalar = matches!(spec, Spec::Learned { .. });
-                let possible = if is_scalar { -100.0..=100.0 } else { 0.0..=100.0 };
+                let possible = if is_scalar {
+                    -100.0..=100.0
+                } else {
+                    0.0..=100.0
+                };
                 let is_time = matches!(spec, Spec::InferenceTime { .. });
-                spec.is_trained() && (is_time || possible.contains(&mean)) && (0.0..=100.0).contains(&std)
+                spec.is_trained()
+                    && (is_time || possible.contains(&mean))
+                    && (0.0..=100.0).contains(&std)
             }
             Figure::Value { value, unit } => {
-                let is_time = spec.measure().is_some_and(Measure::is_seconds) || matches!(spec, Spec::Missing(_));
-                (is_time || !spec.is_trained()) && value.is_finite() && value >= 0.0 && unit.is_finite() && unit > 0.0
+                let is_time = spec.measure().is_some_and(Measure::is_seconds)
+                    || matches!(spec, Spec::Missing(_));
+                (is_time || !spec.is_trained())
+                    && value.is_finite()
+                    && value >= 0.0
+                    && unit.is_finite()
+                    && unit > 0.0
             }
             Figure::OutOfMemory | Figure::Absent => true,
         }
     }
 }
 
-/// The name a dataset is loaded and configured by; `None` for one that is in no registry and not built in.
+/// The name a dataset is loaded and configured by; `None` for one that is in no registry and not
+/// built in.
 pub fn dataset_name(name: &str) -> Option<&'static str> {
-    let built_in = || BUILT_IN.into_iter().find(|known| known.eq_ignore_ascii_case(name));
-    registry::get(name).map(|entry| entry.name).or_else(built_in)
+    let built_in = || {
+        BUILT_IN
+            .into_iter()
+            .find(|known| known.eq_ignore_ascii_case(name))
+    };
+    registry::get(name)
+        .map(|entry| entry.name)
+        .or_else(built_in)
 }
 
 #[cfg(test)]
@@ -576,16 +709,29 @@ mod tests {
     #[test]
     fn a_row_may_be_compared_with_several() {
         let and = Baseline::RowAnd("a", &[("c", "b")]);
-        assert_eq!([and.of("a"), and.of("b"), and.of("c")], [vec![], vec!["a"], vec!["a", "b"]]);
+        assert_eq!(
+            [and.of("a"), and.of("b"), and.of("c")],
+            [vec![], vec!["a"], vec!["a", "b"]]
+        );
         let pairs = Baseline::Pairs(&[("c", "a"), ("b", "a"), ("c", "b")]);
-        assert_eq!([pairs.of("a"), pairs.of("b"), pairs.of("c")], [vec![], vec!["a"], vec!["a", "b"]]);
-        assert_eq!((and.row(), pairs.row(), Baseline::Row("a").of("c")), (Some("a"), None, vec!["a"]));
+        assert_eq!(
+            [pairs.of("a"), pairs.of("b"), pairs.of("c")],
+            [vec![], vec!["a"], vec!["a", "b"]]
+        );
+        assert_eq!(
+            (and.row(), pairs.row(), Baseline::Row("a").of("c")),
+            (Some("a"), None, vec!["a"])
+        );
         assert!(Baseline::None.of("a").is_empty());
     }
 
     #[test]
     fn flaws_are_named() {
-        const ROW: Row = Row { label: "a", spec: vanilla(Backbone::Gin), figures: &[acc(50.0, 1.0)] };
+        const ROW: Row = Row {
+            label: "a",
+            spec: vanilla(Backbone::Gin),
+            figures: &[acc(50.0, 1.0)],
+        };
         const GOOD: Table = Table {
             name: "x:tab:y",
             title: "",
@@ -597,36 +743,158 @@ mod tests {
         };
         assert_eq!((GOOD.flaw(), GOOD.short_name()), (None, "y"));
         let flaw = |table: Table| table.flaw().unwrap();
-        assert_eq!(flaw(Table { columns: &["karate", "csbm"], ..GOOD }), "a has 1 figures for 2 columns");
-        assert_eq!(flaw(Table { columns: &["corra"], ..GOOD }), "dataset corra is in no registry");
-        assert_eq!(flaw(Table { rows: &[ROW, ROW], ..GOOD }), "a stands twice");
-        assert_eq!(flaw(Table { baseline: Baseline::Row("b"), ..GOOD }), "baseline b is no row");
-        assert_eq!(flaw(Table { baseline: Baseline::Pairs(&[("a", "c")]), ..GOOD }), "baseline c is no row");
-        assert_eq!(flaw(Table { baseline: Baseline::RowAnd("a", &[("d", "a")]), ..GOOD }), "baseline d is no row");
-        assert_eq!(flaw(Table { baseline: Baseline::Pairs(&[("a", "a")]), ..GOOD }), "a is compared with itself");
-        const TWO: Table = Table { rows: &[ROW, Row { label: "b", ..ROW }], ..GOOD };
-        let twice = Baseline::RowAnd("a", &[("b", "a")]);
-        assert_eq!(flaw(Table { baseline: twice, ..TWO }), "b is compared with a twice");
-        assert_eq!(Table { baseline: Baseline::RowAnd("a", &[("a", "b")]), ..TWO }.flaw(), None);
-        const GCN: Subject = Subject::new(Backbone::Gcn, Recipe::ThesisCh5);
-        const UNREAD: Row = Row { spec: defended(GCN, DICE), ..ROW };
-        assert_eq!(flaw(Table { rows: &[UNREAD], ..GOOD }), "a: shows an inference that it does not run");
-        const NEGATIVE: Row = Row { spec: under(GCN, noise(-1.0)), ..ROW };
-        assert!(flaw(Table { rows: &[NEGATIVE], ..GOOD }).starts_with("a: "));
-        const PLAIN: Classifier = Classifier::new(Backbone::Gcn);
-        const OF_NO_AUGMENTATION: Row = Row { spec: augmentation_time(PLAIN), ..ROW };
         assert_eq!(
-            flaw(Table { rows: &[OF_NO_AUGMENTATION], ..GOOD }),
+            flaw(Table {
+                columns: &["karate", "csbm"],
+                ..GOOD
+            }),
+            "a has 1 figures for 2 columns"
+        );
+        assert_eq!(
+            flaw(Table {
+                columns: &["corra"],
+                ..GOOD
+            }),
+            "dataset corra is in no registry"
+        );
+        assert_eq!(
+            flaw(Table {
+                rows: &[ROW, ROW],
+                ..GOOD
+            }),
+            "a stands twice"
+        );
+        assert_eq!(
+            flaw(Table {
+                baseline: Baseline::Row("b"),
+                ..GOOD
+            }),
+            "baseline b is no row"
+        );
+        assert_eq!(
+            flaw(Table {
+                baseline: Baseline::Pairs(&[("a", "c")]),
+                ..GOOD
+            }),
+            "baseline c is no row"
+        );
+        assert_eq!(
+            flaw(Table {
+                baseline: Baseline::RowAnd("a", &[("d", "a")]),
+                ..GOOD
+            }),
+            "baseline d is no row"
+        );
+        assert_eq!(
+            flaw(Table {
+                baseline: Baseline::Pairs(&[("a", "a")]),
+                ..GOOD
+            }),
+            "a is compared with itself"
+        );
+        const TWO: Table = Table {
+            rows: &[ROW, Row { label: "b", ..ROW }],
+            ..GOOD
+        };
+        let twice = Baseline::RowAnd("a", &[("b", "a")]);
+        assert_eq!(
+            flaw(Table {
+                baseline: twice,
+                ..TWO
+            }),
+            "b is compared with a twice"
+        );
+        assert_eq!(
+            Table {
+                baseline: Baseline::RowAnd("a", &[("a", "b")]),
+                ..TWO
+            }
+            .flaw(),
+            None
+        );
+        const GCN: Subject = Subject::new(Backbone::Gcn, Recipe::ThesisCh5);
+        const UNREAD: Row = Row {
+            spec: defended(GCN, DICE),
+            ..ROW
+        };
+        assert_eq!(
+            flaw(Table {
+                rows: &[UNREAD],
+                ..GOOD
+            }),
+            "a: shows an inference that it does not run"
+        );
+        const NEGATIVE: Row = Row {
+            spec: under(GCN, noise(-1.0)),
+            ..ROW
+        };
+        assert!(
+            flaw(Table {
+                rows: &[NEGATIVE],
+                ..GOOD
+            })
+            .starts_with("a: ")
+        );
+        const PLAIN: Classifier = Classifier::new(Backbone::Gcn);
+        const OF_NO_AUGMENTATION: Row = Row {
+            spec: augmentation_time(PLAIN),
+            ..ROW
+        };
+        assert_eq!(
+            flaw(Table {
+                rows: &[OF_NO_AUGMENTATION],
+                ..GOOD
+            }),
             "a: shows AugmentationSeconds, which none does not have"
         );
-        const TOO_MUCH: Row = Row { spec: accuracy(PLAIN.corrupted(1.5)), ..ROW };
-        assert!(flaw(Table { rows: &[TOO_MUCH], ..GOOD }).starts_with("a: corruption: a share of 1.5"));
-        const IN_SECONDS: Row = Row { spec: graph_training_time(PLAIN), figures: &[value(812.5, 0.1)], ..ROW };
-        assert_eq!(Table { rows: &[IN_SECONDS], ..GOOD }.flaw(), None);
-        const HUGE: Row = Row { figures: &[acc(100.1, 1.0)], ..ROW };
-        assert_eq!(flaw(Table { rows: &[HUGE], ..GOOD }), "a has Accuracy { mean: 100.1, std: 1.0 }");
-        const OF_NOTHING: Row = Row { figures: &[value(1.0, 0.1)], ..ROW };
-        assert!(Table { rows: &[OF_NOTHING], ..GOOD }.flaw().is_some(), "an accuracy has a deviation");
+        const TOO_MUCH: Row = Row {
+            spec: accuracy(PLAIN.corrupted(1.5)),
+            ..ROW
+        };
+        assert!(
+            flaw(Table {
+                rows: &[TOO_MUCH],
+                ..GOOD
+            })
+            .starts_with("a: corruption: a share of 1.5")
+        );
+        const IN_SECONDS: Row = Row {
+            spec: graph_training_time(PLAIN),
+            figures: &[value(812.5, 0.1)],
+            ..ROW
+        };
+        assert_eq!(
+            Table {
+                rows: &[IN_SECONDS],
+                ..GOOD
+            }
+            .flaw(),
+            None
+        );
+        const HUGE: Row = Row {
+            figures: &[acc(100.1, 1.0)],
+            ..ROW
+        };
+        assert_eq!(
+            flaw(Table {
+                rows: &[HUGE],
+                ..GOOD
+            }),
+            "a has Accuracy { mean: 100.1, std: 1.0 }"
+        );
+        const OF_NOTHING: Row = Row {
+            figures: &[value(1.0, 0.1)],
+            ..ROW
+        };
+        assert!(
+            Table {
+                rows: &[OF_NOTHING],
+                ..GOOD
+            }
+            .flaw()
+            .is_some(),
+            "an accuracy has a deviation"
+        );
     }
 
     /// Karate: 34 nodes, 78 edges, core numbers and walks from NetworkX (see `data check`).
@@ -649,9 +917,18 @@ mod tests {
         ];
         for (property, expected) in expect {
             let found = property.of(&karate).unwrap();
-            assert!((found - expected).abs() < 1e-9, "{property:?}: {found} against {expected}");
+            assert!(
+                (found - expected).abs() < 1e-9,
+                "{property:?}: {found} against {expected}"
+            );
         }
         let bare = Graph::from_edges(2, [(0, 1)]).unwrap().0;
-        assert!(Property::Homophily.of(&bare).unwrap_err().to_string().contains("two labelled nodes"));
+        assert!(
+            Property::Homophily
+                .of(&bare)
+                .unwrap_err()
+                .to_string()
+                .contains("two labelled nodes")
+        );
     }
 }

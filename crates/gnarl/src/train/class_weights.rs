@@ -1,7 +1,8 @@
 //! What the items of a class count in training: each alike, each class alike, or as somebody says.
 //!
-//! The loss of a step is `Σ w(class) · cross-entropy / Σ w(class)` over its items. What chooses the epoch weighs validation items the same
-//! way: an epoch that answers the largest class alone would be the best of all otherwise.
+//! The loss of a step is `Σ w(class) · cross-entropy / Σ w(class)` over its items. What chooses the
+//! epoch weighs validation items the same way: an epoch that answers the largest class alone would
+//! be the best of all otherwise.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,15 +14,16 @@ use serde::{Deserialize, Serialize};
 /// Most weights that a list can have.
 const MOST: usize = 40;
 
-/// How the classes of training items are weighed. Stored as `none`, `balanced`, or weights in the order of the classes, `1,5,2.5`.
+/// How the classes of training items are weighed. Stored as `none`, `balanced`, or weights in the
+/// order of the classes, `1,5,2.5`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum ClassWeights {
     /// Every item counts the same.
     #[default]
     None,
-    /// Every class counts the same: `items / (classes · items of the class)`, over the training items and the classes that they have. A class
-    /// without training items has no weight.
+    /// Every class counts the same: `items / (classes · items of the class)`, over the training
+    /// items and the classes that they have. A class without training items has no weight.
     Balanced,
     /// One weight for each class.
     Each(Each),
@@ -35,20 +37,29 @@ pub struct Each {
 }
 
 impl Each {
-    /// Fails where a weight is negative or no number, where none is above 0, and where there are more than 40.
+    /// Fails where a weight is negative or no number, where none is above 0, and where there are
+    /// more than 40.
     pub fn new(weights: &[f32]) -> Result<Self> {
         if weights.len() > MOST {
-            return Err(refused(format!("{} weights, {MOST} at most; balanced has no end", weights.len())));
+            return Err(refused(format!(
+                "{} weights, {MOST} at most; balanced has no end",
+                weights.len()
+            )));
         }
         if let Some(wrong) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
-            return Err(refused(format!("a weight of {wrong}; it must be 0 or more")));
+            return Err(refused(format!(
+                "a weight of {wrong}; it must be 0 or more"
+            )));
         }
         if !weights.iter().any(|w| *w > 0.0) {
             return Err(refused("no weight is above 0".into()));
         }
         let mut all = [0.0; MOST];
         all[..weights.len()].copy_from_slice(weights);
-        Ok(Self { weights: all, count: weights.len() })
+        Ok(Self {
+            weights: all,
+            count: weights.len(),
+        })
     }
 
     /// The weights, by class.
@@ -63,8 +74,9 @@ impl ClassWeights {
         matches!(self, ClassWeights::None)
     }
 
-    /// The weight of each class, where training items are of these classes; `None` where every item counts the same. Fails where a list has
-    /// another number of weights than there are classes, or no training item has a weight.
+    /// The weight of each class, where training items are of these classes; `None` where every item
+    /// counts the same. Fails where a list has another number of weights than there are classes, or
+    /// no training item has a weight.
     pub fn of(&self, classes: &[u32], num_classes: usize) -> Result<Option<Arc<Vec<f32>>>> {
         let mut counts = vec![0usize; num_classes];
         for &class in classes {
@@ -86,10 +98,18 @@ impl ClassWeights {
                 let weights = each.weights();
                 if weights.len() != num_classes {
                     let given = weights.len();
-                    return Err(refused(format!("{given} weights for {num_classes} classes; give one for each")));
+                    return Err(refused(format!(
+                        "{given} weights for {num_classes} classes; give one for each"
+                    )));
                 }
-                if !weights.iter().zip(&counts).any(|(weight, count)| *weight > 0.0 && *count > 0) {
-                    return Err(refused("every class that training items have has a weight of 0".into()));
+                if !weights
+                    .iter()
+                    .zip(&counts)
+                    .any(|(weight, count)| *weight > 0.0 && *count > 0)
+                {
+                    return Err(refused(
+                        "every class that training items have has a weight of 0".into(),
+                    ));
                 }
                 weights.to_vec()
             }
@@ -126,11 +146,16 @@ impl FromStr for ClassWeights {
             return Ok(ClassWeights::Balanced);
         }
         let weight = |field: &str| {
-            let wrong =
-                || refused(format!("'{text}' is neither balanced nor none nor a weight for each class, as in 1,5,2.5"));
+            let wrong = || {
+                refused(format!(
+                    "'{text}' is neither balanced nor none nor a weight for each class, as in 1,5,2.5"
+                ))
+            };
             field.trim().parse::<f32>().map_err(|_| wrong())
         };
-        Ok(ClassWeights::Each(Each::new(&text.split(',').map(weight).collect::<Result<Vec<_>>>()?)?))
+        Ok(ClassWeights::Each(Each::new(
+            &text.split(',').map(weight).collect::<Result<Vec<_>>>()?,
+        )?))
     }
 }
 
@@ -153,34 +178,63 @@ mod tests {
     use super::*;
 
     fn of(text: &str, classes: &[u32], num_classes: usize) -> Result<Option<Vec<f32>>> {
-        Ok(text.parse::<ClassWeights>()?.of(classes, num_classes)?.map(|weights| weights.to_vec()))
+        Ok(text
+            .parse::<ClassWeights>()?
+            .of(classes, num_classes)?
+            .map(|weights| weights.to_vec()))
     }
 
-    /// scikit-learn's `compute_class_weight("balanced", …)` of three zeros, one 1 and two 3s: 6/9, 6/3, 6/6.
+    /// scikit-learn's `compute_class_weight("balanced", …)` of three zeros, one 1 and two 3s: 6/9,
+    /// 6/3, 6/6.
     #[test]
     fn classes_are_balanced_by_their_training_items() {
         let classes = [0, 0, 0, 1, 3, 3];
-        assert_eq!(of("balanced", &classes, 4).unwrap(), Some(vec![6.0 / 9.0, 2.0, 0.0, 1.0]));
+        assert_eq!(
+            of("balanced", &classes, 4).unwrap(),
+            Some(vec![6.0 / 9.0, 2.0, 0.0, 1.0])
+        );
         assert_eq!(of("none", &classes, 4).unwrap(), None);
-        assert_eq!(of("1, 5,2.5,0", &classes, 4).unwrap(), Some(vec![1.0, 5.0, 2.5, 0.0]));
+        assert_eq!(
+            of("1, 5,2.5,0", &classes, 4).unwrap(),
+            Some(vec![1.0, 5.0, 2.5, 0.0])
+        );
     }
 
     #[test]
     fn what_is_written_is_read_again() {
         for text in ["none", "balanced", "1,5,2.5", "0.1", "0,1e-9"] {
             let weights: ClassWeights = text.parse().unwrap();
-            assert_eq!(weights.to_string().parse::<ClassWeights>().unwrap(), weights, "{text}");
+            assert_eq!(
+                weights.to_string().parse::<ClassWeights>().unwrap(),
+                weights,
+                "{text}"
+            );
         }
-        assert_eq!("0.1,3".parse::<ClassWeights>().unwrap().to_string(), "0.1,3");
+        assert_eq!(
+            "0.1,3".parse::<ClassWeights>().unwrap().to_string(),
+            "0.1,3"
+        );
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
         let fail = |text: &str| of(text, &[0, 0, 1], 3).unwrap_err().to_string();
-        assert_eq!(fail("1,2"), "class-weights: 2 weights for 3 classes; give one for each");
-        assert_eq!(fail("0,0,4"), "class-weights: every class that training items have has a weight of 0");
-        assert_eq!(fail("1,-2,1"), "class-weights: a weight of -2; it must be 0 or more");
-        assert_eq!(fail("1,inf,1"), "class-weights: a weight of inf; it must be 0 or more");
+        assert_eq!(
+            fail("1,2"),
+            "class-weights: 2 weights for 3 classes; give one for each"
+        );
+        assert_eq!(
+            fail("0,0,4"),
+            "class-weights: every class that training items have has a weight of 0"
+        );
+        assert_eq!(
+            fail("1,-2,1"),
+            "class-weights: a weight of -2; it must be 0 or more"
+        );
+        assert_eq!(
+            fail("1,inf,1"),
+            "class-weights: a weight of inf; it must be 0 or more"
+        );
         assert_eq!(fail("0,0,0"), "class-weights: no weight is above 0");
         assert!(fail("balancd").contains("'balancd' is neither balanced nor none"));
         assert!(fail("").contains("as in 1,5,2.5"));

@@ -1,8 +1,10 @@
-//! Items mixed with one another: vectors and labels in the same proportion (Manifold-Mixup), and the loss of labels of two classes.
+//! Items mixed with one another: vectors and labels in the same proportion (Manifold-Mixup), and
+//! the loss of labels of two classes.
 //!
-//! Where scores are an affine map of vectors, `z = h W + b`, mixing either is the same: `λ z_i + (1 - λ) z_j` are the scores of
-//! `λ h_i + (1 - λ) h_j`. So a network on one graph mixes its training nodes' scores, and has mixed their last vectors: for a GCN, whose
-//! last layer is `(Φ H) W + b`, those after propagation.
+//! Where scores are an affine map of vectors, `z = h W + b`, mixing either is the same:
+//! `λ z_i + (1 - λ) z_j` are the scores of `λ h_i + (1 - λ) h_j`. So a network on one graph mixes
+//! its training nodes' scores, and has mixed their last vectors: for a GCN, whose last layer is
+//! `(Φ H) W + b`, those after propagation.
 
 use std::sync::Arc;
 
@@ -20,7 +22,8 @@ pub struct Mixing {
     pub kept: f64,
 }
 
-/// Draws how an epoch's training items are mixed: the epoch, counted from 1, and how many items there are.
+/// Draws how an epoch's training items are mixed: the epoch, counted from 1, and how many items
+/// there are.
 pub type Mixer<'a> = &'a (dyn Fn(usize, usize) -> crate::Result<Mixing> + Sync);
 
 /// A second class that an item is of.
@@ -35,13 +38,19 @@ pub struct MixedIn {
 impl Mixing {
     /// Rows of `[items, width]`, each mixed with its partner's.
     pub fn mix(&self, rows: &Tensor) -> Result<Tensor> {
-        let others = rows.index_select(&Tensor::from_slice(&self.partners, self.partners.len(), &Device::Cpu)?, 0)?;
+        let others = rows.index_select(
+            &Tensor::from_slice(&self.partners, self.partners.len(), &Device::Cpu)?,
+            0,
+        )?;
         (rows * self.kept)? + (others * (1.0 - self.kept))?
     }
 
     /// What each item has of its partner's class.
     pub fn mixed_in(&self, classes: &[u32]) -> Vec<MixedIn> {
-        let other = |&j: &u32| MixedIn { class: classes[j as usize], share: 1.0 - self.kept };
+        let other = |&j: &u32| MixedIn {
+            class: classes[j as usize],
+            share: 1.0 - self.kept,
+        };
         self.partners.iter().map(other).collect()
     }
 
@@ -50,10 +59,16 @@ impl Mixing {
         let items = Tensor::from_slice(&targets.items, targets.items.len(), &Device::Cpu)?;
         let mixed_in = self.mixed_in(&targets.classes);
         let of_answer = |scores: &Tensor| {
-            mixed_cross_entropy(&self.mix(&scores.index_select(&items, 0)?)?, &targets.classes, &mixed_in)
+            mixed_cross_entropy(
+                &self.mix(&scores.index_select(&items, 0)?)?,
+                &targets.classes,
+                &mixed_in,
+            )
         };
         let mut losses = scores.iter().map(of_answer);
-        let Some(first) = losses.next() else { crate::tensor::bail!("a model that answers nowhere") };
+        let Some(first) = losses.next() else {
+            crate::tensor::bail!("a model that answers nowhere")
+        };
         losses.try_fold(first?, |sum, loss| sum + loss?)
     }
 }
@@ -62,7 +77,11 @@ impl Mixing {
 pub fn mixed_cross_entropy(scores: &Tensor, classes: &[u32], mixed: &[MixedIn]) -> Result<Tensor> {
     let num_classes = scores.dim(1)?;
     let mut targets = vec![0f32; classes.len() * num_classes];
-    for ((row, &class), other) in targets.chunks_mut(num_classes.max(1)).zip(classes).zip(mixed) {
+    for ((row, &class), other) in targets
+        .chunks_mut(num_classes.max(1))
+        .zip(classes)
+        .zip(mixed)
+    {
         row[class as usize] += (1.0 - other.share) as f32;
         row[other.class as usize] += other.share as f32;
     }
@@ -79,10 +98,23 @@ mod tests {
 
     #[test]
     fn two_classes_share_a_label() {
-        // Scores (ln 3, 0) give the first class 3/4. Of an item three tenths of the second class: 0.7 ln 4/3 + 0.3 ln 4.
+        // Scores (ln 3, 0) give the first class 3/4. Of an item three tenths of the second class:
+        // 0.7 ln 4/3 + 0.3 ln 4.
         let scores = Tensor::new(&[[3f32.ln(), 0.0], [0.0, 0.0]], &Device::Cpu).unwrap();
-        let mixed = [MixedIn { class: 1, share: 0.3 }, MixedIn { class: 1, share: 0.5 }];
-        let loss = mixed_cross_entropy(&scores, &[0, 1], &mixed).unwrap().to_scalar::<f32>().unwrap();
+        let mixed = [
+            MixedIn {
+                class: 1,
+                share: 0.3,
+            },
+            MixedIn {
+                class: 1,
+                share: 0.5,
+            },
+        ];
+        let loss = mixed_cross_entropy(&scores, &[0, 1], &mixed)
+            .unwrap()
+            .to_scalar::<f32>()
+            .unwrap();
         let expected = (0.7 * (4f32 / 3.0).ln() + 0.3 * 4f32.ln() + 2f32.ln()) / 2.0;
         assert!((loss - expected).abs() < 1e-6, "{loss}, not {expected}");
     }
@@ -97,24 +129,50 @@ mod tests {
     #[test]
     fn mixed_scores_are_those_of_mixed_vectors() {
         let (graph, prepared) = two_blocks();
-        let network =
-            Network::new(&NetworkConfig::new(Backbone::Gcn), &prepared.shape(labels(&graph).num_classes()), 1).unwrap();
+        let network = Network::new(
+            &NetworkConfig::new(Backbone::Gcn),
+            &prepared.shape(labels(&graph).num_classes()),
+            1,
+        )
+        .unwrap();
         let weights = network.params().weights().unwrap();
         let pass = Pass::evaluation(&weights);
-        let scores = network.forward(&prepared.propagation, &prepared.input, &pass).unwrap();
+        let scores = network
+            .forward(&prepared.propagation, &prepared.input, &pass)
+            .unwrap();
         let rows = scores.dim(0).unwrap() as u32;
-        let mixing = Mixing { partners: (0..rows).rev().collect(), kept: 0.3 };
+        let mixing = Mixing {
+            partners: (0..rows).rev().collect(),
+            kept: 0.3,
+        };
         let value = |name: &str| {
-            network.params().list().iter().find(|p| p.name == name).map(|p| p.var.as_tensor().clone()).unwrap()
+            network
+                .params()
+                .list()
+                .iter()
+                .find(|p| p.name == name)
+                .map(|p| p.var.as_tensor().clone())
+                .unwrap()
         };
         let operator = prepared.propagation.round(0);
         let first = Input::matmul(&prepared.input, &value("layers.0.weight"), None).unwrap();
-        let hidden = operator.apply(&first).unwrap().broadcast_add(&value("layers.0.bias")).unwrap().relu().unwrap();
+        let hidden = operator
+            .apply(&first)
+            .unwrap()
+            .broadcast_add(&value("layers.0.bias"))
+            .unwrap()
+            .relu()
+            .unwrap();
         let mixed = mixing.mix(&operator.apply(&hidden).unwrap()).unwrap();
         let expected = mixed.matmul(&value("layers.1.weight")).unwrap();
         let expected = expected.broadcast_add(&value("layers.1.bias")).unwrap();
         let values = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-        crate::nn::testing::assert_close(&values(&mixing.mix(&scores).unwrap()), &values(&expected), 1e-4, "scores");
+        crate::nn::testing::assert_close(
+            &values(&mixing.mix(&scores).unwrap()),
+            &values(&expected),
+            1e-4,
+            "scores",
+        );
     }
 
     /// Where every item keeps all of itself, or has all of its partner, training is plain training.
@@ -124,18 +182,51 @@ mod tests {
         let fitted = |mixing: Option<Mixer<'_>>| {
             let shape = prepared.shape(labels(&graph).num_classes());
             let network = Network::new(&NetworkConfig::new(Backbone::Gcn), &shape, 1).unwrap();
-            let plain = Problem::new(&prepared.propagation, &prepared.input, labels(&graph), &graph.splits()[0]);
-            let training = TrainConfig { epochs: 12, ..TrainConfig::default() };
-            train(&network, &Problem { mixing, ..plain }, &training, 3, &Watch::quiet()).unwrap();
-            let values = network.params().list().iter().map(|p| p.var.flatten_all().unwrap().to_vec1::<f32>().unwrap());
+            let plain = Problem::new(
+                &prepared.propagation,
+                &prepared.input,
+                labels(&graph),
+                &graph.splits()[0],
+            );
+            let training = TrainConfig {
+                epochs: 12,
+                ..TrainConfig::default()
+            };
+            train(
+                &network,
+                &Problem { mixing, ..plain },
+                &training,
+                3,
+                &Watch::quiet(),
+            )
+            .unwrap();
+            let values = network
+                .params()
+                .list()
+                .iter()
+                .map(|p| p.var.flatten_all().unwrap().to_vec1::<f32>().unwrap());
             values.collect::<Vec<_>>().concat()
         };
-        let kept =
-            |kept: f64| move |_: usize, count: usize| Ok(Mixing { partners: (0..count as u32).rev().collect(), kept });
+        let kept = |kept: f64| {
+            move |_: usize, count: usize| {
+                Ok(Mixing {
+                    partners: (0..count as u32).rev().collect(),
+                    kept,
+                })
+            }
+        };
         let plain = fitted(None);
         crate::nn::testing::assert_close(&fitted(Some(&kept(1.0))), &plain, 1e-3, "all of itself");
-        crate::nn::testing::assert_close(&fitted(Some(&kept(0.0))), &plain, 1e-3, "all of the partner");
+        crate::nn::testing::assert_close(
+            &fitted(Some(&kept(0.0))),
+            &plain,
+            1e-3,
+            "all of the partner",
+        );
         let mixed = fitted(Some(&kept(0.5)));
-        assert!(mixed.iter().zip(&plain).any(|(a, b)| (a - b).abs() > 1e-2), "half and half is another training");
+        assert!(
+            mixed.iter().zip(&plain).any(|(a, b)| (a - b).abs() > 1e-2),
+            "half and half is another training"
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! The training loop: steps over a whole graph, batches of graphs or sampled neighbourhoods, best-validation weights, early stopping,
-//! learning curves, and a journal from which a training that was cut off goes on.
+//! The training loop: steps over a whole graph, batches of graphs or sampled neighbourhoods,
+//! best-validation weights, early stopping, learning curves, and a journal from which a training
+//! that was cut off goes on.
 
 mod class_weights;
 mod field;
@@ -28,7 +29,9 @@ pub use sampled::{Batches, SampledProblem, Sampling, sampled_accuracy, train_sam
 
 use crate::error::{Error, Result, TensorError};
 use crate::nn::{Group, Input, Network, Param, Params, Pass, Propagation};
-use crate::tensor::{Adam, AdamSettings, GradStore, Tensor, class_weighted_cross_entropy, masked_cross_entropy};
+use crate::tensor::{
+    Adam, AdamSettings, GradStore, Tensor, class_weighted_cross_entropy, masked_cross_entropy,
+};
 use journal::State;
 
 /// How a network is trained.
@@ -76,9 +79,17 @@ impl FromStr for StepSchedule {
     type Err = gnarl_graph::Error;
 
     fn from_str(text: &str) -> gnarl_graph::Result<Self> {
-        let wrong = || gnarl_graph::Error::argument("schedule", format!("'{text}' is not EPOCHS:FACTOR, as in 50:0.6"));
+        let wrong = || {
+            gnarl_graph::Error::argument(
+                "schedule",
+                format!("'{text}' is not EPOCHS:FACTOR, as in 50:0.6"),
+            )
+        };
         let (every, factor) = text.split_once(':').ok_or_else(wrong)?;
-        Ok(Self { every: every.parse().map_err(|_| wrong())?, factor: factor.parse().map_err(|_| wrong())? })
+        Ok(Self {
+            every: every.parse().map_err(|_| wrong())?,
+            factor: factor.parse().map_err(|_| wrong())?,
+        })
     }
 }
 
@@ -135,7 +146,8 @@ impl TrainConfig {
 
     /// Refuses settings that cannot train, naming the range.
     pub fn check(&self) -> Result<()> {
-        let refuse = |what: String| Err(Error::Graph(gnarl_graph::Error::argument("training", what)));
+        let refuse =
+            |what: String| Err(Error::Graph(gnarl_graph::Error::argument("training", what)));
         if self.epochs == 0 {
             return refuse("epochs must be at least 1".into());
         }
@@ -150,12 +162,18 @@ impl TrainConfig {
             }
         }
         if !(self.weight_decay >= 0.0 && self.weight_decay.is_finite()) {
-            return refuse(format!("weight decay {} must be at least 0", self.weight_decay));
+            return refuse(format!(
+                "weight decay {} must be at least 0",
+                self.weight_decay
+            ));
         }
         if let Some(s) = self.schedule
             && (s.every == 0 || !(s.factor > 0.0 && s.factor.is_finite()))
         {
-            return refuse(format!("a schedule of × {} every {} epochs", s.factor, s.every));
+            return refuse(format!(
+                "a schedule of × {} every {} epochs",
+                s.factor, s.every
+            ));
         }
         if self.patience == Some(0) {
             return refuse("patience must be at least 1".into());
@@ -169,7 +187,8 @@ impl TrainConfig {
 pub struct Epoch {
     /// Training loss before the step, or the mean over an epoch's steps.
     pub loss: f32,
-    /// What the model is worth after it; `None` without validation items. Stored as `val_loss` and `val_accuracy`.
+    /// What the model is worth after it; `None` without validation items. Stored as `val_loss` and
+    /// `val_accuracy`.
     #[serde(flatten)]
     pub validation: Option<Validation>,
 }
@@ -206,7 +225,8 @@ pub struct Trained {
     pub curve: Vec<Epoch>,
     /// The epoch whose weights the network now has, from 1.
     pub kept_epoch: usize,
-    /// Median milliseconds of an epoch's training: forward, backward, update, and making its batches.
+    /// Median milliseconds of an epoch's training: forward, backward, update, and making its
+    /// batches.
     pub epoch_ms: f64,
     /// Whether it was stopped from outside.
     pub interrupted: bool,
@@ -227,19 +247,31 @@ impl Watch<'static> {
     /// Tells nobody and is never stopped.
     pub fn quiet() -> Self {
         static NEVER: AtomicBool = AtomicBool::new(false);
-        Self { on_epoch: &|_, _| (), stop: &NEVER, journal: None }
+        Self {
+            on_epoch: &|_, _| (),
+            stop: &NEVER,
+            journal: None,
+        }
     }
 }
 
 impl<'a> Watch<'a> {
     /// Tells nobody and stops when the flag is set.
     pub fn stopped_by(stop: &'a AtomicBool) -> Self {
-        Self { on_epoch: &|_, _| (), stop, journal: None }
+        Self {
+            on_epoch: &|_, _| (),
+            stop,
+            journal: None,
+        }
     }
 
     /// Tells of every epoch and stops when the flag is set.
     pub fn new(on_epoch: &'a (dyn Fn(usize, &Epoch) + Sync), stop: &'a AtomicBool) -> Self {
-        Self { on_epoch, stop, journal: None }
+        Self {
+            on_epoch,
+            stop,
+            journal: None,
+        }
     }
 
     /// The same, written down in a journal where there is one.
@@ -249,7 +281,10 @@ impl<'a> Watch<'a> {
 
     /// The same without telling.
     pub fn silent(&self) -> Self {
-        Self { on_epoch: &|_, _| (), ..*self }
+        Self {
+            on_epoch: &|_, _| (),
+            ..*self
+        }
     }
 
     /// Whether somebody asked to stop.
@@ -278,7 +313,10 @@ pub struct Targets {
 impl Targets {
     /// The labelled ones among `items`.
     pub fn new(items: &[u32], labels: &Labels) -> Self {
-        let labelled: Vec<(u32, u32)> = items.iter().filter_map(|&i| labels.get(i).map(|c| (i, c))).collect();
+        let labelled: Vec<(u32, u32)> = items
+            .iter()
+            .filter_map(|&i| labels.get(i).map(|c| (i, c)))
+            .collect();
         Self {
             items: Arc::new(labelled.iter().map(|(i, _)| *i).collect()),
             classes: Arc::new(labelled.iter().map(|(_, c)| *c).collect()),
@@ -288,11 +326,17 @@ impl Targets {
 
     /// The same, each item counting what its class does.
     pub fn weighing(self, weights: &Option<Arc<Vec<f32>>>) -> Self {
-        Self { weights: weights.clone(), ..self }
+        Self {
+            weights: weights.clone(),
+            ..self
+        }
     }
 
     fn weight(&self, class: u32) -> f64 {
-        self.weights.as_ref().and_then(|weights| weights.get(class as usize)).map_or(1.0, |weight| f64::from(*weight))
+        self.weights
+            .as_ref()
+            .and_then(|weights| weights.get(class as usize))
+            .map_or(1.0, |weight| f64::from(*weight))
     }
 
     /// What all items count together: their number where each counts the same.
@@ -304,11 +348,14 @@ impl Targets {
     pub fn cross_entropy(&self, scores: &Tensor) -> crate::tensor::Result<Tensor> {
         match &self.weights {
             None => masked_cross_entropy(scores, &self.items, &self.classes),
-            Some(weights) => class_weighted_cross_entropy(scores, &self.items, &self.classes, weights),
+            Some(weights) => {
+                class_weighted_cross_entropy(scores, &self.items, &self.classes, weights)
+            }
         }
     }
 
-    /// Per cent of items, by what they count, whose largest score is their class; of equal scores the first class counts.
+    /// Per cent of items, by what they count, whose largest score is their class; of equal scores
+    /// the first class counts.
     pub fn accuracy(&self, scores: &Tensor) -> Result<f64> {
         let (_, width) = scores.dims2()?;
         let scores = scores.flatten_all()?.to_vec1::<f32>()?;
@@ -316,16 +363,25 @@ impl Targets {
             .items
             .iter()
             .zip(self.classes.iter())
-            .filter(|&(&i, &c)| argmax(&scores[i as usize * width..(i as usize + 1) * width]) == c as usize);
+            .filter(|&(&i, &c)| {
+                argmax(&scores[i as usize * width..(i as usize + 1) * width]) == c as usize
+            });
         let right: f64 = right.map(|(_, &class)| self.weight(class)).sum();
         let total = self.total_weight();
-        Ok(if total > 0.0 { 100.0 * right / total } else { 0.0 })
+        Ok(if total > 0.0 {
+            100.0 * right / total
+        } else {
+            0.0
+        })
     }
 }
 
 /// The position of the largest value, the first of equals.
 pub fn argmax(scores: &[f32]) -> usize {
-    scores.iter().enumerate().fold(0, |best, (i, s)| if *s > scores[best] { i } else { best })
+    scores
+        .iter()
+        .enumerate()
+        .fold(0, |best, (i, s)| if *s > scores[best] { i } else { best })
 }
 
 /// What an epoch is trained on, where it is not what is validated on.
@@ -333,7 +389,8 @@ pub fn argmax(scores: &[f32]) -> usize {
 pub struct Scene {
     /// What messages travel by; `None` for what they always travel by.
     pub propagation: Option<Propagation>,
-    /// Whether that has edges which are not there otherwise, so that nodes hear others than they always do.
+    /// Whether that has edges which are not there otherwise, so that nodes hear others than they
+    /// always do.
     pub new_edges: bool,
     /// The nodes' features; `None` for those they always have.
     pub input: Option<Input>,
@@ -353,16 +410,30 @@ pub struct Problem<'a> {
     pub labels: &'a Labels,
     /// Which nodes train and validate.
     pub split: &'a Split,
-    /// Where every epoch of training has a graph of its own: which. Validation is on the graph as it is.
+    /// Where every epoch of training has a graph of its own: which. Validation is on the graph as
+    /// it is.
     pub anew: Option<Anew<'a>>,
-    /// Where the vectors that training nodes' classes are read off are mixed with one another in every epoch: how.
+    /// Where the vectors that training nodes' classes are read off are mixed with one another in
+    /// every epoch: how.
     pub mixing: Option<Mixer<'a>>,
 }
 
 impl<'a> Problem<'a> {
     /// A problem whose messages travel alike in every epoch.
-    pub fn new(propagation: &'a Propagation, input: &'a Input, labels: &'a Labels, split: &'a Split) -> Self {
-        Self { propagation, input, labels, split, anew: None, mixing: None }
+    pub fn new(
+        propagation: &'a Propagation,
+        input: &'a Input,
+        labels: &'a Labels,
+        split: &'a Split,
+    ) -> Self {
+        Self {
+            propagation,
+            input,
+            labels,
+            split,
+            anew: None,
+            mixing: None,
+        }
     }
 
     /// The labelled training and validation items; a split without the former is refused.
@@ -377,7 +448,8 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// What the loop can train: a network, a stage of one whose earlier layers are frozen, a network with several exits.
+/// What the loop can train: a network, a stage of one whose earlier layers are frozen, a network
+/// with several exits.
 pub trait Model {
     /// Its parameters.
     fn params(&self) -> &Params;
@@ -387,12 +459,18 @@ pub trait Model {
         0..self.params().list().len()
     }
 
-    /// How many rounds away a node can be and still matter to a node's scores; `None` where every node may.
+    /// How many rounds away a node can be and still matter to a node's scores; `None` where every
+    /// node may.
     fn reach(&self) -> Option<usize>;
 
-    /// Class scores before the softmax, one matrix for each place where it answers. Of a restricted problem
-    /// ([`Propagation::rounds`]) at least the rows of the targets, which come first.
-    fn scores(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> crate::tensor::Result<Vec<Tensor>>;
+    /// Class scores before the softmax, one matrix for each place where it answers. Of a restricted
+    /// problem ([`Propagation::rounds`]) at least the rows of the targets, which come first.
+    fn scores(
+        &self,
+        propagation: &Propagation,
+        x: &Input,
+        pass: &Pass<'_>,
+    ) -> crate::tensor::Result<Vec<Tensor>>;
 
     /// Chooses what depends on the data before the first step: it is shown the training items.
     fn start(&self, _propagation: &Propagation, _x: &Input) -> crate::tensor::Result<()> {
@@ -402,7 +480,9 @@ pub trait Model {
     /// What training minimises: the cross-entropy, summed over the answers.
     fn loss(&self, scores: &[Tensor], targets: &Targets) -> crate::tensor::Result<Tensor> {
         let mut losses = scores.iter().map(|scores| targets.cross_entropy(scores));
-        let Some(first) = losses.next() else { crate::tensor::bail!("a model that answers nowhere") };
+        let Some(first) = losses.next() else {
+            crate::tensor::bail!("a model that answers nowhere")
+        };
         losses.try_fold(first?, |sum, loss| sum + loss?)
     }
 }
@@ -416,14 +496,24 @@ impl Model for Network {
         self.reach()
     }
 
-    fn scores(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> crate::tensor::Result<Vec<Tensor>> {
+    fn scores(
+        &self,
+        propagation: &Propagation,
+        x: &Input,
+        pass: &Pass<'_>,
+    ) -> crate::tensor::Result<Vec<Tensor>> {
         Ok(vec![self.forward(propagation, x, pass)?])
     }
 
     fn start(&self, propagation: &Propagation, x: &Input) -> crate::tensor::Result<()> {
-        let Some(gain) = self.gain() else { return Ok(()) };
+        let Some(gain) = self.gain() else {
+            return Ok(());
+        };
         let weights = self.params().weights()?.detached();
-        gain.start(self.params(), &self.forward(propagation, x, &Pass::evaluation(&weights))?)
+        gain.start(
+            self.params(),
+            &self.forward(propagation, x, &Pass::evaluation(&weights))?,
+        )
     }
 }
 
@@ -437,8 +527,8 @@ pub trait Course {
         0..self.params().list().len()
     }
 
-    /// Makes an epoch ready, counted from 1, and gives its number of steps. The first step asked for is `from`, which is 0 but where a
-    /// training goes on that was cut off.
+    /// Makes an epoch ready, counted from 1, and gives its number of steps. The first step asked
+    /// for is `from`, which is 0 but where a training goes on that was cut off.
     fn begin(&mut self, epoch: usize, from: usize) -> Result<usize>;
 
     /// The loss of a step of this epoch, from 0, and its gradients.
@@ -451,7 +541,8 @@ pub trait Course {
     fn validate(&self) -> Result<Validation>;
 }
 
-/// Trains `model` on the training items, choosing weights on the validation items. `seed` fixes every random draw.
+/// Trains `model` on the training items, choosing weights on the validation items. `seed` fixes
+/// every random draw.
 pub fn train(
     model: &impl Model,
     problem: &Problem<'_>,
@@ -459,9 +550,13 @@ pub fn train(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Trained> {
-    let Problem { propagation, input, .. } = *problem;
+    let Problem {
+        propagation, input, ..
+    } = *problem;
     let targets = problem.targets()?;
-    let weights = config.class_weights.of(&targets[0].classes, problem.labels.num_classes())?;
+    let weights = config
+        .class_weights
+        .of(&targets[0].classes, problem.labels.num_classes())?;
     let [targets, validate_on] = targets.map(|targets| targets.weighing(&weights));
     let validate_on = Field::new(propagation, input, &validate_on, model.reach())?;
     let reach = Reach::new(propagation, input, &targets, model.reach());
@@ -475,7 +570,19 @@ pub fn train(
     });
     model.start(&train_on.propagation, &train_on.input)?;
     let mixer = problem.mixing;
-    follow(&mut WholeGraph { model, train_on, validate_on, anew, mixer, mixing: None }, config, seed, watch)
+    follow(
+        &mut WholeGraph {
+            model,
+            train_on,
+            validate_on,
+            anew,
+            mixer,
+            mixing: None,
+        },
+        config,
+        seed,
+        watch,
+    )
 }
 
 /// All training nodes of one graph in every step.
@@ -489,23 +596,34 @@ struct WholeGraph<'a, M> {
     mixing: Option<Mixing>,
 }
 
-/// Where every epoch has a graph of its own. Without edges that the whole one has not, its nodes stay those of the whole graph's field, so that
-/// inputs are cut, and turned about for their gradients, once.
+/// Where every epoch has a graph of its own. Without edges that the whole one has not, its nodes
+/// stay those of the whole graph's field, so that inputs are cut, and turned about for their
+/// gradients, once.
 struct Drawn<'a> {
     make: Anew<'a>,
     targets: Targets,
     reach: Reach,
-    /// What an epoch has that has nothing of its own: the whole message passing, the whole graph's inputs, and the field's.
+    /// What an epoch has that has nothing of its own: the whole message passing, the whole graph's
+    /// inputs, and the field's.
     whole: (&'a Propagation, &'a Input),
     input: Input,
 }
 
 impl Drawn<'_> {
     fn field(&self, epoch: usize, hops: Option<usize>) -> Result<Field> {
-        let Scene { propagation, new_edges, input } = (self.make)(epoch)?;
+        let Scene {
+            propagation,
+            new_edges,
+            input,
+        } = (self.make)(epoch)?;
         let propagation = propagation.as_ref().unwrap_or(self.whole.0);
         if new_edges {
-            return Ok(Field::new(propagation, input.as_ref().unwrap_or(self.whole.1), &self.targets, hops)?);
+            return Ok(Field::new(
+                propagation,
+                input.as_ref().unwrap_or(self.whole.1),
+                &self.targets,
+                hops,
+            )?);
         }
         let input = match &input {
             Some(own) => self.reach.input(own)?,
@@ -528,12 +646,17 @@ impl<M: Model> Course for WholeGraph<'_, M> {
         if let Some(drawn) = &self.anew {
             self.train_on = drawn.field(epoch, self.model.reach())?;
         }
-        self.mixing = self.mixer.map(|draw| draw(epoch, self.train_on.targets.items.len())).transpose()?;
+        self.mixing = self
+            .mixer
+            .map(|draw| draw(epoch, self.train_on.targets.items.len()))
+            .transpose()?;
         Ok(1)
     }
 
     fn descend(&self, _step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
-        let scores = self.model.scores(&self.train_on.propagation, &self.train_on.input, pass)?;
+        let scores = self
+            .model
+            .scores(&self.train_on.propagation, &self.train_on.input, pass)?;
         let loss = match &self.mixing {
             Some(mixing) => mixing.loss(&scores, &self.train_on.targets)?,
             None => self.model.loss(&scores, &self.train_on.targets)?,
@@ -551,20 +674,34 @@ impl<M: Model> Course for WholeGraph<'_, M> {
     fn validate(&self) -> Result<Validation> {
         let on = &self.validate_on.targets;
         let weights = self.model.params().weights()?.detached();
-        let scores =
-            self.model.scores(&self.validate_on.propagation, &self.validate_on.input, &Pass::evaluation(&weights))?;
+        let scores = self.model.scores(
+            &self.validate_on.propagation,
+            &self.validate_on.input,
+            &Pass::evaluation(&weights),
+        )?;
         let loss = self.model.loss(&scores, on)?.to_scalar::<f32>()?;
-        let accuracies = scores.iter().map(|scores| on.accuracy(scores)).collect::<Result<Vec<f64>>>()?;
-        Ok(Validation { loss, accuracy: accuracies.iter().sum::<f64>() / accuracies.len() as f64 })
+        let accuracies = scores
+            .iter()
+            .map(|scores| on.accuracy(scores))
+            .collect::<Result<Vec<f64>>>()?;
+        Ok(Validation {
+            loss,
+            accuracy: accuracies.iter().sum::<f64>() / accuracies.len() as f64,
+        })
     }
 }
 
 /// How long an epoch goes on when a stop was asked for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The loop itself: steps, best-validation weights, early stopping. `seed` fixes every random draw of the passes. A training that the
-/// journal knows goes on where it was, or is done.
-pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: &Watch<'_>) -> Result<Trained> {
+/// The loop itself: steps, best-validation weights, early stopping. `seed` fixes every random draw
+/// of the passes. A training that the journal knows goes on where it was, or is done.
+pub fn follow(
+    course: &mut impl Course,
+    config: &TrainConfig,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<Trained> {
     config.check()?;
     if config.patience.is_some() && !course.has_validation() {
         let what = "patience needs validation items, and there are none: leave it out to train for every epoch";
@@ -578,11 +715,16 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
         }
     }
 
-    // What begins after a stop may follow from a training that did not come to its end, as a head does from a network: nothing of it is written down.
+    // What begins after a stop may follow from a training that did not come to its end, as a head
+    // does from a network: nothing of it is written down.
     let journal = watch.journal.filter(|_| !watch.stopped());
-    let entry = journal.map(|journal| journal.entry(course.params(), config, seed)).transpose()?;
-    let found =
-        entry.as_ref().map(|entry| entry.read(&course.params().list()[positions.clone()], &mut adam)).transpose()?;
+    let entry = journal
+        .map(|journal| journal.entry(course.params(), config, seed))
+        .transpose()?;
+    let found = entry
+        .as_ref()
+        .map(|entry| entry.read(&course.params().list()[positions.clone()], &mut adam))
+        .transpose()?;
     let (mut state, mut is_done) = found.flatten().unwrap_or_default();
     for (epoch, was) in (1..).zip(&state.curve) {
         (watch.on_epoch)(epoch, was);
@@ -608,7 +750,13 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
                     }
                     let last_good = state.kept.as_ref().map_or(0, |kept| kept.epoch);
                     let learning_rate = config.learning_rate;
-                    return Err(Error::Diverged { loss: value, from, epoch, last_good, learning_rate });
+                    return Err(Error::Diverged {
+                        loss: value,
+                        from,
+                        epoch,
+                        last_good,
+                        learning_rate,
+                    });
                 }
                 descended => descended?,
             };
@@ -640,23 +788,41 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
             adam.scale_learning_rates(schedule.factor);
         }
 
-        let validation = if course.has_validation() { Some(course.validate()?) } else { None };
+        let validation = if course.has_validation() {
+            Some(course.validate()?)
+        } else {
+            None
+        };
         if is_worth_keeping(config.keep, &state.kept, validation) {
-            state.kept = Some(Kept { epoch, validation, snapshot: snapshot(trained)? });
+            state.kept = Some(Kept {
+                epoch,
+                validation,
+                snapshot: snapshot(trained)?,
+            });
         }
         if let Some(validation) = validation
-            && state.lowest_loss.is_none_or(|(lowest, _)| validation.loss < lowest)
+            && state
+                .lowest_loss
+                .is_none_or(|(lowest, _)| validation.loss < lowest)
         {
             state.lowest_loss = Some((validation.loss, epoch));
         }
-        let now = Epoch { loss: state.total / steps.max(1) as f32, validation };
+        let now = Epoch {
+            loss: state.total / steps.max(1) as f32,
+            validation,
+        };
         state.end_epoch(now);
         (watch.on_epoch)(epoch, &now);
         interrupted = watch.stop.load(Ordering::Relaxed);
         let since_lowest = epoch - state.lowest_loss.map_or(0, |(_, epoch)| epoch);
-        let patience_is_over = config.patience.is_some_and(|patience| since_lowest >= patience);
+        let patience_is_over = config
+            .patience
+            .is_some_and(|patience| since_lowest >= patience);
         is_done = patience_is_over || epoch == config.epochs;
-        if let Some(entry) = entry.as_ref().filter(|entry| is_done || interrupted || entry.is_due()) {
+        if let Some(entry) = entry
+            .as_ref()
+            .filter(|entry| is_done || interrupted || entry.is_due())
+        {
             entry.write(&state, trained, &adam, is_done)?;
         }
         if interrupted || patience_is_over {
@@ -671,7 +837,12 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
         }
         None => curve.len(),
     };
-    Ok(Trained { curve, kept_epoch, epoch_ms: median(epoch_ms), interrupted })
+    Ok(Trained {
+        curve,
+        kept_epoch,
+        epoch_ms: median(epoch_ms),
+        interrupted,
+    })
 }
 
 /// The weights that training would end with if it ended now.
@@ -682,19 +853,25 @@ struct Kept {
     snapshot: Vec<Tensor>,
 }
 
-/// Whether the weights just validated replace those kept: never where the validation loss is out of range.
+/// Whether the weights just validated replace those kept: never where the validation loss is out of
+/// range.
 fn is_worth_keeping(keep: Keep, kept: &Option<Kept>, now: Option<Validation>) -> bool {
     let Some(now) = now else { return true };
     let is_better = match (kept, keep) {
         (None, _) | (_, Keep::Last) => true,
-        (Some(kept), Keep::BestValidation) => kept.validation.is_none_or(|kept| now.is_better_than(&kept)),
+        (Some(kept), Keep::BestValidation) => {
+            kept.validation.is_none_or(|kept| now.is_better_than(&kept))
+        }
     };
     is_better && now.loss.is_finite()
 }
 
 /// A loss with the penalties that its pass noted, and its gradients.
 pub fn gradients(loss: Tensor, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
-    let loss = pass.take_penalties().iter().try_fold(loss, |sum, penalty| sum + penalty)?;
+    let loss = pass
+        .take_penalties()
+        .iter()
+        .try_fold(loss, |sum, penalty| sum + penalty)?;
     Ok((loss.to_scalar::<f32>()?, loss.into_gradients()?))
 }
 
@@ -705,7 +882,10 @@ fn snapshot(trained: &[Param]) -> crate::tensor::Result<Vec<Tensor>> {
 
 /// Puts a snapshot back.
 fn restore(trained: &[Param], snapshot: &[Tensor]) -> crate::tensor::Result<()> {
-    trained.iter().zip(snapshot).try_for_each(|(p, value)| p.var.set(value))
+    trained
+        .iter()
+        .zip(snapshot)
+        .try_for_each(|(p, value)| p.var.set(value))
 }
 
 /// Class scores without dropout, detached from any gradient.
@@ -725,8 +905,8 @@ mod tests {
     use super::*;
     use crate::nn::init::Init;
 
-    /// One weight that starts at zero and moves by about the learning rate in every epoch; validation accuracies as
-    /// given.
+    /// One weight that starts at zero and moves by about the learning rate in every epoch;
+    /// validation accuracies as given.
     struct Walk {
         params: Params,
         accuracies: Vec<f64>,
@@ -737,8 +917,14 @@ mod tests {
         fn new(accuracies: &[f64]) -> Self {
             let mut params = Params::default();
             let rng = &mut gnarl_graph::random::stream(1, "walk", 0);
-            params.add("weight".into(), &[1], Init::Constant(0.0), Group::Bias, rng).unwrap();
-            Self { params, accuracies: accuracies.to_vec(), epoch: 0 }
+            params
+                .add("weight".into(), &[1], Init::Constant(0.0), Group::Bias, rng)
+                .unwrap();
+            Self {
+                params,
+                accuracies: accuracies.to_vec(),
+                epoch: 0,
+            }
         }
 
         fn weight(&self) -> f32 {
@@ -766,13 +952,22 @@ mod tests {
         }
 
         fn validate(&self) -> Result<Validation> {
-            Ok(Validation { loss: 1.0, accuracy: self.accuracies[self.epoch - 1] })
+            Ok(Validation {
+                loss: 1.0,
+                accuracy: self.accuracies[self.epoch - 1],
+            })
         }
     }
 
     /// Adam's steps on a constant gradient are the learning rate each.
     fn train_walk(walk: &mut Walk, keep: Keep) -> Trained {
-        let config = TrainConfig { epochs: 4, learning_rate: 1.0, weight_decay: 0.0, keep, ..TrainConfig::default() };
+        let config = TrainConfig {
+            epochs: 4,
+            learning_rate: 1.0,
+            weight_decay: 0.0,
+            keep,
+            ..TrainConfig::default()
+        };
         follow(walk, &config, 1, &Watch::quiet()).unwrap()
     }
 
@@ -786,31 +981,63 @@ mod tests {
         ] {
             let mut walk = Walk::new(accuracies);
             let trained = train_walk(&mut walk, keep);
-            assert_eq!((trained.kept_epoch, trained.curve.len(), trained.interrupted), (expected, 4, false));
-            assert!((walk.weight() - expected as f32).abs() < 1e-4, "{accuracies:?}: {}", walk.weight());
+            assert_eq!(
+                (trained.kept_epoch, trained.curve.len(), trained.interrupted),
+                (expected, 4, false)
+            );
+            assert!(
+                (walk.weight() - expected as f32).abs() < 1e-4,
+                "{accuracies:?}: {}",
+                walk.weight()
+            );
             assert_eq!(trained.curve[0].val_accuracy(), accuracies.first().copied());
         }
     }
 
     #[test]
     fn epochs_are_stored_flat_and_without_what_was_not_measured() {
-        let validation = Some(Validation { loss: 0.5, accuracy: 75.0 });
-        let stored = serde_json::to_string(&Epoch { loss: 1.5, validation }).unwrap();
+        let validation = Some(Validation {
+            loss: 0.5,
+            accuracy: 75.0,
+        });
+        let stored = serde_json::to_string(&Epoch {
+            loss: 1.5,
+            validation,
+        })
+        .unwrap();
         assert_eq!(stored, r#"{"loss":1.5,"val_loss":0.5,"val_accuracy":75.0}"#);
-        assert_eq!(serde_json::to_string(&Epoch { loss: 1.5, validation: None }).unwrap(), r#"{"loss":1.5}"#);
+        assert_eq!(
+            serde_json::to_string(&Epoch {
+                loss: 1.5,
+                validation: None
+            })
+            .unwrap(),
+            r#"{"loss":1.5}"#
+        );
     }
 
     #[test]
     fn patience_without_validation_items_is_refused() {
-        let config = TrainConfig { patience: Some(3), ..TrainConfig::default() };
-        let e = follow(&mut Walk::new(&[]), &config, 1, &Watch::quiet()).unwrap_err().to_string();
-        assert!(e.starts_with("training: patience needs validation items"), "{e}");
+        let config = TrainConfig {
+            patience: Some(3),
+            ..TrainConfig::default()
+        };
+        let e = follow(&mut Walk::new(&[]), &config, 1, &Watch::quiet())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.starts_with("training: patience needs validation items"),
+            "{e}"
+        );
     }
 
     #[test]
     fn a_stop_from_outside_is_told() {
         let stop = AtomicBool::new(true);
-        let watch = Watch { stop: &stop, ..Watch::quiet() };
+        let watch = Watch {
+            stop: &stop,
+            ..Watch::quiet()
+        };
         let trained = follow(&mut Walk::new(&[]), &TrainConfig::default(), 1, &watch).unwrap();
         assert_eq!((trained.curve.len(), trained.interrupted), (1, true));
     }

@@ -1,9 +1,10 @@
-//! Training on sampled neighbourhoods (Hamilton et al. 2017): a step looks at some training nodes and at what was drawn around them, so
-//! it costs the same however large the graph is.
+//! Training on sampled neighbourhoods (Hamilton et al. 2017): a step looks at some training nodes
+//! and at what was drawn around them, so it costs the same however large the graph is.
 //!
-//! Batches are drawn and their features read by a thread of their own while the step before is computed. What is drawn follows from the
-//! seed, the epoch and the node. Validation is on sampled neighbourhoods too, the same ones after every epoch; what a model is worth in
-//! the end is computed without sampling.
+//! Batches are drawn and their features read by a thread of their own while the step before is
+//! computed. What is drawn follows from the seed, the epoch and the node. Validation is on sampled
+//! neighbourhoods too, the same ones after every epoch; what a model is worth in the end is
+//! computed without sampling.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -54,24 +55,60 @@ pub fn train_sampled(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Trained> {
-    let (train_on, validate_on) = (training_targets(problem)?, Targets::new(problem.split.val(), problem.labels));
-    let weights = config.class_weights.of(&train_on.classes, problem.labels.num_classes())?;
+    let (train_on, validate_on) = (
+        training_targets(problem)?,
+        Targets::new(problem.split.val(), problem.labels),
+    );
+    let weights = config
+        .class_weights
+        .of(&train_on.classes, problem.labels.num_classes())?;
     let [train_on, validate_on] = [train_on, validate_on].map(|targets| targets.weighing(&weights));
-    let draw = Draw { rows: problem.rows.clone(), sampling: problem.sampling, seed };
+    let draw = Draw {
+        rows: problem.rows.clone(),
+        sampling: problem.sampling,
+        seed,
+    };
     let first = draw.first(&train_on)?;
     model.start(&first.propagation, &first.input)?;
     drop(first);
-    let mut course = SampledCourse { model, draw, train_on, validate_on, coming: None, steps: 0 };
+    let mut course = SampledCourse {
+        model,
+        draw,
+        train_on,
+        validate_on,
+        coming: None,
+        steps: 0,
+    };
     follow(&mut course, config, seed, watch)
 }
 
-/// The accuracy on the sampled neighbourhoods of the validation nodes, by which an epoch is chosen, but with all of them counting the same; `None` without any.
-pub fn sampled_accuracy(model: &impl Model, problem: &SampledProblem<'_>, seed: u64) -> Result<Option<f64>> {
+/// The accuracy on the sampled neighbourhoods of the validation nodes, by which an epoch is chosen,
+/// but with all of them counting the same; `None` without any.
+pub fn sampled_accuracy(
+    model: &impl Model,
+    problem: &SampledProblem<'_>,
+    seed: u64,
+) -> Result<Option<f64>> {
     let [train_on, validate_on] =
         [problem.split.train(), problem.split.val()].map(|of| Targets::new(of, problem.labels));
-    let draw = Draw { rows: problem.rows.clone(), sampling: problem.sampling, seed };
-    let course = SampledCourse { model, draw, train_on, validate_on, coming: None, steps: 0 };
-    Ok(if course.has_validation() { Some(course.validate()?.accuracy) } else { None })
+    let draw = Draw {
+        rows: problem.rows.clone(),
+        sampling: problem.sampling,
+        seed,
+    };
+    let course = SampledCourse {
+        model,
+        draw,
+        train_on,
+        validate_on,
+        coming: None,
+        steps: 0,
+    };
+    Ok(if course.has_validation() {
+        Some(course.validate()?.accuracy)
+    } else {
+        None
+    })
 }
 
 /// The batches of a training whose steps are made from outside.
@@ -85,7 +122,14 @@ impl Batches {
     /// Fails where a split has no labelled training nodes.
     pub fn new(problem: &SampledProblem<'_>, seed: u64) -> Result<Self> {
         let train_on = training_targets(problem)?;
-        Ok(Self { draw: Draw { rows: problem.rows.clone(), sampling: problem.sampling, seed }, train_on })
+        Ok(Self {
+            draw: Draw {
+                rows: problem.rows.clone(),
+                sampling: problem.sampling,
+                seed,
+            },
+            train_on,
+        })
     }
 
     /// Chooses what of a model depends on the data.
@@ -96,10 +140,14 @@ impl Batches {
 
     /// Steps of an epoch.
     pub fn steps(&self) -> usize {
-        self.train_on.items.len().div_ceil(self.draw.sampling.batch_nodes)
+        self.train_on
+            .items
+            .len()
+            .div_ceil(self.draw.sampling.batch_nodes)
     }
 
-    /// The loss and the gradients of one worker's share of a step of an epoch, and how many nodes that were; `None` for no node.
+    /// The loss and the gradients of one worker's share of a step of an epoch, and how many nodes
+    /// that were; `None` for no node.
     pub fn descend(
         &self,
         model: &impl Model,
@@ -109,8 +157,15 @@ impl Batches {
         (worker, workers): (usize, usize),
     ) -> Result<Option<(f32, GradStore, usize)>> {
         let order = self.draw.order(self.train_on.items.len(), epoch);
-        let Some(chosen) = order.chunks(self.draw.sampling.batch_nodes).nth(step) else { return Ok(None) };
-        let own: Vec<u32> = chosen.iter().copied().skip(worker).step_by(workers.max(1)).collect();
+        let Some(chosen) = order.chunks(self.draw.sampling.batch_nodes).nth(step) else {
+            return Ok(None);
+        };
+        let own: Vec<u32> = chosen
+            .iter()
+            .copied()
+            .skip(worker)
+            .step_by(workers.max(1))
+            .collect();
         if own.is_empty() {
             return Ok(None);
         }
@@ -136,7 +191,10 @@ impl Batches {
 fn training_targets(problem: &SampledProblem<'_>) -> Result<Targets> {
     let targets = Targets::new(problem.split.train(), problem.labels);
     if targets.items.is_empty() {
-        let what = format!("split {} has no labelled training items", problem.split.name());
+        let what = format!(
+            "split {} has no labelled training items",
+            problem.split.name()
+        );
         return Err(gnarl_graph::Error::argument("training", what).into());
     }
     Ok(targets)
@@ -159,12 +217,23 @@ struct Batch {
 
 impl Draw {
     fn sampler(&self, trains: bool) -> Sampler {
-        let dropped = if trains { self.sampling.dropped_edges } else { 0.0 };
+        let dropped = if trains {
+            self.sampling.dropped_edges
+        } else {
+            0.0
+        };
         Sampler::new(self.rows.graph(), self.sampling.fanout).dropping(dropped)
     }
 
     /// The batch of some of the targets, by position.
-    fn batch(&self, sampler: &mut Sampler, of: &Targets, chosen: &[u32], key: u64, edges_key: u64) -> Result<Batch> {
+    fn batch(
+        &self,
+        sampler: &mut Sampler,
+        of: &Targets,
+        chosen: &[u32],
+        key: u64,
+        edges_key: u64,
+    ) -> Result<Batch> {
         let nodes: Vec<u32> = chosen.iter().map(|&i| of.items[i as usize]).collect();
         let around = sampler.sample(&nodes, key, edges_key);
         let targets = Targets {
@@ -172,12 +241,17 @@ impl Draw {
             classes: Arc::new(chosen.iter().map(|&i| of.classes[i as usize]).collect()),
             weights: of.weights.clone(),
         };
-        Ok(Batch { propagation: self.rows.propagation(&around)?, input: self.rows.input(&around.nodes)?, targets })
+        Ok(Batch {
+            propagation: self.rows.propagation(&around)?,
+            input: self.rows.input(&around.nodes)?,
+            targets,
+        })
     }
 
     /// Some training nodes, for what is chosen before the first step.
     fn first(&self, train_on: &Targets) -> Result<Batch> {
-        let some: Vec<u32> = (0..train_on.items.len().min(self.sampling.batch_nodes) as u32).collect();
+        let some: Vec<u32> =
+            (0..train_on.items.len().min(self.sampling.batch_nodes) as u32).collect();
         self.batch(&mut self.sampler(false), train_on, &some, mix(self.seed), 0)
     }
 
@@ -210,8 +284,18 @@ impl Draw {
                 let mut sampler = draw.sampler(true);
                 let order = draw.order(train_on.items.len(), epoch);
                 let edges_key = draw.edges_key(epoch);
-                for (step, chosen) in order.chunks(draw.sampling.batch_nodes).enumerate().skip(from) {
-                    let batch = draw.batch(&mut sampler, &train_on, chosen, draw.key(epoch, step), edges_key);
+                for (step, chosen) in order
+                    .chunks(draw.sampling.batch_nodes)
+                    .enumerate()
+                    .skip(from)
+                {
+                    let batch = draw.batch(
+                        &mut sampler,
+                        &train_on,
+                        chosen,
+                        draw.key(epoch, step),
+                        edges_key,
+                    );
                     // Nobody asks any more where training was stopped.
                     if send.send(batch).is_err() {
                         return;
@@ -246,14 +330,27 @@ impl<M: Model> Course for SampledCourse<'_, M> {
     }
 
     fn begin(&mut self, epoch: usize, from: usize) -> Result<usize> {
-        self.steps = self.train_on.items.len().div_ceil(self.draw.sampling.batch_nodes);
+        self.steps = self
+            .train_on
+            .items
+            .len()
+            .div_ceil(self.draw.sampling.batch_nodes);
         self.coming = Some(Mutex::new(self.draw.ahead(&self.train_on, epoch, from)));
         Ok(self.steps)
     }
 
     fn descend(&self, _step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
-        let lost = || Error::Graph(gnarl_graph::Error::argument("sampling", "the thread that draws batches ended"));
-        let coming = self.coming.as_ref().and_then(|coming| coming.lock().ok()).ok_or_else(lost)?;
+        let lost = || {
+            Error::Graph(gnarl_graph::Error::argument(
+                "sampling",
+                "the thread that draws batches ended",
+            ))
+        };
+        let coming = self
+            .coming
+            .as_ref()
+            .and_then(|coming| coming.lock().ok())
+            .ok_or_else(lost)?;
         let batch = coming.recv().map_err(|_| lost())??;
         let scores = self.model.scores(&batch.propagation, &batch.input, pass)?;
         let loss = self.model.loss(&scores, &batch.targets)?;
@@ -275,10 +372,20 @@ impl<M: Model> Course for SampledCourse<'_, M> {
         let all: Vec<u32> = (0..count as u32).collect();
         for (step, chosen) in all.chunks(self.draw.sampling.batch_nodes).enumerate() {
             let key = mix(self.draw.seed ^ mix(0x7a1 ^ (step as u64) << 32));
-            let batch = self.draw.batch(&mut sampler, &self.validate_on, chosen, key, 0)?;
-            let scores = self.model.scores(&batch.propagation, &batch.input, &Pass::evaluation(&weights))?;
+            let batch = self
+                .draw
+                .batch(&mut sampler, &self.validate_on, chosen, key, 0)?;
+            let scores = self.model.scores(
+                &batch.propagation,
+                &batch.input,
+                &Pass::evaluation(&weights),
+            )?;
             let weight = batch.targets.total_weight();
-            loss += f64::from(self.model.loss(&scores, &batch.targets)?.to_scalar::<f32>()?) * weight;
+            loss += f64::from(
+                self.model
+                    .loss(&scores, &batch.targets)?
+                    .to_scalar::<f32>()?,
+            ) * weight;
             answers = scores.len().max(1);
             for scores in &scores {
                 right += batch.targets.accuracy(scores)? * weight;
@@ -286,7 +393,12 @@ impl<M: Model> Course for SampledCourse<'_, M> {
             self.draw.rows.limit_memory();
         }
         // Where no item counts anything, every sum is 0.
-        let total = Some(self.validate_on.total_weight()).filter(|total| *total > 0.0).unwrap_or(1.0);
-        Ok(Validation { loss: (loss / total) as f32, accuracy: right / total / answers as f64 })
+        let total = Some(self.validate_on.total_weight())
+            .filter(|total| *total > 0.0)
+            .unwrap_or(1.0);
+        Ok(Validation {
+            loss: (loss / total) as f32,
+            accuracy: right / total / answers as f64,
+        })
     }
 }

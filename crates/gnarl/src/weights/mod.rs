@@ -1,13 +1,14 @@
-//! The weights axis: how far a layer can stretch its input (thesis ch. 5, "Enhancing the Robustness of Graph Convolutional
-//! Networks").
+//! The weights axis: how far a layer can stretch its input (thesis ch. 5, "Enhancing the Robustness
+//! of Graph Convolutional Networks").
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `orthonormal` | every convolution's matrix replaced by a matrix with orthonormal columns or rows (GCORN, GIORN) |
 //! | `parseval` | a step towards orthonormal matrices after every update (Cissé et al. 2017) |
 //!
-//! A choice of this axis works on the matrices of linear maps between representations ([`Group::Weight`](crate::nn::Group)),
-//! once per step, whatever the backbone and the operator. To add one: a file here, a line in [`WeightsChoice`].
+//! A choice of this axis works on the matrices of linear maps between representations
+//! ([`Group::Weight`](crate::nn::Group)), once per step, whatever the backbone and the operator. To
+//! add one: a file here, a line in [`WeightsChoice`].
 
 mod orthonormal;
 mod parseval;
@@ -42,8 +43,8 @@ pub trait Constraint {
         Ok(None)
     }
 
-    /// The usual decay of weights behind a factor on scores, which takes their scale out of their hands: it may be much larger
-    /// than elsewhere (docs/weights.md).
+    /// The usual decay of weights behind a factor on scores, which takes their scale out of their
+    /// hands: it may be much larger than elsewhere (docs/weights.md).
     fn decay(&self) -> f64 {
         0.05
     }
@@ -92,6 +93,9 @@ mod tests {
 
     #[test]
     fn the_list_is_sound() {
-        gnarl_graph::names::assert_listed(WeightsChoice::LIST, WeightsChoice::all().map(|choice| choice.stored()));
+        gnarl_graph::names::assert_listed(
+            WeightsChoice::LIST,
+            WeightsChoice::all().map(|choice| choice.stored()),
+        );
     }
 }

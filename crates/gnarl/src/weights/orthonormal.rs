@@ -1,12 +1,15 @@
 //! Björck orthonormalisation (thesis eq. `equation:bjork`): `W_0 = W / scale`, `Q_k = I - W_kᵀW_k`,
-//! `W_{k+1} = W_k (I + 1/2 Q_k + 3/8 Q_k² + … + (-1)^p C(-1/2, p) Q_k^p)`. Of a wide matrix the rows are made orthonormal.
+//! `W_{k+1} = W_k (I + 1/2 Q_k + 3/8 Q_k² + … + (-1)^p C(-1/2, p) Q_k^p)`. Of a wide matrix the
+//! rows are made orthonormal.
 //!
-//! Every iterate is W times a polynomial in the Gram matrix `G = WᵀW`, so with `G = U Λ Uᵀ` the whole iteration is
-//! `W U p(Λ) Uᵀ`, where the scalar function p is the same iteration on one singular value. That costs one small
-//! eigendecomposition and two thin products whatever the order and the number of iterations, and the derivative is exact:
-//! that of a function of a symmetric matrix, from the divided differences of p (Daleckii and Krein).
+//! Every iterate is W times a polynomial in the Gram matrix `G = WᵀW`, so with `G = U Λ Uᵀ` the
+//! whole iteration is `W U p(Λ) Uᵀ`, where the scalar function p is the same iteration on one
+//! singular value. That costs one small eigendecomposition and two thin products whatever the order
+//! and the number of iterations, and the derivative is exact: that of a function of a symmetric
+//! matrix, from the divided differences of p (Daleckii and Krein).
 //!
-//! The scale is treated as a constant of the step. Where the iteration has converged the result does not depend on it.
+//! The scale is treated as a constant of the step. Where the iteration has converged the result
+//! does not depend on it.
 
 use std::sync::OnceLock;
 
@@ -18,12 +21,14 @@ use crate::tensor::tape::{Computed, Gradients, Operation, Sinks, apply};
 use crate::tensor::{DType, Device, Result, Tensor, bail};
 
 gnarl_graph::named! {
-    /// What the weights are divided by before the iteration, which converges where all singular values are below sqrt 3.
+    /// What the weights are divided by before the iteration, which converges where all singular
+    /// values are below sqrt 3.
     pub enum Scaling as "scaling" {
-        /// The largest singular value, exactly: the eigenvalues are at hand, so that no power iteration has to estimate it.
+        /// The largest singular value, exactly: the eigenvalues are at hand, so that no power
+        /// iteration has to estimate it.
         Spectral = "spectral",
-        /// sqrt(rows · cols), as the published runs had it. It is far above the largest singular value: small singular values
-        /// need more iterations.
+        /// sqrt(rows · cols), as the published runs had it. It is far above the largest singular
+        /// value: small singular values need more iterations.
         Published = "published",
     }
 }
@@ -43,16 +48,25 @@ pub struct Orthonormal {
 impl Default for Orthonormal {
     /// The published order and number of iterations.
     fn default() -> Self {
-        Self { order: 2, iterations: 25, scaling: Scaling::Spectral }
+        Self {
+            order: 2,
+            iterations: 25,
+            scaling: Scaling::Spectral,
+        }
     }
 }
 
 impl Choice for Orthonormal {
     const NAME: &'static str = "orthonormal";
-    const ABOUT: &'static str = "every forward pass sees their orthonormal projection: GCORN, GIORN";
+    const ABOUT: &'static str =
+        "every forward pass sees their orthonormal projection: GCORN, GIORN";
     const SETTINGS: &'static [Setting] = &[
         Setting::new("order", "P", "terms of Björck's expansion [default: 2]"),
-        Setting::new("iterations", "N", "iterations of the projection [default: 25]"),
+        Setting::new(
+            "iterations",
+            "N",
+            "iterations of the projection [default: 25]",
+        ),
         Setting::new(
             "scaling",
             "KIND",
@@ -76,7 +90,8 @@ impl Constraint for Orthonormal {
         orthonormal(weight, *self)
     }
 
-    /// The projection undoes what decay does to a weight's size; what is left turns it away from directions that nothing asks for.
+    /// The projection undoes what decay does to a weight's size; what is left turns it away from
+    /// directions that nothing asks for.
     fn decay(&self) -> f64 {
         0.01
     }
@@ -92,7 +107,8 @@ impl Orthonormal {
         (1..=self.order).scan(1.0, next).collect()
     }
 
-    /// What the iteration multiplies a singular value of `sqrt(lambda)` by, and that factor's derivative by `lambda`.
+    /// What the iteration multiplies a singular value of `sqrt(lambda)` by, and that factor's
+    /// derivative by `lambda`.
     fn factor(&self, lambda: f64, scale: f64) -> (f64, f64) {
         // Σ c_j q^j by Horner from the highest term.
         let coefficients = self.coefficients();
@@ -121,18 +137,33 @@ impl Orthonormal {
 pub fn orthonormal(weight: &Tensor, settings: Orthonormal) -> Result<Tensor> {
     let (rows, cols) = weight.dims2()?;
     if rows < cols {
-        return orthonormal(&weight.t()?.contiguous()?, settings)?.t()?.contiguous();
+        return orthonormal(&weight.t()?.contiguous()?, settings)?
+            .t()?
+            .contiguous();
     }
-    apply(Bjorck { settings, decomposition: OnceLock::new() }, &[weight])
+    apply(
+        Bjorck {
+            settings,
+            decomposition: OnceLock::new(),
+        },
+        &[weight],
+    )
 }
 
 /// `|WᵀW - I|` in the Frobenius norm, along the shorter side: zero for an orthonormal matrix.
 pub fn departure(weight: &Tensor) -> Result<f64> {
     let (rows, cols) = weight.dims2()?;
-    let tall = if rows < cols { weight.t()?.contiguous()? } else { weight.clone() };
+    let tall = if rows < cols {
+        weight.t()?.contiguous()?
+    } else {
+        weight.clone()
+    };
     let gram = gram(&tall)?;
     let size = rows.min(cols);
-    let squares = gram.iter().enumerate().map(|(i, g)| (g - f64::from(i % (size + 1) == 0)).powi(2));
+    let squares = gram
+        .iter()
+        .enumerate()
+        .map(|(i, g)| (g - f64::from(i % (size + 1) == 0)).powi(2));
     Ok(squares.sum::<f64>().sqrt())
 }
 
@@ -177,12 +208,16 @@ impl Decomposition {
             Scaling::Spectral => 1.0,
             Scaling::Published => ((rows * size) as f64).sqrt(),
         };
-        let factors: Vec<(f64, f64)> = values.iter().map(|&lambda| settings.factor(lambda, scale)).collect();
+        let factors: Vec<(f64, f64)> = values
+            .iter()
+            .map(|&lambda| settings.factor(lambda, scale))
+            .collect();
         let mut differences = vec![0.0; size * size];
         for i in 0..size {
             for j in 0..size {
                 let apart = values[i] - values[j];
-                // Of eigenvalues this close the slope is more exact than the difference of two nearly equal numbers.
+                // Of eigenvalues this close the slope is more exact than the difference of two
+                // nearly equal numbers.
                 differences[i * size + j] = if apart.abs() <= 1e-5 * values[i].max(values[j]) {
                     0.5 * (factors[i].1 + factors[j].1)
                 } else {
@@ -192,20 +227,32 @@ impl Decomposition {
         }
         let mut scaled = vectors.clone();
         for row in scaled.chunks_exact_mut(size) {
-            row.iter_mut().zip(&factors).for_each(|(v, (factor, _))| *v *= factor);
+            row.iter_mut()
+                .zip(&factors)
+                .for_each(|(v, (factor, _))| *v *= factor);
         }
         let projector = times(size, &scaled, &columns);
-        Ok(Self { size, scale, vectors, projector, differences })
+        Ok(Self {
+            size,
+            scale,
+            vectors,
+            projector,
+            differences,
+        })
     }
 
     /// The gradient by the Gram matrix, from that by the projector.
     fn by_gram(&self, by_projector: &[f64]) -> Vec<f64> {
         let n = self.size;
         let transposed = transpose(n, &self.vectors);
-        let symmetric: Vec<f64> =
-            (0..n * n).map(|k| 0.5 * (by_projector[k] + by_projector[k % n * n + k / n])).collect();
+        let symmetric: Vec<f64> = (0..n * n)
+            .map(|k| 0.5 * (by_projector[k] + by_projector[k % n * n + k / n]))
+            .collect();
         let mut inner = times(n, &times(n, &transposed, &symmetric), &self.vectors);
-        inner.iter_mut().zip(&self.differences).for_each(|(g, d)| *g *= d);
+        inner
+            .iter_mut()
+            .zip(&self.differences)
+            .for_each(|(g, d)| *g *= d);
         times(n, &times(n, &self.vectors, &inner), &transposed)
     }
 }
@@ -215,7 +262,9 @@ fn times(n: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; n * n];
     for (out, row) in out.chunks_exact_mut(n).zip(a.chunks_exact(n)) {
         for (&factor, added) in row.iter().zip(b.chunks_exact(n)) {
-            out.iter_mut().zip(added).for_each(|(o, v)| *o += factor * v);
+            out.iter_mut()
+                .zip(added)
+                .for_each(|(o, v)| *o += factor * v);
         }
     }
     out
@@ -279,7 +328,12 @@ impl Operation for Bjorck {
         let (decomposition, weight) = (self.decomposition()?, &at.inputs[0]);
         let (n, dtype) = (decomposition.size, weight.dtype());
         // Y = W P with P = p(WᵀW): dW = dY P + 2 W dG.
-        let by_projector = weight.t()?.matmul(&grad)?.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
+        let by_projector = weight
+            .t()?
+            .matmul(&grad)?
+            .to_dtype(DType::F64)?
+            .flatten_all()?
+            .to_vec1::<f64>()?;
         let by_gram = square(n, &decomposition.by_gram(&by_projector), dtype)?;
         let direct = grad.matmul(&square(n, &decomposition.projector, dtype)?)?;
         to.give(0, (direct + (weight.matmul(&by_gram)? * 2.0)?)?)
@@ -295,7 +349,11 @@ mod examples {
         fn examples() -> Vec<Example> {
             let settings = [(1, 2), (3, 1), (2, 4)];
             let on = |(order, iterations)| {
-                let settings = Orthonormal { order, iterations, scaling: Scaling::Published };
+                let settings = Orthonormal {
+                    order,
+                    iterations,
+                    scaling: Scaling::Published,
+                };
                 [[7, 3], [3, 7], [4, 4], [1, 1]]
                     .map(|shape| Example::of(&[&shape], move |v| orthonormal(&v[0], settings)))
             };
@@ -311,9 +369,13 @@ mod tests {
     use rand::RngExt;
 
     fn glorot(rows: usize, cols: usize) -> Tensor {
-        let (rng, bound) =
-            (&mut gnarl_graph::random::stream(7, "orthonormal test", 0), (6.0 / (rows + cols) as f32).sqrt());
-        let values: Vec<f32> = (0..rows * cols).map(|_| (rng.random::<f32>() * 2.0 - 1.0) * bound).collect();
+        let (rng, bound) = (
+            &mut gnarl_graph::random::stream(7, "orthonormal test", 0),
+            (6.0 / (rows + cols) as f32).sqrt(),
+        );
+        let values: Vec<f32> = (0..rows * cols)
+            .map(|_| (rng.random::<f32>() * 2.0 - 1.0) * bound)
+            .collect();
         Tensor::from_vec(values, (rows, cols), &Device::Cpu).unwrap()
     }
 
@@ -328,7 +390,8 @@ mod tests {
                 // C(-1/2, p) = C(-1/2, p - 1) (-1/2 - p + 1) / p
                 binomial *= (-0.5 - p as f64 + 1.0) / p as f64;
                 power = power.matmul(&q).unwrap();
-                sum = (sum + (&power * (binomial * if p % 2 == 0 { 1.0 } else { -1.0 })).unwrap()).unwrap();
+                sum = (sum + (&power * (binomial * if p % 2 == 0 { 1.0 } else { -1.0 })).unwrap())
+                    .unwrap();
             }
             w = w.matmul(&sum).unwrap();
         }
@@ -337,56 +400,97 @@ mod tests {
 
     fn largest_difference(a: &Tensor, b: &[f64]) -> f64 {
         let a = a.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-        a.iter().zip(b).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max)
+        a.iter()
+            .zip(b)
+            .map(|(a, b)| (f64::from(*a) - b).abs())
+            .fold(0.0, f64::max)
     }
 
     #[test]
     fn the_closed_form_is_the_iteration() {
         let weight = random(&[9, 5], 3);
         for (order, iterations) in [(1, 1), (1, 7), (2, 1), (2, 3), (3, 2), (7, 4)] {
-            let settings = Orthonormal { order, iterations, scaling: Scaling::Published };
+            let settings = Orthonormal {
+                order,
+                iterations,
+                scaling: Scaling::Published,
+            };
             let expected = by_steps(&weight, 45f64.sqrt(), order, iterations);
             let off = largest_difference(&orthonormal(&weight, settings).unwrap(), &expected);
             assert!(off < 1e-6, "order {order}, {iterations} iterations: {off}");
         }
     }
 
-    /// Newton's iteration for the polar factor, `X ← (X + X⁻ᵀ) / 2`, on a matrix whose inverse is known by hand.
+    /// Newton's iteration for the polar factor, `X ← (X + X⁻ᵀ) / 2`, on a matrix whose inverse is
+    /// known by hand.
     #[test]
     fn the_limit_is_the_polar_factor() {
         let (mut a, mut b, mut c, mut d) = (2.0f64, 1.0, -0.5, 3.0);
         let weight = Tensor::new(&[[2f32, 1.0], [-0.5, 3.0]], &Device::Cpu).unwrap();
         for _ in 0..30 {
             let det = a * d - b * c;
-            (a, b, c, d) = ((a + d / det) / 2.0, (b - c / det) / 2.0, (c - b / det) / 2.0, (d + a / det) / 2.0);
+            (a, b, c, d) = (
+                (a + d / det) / 2.0,
+                (b - c / det) / 2.0,
+                (c - b / det) / 2.0,
+                (d + a / det) / 2.0,
+            );
         }
-        let off = largest_difference(&orthonormal(&weight, Orthonormal::default()).unwrap(), &[a, b, c, d]);
+        let off = largest_difference(
+            &orthonormal(&weight, Orthonormal::default()).unwrap(),
+            &[a, b, c, d],
+        );
         assert!(off < 1e-6, "{off}");
     }
 
     #[test]
     fn glorot_matrices_become_orthonormal() {
-        for (rows, cols) in [(1433, 16), (16, 16), (16, 64), (64, 16), (6805, 512), (1, 5), (5, 1)] {
+        for (rows, cols) in [
+            (1433, 16),
+            (16, 16),
+            (16, 64),
+            (64, 16),
+            (6805, 512),
+            (1, 5),
+            (5, 1),
+        ] {
             let weight = glorot(rows, cols);
             let off = departure(&orthonormal(&weight, Orthonormal::default()).unwrap()).unwrap();
             assert!(off <= 1e-3, "{rows} x {cols}: {off}");
-            assert!(departure(&weight).unwrap() > 0.1, "{rows} x {cols} was orthonormal before");
+            assert!(
+                departure(&weight).unwrap() > 0.1,
+                "{rows} x {cols} was orthonormal before"
+            );
         }
     }
 
     #[test]
     fn gradients() {
         for settings in [
-            Orthonormal { order: 1, iterations: 2, scaling: Scaling::Published },
-            Orthonormal { order: 3, iterations: 1, scaling: Scaling::Published },
-            Orthonormal { order: 2, iterations: 30, scaling: Scaling::Published },
+            Orthonormal {
+                order: 1,
+                iterations: 2,
+                scaling: Scaling::Published,
+            },
+            Orthonormal {
+                order: 3,
+                iterations: 1,
+                scaling: Scaling::Published,
+            },
+            Orthonormal {
+                order: 2,
+                iterations: 30,
+                scaling: Scaling::Published,
+            },
         ] {
             for shape in [[7, 3], [3, 7], [4, 4]] {
                 check_gradients(&[random(&shape, 11)], |v| orthonormal(&v[0], settings));
             }
         }
         // Converged, the scale has no part in the derivative.
-        check_gradients(&[random(&[6, 3], 5)], |v| orthonormal(&v[0], Orthonormal::default()));
+        check_gradients(&[random(&[6, 3], 5)], |v| {
+            orthonormal(&v[0], Orthonormal::default())
+        });
         // Equal singular values: the divided differences are slopes.
         let equal = Tensor::new(&[[2f32, 0.0], [0.0, 2.0], [0.0, 0.0]], &Device::Cpu).unwrap();
         check_gradients(&[equal], |v| orthonormal(&v[0], Orthonormal::default()));
@@ -396,11 +500,22 @@ mod tests {
     fn odd_matrices_have_defined_results() {
         let zeros = Tensor::zeros((4, 2), DType::F32, &Device::Cpu).unwrap();
         let projected = orthonormal(&zeros, Orthonormal::default()).unwrap();
-        assert_eq!(projected.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [0.0; 8]);
+        assert_eq!(
+            projected.flatten_all().unwrap().to_vec1::<f32>().unwrap(),
+            [0.0; 8]
+        );
         let broken = Tensor::new(&[[f32::NAN], [1.0]], &Device::Cpu).unwrap();
-        let e = orthonormal(&broken, Orthonormal::default()).unwrap_err().to_string();
+        let e = orthonormal(&broken, Orthonormal::default())
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("not a finite number"), "{e}");
-        let e = Orthonormal { order: 0, ..Orthonormal::default() }.check().unwrap_err().to_string();
+        let e = Orthonormal {
+            order: 0,
+            ..Orthonormal::default()
+        }
+        .check()
+        .unwrap_err()
+        .to_string();
         assert!(e.contains("order"), "{e}");
     }
 }

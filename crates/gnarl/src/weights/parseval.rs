@@ -1,5 +1,6 @@
-//! Parseval regularisation (Cissé et al. 2017): after every update, `W ← (1 + β) W - β W WᵀW`, a gradient step on
-//! `|WᵀW - I|²`. Of a wide matrix the rows are drawn together, of a tall one the columns.
+//! Parseval regularisation (Cissé et al. 2017): after every update, `W ← (1 + β) W - β W WᵀW`, a
+//! gradient step on `|WᵀW - I|²`. Of a wide matrix the rows are drawn together, of a tall one the
+//! columns.
 
 use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,8 @@ pub struct Parseval {
 }
 
 impl Default for Parseval {
-    /// Long enough to hold the weights of a network of 16 units near orthonormal at learning rate 0.01.
+    /// Long enough to hold the weights of a network of 16 units near orthonormal at learning rate
+    /// 0.01.
     fn default() -> Self {
         Self { beta: 0.01 }
     }
@@ -25,8 +27,12 @@ impl Default for Parseval {
 impl Choice for Parseval {
     const NAME: &'static str = "parseval";
     const ABOUT: &'static str = "every update is followed by a step towards orthonormal ones";
-    const SETTINGS: &'static [Setting] =
-        &[Setting::new("beta", "BETA", "length of the step after every update [default: 0.01]").flag("parseval-beta")];
+    const SETTINGS: &'static [Setting] = &[Setting::new(
+        "beta",
+        "BETA",
+        "length of the step after every update [default: 0.01]",
+    )
+    .flag("parseval-beta")];
 
     /// Refuses steps that go nowhere or too far: from a norm of one, β of one half would overshoot.
     fn check(&self) -> gnarl_graph::Result<()> {

@@ -1,4 +1,5 @@
-//! What the tests of several files share: data that needs no files, small models, and models as bytes.
+//! What the tests of several files share: data that needs no files, small models, and models as
+//! bytes.
 #![allow(dead_code)]
 
 use gnarl::nn::NetworkOption;
@@ -13,13 +14,21 @@ pub fn embedded() -> Graph {
 /// A graph with its first split.
 pub fn on_graph(graph: Graph) -> SplitData {
     let split = graph.splits()[0].clone();
-    SplitData { name: "graph".into(), content: Content::Graph(graph), split }
+    SplitData {
+        name: "graph".into(),
+        content: Content::Graph(graph),
+        split,
+    }
 }
 
 /// A set with folds of one seed.
 pub fn folds_of(set: &GraphSet, count: usize, seed: u64) -> Benchmark {
     let splits = Split::folds(set.labels(), count, seed).unwrap();
-    Benchmark { name: "set".into(), content: Content::Graphs(set.clone()), splits }
+    Benchmark {
+        name: "set".into(),
+        content: Content::Graphs(set.clone()),
+        splits,
+    }
 }
 
 /// A model on features as they are, so wide where it has a width, with few heads where it has any.
@@ -41,10 +50,17 @@ pub fn bytes(fitted: &Fitted) -> Vec<u8> {
 /// Per cent of the test items that a model is right about.
 pub fn test_accuracy(fitted: &Fitted, on: &SplitData) -> f64 {
     let predictions = fitted.predict(&on.content).unwrap();
-    fitted.accuracy_on(&predictions, &on.content, on.split.test()).unwrap().unwrap()
+    fitted
+        .accuracy_on(&predictions, &on.content, on.split.test())
+        .unwrap()
+        .unwrap()
 }
 
 /// Done on so many threads.
 pub fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .unwrap()
+        .install(work)
 }

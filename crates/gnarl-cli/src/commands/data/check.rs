@@ -62,33 +62,51 @@ struct SplitSizes {
 impl From<&Split> for SplitSizes {
     fn from(split: &Split) -> Self {
         let name = split.name().to_string();
-        Self { name, train: split.train().len(), val: split.val().len(), test: split.test().len() }
+        Self {
+            name,
+            train: split.train().len(),
+            val: split.val().len(),
+            test: split.test().len(),
+        }
     }
 }
 
 /// Loads every dataset named and gathers its facts.
 pub fn run(global: &Global, args: &CheckArgs) -> anyhow::Result<CheckReport> {
-    let mut checked = args.names.iter().map(|name| check(global, name)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut checked = args
+        .names
+        .iter()
+        .map(|name| check(global, name))
+        .collect::<anyhow::Result<Vec<_>>>()?;
     Ok(match checked.pop() {
         Some(only) if checked.is_empty() => CheckReport::One(Box::new(only)),
-        last => CheckReport::Several { datasets: checked.into_iter().chain(last).collect() },
+        last => CheckReport::Several {
+            datasets: checked.into_iter().chain(last).collect(),
+        },
     })
 }
 
 fn check(global: &Global, name: &str) -> anyhow::Result<Checked> {
     let folder = Path::new(name);
     if disk::is_folder(folder) {
-        progress::during(&format!("reading every number of {name}"), || disk::verify(folder))?;
+        progress::during(&format!("reading every number of {name}"), || {
+            disk::verify(folder)
+        })?;
     }
     let loaded = load(global, name)?;
     let (stats, splits) = progress::during(&format!("facts of {}", loaded.name), || {
         Ok::<_, gnarl_graph::Error>(match &loaded.content {
-            Content::Graph(graph) => (facts::node_facts(graph, &loaded.report, &loaded.name)?, graph.splits()),
+            Content::Graph(graph) => (
+                facts::node_facts(graph, &loaded.report, &loaded.name)?,
+                graph.splits(),
+            ),
             Content::Graphs(set) => (facts::graph_set_facts(set), set.splits()),
         })
     })?;
     Ok(Checked {
-        mismatches: loaded.entry.map_or_else(Vec::new, |entry| facts::mismatches(entry, &stats)),
+        mismatches: loaded
+            .entry
+            .map_or_else(Vec::new, |entry| facts::mismatches(entry, &stats)),
         expected: loaded.entry.map(|entry| entry.expected),
         splits: splits.iter().map(SplitSizes::from).collect(),
         report: loaded.report,
@@ -109,15 +127,26 @@ impl CheckReport {
 
 impl Report for CheckReport {
     fn text(&self) -> String {
-        self.all().iter().map(Checked::text).collect::<Vec<_>>().join("\n")
+        self.all()
+            .iter()
+            .map(Checked::text)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     fn complaint(self) -> Option<anyhow::Error> {
-        let wrong: Vec<String> =
-            (self.all().iter()).flat_map(|c| c.mismatches.iter().map(move |m| format!("{}: {m}", c.name))).collect();
+        let wrong: Vec<String> = (self.all().iter())
+            .flat_map(|c| c.mismatches.iter().map(move |m| format!("{}: {m}", c.name)))
+            .collect();
         let first = wrong.first()?;
-        let more = if wrong.len() > 1 { format!(" and {} more", wrong.len() - 1) } else { String::new() };
-        Some(anyhow::anyhow!("{first}{more}; the files are not the published ones, get them again"))
+        let more = if wrong.len() > 1 {
+            format!(" and {} more", wrong.len() - 1)
+        } else {
+            String::new()
+        };
+        Some(anyhow::anyhow!(
+            "{first}{more}; the files are not the published ones, get them again"
+        ))
     }
 }
 
@@ -126,10 +155,20 @@ impl Checked {
         let mut table = output::table(&[&self.name, ">", ""]);
         for (key, value) in self.stats.as_object().into_iter().flatten() {
             // The one fact that is a node, not a number.
-            let shown = if key == "pagerank_argmax" { value.to_string() } else { show(value) };
+            let shown = if key == "pagerank_argmax" {
+                value.to_string()
+            } else {
+                show(value)
+            };
             table.add_row([key.clone(), shown, self.verdict(key)]);
         }
-        let BuildReport { edges_given, self_loops, duplicates, conflicting_weights, .. } = self.report;
+        let BuildReport {
+            edges_given,
+            self_loops,
+            duplicates,
+            conflicting_weights,
+            ..
+        } = self.report;
         let mut text = output::render(&table);
         if edges_given > 0 {
             text += &format!(
@@ -140,17 +179,32 @@ impl Checked {
             );
         }
         if conflicting_weights > 0 {
-            text += &format!("{} repetitions had another weight; the first counts\n", count(conflicting_weights));
+            text += &format!(
+                "{} repetitions had another weight; the first counts\n",
+                count(conflicting_weights)
+            );
         }
         if let [first, ..] = &self.splits[..] {
-            let SplitSizes { name, train, val, test } = first;
-            let (number, train, val, test) =
-                (self.splits.len(), count(*train as u64), count(*val as u64), count(*test as u64));
+            let SplitSizes {
+                name,
+                train,
+                val,
+                test,
+            } = first;
+            let (number, train, val, test) = (
+                self.splits.len(),
+                count(*train as u64),
+                count(*val as u64),
+                count(*test as u64),
+            );
             text += &format!("splits: {number}, {name} has {train} / {val} / {test}\n");
         }
         if let Some(sources) = &self.sources {
-            let lines =
-                |list: &[Source]| list.iter().map(|s| format!("  {}: {}\n", s.file, s.what)).collect::<String>();
+            let lines = |list: &[Source]| {
+                list.iter()
+                    .map(|s| format!("  {}: {}\n", s.file, s.what))
+                    .collect::<String>()
+            };
             text += &format!("used:\n{}", lines(&sources.used));
             if !sources.unused.is_empty() {
                 text += &format!("not used:\n{}", lines(&sources.unused));
@@ -159,12 +213,15 @@ impl Checked {
         text
     }
 
-    /// A tick where the registry agrees, a cross and its number where not, nothing where it is silent.
+    /// A tick where the registry agrees, a cross and its number where not, nothing where it is
+    /// silent.
     fn verdict(&self, key: &str) -> String {
         if let Some(wrong) = self.mismatches.iter().find(|m| m.key == key) {
             return format!("✗ {} expected", show(&wrong.expected));
         }
-        let Some(expected) = &self.expected else { return String::new() };
+        let Some(expected) = &self.expected else {
+            return String::new();
+        };
         let is_compared = match key {
             "nodes" | "classes" => true,
             "graphs" | "node_labels" => expected.graphs.is_some(),
@@ -172,7 +229,11 @@ impl Checked {
             "undirected_edges" | "mean_undirected_edges" => expected.undirected_edges.is_some(),
             _ => false,
         };
-        if is_compared { "✓".to_string() } else { String::new() }
+        if is_compared {
+            "✓".to_string()
+        } else {
+            String::new()
+        }
     }
 }
 
@@ -185,7 +246,11 @@ fn show(value: &Value) -> String {
             None => number.as_f64().map_or_else(|| number.to_string(), real),
         },
         Value::Array(items) => items.iter().map(show).collect::<Vec<_>>().join(", "),
-        Value::Object(items) => items.iter().map(|(k, v)| format!("{k}: {}", show(v))).collect::<Vec<_>>().join(", "),
+        Value::Object(items) => items
+            .iter()
+            .map(|(k, v)| format!("{k}: {}", show(v)))
+            .collect::<Vec<_>>()
+            .join(", "),
         other => other.to_string(),
     }
 }

@@ -16,8 +16,8 @@ use crate::progress;
 pub struct ConvertArgs {
     /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
     pub data: String,
-    /// A folder for text files, of one graph or of a set; or of one graph a file that ends in .npz (edges, features and labels, for SciPy), .csv, .tsv, .txt or .edges
-    /// (edges alone)
+    /// A folder for text files, of one graph or of a set; or of one graph a file that ends in .npz
+    /// (edges, features and labels, for SciPy), .csv, .tsv, .txt or .edges (edges alone)
     pub to: PathBuf,
 }
 
@@ -33,17 +33,36 @@ pub struct ConvertReport {
 /// Loads and writes.
 pub fn run(global: &Global, args: &ConvertArgs) -> anyhow::Result<ConvertReport> {
     let data = load(global, &args.data)?;
-    let name: String = data.name.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    let name: String = data
+        .name
+        .chars()
+        .map(|c| {
+            if c.is_alphanumeric() || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
     let Written { files, left_out } =
-        progress::during(&format!("writing {}", args.to.display()), || writer::write(&args.to, &name, &data.content))?;
-    Ok(ConvertReport { data: data.name, files: files.iter().map(|f| f.display().to_string()).collect(), left_out })
+        progress::during(&format!("writing {}", args.to.display()), || {
+            writer::write(&args.to, &name, &data.content)
+        })?;
+    Ok(ConvertReport {
+        data: data.name,
+        files: files.iter().map(|f| f.display().to_string()).collect(),
+        left_out,
+    })
 }
 
 impl Report for ConvertReport {
     fn text(&self) -> String {
         let mut text = format!("{} written: {}\n", self.data, self.files.join(", "));
         if !self.left_out.is_empty() {
-            text += &format!("left out, since this form has no place for it: {}\n", self.left_out.join(", "));
+            text += &format!(
+                "left out, since this form has no place for it: {}\n",
+                self.left_out.join(", ")
+            );
         }
         text
     }

@@ -49,13 +49,16 @@ struct File {
     verified: bool,
 }
 
-/// Downloads what is missing. Names are looked up before anything is fetched; a dataset that fails does not keep the
-/// others from being fetched.
+/// Downloads what is missing. Names are looked up before anything is fetched; a dataset that fails
+/// does not keep the others from being fetched.
 pub fn run(global: &Global, args: &GetArgs) -> anyhow::Result<GetReport> {
     let entries: Vec<&'static Entry> = if args.all {
         DATASETS.iter().collect()
     } else {
-        args.names.iter().map(|name| registry::find(name)).collect::<Result<_, _>>()?
+        args.names
+            .iter()
+            .map(|name| registry::find(name))
+            .collect::<Result<_, _>>()?
     };
     let dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
     let mut first_error = None;
@@ -66,25 +69,46 @@ pub fn run(global: &Global, args: &GetArgs) -> anyhow::Result<GetReport> {
             Err(error) => (Vec::new(), Some(error)),
         };
         let message = error.as_ref().map(ToString::to_string);
-        datasets.push(Fetched { name: entry.name, files, error: message, note: entry.note });
+        datasets.push(Fetched {
+            name: entry.name,
+            files,
+            error: message,
+            note: entry.note,
+        });
         first_error = first_error.or(error);
     }
-    Ok(GetReport { data_dir: dir.display().to_string(), datasets, first_error })
+    Ok(GetReport {
+        data_dir: dir.display().to_string(),
+        datasets,
+        first_error,
+    })
 }
 
 fn file(outcome: &Outcome, dir: &Path) -> File {
-    let path = outcome.path.strip_prefix(dir).unwrap_or(&outcome.path).display().to_string();
+    let path = outcome
+        .path
+        .strip_prefix(dir)
+        .unwrap_or(&outcome.path)
+        .display()
+        .to_string();
     let downloaded = match outcome.state {
         State::Present => 0,
         State::Downloaded { bytes } => bytes,
     };
-    File { path, downloaded, verified: outcome.verified }
+    File {
+        path,
+        downloaded,
+        verified: outcome.verified,
+    }
 }
 
 impl Report for GetReport {
     fn text(&self) -> String {
         let mut table = output::table(&["name", ">files", ">bytes now", "checksums", "result"]);
-        for Fetched { name, files, error, .. } in &self.datasets {
+        for Fetched {
+            name, files, error, ..
+        } in &self.datasets
+        {
             let bytes = files.iter().map(|f| f.downloaded).sum();
             let verified = files.iter().filter(|f| f.verified).count();
             let result = if error.is_some() {
@@ -94,19 +118,38 @@ impl Report for GetReport {
             } else {
                 "fetched"
             };
-            let cells = [*name, &files.len().to_string(), &count(bytes), &format!("{verified} compared"), result];
+            let cells = [
+                *name,
+                &files.len().to_string(),
+                &count(bytes),
+                &format!("{verified} compared"),
+                result,
+            ];
             table.add_row(cells);
         }
         let mut text = output::render(&table);
-        for (name, note) in self.datasets.iter().filter_map(|d| d.note.map(|note| (d.name, note))) {
+        for (name, note) in self
+            .datasets
+            .iter()
+            .filter_map(|d| d.note.map(|note| (d.name, note)))
+        {
             text += &format!("{name}: {note}\n");
         }
         text + &format!("\ndata folder: {}\n", self.data_dir)
     }
 
     fn complaint(self) -> Option<anyhow::Error> {
-        let failed: Vec<&str> = self.datasets.iter().filter(|d| d.error.is_some()).map(|d| d.name).collect();
+        let failed: Vec<&str> = self
+            .datasets
+            .iter()
+            .filter(|d| d.error.is_some())
+            .map(|d| d.name)
+            .collect();
         let error = anyhow::Error::new(self.first_error?);
-        Some(if failed.len() > 1 { error.context(format!("{} failed; the first", failed.join(", "))) } else { error })
+        Some(if failed.len() > 1 {
+            error.context(format!("{} failed; the first", failed.join(", ")))
+        } else {
+            error
+        })
     }
 }

@@ -19,13 +19,15 @@ use crate::progress;
   gnarl data import pubmed --feature-type f16 --out pubmed-on-disk
   gnarl train --data my-graph --model sage --batch-nodes 1024 --fanout 15,10")]
 pub struct ImportArgs {
-    /// A dataset by name, an edge file (csv, tsv, txt), or a folder of edges, features, labels and splits
+    /// A dataset by name, an edge file (csv, tsv, txt), or a folder of edges, features, labels and
+    /// splits
     #[arg(value_name = "SOURCE")]
     pub source: String,
     /// The folder to make; it must not be there
     #[arg(long, value_name = "FOLDER")]
     pub out: PathBuf,
-    /// Features of an edge file: text, .npz, or a .npy of one row a node, which may be larger than memory
+    /// Features of an edge file: text, .npz, or a .npy of one row a node, which may be larger than
+    /// memory
     #[arg(long, value_name = "FILE")]
     pub features_from: Option<PathBuf>,
     /// Labels of an edge file, as labels.csv of a folder
@@ -72,20 +74,41 @@ pub fn run(global: &Global, args: &ImportArgs) -> anyhow::Result<Imported> {
         bar.set_position((100 * done).checked_div(all).unwrap_or(0));
     };
     let data_dir = dataset::data_dir(global.data_dir.as_deref());
-    let report = disk::import(&args.source, &data_dir, global.seed, &args.out, &args.options(), &mut tell);
+    let report = disk::import(
+        &args.source,
+        &data_dir,
+        global.seed,
+        &args.out,
+        &args.options(),
+        &mut tell,
+    );
     bar.finish_and_clear();
-    Ok(Imported { folder: args.out.clone(), report: report?, seconds: start.elapsed().as_secs_f64() })
+    Ok(Imported {
+        folder: args.out.clone(),
+        report: report?,
+        seconds: start.elapsed().as_secs_f64(),
+    })
 }
 
 impl Report for Imported {
     fn text(&self) -> String {
         let report = &self.report;
-        let mut facts =
-            vec![format!("{} nodes", count(report.nodes as u64)), format!("{} edges", count(report.edges as u64))];
-        facts.extend(report.features.map(|f| format!("{} features", count(f as u64))));
+        let mut facts = vec![
+            format!("{} nodes", count(report.nodes as u64)),
+            format!("{} edges", count(report.edges as u64)),
+        ];
+        facts.extend(
+            report
+                .features
+                .map(|f| format!("{} features", count(f as u64))),
+        );
         facts.extend(report.classes.map(|c| format!("{c} classes")));
         facts.extend((report.splits > 0).then(|| format!("{} splits", report.splits)));
-        let mut lines = vec![format!("written: {}, {}", self.folder.display(), facts.join(", "))];
+        let mut lines = vec![format!(
+            "written: {}, {}",
+            self.folder.display(),
+            facts.join(", ")
+        )];
         let dropped = report.dropped;
         if dropped.edges_given > 0 {
             lines.push(format!(
@@ -97,10 +120,22 @@ impl Report for Imported {
         }
         if dropped.conflicting_weights > 0 {
             let conflicting = count(dropped.conflicting_weights);
-            lines.push(format!("of those, {conflicting} came with another weight; the first was kept"));
+            lines.push(format!(
+                "of those, {conflicting} came with another weight; the first was kept"
+            ));
         }
-        lines.extend(report.sources.unused.iter().map(|unused| format!("{}: {}", unused.file, unused.what)));
-        lines.push(format!("{:.1} s; use it as --data {}", self.seconds, self.folder.display()));
+        lines.extend(
+            report
+                .sources
+                .unused
+                .iter()
+                .map(|unused| format!("{}: {}", unused.file, unused.what)),
+        );
+        lines.push(format!(
+            "{:.1} s; use it as --data {}",
+            self.seconds,
+            self.folder.display()
+        ));
         lines.join("\n") + "\n"
     }
 }

@@ -70,8 +70,16 @@ pub struct BuiltIn {
 /// Looks a dataset up.
 pub fn run(global: &Global, args: &InfoArgs) -> anyhow::Result<InfoReport> {
     let draw = |stem: &PathBuf| adjacency::draw(global, &args.name, stem);
-    let files = args.adjacency.as_ref().map(draw).transpose()?.unwrap_or_default();
-    Ok(InfoReport { what: look_up(global, args)?, files })
+    let files = args
+        .adjacency
+        .as_ref()
+        .map(draw)
+        .transpose()?
+        .unwrap_or_default();
+    Ok(InfoReport {
+        what: look_up(global, args)?,
+        files,
+    })
 }
 
 fn look_up(global: &Global, args: &InfoArgs) -> anyhow::Result<What> {
@@ -81,14 +89,31 @@ fn look_up(global: &Global, args: &InfoArgs) -> anyhow::Result<What> {
     }
     let known = registry::get(&args.name);
     if known.is_none() && Path::new(&args.name).exists() {
-        let own = check::run(global, &CheckArgs { names: vec![args.name.clone()] })?;
+        let own = check::run(
+            global,
+            &CheckArgs {
+                names: vec![args.name.clone()],
+            },
+        )?;
         return Ok(What::Own(Box::new(own)));
     }
-    let entry = known.ok_or_else(|| Error::unknown("dataset", &args.name, registry::names().chain(load::BUILT_IN)))?;
+    let entry = known.ok_or_else(|| {
+        Error::unknown(
+            "dataset",
+            &args.name,
+            registry::names().chain(load::BUILT_IN),
+        )
+    })?;
     let dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
     let missing = entry.first_missing(&dir);
     let (data_dir, embedded) = (dir.display().to_string(), load::is_embedded(entry, &dir));
-    Ok(What::Known(Box::new(Known { entry, data_dir, present: missing.is_none(), embedded, missing })))
+    Ok(What::Known(Box::new(Known {
+        entry,
+        data_dir,
+        present: missing.is_none(),
+        embedded,
+        missing,
+    })))
 }
 
 impl Report for InfoReport {
@@ -116,8 +141,14 @@ impl BuiltIn {
     fn text(&self) -> String {
         let row = &self.row;
         let mut size = vec![format!("{} nodes", count(row.nodes as u64))];
-        size.extend(row.undirected_edges.map(|edges| format!("{} undirected edges", count(edges as u64))));
-        size.extend(row.features.map(|features| format!("{} features", count(features as u64))));
+        size.extend(
+            row.undirected_edges
+                .map(|edges| format!("{} undirected edges", count(edges as u64))),
+        );
+        size.extend(
+            row.features
+                .map(|features| format!("{} features", count(features as u64))),
+        );
         size.push(format!("{} classes", row.classes));
         let split = match self.splits {
             0 => "60 / 20 / 20 %, at random".to_string(),
@@ -155,16 +186,25 @@ impl Known {
         rows.push(("folder", self.data_dir.clone()));
         let present = match (&self.missing, self.embedded) {
             (None, _) => "yes".to_string(),
-            (Some(_), true) => "no files, and none are needed: a copy is part of the program".to_string(),
+            (Some(_), true) => {
+                "no files, and none are needed: a copy is part of the program".to_string()
+            }
             (Some(file), false) => format!("no: {file} is missing"),
         };
         rows.push(("present", present));
         let mut files = output::table(&["file", "sha256", "from"]);
-        for RemoteFile { url, path, sha256, .. } in entry.files {
+        for RemoteFile {
+            url, path, sha256, ..
+        } in entry.files
+        {
             let checksum = sha256.map_or("not known", |hash| &hash[..12]);
             files.add_row([path, checksum, url]);
         }
-        format!("{}\n{}", output::render(&output::pairs(rows)), output::render(&files))
+        format!(
+            "{}\n{}",
+            output::render(&output::pairs(rows)),
+            output::render(&files)
+        )
     }
 }
 
@@ -177,7 +217,14 @@ fn size(entry: &Entry) -> String {
     part(expected.graphs, "graphs");
     part(Some(expected.nodes), "nodes");
     part(expected.undirected_edges, "undirected edges");
-    part(expected.features, if expected.graphs.is_some() { "node labels" } else { "features" });
+    part(
+        expected.features,
+        if expected.graphs.is_some() {
+            "node labels"
+        } else {
+            "features"
+        },
+    );
     part(Some(expected.classes), "classes");
     parts.join(", ")
 }
@@ -185,17 +232,29 @@ fn size(entry: &Entry) -> String {
 /// The protocol as one would say it.
 fn protocol(protocol: Protocol) -> String {
     match protocol {
-        Protocol::PlanetoidPublic => "the public split of the files: 20 per class / 500 / 1,000".into(),
+        Protocol::PlanetoidPublic => {
+            "the public split of the files: 20 per class / 500 / 1,000".into()
+        }
         Protocol::GeomGcnTen => "the ten splits of the files: 48 / 32 / 20 %".into(),
         Protocol::PerClass { train, val, test } => {
-            format!("{train} per class / {} / {}, at random", count(val as u64), count(test as u64))
+            format!(
+                "{train} per class / {} / {}, at random",
+                count(val as u64),
+                count(test as u64)
+            )
         }
         Protocol::LargestComponentFractions { train, val } => {
             let share = |x: f64| output::real((100.0 * x).round());
             let test = share(1.0 - train - val);
-            format!("{} / {} / {test} % of the largest component, at random", share(train), share(val))
+            format!(
+                "{} / {} / {test} % of the largest component, at random",
+                share(train),
+                share(val)
+            )
         }
-        Protocol::Published => "the split that its literature shares, 10 / 10 / 80 %, or its targets to test on".into(),
+        Protocol::Published => {
+            "the split that its literature shares, 10 / 10 / 80 %, or its targets to test on".into()
+        }
         Protocol::OgbTime => "the split of the files, by year".into(),
         Protocol::LinkxHalfQuarter => "five splits of 50 / 25 / 25 %, at random".into(),
         Protocol::Folds(k) => format!("{k} stratified folds"),

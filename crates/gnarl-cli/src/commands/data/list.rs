@@ -42,7 +42,10 @@ pub fn run(global: &Global) -> anyhow::Result<ListReport> {
         datasets.push(built_in(global, name)?.0);
     }
     datasets.extend(registry::all().map(|entry| known(entry, &dir)));
-    Ok(ListReport { data_dir: dir.display().to_string(), datasets })
+    Ok(ListReport {
+        data_dir: dir.display().to_string(),
+        datasets,
+    })
 }
 
 /// A graph that needs no files, and the number of its own splits.
@@ -93,7 +96,17 @@ impl Row {
 
 impl Report for ListReport {
     fn text(&self) -> String {
-        let headers = ["name", "task", ">graphs", ">nodes", ">edges", ">features", ">classes", "format", "present"];
+        let headers = [
+            "name",
+            "task",
+            ">graphs",
+            ">nodes",
+            ">edges",
+            ">features",
+            ">classes",
+            "format",
+            "present",
+        ];
         let mut table = output::table(&headers);
         let optional = |n: Option<usize>| n.map_or_else(|| "-".to_string(), |n| count(n as u64));
         for row in &self.datasets {
@@ -109,6 +122,10 @@ impl Report for ListReport {
                 row.presence().to_string(),
             ]);
         }
-        format!("{}\ndata folder: {}\n", output::render(&table), self.data_dir)
+        format!(
+            "{}\ndata folder: {}\n",
+            output::render(&table),
+            self.data_dir
+        )
     }
 }

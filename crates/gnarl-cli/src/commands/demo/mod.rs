@@ -41,7 +41,10 @@ pub struct DemoSettings<'a> {
 }
 
 /// Shows a tour.
-pub fn run(global: &Global, settings: &DemoSettings<'_>) -> anyhow::Result<Either<axes::AxesTour, karate::DemoReport>> {
+pub fn run(
+    global: &Global,
+    settings: &DemoSettings<'_>,
+) -> anyhow::Result<Either<axes::AxesTour, karate::DemoReport>> {
     let file = settings.out.unwrap_or(Path::new(PAGE));
     Ok(match settings.tour {
         Tour::Axes => Either::Left(axes::run(global, file, settings.rough)?),
@@ -55,16 +58,30 @@ fn check_writable(file: &Path) -> gnarl_graph::Result<()> {
         return Err(refuse(file, "it is a folder"));
     }
     let probe = file.with_extension(format!("{}.part", std::process::id()));
-    std::fs::write(&probe, "").and_then(|()| std::fs::remove_file(&probe)).map_err(|e| refuse(file, &e.to_string()))
+    std::fs::write(&probe, "")
+        .and_then(|()| std::fs::remove_file(&probe))
+        .map_err(|e| refuse(file, &e.to_string()))
 }
 
 fn refuse(file: &Path, why: &str) -> Error {
-    let what = format!("the report cannot be written to {}: {why}; name another place with --out FILE", file.display());
+    let what = format!(
+        "the report cannot be written to {}: {why}; name another place with --out FILE",
+        file.display()
+    );
     Error::argument("gnarl", what)
 }
 
 /// What one may type next, as a list.
 fn next_markup(next: &[(&str, &str)]) -> String {
-    let item = |(command, why): &(&str, &str)| format!("<li><code>{}</code>: {}</li>\n", escape(command), escape(why));
-    format!("<ul class=\"prose\">\n{}</ul>\n", next.iter().map(item).collect::<String>())
+    let item = |(command, why): &(&str, &str)| {
+        format!(
+            "<li><code>{}</code>: {}</li>\n",
+            escape(command),
+            escape(why)
+        )
+    };
+    format!(
+        "<ul class=\"prose\">\n{}</ul>\n",
+        next.iter().map(item).collect::<String>()
+    )
 }

@@ -1,5 +1,6 @@
-//! From any graph that can be read to a folder on disk. Edge files are read in blocks and sorted on disk, so memory is bounded by
-//! [`ImportOptions::memory_bytes`] and a few numbers a node; datasets and archives are loaded first.
+//! From any graph that can be read to a folder on disk. Edge files are read in blocks and sorted on
+//! disk, so memory is bounded by [`ImportOptions::memory_bytes`] and a few numbers a node; datasets
+//! and archives are loaded first.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,8 @@ crate::named! {
         F32 = "f32",
         /// In half the bits: three digits, values up to 65,504.
         F16 = "f16",
-        /// In a quarter of the bits: 256 steps between the least and the largest value of each column; whole numbers up to 255 stay.
+        /// In a quarter of the bits: 256 steps between the least and the largest value of each
+        /// column; whole numbers up to 255 stay.
         U8 = "u8",
     }
 }
@@ -45,7 +47,13 @@ pub struct ImportOptions {
 
 impl Default for ImportOptions {
     fn default() -> Self {
-        Self { features: FeatureType::F32, memory_bytes: 1 << 30, features_at: None, labels_at: None, splits_at: None }
+        Self {
+            features: FeatureType::F32,
+            memory_bytes: 1 << 30,
+            features_at: None,
+            labels_at: None,
+            splits_at: None,
+        }
     }
 }
 
@@ -71,8 +79,8 @@ pub struct ImportReport {
 /// Called with what is being done, how much of it is done, and how much there is.
 pub type Tell<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
-/// Makes a folder of a dataset by name, an edge file, or a folder of a user's own files. The folder must not be there; when it is, it is
-/// whole.
+/// Makes a folder of a dataset by name, an edge file, or a folder of a user's own files. The folder
+/// must not be there; when it is, it is whole.
 pub fn import(
     source: &str,
     data_dir: &Path,
@@ -88,7 +96,10 @@ pub fn import(
         beside.features = options.features_at.clone().or(beside.features);
         beside.labels = options.labels_at.clone().or(beside.labels);
         beside.splits = options.splits_at.clone().or(beside.splits);
-        if !edges_at.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npz")) {
+        if !edges_at
+            .extension()
+            .is_some_and(|ending| ending.eq_ignore_ascii_case("npz"))
+        {
             return match is_weighted(&edges_at)? {
                 false => import_text::<()>(&edges_at, beside, out, options, tell),
                 true => import_text::<f64>(&edges_at, beside, out, options, tell),
@@ -97,14 +108,18 @@ pub fn import(
     }
     let beside = [&options.features_at, &options.labels_at, &options.splits_at];
     if let Some(file) = beside.into_iter().flatten().next() {
-        let what =
-            format!("{source} has its own features, labels and splits; a file beside it is for edges in a text file");
+        let what = format!(
+            "{source} has its own features, labels and splits; a file beside it is for edges in a text file"
+        );
         return Err(Error::data(file, "import", what));
     }
     tell("reading", 0, 0);
     let dataset = load(source, data_dir, seed)?;
     let Content::Graph(graph) = &dataset.content else {
-        let what = format!("{} is a set of graphs, and a folder holds one graph", dataset.name);
+        let what = format!(
+            "{} is a set of graphs, and a folder holds one graph",
+            dataset.name
+        );
         return Err(Error::argument("import", what));
     };
     tell("writing", 0, 0);
@@ -132,35 +147,71 @@ fn import_text<L: EdgeLoad>(
     tell: Tell<'_>,
 ) -> Result<ImportReport> {
     let mut writer = FolderWriter::new(out)?;
-    let size = std::fs::metadata(edges_at).map_err(|e| Error::io(edges_at, e))?.len();
+    let size = std::fs::metadata(edges_at)
+        .map_err(|e| Error::io(edges_at, e))?
+        .len();
     let mut sources = Sources::default();
 
     let new_sorter = || ArcSorter::<L>::new(writer.scratch(), options.memory_bytes);
-    let mut arcs =
-        Arcs { sorter: new_sorter(), make: &new_sorter, loops: Vec::new(), report: BuildReport::default(), size, tell };
+    let mut arcs = Arcs {
+        sorter: new_sorter(),
+        make: &new_sorter,
+        loops: Vec::new(),
+        report: BuildReport::default(),
+        size,
+        tell,
+    };
     let streamed = stream_edges(edges_at, &mut arcs)?;
-    let Arcs { sorter, mut loops, mut report, tell, .. } = arcs;
+    let Arcs {
+        sorter,
+        mut loops,
+        mut report,
+        tell,
+        ..
+    } = arcs;
     loops.sort_unstable();
     loops.dedup();
     report.self_loop_nodes = loops.len() as u64;
-    let how = if streamed.names.is_some() { "edges, nodes by name" } else { "edges, nodes by number" };
+    let how = if streamed.names.is_some() {
+        "edges, nodes by name"
+    } else {
+        "edges, nodes by number"
+    };
     sources.used(edges_at, how);
     if !streamed.columns_dropped.is_empty() {
         let dropped = streamed.columns_dropped.join(", ");
-        sources.unused(edges_at, format!("columns {dropped} not read: neither node nor weight"));
+        sources.unused(
+            edges_at,
+            format!("columns {dropped} not read: neither node nor weight"),
+        );
     }
 
     tell("reading what nodes carry", 0, 0);
-    let rows = beside.features.as_deref().filter(|path| is_npy(path)).map(NpyRows::open).transpose()?;
+    let rows = beside
+        .features
+        .as_deref()
+        .filter(|path| is_npy(path))
+        .map(NpyRows::open)
+        .transpose()?;
     check_features(&beside, &streamed, rows.as_ref(), options)?;
-    let nodes = beside.graph(&streamed, rows.as_ref().map(|rows| rows.num_rows), &mut sources)?;
+    let nodes = beside.graph(
+        &streamed,
+        rows.as_ref().map(|rows| rows.num_rows),
+        &mut sources,
+    )?;
     let n = nodes.num_nodes();
     if let Some(rows) = &rows {
         if rows.num_rows != n {
-            let what = format!("{} rows, but there are {n} nodes, one row each is expected", rows.num_rows);
+            let what = format!(
+                "{} rows, but there are {n} nodes, one row each is expected",
+                rows.num_rows
+            );
             return Err(Error::data(&rows.path, "whole file", what));
         }
-        sources.used(&rows.path, format!("{} features of each node", rows.num_cols));
+        sources.used(
+            &rows.path,
+            format!("{} features of each node", rows.num_cols),
+        );
     }
 
     let num_arcs = write_arcs(&mut writer, sorter, n, &mut report, tell)?;
@@ -177,9 +228,17 @@ fn import_text<L: EdgeLoad>(
     Ok(self::report(&Description::read(out)?, report, sources))
 }
 
-/// Refuses text that would have to be in memory as a whole, and rows in order for nodes that go by name.
-fn check_features(beside: &Beside, edges: &Streamed, rows: Option<&NpyRows>, options: &ImportOptions) -> Result<()> {
-    let Some(path) = &beside.features else { return Ok(()) };
+/// Refuses text that would have to be in memory as a whole, and rows in order for nodes that go by
+/// name.
+fn check_features(
+    beside: &Beside,
+    edges: &Streamed,
+    rows: Option<&NpyRows>,
+    options: &ImportOptions,
+) -> Result<()> {
+    let Some(path) = &beside.features else {
+        return Ok(());
+    };
     if rows.is_some() {
         return match &edges.names {
             Some(_) => {
@@ -189,7 +248,9 @@ fn check_features(beside: &Beside, edges: &Streamed, rows: Option<&NpyRows>, opt
             None => Ok(()),
         };
     }
-    let size = std::fs::metadata(path).map_err(|e| Error::io(path, e))?.len();
+    let size = std::fs::metadata(path)
+        .map_err(|e| Error::io(path, e))?
+        .len();
     if size > options.memory_bytes as u64 {
         let what = format!(
             "{size} bytes of features are read into memory, and {} are allowed; save them as a .npy of one row a node, or allow more memory",
@@ -201,7 +262,8 @@ fn check_features(beside: &Beside, edges: &Streamed, rows: Option<&NpyRows>, opt
 }
 
 fn is_npy(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npy"))
+    path.extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("npy"))
 }
 
 /// What an edge carries, on its way from a file.
@@ -270,11 +332,16 @@ fn write_arcs<L: EdgeLoad>(
     tell: Tell<'_>,
 ) -> Result<usize> {
     if n > MAX_NODES {
-        return Err(Error::argument("import", format!("{n} nodes, at most {MAX_NODES} fit")));
+        return Err(Error::argument(
+            "import",
+            format!("{n} nodes, at most {MAX_NODES} fit"),
+        ));
     }
     let total = 2 * (report.edges_given - report.self_loops);
     let mut neighbours = writer.array("neighbours", id_descr(n))?;
-    let mut weights = (L::BYTES > 0).then(|| writer.array("weights", "<f8")).transpose()?;
+    let mut weights = (L::BYTES > 0)
+        .then(|| writer.array("weights", "<f8"))
+        .transpose()?;
     let mut offsets = vec![0u64; n + 1];
     let (mut last, mut last_load) = (None, L::default());
     let (mut seen, mut kept, mut twice, mut in_conflict) = (0u64, 0usize, 0u64, 0u64);
@@ -307,7 +374,12 @@ fn write_arcs<L: EdgeLoad>(
     if let Some(weights) = weights {
         writer.end(weights, &[kept])?;
     }
-    writer.whole("offsets", "<i8", &[n + 1], offsets.iter().map(|x| x.to_le_bytes()))?;
+    writer.whole(
+        "offsets",
+        "<i8",
+        &[n + 1],
+        offsets.iter().map(|x| x.to_le_bytes()),
+    )?;
     Ok(kept)
 }
 
@@ -321,18 +393,40 @@ pub(super) fn write_features(
     match graph.features() {
         None => Ok(()),
         Some(Features::Sparse(_)) if options.features != FeatureType::F32 => {
-            let what = format!("{} is for dense features, and these are sparse: leave it out", options.features);
+            let what = format!(
+                "{} is for dense features, and these are sparse: leave it out",
+                options.features
+            );
             Err(Error::argument("feature type", what))
         }
         Some(Features::Sparse(m)) => {
             description.features = Some(m.num_cols());
             let entries = [m.num_entries()];
-            writer.whole("feature_offsets", "<i8", &[m.num_rows() + 1], m.offsets().iter().map(|x| x.to_le_bytes()))?;
-            writer.whole("feature_columns", "<i4", &entries, m.indices().iter().map(|x| x.to_le_bytes()))?;
-            writer.whole("feature_values", "<f4", &entries, m.values().iter().map(|x| x.to_le_bytes()))
+            writer.whole(
+                "feature_offsets",
+                "<i8",
+                &[m.num_rows() + 1],
+                m.offsets().iter().map(|x| x.to_le_bytes()),
+            )?;
+            writer.whole(
+                "feature_columns",
+                "<i4",
+                &entries,
+                m.indices().iter().map(|x| x.to_le_bytes()),
+            )?;
+            writer.whole(
+                "feature_values",
+                "<f4",
+                &entries,
+                m.values().iter().map(|x| x.to_le_bytes()),
+            )
         }
         Some(Features::Dense(m)) => {
-            let rows = MemoryRows { data: m.data(), num_rows: m.num_rows(), num_cols: m.num_cols() };
+            let rows = MemoryRows {
+                data: m.data(),
+                num_rows: m.num_rows(),
+                num_cols: m.num_cols(),
+            };
             write_dense(writer, &rows, options.features, description)
         }
     }
@@ -357,7 +451,9 @@ impl Rows for MemoryRows<'_> {
     }
 
     fn each(&self, visit: &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> {
-        self.data.chunks(4096 * self.num_cols.max(1)).try_for_each(visit)
+        self.data
+            .chunks(4096 * self.num_cols.max(1))
+            .try_for_each(visit)
     }
 }
 
@@ -372,8 +468,16 @@ impl NpyRows {
     fn open(path: &Path) -> Result<Self> {
         let array = NpyFile::open(path)?;
         match *array.shape() {
-            [num_rows, num_cols] => Ok(Self { path: path.to_path_buf(), num_rows, num_cols }),
-            ref shape => Err(Error::data(path, "header", format!("shape {shape:?}, a row for each node is expected"))),
+            [num_rows, num_cols] => Ok(Self {
+                path: path.to_path_buf(),
+                num_rows,
+                num_cols,
+            }),
+            ref shape => Err(Error::data(
+                path,
+                "header",
+                format!("shape {shape:?}, a row for each node is expected"),
+            )),
         }
     }
 }
@@ -410,7 +514,9 @@ fn write_dense(
             let mut array = writer.array("features", "<f4")?;
             rows.each(&mut |block| {
                 bytes.clear();
-                block.iter().for_each(|x| bytes.extend_from_slice(&x.to_le_bytes()));
+                block
+                    .iter()
+                    .for_each(|x| bytes.extend_from_slice(&x.to_le_bytes()));
                 array.write(&bytes)
             })?;
             writer.end(array, &[n, width])
@@ -422,7 +528,9 @@ fn write_dense(
                 for x in block {
                     let half = f16::from_f32(*x);
                     if !half.is_finite() {
-                        let what = format!("a feature of {x} does not fit f16, whose largest is 65504: take f32");
+                        let what = format!(
+                            "a feature of {x} does not fit f16, whose largest is 65504: take f32"
+                        );
                         return Err(Error::argument("feature type", what));
                     }
                     bytes.extend_from_slice(&half.to_le_bytes());
@@ -436,11 +544,20 @@ fn write_dense(
             let mut array = writer.array("features", "|u1")?;
             rows.each(&mut |block| {
                 bytes.clear();
-                bytes.extend(block.iter().enumerate().map(|(i, x)| levels.byte(i % width, *x)));
+                bytes.extend(
+                    block
+                        .iter()
+                        .enumerate()
+                        .map(|(i, x)| levels.byte(i % width, *x)),
+                );
                 array.write(&bytes)
             })?;
             writer.end(array, &[n, width])?;
-            let both = levels.scale.iter().chain(&levels.least).map(|x| x.to_le_bytes());
+            let both = levels
+                .scale
+                .iter()
+                .chain(&levels.least)
+                .map(|x| x.to_le_bytes());
             writer.whole("feature_scale", "<f4", &[2, width], both)
         }
     }

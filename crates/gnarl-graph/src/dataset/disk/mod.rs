@@ -1,4 +1,5 @@
-//! A graph on disk: a folder of plain `.npy` arrays with a small description, opened by mapping them.
+//! A graph on disk: a folder of plain `.npy` arrays with a small description, opened by mapping
+//! them.
 //!
 //! | file | numbers |
 //! | --- | --- |
@@ -14,11 +15,13 @@
 //! | `name_offsets.npy`, `name_bytes.npy` | what nodes are called, one text after the other |
 //! | `verified.json` | sizes and times of the files as they were when they were last checked |
 //!
-//! NumPy opens each with `numpy.load(file, mmap_mode="r")`; offsets and neighbours are the CSR arrays that DGL and SciPy take.
+//! NumPy opens each with `numpy.load(file, mmap_mode="r")`; offsets and neighbours are the CSR
+//! arrays that DGL and SciPy take.
 //!
-//! Opening looks at headers and sizes. Where a file is not the one that was checked last, by its size and time, its numbers are
-//! summed up against the description and the rows are checked to be a graph first; a folder that is damaged is refused by the name of
-//! the file. [`verify`] does so whatever the times say.
+//! Opening looks at headers and sizes. Where a file is not the one that was checked last, by its
+//! size and time, its numbers are summed up against the description and the rows are checked to be
+//! a graph first; a folder that is damaged is refused by the name of the file. [`verify`] does so
+//! whatever the times say.
 
 mod import;
 mod npy;
@@ -93,7 +96,9 @@ struct ArrayEntry {
 
 impl ArrayEntry {
     fn count(&self) -> Option<usize> {
-        self.shape.iter().try_fold(1usize, |product, &d| product.checked_mul(d))
+        self.shape
+            .iter()
+            .try_fold(1usize, |product, &d| product.checked_mul(d))
     }
 }
 
@@ -115,15 +120,24 @@ impl Description {
     fn read(dir: &Path) -> Result<Self> {
         let at = dir.join(DESCRIPTION);
         let bytes = super::text::read_bytes(&at, MAX_DESCRIPTION_BYTES)?;
-        let description: Self = serde_json::from_slice(&bytes)
-            .map_err(|e| Error::data(&at, "description", format!("{e}; import the folder again")))?;
+        let description: Self = serde_json::from_slice(&bytes).map_err(|e| {
+            Error::data(&at, "description", format!("{e}; import the folder again"))
+        })?;
         let fault = |what: String| Err(Error::data(&at, "description", what));
         if (description.format.as_str(), description.version) != (FORMAT, VERSION) {
-            let (format, version) = (super::text::quoted(&description.format), description.version);
-            return fault(format!("{format} of version {version}, {FORMAT} of version {VERSION} is read"));
+            let (format, version) = (
+                super::text::quoted(&description.format),
+                description.version,
+            );
+            return fault(format!(
+                "{format} of version {version}, {FORMAT} of version {VERSION} is read"
+            ));
         }
         if description.nodes > MAX_NODES {
-            return fault(format!("{} nodes, at most {MAX_NODES} fit", description.nodes));
+            return fault(format!(
+                "{} nodes, at most {MAX_NODES} fit",
+                description.nodes
+            ));
         }
         let is_name = |name: &String| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
         match description.arrays.keys().find(|name| !is_name(name)) {
@@ -138,7 +152,8 @@ pub fn is_folder(path: &Path) -> bool {
     path.join(DESCRIPTION).is_file()
 }
 
-/// Opens a folder. Milliseconds where it is as it was when it was checked last; else everything is read once.
+/// Opens a folder. Milliseconds where it is as it was when it was checked last; else everything is
+/// read once.
 pub fn open(dir: &Path) -> Result<(Graph, BuildReport)> {
     let folder = Folder::new(dir)?;
     let known = std::fs::read_to_string(dir.join(STAMP))
@@ -169,8 +184,14 @@ fn stamp(dir: &Path, description: &Description) -> Result<String> {
     for name in description.arrays.keys() {
         let path = dir.join(format!("{name}.npy"));
         let there = std::fs::metadata(&path).map_err(|e| Error::io(&path, e))?;
-        let modified = there.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
-        files.insert(name.clone(), (there.len(), modified.map_or(0, |t| t.as_nanos())));
+        let modified = there
+            .modified()
+            .ok()
+            .and_then(|t| t.duration_since(UNIX_EPOCH).ok());
+        files.insert(
+            name.clone(),
+            (there.len(), modified.map_or(0, |t| t.as_nanos())),
+        );
     }
     let described = serde_json::to_vec(description).expect("plain data");
     Ok(serde_json::to_string(&(crc32fast::hash(&described), files)).expect("plain data"))
@@ -186,15 +207,23 @@ impl Folder {
     /// Reads the description and looks at the header and the size of every array.
     fn new(dir: &Path) -> Result<Self> {
         let description = Description::read(dir)?;
-        let folder = Self { dir: dir.to_path_buf(), description };
+        let folder = Self {
+            dir: dir.to_path_buf(),
+            description,
+        };
         for (name, entry) in &folder.description.arrays {
             let (path, mut file) = folder.file(name)?;
             check_header(&path, &mut file, &entry.descr, &entry.shape)?;
-            let bytes = entry.count().and_then(|count| count.checked_mul(item_bytes(&entry.descr)));
+            let bytes = entry
+                .count()
+                .and_then(|count| count.checked_mul(item_bytes(&entry.descr)));
             let size = file.metadata().map_err(|e| Error::io(&path, e))?.len();
-            if bytes.and_then(|bytes| bytes.checked_add(HEADER_BYTES)) != usize::try_from(size).ok() {
-                let what =
-                    format!("{size} bytes, which are not those of shape {:?}; import the folder again", entry.shape);
+            if bytes.and_then(|bytes| bytes.checked_add(HEADER_BYTES)) != usize::try_from(size).ok()
+            {
+                let what = format!(
+                    "{size} bytes, which are not those of shape {:?}; import the folder again",
+                    entry.shape
+                );
                 return Err(Error::data(&path, "whole file", what));
             }
         }
@@ -229,7 +258,10 @@ impl Folder {
                 }
             }
             if crc.finalize() != entry.crc32 {
-                return Err(self.fault(name, "its numbers are not those that were written; import the folder again"));
+                return Err(self.fault(
+                    name,
+                    "its numbers are not those that were written; import the folder again",
+                ));
             }
         }
         Ok(())
@@ -239,10 +271,12 @@ impl Folder {
     fn check_graph(&self) -> Result<()> {
         let n = self.description.nodes;
         let (offsets, targets) = (self.map::<u64>("offsets")?, self.map::<u32>("neighbours")?);
-        let weights = self.has("weights").then(|| self.map::<f64>("weights")).transpose()?;
+        let weights = self
+            .has("weights")
+            .then(|| self.map::<f64>("weights"))
+            .transpose()?;
         if !is_simple(&offsets, &targets, weights.as_deref()) {
-            let what =
-                "with the offsets they are no undirected graph: rows ascending, no loops, every arc with its reverse";
+            let what = "with the offsets they are no undirected graph: rows ascending, no loops, every arc with its reverse";
             return Err(self.fault("neighbours", what));
         }
         if self.has("features") && self.description.arrays["features"].descr == "<f4" {
@@ -252,17 +286,30 @@ impl Folder {
             }
         }
         if self.has("feature_columns") {
-            let (columns, values) = (self.map::<u32>("feature_columns")?, self.map::<f32>("feature_values")?);
+            let (columns, values) = (
+                self.map::<u32>("feature_columns")?,
+                self.map::<f32>("feature_values")?,
+            );
             let width = self.description.features.unwrap_or(0);
-            CsrMatrix::new(width, self.map::<u64>("feature_offsets")?.to_vec(), columns.to_vec(), values.to_vec())
-                .map_err(|e| self.fault("feature_columns", e.to_string()))?;
+            CsrMatrix::new(
+                width,
+                self.map::<u64>("feature_offsets")?.to_vec(),
+                columns.to_vec(),
+                values.to_vec(),
+            )
+            .map_err(|e| self.fault("feature_columns", e.to_string()))?;
             if let Some(at) = values.iter().position(|x| !x.is_finite()) {
                 return Err(self.fault("feature_values", format!("number {at} is not finite")));
             }
         }
         if self.has("name_offsets") {
-            let (bounds, bytes) = (self.map::<u64>("name_offsets")?, self.map::<u8>("name_bytes")?);
-            let in_order = bounds.len() == n + 1 && bounds.is_sorted() && bounds.last() == Some(&(bytes.len() as u64));
+            let (bounds, bytes) = (
+                self.map::<u64>("name_offsets")?,
+                self.map::<u8>("name_bytes")?,
+            );
+            let in_order = bounds.len() == n + 1
+                && bounds.is_sorted()
+                && bounds.last() == Some(&(bytes.len() as u64));
             if !in_order || bounds.first() != Some(&0) {
                 return Err(self.fault("name_offsets", "they do not bound the names"));
             }
@@ -274,7 +321,11 @@ impl Folder {
     fn map<T: Plain>(&self, name: &str) -> Result<Stored<T>> {
         let description = &self.description;
         let Some(entry) = description.arrays.get(name) else {
-            return Err(Error::data(&self.dir.join(DESCRIPTION), "description", format!("no array {name}")));
+            return Err(Error::data(
+                &self.dir.join(DESCRIPTION),
+                "description",
+                format!("no array {name}"),
+            ));
         };
         let (n, arcs) = (description.nodes, 2 * description.edges);
         let width = description.features.unwrap_or(0);
@@ -295,7 +346,10 @@ impl Folder {
             && item_bytes(&entry.descr) == std::mem::size_of::<T>()
             && shape.is_none_or(|shape| shape == entry.shape);
         let Some(count) = entry.count().filter(|_| fits) else {
-            let what = format!("{} of shape {:?} does not fit the description", entry.descr, entry.shape);
+            let what = format!(
+                "{} of shape {:?} does not fit the description",
+                entry.descr, entry.shape
+            );
             return Err(self.fault(name, what));
         };
         let (path, file) = self.file(name)?;
@@ -307,7 +361,10 @@ impl Folder {
         if offsets.last() != Some(&(targets.len() as u64)) {
             return Err(self.fault("offsets", "they do not end where the neighbours do"));
         }
-        let weights = self.has("weights").then(|| self.map("weights")).transpose()?;
+        let weights = self
+            .has("weights")
+            .then(|| self.map("weights"))
+            .transpose()?;
         let mut graph = Graph::from_stored(offsets, targets, weights);
         if let Some(features) = self.features()? {
             graph = graph.with_node_features(features)?;
@@ -322,32 +379,57 @@ impl Folder {
     }
 
     fn features(&self) -> Result<Option<NodeFeatures>> {
-        let (n, width) = (self.description.nodes, self.description.features.unwrap_or(0));
+        let (n, width) = (
+            self.description.nodes,
+            self.description.features.unwrap_or(0),
+        );
         if self.has("feature_columns") {
-            let (offsets, columns) = (self.map::<u64>("feature_offsets")?, self.map::<u32>("feature_columns")?);
+            let (offsets, columns) = (
+                self.map::<u64>("feature_offsets")?,
+                self.map::<u32>("feature_columns")?,
+            );
             let values = self.map::<f32>("feature_values")?;
             if offsets.last() != Some(&(columns.len() as u64)) || columns.len() != values.len() {
-                return Err(self.fault("feature_offsets", "they do not end where the columns and values do"));
+                return Err(self.fault(
+                    "feature_offsets",
+                    "they do not end where the columns and values do",
+                ));
             }
             let matrix = CsrMatrix::from_parts(width, offsets, columns, values);
             return Ok(Some(Features::Sparse(matrix).into()));
         }
-        let Some(entry) = self.description.arrays.get("features") else { return Ok(None) };
+        let Some(entry) = self.description.arrays.get("features") else {
+            return Ok(None);
+        };
         Ok(Some(match entry.descr.as_str() {
-            "<f2" => PackedRows { numbers: Packed::Half(self.map("features")?), num_cols: width }.into(),
+            "<f2" => PackedRows {
+                numbers: Packed::Half(self.map("features")?),
+                num_cols: width,
+            }
+            .into(),
             "|u1" => {
                 let bytes = self.map("features")?;
                 let levels = self.map::<f32>("feature_scale")?;
                 let (scale, offset) = levels.split_at(width);
-                let numbers = Packed::Byte { bytes, scale: scale.to_vec(), offset: offset.to_vec() };
-                PackedRows { numbers, num_cols: width }.into()
+                let numbers = Packed::Byte {
+                    bytes,
+                    scale: scale.to_vec(),
+                    offset: offset.to_vec(),
+                };
+                PackedRows {
+                    numbers,
+                    num_cols: width,
+                }
+                .into()
             }
             _ => Features::Dense(DenseMatrix::from_stored(n, width, self.map("features")?)?).into(),
         }))
     }
 
     fn labels(&self) -> Result<Option<Labels>> {
-        let Some(classes) = &self.description.classes else { return Ok(None) };
+        let Some(classes) = &self.description.classes else {
+            return Ok(None);
+        };
         let found = self.map::<i32>("labels")?;
         let class = |&c: &i32| u32::try_from(c).ok();
         let labels = Labels::new(found.iter().map(class).collect(), classes.len())
@@ -362,26 +444,44 @@ impl Folder {
         }
         let parts = self.map::<u8>("splits")?;
         if let Some(at) = parts.iter().position(|part| *part > 3) {
-            return Err(self.fault("splits", format!("number {at} is {}, at most 3 is one", parts[at])));
+            return Err(self.fault(
+                "splits",
+                format!("number {at} is {}, at most 3 is one", parts[at]),
+            ));
         }
         let of = |k: usize, part: u8| {
             let row = &parts[k * self.description.nodes..(k + 1) * self.description.nodes];
-            (0u32..).zip(row).filter(|(_, p)| **p == part).map(|(u, _)| u).collect::<Vec<u32>>()
+            (0u32..)
+                .zip(row)
+                .filter(|(_, p)| **p == part)
+                .map(|(u, _)| u)
+                .collect::<Vec<u32>>()
         };
-        names.iter().enumerate().map(|(k, name)| Split::new(name, of(k, 1), of(k, 2), of(k, 3))).collect()
+        names
+            .iter()
+            .enumerate()
+            .map(|(k, name)| Split::new(name, of(k, 1), of(k, 2), of(k, 3)))
+            .collect()
     }
 
     fn names(&self) -> Result<Vec<String>> {
-        let (bounds, bytes) = (self.map::<u64>("name_offsets")?, self.map::<u8>("name_bytes")?);
+        let (bounds, bytes) = (
+            self.map::<u64>("name_offsets")?,
+            self.map::<u8>("name_bytes")?,
+        );
         let name = |w: &[u64]| {
-            let text = bytes.get(w[0] as usize..w[1] as usize).and_then(|name| std::str::from_utf8(name).ok());
-            text.map(str::to_string).ok_or_else(|| self.fault("name_bytes", "a name that is no text"))
+            let text = bytes
+                .get(w[0] as usize..w[1] as usize)
+                .and_then(|name| std::str::from_utf8(name).ok());
+            text.map(str::to_string)
+                .ok_or_else(|| self.fault("name_bytes", "a name that is no text"))
         };
         bounds.windows(2).map(name).collect()
     }
 }
 
-/// Writes a graph that is in memory as a folder, which must not be there. It is there whole or not at all.
+/// Writes a graph that is in memory as a folder, which must not be there. It is there whole or not
+/// at all.
 ///
 /// ```
 /// let dir = tempfile::tempdir().unwrap();
@@ -394,8 +494,14 @@ impl Folder {
 /// ```
 pub fn write(graph: &Graph, dir: &Path, options: &ImportOptions) -> Result<Description> {
     let mut writer = FolderWriter::new(dir)?;
-    let mut description = Description::new(graph.num_nodes(), graph.num_edges(), BuildReport::default());
-    writer.whole("offsets", "<i8", &[graph.num_nodes() + 1], graph.offsets().iter().map(|x| x.to_le_bytes()))?;
+    let mut description =
+        Description::new(graph.num_nodes(), graph.num_edges(), BuildReport::default());
+    writer.whole(
+        "offsets",
+        "<i8",
+        &[graph.num_nodes() + 1],
+        graph.offsets().iter().map(|x| x.to_le_bytes()),
+    )?;
     let targets = graph.targets();
     writer.whole(
         "neighbours",
@@ -404,7 +510,12 @@ pub fn write(graph: &Graph, dir: &Path, options: &ImportOptions) -> Result<Descr
         targets.iter().map(|x| x.to_le_bytes()),
     )?;
     if let Some(weights) = graph.weights() {
-        writer.whole("weights", "<f8", &[weights.len()], weights.iter().map(|x| x.to_le_bytes()))?;
+        writer.whole(
+            "weights",
+            "<f8",
+            &[weights.len()],
+            weights.iter().map(|x| x.to_le_bytes()),
+        )?;
     }
     import::write_features(&mut writer, graph, options, &mut description)?;
     write_carried(&mut writer, graph, &mut description)?;
@@ -414,16 +525,28 @@ pub fn write(graph: &Graph, dir: &Path, options: &ImportOptions) -> Result<Descr
 
 /// The type of node ids: signed as long as they fit, since that is what most programs read.
 fn id_descr(num_nodes: usize) -> &'static str {
-    if num_nodes <= i32::MAX as usize { "<i4" } else { "<u4" }
+    if num_nodes <= i32::MAX as usize {
+        "<i4"
+    } else {
+        "<u4"
+    }
 }
 
 /// Labels, splits and names of a graph.
-fn write_carried(writer: &mut FolderWriter, graph: &Graph, description: &mut Description) -> Result<()> {
+fn write_carried(
+    writer: &mut FolderWriter,
+    graph: &Graph,
+    description: &mut Description,
+) -> Result<()> {
     let n = graph.num_nodes();
     if let Some(labels) = graph.labels() {
         let class = |c: &Option<u32>| c.map_or(-1, |c| c as i32).to_le_bytes();
         writer.whole("labels", "<i4", &[n], labels.classes().iter().map(class))?;
-        description.classes = Some((0..labels.num_classes() as u32).map(|c| labels.name(c)).collect());
+        description.classes = Some(
+            (0..labels.num_classes() as u32)
+                .map(|c| labels.name(c))
+                .collect(),
+        );
     }
     if !graph.splits().is_empty() {
         let mut parts = vec![0u8; n * graph.splits().len()];
@@ -432,8 +555,17 @@ fn write_carried(writer: &mut FolderWriter, graph: &Graph, description: &mut Des
                 ids.iter().for_each(|&u| parts[k * n + u as usize] = part);
             }
         }
-        writer.whole("splits", "|u1", &[graph.splits().len(), n], parts.iter().map(|x| [*x]))?;
-        description.splits = graph.splits().iter().map(|split| split.name().to_string()).collect();
+        writer.whole(
+            "splits",
+            "|u1",
+            &[graph.splits().len(), n],
+            parts.iter().map(|x| [*x]),
+        )?;
+        description.splits = graph
+            .splits()
+            .iter()
+            .map(|split| split.name().to_string())
+            .collect();
     }
     if let Some(names) = graph.node_names() {
         let mut end = 0u64;
@@ -441,14 +573,23 @@ fn write_carried(writer: &mut FolderWriter, graph: &Graph, description: &mut Des
             end += name.len() as u64;
             end
         });
-        writer.whole("name_offsets", "<i8", &[n + 1], std::iter::once(0).chain(ends).map(|x: u64| x.to_le_bytes()))?;
-        let bytes = names.iter().flat_map(|name| name.bytes()).map(|byte| [byte]);
+        writer.whole(
+            "name_offsets",
+            "<i8",
+            &[n + 1],
+            std::iter::once(0).chain(ends).map(|x: u64| x.to_le_bytes()),
+        )?;
+        let bytes = names
+            .iter()
+            .flat_map(|name| name.bytes())
+            .map(|byte| [byte]);
         writer.whole("name_bytes", "|u1", &[end as usize], bytes)?;
     }
     Ok(())
 }
 
-/// Opens a folder that was made of `data`, for fuzzing: arrays of a real folder with bytes changed give a graph or an error.
+/// Opens a folder that was made of `data`, for fuzzing: arrays of a real folder with bytes changed
+/// give a graph or an error.
 #[doc(hidden)]
 pub fn fuzz_folder(data: &[u8]) {
     let Ok(dir) = tempfile::tempdir() else { return };

@@ -1,4 +1,5 @@
-//! One array in NumPy's `.npy` format, version 1, with a header of one fixed length, so that it can be written last.
+//! One array in NumPy's `.npy` format, version 1, with a header of one fixed length, so that it can
+//! be written last.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,7 +13,13 @@ pub(super) const HEADER_BYTES: usize = 128;
 pub(super) fn header(descr: &str, shape: &[usize]) -> [u8; HEADER_BYTES] {
     let shape = match shape {
         [length] => format!("({length},)"),
-        many => format!("({})", many.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+        many => format!(
+            "({})",
+            many.iter()
+                .map(usize::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
     };
     let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
     let mut bytes = [b' '; HEADER_BYTES];
@@ -24,16 +31,25 @@ pub(super) fn header(descr: &str, shape: &[usize]) -> [u8; HEADER_BYTES] {
 }
 
 /// Refuses a file that does not start with this header.
-pub(super) fn check_header(path: &Path, file: &mut impl Read, descr: &str, shape: &[usize]) -> Result<()> {
+pub(super) fn check_header(
+    path: &Path,
+    file: &mut impl Read,
+    descr: &str,
+    shape: &[usize],
+) -> Result<()> {
     let mut found = [0; HEADER_BYTES];
     file.read_exact(&mut found).map_err(|e| match e.kind() {
-        std::io::ErrorKind::UnexpectedEof => Error::data(path, "header", "the file ends within it, import it again"),
+        std::io::ErrorKind::UnexpectedEof => {
+            Error::data(path, "header", "the file ends within it, import it again")
+        }
         _ => Error::io(path, e),
     })?;
     match found == header(descr, shape) {
         true => Ok(()),
         false => {
-            let what = format!("an array of {descr} and shape {shape:?} is expected; import the folder again");
+            let what = format!(
+                "an array of {descr} and shape {shape:?} is expected; import the folder again"
+            );
             Err(Error::data(path, "header", what))
         }
     }

@@ -1,4 +1,5 @@
-//! Arcs in order, however many there are: sorted runs of bounded size in temporary files, then a merge.
+//! Arcs in order, however many there are: sorted runs of bounded size in temporary files, then a
+//! merge.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,7 +34,8 @@ impl Load for f64 {
     }
 }
 
-/// Sorts arcs `(u, v)` by u, then v, then the order they came in, in so much memory and as much disk as it takes.
+/// Sorts arcs `(u, v)` by u, then v, then the order they came in, in so much memory and as much
+/// disk as it takes.
 pub(super) struct ArcSorter<L> {
     folder: PathBuf,
     /// Arcs as `u << 32 | v`.
@@ -46,7 +48,12 @@ impl<L: Load> ArcSorter<L> {
     /// `folder` is where temporary files are made; they have no name and go when the program does.
     pub fn new(folder: &Path, memory_bytes: usize) -> Self {
         let capacity = (memory_bytes / std::mem::size_of::<(u64, L)>()).max(1 << 10);
-        Self { folder: folder.to_path_buf(), buffer: Vec::new(), capacity, runs: Vec::new() }
+        Self {
+            folder: folder.to_path_buf(),
+            buffer: Vec::new(),
+            capacity,
+            runs: Vec::new(),
+        }
     }
 
     pub fn push(&mut self, u: u32, v: u32, load: L) -> Result<()> {
@@ -163,17 +170,33 @@ mod tests {
     fn runs_on_disk_are_merged_into_the_order_that_memory_would_give() {
         let dir = tempfile::tempdir().unwrap();
         let rng = &mut crate::random::stream(1, "sort", 0);
-        let arcs: Vec<(u32, u32, f64)> =
-            (0..20_000).map(|i| (rng.random_range(0..50), rng.random_range(0..u32::MAX - 1), f64::from(i))).collect();
+        let arcs: Vec<(u32, u32, f64)> = (0..20_000)
+            .map(|i| {
+                (
+                    rng.random_range(0..50),
+                    rng.random_range(0..u32::MAX - 1),
+                    f64::from(i),
+                )
+            })
+            .collect();
         // Many arcs twice, with another weight: the first stays first.
-        let arcs: Vec<_> = arcs.iter().chain(&arcs).map(|&(u, v, w)| (u, v % 97, w)).collect();
+        let arcs: Vec<_> = arcs
+            .iter()
+            .chain(&arcs)
+            .map(|&(u, v, w)| (u, v % 97, w))
+            .collect();
         let mut expected = arcs.clone();
         expected.sort_by_key(|&(u, v, _)| (u, v));
         for memory in [0, 1 << 17, 1 << 30] {
             let mut sorter = ArcSorter::<f64>::new(dir.path(), memory);
-            arcs.iter().for_each(|&(u, v, w)| sorter.push(u, v, w).unwrap());
+            arcs.iter()
+                .for_each(|&(u, v, w)| sorter.push(u, v, w).unwrap());
             let spilled = sorter.runs.len();
-            assert_eq!(spilled > 0, memory < 1 << 20, "{spilled} runs in {memory} bytes");
+            assert_eq!(
+                spilled > 0,
+                memory < 1 << 20,
+                "{spilled} runs in {memory} bytes"
+            );
             let mut got = Vec::new();
             sorter
                 .finish(|u, v, w| {
@@ -183,6 +206,10 @@ mod tests {
                 .unwrap();
             assert_eq!(got, expected, "{memory} bytes");
         }
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "temporary files have no name");
+        assert_eq!(
+            std::fs::read_dir(dir.path()).unwrap().count(),
+            0,
+            "temporary files have no name"
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! The edge file: integers parsed in parallel, and where ids are not all integers, names.
 //!
-//! Ten million edges are parsed in pieces that do not depend on the number of threads. A file that the fast reader does not
-//! understand, since it has names, quotation marks or more columns, is read row by row.
+//! Ten million edges are parsed in pieces that do not depend on the number of threads. A file that
+//! the fast reader does not understand, since it has names, quotation marks or more columns, is
+//! read row by row.
 
 use std::path::Path;
 
@@ -9,7 +10,9 @@ use rayon::prelude::*;
 
 use super::table::{Table, is_data, is_header, refuse_binary};
 use crate::dataset::columnar;
-use crate::dataset::edge_sink::{EdgeSink, NameIndex, Streamed, TITLES, is_one_of, is_weight_title, sane_end};
+use crate::dataset::edge_sink::{
+    EdgeSink, NameIndex, Streamed, TITLES, is_one_of, is_weight_title, sane_end,
+};
 use crate::dataset::text::{self, at_line, parse_id, quoted};
 use crate::error::{Error, Result};
 use crate::graph::MAX_NODES;
@@ -34,16 +37,27 @@ pub struct EdgeFile {
 
 /// Reads an edge file.
 ///
-/// Ids that are not all integers of at least 0 are names; numbers that are negative or broken are a mistake. Fails at
-/// the first line that is no edge, and where an integer is so large for the number of edges that it must be a mistake: more
-/// than 100 times that number, plus a million.
+/// Ids that are not all integers of at least 0 are names; numbers that are negative or broken are a
+/// mistake. Fails at the first line that is no edge, and where an integer is so large for the
+/// number of edges that it must be a mistake: more than 100 times that number, plus a million.
 pub fn read_edges(path: &Path) -> Result<EdgeFile> {
     if columnar::is_columnar(path) {
         let mut all = Collected::default();
         let known = columnar::stream_edges(path, &mut all)?;
         let weights = columnar::is_weighted(path)?.then_some(all.weights);
-        let Streamed { num_nodes, names, columns_dropped, .. } = known;
-        return Ok(EdgeFile { num_nodes, edges: all.edges, weights, names, columns_dropped });
+        let Streamed {
+            num_nodes,
+            names,
+            columns_dropped,
+            ..
+        } = known;
+        return Ok(EdgeFile {
+            num_nodes,
+            edges: all.edges,
+            weights,
+            names,
+            columns_dropped,
+        });
     }
     parse_edges(path, &text::read_bytes(path, text::MAX_TEXT_BYTES)?)
 }
@@ -87,8 +101,10 @@ fn parse_numbers(path: &Path, bytes: &[u8], start: &Start) -> Result<Option<Edge
         refuse_binary(path, text::utf8(path, &bytes[..body])?)?;
     }
     let pieces: Vec<(usize, &[u8])> = split_at_lines(bytes, body);
-    let parts: Vec<std::result::Result<Part, usize>> =
-        pieces.par_iter().map(|(_, piece)| parse_piece(piece, weighted)).collect();
+    let parts: Vec<std::result::Result<Part, usize>> = pieces
+        .par_iter()
+        .map(|(_, piece)| parse_piece(piece, weighted))
+        .collect();
 
     let mut num_edges = 0;
     for ((start, _), part) in pieces.iter().zip(&parts) {
@@ -111,11 +127,24 @@ fn parse_numbers(path: &Path, bytes: &[u8], start: &Start) -> Result<Option<Edge
     let limit = sane_end(num_edges);
     if largest.is_some_and(|id| u64::from(id) >= limit) {
         let beyond = |&(u, v): &(u32, u32)| u64::from(u.max(v)) >= limit;
-        let k = edges.iter().position(beyond).expect("the largest id is that of an edge");
+        let k = edges
+            .iter()
+            .position(beyond)
+            .expect("the largest id is that of an edge");
         let (u, v) = edges[k];
-        return Err(sparse_ids(path, line_of_edge(bytes, body, k), u.max(v), num_edges));
+        return Err(sparse_ids(
+            path,
+            line_of_edge(bytes, body, k),
+            u.max(v),
+            num_edges,
+        ));
     }
-    Ok(Some(EdgeFile { num_nodes: largest.map_or(0, |id| id as usize + 1), edges, weights, ..EdgeFile::default() }))
+    Ok(Some(EdgeFile {
+        num_nodes: largest.map_or(0, |id| id as usize + 1),
+        edges,
+        weights,
+        ..EdgeFile::default()
+    }))
 }
 
 /// Whether the line at `start` is one that the reader of rows may understand.
@@ -123,12 +152,17 @@ pub(super) fn may_be_named(bytes: &[u8], start: usize) -> bool {
     let text = String::from_utf8_lossy(&bytes[start..line_end(bytes, start)]);
     let mut fields = Vec::new();
     split_fields(&text, &mut fields);
-    text.contains('"') || (fields.len() > 1 && fields[..2].iter().any(|id| id.parse::<f64>().is_err()))
+    text.contains('"')
+        || (fields.len() > 1 && fields[..2].iter().any(|id| id.parse::<f64>().is_err()))
 }
 
 pub(super) fn sparse_ids(path: &Path, line: usize, id: u32, num_rows: usize) -> Error {
     let what = format!("node id {id} in a file of {num_rows} rows");
-    at_line(path, line, format!("{what}: nodes are numbered 0, 1, 2, … without large gaps, renumber them"))
+    at_line(
+        path,
+        line,
+        format!("{what}: nodes are numbered 0, 1, 2, … without large gaps, renumber them"),
+    )
 }
 
 /// The top of an edge file.
@@ -142,14 +176,21 @@ pub(super) struct Start {
     pub header: Option<Vec<String>>,
 }
 
-/// Whether only a reader of rows can say what stands below these titles: more columns, or a third that is not called a weight.
+/// Whether only a reader of rows can say what stands below these titles: more columns, or a third
+/// that is not called a weight.
 pub(super) fn needs_rows(titles: &[String]) -> bool {
     let is_other = |title: &String| !is_weight_title(title);
-    titles.len() > 3 || titles.get(2).is_some_and(is_other) || titles.iter().any(|title| title.contains('"'))
+    titles.len() > 3
+        || titles.get(2).is_some_and(is_other)
+        || titles.iter().any(|title| title.contains('"'))
 }
 
 pub(super) fn find_body(bytes: &[u8]) -> Start {
-    let mut at = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let mut at = if bytes.starts_with(b"\xef\xbb\xbf") {
+        3
+    } else {
+        0
+    };
     let mut body = at;
     let mut header: Option<Vec<String>> = None;
     while at < bytes.len() {
@@ -159,19 +200,34 @@ pub(super) fn find_body(bytes: &[u8]) -> Start {
             let mut fields = Vec::new();
             split_fields(&line, &mut fields);
             if header.is_some() || !is_header(&fields) {
-                return Start { body, weighted: fields.len() > 2, header };
+                return Start {
+                    body,
+                    weighted: fields.len() > 2,
+                    header,
+                };
             }
             header = Some(fields.iter().map(|field| field.to_string()).collect());
             body = end;
         }
         at = end + 1;
     }
-    Start { body: if header.is_some() { bytes.len() } else { body.min(bytes.len()) }, weighted: false, header }
+    Start {
+        body: if header.is_some() {
+            bytes.len()
+        } else {
+            body.min(bytes.len())
+        },
+        weighted: false,
+        header,
+    }
 }
 
 /// The position of the next line break, or the end.
 fn line_end(bytes: &[u8], at: usize) -> usize {
-    bytes[at..].iter().position(|&b| b == b'\n').map_or(bytes.len(), |found| at + found)
+    bytes[at..]
+        .iter()
+        .position(|&b| b == b'\n')
+        .map_or(bytes.len(), |found| at + found)
 }
 
 /// Splits at commas, else at tabs, else at spaces; spaces around a field go.
@@ -207,11 +263,14 @@ pub(super) struct Part {
     pub largest: Option<u32>,
 }
 
-/// Parses one piece; fails with the position of the first line that is no edge. Says nothing about why: that is
-/// [`explain`]'s work, so that this stays fast.
+/// Parses one piece; fails with the position of the first line that is no edge. Says nothing about
+/// why: that is [`explain`]'s work, so that this stays fast.
 pub(super) fn parse_piece(bytes: &[u8], weighted: bool) -> std::result::Result<Part, usize> {
     const SHORTEST_LINE: usize = 4;
-    let mut part = Part { edges: Vec::with_capacity(bytes.len() / (3 * SHORTEST_LINE)), ..Part::default() };
+    let mut part = Part {
+        edges: Vec::with_capacity(bytes.len() / (3 * SHORTEST_LINE)),
+        ..Part::default()
+    };
     let mut at = 0;
     while at < bytes.len() {
         let line = at;
@@ -267,7 +326,11 @@ fn skip_separator(bytes: &[u8], at: &mut usize) -> Option<()> {
 fn parse_digits(bytes: &[u8], at: &mut usize) -> Option<u32> {
     let start = *at;
     let mut id = 0u64;
-    while let Some(digit) = bytes.get(*at).map(|b| b.wrapping_sub(b'0')).filter(|&d| d < 10) {
+    while let Some(digit) = bytes
+        .get(*at)
+        .map(|b| b.wrapping_sub(b'0'))
+        .filter(|&d| d < 10)
+    {
         id = id * 10 + u64::from(digit);
         if id >= MAX_NODES as u64 {
             return None;
@@ -278,7 +341,9 @@ fn parse_digits(bytes: &[u8], at: &mut usize) -> Option<u32> {
 }
 
 fn parse_weight(bytes: &[u8], at: &mut usize) -> Option<f64> {
-    let length = bytes[*at..].iter().position(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n' | b','));
+    let length = bytes[*at..]
+        .iter()
+        .position(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n' | b','));
     let field = &bytes[*at..length.map_or(bytes.len(), |length| *at + length)];
     *at += field.len();
     let weight: f64 = std::str::from_utf8(field).ok()?.parse().ok()?;
@@ -291,7 +356,13 @@ fn is_weight(weight: f64) -> bool {
 }
 
 /// Why the line at `start` is no edge, of a file with so many lines before these bytes.
-pub(super) fn explain(path: &Path, bytes: &[u8], start: usize, weighted: bool, before: usize) -> Error {
+pub(super) fn explain(
+    path: &Path,
+    bytes: &[u8],
+    start: usize,
+    weighted: bool,
+    before: usize,
+) -> Error {
     let line = before + 1 + bytes[..start].iter().filter(|&&b| b == b'\n').count();
     let text = String::from_utf8_lossy(&bytes[start..line_end(bytes, start)]);
     let mut fields = Vec::new();
@@ -306,20 +377,34 @@ pub(super) fn explain(path: &Path, bytes: &[u8], start: usize, weighted: bool, b
     }
     match fields.get(2).map(|field| weight(path, line, field)) {
         Some(Err(e)) => e,
-        _ => at_line(path, line, format!("{} is not an edge, 'u,v' is expected", quoted(text.trim()))),
+        _ => at_line(
+            path,
+            line,
+            format!("{} is not an edge, 'u,v' is expected", quoted(text.trim())),
+        ),
     }
 }
 
 /// Fails unless a row has as many fields as those before.
-pub(super) fn check_fields(path: &Path, line: usize, fields: &[&str], expected: usize) -> Result<()> {
+pub(super) fn check_fields(
+    path: &Path,
+    line: usize,
+    fields: &[&str],
+    expected: usize,
+) -> Result<()> {
     let fault = |what: String| Err(at_line(path, line, what));
     match (fields.len(), expected) {
         (found, expected) if found == expected => Ok(()),
         (2, 3) => fault("no weight, but the edges before have one".into()),
-        (3, 2) => fault(format!("a weight {}, but the edges before have none", quoted(fields[2]))),
+        (3, 2) => fault(format!(
+            "a weight {}, but the edges before have none",
+            quoted(fields[2])
+        )),
         (n, 2 | 3) => {
             let row = quoted(&fields.join(","));
-            fault(format!("{row} has {n} fields, 'u,v' or 'u,v,weight' is expected"))
+            fault(format!(
+                "{row} has {n} fields, 'u,v' or 'u,v,weight' is expected"
+            ))
         }
         (n, expected) => fault(format!("{n} fields, but the header has {expected}")),
     }
@@ -329,17 +414,31 @@ pub(super) fn weight(path: &Path, line: usize, field: &str) -> Result<f64> {
     match field.parse::<f64>() {
         Ok(weight) if is_weight(weight) => Ok(weight),
         Ok(weight) if weight.is_finite() => {
-            let what = format!("{} is too large for a weight, at most {:e} fits", quoted(field), f32::MAX);
+            let what = format!(
+                "{} is too large for a weight, at most {:e} fits",
+                quoted(field),
+                f32::MAX
+            );
             Err(at_line(path, line, what))
         }
-        _ => Err(at_line(path, line, format!("{} is not a weight, a finite number is expected", quoted(field)))),
+        _ => Err(at_line(
+            path,
+            line,
+            format!(
+                "{} is not a weight, a finite number is expected",
+                quoted(field)
+            ),
+        )),
     }
 }
 
 /// The line of the `k`-th edge.
 fn line_of_edge(bytes: &[u8], body: usize, k: usize) -> usize {
     let before = bytes[..body].iter().filter(|&&b| b == b'\n').count();
-    let mut data = bytes[body..].split(|&b| b == b'\n').enumerate().filter(|(_, line)| is_data(line));
+    let mut data = bytes[body..]
+        .split(|&b| b == b'\n')
+        .enumerate()
+        .filter(|(_, line)| is_data(line));
     before + 1 + data.nth(k).map_or(0, |(i, _)| i)
 }
 
@@ -364,34 +463,59 @@ impl Columns {
             0 | 1 => Ok(plain(false)),
             2 => Ok(plain(Self::is_pair_of_titles(table, &first)?)),
             3 if first[2].parse::<f64>().is_err() => {
-                // A year or a kind of edge under its title is no weight. Without titles for the ids it may be a mistake.
-                let is_other = !is_weight_title(&first[2]) && Self::is_pair_of_titles(table, &first[..2])?;
+                // A year or a kind of edge under its title is no weight. Without titles for the ids
+                // it may be a mistake.
+                let is_other =
+                    !is_weight_title(&first[2]) && Self::is_pair_of_titles(table, &first[..2])?;
                 Ok(match is_other {
-                    true => Self { has_header: true, count: 3, weight: None, dropped: vec![first[2].clone()] },
+                    true => Self {
+                        has_header: true,
+                        count: 3,
+                        weight: None,
+                        dropped: vec![first[2].clone()],
+                    },
                     false => plain(true),
                 })
             }
             3 => Ok(plain(false)),
             _ if is_header(&first) => {
-                let weight = first.iter().skip(2).position(|title| is_weight_title(title)).map(|i| i + 2);
-                let rest = first.iter().enumerate().skip(2).filter(|(i, _)| Some(*i) != weight);
+                let weight = first
+                    .iter()
+                    .skip(2)
+                    .position(|title| is_weight_title(title))
+                    .map(|i| i + 2);
+                let rest = first
+                    .iter()
+                    .enumerate()
+                    .skip(2)
+                    .filter(|(i, _)| Some(*i) != weight);
                 let dropped = rest.map(|(_, title)| title.clone()).collect();
-                Ok(Self { has_header: true, count: first.len(), weight, dropped })
+                Ok(Self {
+                    has_header: true,
+                    count: first.len(),
+                    weight,
+                    dropped,
+                })
             }
             _ => Ok(plain(false)),
         }
     }
 
-    /// Whether the first row names the columns: the ids below it are integers and it has none, or both words are such as
-    /// head a column and call no node.
+    /// Whether the first row names the columns: the ids below it are integers and it has none, or
+    /// both words are such as head a column and call no node.
     fn is_pair_of_titles(table: &Table, first: &[String]) -> Result<bool> {
-        let (mut integers, mut known) =
-            (is_header(first) && table.num_rows() > 1, first.iter().all(|t| is_one_of(t, &TITLES)));
+        let (mut integers, mut known) = (
+            is_header(first) && table.num_rows() > 1,
+            first.iter().all(|t| is_one_of(t, &TITLES)),
+        );
         let mut is_first = true;
         table.each_row(|_, fields| {
             if !std::mem::take(&mut is_first) {
                 integers &= fields.iter().take(2).all(|id| is_integer(id));
-                known &= !fields.iter().take(2).any(|id| first.iter().any(|title| title == id));
+                known &= !fields
+                    .iter()
+                    .take(2)
+                    .any(|id| first.iter().any(|title| title == id));
             }
             Ok(())
         })?;
@@ -418,7 +542,11 @@ fn parse_rows(table: &Table) -> Result<EdgeFile> {
         }
         check_fields(path, line, fields, columns.count)?;
         if fields[..2].iter().any(|id| id.is_empty()) {
-            return Err(at_line(path, line, "a node without a name, 'u,v' is expected"));
+            return Err(at_line(
+                path,
+                line,
+                "a node without a name, 'u,v' is expected",
+            ));
         }
         edges.push((names.get_or_add(fields[0]), names.get_or_add(fields[1])));
         lines.push(line);
@@ -441,14 +569,23 @@ fn parse_rows(table: &Table) -> Result<EdgeFile> {
 fn numbered(path: &Path, lines: &[usize], mut file: EdgeFile) -> Result<EdgeFile> {
     let names = file.names.take().unwrap_or_default();
     if names.iter().any(|name| name.parse::<f64>().is_err()) {
-        return Ok(EdgeFile { names: Some(names), ..file });
+        return Ok(EdgeFile {
+            names: Some(names),
+            ..file
+        });
     }
     // All are numbers: one that is no id is a mistake, not a name.
     let limit = sane_end(lines.len());
     let mut largest = None;
     for ((u, v), &line) in file.edges.iter_mut().zip(lines) {
         for end in [u, v] {
-            let id = parse_id(path, line, &names[*end as usize], "a node id", 0..MAX_NODES as u64)?;
+            let id = parse_id(
+                path,
+                line,
+                &names[*end as usize],
+                "a node id",
+                0..MAX_NODES as u64,
+            )?;
             if u64::from(id) >= limit {
                 return Err(sparse_ids(path, line, id, lines.len()));
             }
@@ -481,8 +618,16 @@ mod tests {
     fn errors_far_into_a_file_name_their_line() {
         let mut text = "1 2\n".repeat(PIECE_BYTES);
         text.push_str("# a comment\n3 4\n3 4\n5 -1\n");
-        let e = parse_edges(Path::new("f"), text.as_bytes()).unwrap_err().to_string();
-        assert!(e.starts_with(&format!("f: line {}: '-1' is not a node id", PIECE_BYTES + 4)), "{e}");
+        let e = parse_edges(Path::new("f"), text.as_bytes())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.starts_with(&format!(
+                "f: line {}: '-1' is not a node id",
+                PIECE_BYTES + 4
+            )),
+            "{e}"
+        );
         let good = parse_edges(Path::new("f"), &text.as_bytes()[..text.len() - 5]).unwrap();
         assert_eq!((good.edges.len(), good.num_nodes), (PIECE_BYTES + 2, 5));
     }
@@ -490,7 +635,11 @@ mod tests {
     #[test]
     fn headers_have_no_numbers() {
         let found = |bytes: &[u8]| {
-            let Start { body, weighted, header } = find_body(bytes);
+            let Start {
+                body,
+                weighted,
+                header,
+            } = find_body(bytes);
             (body, weighted, header.is_some())
         };
         assert_eq!(found(b"# c\n\nfrom,to\n0,1\n"), (12, false, true));

@@ -40,12 +40,25 @@ impl LabelRows {
             true => true,
             false => title.parse::<f64>().is_err(),
         };
-        let is_class = |title: &String| TITLES.iter().any(|known| known.eq_ignore_ascii_case(title));
-        let column = if is_titled { first.iter().skip(1).position(is_class).map_or(1, |i| i + 1) } else { 1 };
-        let others = first.iter().enumerate().skip(1).filter(|(i, _)| is_titled && *i != column);
+        let is_class =
+            |title: &String| TITLES.iter().any(|known| known.eq_ignore_ascii_case(title));
+        let column = if is_titled {
+            first.iter().skip(1).position(is_class).map_or(1, |i| i + 1)
+        } else {
+            1
+        };
+        let others = first
+            .iter()
+            .enumerate()
+            .skip(1)
+            .filter(|(i, _)| is_titled && *i != column);
         let columns_dropped = others.map(|(_, title)| title.clone()).collect();
         let expected = if is_titled { first.len() } else { 2 };
-        let mut rows = Self { nodes: RowNodes::by_node(), classes: Vec::new(), columns_dropped };
+        let mut rows = Self {
+            nodes: RowNodes::by_node(),
+            classes: Vec::new(),
+            columns_dropped,
+        };
         let mut is_title = is_titled;
         table.each_row(|line, fields| {
             if std::mem::take(&mut is_title) {
@@ -76,7 +89,11 @@ impl LabelRows {
 
     /// One row after the other: blank ones count, such nodes are unlabelled.
     fn parse_in_order(text: &str) -> Self {
-        let mut rows = Self { nodes: RowNodes::in_order(), classes: Vec::new(), columns_dropped: Vec::new() };
+        let mut rows = Self {
+            nodes: RowNodes::in_order(),
+            classes: Vec::new(),
+            columns_dropped: Vec::new(),
+        };
         let mut title_allowed = true;
         let text = without_mark(text).trim_end();
         for (line, row) in (1..).zip(text.split('\n')).filter(|_| !text.is_empty()) {
@@ -86,7 +103,9 @@ impl LabelRows {
                 continue;
             }
             let class = unquoted(row.trim());
-            let is_title = TITLES[..3].iter().any(|title| class.eq_ignore_ascii_case(title));
+            let is_title = TITLES[..3]
+                .iter()
+                .any(|title| class.eq_ignore_ascii_case(title));
             if !is_blank && std::mem::take(&mut title_allowed) && is_title {
                 continue;
             }
@@ -95,7 +114,11 @@ impl LabelRows {
         }
         // A file of comments has no rows, blank or not.
         if rows.classes.iter().all(Option::is_none) && title_allowed {
-            return Self { nodes: RowNodes::in_order(), classes: Vec::new(), ..rows };
+            return Self {
+                nodes: RowNodes::in_order(),
+                classes: Vec::new(),
+                ..rows
+            };
         }
         rows
     }
@@ -114,19 +137,27 @@ impl LabelRows {
         let mut names: Vec<&str> = self.classes.iter().flatten().map(String::as_str).collect();
         names.sort_unstable();
         names.dedup();
-        let index = |name| names.binary_search(&name).expect("every name was collected") as u32;
+        let index = |name| {
+            names
+                .binary_search(&name)
+                .expect("every name was collected") as u32
+        };
         let classes = rows.iter().map(|row| class(row).map(index)).collect();
-        Labels::new(classes, names.len())?.with_names(names.iter().map(|name| name.to_string()).collect())
+        Labels::new(classes, names.len())?
+            .with_names(names.iter().map(|name| name.to_string()).collect())
     }
 }
 
 fn class_of(field: &str) -> Option<String> {
-    Some(field).filter(|class| !matches!(*class, "" | "-1" | "?")).map(String::from)
+    Some(field)
+        .filter(|class| !matches!(*class, "" | "-1" | "?"))
+        .map(String::from)
 }
 
-/// Whether a row has a node beside the class. A space separates them only where the first field can be a node: classes
-/// may have spaces in their names.
+/// Whether a row has a node beside the class. A space separates them only where the first field can
+/// be a node: classes may have spaces in their names.
 fn has_nodes(table: &Table, first: &[String]) -> bool {
-    let can_be_node = |field: &String| field.parse::<f64>().is_ok() || field.eq_ignore_ascii_case("node");
+    let can_be_node =
+        |field: &String| field.parse::<f64>().is_ok() || field.eq_ignore_ascii_case("node");
     first.len() > 1 && (!table.is_spaced() || can_be_node(&first[0]))
 }

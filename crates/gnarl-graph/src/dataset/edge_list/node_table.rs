@@ -1,4 +1,5 @@
-//! One table of nodes in the place of several: their classes, the parts of a split and features side by side.
+//! One table of nodes in the place of several: their classes, the parts of a split and features
+//! side by side.
 
 use super::Sources;
 use super::columns;
@@ -21,17 +22,29 @@ pub(super) struct NodeTable {
 }
 
 impl NodeTable {
-    /// Takes a table apart. What is `wanted` of features, labels and splits is read, and what is not is said: the others have files of their own.
-    /// A column of words that is neither class nor part is not read.
+    /// Takes a table apart. What is `wanted` of features, labels and splits is read, and what is
+    /// not is said: the others have files of their own. A column of words that is neither class nor
+    /// part is not read.
     pub fn parse(table: &Table, wanted: [bool; 3], sources: &mut Sources) -> Result<Self> {
-        let titles: Vec<String> = table.first()?.iter().map(|title| title.to_ascii_lowercase()).collect();
+        let titles: Vec<String> = table
+            .first()?
+            .iter()
+            .map(|title| title.to_ascii_lowercase())
+            .collect();
         let is_one_of = |title: &String, known: &[&str]| known.contains(&title.as_str());
         if titles.len() < 2 || !is_one_of(&titles[0], &IDS) {
-            let why = "not read: its first line must name its columns, the first of them node or id";
+            let why =
+                "not read: its first line must name its columns, the first of them node or id";
             sources.unused(&table.path, why);
             return Ok(Self::default());
         }
-        let find = |known: &[&str]| titles.iter().skip(1).position(|title| is_one_of(title, known)).map(|at| at + 1);
+        let find = |known: &[&str]| {
+            titles
+                .iter()
+                .skip(1)
+                .position(|title| is_one_of(title, known))
+                .map(|at| at + 1)
+        };
         let (class, part) = (find(&CLASSES), find(&PARTS));
         let numbers = Numbers::of(table, titles.len())?;
         let others = (1..titles.len()).filter(|&at| Some(at) != class && Some(at) != part);
@@ -55,12 +68,20 @@ impl NodeTable {
             part_of(2, &part.into_iter().collect::<Vec<_>>()),
         ];
         let one = |at: Option<usize>, title: &str, blank: bool| match at {
-            Some(at) => Ok(Some(table.columns(&[0, at], title, |fields| blank || !fields[at].is_empty())?)),
+            Some(at) => {
+                Ok(Some(table.columns(&[0, at], title, |fields| {
+                    blank || !fields[at].is_empty()
+                })?))
+            }
             None => Ok(None),
         };
         let all: Vec<usize> = std::iter::once(0).chain(features).collect();
         Ok(Self {
-            features: if has_features { Some(table.columns(&all, "feature", |_| true)?) } else { None },
+            features: if has_features {
+                Some(table.columns(&all, "feature", |_| true)?)
+            } else {
+                None
+            },
             labels: one(class.filter(|_| has_class), "class", true)?,
             // A node without a part is in none.
             splits: one(part.filter(|_| has_part), "part", false)?,
@@ -68,7 +89,8 @@ impl NodeTable {
     }
 }
 
-/// Which columns have numbers in them: one at least, so that a slip of the pen in a column of numbers is found and not taken for words.
+/// Which columns have numbers in them: one at least, so that a slip of the pen in a column of
+/// numbers is found and not taken for words.
 struct Numbers(Vec<bool>);
 
 impl Numbers {
@@ -83,7 +105,10 @@ impl Numbers {
                 let what = format!("{} fields, but the header has {num_columns}", fields.len());
                 return Err(crate::dataset::text::at_line(&table.path, line, what));
             }
-            found.iter_mut().zip(fields).for_each(|(found, field)| *found |= field.parse::<f64>().is_ok());
+            found
+                .iter_mut()
+                .zip(fields)
+                .for_each(|(found, field)| *found |= field.parse::<f64>().is_ok());
             Ok(())
         })?;
         Ok(Self(found))

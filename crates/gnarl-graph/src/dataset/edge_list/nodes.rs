@@ -35,11 +35,13 @@ impl Nodes {
         }
     }
 
-    /// The node a field names, a new one where it is none of those known. A number may lie beyond the others, but not by much
-    /// for a file of that many rows.
+    /// The node a field names, a new one where it is none of those known. A number may lie beyond
+    /// the others, but not by much for a file of that many rows.
     pub fn get_or_add(&mut self, table: &Table, line: usize, field: &str) -> Result<u32> {
         match self {
-            Nodes::Named(_) if field.is_empty() => Err(at_line(&table.path, line, "a node without a name")),
+            Nodes::Named(_) if field.is_empty() => {
+                Err(at_line(&table.path, line, "a node without a name"))
+            }
             Nodes::Named(names) => Ok(names.get_or_add(field)),
             Nodes::Numbered(count) => {
                 let id = parse_id(&table.path, line, field, "a node id", 0..MAX_NODES as u64)?;
@@ -55,9 +57,18 @@ impl Nodes {
     /// The node a field names, which must be one of those known.
     pub fn get(&self, table: &Table, line: usize, field: &str) -> Result<u32> {
         match self {
-            Nodes::Numbered(count) => parse_id(&table.path, line, field, "a node id", 0..*count as u64),
+            Nodes::Numbered(count) => {
+                parse_id(&table.path, line, field, "a node id", 0..*count as u64)
+            }
             Nodes::Named(names) => names.get(field).ok_or_else(|| {
-                at_line(&table.path, line, format!("{} is no node of the edges, features or labels", quoted(field)))
+                at_line(
+                    &table.path,
+                    line,
+                    format!(
+                        "{} is no node of the edges, features or labels",
+                        quoted(field)
+                    ),
+                )
             }),
         }
     }
@@ -72,7 +83,11 @@ impl Nodes {
     /// Why rows cannot stand in the order of the nodes.
     pub fn needs_header(&self, table: &Table) -> Error {
         let word = match self {
-            Nodes::Named(names) => names.names.iter().find(|name| name.parse::<f64>().is_err()).cloned(),
+            Nodes::Named(names) => names
+                .names
+                .iter()
+                .find(|name| name.parse::<f64>().is_err())
+                .cloned(),
             Nodes::Numbered(_) => None,
         };
         let what = format!(
@@ -97,7 +112,10 @@ impl RowNodes {
     }
 
     pub fn by_node() -> Self {
-        Self { named: Some(Vec::new()), num_rows: 0 }
+        Self {
+            named: Some(Vec::new()),
+            num_rows: 0,
+        }
     }
 
     /// Notes the node of the next row.
@@ -108,12 +126,15 @@ impl RowNodes {
         self.num_rows += 1;
     }
 
-    /// The row of each node. Fails where rows in order do not match the nodes, or two rows name one node.
+    /// The row of each node. Fails where rows in order do not match the nodes, or two rows name one
+    /// node.
     pub fn row_of(&self, table: &Table, nodes: &Nodes) -> Result<Vec<Option<u32>>> {
         let (rows, num_nodes) = (self.num_rows, nodes.len());
         let Some(named) = &self.named else {
             if rows != num_nodes {
-                let what = format!("{rows} rows, but there are {num_nodes} nodes, one row each is expected");
+                let what = format!(
+                    "{rows} rows, but there are {num_nodes} nodes, one row each is expected"
+                );
                 return Err(table.fault(what));
             }
             return Ok((0..num_nodes as u32).map(Some).collect());
@@ -122,7 +143,11 @@ impl RowNodes {
         for (row, &(node, line)) in named.iter().enumerate() {
             if let Some(first) = row_of[node as usize].replace(row as u32) {
                 let (who, before) = (nodes.called(node as usize), named[first as usize].1);
-                return Err(at_line(&table.path, line, format!("node {who} has a row already, on line {before}")));
+                return Err(at_line(
+                    &table.path,
+                    line,
+                    format!("node {who} has a row already, on line {before}"),
+                ));
             }
         }
         Ok(row_of)

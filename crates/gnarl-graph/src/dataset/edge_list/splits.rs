@@ -15,7 +15,8 @@ pub(super) fn parse(table: &Table, nodes: &Nodes) -> Result<Vec<Split>> {
     let mut splits: Vec<(String, [Vec<u32>; 3])> = Vec::new();
     let mut number: HashMap<String, usize> = HashMap::new();
     let first = table.first()?;
-    let mut is_title = is_header(&first) && first.last().is_some_and(|field| part_of(field).is_none());
+    let mut is_title =
+        is_header(&first) && first.last().is_some_and(|field| part_of(field).is_none());
     table.each_row(|line, fields| {
         if std::mem::take(&mut is_title) {
             return Ok(());
@@ -24,26 +25,40 @@ pub(super) fn parse(table: &Table, nodes: &Nodes) -> Result<Vec<Split>> {
             [node, split, part] => (node, split, part),
             [node, part] => (node, "own", part),
             _ => {
-                let what = format!("{} is neither 'node,part' nor 'node,split,part'", quoted(&fields.join(",")));
+                let what = format!(
+                    "{} is neither 'node,part' nor 'node,split,part'",
+                    quoted(&fields.join(","))
+                );
                 return Err(at_line(&table.path, line, what));
             }
         };
         let node = nodes.get(table, line, node)?;
-        let part = part_of(part)
-            .ok_or_else(|| at_line(&table.path, line, format!("{} is not train, val or test", quoted(part))))?;
+        let part = part_of(part).ok_or_else(|| {
+            at_line(
+                &table.path,
+                line,
+                format!("{} is not train, val or test", quoted(part)),
+            )
+        })?;
         let k = *number.entry(split.to_string()).or_insert_with(|| {
             splits.push((split.to_string(), Default::default()));
             splits.len() - 1
         });
         if splits.len() > MAX_SPLITS {
-            return Err(at_line(&table.path, line, format!("more than {MAX_SPLITS} splits")));
+            return Err(at_line(
+                &table.path,
+                line,
+                format!("more than {MAX_SPLITS} splits"),
+            ));
         }
         splits[k].1[part].push(node);
         Ok(())
     })?;
     splits
         .into_iter()
-        .map(|(name, [train, val, test])| Split::new(name, train, val, test).map_err(|e| table.fault(e.to_string())))
+        .map(|(name, [train, val, test])| {
+            Split::new(name, train, val, test).map_err(|e| table.fault(e.to_string()))
+        })
         .collect()
 }
 

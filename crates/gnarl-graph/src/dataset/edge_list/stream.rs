@@ -1,6 +1,8 @@
-//! An edge file block by block, for files larger than memory: what [`read_edges`](super::read_edges) understands, in the same words.
+//! An edge file block by block, for files larger than memory: what
+//! [`read_edges`](super::read_edges) understands, in the same words.
 //!
-//! What takes a look at the whole file there is decided by the first block here: whether a first row of two words is a header.
+//! What takes a look at the whole file there is decided by the first block here: whether a first
+//! row of two words is a header.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,8 +11,8 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::edges::{
-    Columns, check_fields, explain, find_body, is_integer, may_be_named, needs_rows, parse_piece, sparse_ids,
-    split_at_lines, weight,
+    Columns, check_fields, explain, find_body, is_integer, may_be_named, needs_rows, parse_piece,
+    sparse_ids, split_at_lines, weight,
 };
 use super::table::{Table, refuse_binary};
 use crate::dataset::columnar;
@@ -31,15 +33,22 @@ pub(in crate::dataset) fn is_weighted(path: &Path) -> Result<bool> {
         return columnar::is_weighted(path);
     }
     let mut blocks = Blocks::open(path)?;
-    let Some(block) = blocks.next()? else { return Ok(false) };
+    let Some(block) = blocks.next()? else {
+        return Ok(false);
+    };
     let start = find_body(&block.bytes);
-    if start.header.as_ref().is_none_or(|header| !needs_rows(header)) {
+    if start
+        .header
+        .as_ref()
+        .is_none_or(|header| !needs_rows(header))
+    {
         return Ok(start.weighted);
     }
     Ok(Columns::find(&block.table(path)?)?.weight.is_some())
 }
 
-/// Gives every edge of a file to the sink. Fails as [`read_edges`](super::read_edges) does, and holds a block and the names.
+/// Gives every edge of a file to the sink. Fails as [`read_edges`](super::read_edges) does, and
+/// holds a block and the names.
 pub(in crate::dataset) fn stream_edges(path: &Path, sink: &mut dyn EdgeSink) -> Result<Streamed> {
     if columnar::is_columnar(path) {
         return columnar::stream_edges(path, sink);
@@ -75,7 +84,10 @@ fn numbers(path: &Path, sink: &mut dyn EdgeSink) -> Result<Option<Streamed>> {
             (body, weighted) = (start.body, start.weighted);
         }
         let pieces = split_at_lines(bytes, body);
-        let parts: Vec<_> = pieces.par_iter().map(|(_, piece)| parse_piece(piece, weighted)).collect();
+        let parts: Vec<_> = pieces
+            .par_iter()
+            .map(|(_, piece)| parse_piece(piece, weighted))
+            .collect();
         for ((start, _), part) in pieces.iter().zip(parts) {
             match part {
                 Ok(part) => {
@@ -84,7 +96,9 @@ fn numbers(path: &Path, sink: &mut dyn EdgeSink) -> Result<Option<Streamed>> {
                     largest = largest.max(part.largest);
                 }
                 Err(at) if may_be_named(bytes, start + at) => return Ok(None),
-                Err(at) => return Err(explain(path, bytes, start + at, weighted, block.first_line)),
+                Err(at) => {
+                    return Err(explain(path, bytes, start + at, weighted, block.first_line));
+                }
             }
         }
         sink.tell(blocks.done);
@@ -92,15 +106,16 @@ fn numbers(path: &Path, sink: &mut dyn EdgeSink) -> Result<Option<Streamed>> {
     let limit = sane_end(known.num_rows as usize);
     if let Some(id) = largest.filter(|id| u64::from(*id) >= limit) {
         let what = format!("node id {id} in a file of {} rows", known.num_rows);
-        let what = format!("{what}: nodes are numbered 0, 1, 2, … without large gaps, renumber them");
+        let what =
+            format!("{what}: nodes are numbered 0, 1, 2, … without large gaps, renumber them");
         return Err(Error::data(path, "whole file", what));
     }
     known.num_nodes = largest.map_or(0, |id| id as usize + 1);
     Ok(Some(known))
 }
 
-/// Row by row: integers between quotation marks or among more columns, or names. `None` where an id is no integer and names were not
-/// asked for.
+/// Row by row: integers between quotation marks or among more columns, or names. `None` where an id
+/// is no integer and names were not asked for.
 fn rows(path: &Path, sink: &mut dyn EdgeSink, named: bool) -> Result<Option<Streamed>> {
     let mut blocks = Blocks::open(path)?;
     let mut names = NameIndex::default();
@@ -116,7 +131,9 @@ fn rows(path: &Path, sink: &mut dyn EdgeSink, named: bool) -> Result<Option<Stre
             (known.columns_dropped, is_header) = (found.dropped.clone(), found.has_header);
             columns = Some(found);
         }
-        let Some(columns) = &columns else { return Ok(None) };
+        let Some(columns) = &columns else {
+            return Ok(None);
+        };
         edges.clear();
         weights.clear();
         let mut is_named = false;
@@ -127,7 +144,11 @@ fn rows(path: &Path, sink: &mut dyn EdgeSink, named: bool) -> Result<Option<Stre
             }
             check_fields(path, line, fields, columns.count)?;
             if fields[..2].iter().any(|id| id.is_empty()) {
-                return Err(at_line(path, line, "a node without a name, 'u,v' is expected"));
+                return Err(at_line(
+                    path,
+                    line,
+                    "a node without a name, 'u,v' is expected",
+                ));
             }
             if let Some(column) = columns.weight {
                 weights.push(weight(path, line, fields[column])?);
@@ -158,10 +179,16 @@ fn rows(path: &Path, sink: &mut dyn EdgeSink, named: bool) -> Result<Option<Stre
         sink.take(&edges, &weights)?;
         sink.tell(blocks.done);
     }
-    if let Some((id, line)) = largest.filter(|(id, _)| u64::from(*id) >= sane_end(known.num_rows as usize)) {
+    if let Some((id, line)) =
+        largest.filter(|(id, _)| u64::from(*id) >= sane_end(known.num_rows as usize))
+    {
         return Err(sparse_ids(path, line, id, known.num_rows as usize));
     }
-    known.num_nodes = if named { names.len() } else { largest.map_or(0, |(id, _)| id as usize + 1) };
+    known.num_nodes = if named {
+        names.len()
+    } else {
+        largest.map_or(0, |(id, _)| id as usize + 1)
+    };
     known.names = named.then(|| names.into_names());
     Ok(Some(known))
 }
@@ -192,7 +219,13 @@ impl Block {
 impl Blocks {
     fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|e| Error::io(path, e))?;
-        Ok(Self { path: path.to_path_buf(), file, rest: Vec::new(), lines: 0, done: 0 })
+        Ok(Self {
+            path: path.to_path_buf(),
+            file,
+            rest: Vec::new(),
+            lines: 0,
+            done: 0,
+        })
     }
 
     fn next(&mut self) -> Result<Option<Block>> {
@@ -200,8 +233,10 @@ impl Blocks {
         loop {
             let before = bytes.len();
             let wanted = (BLOCK_BYTES - before.min(BLOCK_BYTES)).max(LONGEST_LINE);
-            let read =
-                (&mut self.file).take(wanted as u64).read_to_end(&mut bytes).map_err(|e| Error::io(&self.path, e))?;
+            let read = (&mut self.file)
+                .take(wanted as u64)
+                .read_to_end(&mut bytes)
+                .map_err(|e| Error::io(&self.path, e))?;
             self.done += read as u64;
             if read < wanted {
                 break;
@@ -211,8 +246,10 @@ impl Blocks {
                 break;
             }
             if bytes.len() > BLOCK_BYTES {
-                let what =
-                    format!("line {} is longer than {BLOCK_BYTES} bytes, a text file is expected", self.lines + 1);
+                let what = format!(
+                    "line {} is longer than {BLOCK_BYTES} bytes, a text file is expected",
+                    self.lines + 1
+                );
                 return Err(Error::data(&self.path, "whole file", what));
             }
         }

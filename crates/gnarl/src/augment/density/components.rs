@@ -15,8 +15,9 @@ use super::gaussian_mixture::{Component, GaussianMixture, MixtureSettings};
 pub enum Components {
     /// So many, or as many as the class has graphs.
     Fixed(usize),
-    /// For each class the number of [`CANDIDATES`] with the lowest Schwarz criterion (BIC), among those whose every Gaussian has
-    /// more vectors than dimensions: with fewer it is flat, and its likelihood says nothing.
+    /// For each class the number of [`CANDIDATES`] with the lowest Schwarz criterion (BIC), among
+    /// those whose every Gaussian has more vectors than dimensions: with fewer it is flat, and its
+    /// likelihood says nothing.
     Auto,
 }
 
@@ -41,7 +42,10 @@ impl FromStr for Components {
         }
         match text.parse() {
             Ok(count) if count > 0 => Ok(Components::Fixed(count)),
-            _ => Err(Error::argument("components", format!("'{text}' is neither a number of at least 1 nor auto"))),
+            _ => Err(Error::argument(
+                "components",
+                format!("'{text}' is neither a number of at least 1 nor auto"),
+            )),
         }
     }
 }
@@ -78,10 +82,18 @@ impl Components {
         let Components::Fixed(count) = self else {
             let mut best = with(CANDIDATES[0])?;
             let most = points.num_rows() / (points.num_cols() + 1);
-            for count in CANDIDATES.into_iter().skip(1).filter(|&count| count <= most) {
+            for count in CANDIDATES
+                .into_iter()
+                .skip(1)
+                .filter(|&count| count <= most)
+            {
                 let other = with(count)?;
-                let has_enough = |c: &Component| c.weight * points.num_rows() as f64 > points.num_cols() as f64 + 0.5;
-                if other.components().iter().all(has_enough) && other.report().bic() < best.report().bic() {
+                let has_enough = |c: &Component| {
+                    c.weight * points.num_rows() as f64 > points.num_cols() as f64 + 0.5
+                };
+                if other.components().iter().all(has_enough)
+                    && other.report().bic() < best.report().bic()
+                {
                     best = other;
                 }
             }
@@ -101,15 +113,29 @@ mod tests {
             assert_eq!(text.parse::<Components>().unwrap().to_string(), text);
         }
         let e = "0".parse::<Components>().unwrap_err().to_string();
-        assert_eq!(e, "components: '0' is neither a number of at least 1 nor auto");
-        for (stored, expected) in
-            [("7", Components::Fixed(7)), ("\"7\"", Components::Fixed(7)), ("\"auto\"", Components::Auto)]
-        {
-            assert_eq!(serde_json::from_str::<Components>(stored).unwrap(), expected, "{stored}");
+        assert_eq!(
+            e,
+            "components: '0' is neither a number of at least 1 nor auto"
+        );
+        for (stored, expected) in [
+            ("7", Components::Fixed(7)),
+            ("\"7\"", Components::Fixed(7)),
+            ("\"auto\"", Components::Auto),
+        ] {
+            assert_eq!(
+                serde_json::from_str::<Components>(stored).unwrap(),
+                expected,
+                "{stored}"
+            );
         }
         for wrong in ["0", "-1", "1.5", "\"none\""] {
-            let e = serde_json::from_str::<Components>(wrong).unwrap_err().to_string();
-            assert!(e.contains("is neither a number of at least 1 nor auto"), "{wrong}: {e}");
+            let e = serde_json::from_str::<Components>(wrong)
+                .unwrap_err()
+                .to_string();
+            assert!(
+                e.contains("is neither a number of at least 1 nor auto"),
+                "{wrong}: {e}"
+            );
         }
     }
 }

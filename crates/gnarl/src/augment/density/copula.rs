@@ -1,8 +1,10 @@
 //! A Gaussian copula with empirical margins (thesis ch. 7, appendix, Ablation Study; Nelsen 2006).
 //!
-//! Each coordinate has the distribution of its own values, linear between neighbours in their order; how coordinates go together is a
-//! Gaussian's: `z_ij = Φ⁻¹(rank_ij / (n + 1))` has the correlation R, shrunken as Ledoit and Wolf do it, since a class has few vectors. To draw,
-//! `z ~ N(0, R)`, and coordinate j is the quantile of its values at `Φ(z_j)`: no draw lies outside the range that was seen.
+//! Each coordinate has the distribution of its own values, linear between neighbours in their
+//! order; how coordinates go together is a Gaussian's: `z_ij = Φ⁻¹(rank_ij / (n + 1))` has the
+//! correlation R, shrunken as Ledoit and Wolf do it, since a class has few vectors. To draw,
+//! `z ~ N(0, R)`, and coordinate j is the quantile of its values at `Φ(z_j)`: no draw lies outside
+//! the range that was seen.
 
 use gnarl_graph::names::Choice;
 use gnarl_graph::random::Rng;
@@ -19,11 +21,17 @@ pub struct Copula {}
 
 impl Choice for Copula {
     const NAME: &'static str = "copula";
-    const ABOUT: &'static str = "each coordinate as it is distributed in a class, tied by a Gaussian";
+    const ABOUT: &'static str =
+        "each coordinate as it is distributed in a class, tied by a Gaussian";
 }
 
 impl Estimator for Copula {
-    fn fit(&self, points: &DenseMatrix<f64>, _: &DenseMatrix<f64>, _: u64) -> Result<Box<dyn FittedDensity>> {
+    fn fit(
+        &self,
+        points: &DenseMatrix<f64>,
+        _: &DenseMatrix<f64>,
+        _: u64,
+    ) -> Result<Box<dyn FittedDensity>> {
         Ok(Box::new(GaussianCopula::fit(points)?))
     }
 }
@@ -51,11 +59,16 @@ impl GaussianCopula {
             let values: Vec<f64> = order.iter().map(|&i| points.row(i)[j]).collect();
             let mut from = 0;
             while from < n {
-                let same = values[from..].iter().take_while(|v| **v == values[from]).count();
+                let same = values[from..]
+                    .iter()
+                    .take_while(|v| **v == values[from])
+                    .count();
                 // Equal values share the mean of their ranks, which count from one.
                 let rank = from as f64 + (same as f64 + 1.0) / 2.0;
                 let score = normal_quantile(rank / (n as f64 + 1.0));
-                order[from..from + same].iter().for_each(|&i| scores.row_mut(i)[j] = score);
+                order[from..from + same]
+                    .iter()
+                    .for_each(|&i| scores.row_mut(i)[j] = score);
                 from += same;
             }
             sorted.push(values);
@@ -68,9 +81,19 @@ impl GaussianCopula {
         (0..d).for_each(|a| correlation[a * d + a] = 1.0 + MixtureSettings::new(1).regularisation);
         let tie = GaussianMixture::one_gaussian(&scores, vec![0.0; d], correlation)?;
         let parameters = d * (d.max(1) - 1) / 2;
-        let report =
-            FitReport { points: n, components: 1, parameters, curve: Vec::new(), converged: true, warning: None };
-        Ok(Self { sorted, tie, report })
+        let report = FitReport {
+            points: n,
+            components: 1,
+            parameters,
+            curve: Vec::new(),
+            converged: true,
+            warning: None,
+        };
+        Ok(Self {
+            sorted,
+            tie,
+            report,
+        })
     }
 
     /// The correlation of the scores, by rows.
@@ -86,12 +109,20 @@ impl FittedDensity for GaussianCopula {
 
     fn sample(&self, rng: &mut Rng) -> Vec<f64> {
         let z = self.tie.sample(rng);
-        z.iter().zip(&self.sorted).map(|(z, sorted)| quantile(sorted, normal_cdf(*z))).collect()
+        z.iter()
+            .zip(&self.sorted)
+            .map(|(z, sorted)| quantile(sorted, normal_cdf(*z)))
+            .collect()
     }
 
-    /// `None` where a coordinate has equal values, which have a probability and no density. Minus infinity outside the range that was seen.
+    /// `None` where a coordinate has equal values, which have a probability and no density. Minus
+    /// infinity outside the range that was seen.
     fn log_density(&self, x: &[f64]) -> Option<f64> {
-        if self.sorted.iter().any(|sorted| sorted.len() < 2 || sorted.windows(2).any(|w| w[0] == w[1])) {
+        if self
+            .sorted
+            .iter()
+            .any(|sorted| sorted.len() < 2 || sorted.windows(2).any(|w| w[0] == w[1]))
+        {
             return None;
         }
         let mut log_margins = 0.0;
@@ -101,14 +132,21 @@ impl FittedDensity for GaussianCopula {
             if !(sorted[0]..=sorted[sorted.len() - 1]).contains(x) {
                 return Some(f64::NEG_INFINITY);
             }
-            let left = sorted.partition_point(|v| v <= x).clamp(1, sorted.len() - 1) - 1;
+            let left = sorted
+                .partition_point(|v| v <= x)
+                .clamp(1, sorted.len() - 1)
+                - 1;
             let width = sorted[left + 1] - sorted[left];
             let u = (left as f64 + (x - sorted[left]) / width) / steps;
             log_margins -= (steps * width).ln();
-            // At the ends of the range the quantile is infinite, where the density is that of the points just inside.
+            // At the ends of the range the quantile is infinite, where the density is that of the
+            // points just inside.
             z.push(normal_quantile(u.clamp(1e-12, 1.0 - 1e-12)));
         }
-        let apart: f64 = z.iter().map(|z| -0.5 * z * z - 0.5 * std::f64::consts::TAU.ln()).sum();
+        let apart: f64 = z
+            .iter()
+            .map(|z| -0.5 * z * z - 0.5 * std::f64::consts::TAU.ln())
+            .sum();
         Some(self.tie.log_density(&z) - apart + log_margins)
     }
 
@@ -152,7 +190,10 @@ mod tests {
         let mut drawn: Vec<f64> = draws.iter().map(|x| x[0]).collect();
         let (seen, drawn) = (median(&mut seen), median(&mut drawn));
         assert!((seen - drawn).abs() < 0.15, "{seen} and {drawn}");
-        assert!(draws.iter().all(|x| x[0] > 0.0), "no draw below what was seen");
+        assert!(
+            draws.iter().all(|x| x[0] > 0.0),
+            "no draw below what was seen"
+        );
         let inside = fitted.log_density(points.row(7)).unwrap();
         assert!(inside.is_finite() && fitted.log_density(&[-1.0, 5.0]) == Some(f64::NEG_INFINITY));
     }

@@ -1,10 +1,13 @@
-//! A small adversarial pair that learns to draw vectors (thesis ch. 7, appendix, Ablation Study, "GAN"; Goodfellow et al. 2014).
+//! A small adversarial pair that learns to draw vectors (thesis ch. 7, appendix, Ablation Study,
+//! "GAN"; Goodfellow et al. 2014).
 //!
-//! A generator makes vectors from noise, a critic tells them from those of the class; both have two hidden layers. The critic's matrices are
-//! divided by their largest singular value, found by power iteration (spectral normalisation, Miyato et al. 2018), and the losses are hinges, which
-//! keeps a pair of this size from running away. The two chase each other in circles, so the generator that is kept has the running mean of
-//! its weights. Vectors are standardised first. Draws that spread over much less than the vectors do are a
-//! collapse, and the report says so. How likely a vector is, such a pair does not say.
+//! A generator makes vectors from noise, a critic tells them from those of the class; both have two
+//! hidden layers. The critic's matrices are divided by their largest singular value, found by power
+//! iteration (spectral normalisation, Miyato et al. 2018), and the losses are hinges, which keeps a
+//! pair of this size from running away. The two chase each other in circles, so the generator that
+//! is kept has the running mean of its weights. Vectors are standardised first. Draws that spread
+//! over much less than the vectors do are a collapse, and the report says so. How likely a vector
+//! is, such a pair does not say.
 
 use gnarl_graph::names::Choice;
 use gnarl_graph::random::{Rng, stream};
@@ -27,7 +30,12 @@ impl Choice for Gan {
 }
 
 impl Estimator for Gan {
-    fn fit(&self, points: &DenseMatrix<f64>, _: &DenseMatrix<f64>, seed: u64) -> Result<Box<dyn FittedDensity>> {
+    fn fit(
+        &self,
+        points: &DenseMatrix<f64>,
+        _: &DenseMatrix<f64>,
+        seed: u64,
+    ) -> Result<Box<dyn FittedDensity>> {
         Ok(Box::new(Generator::fit(points, seed)?))
     }
 }
@@ -77,7 +85,11 @@ struct Trained {
 impl Trained {
     fn new(from: usize, to: usize, rng: &mut Rng) -> tensor::Result<Self> {
         let most = 1.0 / (from as f32).sqrt();
-        let mut uniform = |count: usize| (0..count).map(|_| rng.random_range(-most..most)).collect::<Vec<f32>>();
+        let mut uniform = |count: usize| {
+            (0..count)
+                .map(|_| rng.random_range(-most..most))
+                .collect::<Vec<f32>>()
+        };
         Ok(Self {
             weight: Var::from_vec(uniform(from * to), (from, to), &Device::Cpu)?,
             bias: Var::from_vec(uniform(to), (1, to), &Device::Cpu)?,
@@ -95,7 +107,8 @@ impl Trained {
         [&self.weight, &self.bias].map(|var| var.flatten_all()?.to_vec1())
     }
 
-    /// The matrix divided by its largest singular value, as far as one more step of power iteration knows it.
+    /// The matrix divided by its largest singular value, as far as one more step of power iteration
+    /// knows it.
     fn normalised(&mut self) -> tensor::Result<Tensor> {
         let device = &Device::Cpu;
         let weight = self.weight.as_detached_tensor();
@@ -130,11 +143,17 @@ fn leaky(x: &Tensor) -> tensor::Result<Tensor> {
 }
 
 fn network(dims: [usize; 4], rng: &mut Rng) -> tensor::Result<Vec<Trained>> {
-    dims.windows(2).map(|dims| Trained::new(dims[0], dims[1], rng)).collect()
+    dims.windows(2)
+        .map(|dims| Trained::new(dims[0], dims[1], rng))
+        .collect()
 }
 
 fn optimiser(layers: &[Trained]) -> Adam {
-    let mut adam = Adam::new(AdamSettings { beta1: 0.5, beta2: 0.9, ..AdamSettings::default() });
+    let mut adam = Adam::new(AdamSettings {
+        beta1: 0.5,
+        beta2: 0.9,
+        ..AdamSettings::default()
+    });
     for layer in layers {
         adam.add(&layer.weight, LEARNING_RATE, 0.0);
         adam.add(&layer.bias, LEARNING_RATE, 0.0);
@@ -143,7 +162,8 @@ fn optimiser(layers: &[Trained]) -> Adam {
 }
 
 fn noise(rows: usize, rng: &mut Rng) -> tensor::Result<Tensor> {
-    let values = (0..rows * NOISE).map(|_| <StandardNormal as Distribution<f64>>::sample(&StandardNormal, rng) as f32);
+    let values = (0..rows * NOISE)
+        .map(|_| <StandardNormal as Distribution<f64>>::sample(&StandardNormal, rng) as f32);
     Tensor::from_vec(values.collect(), (rows, NOISE), &Device::Cpu)
 }
 
@@ -154,15 +174,43 @@ impl Generator {
         let (n, d) = (points.num_rows(), points.num_cols());
         let mean = mean(points);
         let about = deviations(points, &mean);
-        let square = |j: usize| (0..n).map(|i| about.row(i)[j] * about.row(i)[j]).sum::<f64>() / n as f64;
+        let square = |j: usize| {
+            (0..n)
+                .map(|i| about.row(i)[j] * about.row(i)[j])
+                .sum::<f64>()
+                / n as f64
+        };
         let deviation: Vec<f64> = (0..d).map(|j| square(j).sqrt()).collect();
-        let scaled = |i: usize, j: usize| if deviation[j] > 0.0 { about.row(i)[j] / deviation[j] } else { 0.0 };
-        let rows: Vec<Vec<f32>> = (0..n).map(|i| (0..d).map(|j| scaled(i, j) as f32).collect()).collect();
+        let scaled = |i: usize, j: usize| {
+            if deviation[j] > 0.0 {
+                about.row(i)[j] / deviation[j]
+            } else {
+                0.0
+            }
+        };
+        let rows: Vec<Vec<f32>> = (0..n)
+            .map(|i| (0..d).map(|j| scaled(i, j) as f32).collect())
+            .collect();
         let (layers, curve) = train(&rows, d, &mut stream(seed, "generator", 0))
             .map_err(|e| Error::argument("generator", e.to_string()))?;
-        let parameters = layers.iter().map(|layer| layer.weight.len() + layer.bias.len()).sum();
-        let report = FitReport { points: n, components: 1, parameters, curve, converged: true, warning: None };
-        let mut fitted = Self { layers, mean, deviation, report };
+        let parameters = layers
+            .iter()
+            .map(|layer| layer.weight.len() + layer.bias.len())
+            .sum();
+        let report = FitReport {
+            points: n,
+            components: 1,
+            parameters,
+            curve,
+            converged: true,
+            warning: None,
+        };
+        let mut fitted = Self {
+            layers,
+            mean,
+            deviation,
+            report,
+        };
         fitted.report.warning = fitted.collapse(&mut stream(seed, "generator", 1));
         Ok(fitted)
     }
@@ -177,46 +225,82 @@ impl Generator {
         let drawn: f64 = (0..self.mean.len()).map(of).sum();
         let seen: f64 = self.deviation.iter().map(|s| s * s).sum();
         (drawn < COLLAPSED_BELOW * seen).then(|| {
-            format!("the generator collapsed: its draws have {:.3} of the variance of the vectors", drawn / seen)
+            format!(
+                "the generator collapsed: its draws have {:.3} of the variance of the vectors",
+                drawn / seen
+            )
         })
     }
 }
 
-/// The generator's layers after all steps, and minus the critic's loss on the way: 0 where it always tells draws from vectors, -2 where it
-/// never does.
+/// The generator's layers after all steps, and minus the critic's loss on the way: 0 where it
+/// always tells draws from vectors, -2 where it never does.
 fn train(rows: &[Vec<f32>], d: usize, rng: &mut Rng) -> tensor::Result<(Vec<Layer>, Vec<f64>)> {
     let mut critic = network([d, HIDDEN, HIDDEN, 1], rng)?;
     let generator = network([NOISE, HIDDEN, HIDDEN, d], rng)?;
     let (mut of_critic, mut of_generator) = (optimiser(&critic), optimiser(&generator));
-    let own = |layers: &[Trained]| layers.iter().map(|layer| layer.weight.as_tensor().clone()).collect::<Vec<_>>();
-    let mut means: Vec<Vec<f32>> = generator.iter().flat_map(Trained::values).collect::<tensor::Result<_>>()?;
+    let own = |layers: &[Trained]| {
+        layers
+            .iter()
+            .map(|layer| layer.weight.as_tensor().clone())
+            .collect::<Vec<_>>()
+    };
+    let mut means: Vec<Vec<f32>> = generator
+        .iter()
+        .flat_map(Trained::values)
+        .collect::<tensor::Result<_>>()?;
     let mut curve = Vec::new();
     for step in 0..STEPS {
         for _ in 0..CRITIC_STEPS {
             let size = BATCH.min(rows.len());
-            let batch: Vec<f32> =
-                (0..size).flat_map(|_| rows[rng.random_range(0..rows.len())].iter().copied()).collect();
+            let batch: Vec<f32> = (0..size)
+                .flat_map(|_| rows[rng.random_range(0..rows.len())].iter().copied())
+                .collect();
             let real = Tensor::from_vec(batch, (size, d), &Device::Cpu)?;
             let drawn = through(&generator, &own(&generator), &noise(size, rng)?)?.detach();
-            let weights = critic.iter_mut().map(Trained::normalised).collect::<tensor::Result<Vec<_>>>()?;
-            let missed = (through(&critic, &weights, &real)? * -1.0)?.affine(1.0, 1.0)?.relu()?.mean_all()?;
-            let fooled = through(&critic, &weights, &drawn)?.affine(1.0, 1.0)?.relu()?.mean_all()?;
+            let weights = critic
+                .iter_mut()
+                .map(Trained::normalised)
+                .collect::<tensor::Result<Vec<_>>>()?;
+            let missed = (through(&critic, &weights, &real)? * -1.0)?
+                .affine(1.0, 1.0)?
+                .relu()?
+                .mean_all()?;
+            let fooled = through(&critic, &weights, &drawn)?
+                .affine(1.0, 1.0)?
+                .relu()?
+                .mean_all()?;
             let loss = missed.add(&fooled)?;
             of_critic.step(&loss.backward()?)?;
             if step % 50 == 0 || step + 1 == STEPS {
                 curve.push(-f64::from(loss.to_scalar::<f32>()?));
             }
         }
-        let drawn = through(&generator, &own(&generator), &noise(BATCH.min(rows.len()), rng)?)?;
-        let weights = critic.iter_mut().map(Trained::normalised).collect::<tensor::Result<Vec<_>>>()?;
+        let drawn = through(
+            &generator,
+            &own(&generator),
+            &noise(BATCH.min(rows.len()), rng)?,
+        )?;
+        let weights = critic
+            .iter_mut()
+            .map(Trained::normalised)
+            .collect::<tensor::Result<Vec<_>>>()?;
         let loss = (through(&critic, &weights, &drawn)?.mean_all()? * -1.0)?;
         of_generator.step(&loss.backward()?)?;
-        for (mean, now) in means.iter_mut().zip(generator.iter().flat_map(Trained::values)) {
-            mean.iter_mut().zip(now?).for_each(|(mean, now)| *mean += (1.0 - MEMORY) * (now - *mean));
+        for (mean, now) in means
+            .iter_mut()
+            .zip(generator.iter().flat_map(Trained::values))
+        {
+            mean.iter_mut()
+                .zip(now?)
+                .for_each(|(mean, now)| *mean += (1.0 - MEMORY) * (now - *mean));
         }
     }
     let wide = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect();
-    let layers = means.chunks_exact(2).map(|pair| Layer { weight: wide(&pair[0]), bias: wide(&pair[1]) });
+    let layers = means.chunks_exact(2).map(|pair| Layer {
+        weight: wide(&pair[0]),
+        bias: wide(&pair[1]),
+    });
     Ok((layers.collect(), curve))
 }
 
@@ -237,7 +321,11 @@ impl FittedDensity for Generator {
             }
             x = out;
         }
-        x.iter().zip(&self.mean).zip(&self.deviation).map(|((x, mean), deviation)| mean + deviation * x).collect()
+        x.iter()
+            .zip(&self.mean)
+            .zip(&self.deviation)
+            .map(|((x, mean), deviation)| mean + deviation * x)
+            .collect()
     }
 
     fn log_density(&self, _: &[f64]) -> Option<f64> {
@@ -267,29 +355,71 @@ mod tests {
         assert_eq!(fitted.report().warning, None);
         let draws: Vec<Vec<f64>> = (0..2000).map(|_| fitted.sample(rng)).collect();
         let mean = |j: usize| draws.iter().map(|x| x[j]).sum::<f64>() / 2000.0;
-        let spread = |j: usize| (draws.iter().map(|x| (x[j] - mean(j)).powi(2)).sum::<f64>() / 2000.0).sqrt();
-        assert!((mean(0) - 6.0).abs() < 1.0 && (mean(1) + 3.0).abs() < 0.5, "{} {}", mean(0), mean(1));
-        assert!((2.5..5.5).contains(&spread(0)) && (1.0..3.0).contains(&spread(1)), "{} {}", spread(0), spread(1));
+        let spread = |j: usize| {
+            (draws.iter().map(|x| (x[j] - mean(j)).powi(2)).sum::<f64>() / 2000.0).sqrt()
+        };
+        assert!(
+            (mean(0) - 6.0).abs() < 1.0 && (mean(1) + 3.0).abs() < 0.5,
+            "{} {}",
+            mean(0),
+            mean(1)
+        );
+        assert!(
+            (2.5..5.5).contains(&spread(0)) && (1.0..3.0).contains(&spread(1)),
+            "{} {}",
+            spread(0),
+            spread(1)
+        );
         // Both clouds, and fewer draws between them than one Gaussian would make: 38 in a hundred.
         let near = |c: f64| draws.iter().filter(|x| (x[0] - c).abs() < 2.0).count();
-        assert!(near(10.0) > 350 && near(2.0) > 350 && near(6.0) < 700, "{} {} {}", near(10.0), near(2.0), near(6.0));
+        assert!(
+            near(10.0) > 350 && near(2.0) > 350 && near(6.0) < 700,
+            "{} {} {}",
+            near(10.0),
+            near(2.0),
+            near(6.0)
+        );
         assert!(draws.iter().all(|x| x[2] == 7.0), "a constant stays one");
         assert_eq!(fitted.log_density(points.row(0)), None);
         assert_eq!(
-            Generator::fit(&points, 4).unwrap().sample(&mut stream(1, "x", 0)),
+            Generator::fit(&points, 4)
+                .unwrap()
+                .sample(&mut stream(1, "x", 0)),
             fitted.sample(&mut stream(1, "x", 0))
         );
     }
 
     #[test]
     fn a_collapse_is_told() {
-        let layers = vec![Layer { weight: vec![0.0; NOISE], bias: vec![0.5] }];
-        let report =
-            FitReport { points: 9, components: 1, parameters: 17, curve: vec![], converged: true, warning: None };
-        let dead = Generator { layers, mean: vec![1.0], deviation: vec![2.0], report };
+        let layers = vec![Layer {
+            weight: vec![0.0; NOISE],
+            bias: vec![0.5],
+        }];
+        let report = FitReport {
+            points: 9,
+            components: 1,
+            parameters: 17,
+            curve: vec![],
+            converged: true,
+            warning: None,
+        };
+        let dead = Generator {
+            layers,
+            mean: vec![1.0],
+            deviation: vec![2.0],
+            report,
+        };
         let said = dead.collapse(&mut stream(1, "generator test", 1)).unwrap();
-        assert_eq!(said, "the generator collapsed: its draws have 0.000 of the variance of the vectors");
+        assert_eq!(
+            said,
+            "the generator collapsed: its draws have 0.000 of the variance of the vectors"
+        );
         let one = DenseMatrix::new(1, 2, vec![1.0, 2.0]).unwrap();
-        assert_eq!(Generator::fit(&one, 1).unwrap().sample(&mut stream(1, "generator test", 2)), [1.0, 2.0]);
+        assert_eq!(
+            Generator::fit(&one, 1)
+                .unwrap()
+                .sample(&mut stream(1, "generator test", 2)),
+            [1.0, 2.0]
+        );
     }
 }

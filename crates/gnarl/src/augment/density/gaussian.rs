@@ -1,5 +1,6 @@
-//! The shape of one Gaussian for a few vectors. With fewer vectors than numbers in them the sample covariance is flat, and nothing is drawn beside
-//! the plane they span; Ledoit and Wolf (2004) draw it towards a multiple of the identity, by as much as the vectors themselves say.
+//! The shape of one Gaussian for a few vectors. With fewer vectors than numbers in them the sample
+//! covariance is flat, and nothing is drawn beside the plane they span; Ledoit and Wolf (2004) draw
+//! it towards a multiple of the identity, by as much as the vectors themselves say.
 
 use gnarl_graph::DenseMatrix;
 
@@ -9,9 +10,12 @@ use super::MixtureSettings;
 pub fn mean(points: &DenseMatrix<f64>) -> Vec<f64> {
     let mut mean = vec![0f64; points.num_cols()];
     for i in 0..points.num_rows() {
-        mean.iter_mut().zip(points.row(i)).for_each(|(m, x)| *m += x);
+        mean.iter_mut()
+            .zip(points.row(i))
+            .for_each(|(m, x)| *m += x);
     }
-    mean.iter_mut().for_each(|m| *m /= points.num_rows().max(1) as f64);
+    mean.iter_mut()
+        .for_each(|m| *m /= points.num_rows().max(1) as f64);
     mean
 }
 
@@ -19,13 +23,17 @@ pub fn mean(points: &DenseMatrix<f64>) -> Vec<f64> {
 pub fn deviations(points: &DenseMatrix<f64>, from: &[f64]) -> DenseMatrix<f64> {
     let mut less = points.clone();
     for i in 0..points.num_rows() {
-        less.row_mut(i).iter_mut().zip(from).for_each(|(x, m)| *x -= m);
+        less.row_mut(i)
+            .iter_mut()
+            .zip(from)
+            .for_each(|(x, m)| *x -= m);
     }
     less
 }
 
-/// Ledoit and Wolf's covariance of rows of mean zero, by rows: `(1 - s) S + s m I`, where `S` is theirs, `m` the mean of its diagonal, and `s` the
-/// least share that the expected squared error asks for. On its diagonal the λ of mixtures. O(rows · dim²).
+/// Ledoit and Wolf's covariance of rows of mean zero, by rows: `(1 - s) S + s m I`, where `S` is
+/// theirs, `m` the mean of its diagonal, and `s` the least share that the expected squared error
+/// asks for. On its diagonal the λ of mixtures. O(rows · dim²).
 pub(super) fn ledoit_wolf(rows: &DenseMatrix<f64>) -> Vec<f64> {
     let (n, d) = (rows.num_rows().max(1) as f64, rows.num_cols());
     let mut sample = vec![0f64; d * d];
@@ -34,15 +42,23 @@ pub(super) fn ledoit_wolf(rows: &DenseMatrix<f64>) -> Vec<f64> {
         let row = rows.row(i);
         fourth_moments += row.iter().map(|x| x * x).sum::<f64>().powi(2);
         for (a, x) in row.iter().enumerate() {
-            sample[a * d..(a + 1) * d].iter_mut().zip(row).for_each(|(s, y)| *s += x * y / n);
+            sample[a * d..(a + 1) * d]
+                .iter_mut()
+                .zip(row)
+                .for_each(|(s, y)| *s += x * y / n);
         }
     }
     let scale = (0..d).map(|a| sample[a * d + a]).sum::<f64>() / d.max(1) as f64;
     let squares = sample.iter().map(|s| s * s).sum::<f64>();
     let from_target = squares - d as f64 * scale * scale;
     let of_rows = ((fourth_moments / n - squares) / n).min(from_target);
-    let share = if from_target > 0.0 { (of_rows / from_target).clamp(0.0, 1.0) } else { 0.0 };
+    let share = if from_target > 0.0 {
+        (of_rows / from_target).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
     sample.iter_mut().for_each(|s| *s *= 1.0 - share);
-    (0..d).for_each(|a| sample[a * d + a] += share * scale + MixtureSettings::new(1).regularisation);
+    (0..d)
+        .for_each(|a| sample[a * d + a] += share * scale + MixtureSettings::new(1).regularisation);
     sample
 }

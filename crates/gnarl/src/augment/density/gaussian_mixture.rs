@@ -1,9 +1,11 @@
 //! Gaussian mixtures with full covariances by expectation-maximisation, in f64.
 //!
-//! `p(x) = Σ_k w_k N(x; μ_k, Σ_k)`. From the clusters of one k-means++ start, rounds of responsibilities `r_ik ∝ w_k N(x_i; μ_k, Σ_k)` and
-//! `w_k = Σ_i r_ik / n`, `μ_k = Σ_i r_ik x_i / n_k`, `Σ_k = Σ_i r_ik (x_i - μ_k)(x_i - μ_k)ᵀ / n_k + λ I`, until the mean log-likelihood gains less than
-//! the tolerance. Settings and order of steps are those of scikit-learn's `GaussianMixture`. Without λ the log-likelihood never falls;
-//! with it, it may by what λ costs.
+//! `p(x) = Σ_k w_k N(x; μ_k, Σ_k)`. From the clusters of one k-means++ start, rounds of
+//! responsibilities `r_ik ∝ w_k N(x_i; μ_k, Σ_k)` and `w_k = Σ_i r_ik / n`,
+//! `μ_k = Σ_i r_ik x_i / n_k`, `Σ_k = Σ_i r_ik (x_i - μ_k)(x_i - μ_k)ᵀ / n_k + λ I`, until the mean
+//! log-likelihood gains less than the tolerance. Settings and order of steps are those of
+//! scikit-learn's `GaussianMixture`. Without λ the log-likelihood never falls; with it, it may by
+//! what λ costs.
 
 use std::f64::consts::TAU;
 
@@ -35,7 +37,12 @@ pub struct MixtureSettings {
 impl MixtureSettings {
     /// So many components; the thesis' 100 iterations and gain of 1e-3, scikit-learn's λ of 1e-6.
     pub fn new(components: usize) -> Self {
-        Self { components, max_iterations: 100, tolerance: 1e-3, regularisation: 1e-6 }
+        Self {
+            components,
+            max_iterations: 100,
+            tolerance: 1e-3,
+            regularisation: 1e-6,
+        }
     }
 
     pub(super) fn check(&self, points: &DenseMatrix<f64>) -> Result<()> {
@@ -48,12 +55,17 @@ impl MixtureSettings {
             ));
         }
         if let Some(i) = points.data().iter().position(|x| !x.is_finite()) {
-            return refuse(format!("point {} has a value of {}", i / points.num_cols(), points.data()[i]));
+            return refuse(format!(
+                "point {} has a value of {}",
+                i / points.num_cols(),
+                points.data()[i]
+            ));
         }
         if self.components == 0 || self.max_iterations == 0 {
             return refuse("at least one component and one iteration are needed".into());
         }
-        if !(self.tolerance >= 0.0 && self.regularisation > 0.0 && self.regularisation.is_finite()) {
+        if !(self.tolerance >= 0.0 && self.regularisation > 0.0 && self.regularisation.is_finite())
+        {
             let what = format!(
                 "a tolerance of {} and a regularisation of {}; the first must be at least 0, the second above 0",
                 self.tolerance, self.regularisation
@@ -99,7 +111,11 @@ impl GaussianMixture {
     }
 
     /// The same from a cluster for each point, below the number of components.
-    pub fn fit_from(points: &DenseMatrix<f64>, settings: &MixtureSettings, clusters: &[u32]) -> Result<Self> {
+    pub fn fit_from(
+        points: &DenseMatrix<f64>,
+        settings: &MixtureSettings,
+        clusters: &[u32],
+    ) -> Result<Self> {
         settings.check(points)?;
         let (n, d) = (points.num_rows(), points.num_cols());
         let count = settings.components.min(n);
@@ -110,7 +126,10 @@ impl GaussianMixture {
             ));
         }
         let mut shares = vec![0f64; n * count];
-        clusters.iter().enumerate().for_each(|(i, &c)| shares[i * count + c as usize] = 1.0);
+        clusters
+            .iter()
+            .enumerate()
+            .for_each(|(i, &c)| shares[i * count + c as usize] = 1.0);
         let mut components = maximise(points, &shares, count, settings.regularisation)?;
         let mut curve: Vec<f64> = Vec::new();
         let mut converged = false;
@@ -125,33 +144,69 @@ impl GaussianMixture {
             }
         }
         let parameters = count * (d + d * (d + 1) / 2) + count - 1;
-        let report = FitReport { points: n, components: count, parameters, curve, converged, warning: None };
-        Ok(Self { components, dim: d, report })
+        let report = FitReport {
+            points: n,
+            components: count,
+            parameters,
+            curve,
+            converged,
+            warning: None,
+        };
+        Ok(Self {
+            components,
+            dim: d,
+            report,
+        })
     }
 
     /// One Gaussian that is given, with its report on the points it is of.
-    pub(super) fn one_gaussian(points: &DenseMatrix<f64>, mean: Vec<f64>, covariance: Vec<f64>) -> Result<Self> {
+    pub(super) fn one_gaussian(
+        points: &DenseMatrix<f64>,
+        mean: Vec<f64>,
+        covariance: Vec<f64>,
+    ) -> Result<Self> {
         MixtureSettings::new(1).check(points)?;
         let (n, d) = (points.num_rows(), points.num_cols());
         let components = vec![Component::new(1.0, mean, covariance)?];
         let parameters = d + d * (d + 1) / 2;
-        let report =
-            FitReport { points: n, components: 1, parameters, curve: Vec::new(), converged: true, warning: None };
-        let mut gaussian = Self { components, dim: d, report };
-        let likelihood = (0..n).map(|i| gaussian.log_density(points.row(i))).sum::<f64>() / n as f64;
+        let report = FitReport {
+            points: n,
+            components: 1,
+            parameters,
+            curve: Vec::new(),
+            converged: true,
+            warning: None,
+        };
+        let mut gaussian = Self {
+            components,
+            dim: d,
+            report,
+        };
+        let likelihood = (0..n)
+            .map(|i| gaussian.log_density(points.row(i)))
+            .sum::<f64>()
+            / n as f64;
         gaussian.report.curve.push(likelihood);
         Ok(gaussian)
     }
 
     /// Gaussians that were found in another way, at least one.
     pub(super) fn of_components(components: Vec<Component>, report: FitReport) -> Self {
-        Self { dim: components[0].mean.len(), components, report }
+        Self {
+            dim: components[0].mean.len(),
+            components,
+            report,
+        }
     }
 
     /// The logarithm of the density at a vector of `dim` numbers.
     pub fn log_density(&self, x: &[f64]) -> f64 {
         let mut scratch = vec![0f64; self.dim];
-        let logs: Vec<f64> = self.components.iter().map(|c| c.log_term(x, &mut scratch)).collect();
+        let logs: Vec<f64> = self
+            .components
+            .iter()
+            .map(|c| c.log_term(x, &mut scratch))
+            .collect();
         log_sum(&logs)
     }
 
@@ -177,7 +232,10 @@ impl FittedDensity for GaussianMixture {
         let mut x = chosen.mean.clone();
         for (j, column) in chosen.factor.chunks_exact(self.dim).enumerate() {
             let normal: f64 = StandardNormal.sample(rng);
-            x[j..].iter_mut().zip(&column[j..]).for_each(|(x, l)| *x += l * normal);
+            x[j..]
+                .iter_mut()
+                .zip(&column[j..])
+                .for_each(|(x, l)| *x += l * normal);
         }
         x
     }
@@ -192,26 +250,35 @@ impl FittedDensity for GaussianMixture {
 }
 
 impl Component {
-    /// One of this covariance, by rows. Of large numbers rounding may take more than the least eigenvalue has: then the diagonal is raised by as
-    /// little of its mean as helps. Fails where that is not a rounding's worth.
+    /// One of this covariance, by rows. Of large numbers rounding may take more than the least
+    /// eigenvalue has: then the diagonal is raised by as little of its mean as helps. Fails where
+    /// that is not a rounding's worth.
     pub(super) fn new(weight: f64, mean: Vec<f64>, mut covariance: Vec<f64>) -> Result<Self> {
         let d = mean.len();
         let size = (0..d).map(|i| covariance[i * d + i]).sum::<f64>() / d.max(1) as f64;
         let mut lifted = 0.0;
-        let factor = [0.0, 1e-14, 1e-12, 1e-10, 1e-8].into_iter().find_map(|lift| {
-            (0..d).for_each(|i| covariance[i * d + i] += (lift - lifted) * size);
-            lifted = lift;
-            cholesky(d, &covariance)
-        });
+        let factor = [0.0, 1e-14, 1e-12, 1e-10, 1e-8]
+            .into_iter()
+            .find_map(|lift| {
+                (0..d).for_each(|i| covariance[i * d + i] += (lift - lifted) * size);
+                lifted = lift;
+                cholesky(d, &covariance)
+            });
         let Some(factor) = factor else {
-            let what =
-                "a covariance lost its positive definiteness; fewer components or a larger regularisation keep it";
+            let what = "a covariance lost its positive definiteness; fewer components or a larger regularisation keep it";
             return Err(Error::argument(OP, what));
         };
         let log_det: f64 = (0..d).map(|i| 2.0 * factor[i * d + i].ln()).sum();
         let log_scale = weight.ln() - 0.5 * (d as f64 * TAU.ln() + log_det);
         let inverse = inverse_of(d, &factor);
-        Ok(Self { weight, mean, covariance, factor, inverse, log_scale })
+        Ok(Self {
+            weight,
+            mean,
+            covariance,
+            factor,
+            inverse,
+            log_scale,
+        })
     }
 
     /// The logarithm of the covariance's determinant.
@@ -222,7 +289,10 @@ impl Component {
 
     /// The same with its logarithm higher by so much everywhere.
     pub(super) fn raised(&self, by: f64) -> Self {
-        Self { log_scale: self.log_scale + by, ..self.clone() }
+        Self {
+            log_scale: self.log_scale + by,
+            ..self.clone()
+        }
     }
 
     /// `ln(weight · N(x; mean, covariance))`
@@ -255,38 +325,60 @@ simd_dispatch! {
 }
 
 /// Fills in the responsibilities and gives the mean log-likelihood of a point.
-pub(super) fn responsibilities(points: &DenseMatrix<f64>, components: &[Component], shares: &mut [f64]) -> f64 {
+pub(super) fn responsibilities(
+    points: &DenseMatrix<f64>,
+    components: &[Component],
+    shares: &mut [f64],
+) -> f64 {
     let one = |(i, shares): (usize, &mut [f64])| {
         let mut scratch = vec![0f64; points.num_cols()];
         for (share, component) in shares.iter_mut().zip(components) {
             *share = component.log_term(points.row(i), &mut scratch);
         }
         let total = log_sum(shares);
-        shares.iter_mut().for_each(|share| *share = (*share - total).exp());
+        shares
+            .iter_mut()
+            .for_each(|share| *share = (*share - total).exp());
         total
     };
-    let logs: Vec<f64> = shares.par_chunks_mut(components.len()).with_min_len(64).enumerate().map(one).collect();
+    let logs: Vec<f64> = shares
+        .par_chunks_mut(components.len())
+        .with_min_len(64)
+        .enumerate()
+        .map(one)
+        .collect();
     logs.iter().sum::<f64>() / points.num_rows() as f64
 }
 
 /// The components that fit the responsibilities best.
-pub(super) fn maximise(points: &DenseMatrix<f64>, shares: &[f64], count: usize, lambda: f64) -> Result<Vec<Component>> {
+pub(super) fn maximise(
+    points: &DenseMatrix<f64>,
+    shares: &[f64],
+    count: usize,
+    lambda: f64,
+) -> Result<Vec<Component>> {
     let (n, d) = (points.num_rows(), points.num_cols());
     let one = |k: usize| {
         let share = |i: usize| shares[i * count + k];
         // A component that nobody belongs to keeps a trace of weight, as in scikit-learn.
         let total = (0..n).map(share).sum::<f64>() + 10.0 * f64::EPSILON;
-        // Most points belong to most components by less than rounding: they are left out of the sums.
+        // Most points belong to most components by less than rounding: they are left out of the
+        // sums.
         let belongs = |i: &usize| share(*i) > f64::EPSILON * total;
         let mut mean = vec![0f64; d];
         for i in (0..n).filter(belongs) {
-            mean.iter_mut().zip(points.row(i)).for_each(|(m, x)| *m += share(i) * x);
+            mean.iter_mut()
+                .zip(points.row(i))
+                .for_each(|(m, x)| *m += share(i) * x);
         }
         mean.iter_mut().for_each(|m| *m /= total);
         let mut covariance = vec![0f64; d * d];
         let mut away = vec![0f64; d];
         for i in (0..n).filter(belongs) {
-            away.iter_mut().zip(points.row(i)).zip(&mean).for_each(|((a, x), m)| *a = x - m);
+            away.iter_mut()
+                .zip(points.row(i))
+                .zip(&mean)
+                .for_each(|((a, x), m)| *a = x - m);
             add_square(share(i), &away, &mut covariance);
         }
         for r in 0..d {
@@ -310,7 +402,8 @@ pub(super) fn log_sum(logs: &[f64]) -> f64 {
     largest + logs.iter().map(|x| (x - largest).exp()).sum::<f64>().ln()
 }
 
-/// The lower triangle L, by columns, with `L Lᵀ` = matrix; `None` where the matrix is not positive definite. O(d³).
+/// The lower triangle L, by columns, with `L Lᵀ` = matrix; `None` where the matrix is not positive
+/// definite. O(d³).
 fn cholesky(d: usize, matrix: &[f64]) -> Option<Vec<f64>> {
     let mut columns = matrix.to_vec();
     for j in 0..d {
@@ -318,7 +411,10 @@ fn cholesky(d: usize, matrix: &[f64]) -> Option<Vec<f64>> {
         let column = &mut rest[..d];
         for other in before.chunks_exact(d) {
             let scale = other[j];
-            column[j..].iter_mut().zip(&other[j..]).for_each(|(c, l)| *c -= scale * l);
+            column[j..]
+                .iter_mut()
+                .zip(&other[j..])
+                .for_each(|(c, l)| *c -= scale * l);
         }
         if column[j].is_nan() || column[j] <= 0.0 {
             return None;
@@ -339,7 +435,10 @@ fn inverse_of(d: usize, triangle: &[f64]) -> Vec<f64> {
             let solved = column[j] / triangle[j * d + j];
             column[j] = solved;
             let below = &triangle[j * d + j + 1..(j + 1) * d];
-            column[j + 1..].iter_mut().zip(below).for_each(|(x, l)| *x -= l * solved);
+            column[j + 1..]
+                .iter_mut()
+                .zip(below)
+                .for_each(|(x, l)| *x -= l * solved);
         }
     }
     inverse
@@ -368,14 +467,22 @@ mod tests {
 
     #[test]
     fn one_component_is_the_sample_mean_and_covariance() {
-        // Mean (2, 1); squares about it: (4 + 0 + 4) / 3, (1 + 4 + 1) / 3, products (2 + 0 - 2) / 3.
+        // Mean (2, 1); squares about it: (4 + 0 + 4) / 3, (1 + 4 + 1) / 3, products (2 + 0 - 2)
+        // / 3.
         let points = matrix(&[&[0.0, 0.0], &[2.0, 3.0], &[4.0, 0.0]]);
         let fitted = GaussianMixture::fit(&points, &MixtureSettings::new(1), 1).unwrap();
-        let Component { weight, mean, covariance, .. } = &fitted.components()[0];
+        let Component {
+            weight,
+            mean,
+            covariance,
+            ..
+        } = &fitted.components()[0];
         let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
         assert!(close(*weight, 1.0) && close(mean[0], 2.0) && close(mean[1], 1.0));
         assert!(
-            close(covariance[0], 8.0 / 3.0 + 1e-6) && close(covariance[3], 2.0 + 1e-6) && close(covariance[1], 0.0)
+            close(covariance[0], 8.0 / 3.0 + 1e-6)
+                && close(covariance[3], 2.0 + 1e-6)
+                && close(covariance[1], 0.0)
         );
         // ln of 1 / (2π sqrt(16/3)) at the mean.
         let at_mean = -(TAU * (16f64 / 3.0).sqrt()).ln();
@@ -385,20 +492,36 @@ mod tests {
 
     #[test]
     fn finds_two_clouds_and_draws_from_them() {
-        let fitted = GaussianMixture::fit(&two_clouds(3000, 1), &MixtureSettings::new(2), 2).unwrap();
+        let fitted =
+            GaussianMixture::fit(&two_clouds(3000, 1), &MixtureSettings::new(2), 2).unwrap();
         let mut components = fitted.components().to_vec();
         components.sort_by(|a, b| a.weight.total_cmp(&b.weight));
         let near = |got: &[f64], expected: &[f64], tolerance: f64| {
-            got.iter().zip(expected).all(|(g, e)| (g - e).abs() < tolerance)
+            got.iter()
+                .zip(expected)
+                .all(|(g, e)| (g - e).abs() < tolerance)
         };
         assert!((components[0].weight - 1.0 / 3.0).abs() < 0.01);
-        assert!(near(&components[0].mean, &[5.0, -3.0], 0.12) && near(&components[1].mean, &[-4.0, 2.0], 0.12));
-        assert!(components.iter().all(|c| near(&c.covariance, &[1.0, 0.8, 0.8, 1.0], 0.15)));
+        assert!(
+            near(&components[0].mean, &[5.0, -3.0], 0.12)
+                && near(&components[1].mean, &[-4.0, 2.0], 0.12)
+        );
+        assert!(
+            components
+                .iter()
+                .all(|c| near(&c.covariance, &[1.0, 0.8, 0.8, 1.0], 0.15))
+        );
         // Moments of draws against those of the mixture: mean Σ w μ, five standard errors.
         let rng = &mut stream(3, "mixture test", 1);
         let draws: Vec<Vec<f64>> = (0..20_000).map(|_| fitted.sample(rng)).collect();
         let mean = |c: usize| draws.iter().map(|x| x[c]).sum::<f64>() / 20_000.0;
-        let expected = |c: usize| fitted.components().iter().map(|k| k.weight * k.mean[c]).sum::<f64>();
+        let expected = |c: usize| {
+            fitted
+                .components()
+                .iter()
+                .map(|k| k.weight * k.mean[c])
+                .sum::<f64>()
+        };
         assert!((mean(0) - expected(0)).abs() < 5.0 * 4.4 / 20_000f64.sqrt());
         assert!((mean(1) - expected(1)).abs() < 5.0 * 2.6 / 20_000f64.sqrt());
         let right = draws.iter().filter(|x| x[0] > 0.5);
@@ -412,10 +535,16 @@ mod tests {
         for seed in 0..20 {
             let points = two_clouds(60, seed);
             for components in [1, 2, 5, 9] {
-                let settings = MixtureSettings { tolerance: 0.0, ..MixtureSettings::new(components) };
+                let settings = MixtureSettings {
+                    tolerance: 0.0,
+                    ..MixtureSettings::new(components)
+                };
                 let fitted = GaussianMixture::fit(&points, &settings, seed).unwrap();
                 let curve = &fitted.report().curve;
-                assert!(curve.windows(2).all(|w| w[1] > w[0] - 1e-4), "seed {seed}: {curve:?}");
+                assert!(
+                    curve.windows(2).all(|w| w[1] > w[0] - 1e-4),
+                    "seed {seed}: {curve:?}"
+                );
             }
         }
     }
@@ -430,31 +559,57 @@ mod tests {
             (vec![[1.0, 0.0], [2.0, 0.0], [4.0, 0.0], [8.0, 0.0]], 2, 2),
         ] {
             let points = DenseMatrix::new(rows.len(), 2, rows.concat()).unwrap();
-            let fitted = GaussianMixture::fit(&points, &MixtureSettings::new(components), 1).unwrap();
+            let fitted =
+                GaussianMixture::fit(&points, &MixtureSettings::new(components), 1).unwrap();
             assert_eq!(fitted.report().components, left);
             let x = fitted.sample(&mut stream(1, "mixture test", 2));
             assert!(x.iter().all(|v| v.is_finite()) && fitted.log_density(&x).is_finite());
         }
-        let refusal =
-            |points: &DenseMatrix<f64>, settings| GaussianMixture::fit(points, &settings, 1).unwrap_err().to_string();
+        let refusal = |points: &DenseMatrix<f64>, settings| {
+            GaussianMixture::fit(points, &settings, 1)
+                .unwrap_err()
+                .to_string()
+        };
         let none = DenseMatrix::new(0, 2, vec![]).unwrap();
-        assert_eq!(refusal(&none, MixtureSettings::new(1)), "mixture: 0 points of 2 numbers, at least one is needed");
+        assert_eq!(
+            refusal(&none, MixtureSettings::new(1)),
+            "mixture: 0 points of 2 numbers, at least one is needed"
+        );
         let nan = matrix(&[&[0.0, 1.0], &[f64::NAN, 0.0]]);
-        assert_eq!(refusal(&nan, MixtureSettings::new(1)), "mixture: point 1 has a value of NaN");
+        assert_eq!(
+            refusal(&nan, MixtureSettings::new(1)),
+            "mixture: point 1 has a value of NaN"
+        );
         let one = matrix(&[&[0.0]]);
         assert!(refusal(&one, MixtureSettings::new(0)).contains("at least one component"));
-        let settings = MixtureSettings { regularisation: 0.0, ..MixtureSettings::new(1) };
+        let settings = MixtureSettings {
+            regularisation: 0.0,
+            ..MixtureSettings::new(1)
+        };
         assert!(refusal(&one, settings).contains("the second above 0"));
-        let e = GaussianMixture::fit_from(&one, &MixtureSettings::new(1), &[1]).unwrap_err().to_string();
-        assert!(e.contains("a start in 1 clusters needs one of them for each of 1 points"), "{e}");
+        let e = GaussianMixture::fit_from(&one, &MixtureSettings::new(1), &[1])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("a start in 1 clusters needs one of them for each of 1 points"),
+            "{e}"
+        );
     }
 
     #[test]
     fn threads_do_not_change_a_bit() {
         let points = two_clouds(500, 4);
         let run = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| GaussianMixture::fit(&points, &MixtureSettings::new(4), 5).unwrap().report().clone())
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
+            pool.install(|| {
+                GaussianMixture::fit(&points, &MixtureSettings::new(4), 5)
+                    .unwrap()
+                    .report()
+                    .clone()
+            })
         };
         assert_eq!(run(1), run(3));
     }

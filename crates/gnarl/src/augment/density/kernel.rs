@@ -1,7 +1,9 @@
-//! Kernel density estimation (thesis ch. 7, appendix, Ablation Study): a small Gaussian about every point.
+//! Kernel density estimation (thesis ch. 7, appendix, Ablation Study): a small Gaussian about every
+//! point.
 //!
-//! `p(x) = 1/n Σ_i N(x; x_i, h² I)`. The bandwidth h is that of [`bandwidths`] which makes each point most likely by the others (leave one out), so
-//! that no point vouches for itself. Drawn from exactly: a point, and noise about it.
+//! `p(x) = 1/n Σ_i N(x; x_i, h² I)`. The bandwidth h is that of [`bandwidths`] which makes each
+//! point most likely by the others (leave one out), so that no point vouches for itself. Drawn from
+//! exactly: a point, and noise about it.
 
 use std::f64::consts::TAU;
 
@@ -33,7 +35,12 @@ const CHOSEN_BY: usize = 2000;
 const TRIED: usize = 31;
 
 impl Estimator for Kernel {
-    fn fit(&self, points: &DenseMatrix<f64>, _: &DenseMatrix<f64>, seed: u64) -> Result<Box<dyn FittedDensity>> {
+    fn fit(
+        &self,
+        points: &DenseMatrix<f64>,
+        _: &DenseMatrix<f64>,
+        seed: u64,
+    ) -> Result<Box<dyn FittedDensity>> {
         Ok(Box::new(KernelDensity::fit(points, seed)?))
     }
 }
@@ -46,19 +53,23 @@ pub struct KernelDensity {
     report: FitReport,
 }
 
-/// What is tried: from a hundredth of the mean spread of a coordinate to ten times it, in equal ratios. One that is barely above nothing where
-/// all points are the same.
+/// What is tried: from a hundredth of the mean spread of a coordinate to ten times it, in equal
+/// ratios. One that is barely above nothing where all points are the same.
 pub fn bandwidths(points: &DenseMatrix<f64>) -> Vec<f64> {
     let about = deviations(points, &mean(points));
-    let spread = (about.data().iter().map(|x| x * x).sum::<f64>() / about.data().len().max(1) as f64).sqrt();
+    let spread =
+        (about.data().iter().map(|x| x * x).sum::<f64>() / about.data().len().max(1) as f64).sqrt();
     if spread == 0.0 {
         return vec![MixtureSettings::new(1).regularisation.sqrt()];
     }
-    (0..TRIED).map(|k| spread * 10f64.powf(-2.0 + 3.0 * k as f64 / (TRIED - 1) as f64)).collect()
+    (0..TRIED)
+        .map(|k| spread * 10f64.powf(-2.0 + 3.0 * k as f64 / (TRIED - 1) as f64))
+        .collect()
 }
 
 impl KernelDensity {
-    /// The density of these points with the best bandwidth. O(n² d) for n points, n at most 2,000 of them, drawn by the seed.
+    /// The density of these points with the best bandwidth. O(n² d) for n points, n at most 2,000
+    /// of them, drawn by the seed.
     pub fn fit(points: &DenseMatrix<f64>, seed: u64) -> Result<Self> {
         MixtureSettings::new(1).check(points)?;
         let rng = &mut stream(seed, "kernel bandwidth", 0);
@@ -69,12 +80,24 @@ impl KernelDensity {
         }
         let among = points.select_rows(&chosen);
         let (n, d) = (among.num_rows(), among.num_cols());
-        let square = |i: usize, j: usize| among.row(i).iter().zip(among.row(j)).map(|(a, b)| (a - b) * (a - b)).sum();
-        let squares: Vec<Vec<f64>> = (0..n).into_par_iter().map(|i| (0..n).map(|j| square(i, j)).collect()).collect();
+        let square = |i: usize, j: usize| {
+            among
+                .row(i)
+                .iter()
+                .zip(among.row(j))
+                .map(|(a, b)| (a - b) * (a - b))
+                .sum()
+        };
+        let squares: Vec<Vec<f64>> = (0..n)
+            .into_par_iter()
+            .map(|i| (0..n).map(|j| square(i, j)).collect())
+            .collect();
         // A single point has no other to be judged by: it is as likely as its own kernel says.
         let judge = |&h: &f64| {
             let of = |i: usize| {
-                let others = (0..n).filter(|&j| j != i || n == 1).map(|j| -squares[i][j] / (2.0 * h * h));
+                let others = (0..n)
+                    .filter(|&j| j != i || n == 1)
+                    .map(|j| -squares[i][j] / (2.0 * h * h));
                 log_sum(&others.collect::<Vec<_>>())
                     - ((n - 1).max(1) as f64).ln()
                     - 0.5 * d as f64 * (TAU * h * h).ln()
@@ -83,7 +106,8 @@ impl KernelDensity {
         };
         let tried = bandwidths(points);
         let found: Vec<f64> = tried.par_iter().map(judge).collect();
-        let best = (0..tried.len()).fold(0, |best, k| if found[k] > found[best] { k } else { best });
+        let best =
+            (0..tried.len()).fold(0, |best, k| if found[k] > found[best] { k } else { best });
         let report = FitReport {
             points: points.num_rows(),
             components: points.num_rows(),
@@ -92,7 +116,11 @@ impl KernelDensity {
             converged: true,
             warning: None,
         };
-        Ok(Self { points: points.clone(), bandwidth: tried[best], report })
+        Ok(Self {
+            points: points.clone(),
+            bandwidth: tried[best],
+            report,
+        })
     }
 
     /// The deviation of every Gaussian.
@@ -109,12 +137,22 @@ impl FittedDensity for KernelDensity {
     fn sample(&self, rng: &mut Rng) -> Vec<f64> {
         let about = self.points.row(rng.random_range(0..self.points.num_rows()));
         let noise = |rng: &mut Rng| -> f64 { StandardNormal.sample(rng) };
-        about.iter().map(|x| x + self.bandwidth * noise(rng)).collect()
+        about
+            .iter()
+            .map(|x| x + self.bandwidth * noise(rng))
+            .collect()
     }
 
     fn log_density(&self, x: &[f64]) -> Option<f64> {
         let (n, h) = (self.points.num_rows(), self.bandwidth);
-        let square = |i: usize| self.points.row(i).iter().zip(x).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
+        let square = |i: usize| {
+            self.points
+                .row(i)
+                .iter()
+                .zip(x)
+                .map(|(a, b)| (a - b) * (a - b))
+                .sum::<f64>()
+        };
         let logs: Vec<f64> = (0..n).map(|i| -square(i) / (2.0 * h * h)).collect();
         Some(log_sum(&logs) - (n as f64).ln() - 0.5 * self.dim() as f64 * (TAU * h * h).ln())
     }
@@ -143,10 +181,15 @@ mod tests {
     #[test]
     fn the_bandwidth_is_near_what_is_best_for_a_normal_distribution() {
         let rng = &mut stream(2, "kernel test", 1);
-        let data: Vec<f64> =
-            (0..2500).map(|_| 3.0 * <StandardNormal as Distribution<f64>>::sample(&StandardNormal, rng)).collect();
+        let data: Vec<f64> = (0..2500)
+            .map(|_| 3.0 * <StandardNormal as Distribution<f64>>::sample(&StandardNormal, rng))
+            .collect();
         let fitted = KernelDensity::fit(&DenseMatrix::new(2500, 1, data).unwrap(), 1).unwrap();
         // Silverman's rule: 1.06 σ n^(-1/5) is 0.67 here; a step of the grid is a factor of 1.26.
-        assert!((0.4..1.0).contains(&fitted.bandwidth()), "{}", fitted.bandwidth());
+        assert!(
+            (0.4..1.0).contains(&fitted.bandwidth()),
+            "{}",
+            fitted.bandwidth()
+        );
     }
 }

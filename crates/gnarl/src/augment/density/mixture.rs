@@ -17,7 +17,9 @@ pub struct Mixture {
 impl Mixture {
     /// As many Gaussians as Schwarz' criterion says.
     pub const fn new() -> Self {
-        Self { components: Components::Auto }
+        Self {
+            components: Components::Auto,
+        }
     }
 }
 
@@ -30,12 +32,20 @@ impl Default for Mixture {
 impl Choice for Mixture {
     const NAME: &'static str = "mixture";
     const ABOUT: &'static str = "a mixture of Gaussians for each class";
-    const SETTINGS: &'static [Setting] =
-        &[Setting::new("components", "N|auto", "Gaussians of a class, or auto for the best by BIC [auto]")];
+    const SETTINGS: &'static [Setting] = &[Setting::new(
+        "components",
+        "N|auto",
+        "Gaussians of a class, or auto for the best by BIC [auto]",
+    )];
 }
 
 impl Estimator for Mixture {
-    fn fit(&self, points: &DenseMatrix<f64>, _: &DenseMatrix<f64>, seed: u64) -> Result<Box<dyn FittedDensity>> {
+    fn fit(
+        &self,
+        points: &DenseMatrix<f64>,
+        _: &DenseMatrix<f64>,
+        seed: u64,
+    ) -> Result<Box<dyn FittedDensity>> {
         Ok(Box::new(self.components.fit(points, seed)?))
     }
 }

@@ -1,4 +1,5 @@
-//! Densities of latent vectors (thesis ch. 7, "GRATIN", and the ablation's other ways to estimate one).
+//! Densities of latent vectors (thesis ch. 7, "GRATIN", and the ablation's other ways to estimate
+//! one).
 //!
 //! | file | what |
 //! | --- | --- |
@@ -7,8 +8,9 @@
 //! | [`gaussian`] | the mean and the shrunken covariance of one Gaussian |
 //! | `special` | special functions |
 //!
-//! Each is fitted to points and then a [`FittedDensity`]: it draws, says how likely a point is where it can, and tells how the fit went. To
-//! add a density: one file that implements [`Estimator`], one line in [`Density`].
+//! Each is fitted to points and then a [`FittedDensity`]: it draws, says how likely a point is
+//! where it can, and tells how the fit went. To add a density: one file that implements
+//! [`Estimator`], one line in [`Density`].
 
 pub mod components;
 pub mod copula;
@@ -51,7 +53,8 @@ gnarl_graph::choices! {
 
 /// How a density is fitted.
 pub trait Estimator {
-    /// Fits one to the points of a class. `deviations` are the points of all classes minus their class' mean.
+    /// Fits one to the points of a class. `deviations` are the points of all classes minus their
+    /// class' mean.
     fn fit(
         &self,
         points: &DenseMatrix<f64>,
@@ -84,7 +87,8 @@ pub trait FittedDensity: std::fmt::Debug + Send + Sync {
     /// A vector drawn from it.
     fn sample(&self, rng: &mut Rng) -> Vec<f64>;
 
-    /// The logarithm of the density at a vector of `dim` numbers; `None` for what draws and does not say how likely a vector is.
+    /// The logarithm of the density at a vector of `dim` numbers; `None` for what draws and does
+    /// not say how likely a vector is.
     fn log_density(&self, x: &[f64]) -> Option<f64>;
 
     /// How the fit went.
@@ -100,8 +104,8 @@ pub struct FitReport {
     pub components: usize,
     /// Numbers that were fitted.
     pub parameters: usize,
-    /// Mean log-likelihood of a point after each iteration; of variational Bayes the lower bound for all points, of a generator minus the
-    /// loss of its critic.
+    /// Mean log-likelihood of a point after each iteration; of variational Bayes the lower bound
+    /// for all points, of a generator minus the loss of its critic.
     pub curve: Vec<f64>,
     /// Whether the last gain was below the tolerance.
     pub converged: bool,
@@ -116,9 +120,11 @@ impl FitReport {
         self.curve.last().copied().unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// Schwarz' criterion, `parameters · ln(points) - 2 · log-likelihood of all points`: the lower the better.
+    /// Schwarz' criterion, `parameters · ln(points) - 2 · log-likelihood of all points`: the lower
+    /// the better.
     pub fn bic(&self) -> f64 {
-        self.parameters as f64 * (self.points as f64).ln() - 2.0 * self.points as f64 * self.log_likelihood()
+        self.parameters as f64 * (self.points as f64).ln()
+            - 2.0 * self.points as f64 * self.log_likelihood()
     }
 }
 
@@ -128,17 +134,41 @@ mod tests {
 
     #[test]
     fn the_list_says_what_is_stored() {
-        gnarl_graph::names::assert_listed(Density::LIST, Density::all().map(|density| density.stored()));
-        let ten = "mixture".parse::<Density>().unwrap().with(&[("components".into(), "10".into())]).unwrap();
-        assert_eq!(ten, Density::Mixture(Mixture { components: Components::Fixed(10) }));
+        gnarl_graph::names::assert_listed(
+            Density::LIST,
+            Density::all().map(|density| density.stored()),
+        );
+        let ten = "mixture"
+            .parse::<Density>()
+            .unwrap()
+            .with(&[("components".into(), "10".into())])
+            .unwrap();
+        assert_eq!(
+            ten,
+            Density::Mixture(Mixture {
+                components: Components::Fixed(10)
+            })
+        );
         let text = serde_json::to_string(&ten).unwrap();
         assert_eq!(text, r#"{"kind":"mixture","components":"10"}"#);
         assert_eq!(serde_json::from_str::<Density>(&text).unwrap(), ten);
         let e = "mixtur".parse::<Density>().unwrap_err().to_string();
-        assert!(e.contains("unknown density 'mixtur'; did you mean mixture"), "{e}");
-        let e = Density::from(Shared {}).with(&[("components".into(), "3".into())]).unwrap_err().to_string();
-        assert_eq!(e, "components: belongs to mixture and variational, and the density is shared");
-        let e = ten.with(&[("components".into(), "0".into())]).unwrap_err().to_string();
+        assert!(
+            e.contains("unknown density 'mixtur'; did you mean mixture"),
+            "{e}"
+        );
+        let e = Density::from(Shared {})
+            .with(&[("components".into(), "3".into())])
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "components: belongs to mixture and variational, and the density is shared"
+        );
+        let e = ten
+            .with(&[("components".into(), "0".into())])
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("neither a number of at least 1 nor auto"), "{e}");
     }
 }

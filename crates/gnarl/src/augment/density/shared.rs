@@ -1,5 +1,5 @@
-//! One Gaussian for each class with a covariance that all classes share, shrunken: a class of few vectors borrows the shape of
-//! the others, as in linear discriminant analysis.
+//! One Gaussian for each class with a covariance that all classes share, shrunken: a class of few
+//! vectors borrows the shape of the others, as in linear discriminant analysis.
 
 use gnarl_graph::names::Choice;
 use gnarl_graph::{DenseMatrix, Result};
@@ -18,14 +18,22 @@ impl Choice for Shared {
 }
 
 impl Estimator for Shared {
-    fn fit(&self, points: &DenseMatrix<f64>, deviations: &DenseMatrix<f64>, _: u64) -> Result<Box<dyn FittedDensity>> {
+    fn fit(
+        &self,
+        points: &DenseMatrix<f64>,
+        deviations: &DenseMatrix<f64>,
+        _: u64,
+    ) -> Result<Box<dyn FittedDensity>> {
         Ok(Box::new(gaussian(points, deviations)?))
     }
 }
 
-/// The Gaussian about the mean of these points with the covariance of `deviations`, the vectors of every class minus their
-/// class' mean, shrunken.
-pub fn gaussian(points: &DenseMatrix<f64>, deviations: &DenseMatrix<f64>) -> Result<GaussianMixture> {
+/// The Gaussian about the mean of these points with the covariance of `deviations`, the vectors of
+/// every class minus their class' mean, shrunken.
+pub fn gaussian(
+    points: &DenseMatrix<f64>,
+    deviations: &DenseMatrix<f64>,
+) -> Result<GaussianMixture> {
     GaussianMixture::one_gaussian(points, mean(points), ledoit_wolf(deviations))
 }
 
@@ -36,7 +44,12 @@ mod tests {
     #[test]
     fn a_class_borrows_the_shape_of_the_others() {
         // Deviations along the first axis alone: the lone point's Gaussian is wide there.
-        let deviations = DenseMatrix::new(40, 2, (0..80).map(|i| [-3.0, 0.1, 3.0, -0.1][i % 4]).collect()).unwrap();
+        let deviations = DenseMatrix::new(
+            40,
+            2,
+            (0..80).map(|i| [-3.0, 0.1, 3.0, -0.1][i % 4]).collect(),
+        )
+        .unwrap();
         let lone = DenseMatrix::new(1, 2, vec![7.0, 7.0]).unwrap();
         let gaussian = gaussian(&lone, &deviations).unwrap();
         let covariance = &gaussian.components()[0].covariance;

@@ -1,4 +1,5 @@
-//! One Gaussian for each class, its covariance shrunken (Ledoit and Wolf 2004): for classes of few vectors.
+//! One Gaussian for each class, its covariance shrunken (Ledoit and Wolf 2004): for classes of few
+//! vectors.
 
 use gnarl_graph::names::Choice;
 use gnarl_graph::{DenseMatrix, Result};
@@ -17,7 +18,12 @@ impl Choice for Shrunken {
 }
 
 impl Estimator for Shrunken {
-    fn fit(&self, points: &DenseMatrix<f64>, _: &DenseMatrix<f64>, _: u64) -> Result<Box<dyn FittedDensity>> {
+    fn fit(
+        &self,
+        points: &DenseMatrix<f64>,
+        _: &DenseMatrix<f64>,
+        _: u64,
+    ) -> Result<Box<dyn FittedDensity>> {
         Ok(Box::new(gaussian(points)?))
     }
 }

@@ -1,9 +1,11 @@
-//! Gaussian mixtures by variational Bayes (thesis ch. 7, appendix, Ablation Study, "GMM w/ VBI"; Bishop 2006, section 10.2; Blei and Jordan 2006).
+//! Gaussian mixtures by variational Bayes (thesis ch. 7, appendix, Ablation Study, "GMM w/ VBI";
+//! Bishop 2006, section 10.2; Blei and Jordan 2006).
 //!
-//! The weights come from a stick that is broken at most so many times, each Gaussian has a normal-Wishart prior about the mean and the covariance of
-//! all points, and what the points do not need is left with next to no weight. Priors, order of steps and lower bound are those of
-//! scikit-learn's `BayesianGaussianMixture` with its defaults. What is drawn from, and what says how likely a point is, is the mixture with the
-//! posterior's mean weights, means and covariances.
+//! The weights come from a stick that is broken at most so many times, each Gaussian has a
+//! normal-Wishart prior about the mean and the covariance of all points, and what the points do not
+//! need is left with next to no weight. Priors, order of steps and lower bound are those of
+//! scikit-learn's `BayesianGaussianMixture` with its defaults. What is drawn from, and what says
+//! how likely a point is, is the mixture with the posterior's mean weights, means and covariances.
 
 use gnarl_graph::community::{KMeans, kmeans};
 use gnarl_graph::names::{Choice, Setting};
@@ -29,7 +31,9 @@ pub const MOST: usize = 10;
 impl Variational {
     /// At most ten Gaussians.
     pub const fn new() -> Self {
-        Self { components: Components::Auto }
+        Self {
+            components: Components::Auto,
+        }
     }
 }
 
@@ -42,19 +46,31 @@ impl Default for Variational {
 impl Choice for Variational {
     const NAME: &'static str = "variational";
     const ABOUT: &'static str = "a mixture of Gaussians for each class by variational Bayes";
-    const SETTINGS: &'static [Setting] =
-        &[Setting::new("components", "N|auto", "Gaussians of a class at most, or auto for ten [auto]")];
+    const SETTINGS: &'static [Setting] = &[Setting::new(
+        "components",
+        "N|auto",
+        "Gaussians of a class at most, or auto for ten [auto]",
+    )];
 }
 
 impl Estimator for Variational {
-    fn fit(&self, points: &DenseMatrix<f64>, _: &DenseMatrix<f64>, seed: u64) -> Result<Box<dyn FittedDensity>> {
+    fn fit(
+        &self,
+        points: &DenseMatrix<f64>,
+        _: &DenseMatrix<f64>,
+        seed: u64,
+    ) -> Result<Box<dyn FittedDensity>> {
         let most = match self.components {
             Components::Fixed(count) => count,
             Components::Auto => MOST,
         };
         let settings = MixtureSettings::new(most);
         settings.check(points)?;
-        let start = kmeans(points, &KMeans::new(most.min(points.num_rows())).with_n_init(1), seed)?;
+        let start = kmeans(
+            points,
+            &KMeans::new(most.min(points.num_rows())).with_n_init(1),
+            seed,
+        )?;
         Ok(Box::new(fit_from(points, &settings, &start.of)?))
     }
 }
@@ -82,7 +98,11 @@ struct Posterior {
 }
 
 /// Fits from a cluster for each point. O(points · components · dim²) an iteration.
-pub fn fit_from(points: &DenseMatrix<f64>, settings: &MixtureSettings, clusters: &[u32]) -> Result<GaussianMixture> {
+pub fn fit_from(
+    points: &DenseMatrix<f64>,
+    settings: &MixtureSettings,
+    clusters: &[u32],
+) -> Result<GaussianMixture> {
     settings.check(points)?;
     let (n, d) = (points.num_rows(), points.num_cols());
     let count = settings.components.min(n);
@@ -92,7 +112,10 @@ pub fn fit_from(points: &DenseMatrix<f64>, settings: &MixtureSettings, clusters:
     }
     let prior = Prior::of(points, count, settings.regularisation);
     let mut shares = vec![0f64; n * count];
-    clusters.iter().enumerate().for_each(|(i, &c)| shares[i * count + c as usize] = 1.0);
+    clusters
+        .iter()
+        .enumerate()
+        .for_each(|(i, &c)| shares[i * count + c as usize] = 1.0);
     let mut posterior = Posterior::of(points, &shares, &prior, count, settings.regularisation)?;
     let (mut curve, mut converged) = (Vec::new(), false);
     for _ in 0..settings.max_iterations {
@@ -107,7 +130,14 @@ pub fn fit_from(points: &DenseMatrix<f64>, settings: &MixtureSettings, clusters:
         }
     }
     let parameters = count * (d + d * (d + 1) / 2) + count - 1;
-    let report = FitReport { points: n, components: count, parameters, curve, converged, warning: None };
+    let report = FitReport {
+        points: n,
+        components: count,
+        parameters,
+        curve,
+        converged,
+        warning: None,
+    };
     posterior.into_mixture(report)
 }
 
@@ -120,18 +150,33 @@ impl Prior {
         for i in 0..n {
             let row = about.row(i);
             for (a, x) in row.iter().enumerate() {
-                covariance[a * d..(a + 1) * d].iter_mut().zip(row).for_each(|(s, y)| *s += x * y);
+                covariance[a * d..(a + 1) * d]
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(s, y)| *s += x * y);
             }
         }
-        covariance.iter_mut().for_each(|s| *s /= (n - 1).max(1) as f64);
+        covariance
+            .iter_mut()
+            .for_each(|s| *s /= (n - 1).max(1) as f64);
         // A constant coordinate would leave a Gaussian without points flat.
         (0..d).for_each(|a| covariance[a * d + a] += lambda);
-        Self { mean, covariance, concentration: 1.0 / count as f64 }
+        Self {
+            mean,
+            covariance,
+            concentration: 1.0 / count as f64,
+        }
     }
 }
 
 impl Posterior {
-    fn of(points: &DenseMatrix<f64>, shares: &[f64], prior: &Prior, count: usize, lambda: f64) -> Result<Self> {
+    fn of(
+        points: &DenseMatrix<f64>,
+        shares: &[f64],
+        prior: &Prior,
+        count: usize,
+        lambda: f64,
+    ) -> Result<Self> {
         let (n, d) = (points.num_rows() as f64, points.num_cols());
         let found = maximise(points, shares, count, lambda)?;
         let sizes: Vec<f64> = found.iter().map(|c| c.weight * n).collect();
@@ -142,13 +187,19 @@ impl Posterior {
             behind += size;
         }
         sticks.reverse();
-        let (mut mean_precisions, mut degrees, mut gaussians) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut mean_precisions, mut degrees, mut gaussians) =
+            (Vec::new(), Vec::new(), Vec::new());
         for (component, size) in found.iter().zip(&sizes) {
             let precision = MEAN_PRECISION + size;
             let freedom = d as f64 + size;
             let pulled = |(own, all): (&f64, &f64)| (MEAN_PRECISION * all + size * own) / precision;
             let mean = component.mean.iter().zip(&prior.mean).map(pulled).collect();
-            let away: Vec<f64> = component.mean.iter().zip(&prior.mean).map(|(own, all)| own - all).collect();
+            let away: Vec<f64> = component
+                .mean
+                .iter()
+                .zip(&prior.mean)
+                .map(|(own, all)| own - all)
+                .collect();
             let pull = size * MEAN_PRECISION / precision;
             let entry = |at: usize| {
                 let spread = pull * away[at / d] * away[at % d];
@@ -158,10 +209,16 @@ impl Posterior {
             mean_precisions.push(precision);
             degrees.push(freedom);
         }
-        Ok(Self { sticks, mean_precisions, degrees, gaussians })
+        Ok(Self {
+            sticks,
+            mean_precisions,
+            degrees,
+            gaussians,
+        })
     }
 
-    /// The Gaussians with the expected logarithms of their weights and of their precision in the place of the logarithms themselves.
+    /// The Gaussians with the expected logarithms of their weights and of their precision in the
+    /// place of the logarithms themselves.
     fn expected(&self, d: usize) -> Vec<Component> {
         let mut left = 0.0;
         let one = |k: usize| {
@@ -172,8 +229,8 @@ impl Posterior {
             let freedom = self.degrees[k];
             let spread: f64 = (0..d).map(|i| digamma(0.5 * (freedom - i as f64))).sum();
             let log_lambda = d as f64 * 2f64.ln() + spread;
-            let offset =
-                log_weight - 0.5 * d as f64 * freedom.ln() + 0.5 * (log_lambda - d as f64 / self.mean_precisions[k]);
+            let offset = log_weight - 0.5 * d as f64 * freedom.ln()
+                + 0.5 * (log_lambda - d as f64 / self.mean_precisions[k]);
             self.gaussians[k].raised(offset)
         };
         (0..self.gaussians.len()).map(one).collect()
@@ -181,10 +238,15 @@ impl Posterior {
 
     /// The bound on the log-likelihood of all points, up to a constant of the priors.
     fn lower_bound(&self, shares: &[f64], d: usize) -> f64 {
-        let entropy: f64 = -shares.iter().filter(|share| **share > 0.0).map(|share| share * share.ln()).sum::<f64>();
+        let entropy: f64 = -shares
+            .iter()
+            .filter(|share| **share > 0.0)
+            .map(|share| share * share.ln())
+            .sum::<f64>();
         let wishart = |k: usize| {
             let freedom = self.degrees[k];
-            let log_root = -0.5 * self.gaussians[k].log_determinant() - 0.5 * d as f64 * freedom.ln();
+            let log_root =
+                -0.5 * self.gaussians[k].log_determinant() - 0.5 * d as f64 * freedom.ln();
             let gammas: f64 = (0..d).map(|i| ln_gamma(0.5 * (freedom - i as f64))).sum();
             -(freedom * log_root + freedom * d as f64 * 0.5 * 2f64.ln() + gammas)
         };
@@ -205,8 +267,9 @@ impl Posterior {
         let weights: Vec<f64> = self.sticks.iter().map(piece).collect();
         let total: f64 = weights.iter().sum();
         let parts = self.gaussians.into_iter().zip(weights);
-        let components =
-            parts.map(|(c, weight)| Component::new(weight / total, c.mean, c.covariance)).collect::<Result<_>>()?;
+        let components = parts
+            .map(|(c, weight)| Component::new(weight / total, c.mean, c.covariance))
+            .collect::<Result<_>>()?;
         Ok(GaussianMixture::of_components(components, report))
     }
 }
@@ -221,31 +284,57 @@ mod tests {
     fn what_is_not_needed_is_left_without_weight() {
         let rng = &mut stream(1, "variational test", 0);
         let at = |i: usize| [8.0, -8.0][i % 2];
-        let data: Vec<f64> =
-            (0..800).map(|i| at(i / 2) + <StandardNormal as Distribution<f64>>::sample(&StandardNormal, rng)).collect();
+        let data: Vec<f64> = (0..800)
+            .map(|i| {
+                at(i / 2) + <StandardNormal as Distribution<f64>>::sample(&StandardNormal, rng)
+            })
+            .collect();
         let points = DenseMatrix::new(400, 2, data).unwrap();
         let fitted = Variational::new().fit(&points, &points, 3).unwrap();
         assert_eq!(fitted.report().components, 10);
         let clusters: Vec<u32> = (0..400).map(|i| i % 10).collect();
-        let mixture =
-            fit_from(&points, &MixtureSettings { max_iterations: 500, ..MixtureSettings::new(10) }, &clusters).unwrap();
-        let heavy = mixture.components().iter().filter(|c| c.weight > 0.05).count();
+        let mixture = fit_from(
+            &points,
+            &MixtureSettings {
+                max_iterations: 500,
+                ..MixtureSettings::new(10)
+            },
+            &clusters,
+        )
+        .unwrap();
+        let heavy = mixture
+            .components()
+            .iter()
+            .filter(|c| c.weight > 0.05)
+            .count();
         assert!(heavy < 10, "{heavy} of ten have weight");
         let curve = &mixture.report().curve;
-        assert!(curve.windows(2).all(|w| w[1] > w[0] - 1e-3), "the bound falls: {curve:?}");
+        assert!(
+            curve.windows(2).all(|w| w[1] > w[0] - 1e-3),
+            "the bound falls: {curve:?}"
+        );
     }
 
     #[test]
     fn odd_points() {
-        for rows in [vec![[1.0, 2.0]], vec![[1.0, 2.0]; 5], vec![[1.0, 0.0], [2.0, 0.0], [4.0, 0.0]]] {
+        for rows in [
+            vec![[1.0, 2.0]],
+            vec![[1.0, 2.0]; 5],
+            vec![[1.0, 0.0], [2.0, 0.0], [4.0, 0.0]],
+        ] {
             let points = DenseMatrix::new(rows.len(), 2, rows.concat()).unwrap();
             let fitted = Variational::new().fit(&points, &points, 1).unwrap();
             let x = fitted.sample(&mut stream(1, "variational test", 1));
             assert!(x.iter().all(|v| v.is_finite()), "{x:?}");
         }
         let one = DenseMatrix::new(1, 1, vec![0.0]).unwrap();
-        let e = fit_from(&one, &MixtureSettings::new(1), &[1]).unwrap_err().to_string();
-        assert!(e.starts_with("variational mixture: a start in 1 clusters"), "{e}");
+        let e = fit_from(&one, &MixtureSettings::new(1), &[1])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.starts_with("variational mixture: a start in 1 clusters"),
+            "{e}"
+        );
         let nan = DenseMatrix::new(1, 1, vec![f64::NAN]).unwrap();
         assert!(Variational::new().fit(&nan, &nan, 1).is_err());
     }

@@ -1,5 +1,6 @@
-//! The first exit that is confident enough, as in early-exit networks (BranchyNet, Teerapittayanon et al. 2016): confidences
-//! are calibrated by a temperature for each exit (Guo et al. 2017), the threshold is learned.
+//! The first exit that is confident enough, as in early-exit networks (BranchyNet, Teerapittayanon
+//! et al. 2016): confidences are calibrated by a temperature for each exit (Guo et al. 2017), the
+//! threshold is learned.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,8 @@ use super::{Answers, Chosen, Family, Learned, Structure};
 use crate::error::Result;
 use crate::train::Targets;
 
-/// The first exit whose confidence at its inverse temperature is at least the threshold; `otherwise` where none is.
+/// The first exit whose confidence at its inverse temperature is at least the threshold;
+/// `otherwise` where none is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Confidence {
@@ -25,18 +27,29 @@ const THRESHOLDS: usize = 101;
 impl Family for Confidence {
     type Setting = ();
 
-    /// The threshold that is right most often on the validation nodes; of equals the highest, which means later exits.
+    /// The threshold that is right most often on the validation nodes; of equals the highest, which
+    /// means later exits.
     fn learn(_: (), _: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
         let inverse_temperatures = answers.calibrate(val);
         let otherwise = answers.best_exit(val);
         let confidences: Vec<Vec<f64>> = inverse_temperatures
             .iter()
             .enumerate()
-            .map(|(l, beta)| val.items.iter().map(|&u| answers.confidence(l, u as usize, *beta)).collect())
+            .map(|(l, beta)| {
+                val.items
+                    .iter()
+                    .map(|&u| answers.confidence(l, u as usize, *beta))
+                    .collect()
+            })
             .collect();
         let right_at = |threshold: f64| {
-            let exit = |i: usize| (0..confidences.len()).find(|&l| confidences[l][i] >= threshold).unwrap_or(otherwise);
-            let is_right = |i: &usize| answers.class(exit(*i), val.items[*i] as usize) == val.classes[*i];
+            let exit = |i: usize| {
+                (0..confidences.len())
+                    .find(|&l| confidences[l][i] >= threshold)
+                    .unwrap_or(otherwise)
+            };
+            let is_right =
+                |i: &usize| answers.class(exit(*i), val.items[*i] as usize) == val.classes[*i];
             (0..val.items.len()).filter(is_right).count()
         };
         // Above one there is no early exit: the single best layer.
@@ -48,15 +61,23 @@ impl Family for Confidence {
                 best = (threshold, right);
             }
         }
-        Ok(Self { inverse_temperatures, threshold: best.0, otherwise })
+        Ok(Self {
+            inverse_temperatures,
+            threshold: best.0,
+            otherwise,
+        })
     }
 }
 
 impl Learned for Confidence {
     fn choose(&self, _: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
         let exit = |u: usize| {
-            let is_confident = |&l: &usize| answers.confidence(l, u, self.inverse_temperatures[l]) >= self.threshold;
-            (0..answers.num_exits()).find(is_confident).unwrap_or(self.otherwise)
+            let is_confident = |&l: &usize| {
+                answers.confidence(l, u, self.inverse_temperatures[l]) >= self.threshold
+            };
+            (0..answers.num_exits())
+                .find(is_confident)
+                .unwrap_or(self.otherwise)
         };
         Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
     }
@@ -75,7 +96,8 @@ mod tests {
 
     #[test]
     fn confident_nodes_exit_early() {
-        // Exit 0 is right and sure about the even nodes, wrong and unsure about the odd; exit 1 is right about the odd.
+        // Exit 0 is right and sure about the even nodes, wrong and unsure about the odd; exit 1 is
+        // right about the odd.
         let truth: Vec<u32> = (0..40).map(|u| (u / 2) % 2).collect();
         let row = |class: u32, by: f32| if class == 0 { [by, 0.0] } else { [0.0, by] };
         let exit = |right_on_even: bool| -> Vec<f32> {
@@ -93,8 +115,15 @@ mod tests {
         for kind in [Kind::Confidence, Kind::MostConfident] {
             let policy = Policy::learn(kind, &structure, &answers, &val).unwrap();
             let chosen = policy.choose(&structure, &answers).unwrap();
-            assert_eq!(chosen.exits, (0..40).map(|u| u % 2).collect::<Vec<usize>>(), "{kind}: {policy:?}");
-            assert_eq!(answers.policy_accuracy(&chosen, &targets(20..40, &truth)), 100.0);
+            assert_eq!(
+                chosen.exits,
+                (0..40).map(|u| u % 2).collect::<Vec<usize>>(),
+                "{kind}: {policy:?}"
+            );
+            assert_eq!(
+                answers.policy_accuracy(&chosen, &targets(20..40, &truth)),
+                100.0
+            );
         }
     }
 }

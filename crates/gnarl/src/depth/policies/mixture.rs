@@ -1,4 +1,5 @@
-//! A linear pool: the weighted mean of all exits' calibrated probabilities, weights by maximum likelihood.
+//! A linear pool: the weighted mean of all exits' calibrated probabilities, weights by maximum
+//! likelihood.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,12 +24,25 @@ impl Family for Mixture {
     fn learn(_: (), _: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
         let inverse_temperatures = answers.calibrate(val);
         let of_target = |(&node, &class): (&u32, &u32)| {
-            let by_exit =
-                |(exit, beta): (usize, &f64)| probabilities(answers.row(exit, node as usize), *beta)[class as usize];
-            inverse_temperatures.iter().enumerate().map(by_exit).collect()
+            let by_exit = |(exit, beta): (usize, &f64)| {
+                probabilities(answers.row(exit, node as usize), *beta)[class as usize]
+            };
+            inverse_temperatures
+                .iter()
+                .enumerate()
+                .map(by_exit)
+                .collect()
         };
-        let rows: Vec<Vec<f64>> = val.items.iter().zip(val.classes.iter()).map(of_target).collect();
-        Ok(Self { weights: fit::mixture_weights(&rows, answers.num_exits()), inverse_temperatures })
+        let rows: Vec<Vec<f64>> = val
+            .items
+            .iter()
+            .zip(val.classes.iter())
+            .map(of_target)
+            .collect();
+        Ok(Self {
+            weights: fit::mixture_weights(&rows, answers.num_exits()),
+            inverse_temperatures,
+        })
     }
 }
 
@@ -36,7 +50,12 @@ impl Learned for Mixture {
     fn choose(&self, _: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
         let exit = |u: usize| {
             let mut mixed = vec![0.0; answers.num_classes];
-            for (l, (beta, w)) in self.inverse_temperatures.iter().zip(&self.weights).enumerate() {
+            for (l, (beta, w)) in self
+                .inverse_temperatures
+                .iter()
+                .zip(&self.weights)
+                .enumerate()
+            {
                 let p = probabilities(answers.row(l, u), *beta);
                 mixed.iter_mut().zip(p).for_each(|(m, p)| *m += w * p);
             }
@@ -53,7 +72,10 @@ impl Learned for Mixture {
 /// Probabilities of a row of log-probabilities at an inverse temperature.
 fn probabilities(row: &[f32], beta: f64) -> Vec<f64> {
     let top = f64::from(row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
-    let exp: Vec<f64> = row.iter().map(|s| (beta * (f64::from(*s) - top)).exp()).collect();
+    let exp: Vec<f64> = row
+        .iter()
+        .map(|s| (beta * (f64::from(*s) - top)).exp())
+        .collect();
     let total: f64 = exp.iter().sum();
     exp.into_iter().map(|e| e / total).collect()
 }

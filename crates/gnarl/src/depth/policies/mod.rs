@@ -1,5 +1,6 @@
-//! Which exit an item takes (thesis ch. 4, "Generalization to Test Nodes"), learned on validation items alone. An item is a node of one
-//! graph, or a graph of a set; a centrality of a graph is the mean over its nodes.
+//! Which exit an item takes (thesis ch. 4, "Generalization to Test Nodes"), learned on validation
+//! items alone. An item is a node of one graph, or a graph of a set; a centrality of a graph is the
+//! mean over its nodes.
 //!
 //! | name | an item takes | file |
 //! | --- | --- | --- |
@@ -14,11 +15,13 @@
 //! | `pool` | as `blend`, with an offset per class besides | [`pool`] |
 //! | `echo` | as `pool`, with what every exit answers for the node's neighbours besides, weighed by degree; of nodes alone | [`pool`] |
 //!
-//! A policy is a map from items to exits ([`Chosen`]). The pools weigh classes by all exits, then take the first exit that
-//! answers the preferred class; classes that no exit answers are not considered. So the oracle, right wherever any exit is,
-//! bounds them all, but for `offsets`, which has scores of its own.
+//! A policy is a map from items to exits ([`Chosen`]). The pools weigh classes by all exits, then
+//! take the first exit that answers the preferred class; classes that no exit answers are not
+//! considered. So the oracle, right wherever any exit is, bounds them all, but for `offsets`, which
+//! has scores of its own.
 //!
-//! To add a policy: one file with what is learned ([`Family`], [`Learned`]) and one line in the list below.
+//! To add a policy: one file with what is learned ([`Family`], [`Learned`]) and one line in the
+//! list below.
 
 pub mod answers;
 pub mod buckets;
@@ -57,7 +60,12 @@ pub trait Family: Learned + Sized {
     type Setting;
 
     /// Learns a policy on validation items, of which there is one at least.
-    fn learn(setting: Self::Setting, structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self>;
+    fn learn(
+        setting: Self::Setting,
+        structure: &Structure<'_>,
+        answers: &Answers,
+        val: &Targets,
+    ) -> Result<Self>;
 }
 
 /// A learned policy.
@@ -74,8 +82,9 @@ pub trait Learned {
     }
 }
 
-/// The kinds of policy and the enum of learned ones, from one list: a variant, its name, what is learned, and what tells it
-/// apart from others of its family. Buckets, which are named by their centralities, and a single exit stand besides.
+/// The kinds of policy and the enum of learned ones, from one list: a variant, its name, what is
+/// learned, and what tells it apart from others of its family. Buckets, which are named by their
+/// centralities, and a single exit stand besides.
 macro_rules! policies {
     ($($(#[$doc:meta])* $Variant:ident = $name:literal, $Learned:ty, $setting:expr;)+) => {
         /// The kinds of policy.
@@ -91,7 +100,8 @@ macro_rules! policies {
             /// The kinds that are named by a word of their own.
             const NAMED: [(&'static str, Kind); NUM_NAMED] = [$(($name, Kind::$Variant)),+];
 
-            /// The thesis' four, two grids, and what goes beyond: some for nodes alone, some for graphs ([`all_of`](Self::all_of)).
+            /// The thesis' four, two grids, and what goes beyond: some for nodes alone, some for
+            /// graphs ([`all_of`](Self::all_of)).
             pub const ALL: [Kind; BY_BUCKETS.len() + NUM_NAMED] = all();
         }
 
@@ -168,7 +178,11 @@ const fn all() -> [Kind; BY_BUCKETS.len() + NUM_NAMED] {
     let mut all = [BY_BUCKETS[0]; BY_BUCKETS.len() + NUM_NAMED];
     let mut i = 1;
     while i < all.len() {
-        all[i] = if i < BY_BUCKETS.len() { BY_BUCKETS[i] } else { Kind::NAMED[i - BY_BUCKETS.len()].1 };
+        all[i] = if i < BY_BUCKETS.len() {
+            BY_BUCKETS[i]
+        } else {
+            Kind::NAMED[i - BY_BUCKETS.len()].1
+        };
         i += 1;
     }
     all
@@ -177,16 +191,25 @@ const fn all() -> [Kind; BY_BUCKETS.len() + NUM_NAMED] {
 impl Kind {
     /// What `all` stands for where items are those of a task.
     pub fn all_of(task: Task) -> Vec<Self> {
-        Self::ALL.into_iter().filter(|kind| kind.refused_on(task).is_none()).collect()
+        Self::ALL
+            .into_iter()
+            .filter(|kind| kind.refused_on(task).is_none())
+            .collect()
     }
 
     /// Why it is nothing for the items of a task, if so.
     pub fn refused_on(&self, task: Task) -> Option<&'static str> {
         match (self, task) {
-            (Kind::Size, Task::Node) => Some("goes by how large graphs of a set are, and this is one graph"),
-            (Kind::Echo, Task::Graph) => Some("goes by what neighbours are answered, and graphs of a set have none"),
+            (Kind::Size, Task::Node) => {
+                Some("goes by how large graphs of a set are, and this is one graph")
+            }
+            (Kind::Echo, Task::Graph) => {
+                Some("goes by what neighbours are answered, and graphs of a set have none")
+            }
             (Kind::Buckets(by), Task::Graph) if by.iter().any(|c| c == Centrality::PageRank) => {
-                Some("has no say on graphs of a set, whose PageRanks have the mean 1 / size; take size")
+                Some(
+                    "has no say on graphs of a set, whose PageRanks have the mean 1 / size; take size",
+                )
             }
             _ => None,
         }
@@ -205,7 +228,12 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Kind::Buckets(centralities) => centralities.fmt(f),
-            named => f.write_str(Self::NAMED.iter().find(|(_, kind)| kind == named).map_or("?", |(name, _)| name)),
+            named => f.write_str(
+                Self::NAMED
+                    .iter()
+                    .find(|(_, kind)| kind == named)
+                    .map_or("?", |(name, _)| name),
+            ),
         }
     }
 }
@@ -214,15 +242,22 @@ impl FromStr for Kind {
     type Err = gnarl_graph::Error;
 
     fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        if let Some((_, kind)) = Self::NAMED.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        if let Some((_, kind)) = Self::NAMED
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        {
             return Ok(*kind);
         }
         // Two centralities, or one that takes a number, have more to say about what is wrong.
         if name.contains(['+', ':']) {
             return name.parse().map(Kind::Buckets);
         }
-        let known = ["degree", "core", "walks", "pagerank"].into_iter().chain(Self::NAMED.iter().map(|(n, _)| *n));
-        name.parse().map(Kind::Buckets).map_err(|_| gnarl_graph::Error::unknown("policy", name, known))
+        let known = ["degree", "core", "walks", "pagerank"]
+            .into_iter()
+            .chain(Self::NAMED.iter().map(|(n, _)| *n));
+        name.parse()
+            .map(Kind::Buckets)
+            .map_err(|_| gnarl_graph::Error::unknown("policy", name, known))
     }
 }
 
@@ -250,29 +285,45 @@ impl Policy {
     pub fn choose(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
         let (exits, classes) = (answers.num_exits(), answers.num_classes);
         if !self.learned().fits(exits, classes) {
-            let what = format!("a policy that does not fit {exits} exits and {classes} classes; train the model again");
+            let what = format!(
+                "a policy that does not fit {exits} exits and {classes} classes; train the model again"
+            );
             return Err(gnarl_graph::Error::argument("policy", what).into());
         }
         self.learned().choose(structure, answers)
     }
 
-    /// The exit of every item. What it answers there may differ from the exit's own answer: see [`choose`](Self::choose).
+    /// The exit of every item. What it answers there may differ from the exit's own answer: see
+    /// [`choose`](Self::choose).
     pub fn exits(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Vec<usize>> {
         Ok(self.choose(structure, answers)?.exits)
     }
 
     /// What a [`Structure`] has to be made for.
     pub fn kinds(&self) -> Vec<Kind> {
-        self.learned().centralities().into_iter().map(|c| Kind::Buckets(Centralities::one(c))).collect()
+        self.learned()
+            .centralities()
+            .into_iter()
+            .map(|c| Kind::Buckets(Centralities::one(c)))
+            .collect()
     }
 }
 
-/// Per cent of the validation items that a policy of this kind is right on where it was learned without them: on four fifths,
-/// judged on the others, by position. In-sample figures flatter the policies that have most to fit.
-pub fn cross_fitted_accuracy(kind: Kind, structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<f64> {
+/// Per cent of the validation items that a policy of this kind is right on where it was learned
+/// without them: on four fifths, judged on the others, by position. In-sample figures flatter the
+/// policies that have most to fit.
+pub fn cross_fitted_accuracy(
+    kind: Kind,
+    structure: &Structure<'_>,
+    answers: &Answers,
+    val: &Targets,
+) -> Result<f64> {
     let mut right = 0.0;
     for fold in 0..FOLDS {
-        let (rest, held) = (part(val, |i| i % FOLDS != fold), part(val, |i| i % FOLDS == fold));
+        let (rest, held) = (
+            part(val, |i| i % FOLDS != fold),
+            part(val, |i| i % FOLDS == fold),
+        );
         let chosen = Policy::learn(kind, structure, answers, &rest)?.choose(structure, answers)?;
         right += answers.policy_accuracy(&chosen, &held) * held.items.len() as f64;
     }
@@ -281,8 +332,19 @@ pub fn cross_fitted_accuracy(kind: Kind, structure: &Structure<'_>, answers: &An
 
 /// The targets at some positions.
 fn part(targets: &Targets, is_in: impl Fn(usize) -> bool) -> Targets {
-    let of = |all: &[u32]| Arc::new((0..all.len()).filter(|&i| is_in(i)).map(|i| all[i]).collect());
-    Targets { items: of(&targets.items), classes: of(&targets.classes), weights: targets.weights.clone() }
+    let of = |all: &[u32]| {
+        Arc::new(
+            (0..all.len())
+                .filter(|&i| is_in(i))
+                .map(|i| all[i])
+                .collect(),
+        )
+    };
+    Targets {
+        items: of(&targets.items),
+        classes: of(&targets.classes),
+        weights: targets.weights.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -313,17 +375,35 @@ mod tests {
                 policy.exits(&structure, answers).unwrap()
             };
             assert_eq!(exits(&one_exit, &val), [0; 6], "{kind} of L = 0");
-            assert_eq!(exits(&two_exits, &none), [1; 6], "{kind} without validation nodes");
+            assert_eq!(
+                exits(&two_exits, &none),
+                [1; 6],
+                "{kind} without validation nodes"
+            );
             if matches!(kind, Kind::Buckets(_) | Kind::Confidence) {
-                assert_eq!(exits(&two_exits, &val), [1; 6], "{kind} of a constant centrality is one bucket");
+                assert_eq!(
+                    exits(&two_exits, &val),
+                    [1; 6],
+                    "{kind} of a constant centrality is one bucket"
+                );
             }
-            assert_eq!(cross_fitted_accuracy(kind, &structure, &two_exits, &none).unwrap(), 0.0, "{kind}");
+            assert_eq!(
+                cross_fitted_accuracy(kind, &structure, &two_exits, &none).unwrap(),
+                0.0,
+                "{kind}"
+            );
         }
         // Two nodes, ten buckets at most.
         let pair = star(2).unwrap();
         let structure = Structure::new(&pair, &[kind("pagerank")]).unwrap();
         let answers = sure(&[vec![0, 0], vec![1, 1]], 2);
-        let policy = Policy::learn(kind("pagerank"), &structure, &answers, &targets([0], &[1, 1])).unwrap();
+        let policy = Policy::learn(
+            kind("pagerank"),
+            &structure,
+            &answers,
+            &targets([0], &[1, 1]),
+        )
+        .unwrap();
         assert_eq!(policy.exits(&structure, &answers).unwrap(), [1, 1]);
     }
 
@@ -335,10 +415,14 @@ mod tests {
         let structure = Structure::new(&graph, &kinds).unwrap();
         for kind in kinds {
             let policy = Policy::learn(kind, &structure, &answers, &val).unwrap();
-            let again: Policy = serde_json::from_str(&serde_json::to_string(&policy).unwrap()).unwrap();
+            let again: Policy =
+                serde_json::from_str(&serde_json::to_string(&policy).unwrap()).unwrap();
             let own = Structure::new(&graph, &again.kinds()).unwrap();
-            let [before, after] =
-                [policy.choose(&structure, &answers), again.choose(&own, &answers)].map(|chosen| chosen.unwrap().exits);
+            let [before, after] = [
+                policy.choose(&structure, &answers),
+                again.choose(&own, &answers),
+            ]
+            .map(|chosen| chosen.unwrap().exits);
             assert_eq!(before, after, "{kind}");
         }
     }
@@ -363,7 +447,10 @@ mod tests {
         ] {
             let policy: Policy = serde_json::from_str(broken).unwrap();
             let e = policy.exits(&structure, &answers).unwrap_err().to_string();
-            assert!(e.contains("does not fit 2 exits and 2 classes"), "{broken}: {e}");
+            assert!(
+                e.contains("does not fit 2 exits and 2 classes"),
+                "{broken}: {e}"
+            );
         }
     }
 
@@ -373,43 +460,97 @@ mod tests {
             assert_eq!(kind.to_string().parse::<Kind>().unwrap(), kind);
         }
         let names = Kind::ALL.map(|kind| kind.to_string());
-        assert_eq!(names[..7], ["degree", "core", "walks", "pagerank", "degree+core", "walks+pagerank", "size"]);
-        assert_eq!(names[7..], ["confidence", "most-confident", "mixture", "blend", "offsets", "pool", "echo"]);
+        assert_eq!(
+            names[..7],
+            [
+                "degree",
+                "core",
+                "walks",
+                "pagerank",
+                "degree+core",
+                "walks+pagerank",
+                "size"
+            ]
+        );
+        assert_eq!(
+            names[7..],
+            [
+                "confidence",
+                "most-confident",
+                "mixture",
+                "blend",
+                "offsets",
+                "pool",
+                "echo"
+            ]
+        );
         assert_eq!(kind("walks:3").to_string(), "walks:3");
         let refusal = |name: &str| name.parse::<Kind>().unwrap_err().to_string();
-        assert_eq!(refusal("mixtur"), "unknown policy 'mixtur'; did you mean mixture?");
+        assert_eq!(
+            refusal("mixtur"),
+            "unknown policy 'mixtur'; did you mean mixture?"
+        );
         assert!(refusal("degree+degree").contains("names degree twice"));
-        assert!(refusal("betweenness").contains("known: degree, core, walks, pagerank, size, confidence"));
+        assert!(
+            refusal("betweenness")
+                .contains("known: degree, core, walks, pagerank, size, confidence")
+        );
     }
 
     #[test]
     fn nodes_and_graphs_have_policies_of_their_own() {
-        let names = |task| Kind::all_of(task).iter().map(Kind::to_string).collect::<Vec<_>>().join(" ");
+        let names = |task| {
+            Kind::all_of(task)
+                .iter()
+                .map(Kind::to_string)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         let by_answers = "confidence most-confident mixture blend offsets pool";
         assert_eq!(
             names(Task::Node),
             format!("degree core walks pagerank degree+core walks+pagerank {by_answers} echo")
         );
-        assert_eq!(names(Task::Graph), format!("degree core walks degree+core size {by_answers}"));
+        assert_eq!(
+            names(Task::Graph),
+            format!("degree core walks degree+core size {by_answers}")
+        );
         let graph = cycle(4).unwrap();
         let structure = Structure::new(&graph, &[Kind::Size]).unwrap();
-        let e = Policy::learn(Kind::Size, &structure, &sure(&[vec![0; 4]], 2), &targets([0], &[0; 4])).unwrap_err();
-        assert!(e.to_string().contains("size is of the graphs of a set"), "{e}");
+        let e = Policy::learn(
+            Kind::Size,
+            &structure,
+            &sure(&[vec![0; 4]], 2),
+            &targets([0], &[0; 4]),
+        )
+        .unwrap_err();
+        assert!(
+            e.to_string().contains("size is of the graphs of a set"),
+            "{e}"
+        );
     }
 
     #[test]
     fn cross_fitted_figures_are_of_nodes_that_were_not_seen() {
-        // By position, the fold of nodes 0, 5, … says that exit 0 is right, the other four that exit 1 is: learned on the others,
-        // the four folds are judged by exit 1 (right), and the first fold, too (wrong).
+        // By position, the fold of nodes 0, 5, … says that exit 0 is right, the other four that
+        // exit 1 is: learned on the others, the four folds are judged by exit 1 (right), and the
+        // first fold, too (wrong).
         let truth = vec![1; 20];
         let first: Vec<u32> = (0..20).map(|u| u32::from(u % 5 == 0)).collect();
         let second: Vec<u32> = first.iter().map(|c| 1 - c).collect();
         let answers = sure(&[first, second], 2);
         let graph = cycle(20).unwrap();
         let structure = Structure::new(&graph, &[kind("degree")]).unwrap();
-        let found = cross_fitted_accuracy(kind("degree"), &structure, &answers, &targets(0..20, &truth)).unwrap();
+        let found = cross_fitted_accuracy(
+            kind("degree"),
+            &structure,
+            &answers,
+            &targets(0..20, &truth),
+        )
+        .unwrap();
         assert_eq!(found, 80.0);
-        // Two nodes, each right at the exit that the other is wrong at: half in-sample, none by the other.
+        // Two nodes, each right at the exit that the other is wrong at: half in-sample, none by the
+        // other.
         let noise = sure(&[vec![0, 0, 0, 0, 0, 0], vec![1, 1, 1, 1, 1, 1]], 2);
         let graph = cycle(6).unwrap();
         let structure = Structure::new(&graph, &[kind("degree")]).unwrap();
@@ -417,21 +558,28 @@ mod tests {
         let policy = Policy::learn(kind("degree"), &structure, &noise, &val).unwrap();
         let chosen = policy.choose(&structure, &noise).unwrap();
         assert_eq!(noise.policy_accuracy(&chosen, &val), 50.0);
-        assert_eq!(cross_fitted_accuracy(kind("degree"), &structure, &noise, &val).unwrap(), 0.0);
+        assert_eq!(
+            cross_fitted_accuracy(kind("degree"), &structure, &noise, &val).unwrap(),
+            0.0
+        );
     }
 
-    /// No exit, and no policy that answers what an exit answers, is ever right more often than the oracle, on any graph, scores
-    /// and nodes; and learning is repeatable.
+    /// No exit, and no policy that answers what an exit answers, is ever right more often than the
+    /// oracle, on any graph, scores and nodes; and learning is repeatable.
     #[test]
     fn the_oracle_bounds_every_choice_of_exits() {
         for case in 0..24 {
             let rng = &mut stream(1, "oracle test", case);
-            let edges: Vec<(u32, u32)> =
-                (0..case * 3).map(|_| (rng.random_range(0..30), rng.random_range(0..30))).collect();
+            let edges: Vec<(u32, u32)> = (0..case * 3)
+                .map(|_| (rng.random_range(0..30), rng.random_range(0..30)))
+                .collect();
             let graph = Graph::from_edges(30, edges).unwrap().0;
-            let scores = (0..3).map(|_| (0..120).map(|_| rng.random_range(-3f32..3.0)).collect()).collect();
+            let scores = (0..3)
+                .map(|_| (0..120).map(|_| rng.random_range(-3f32..3.0)).collect())
+                .collect();
             let answers = Answers::from_rows(scores, 30, 4);
-            let labels = Labels::new((0..30).map(|_| Some(rng.random_range(0..4))).collect(), 4).unwrap();
+            let labels =
+                Labels::new((0..30).map(|_| Some(rng.random_range(0..4))).collect(), 4).unwrap();
             let num_val = rng.random_range(0..20u32);
             let val = Targets::new(&(0..num_val).collect::<Vec<_>>(), &labels);
             let test = Targets::new(&(num_val..30).collect::<Vec<_>>(), &labels);
@@ -440,17 +588,29 @@ mod tests {
             let nodes = Structure::new(&graph, &of_nodes).unwrap();
             let graphs = Structure::of_graphs(&graphs, &of_graphs).unwrap();
             let oracle = answers.oracle_accuracy(&test);
-            assert!((0..3).all(|exit| answers.accuracy(exit, &test) <= oracle), "case {case}");
+            assert!(
+                (0..3).all(|exit| answers.accuracy(exit, &test) <= oracle),
+                "case {case}"
+            );
             let kinds = of_nodes.into_iter().map(|kind| (kind, &nodes));
-            for (kind, structure) in kinds.chain(of_graphs.into_iter().map(|kind| (kind, &graphs))) {
+            for (kind, structure) in kinds.chain(of_graphs.into_iter().map(|kind| (kind, &graphs)))
+            {
                 let policy = Policy::learn(kind, structure, &answers, &val).unwrap();
                 let chosen = policy.choose(structure, &answers).unwrap();
-                assert_eq!(chosen.scores.is_some(), kind == Kind::Offsets && num_val > 0, "{kind}, case {case}");
+                assert_eq!(
+                    chosen.scores.is_some(),
+                    kind == Kind::Offsets && num_val > 0,
+                    "{kind}, case {case}"
+                );
                 assert!(
                     chosen.scores.is_some() || answers.policy_accuracy(&chosen, &test) <= oracle,
                     "{kind}, case {case}"
                 );
-                assert_eq!(policy, Policy::learn(kind, structure, &answers, &val).unwrap(), "{kind}, case {case}");
+                assert_eq!(
+                    policy,
+                    Policy::learn(kind, structure, &answers, &val).unwrap(),
+                    "{kind}, case {case}"
+                );
             }
         }
     }

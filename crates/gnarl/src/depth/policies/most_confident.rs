@@ -1,4 +1,5 @@
-//! The exit that is most confident, at calibrated temperatures. It needs every exit's answer, so it saves no work.
+//! The exit that is most confident, at calibrated temperatures. It needs every exit's answer, so it
+//! saves no work.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,9 @@ impl Family for MostConfident {
     type Setting = ();
 
     fn learn(_: (), _: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
-        Ok(Self { inverse_temperatures: answers.calibrate(val) })
+        Ok(Self {
+            inverse_temperatures: answers.calibrate(val),
+        })
     }
 }
 
@@ -26,7 +29,14 @@ impl Learned for MostConfident {
     fn choose(&self, _: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
         let exit = |u: usize| {
             let confidence = |(l, beta): (usize, &f64)| answers.confidence(l, u, *beta) as f32;
-            argmax(&self.inverse_temperatures.iter().enumerate().map(confidence).collect::<Vec<f32>>())
+            argmax(
+                &self
+                    .inverse_temperatures
+                    .iter()
+                    .enumerate()
+                    .map(confidence)
+                    .collect::<Vec<f32>>(),
+            )
         };
         Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
     }

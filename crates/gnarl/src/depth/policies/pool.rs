@@ -1,6 +1,6 @@
-//! Logarithmic pools (Genest and Zidek 1986): a weighted sum of all exits' log-probabilities, by maximum likelihood. `blend` has
-//! the exits alone, `pool` an offset per class besides, `echo` besides what every exit answers for the node's neighbours,
-//! weighed by degree.
+//! Logarithmic pools (Genest and Zidek 1986): a weighted sum of all exits' log-probabilities, by
+//! maximum likelihood. `blend` has the exits alone, `pool` an offset per class besides, `echo`
+//! besides what every exit answers for the node's neighbours, weighed by degree.
 
 use serde::{Deserialize, Serialize};
 
@@ -44,9 +44,14 @@ pub struct Pool {
 impl Family for Pool {
     type Setting = Evidence;
 
-    /// Coefficients pulled towards the single best exit or towards all exits alike; which of the two, and how hard, is what
-    /// predicts held-back validation nodes best.
-    fn learn(evidence: Evidence, structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
+    /// Coefficients pulled towards the single best exit or towards all exits alike; which of the
+    /// two, and how hard, is what predicts held-back validation nodes best.
+    fn learn(
+        evidence: Evidence,
+        structure: &Structure<'_>,
+        answers: &Answers,
+        val: &Targets,
+    ) -> Result<Self> {
         let gathered = Gathered::new(evidence, structure, answers);
         let exits = answers.num_exits();
         let betas = answers.calibrate(val);
@@ -56,9 +61,17 @@ impl Family for Pool {
             (0..exits).for_each(|l| theta[l] = weight(l) * betas[l]);
             theta
         };
-        let starts = [start(&|l| if l == best { 1.0 } else { 0.0 }), start(&|_| 1.0 / exits as f64)];
-        let coefficients = fitted(&starts, answers.num_classes, val, |node, rows| gathered.fill(node, rows));
-        Ok(Self { evidence, coefficients })
+        let starts = [
+            start(&|l| if l == best { 1.0 } else { 0.0 }),
+            start(&|_| 1.0 / exits as f64),
+        ];
+        let coefficients = fitted(&starts, answers.num_classes, val, |node, rows| {
+            gathered.fill(node, rows)
+        });
+        Ok(Self {
+            evidence,
+            coefficients,
+        })
     }
 }
 
@@ -68,7 +81,12 @@ impl Learned for Pool {
         let mut rows = vec![0.0; answers.num_classes * gathered.width()];
         let exit = |u: usize| {
             gathered.fill(u, &mut rows);
-            let score = |x: &[f64]| x.iter().zip(&self.coefficients).map(|(x, c)| x * c).sum::<f64>();
+            let score = |x: &[f64]| {
+                x.iter()
+                    .zip(&self.coefficients)
+                    .map(|(x, c)| x * c)
+                    .sum::<f64>()
+            };
             let scores: Vec<f64> = rows.chunks_exact(gathered.width()).map(score).collect();
             answers.first_exit_with(&scores, u)
         };
@@ -85,8 +103,8 @@ const PENALTIES: [f64; 4] = [1.0, 10.0, 100.0, 1000.0];
 /// Most validation nodes that coefficients are fitted on, evenly spread over all there are.
 const MAX_FITTED: usize = 4000;
 
-/// Coefficients by penalised likelihood on the validation nodes, pulled towards one of the starts. `fill` writes the evidence
-/// about a node, `[classes, width]`.
+/// Coefficients by penalised likelihood on the validation nodes, pulled towards one of the starts.
+/// `fill` writes the evidence about a node, `[classes, width]`.
 pub(super) fn fitted(
     starts: &[Vec<f64>],
     num_classes: usize,
@@ -102,12 +120,22 @@ pub(super) fn fitted(
         fill(val.items[i] as usize, rows);
     }
     let right = used.iter().map(|&i| val.classes[i] as usize).collect();
-    fit::fit_cross(&Choices { evidence, alternatives: num_classes, width, right }, starts, &PENALTIES)
+    fit::fit_cross(
+        &Choices {
+            evidence,
+            alternatives: num_classes,
+            width,
+            right,
+        },
+        starts,
+        &PENALTIES,
+    )
 }
 
-/// What is known of a node for each class: the log-probability that each exit gives it; from neighbours the logarithm of the
-/// mean probability that each exit gives it over the node's neighbours, and both once more times the node's (standardised)
-/// degree; last, with offsets, a one for the class itself, whose coefficient is its offset.
+/// What is known of a node for each class: the log-probability that each exit gives it; from
+/// neighbours the logarithm of the mean probability that each exit gives it over the node's
+/// neighbours, and both once more times the node's (standardised) degree; last, with offsets, a one
+/// for the class itself, whose coefficient is its offset.
 struct Gathered<'a> {
     answers: &'a Answers,
     evidence: Evidence,
@@ -117,18 +145,31 @@ struct Gathered<'a> {
 impl<'a> Gathered<'a> {
     fn new(evidence: Evidence, structure: &'a Structure<'_>, answers: &'a Answers) -> Self {
         let of_exit = |exit: usize| mean_over_neighbours(exit, structure, answers);
-        let neighbours = (evidence == Evidence::Neighbours)
-            .then(|| ((0..answers.num_exits()).map(of_exit).collect(), &structure.degree[..]));
-        Self { answers, evidence, neighbours }
+        let neighbours = (evidence == Evidence::Neighbours).then(|| {
+            (
+                (0..answers.num_exits()).map(of_exit).collect(),
+                &structure.degree[..],
+            )
+        });
+        Self {
+            answers,
+            evidence,
+            neighbours,
+        }
     }
 
     fn width(&self) -> usize {
-        self.evidence.width(self.answers.num_exits(), self.answers.num_classes)
+        self.evidence
+            .width(self.answers.num_exits(), self.answers.num_classes)
     }
 
     /// The evidence about a node, `[classes, width]`.
     fn fill(&self, node: usize, rows: &mut [f64]) {
-        let (exits, classes, width) = (self.answers.num_exits(), self.answers.num_classes, self.width());
+        let (exits, classes, width) = (
+            self.answers.num_exits(),
+            self.answers.num_classes,
+            self.width(),
+        );
         rows.fill(0.0);
         for (c, row) in rows.chunks_exact_mut(width).enumerate() {
             for l in 0..exits {
@@ -148,21 +189,24 @@ impl<'a> Gathered<'a> {
     }
 }
 
-/// The logarithm of the mean probability that an exit gives each class over a node's neighbours, `[nodes, classes]`; a node
-/// without neighbours has its own.
+/// The logarithm of the mean probability that an exit gives each class over a node's neighbours,
+/// `[nodes, classes]`; a node without neighbours has its own.
 fn mean_over_neighbours(exit: usize, structure: &Structure<'_>, answers: &Answers) -> Vec<f32> {
     let classes = answers.num_classes;
     let mut rows = vec![0f32; answers.num_items * classes];
     for (u, row) in rows.chunks_exact_mut(classes.max(1)).enumerate() {
         let neighbours = structure.neighbours(u);
         for &v in neighbours {
-            row.iter_mut().zip(answers.row(exit, v as usize)).for_each(|(sum, p)| *sum += p.exp());
+            row.iter_mut()
+                .zip(answers.row(exit, v as usize))
+                .for_each(|(sum, p)| *sum += p.exp());
         }
         if neighbours.is_empty() {
             row.copy_from_slice(answers.row(exit, u));
         } else {
             // A floor: a class that no neighbour is given must not be ruled out.
-            row.iter_mut().for_each(|p| *p = (*p / neighbours.len() as f32).max(1e-4).ln());
+            row.iter_mut()
+                .for_each(|p| *p = (*p / neighbours.len() as f32).max(1e-4).ln());
         }
     }
     rows
@@ -183,22 +227,45 @@ mod tests {
         let graph = cycle(80).unwrap();
         let structure = Structure::new(&graph, &[]).unwrap();
         for kind in [Kind::Mixture, Kind::Blend, Kind::Pool, Kind::Echo] {
-            let policy = Policy::learn(kind, &structure, &answers, &targets(0..40, &truth)).unwrap();
+            let policy =
+                Policy::learn(kind, &structure, &answers, &targets(0..40, &truth)).unwrap();
             let chosen = policy.choose(&structure, &answers).unwrap();
-            assert_eq!(answers.policy_accuracy(&chosen, &targets(40..80, &truth)), 100.0, "{kind}");
-            assert_eq!(chosen.exits[0], 0, "both answer 0: the node takes the first exit");
+            assert_eq!(
+                answers.policy_accuracy(&chosen, &targets(40..80, &truth)),
+                100.0,
+                "{kind}"
+            );
+            assert_eq!(
+                chosen.exits[0], 0,
+                "both answer 0: the node takes the first exit"
+            );
         }
     }
 
     #[test]
     fn neighbours_are_averaged_by_hand() {
-        // Of a path 0 - 1 - 2 beside node 3: exit 0 gives class 0 the probabilities 0.9, 0.5, 0.1 and 0.25.
-        let scores = [0.9f32, 0.5, 0.1, 0.25].iter().flat_map(|p| [p.ln(), (1.0 - p).ln()]).collect();
+        // Of a path 0 - 1 - 2 beside node 3: exit 0 gives class 0 the probabilities 0.9, 0.5, 0.1
+        // and 0.25.
+        let scores = [0.9f32, 0.5, 0.1, 0.25]
+            .iter()
+            .flat_map(|p| [p.ln(), (1.0 - p).ln()])
+            .collect();
         let answers = Answers::from_rows(vec![scores], 4, 2);
-        let graph = gnarl_graph::Graph::from_edges(4, [(0, 1), (1, 2)]).unwrap().0;
+        let graph = gnarl_graph::Graph::from_edges(4, [(0, 1), (1, 2)])
+            .unwrap()
+            .0;
         let structure = Structure::new(&graph, &[]).unwrap();
-        let means: Vec<f32> = mean_over_neighbours(0, &structure, &answers).iter().map(|p| p.exp()).collect();
+        let means: Vec<f32> = mean_over_neighbours(0, &structure, &answers)
+            .iter()
+            .map(|p| p.exp())
+            .collect();
         let expected = [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.25, 0.75];
-        assert!(means.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{means:?}");
+        assert!(
+            means
+                .iter()
+                .zip(expected)
+                .all(|(a, b)| (a - b).abs() < 1e-6),
+            "{means:?}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! One exit for all nodes: a network of that depth. It is what policies are compared with, and what a policy without validation
-//! nodes comes to.
+//! One exit for all nodes: a network of that depth. It is what policies are compared with, and what
+//! a policy without validation nodes comes to.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
-//! Graphs of a set in buckets of their numbers of nodes, each with the exit that is best on its validation graphs: the thesis' buckets
-//! (ch. 4, "Generalization to Test Nodes") by what graphs differ in most.
+//! Graphs of a set in buckets of their numbers of nodes, each with the exit that is best on its
+//! validation graphs: the thesis' buckets (ch. 4, "Generalization to Test Nodes") by what graphs
+//! differ in most.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,10 @@ impl Family for Size {
 
     fn learn((): (), structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
         let (mut cuts, exits) = learned(&[structure.sizes()?], structure, answers, val);
-        Ok(Self { cuts: cuts.swap_remove(0), exits })
+        Ok(Self {
+            cuts: cuts.swap_remove(0),
+            exits,
+        })
     }
 }
 
@@ -46,22 +50,46 @@ mod tests {
     use crate::depth::{Kind, Policy};
     use gnarl_graph::generate::cycle;
 
-    /// Exit 0 is right about small graphs, exit 1 about large ones; the sizes of graphs that are not known move no cut.
+    /// Exit 0 is right about small graphs, exit 1 about large ones; the sizes of graphs that are
+    /// not known move no cut.
     #[test]
     fn small_and_large_graphs_take_the_exit_that_suits_them() {
-        let graphs: Vec<_> = (0..60).map(|i| cycle(if i % 3 == 0 { 20 } else { 3 + i % 5 }).unwrap()).collect();
+        let graphs: Vec<_> = (0..60)
+            .map(|i| cycle(if i % 3 == 0 { 20 } else { 3 + i % 5 }).unwrap())
+            .collect();
         let truth: Vec<u32> = (0..60).map(|i| i / 3 % 2).collect();
         let is_large = |i: usize| i.is_multiple_of(3);
-        let exit =
-            |of_large: bool| (0..60).map(|i| if is_large(i) == of_large { truth[i] } else { 1 - truth[i] }).collect();
+        let exit = |of_large: bool| {
+            (0..60)
+                .map(|i| {
+                    if is_large(i) == of_large {
+                        truth[i]
+                    } else {
+                        1 - truth[i]
+                    }
+                })
+                .collect()
+        };
         let answers = sure(&[exit(false), exit(true)], 2);
-        let structure = Structure::of_graphs(&graphs, &[]).unwrap().knowing((0..40).collect());
-        let policy = Policy::learn(Kind::Size, &structure, &answers, &targets(0..40, &truth)).unwrap();
+        let structure = Structure::of_graphs(&graphs, &[])
+            .unwrap()
+            .knowing((0..40).collect());
+        let policy =
+            Policy::learn(Kind::Size, &structure, &answers, &targets(0..40, &truth)).unwrap();
         let chosen = policy.choose(&structure, &answers).unwrap();
-        assert_eq!(answers.policy_accuracy(&chosen, &targets(40..60, &truth)), 100.0, "{policy:?}");
+        assert_eq!(
+            answers.policy_accuracy(&chosen, &targets(40..60, &truth)),
+            100.0,
+            "{policy:?}"
+        );
         let mut larger = graphs.clone();
         larger[40..].fill(cycle(90).unwrap());
-        let larger = Structure::of_graphs(&larger, &[]).unwrap().knowing((0..40).collect());
-        assert_eq!(Policy::learn(Kind::Size, &larger, &answers, &targets(0..40, &truth)).unwrap(), policy);
+        let larger = Structure::of_graphs(&larger, &[])
+            .unwrap()
+            .knowing((0..40).collect());
+        assert_eq!(
+            Policy::learn(Kind::Size, &larger, &answers, &targets(0..40, &truth)).unwrap(),
+            policy
+        );
     }
 }

@@ -7,8 +7,15 @@ use crate::train::Targets;
 
 /// Answers of exits that are sure of a class each: `classes[exit][node]`.
 pub fn sure(classes: &[Vec<u32>], num_classes: usize) -> Answers {
-    let score = |c: &u32| (0..num_classes as u32).map(|k| if k == *c { 3.0 } else { 0.0 }).collect::<Vec<f32>>();
-    let rows = classes.iter().map(|exit| exit.iter().flat_map(score).collect()).collect();
+    let score = |c: &u32| {
+        (0..num_classes as u32)
+            .map(|k| if k == *c { 3.0 } else { 0.0 })
+            .collect::<Vec<f32>>()
+    };
+    let rows = classes
+        .iter()
+        .map(|exit| exit.iter().flat_map(score).collect())
+        .collect();
     Answers::from_rows(rows, classes[0].len(), num_classes)
 }
 
@@ -18,17 +25,30 @@ pub fn targets(items: impl IntoIterator<Item = u32>, classes: &[u32]) -> Targets
     Targets::new(&items.into_iter().collect::<Vec<_>>(), &labels)
 }
 
-/// A star of 40 leaves beside 20 triangles: the leaves have degree 1, the corners 2, the hub 40. Exit 0 is right about
-/// leaves alone, exit 1 about corners and the hub alone.
+/// A star of 40 leaves beside 20 triangles: the leaves have degree 1, the corners 2, the hub 40.
+/// Exit 0 is right about leaves alone, exit 1 about corners and the hub alone.
 pub fn leaves_and_corners() -> (Graph, Answers, Vec<u32>) {
     let star = (1..=40u32).map(|leaf| (0, leaf));
-    let triangles =
-        (0..20u32).flat_map(|t| [(41 + 3 * t, 42 + 3 * t), (42 + 3 * t, 43 + 3 * t), (43 + 3 * t, 41 + 3 * t)]);
+    let triangles = (0..20u32).flat_map(|t| {
+        [
+            (41 + 3 * t, 42 + 3 * t),
+            (42 + 3 * t, 43 + 3 * t),
+            (43 + 3 * t, 41 + 3 * t),
+        ]
+    });
     let graph = Graph::from_edges(101, star.chain(triangles)).unwrap().0;
     let truth: Vec<u32> = (0..101).map(|u| u % 2).collect();
     let is_leaf = |u: usize| (1..=40).contains(&u);
     let exit = |right_about_leaves: bool| {
-        (0..101).map(|u| if is_leaf(u) == right_about_leaves { truth[u] } else { 1 - truth[u] }).collect()
+        (0..101)
+            .map(|u| {
+                if is_leaf(u) == right_about_leaves {
+                    truth[u]
+                } else {
+                    1 - truth[u]
+                }
+            })
+            .collect()
     };
     (graph, sure(&[exit(true), exit(false)], 2), truth)
 }

@@ -1,8 +1,9 @@
-//! AirGNN (Liu et al. 2021, "Graph Neural Networks with Adaptive Residual"): a two-layer perceptron, then adaptive message passing
-//! `Y = Φ H`, `H ← H⁰ + s ∘ (Y - H⁰)` with `s_i = max(0, 1 - γ λ / |y_i - h⁰_i|)`.
+//! AirGNN (Liu et al. 2021, "Graph Neural Networks with Adaptive Residual"): a two-layer
+//! perceptron, then adaptive message passing `Y = Φ H`, `H ← H⁰ + s ∘ (Y - H⁰)` with
+//! `s_i = max(0, 1 - γ λ / |y_i - h⁰_i|)`.
 //!
-//! A node whose neighbours agree with it keeps its own answer, one that is unlike them listens: features that stand out are smoothed.
-//! λ in 0 to 1 and `γ = 1 / (2 (1 - λ))`, the paper's step.
+//! A node whose neighbours agree with it keeps its own answer, one that is unlike them listens:
+//! features that stand out are smoothed. λ in 0 to 1 and `γ = 1 / (2 (1 - λ))`, the paper's step.
 
 use gnarl_graph::random::Rng;
 
@@ -18,12 +19,23 @@ use NetworkOption::{Dropout, Hidden, InputDropout, OrthogonalStart, PropagationS
 
 pub(in crate::nn) const ENTRY: Entry = Entry {
     applies_alone: true,
-    level: Some(Level { usual: 0.5, least: 0.0, most: 0.999 }),
+    level: Some(Level {
+        usual: 0.5,
+        least: 0.0,
+        most: 0.999,
+    }),
     ..Entry::new(
         "airgnn",
         "predict, then propagate with a residual that adapts to every node",
         build,
-        &[Hidden, Dropout, InputDropout, PropagationSteps, OrthogonalStart, NetworkOption::Level],
+        &[
+            Hidden,
+            Dropout,
+            InputDropout,
+            PropagationSteps,
+            OrthogonalStart,
+            NetworkOption::Level,
+        ],
     )
 };
 
@@ -49,7 +61,9 @@ fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body
 
 impl Body for Air {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        let h = self.first.forward_activated(x, pass, pass.dropout(self.dropout, 0))?;
+        let h = self
+            .first
+            .forward_activated(x, pass, pass.dropout(self.dropout, 0))?;
         let own = self.second.forward(&Input::Dense(h), pass)?;
         let mut h = own.clone();
         for _ in 0..self.steps {

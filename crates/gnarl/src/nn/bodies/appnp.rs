@@ -18,7 +18,14 @@ pub(in crate::nn) const ENTRY: Entry = Entry {
         "appnp",
         "predict, then propagate by personalised PageRank",
         build,
-        &[Hidden, Dropout, InputDropout, PropagationSteps, Teleport, OrthogonalStart],
+        &[
+            Hidden,
+            Dropout,
+            InputDropout,
+            PropagationSteps,
+            Teleport,
+            OrthogonalStart,
+        ],
     )
 };
 
@@ -43,7 +50,9 @@ fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body
 
 impl Body for Appnp {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        let h = self.first.forward_activated(x, pass, pass.dropout(self.dropout, 0))?;
+        let h = self
+            .first
+            .forward_activated(x, pass, pass.dropout(self.dropout, 0))?;
         let predicted = self.second.forward(&Input::Dense(h), pass)?;
         let kept = (&predicted * self.alpha)?;
         let mut h = predicted;

@@ -1,8 +1,10 @@
-//! The network of AdaGCN (Sun et al. 2021): a two-layer perceptron for every depth `l = 0..L`, each on `Φ^l X`, and
-//! the sum of SAMME.R's votes `(K - 1) (log p_k - 1/K Σ_k' log p_k')` for K classes.
+//! The network of AdaGCN (Sun et al. 2021): a two-layer perceptron for every depth `l = 0..L`, each
+//! on `Φ^l X`, and the sum of SAMME.R's votes `(K - 1) (log p_k - 1/K Σ_k' log p_k')` for K
+//! classes.
 //!
-//! With scores z the vote is `(K - 1) (z_k - mean z)`: the normaliser of the softmax cancels. How the learners are trained, one
-//! after the other on reweighted nodes, is in [`depth::adagcn`](crate::depth::adagcn).
+//! With scores z the vote is `(K - 1) (z_k - mean z)`: the normaliser of the softmax cancels. How
+//! the learners are trained, one after the other on reweighted nodes, is in
+//! [`depth::adagcn`](crate::depth::adagcn).
 
 use gnarl_graph::random::Rng;
 
@@ -45,12 +47,29 @@ fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body
     let hidden = plan.hidden;
     let mut learner = |i: usize| -> Result<Learner> {
         Ok(Learner {
-            first: Linear::glorot(params, &format!("learners.{i}.0"), plan.in_dim, hidden, true, rng)?,
-            second: Linear::glorot(params, &format!("learners.{i}.1"), hidden, plan.num_classes, true, rng)?,
+            first: Linear::glorot(
+                params,
+                &format!("learners.{i}.0"),
+                plan.in_dim,
+                hidden,
+                true,
+                rng,
+            )?,
+            second: Linear::glorot(
+                params,
+                &format!("learners.{i}.1"),
+                hidden,
+                plan.num_classes,
+                true,
+                rng,
+            )?,
         })
     };
     let learners = (0..=plan.layers).map(&mut learner).collect::<Result<_>>()?;
-    Ok(Box::new(Boosted { learners, dropout: plan.dropout }))
+    Ok(Box::new(Boosted {
+        learners,
+        dropout: plan.dropout,
+    }))
 }
 
 impl Body for Boosted {
@@ -59,7 +78,8 @@ impl Body for Boosted {
         (1..self.learners.len()).try_fold(vote(0)?, |sum, i| sum + vote(i)?)
     }
 
-    /// Learners of all depths need all nodes: the rounds of a restricted operator fit one depth alone.
+    /// Learners of all depths need all nodes: the rounds of a restricted operator fit one depth
+    /// alone.
     fn reach(&self) -> Option<usize> {
         None
     }
@@ -69,7 +89,13 @@ impl Body for Boosted {
     }
 
     /// `relu(Φ^i (X W) + b) W' + b'`: the linear map first, so that sparse features stay sparse.
-    fn learner(&self, i: usize, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    fn learner(
+        &self,
+        i: usize,
+        propagation: &Propagation,
+        x: &Input,
+        pass: &Pass<'_>,
+    ) -> Result<Tensor> {
         let Learner { first, second } = &self.learners[i];
         let mut h = x.matmul(pass.weight(first.weight), None)?;
         for round in 0..i {
@@ -94,13 +120,24 @@ mod tests {
     use super::*;
     use crate::tensor::Device;
 
-    /// Probabilities 1/2, 1/4, 1/4: logs -1, -2, -2 in units of ln 2, their mean -5/3, twice the differences 4/3, -2/3, -2/3.
+    /// Probabilities 1/2, 1/4, 1/4: logs -1, -2, -2 in units of ln 2, their mean -5/3, twice the
+    /// differences 4/3, -2/3, -2/3.
     #[test]
     fn votes_by_hand() {
         let p = [0.5f32, 0.25, 0.25];
         let scores = Tensor::new(&[p.map(|p| p.ln() + 3.0)], &Device::Cpu).unwrap();
-        let found = votes(&scores).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        let found = votes(&scores)
+            .unwrap()
+            .flatten_all()
+            .unwrap()
+            .to_vec1::<f32>()
+            .unwrap();
         let ln2 = 2f32.ln();
-        crate::nn::testing::assert_close(&found, &[4.0 / 3.0, -2.0 / 3.0, -2.0 / 3.0].map(|v| v * ln2), 1e-6, "votes");
+        crate::nn::testing::assert_close(
+            &found,
+            &[4.0 / 3.0, -2.0 / 3.0, -2.0 / 3.0].map(|v| v * ln2),
+            1e-6,
+            "votes",
+        );
     }
 }

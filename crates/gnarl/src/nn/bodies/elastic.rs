@@ -1,9 +1,12 @@
-//! ElasticGNN (Liu et al. 2021, "Elastic Graph Neural Networks"): a two-layer perceptron, then elastic message passing, primal-dual
-//! steps towards the minimum of `λ1 Σ_ij |f_i / √d_i - f_j / √d_j| + λ2 / 2 tr(Fᵀ (I - Ã) F) + 1 / 2 |F - F⁰|²`.
+//! ElasticGNN (Liu et al. 2021, "Elastic Graph Neural Networks"): a two-layer perceptron, then
+//! elastic message passing, primal-dual steps towards the minimum of
+//! `λ1 Σ_ij |f_i / √d_i - f_j / √d_j| + λ2 / 2 tr(Fᵀ (I - Ã) F) + 1 / 2 |F - F⁰|²`.
 //!
-//! `Y = γ F⁰ + (1 - γ) Ã F`, `Z ← clip(Z + β Δ (Y - γ Δᵀ Z))`, `F ← Y - γ Δᵀ Z` with `γ = 1 / (1 + λ2)` and `β = 1 / (2 γ)`. Δ takes differences
-//! over edges of rows scaled by `1 / √d`, and clip leaves every edge's row of Z at most as long as λ1 (the paper's ℓ21 form): a few large
-//! differences are allowed, as between classes. λ1 and λ2 are equal. An edge's weight multiplies its term, so that one of weight zero is none; degrees count a loop.
+//! `Y = γ F⁰ + (1 - γ) Ã F`, `Z ← clip(Z + β Δ (Y - γ Δᵀ Z))`, `F ← Y - γ Δᵀ Z` with
+//! `γ = 1 / (1 + λ2)` and `β = 1 / (2 γ)`. Δ takes differences over edges of rows scaled by
+//! `1 / √d`, and clip leaves every edge's row of Z at most as long as λ1 (the paper's ℓ21 form): a
+//! few large differences are allowed, as between classes. λ1 and λ2 are equal. An edge's weight
+//! multiplies its term, so that one of weight zero is none; degrees count a loop.
 
 use gnarl_graph::random::Rng;
 
@@ -19,12 +22,23 @@ use NetworkOption::{Dropout, Hidden, InputDropout, OrthogonalStart, PropagationS
 
 pub(in crate::nn) const ENTRY: Entry = Entry {
     usual_operator: UsualOperator::ADJACENCY,
-    level: Some(Level { usual: 3.0, least: 1e-6, most: f64::INFINITY }),
+    level: Some(Level {
+        usual: 3.0,
+        least: 1e-6,
+        most: f64::INFINITY,
+    }),
     ..Entry::new(
         "elastic-gnn",
         "predict, then smooth but for a few sharp edges (elastic message passing)",
         build,
-        &[Hidden, Dropout, InputDropout, PropagationSteps, OrthogonalStart, NetworkOption::Level],
+        &[
+            Hidden,
+            Dropout,
+            InputDropout,
+            PropagationSteps,
+            OrthogonalStart,
+            NetworkOption::Level,
+        ],
     )
 };
 
@@ -59,7 +73,9 @@ impl Elastic {
 
 impl Body for Elastic {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        let h = self.first.forward_activated(x, pass, pass.dropout(self.dropout, 0))?;
+        let h = self
+            .first
+            .forward_activated(x, pass, pass.dropout(self.dropout, 0))?;
         let own = self.second.forward(&Input::Dense(h), pass)?;
         let edges = Edges::of(&propagation.operator)?;
         let scale = (edges.sums(&edges.sizes)? + 1.0)?.powf(-0.5)?;
@@ -67,7 +83,8 @@ impl Body for Elastic {
         let pattern = propagation.operator.pattern();
         let gamma = 1.0 / (1.0 + self.lambda);
         let beta = 1.0 / (2.0 * gamma);
-        let by_edges = |z: &Tensor| scatter_rows(pattern, &z.broadcast_mul(&weights)?)?.broadcast_mul(&scale);
+        let by_edges =
+            |z: &Tensor| scatter_rows(pattern, &z.broadcast_mul(&weights)?)?.broadcast_mul(&scale);
         let kept = (&own * gamma)?;
         let mut f = own;
         let mut z: Option<Tensor> = None;
@@ -80,7 +97,8 @@ impl Body for Elastic {
                 None => y.clone(),
             };
             let ahead = ahead.broadcast_mul(&scale)?;
-            // Both arcs of an edge have a row, one the negative of the other: a node's rows are all that pulls at it.
+            // Both arcs of an edge have a row, one the negative of the other: a node's rows are all
+            // that pulls at it.
             let apart = ((edges.by_row(&ahead)? - edges.by_col(&ahead)?)? * beta)?;
             let next = self.clipped(&match &z {
                 Some(z) => (z + apart)?,

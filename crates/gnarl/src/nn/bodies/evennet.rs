@@ -1,9 +1,11 @@
-//! EvenNet (Lei et al. 2022, "EvenNet: Ignoring Odd-Hop Neighbors Improves Robustness of Graph Neural Networks"): a two-layer
-//! perceptron's answers H, then `Z = Σ_{k = 0..K/2} w_k P^{2k} H` with `P = D^-1/2 A D^-1/2`, without loops.
+//! EvenNet (Lei et al. 2022, "EvenNet: Ignoring Odd-Hop Neighbors Improves Robustness of Graph
+//! Neural Networks"): a two-layer perceptron's answers H, then `Z = Σ_{k = 0..K/2} w_k P^{2k} H`
+//! with `P = D^-1/2 A D^-1/2`, without loops.
 //!
-//! A friend's friend and an enemy's enemy are friends: even powers mean the same where neighbours are alike and where they are not. The w
-//! are learned and start as `α (1 - α)^{2k}`. An operator without any degree is kept from growing without limit: degrees count as at least half of
-//! the smallest one there is.
+//! A friend's friend and an enemy's enemy are friends: even powers mean the same where neighbours
+//! are alike and where they are not. The w are learned and start as `α (1 - α)^{2k}`. An operator
+//! without any degree is kept from growing without limit: degrees count as at least half of the
+//! smallest one there is.
 
 use gnarl_graph::random::Rng;
 
@@ -24,7 +26,14 @@ pub(in crate::nn) const ENTRY: Entry = Entry {
         "evennet",
         "a learned weight for every even number of rounds",
         build,
-        &[Hidden, Dropout, InputDropout, PropagationSteps, Teleport, OrthogonalStart],
+        &[
+            Hidden,
+            Dropout,
+            InputDropout,
+            PropagationSteps,
+            Teleport,
+            OrthogonalStart,
+        ],
     )
 };
 
@@ -41,19 +50,42 @@ fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body
     let pairs = plan.propagation_steps / 2;
     let first = Linear::kaiming(params, "mlp.0", plan.in_dim, plan.hidden, true, rng)?;
     let second = Linear::kaiming(params, "mlp.1", plan.hidden, plan.num_classes, true, rng)?;
-    let shares = params.add("shares".into(), &[pairs + 1], Init::Constant(0.0), Group::Scalar, rng)?;
+    let shares = params.add(
+        "shares".into(),
+        &[pairs + 1],
+        Init::Constant(0.0),
+        Group::Scalar,
+        rng,
+    )?;
     let start = |k: usize| (plan.teleport * (1.0 - plan.teleport).powi(2 * k as i32)) as f32;
-    params.get(shares).var.set(&Tensor::from_vec((0..=pairs).map(start).collect(), pairs + 1, &Device::Cpu)?)?;
-    Ok(Box::new(Even { first, second, shares, pairs, dropout: plan.dropout }))
+    params.get(shares).var.set(&Tensor::from_vec(
+        (0..=pairs).map(start).collect(),
+        pairs + 1,
+        &Device::Cpu,
+    )?)?;
+    Ok(Box::new(Even {
+        first,
+        second,
+        shares,
+        pairs,
+        dropout: plan.dropout,
+    }))
 }
 
 impl Body for Even {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        let h = self.first.forward_activated(x, pass, pass.dropout(self.dropout, 0))?;
+        let h = self
+            .first
+            .forward_activated(x, pass, pass.dropout(self.dropout, 0))?;
         let mut h = self.second.forward(&Input::Dense(h), pass)?;
         let edges = Edges::of(&propagation.operator)?;
         let scale = at_least_some(&edges.sums(&edges.sizes)?)?.powf(-0.5)?;
-        let round = |h: &Tensor| propagation.operator.apply(&h.broadcast_mul(&scale)?)?.broadcast_mul(&scale);
+        let round = |h: &Tensor| {
+            propagation
+                .operator
+                .apply(&h.broadcast_mul(&scale)?)?
+                .broadcast_mul(&scale)
+        };
         let shares = pass.weight(self.shares);
         let mut sum = h.broadcast_mul(&shares.narrow(0, 0, 1)?)?;
         for k in 0..self.pairs {
@@ -74,7 +106,18 @@ impl Body for Even {
 
 /// Degrees, each at least half of the smallest that is not zero.
 fn at_least_some(degrees: &Tensor) -> Result<Tensor> {
-    let smallest = degrees.flatten_all()?.to_vec1::<f32>()?.into_iter().filter(|d| *d > 0.0).fold(f32::MAX, f32::min);
-    let floor = if smallest == f32::MAX { 1.0 } else { 0.5 * f64::from(smallest) };
-    degrees.ge(floor)?.where_cond(degrees, &degrees.affine(0.0, floor)?)
+    let smallest = degrees
+        .flatten_all()?
+        .to_vec1::<f32>()?
+        .into_iter()
+        .filter(|d| *d > 0.0)
+        .fold(f32::MAX, f32::min);
+    let floor = if smallest == f32::MAX {
+        1.0
+    } else {
+        0.5 * f64::from(smallest)
+    };
+    degrees
+        .ge(floor)?
+        .where_cond(degrees, &degrees.affine(0.0, floor)?)
 }

@@ -1,8 +1,9 @@
 //! GCNII (Chen et al. 2020): initial residual and identity mapping.
 //!
-//! `h_0 = relu(X W_in + b)`, `h_l = relu(s ((1 - β_l) I + β_l W_l))` with `s = (1 - α) Φ h_{l-1} + α h_0` and `β_l = ln(θ / l + 1)`,
-//! then a linear map; dropout after every ReLU, but `h_0` enters the residuals whole. As PyTorch Geometric's `GCN2Conv` with
-//! shared weights. With no layer it is a two-layer perceptron.
+//! `h_0 = relu(X W_in + b)`, `h_l = relu(s ((1 - β_l) I + β_l W_l))` with
+//! `s = (1 - α) Φ h_{l-1} + α h_0` and `β_l = ln(θ / l + 1)`, then a linear map; dropout after
+//! every ReLU, but `h_0` enters the residuals whole. As PyTorch Geometric's `GCN2Conv` with shared
+//! weights. With no layer it is a two-layer perceptron.
 
 use gnarl_graph::random::Rng;
 
@@ -43,16 +44,30 @@ struct Gcnii {
 fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
     let hidden = plan.hidden;
     let embed = Linear::kaiming(params, "embed", plan.in_dim, hidden, true, rng)?;
-    let mut weight =
-        |i: usize| params.add(format!("layers.{i}.weight"), &[hidden, hidden], Init::Glorot, Group::Weight, rng);
+    let mut weight = |i: usize| {
+        params.add(
+            format!("layers.{i}.weight"),
+            &[hidden, hidden],
+            Init::Glorot,
+            Group::Weight,
+            rng,
+        )
+    };
     let weights = (0..plan.layers).map(&mut weight).collect::<Result<_>>()?;
-    let classify = Linear::kaiming(params, "classify", hidden, plan.num_classes, true, rng)?.free(params);
-    Ok(Box::new(Gcnii { embed, weights, classify, dropout: plan.dropout }))
+    let classify =
+        Linear::kaiming(params, "classify", hidden, plan.num_classes, true, rng)?.free(params);
+    Ok(Box::new(Gcnii {
+        embed,
+        weights,
+        classify,
+        dropout: plan.dropout,
+    }))
 }
 
 impl Body for Gcnii {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        self.classify.forward(&self.latent(propagation, x, pass)?, pass)
+        self.classify
+            .forward(&self.latent(propagation, x, pass)?, pass)
     }
 
     fn head(&self) -> Option<&Linear> {
@@ -60,7 +75,9 @@ impl Body for Gcnii {
     }
 
     fn latent(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Input> {
-        let first = self.embed.forward_activated(x, pass, pass.dropout(0.0, EMBEDDING_SITE))?;
+        let first = self
+            .embed
+            .forward_activated(x, pass, pass.dropout(0.0, EMBEDDING_SITE))?;
         let mut h = dropout(&first, pass.dropout(self.dropout, EMBEDDING_SITE))?;
         let kept = (&first * ALPHA)?;
         for (i, weight) in self.weights.iter().enumerate() {

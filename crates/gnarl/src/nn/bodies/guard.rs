@@ -1,12 +1,14 @@
-//! GNNGuard (Zhang and Zitnik 2020, "GNNGuard: Defending Graph Neural Networks against Adversarial Attacks"): every round weighs edges by
-//! how alike their ends are.
+//! GNNGuard (Zhang and Zitnik 2020, "GNNGuard: Defending Graph Neural Networks against Adversarial
+//! Attacks"): every round weighs edges by how alike their ends are.
 //!
-//! With `s_ij` the cosine of the round's input vectors, zero below a threshold, `N_i` a node's edges that are left and `S_i = Σ_j s_ij`:
-//! `α_ij = s_ij / S_i · N_i / (N_i + 1)` and `α_ii = 1 / (N_i + 1)`, so that rows add up to one. A round's weights are
-//! `ω = β ω' + (1 - β) α`, ω' the round before's and β learned, the paper's memory; `H' = relu(ω H W + b)`. An edge's weight multiplies its `s` and what it counts.
+//! With `s_ij` the cosine of the round's input vectors, zero below a threshold, `N_i` a node's
+//! edges that are left and `S_i = Σ_j s_ij`: `α_ij = s_ij / S_i · N_i / (N_i + 1)` and
+//! `α_ii = 1 / (N_i + 1)`, so that rows add up to one. A round's weights are
+//! `ω = β ω' + (1 - β) α`, ω' the round before's and β learned, the paper's memory;
+//! `H' = relu(ω H W + b)`. An edge's weight multiplies its `s` and what it counts.
 //!
-//! Which edges are left is taken as it is: gradients go through the similarities of those, not through the threshold, and while training, as in
-//! the authors' code, through neither.
+//! Which edges are left is taken as it is: gradients go through the similarities of those, not
+//! through the threshold, and while training, as in the authors' code, through neither.
 
 use gnarl_graph::random::Rng;
 
@@ -23,12 +25,23 @@ use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
 
 pub(in crate::nn) const ENTRY: Entry = Entry {
     usual_operator: UsualOperator::ADJACENCY,
-    level: Some(Level { usual: 0.1, least: 0.0, most: 1.0 }),
+    level: Some(Level {
+        usual: 0.1,
+        least: 0.0,
+        most: 1.0,
+    }),
     ..Entry::new(
         "gnnguard",
         "rounds that weigh edges by how alike their ends are, and drop some",
         build,
-        &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart, NetworkOption::Level],
+        &[
+            Hidden,
+            Layers,
+            Dropout,
+            InputDropout,
+            OrthogonalStart,
+            NetworkOption::Level,
+        ],
     )
 };
 
@@ -49,19 +62,39 @@ fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body
     let layers = (0..count)
         .map(|i| {
             let from = if i == 0 { plan.in_dim } else { plan.hidden };
-            let to = if i + 1 == count { plan.num_classes } else { plan.hidden };
+            let to = if i + 1 == count {
+                plan.num_classes
+            } else {
+                plan.hidden
+            };
             Linear::glorot(params, &format!("layers.{i}"), from, to, true, rng)
         })
         .collect::<Result<_>>()?;
-    let memory =
-        (count > 1).then(|| params.add("memory".into(), &[1], Init::Constant(0.0), Group::Scalar, rng)).transpose()?;
-    Ok(Box::new(Guard { layers, memory, dropout: plan.dropout, threshold: plan.level }))
+    let memory = (count > 1)
+        .then(|| {
+            params.add(
+                "memory".into(),
+                &[1],
+                Init::Constant(0.0),
+                Group::Scalar,
+                rng,
+            )
+        })
+        .transpose()?;
+    Ok(Box::new(Guard {
+        layers,
+        memory,
+        dropout: plan.dropout,
+        threshold: plan.level,
+    }))
 }
 
 impl Guard {
     fn weights(&self, edges: &Edges, x: &Input, trains: bool) -> Result<Weights> {
         let similar = held(edges.cosines(x)?, trains);
-        let left = similar.ge(self.threshold)?.where_cond(&similar.ones_like()?, &similar.zeros_like()?)?;
+        let left = similar
+            .ge(self.threshold)?
+            .where_cond(&similar.ones_like()?, &similar.zeros_like()?)?;
         // A vector of nothing is like nothing, whatever the threshold.
         let left = similar.gt(0.0)?.where_cond(&left, &similar.zeros_like()?)?;
         let left = edges.off_diagonal(&left)?;
@@ -75,8 +108,15 @@ impl Guard {
     }
 
     /// `β · before + (1 - β) · now`.
-    fn remembered(&self, before: Option<Weights>, now: Weights, pass: &Pass<'_>) -> Result<Weights> {
-        let (Some(before), Some(memory)) = (before, self.memory) else { return Ok(now) };
+    fn remembered(
+        &self,
+        before: Option<Weights>,
+        now: Weights,
+        pass: &Pass<'_>,
+    ) -> Result<Weights> {
+        let (Some(before), Some(memory)) = (before, self.memory) else {
+            return Ok(now);
+        };
         let share = (pass.weight(memory).neg()?.exp()? + 1.0)?.recip()?;
         let mixed = |before: &Tensor, now: &Tensor| now + (before - now)?.broadcast_mul(&share)?;
         Ok((mixed(&before.0, &now.0)?, mixed(&before.1, &now.1)?))
@@ -88,9 +128,11 @@ impl Body for Guard {
         let edges = Edges::of(&propagation.operator)?;
         let (mut x, mut before) = (x.clone(), None);
         for (i, layer) in self.layers.iter().enumerate() {
-            let (of_edges, own) = self.remembered(before, self.weights(&edges, &x, pass.trains())?, pass)?;
+            let (of_edges, own) =
+                self.remembered(before, self.weights(&edges, &x, pass.trains())?, pass)?;
             let mapped = x.matmul(pass.weight(layer.weight), None)?;
-            let heard = (edges.with_values(&of_edges)?.apply(&mapped)? + mapped.broadcast_mul(&own)?)?;
+            let heard =
+                (edges.with_values(&of_edges)?.apply(&mapped)? + mapped.broadcast_mul(&own)?)?;
             let h = match layer.bias {
                 Some(bias) => add_bias(&heard, pass.weight(bias))?,
                 None => heard,

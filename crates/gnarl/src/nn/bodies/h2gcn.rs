@@ -1,4 +1,5 @@
-//! H2GCN (Zhu et al. 2020): an embedding, rounds over one and two hops, everything side by side, then a linear map.
+//! H2GCN (Zhu et al. 2020): an embedding, rounds over one and two hops, everything side by side,
+//! then a linear map.
 
 use gnarl_graph::random::Rng;
 
@@ -35,7 +36,8 @@ fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body
     let width = hidden * ((1usize << (rounds + 1)) - 1);
     Ok(Box::new(H2gcn {
         embed: Linear::glorot(params, "embed", plan.in_dim, hidden, false, rng)?,
-        classify: Linear::glorot(params, "classify", width, plan.num_classes, false, rng)?.free(params),
+        classify: Linear::glorot(params, "classify", width, plan.num_classes, false, rng)?
+            .free(params),
         rounds,
         dropout: plan.dropout,
     }))
@@ -43,7 +45,8 @@ fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body
 
 impl Body for H2gcn {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        self.classify.forward(&self.latent(propagation, x, pass)?, pass)
+        self.classify
+            .forward(&self.latent(propagation, x, pass)?, pass)
     }
 
     fn head(&self) -> Option<&Linear> {
@@ -51,14 +54,22 @@ impl Body for H2gcn {
     }
 
     fn latent(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Input> {
-        let Some(two_hop) = &propagation.two_hop else { crate::tensor::bail!("h2gcn needs the two-hop operator") };
+        let Some(two_hop) = &propagation.two_hop else {
+            crate::tensor::bail!("h2gcn needs the two-hop operator")
+        };
         let mut last = relu(&self.embed.forward(x, pass)?)?;
         let mut all = vec![last.clone()];
         for _ in 0..self.rounds {
-            last = Tensor::cat(&[propagation.operator.apply(&last)?, two_hop.apply(&last)?], 1)?;
+            last = Tensor::cat(
+                &[propagation.operator.apply(&last)?, two_hop.apply(&last)?],
+                1,
+            )?;
             all.push(last.clone());
         }
-        Ok(Input::Dense(dropout(&Tensor::cat(&all, 1)?, pass.dropout(self.dropout, 0))?))
+        Ok(Input::Dense(dropout(
+            &Tensor::cat(&all, 1)?,
+            pass.dropout(self.dropout, 0),
+        )?))
     }
 
     fn input_maps(&self) -> Vec<ParamId> {

@@ -1,4 +1,5 @@
-//! JK-Net (Xu et al. 2018): `h_l = dropout(relu(layer_l(h_{l-1})))`, then a linear map of all of them joined.
+//! JK-Net (Xu et al. 2018): `h_l = dropout(relu(layer_l(h_{l-1})))`, then a linear map of all of
+//! them joined.
 //!
 //! | join | what the linear map sees |
 //! | --- | --- |
@@ -6,8 +7,8 @@
 //! | max | the largest of `h_1, …, h_L`, entry by entry |
 //! | lstm | `Σ_l a_l h_l`, where `a` is the softmax over layers of a linear score of a bidirectional LSTM that reads `h_1, …, h_L` |
 //!
-//! As PyTorch Geometric's `JumpingKnowledge`: the LSTM has `L · hidden / 2` units in each direction. The layers are GCN's or GIN's. With
-//! no layer it is a linear map of the features.
+//! As PyTorch Geometric's `JumpingKnowledge`: the LSTM has `L · hidden / 2` units in each
+//! direction. The layers are GCN's or GIN's. With no layer it is a linear map of the features.
 
 use gnarl_graph::random::Rng;
 
@@ -34,7 +35,14 @@ const fn over_gcn(name: &'static str, about: &'static str, build: BuildBody) -> 
 }
 
 const fn over_gin(name: &'static str, about: &'static str, build: BuildBody) -> Entry {
-    let options = &[Hidden, Layers, Dropout, InputDropout, BatchNorm, OrthogonalStart];
+    let options = &[
+        Hidden,
+        Layers,
+        Dropout,
+        InputDropout,
+        BatchNorm,
+        OrthogonalStart,
+    ];
     Entry {
         usual_operator: UsualOperator::ADJACENCY,
         min_layers: 0,
@@ -44,30 +52,36 @@ const fn over_gin(name: &'static str, about: &'static str, build: BuildBody) -> 
     }
 }
 
-pub(in crate::nn) const CAT: Entry =
-    over_gcn("jk-cat", "jumping knowledge over GCN layers: all side by side", |plan, params, rng| {
-        build(plan, (gcn_layer, Joining::Cat), params, rng)
-    });
-pub(in crate::nn) const MAX: Entry =
-    over_gcn("jk-max", "jumping knowledge over GCN layers: the largest of each entry", |plan, params, rng| {
-        build(plan, (gcn_layer, Joining::Max), params, rng)
-    });
-pub(in crate::nn) const LSTM: Entry =
-    over_gcn("jk-lstm", "jumping knowledge over GCN layers: LSTM attention", |plan, params, rng| {
-        build(plan, (gcn_layer, Joining::Lstm), params, rng)
-    });
-pub(in crate::nn) const CAT_GIN: Entry =
-    over_gin("jk-cat-gin", "jumping knowledge over GIN layers: all side by side", |plan, params, rng| {
-        build(plan, (gin_layer, Joining::Cat), params, rng)
-    });
-pub(in crate::nn) const MAX_GIN: Entry =
-    over_gin("jk-max-gin", "jumping knowledge over GIN layers: the largest of each entry", |plan, params, rng| {
-        build(plan, (gin_layer, Joining::Max), params, rng)
-    });
-pub(in crate::nn) const LSTM_GIN: Entry =
-    over_gin("jk-lstm-gin", "jumping knowledge over GIN layers: LSTM attention", |plan, params, rng| {
-        build(plan, (gin_layer, Joining::Lstm), params, rng)
-    });
+pub(in crate::nn) const CAT: Entry = over_gcn(
+    "jk-cat",
+    "jumping knowledge over GCN layers: all side by side",
+    |plan, params, rng| build(plan, (gcn_layer, Joining::Cat), params, rng),
+);
+pub(in crate::nn) const MAX: Entry = over_gcn(
+    "jk-max",
+    "jumping knowledge over GCN layers: the largest of each entry",
+    |plan, params, rng| build(plan, (gcn_layer, Joining::Max), params, rng),
+);
+pub(in crate::nn) const LSTM: Entry = over_gcn(
+    "jk-lstm",
+    "jumping knowledge over GCN layers: LSTM attention",
+    |plan, params, rng| build(plan, (gcn_layer, Joining::Lstm), params, rng),
+);
+pub(in crate::nn) const CAT_GIN: Entry = over_gin(
+    "jk-cat-gin",
+    "jumping knowledge over GIN layers: all side by side",
+    |plan, params, rng| build(plan, (gin_layer, Joining::Cat), params, rng),
+);
+pub(in crate::nn) const MAX_GIN: Entry = over_gin(
+    "jk-max-gin",
+    "jumping knowledge over GIN layers: the largest of each entry",
+    |plan, params, rng| build(plan, (gin_layer, Joining::Max), params, rng),
+);
+pub(in crate::nn) const LSTM_GIN: Entry = over_gin(
+    "jk-lstm-gin",
+    "jumping knowledge over GIN layers: LSTM attention",
+    |plan, params, rng| build(plan, (gin_layer, Joining::Lstm), params, rng),
+);
 
 #[derive(Debug)]
 struct Jumping {
@@ -95,13 +109,42 @@ enum Joining {
 /// Builds layer `i` of a width.
 type BuildOne = fn(&Plan, usize, usize, &mut Params, &mut Rng) -> Result<Box<dyn Layer>>;
 
-fn gcn_layer(plan: &Plan, i: usize, from: usize, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
-    Ok(Box::new(Gcn::new(params, &format!("layers.{i}"), from, plan.hidden, rng)?))
+fn gcn_layer(
+    plan: &Plan,
+    i: usize,
+    from: usize,
+    params: &mut Params,
+    rng: &mut Rng,
+) -> Result<Box<dyn Layer>> {
+    Ok(Box::new(Gcn::new(
+        params,
+        &format!("layers.{i}"),
+        from,
+        plan.hidden,
+        rng,
+    )?))
 }
 
-fn gin_layer(plan: &Plan, i: usize, from: usize, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
-    let settings = GinSettings { batch_norm: plan.batch_norm, ..GinSettings::default() };
-    Ok(Box::new(Gin::new(params, &format!("layers.{i}"), from, plan.hidden, plan.hidden, settings, rng)?))
+fn gin_layer(
+    plan: &Plan,
+    i: usize,
+    from: usize,
+    params: &mut Params,
+    rng: &mut Rng,
+) -> Result<Box<dyn Layer>> {
+    let settings = GinSettings {
+        batch_norm: plan.batch_norm,
+        ..GinSettings::default()
+    };
+    Ok(Box::new(Gin::new(
+        params,
+        &format!("layers.{i}"),
+        from,
+        plan.hidden,
+        plan.hidden,
+        settings,
+        rng,
+    )?))
 }
 
 fn build(
@@ -111,21 +154,41 @@ fn build(
     rng: &mut Rng,
 ) -> Result<Box<dyn Body>> {
     let (hidden, count) = (plan.hidden, plan.layers);
-    let mut one = |i: usize| layer(plan, i, if i == 0 { plan.in_dim } else { hidden }, params, rng);
+    let mut one = |i: usize| {
+        layer(
+            plan,
+            i,
+            if i == 0 { plan.in_dim } else { hidden },
+            params,
+            rng,
+        )
+    };
     let layers = (0..count).map(&mut one).collect::<Result<_>>()?;
     let (join, width) = match joining {
         _ if count == 0 => (Join::Cat, plan.in_dim),
         Joining::Cat => (Join::Cat, count * hidden),
         Joining::Max => (Join::Max, hidden),
-        Joining::Lstm => (Join::Lstm(Box::new(LayerAttention::new(params, "jump", hidden, count, rng)?)), hidden),
+        Joining::Lstm => (
+            Join::Lstm(Box::new(LayerAttention::new(
+                params, "jump", hidden, count, rng,
+            )?)),
+            hidden,
+        ),
     };
-    let classify = Linear::kaiming(params, "classify", width, plan.num_classes, true, rng)?.free(params);
-    Ok(Box::new(Jumping { layers, join, classify, dropout: plan.dropout }))
+    let classify =
+        Linear::kaiming(params, "classify", width, plan.num_classes, true, rng)?.free(params);
+    Ok(Box::new(Jumping {
+        layers,
+        join,
+        classify,
+        dropout: plan.dropout,
+    }))
 }
 
 impl Body for Jumping {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        self.classify.forward(&self.latent(propagation, x, pass)?, pass)
+        self.classify
+            .forward(&self.latent(propagation, x, pass)?, pass)
     }
 
     fn head(&self) -> Option<&Linear> {
@@ -135,18 +198,27 @@ impl Body for Jumping {
     fn latent(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Input> {
         let mut all: Vec<Tensor> = Vec::with_capacity(self.layers.len());
         for (i, layer) in self.layers.iter().enumerate() {
-            let from = all.last().map_or_else(|| x.clone(), |h| Input::Dense(h.clone()));
+            let from = all
+                .last()
+                .map_or_else(|| x.clone(), |h| Input::Dense(h.clone()));
             let dropout = pass.dropout(self.dropout, i as u64);
             all.push(layer.forward_activated(propagation.round(i), &from, pass, dropout)?);
         }
-        let Some(last) = all.last() else { return Ok(x.clone()) };
+        let Some(last) = all.last() else {
+            return Ok(x.clone());
+        };
         let rows = last.dims()[0];
-        let all = all.iter().map(|h| first_rows(h, rows)).collect::<Result<Vec<_>>>()?;
+        let all = all
+            .iter()
+            .map(|h| first_rows(h, rows))
+            .collect::<Result<Vec<_>>>()?;
         let joined = match &self.join {
             Join::Cat => Tensor::cat(&all, 1)?,
-            // Of equal entries each gets a part of the gradient; the zeros of ReLU, which are most of them, pass none
-            // on.
-            Join::Max => all[1..].iter().try_fold(all[0].clone(), |largest, h| h.maximum(&largest))?,
+            // Of equal entries each gets a part of the gradient; the zeros of ReLU, which are most
+            // of them, pass none on.
+            Join::Max => all[1..]
+                .iter()
+                .try_fold(all[0].clone(), |largest, h| h.maximum(&largest))?,
             Join::Lstm(attention) => attention.forward(&all, pass)?,
         };
         Ok(Input::Dense(joined))
@@ -166,12 +238,19 @@ struct LayerAttention {
 }
 
 impl LayerAttention {
-    fn new(params: &mut Params, name: &str, dim: usize, num_layers: usize, rng: &mut Rng) -> Result<Self> {
+    fn new(
+        params: &mut Params,
+        name: &str,
+        dim: usize,
+        num_layers: usize,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         let units = (num_layers * dim / 2).max(1);
         Ok(Self {
             up: Lstm::new(params, &format!("{name}.up"), dim, units, rng)?,
             down: Lstm::new(params, &format!("{name}.down"), dim, units, rng)?,
-            score: Linear::kaiming(params, &format!("{name}.score"), 2 * units, 1, true, rng)?.free(params),
+            score: Linear::kaiming(params, &format!("{name}.score"), 2 * units, 1, true, rng)?
+                .free(params),
         })
     }
 
@@ -179,9 +258,15 @@ impl LayerAttention {
     fn forward(&self, layers: &[Tensor], pass: &Pass<'_>) -> Result<Tensor> {
         let upwards = self.up.forward(layers.iter(), pass)?;
         let downwards = self.down.forward(layers.iter().rev(), pass)?;
-        let score =
-            |(up, down): (&Tensor, &Tensor)| self.score.forward(&Input::Dense(Tensor::cat(&[up, down], 1)?), pass);
-        let scores = upwards.iter().zip(downwards.iter().rev()).map(score).collect::<Result<Vec<_>>>()?;
+        let score = |(up, down): (&Tensor, &Tensor)| {
+            self.score
+                .forward(&Input::Dense(Tensor::cat(&[up, down], 1)?), pass)
+        };
+        let scores = upwards
+            .iter()
+            .zip(downwards.iter().rev())
+            .map(score)
+            .collect::<Result<Vec<_>>>()?;
         let shares = softmax_rows(&Tensor::cat(&scores, 1)?)?;
         let share = |l: usize| layers[l].broadcast_mul(&shares.narrow(1, l, 1)?);
         (1..layers.len()).try_fold(share(0)?, |sum, l| sum + share(l)?)
@@ -189,12 +274,14 @@ impl LayerAttention {
 }
 
 fn softmax_rows(scores: &Tensor) -> Result<Tensor> {
-    let shifted = scores.broadcast_sub(&scores.max_keepdim(1)?.detach())?.exp()?;
+    let shifted = scores
+        .broadcast_sub(&scores.max_keepdim(1)?.detach())?
+        .exp()?;
     shifted.broadcast_div(&shifted.sum_keepdim(1)?)
 }
 
-/// A long short-term memory (Hochreiter and Schmidhuber 1997) with a forget gate: gates in PyTorch's order, input, forget,
-/// candidate, output; both of its linear maps have a bias.
+/// A long short-term memory (Hochreiter and Schmidhuber 1997) with a forget gate: gates in
+/// PyTorch's order, input, forget, candidate, output; both of its linear maps have a bias.
 #[derive(Debug)]
 struct Lstm {
     of_input: Linear,
@@ -204,16 +291,38 @@ struct Lstm {
 
 impl Lstm {
     /// Everything uniform in ±1 / sqrt(units), as PyTorch starts it.
-    fn new(params: &mut Params, name: &str, dim: usize, units: usize, rng: &mut Rng) -> Result<Self> {
+    fn new(
+        params: &mut Params,
+        name: &str,
+        dim: usize,
+        units: usize,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         let init = Init::Kaiming { fan_in: units };
         let mut linear = |part: &str, from: usize| {
-            Linear::with_init(params, &format!("{name}.{part}"), from, 4 * units, init, Some(init), rng)
+            Linear::with_init(
+                params,
+                &format!("{name}.{part}"),
+                from,
+                4 * units,
+                init,
+                Some(init),
+                rng,
+            )
         };
-        Ok(Self { of_input: linear("input", dim)?, of_memory: linear("memory", units)?, units })
+        Ok(Self {
+            of_input: linear("input", dim)?,
+            of_memory: linear("memory", units)?,
+            units,
+        })
     }
 
     /// What it puts out after each step, in the order of the steps.
-    fn forward<'a>(&self, steps: impl Iterator<Item = &'a Tensor>, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+    fn forward<'a>(
+        &self,
+        steps: impl Iterator<Item = &'a Tensor>,
+        pass: &Pass<'_>,
+    ) -> Result<Vec<Tensor>> {
         let mut state: Option<(Tensor, Tensor)> = None;
         let mut out = Vec::new();
         for x in steps {

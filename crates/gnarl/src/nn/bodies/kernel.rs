@@ -1,9 +1,11 @@
-//! GCN-k (Seddik et al. 2022, "Node Feature Kernels Increase Graph Convolutional Network Robustness"): graph convolutions by
-//! `(1 - κ) Φ + κ D_K^-1/2 K D_K^-1/2`, where K compares the features of all nodes.
+//! GCN-k (Seddik et al. 2022, "Node Feature Kernels Increase Graph Convolutional Network
+//! Robustness"): graph convolutions by `(1 - κ) Φ + κ D_K^-1/2 K D_K^-1/2`, where K compares the
+//! features of all nodes.
 //!
-//! K is the linear kernel of rows scaled to length one, `K = X̂ X̂ᵀ`, and `D_K` its row sums; a node whose row sum is not above zero has
-//! no part in it. K is never written out: `K H = X̂ (X̂ᵀ H)` costs what two products with the features do. Whatever is done to edges,
-//! the kernel stays.
+//! K is the linear kernel of rows scaled to length one, `K = X̂ X̂ᵀ`, and `D_K` its row sums; a
+//! node whose row sum is not above zero has no part in it. K is never written out:
+//! `K H = X̂ (X̂ᵀ H)` costs what two products with the features do. Whatever is done to edges, the
+//! kernel stays.
 
 use gnarl_graph::random::Rng;
 
@@ -19,13 +21,24 @@ use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
 
 pub(in crate::nn) const ENTRY: Entry = Entry {
     applies_alone: true,
-    level: Some(Level { usual: 0.5, least: 0.0, most: 1.0 }),
+    level: Some(Level {
+        usual: 0.5,
+        least: 0.0,
+        most: 1.0,
+    }),
     one_graph: true,
     ..Entry::new(
         "gcn-k",
         "graph convolutions beside a kernel of node features",
         build,
-        &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart, NetworkOption::Level],
+        &[
+            Hidden,
+            Layers,
+            Dropout,
+            InputDropout,
+            OrthogonalStart,
+            NetworkOption::Level,
+        ],
     )
 };
 
@@ -41,11 +54,19 @@ fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body
     let layers = (0..count)
         .map(|i| {
             let from = if i == 0 { plan.in_dim } else { plan.hidden };
-            let to = if i + 1 == count { plan.num_classes } else { plan.hidden };
+            let to = if i + 1 == count {
+                plan.num_classes
+            } else {
+                plan.hidden
+            };
             Linear::glorot(params, &format!("layers.{i}"), from, to, true, rng)
         })
         .collect::<Result<_>>()?;
-    Ok(Box::new(ByKernel { layers, dropout: plan.dropout, share: plan.level }))
+    Ok(Box::new(ByKernel {
+        layers,
+        dropout: plan.dropout,
+        share: plan.level,
+    }))
 }
 
 /// `D_K^-1/2 K D_K^-1/2` as what it does.
@@ -73,8 +94,13 @@ impl Kernel {
         let ones = Tensor::ones((x.num_rows(), 1), DType::F32, &Device::Cpu)?;
         let degrees = product(&x, &ones)?;
         let counts = degrees.gt(LEAST_DEGREE)?;
-        let inverse = counts.where_cond(&degrees, &degrees.ones_like()?)?.powf(-0.5)?;
-        Ok(Self { scale: counts.where_cond(&inverse, &degrees.zeros_like()?)?, x })
+        let inverse = counts
+            .where_cond(&degrees, &degrees.ones_like()?)?
+            .powf(-0.5)?;
+        Ok(Self {
+            scale: counts.where_cond(&inverse, &degrees.zeros_like()?)?,
+            x,
+        })
     }
 
     fn apply(&self, h: &Tensor) -> Result<Tensor> {

@@ -1,5 +1,5 @@
-//! The ways from features to class scores, one file per family. A [`Network`](super::Network) has one of them, a
-//! [`Body`](super::body::Body), which its backbone's entry names.
+//! The ways from features to class scores, one file per family. A [`Network`](super::Network) has
+//! one of them, a [`Body`](super::body::Body), which its backbone's entry names.
 //!
 //! | file | networks |
 //! | --- | --- |
@@ -12,8 +12,9 @@
 //! | `gpr` | GPR-GNN and its GIN form: a learned weight for every round |
 //! | `boosted` | AdaGCN: a learner for every depth, added up |
 //!
-//! `jumping`, `gcnii`, `gpr` and `boosted` are thesis ch. 4's other ways of combining layers (`dynam:tab:results_with_baselines`). With no layers each is
-//! what remains of its formula: a map of a node's own features.
+//! `jumping`, `gcnii`, `gpr` and `boosted` are thesis ch. 4's other ways of combining layers
+//! (`dynam:tab:results_with_baselines`). With no layers each is what remains of its formula: a map
+//! of a node's own features.
 
 pub(super) mod air;
 pub(super) mod appnp;

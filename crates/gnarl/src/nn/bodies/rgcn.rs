@@ -1,11 +1,12 @@
-//! RGCN (Zhu et al. 2019): every representation is a Gaussian with a mean and a variance, and an uncertain neighbour
-//! weighs less.
+//! RGCN (Zhu et al. 2019): every representation is a Gaussian with a mean and a variance, and an
+//! uncertain neighbour weighs less.
 //!
-//! A layer makes `m' = Φ (m ∘ a)` and `v' = (Φ ∘ Φ)(v ∘ a ∘ a)` with `a = exp(-v)` from `m = elu(h_m W_m)` and
-//! `v = relu(h_v W_v)`: the variance of a weighted sum of independent Gaussians has the squares of the weights. For A_hat the
-//! squares are `D^-1 (A + I) D^-1`, the paper's second operator. Training draws the scores, `m + ε sqrt(v)`, and keeps the first
-//! layer's Gaussians near the standard one by a divergence; predicting takes the mean. The decay of the paper's loss is left to the
-//! training's own, so that networks compared without decay have none.
+//! A layer makes `m' = Φ (m ∘ a)` and `v' = (Φ ∘ Φ)(v ∘ a ∘ a)` with `a = exp(-v)` from
+//! `m = elu(h_m W_m)` and `v = relu(h_v W_v)`: the variance of a weighted sum of independent
+//! Gaussians has the squares of the weights. For A_hat the squares are `D^-1 (A + I) D^-1`, the
+//! paper's second operator. Training draws the scores, `m + ε sqrt(v)`, and keeps the first layer's
+//! Gaussians near the standard one by a divergence; predicting takes the mean. The decay of the
+//! paper's loss is left to the training's own, so that networks compared without decay have none.
 
 use gnarl_graph::random::Rng;
 
@@ -51,12 +52,24 @@ fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body
     let layers = (0..count)
         .map(|i| {
             let from = if i == 0 { plan.in_dim } else { plan.hidden };
-            let to = if i + 1 == count { plan.num_classes } else { plan.hidden };
-            let mut map = |part: &str| Linear::glorot(params, &format!("layers.{i}.{part}"), from, to, false, rng);
-            Ok(Gaussian { mean: map("mean")?, variance: map("variance")? })
+            let to = if i + 1 == count {
+                plan.num_classes
+            } else {
+                plan.hidden
+            };
+            let mut map = |part: &str| {
+                Linear::glorot(params, &format!("layers.{i}.{part}"), from, to, false, rng)
+            };
+            Ok(Gaussian {
+                mean: map("mean")?,
+                variance: map("variance")?,
+            })
         })
         .collect::<Result<_>>()?;
-    Ok(Box::new(Rgcn { layers, dropout: plan.dropout }))
+    Ok(Box::new(Rgcn {
+        layers,
+        dropout: plan.dropout,
+    }))
 }
 
 impl Gaussian {
@@ -77,7 +90,8 @@ impl Gaussian {
     }
 }
 
-/// How far Gaussians are from the standard one, up to a constant: the mean over coordinates, the sum over nodes.
+/// How far Gaussians are from the standard one, up to a constant: the mean over coordinates, the
+/// sum over nodes.
 fn divergence(mean: &Tensor, variance: &Tensor) -> Result<Tensor> {
     let (_, width) = mean.dims2()?;
     let apart = ((mean.sqr()? + variance)? - (variance + TINY)?.log()?)?;
@@ -108,7 +122,9 @@ impl Body for Rgcn {
     }
 
     fn input_maps(&self) -> Vec<ParamId> {
-        self.layers.first().map_or_else(Vec::new, |first| vec![first.mean.weight, first.variance.weight])
+        self.layers.first().map_or_else(Vec::new, |first| {
+            vec![first.mean.weight, first.variance.weight]
+        })
     }
 
     /// The divergence looks at every node.
@@ -126,28 +142,51 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let config = NetworkConfig { layers: 1, ..NetworkConfig::new(Backbone::Rgcn) };
+        let config = NetworkConfig {
+            layers: 1,
+            ..NetworkConfig::new(Backbone::Rgcn)
+        };
         let network = Network::new(&config, &Shape::new(1, 1, 0.0), 1).unwrap();
         plant(network.params(), "layers.0.mean.weight", &[1.0]);
         plant(network.params(), "layers.0.variance.weight", &[0.5]);
         let a = crate::nn::testing::adjacency(&path());
-        let x = Input::Dense(Tensor::new(&[[1f32], [-2.0], [4.0]], &crate::tensor::Device::Cpu).unwrap());
+        let x = Input::Dense(
+            Tensor::new(&[[1f32], [-2.0], [4.0]], &crate::tensor::Device::Cpu).unwrap(),
+        );
         let weights = network.params().weights().unwrap();
-        let y = network.forward(&a.into(), &x, &Pass::evaluation(&weights)).unwrap();
+        let y = network
+            .forward(&a.into(), &x, &Pass::evaluation(&weights))
+            .unwrap();
         // Variances 0.5, 0, 2; messages: 1 e^-0.5, elu(-2) = e^-2 - 1, 4 e^-2.
         let messages = [(-0.5f32).exp(), (-2f32).exp() - 1.0, 4.0 * (-2f32).exp()];
         let y = y.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-        assert_close(&y, &[messages[1], messages[0] + messages[2], messages[1]], 1e-6, "means");
+        assert_close(
+            &y,
+            &[messages[1], messages[0] + messages[2], messages[1]],
+            1e-6,
+            "means",
+        );
     }
 
     #[test]
     fn training_draws_scores_and_notes_a_penalty_predicting_does_not() {
-        let network = Network::new(&NetworkConfig::new(Backbone::Rgcn), &Shape::new(4, 3, 0.0), 1).unwrap();
-        let (propagation, x) = (crate::nn::testing::adjacency(&path()).into(), Input::Dense(random(&[3, 4], 1)));
+        let network = Network::new(
+            &NetworkConfig::new(Backbone::Rgcn),
+            &Shape::new(4, 3, 0.0),
+            1,
+        )
+        .unwrap();
+        let (propagation, x) = (
+            crate::nn::testing::adjacency(&path()).into(),
+            Input::Dense(random(&[3, 4], 1)),
+        );
         let weights = network.params().weights().unwrap();
         let scores = |pass: &Pass<'_>| {
             let y = network.forward(&propagation, &x, pass).unwrap();
-            (y.flatten_all().unwrap().to_vec1::<f32>().unwrap(), pass.take_penalties().len())
+            (
+                y.flatten_all().unwrap().to_vec1::<f32>().unwrap(),
+                pass.take_penalties().len(),
+            )
         };
         let (one, noted) = scores(&Pass::training(&weights, 1));
         assert_eq!(noted, 1);

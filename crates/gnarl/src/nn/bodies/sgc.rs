@@ -14,7 +14,12 @@ use NetworkOption::{InputDropout, Layers, OrthogonalStart};
 pub(in crate::nn) const ENTRY: Entry = Entry {
     applies_alone: true,
     one_map: true,
-    ..Entry::new("sgc", "a linear map of propagated features", build, &[Layers, InputDropout, OrthogonalStart])
+    ..Entry::new(
+        "sgc",
+        "a linear map of propagated features",
+        build,
+        &[Layers, InputDropout, OrthogonalStart],
+    )
 };
 
 #[derive(Debug)]
@@ -25,7 +30,10 @@ struct Sgc {
 
 fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
     let linear = Linear::glorot(params, "linear", plan.in_dim, plan.num_classes, true, rng)?;
-    Ok(Box::new(Sgc { linear, rounds: plan.layers }))
+    Ok(Box::new(Sgc {
+        linear,
+        rounds: plan.layers,
+    }))
 }
 
 impl Body for Sgc {
@@ -33,7 +41,11 @@ impl Body for Sgc {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let mut h = x.matmul(pass.weight(self.linear.weight), None)?;
         for step in 0..self.rounds {
-            let bias = self.linear.bias.filter(|_| step + 1 == self.rounds).map(|b| pass.weight(b));
+            let bias = self
+                .linear
+                .bias
+                .filter(|_| step + 1 == self.rounds)
+                .map(|b| pass.weight(b));
             h = propagation.round(step).apply_with_bias(&h, bias)?;
         }
         Ok(h)

@@ -1,5 +1,5 @@
-//! Layer, ReLU, dropout, layer, …: the last layer gives the scores, or a linear map after it, `output`. A perceptron of
-//! depth 0 is one linear map; PNA has a linear embedding first.
+//! Layer, ReLU, dropout, layer, …: the last layer gives the scores, or a linear map after it,
+//! `output`. A perceptron of depth 0 is one linear map; PNA has a linear embedding first.
 
 use gnarl_graph::random::Rng;
 
@@ -17,7 +17,10 @@ pub(in crate::nn) const fn entry(
     layer: BuildLayer,
     options: &'static [NetworkOption],
 ) -> Entry {
-    Entry { layer: Some(layer), ..Entry::new(name, about, build, options) }
+    Entry {
+        layer: Some(layer),
+        ..Entry::new(name, about, build, options)
+    }
 }
 
 #[derive(Debug)]
@@ -32,7 +35,13 @@ struct Stack {
 }
 
 fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let Entry { layer: Some(layer), embedded, uses_operator, .. } = *plan.entry else {
+    let Entry {
+        layer: Some(layer),
+        embedded,
+        uses_operator,
+        ..
+    } = *plan.entry
+    else {
         crate::tensor::bail!("{} is not a stack of layers", plan.entry.name)
     };
     let count = plan.layers.max(1);
@@ -40,20 +49,46 @@ fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body
     let layers = (0..count)
         .map(|i| {
             let is_last = i + 1 == count && !plan.head;
-            let (from, to) =
-                (if i == 0 { first } else { plan.hidden }, if is_last { plan.num_classes } else { plan.hidden });
+            let (from, to) = (
+                if i == 0 { first } else { plan.hidden },
+                if is_last {
+                    plan.num_classes
+                } else {
+                    plan.hidden
+                },
+            );
             let name = format!("layers.{i}");
-            layer(plan, Place { name: &name, site: i as u64, from, to, is_last }, params, rng)
+            layer(
+                plan,
+                Place {
+                    name: &name,
+                    site: i as u64,
+                    from,
+                    to,
+                    is_last,
+                },
+                params,
+                rng,
+            )
         })
         .collect::<Result<_>>()?;
-    let embed = embedded.then(|| Linear::kaiming(params, "embed", plan.in_dim, plan.hidden, true, rng)).transpose()?;
+    let embed = embedded
+        .then(|| Linear::kaiming(params, "embed", plan.in_dim, plan.hidden, true, rng))
+        .transpose()?;
     let output = plan
         .head
         .then(|| Linear::kaiming(params, "output", plan.hidden, plan.num_classes, true, rng))
         .transpose()?
         .map(|output| output.free(params));
     let Plan { dropout, noise, .. } = *plan;
-    Ok(Box::new(Stack { embed, layers, dropout, noise, output, propagates: uses_operator }))
+    Ok(Box::new(Stack {
+        embed,
+        layers,
+        dropout,
+        noise,
+        output,
+        propagates: uses_operator,
+    }))
 }
 
 impl Stack {
@@ -68,9 +103,11 @@ impl Stack {
             crate::tensor::bail!("a network has at least one layer")
         };
         let mut x = match &self.embed {
-            Some(embed) => {
-                Input::Dense(embed.forward_activated(x, pass, pass.dropout(self.dropout, EMBEDDING_SITE))?)
-            }
+            Some(embed) => Input::Dense(embed.forward_activated(
+                x,
+                pass,
+                pass.dropout(self.dropout, EMBEDDING_SITE),
+            )?),
             None => x.clone(),
         };
         for (i, layer) in others.iter().enumerate() {
@@ -96,19 +133,31 @@ impl Body for Stack {
     }
 
     fn head(&self) -> Option<&Linear> {
-        self.output.as_ref().or_else(|| self.layers.last()?.last_map())
+        self.output
+            .as_ref()
+            .or_else(|| self.layers.last()?.last_map())
     }
 
     fn latent(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Input> {
         let (x, last, operator) = self.before_last(propagation, x, pass)?;
         match &self.output {
-            Some(_) => Ok(Input::Dense(last.forward_activated(operator, &x, pass, Dropout::NONE)?)),
+            Some(_) => Ok(Input::Dense(last.forward_activated(
+                operator,
+                &x,
+                pass,
+                Dropout::NONE,
+            )?)),
             None => last.before_last_map(operator, &x, pass),
         }
     }
 
     /// Without a linear map at the end, what the last layer is given by the one before it.
-    fn hidden(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Option<Tensor>> {
+    fn hidden(
+        &self,
+        propagation: &Propagation,
+        x: &Input,
+        pass: &Pass<'_>,
+    ) -> Result<Option<Tensor>> {
         if self.output.is_some() {
             return Ok(Some(self.latent(propagation, x, pass)?.to_dense()?));
         }
@@ -118,9 +167,17 @@ impl Body for Stack {
         }
     }
 
-    fn forward_activated(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    fn forward_activated(
+        &self,
+        propagation: &Propagation,
+        x: &Input,
+        pass: &Pass<'_>,
+    ) -> Result<Tensor> {
         if self.output.is_some() {
-            return crate::tensor::relu_dropout(&self.forward(propagation, x, pass)?, Dropout::NONE);
+            return crate::tensor::relu_dropout(
+                &self.forward(propagation, x, pass)?,
+                Dropout::NONE,
+            );
         }
         let (x, last, operator) = self.before_last(propagation, x, pass)?;
         last.forward_activated(operator, &x, pass, Dropout::NONE)
@@ -139,19 +196,26 @@ impl Body for Stack {
     }
 
     fn round(&self, i: usize, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        let Some(layer) = self.layers.get(i) else { crate::tensor::bail!("there is no layer {i}") };
+        let Some(layer) = self.layers.get(i) else {
+            crate::tensor::bail!("there is no layer {i}")
+        };
         if i + 1 < self.layers.len() {
             return layer.forward_activated(operator, x, pass, Dropout::NONE);
         }
         match &self.output {
-            Some(output) => {
-                output.forward(&Input::Dense(layer.forward_activated(operator, x, pass, Dropout::NONE)?), pass)
-            }
+            Some(output) => output.forward(
+                &Input::Dense(layer.forward_activated(operator, x, pass, Dropout::NONE)?),
+                pass,
+            ),
             None => layer.forward(operator, x, pass),
         }
     }
 
     fn reach(&self) -> Option<usize> {
-        Some(if self.propagates { self.layers.len() } else { 0 })
+        Some(if self.propagates {
+            self.layers.len()
+        } else {
+            0
+        })
     }
 }

@@ -4,7 +4,8 @@ use crate::error::Result;
 use crate::perturb::Norm;
 use crate::tensor::{DType, Tensor};
 
-/// Widest side of a matrix whose largest singular value is computed; beyond, `sqrt(||W||_1 ||W||_inf)` is above it.
+/// Widest side of a matrix whose largest singular value is computed; beyond,
+/// `sqrt(||W||_1 ||W||_inf)` is above it.
 const WIDEST: usize = 2048;
 
 /// How far a linear map `x → x W` stretches, from each of L1, L2, L-infinity to each.
@@ -30,22 +31,36 @@ impl Gains {
             sums[1] = sums[1].sqrt();
         }
         let most = |of: &[[f64; 3]], norm: usize| of.iter().map(|s| s[norm]).fold(0.0, f64::max);
-        let length = |of: &[[f64; 3]], norm: usize| of.iter().map(|s| s[norm] * s[norm]).sum::<f64>().sqrt();
+        let length =
+            |of: &[[f64; 3]], norm: usize| of.iter().map(|s| s[norm] * s[norm]).sum::<f64>().sqrt();
         let sum = |of: &[[f64; 3]], norm: usize| of.iter().map(|s| s[norm]).sum::<f64>();
         let spectral = spectral_norm(&w, most(&rows, 0), most(&cols, 0))?;
         let (root_in, root_out) = ((ins as f64).sqrt(), (outs as f64).sqrt());
-        // To L-infinity, a column at a time: Hölder. From L1, a row at a time: the extreme points of the ball.
+        // To L-infinity, a column at a time: Hölder. From L1, a row at a time: the extreme points
+        // of the ball.
         let table = [
             [most(&rows, 0), most(&rows, 1), most(&rows, 2)],
-            [length(&rows, 0).min(root_out * spectral), spectral, most(&cols, 1)],
-            [sum(&cols, 0), length(&cols, 0).min(root_in * spectral).min(sum(&rows, 1)), most(&cols, 0)],
+            [
+                length(&rows, 0).min(root_out * spectral),
+                spectral,
+                most(&cols, 1),
+            ],
+            [
+                sum(&cols, 0),
+                length(&cols, 0).min(root_in * spectral).min(sum(&rows, 1)),
+                most(&cols, 0),
+            ],
         ];
         Ok(Self { table })
     }
 
     /// Bounds in the three norms after the map from those before it.
     pub fn after(&self, reached: [f64; 3]) -> [f64; 3] {
-        std::array::from_fn(|b| (0..3).map(|a| reached[a] * self.table[a][b]).fold(f64::INFINITY, f64::min))
+        std::array::from_fn(|b| {
+            (0..3)
+                .map(|a| reached[a] * self.table[a][b])
+                .fold(f64::INFINITY, f64::min)
+        })
     }
 
     /// The largest singular value.
@@ -81,7 +96,11 @@ fn spectral_norm(w: &Tensor, row_sum: f64, col_sum: f64) -> Result<f64> {
     if side == 0 || side > WIDEST {
         return Ok(above);
     }
-    let gram = if cols <= rows { w.t()?.matmul(w)? } else { w.matmul(&w.t()?)? };
+    let gram = if cols <= rows {
+        w.t()?.matmul(w)?
+    } else {
+        w.matmul(&w.t()?)?
+    };
     match gnarl_linalg::symmetric_eigen(side, &gram.flatten_all()?.to_vec1::<f64>()?, false) {
         Ok((values, _)) => Ok(values.into_iter().fold(0.0, f64::max).sqrt().min(above)),
         Err(_) => Ok(above),
@@ -93,14 +112,22 @@ mod tests {
     use super::*;
     use crate::tensor::Device;
 
-    /// W = [[3, 0], [4, 5]]: rows of L1 norms 3 and 9, columns of 7 and 5, WᵀW with eigenvalues 45 and 5.
+    /// W = [[3, 0], [4, 5]]: rows of L1 norms 3 and 9, columns of 7 and 5, WᵀW with eigenvalues 45
+    /// and 5.
     #[test]
     fn a_matrix_by_hand() {
         let weight = Tensor::from_vec(vec![3f32, 0.0, 4.0, 5.0], (2, 2), &Device::Cpu).unwrap();
         let gains = Gains::of(&weight).unwrap();
-        let expected = [[9.0, 41f64.sqrt(), 5.0], [90f64.sqrt(), 45f64.sqrt(), 5.0], [12.0, 74f64.sqrt(), 7.0]];
+        let expected = [
+            [9.0, 41f64.sqrt(), 5.0],
+            [90f64.sqrt(), 45f64.sqrt(), 5.0],
+            [12.0, 74f64.sqrt(), 7.0],
+        ];
         for (row, expected) in gains.table.iter().zip(expected) {
-            assert!(row.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{row:?}, not {expected:?}");
+            assert!(
+                row.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9),
+                "{row:?}, not {expected:?}"
+            );
         }
         assert_eq!((gains.thesis_l1(), gains.thesis_linf()), (7.0, 9.0));
         // A row of L2 norm one in four dimensions: 2 in L1; of L-infinity norm one: 4 and 2.

@@ -1,8 +1,9 @@
 //! From the nodes of a graph to the scores of the graph: the readout's factor and the head's gain.
 //!
-//! Where row u of the node vectors moves by at most `m_u`, their sum moves by at most `Σ m_u` in any norm, their mean by that over the
-//! number of nodes. Of the largest value over the nodes, each feature moves by at most the largest move of that feature: by
-//! `max m_u` in L-infinity, by the root of `Σ m_u²` in L2, by `Σ m_u` in L1. The head is a linear map like any other.
+//! Where row u of the node vectors moves by at most `m_u`, their sum moves by at most `Σ m_u` in
+//! any norm, their mean by that over the number of nodes. Of the largest value over the nodes, each
+//! feature moves by at most the largest move of that feature: by `max m_u` in L-infinity, by the
+//! root of `Σ m_u²` in L2, by `Σ m_u` in L1. The head is a linear map like any other.
 //!
 //! The thesis has no formula for readouts.
 
@@ -23,12 +24,19 @@ pub(super) struct Ending {
 impl Ending {
     /// Of a classifier of graphs, whose head has this weight.
     pub fn new(model: &WhiteBox, head: &crate::tensor::Tensor) -> Result<Option<Self>> {
-        let Some(classifier) = model.graph_classifier() else { return Ok(None) };
+        let Some(classifier) = model.graph_classifier() else {
+            return Ok(None);
+        };
         let (readout, width) = (classifier.config().readout, classifier.latent_dim());
-        Ok(Some(Self { readout, head: Gains::of(head)?, width }))
+        Ok(Some(Self {
+            readout,
+            head: Gains::of(head)?,
+            width,
+        }))
     }
 
-    /// Where row u of the node vectors moves by at most `walks[u]` times these, in L1, L2 and L-infinity.
+    /// Where row u of the node vectors moves by at most `walks[u]` times these, in L1, L2 and
+    /// L-infinity.
     pub fn by_rows(&self, [l1, l2, linf]: [f64; 3], walks: &[f64]) -> Vec<Bound> {
         let sum: f64 = walks.iter().sum();
         let factors = match self.readout {
@@ -36,11 +44,19 @@ impl Ending {
             Readout::Sum => [sum; 3],
             Readout::Max => [sum, total(walks), walks.iter().copied().fold(0.0, f64::max)],
         };
-        let [l1, l2, linf] = self.head.after([l1 * factors[0], l2 * factors[1], linf * factors[2]]);
-        vec![bound(Distance::L1, l1), bound(Distance::L2, l2), bound(Distance::Linf, linf), scaled(l2)]
+        let [l1, l2, linf] = self
+            .head
+            .after([l1 * factors[0], l2 * factors[1], linf * factors[2]]);
+        vec![
+            bound(Distance::L1, l1),
+            bound(Distance::L2, l2),
+            bound(Distance::Linf, linf),
+            scaled(l2),
+        ]
     }
 
-    /// Where the vectors of so many nodes move by at most `frobenius` in all and each by at most `of_row`, both in L2.
+    /// Where the vectors of so many nodes move by at most `frobenius` in all and each by at most
+    /// `of_row`, both in L2.
     pub fn by_norms(&self, frobenius: f64, of_row: f64, nodes: f64) -> Vec<Bound> {
         let latent = match self.readout {
             // ||Σ e_u|| <= sqrt(n) ||E||, Cauchy and Schwarz.
@@ -48,13 +64,23 @@ impl Ending {
             Readout::Sum => (frobenius * nodes.sqrt()).min(of_row * nodes),
             Readout::Max => frobenius,
         };
-        let [_, l2, linf] = self.head.after([latent * (self.width as f64).sqrt(), latent, latent]);
-        vec![bound(Distance::L2, l2), bound(Distance::Linf, linf), scaled(l2)]
+        let [_, l2, linf] = self
+            .head
+            .after([latent * (self.width as f64).sqrt(), latent, latent]);
+        vec![
+            bound(Distance::L2, l2),
+            bound(Distance::Linf, linf),
+            scaled(l2),
+        ]
     }
 }
 
 fn bound(distance: Distance, sound: f64) -> Bound {
-    Bound { distance, sound, thesis: None }
+    Bound {
+        distance,
+        sound,
+        thesis: None,
+    }
 }
 
 /// One row of probabilities: half of what scores move by in L2, at most sqrt 2, over 2.
@@ -64,7 +90,9 @@ fn scaled(l2: f64) -> Bound {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{EPSILON, NORMS, assert_holds, attacked, get, moved, with_features};
+    use super::super::testing::{
+        EPSILON, NORMS, assert_holds, attacked, get, moved, with_features,
+    };
     use super::super::{Bounds, Budget, Distance};
     use crate::classifier::WhiteBox;
     use crate::nn::testing::plant;
@@ -80,25 +108,49 @@ mod tests {
 
     const READOUTS: [Readout; 3] = [Readout::Mean, Readout::Sum, Readout::Max];
 
-    fn classifier(network: NetworkConfig, readout: Readout, in_dim: usize, degrees: Option<usize>) -> WhiteBox {
-        let config = ClassifierConfig { network, readout, head_dropout: 0.0 };
+    fn classifier(
+        network: NetworkConfig,
+        readout: Readout,
+        in_dim: usize,
+        degrees: Option<usize>,
+    ) -> WhiteBox {
+        let config = ClassifierConfig {
+            network,
+            readout,
+            head_dropout: 0.0,
+        };
         let classifier = GraphClassifier::new(&config, &Shape::new(in_dim, 3, 1.0), 5).unwrap();
         WhiteBox::of_graphs(classifier, OperatorChoice::Usual, degrees).unwrap()
     }
 
     fn network(backbone: Backbone) -> NetworkConfig {
-        NetworkConfig { hidden: 5, layers: 2, heads: 1, ..NetworkConfig::new(backbone) }
+        NetworkConfig {
+            hidden: 5,
+            layers: 2,
+            heads: 1,
+            ..NetworkConfig::new(backbone)
+        }
     }
 
-    /// One round of A_hat on an edge, weights of one, features 3 and 4 that both move by two: both node vectors move by two, so does
-    /// their mean, their sum by four, their largest by two; the head is (3, -4).
+    /// One round of A_hat on an edge, weights of one, features 3 and 4 that both move by two: both
+    /// node vectors move by two, so does their mean, their sum by four, their largest by two; the
+    /// head is (3, -4).
     #[test]
     fn one_edge_by_hand() {
         let graph = with_features(path(2).unwrap(), 1, vec![3.0, 4.0]);
         let other = with_features(path(2).unwrap(), 1, vec![5.0, 6.0]);
-        for (readout, latent) in [(Readout::Mean, 2.0), (Readout::Sum, 4.0), (Readout::Max, 2.0)] {
+        for (readout, latent) in [
+            (Readout::Mean, 2.0),
+            (Readout::Sum, 4.0),
+            (Readout::Max, 2.0),
+        ] {
             let config = ClassifierConfig {
-                network: NetworkConfig { hidden: 1, layers: 1, bias: false, ..NetworkConfig::new(Backbone::Gcn) },
+                network: NetworkConfig {
+                    hidden: 1,
+                    layers: 1,
+                    bias: false,
+                    ..NetworkConfig::new(Backbone::Gcn)
+                },
                 readout,
                 head_dropout: 0.0,
             };
@@ -107,13 +159,26 @@ mod tests {
             plant(classifier.params(), "head.weight", &[3.0, -4.0]);
             let model = WhiteBox::of_graphs(classifier, OperatorChoice::Usual, None).unwrap();
             let bounds = Bounds::new(&model, &graph).unwrap();
-            let found = bounds.within(Budget::Features { norm: Norm::L2, epsilon: 2.0 }).unwrap();
+            let found = bounds
+                .within(Budget::Features {
+                    norm: Norm::L2,
+                    epsilon: 2.0,
+                })
+                .unwrap();
             let seen = moved(&model, &graph, &other);
-            assert!((seen.scores.l2 - 5.0 * latent).abs() < 1e-5, "{readout}: {:?}", seen.scores);
+            assert!(
+                (seen.scores.l2 - 5.0 * latent).abs() < 1e-5,
+                "{readout}: {:?}",
+                seen.scores
+            );
             assert_holds(&found, &seen, &readout.to_string());
-            // Max has a root of two walks of one in L2, which the way over L-infinity saves in the largest entry alone.
+            // Max has a root of two walks of one in L2, which the way over L-infinity saves in the
+            // largest entry alone.
             let linf = get(&found, Distance::Linf).sound;
-            assert!((linf / (4.0 * latent) - 1.0).abs() < 2e-5, "{readout}: {linf}");
+            assert!(
+                (linf / (4.0 * latent) - 1.0).abs() < 2e-5,
+                "{readout}: {linf}"
+            );
         }
     }
 
@@ -122,19 +187,37 @@ mod tests {
         let graph = path(4).unwrap();
         let model = classifier(network(Backbone::Gcn), Readout::Mean, 3, Some(2));
         let bounds = Bounds::new(&model, &graph).unwrap();
-        let e = bounds.within(Budget::Structure { flips: 1 }).unwrap_err().to_string();
-        assert!(e.contains("degrees stand for features") && !e.contains('\n'), "{e}");
+        let e = bounds
+            .within(Budget::Structure { flips: 1 })
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("degrees stand for features") && !e.contains('\n'),
+            "{e}"
+        );
         let model = classifier(network(Backbone::Gat), Readout::Mean, 3, Some(2));
-        assert!(Bounds::new(&model, &graph).unwrap_err().to_string().contains("no bound covers gat"));
+        assert!(
+            Bounds::new(&model, &graph)
+                .unwrap_err()
+                .to_string()
+                .contains("no bound covers gat")
+        );
     }
 
     fn any_graph() -> impl Strategy<Value = Graph> {
         let edges = prop::collection::vec((0u32..9, 0u32..9), 0..16);
         let values = prop::collection::vec(-1f32..1.0, 9 * 3);
         (1usize..9, edges, values).prop_map(|(n, edges, values)| {
-            let inside = edges.into_iter().filter(|&(u, v)| (u as usize) < n && (v as usize) < n);
-            let features = Features::Dense(DenseMatrix::new(n, 3, values[..n * 3].to_vec()).unwrap());
-            Graph::from_edges(n, inside).unwrap().0.with_features(features).unwrap()
+            let inside = edges
+                .into_iter()
+                .filter(|&(u, v)| (u as usize) < n && (v as usize) < n);
+            let features =
+                Features::Dense(DenseMatrix::new(n, 3, values[..n * 3].to_vec()).unwrap());
+            Graph::from_edges(n, inside)
+                .unwrap()
+                .0
+                .with_features(features)
+                .unwrap()
         })
     }
 

@@ -1,5 +1,6 @@
-//! Upper bounds on how far a network's answers can move (thesis theorems `main_result`, `structural_perturbtation` and
-//! `gin_results`, and "Vulnerability Upper-bound When Dealing With Both"), each sound for the network it is computed on.
+//! Upper bounds on how far a network's answers can move (thesis theorems `main_result`,
+//! `structural_perturbtation` and `gin_results`, and "Vulnerability Upper-bound When Dealing With
+//! Both"), each sound for the network it is computed on.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -12,21 +13,26 @@
 //! | `gains` | how far linear maps stretch |
 //! | `plan` | the linear maps of a network by their place |
 //!
-//! A network here is a stack of rounds `H ← relu(Φ H W + b)`, where a round of GIN has a second map and adds a node's own message,
-//! followed by linear maps without message passing; of a classifier of graphs a readout and the head come behind. ReLU moves no two points apart, biases cancel in differences, and the rows of H are
-//! vectors multiplied from the right: `||x W||_1 <= ||x||_1 · (largest absolute row sum)`, `||x W||_inf <= ||x||_inf · (largest
-//! absolute column sum)`, `||x W||_2 <= ||x||_2 · (largest singular value)`.
+//! A network here is a stack of rounds `H ← relu(Φ H W + b)`, where a round of GIN has a second map
+//! and adds a node's own message, followed by linear maps without message passing; of a classifier
+//! of graphs a readout and the head come behind. ReLU moves no two points apart, biases cancel in
+//! differences, and the rows of H are vectors multiplied from the right:
+//! `||x W||_1 <= ||x||_1 · (largest absolute row sum)`,
+//! `||x W||_inf <= ||x||_inf · (largest absolute column sum)`,
+//! `||x W||_2 <= ||x||_2 · (largest singular value)`.
 //!
-//! *Probabilities.* Softmax moves L2 distances by a factor of at most 1/2: its derivative is the covariance of a one-hot
-//! variable, `vᵀ J v` is the variance of v's entries under it, at most `(max v - min v)² / 4 <= |v|² / 2`. And two distributions
-//! are at most sqrt 2 apart.
+//! *Probabilities.* Softmax moves L2 distances by a factor of at most 1/2: its derivative is the
+//! covariance of a one-hot variable, `vᵀ J v` is the variance of v's entries under it, at most
+//! `(max v - min v)² / 4 <= |v|² / 2`. And two distributions are at most sqrt 2 apart.
 //!
-//! The thesis' own formulas are computed beside these (erratum 10). They undershoot: with walks of length L - 1 where L
-//! aggregations take walks of length L, with the norms of `W h` for a network that computes `h W`, and, for structure, where the
-//! product of norms is so far below one that its square is lost. Their GIN bound holds differences of features by the size of the
-//! features and does not grow with depth as sums over neighbours do.
+//! The thesis' own formulas are computed beside these (erratum 10). They undershoot: with walks of
+//! length L - 1 where L aggregations take walks of length L, with the norms of `W h` for a network
+//! that computes `h W`, and, for structure, where the product of norms is so far below one that its
+//! square is lost. Their GIN bound holds differences of features by the size of the features and
+//! does not grow with depth as sums over neighbours do.
 //!
-//! All is computed in f64 from the weights a forward pass sees, with a relative slack of 1e-5 for a forward pass in f32.
+//! All is computed in f64 from the weights a forward pass sees, with a relative slack of 1e-5 for a
+//! forward pass in f32.
 
 mod features;
 mod flips;
@@ -139,12 +145,19 @@ struct Round {
 }
 
 impl Bounds {
-    /// Looks at a network on a graph. Fails with the reason where the network is none that the bounds cover.
+    /// Looks at a network on a graph. Fails with the reason where the network is none that the
+    /// bounds cover.
     pub fn new(model: &WhiteBox, graph: &Graph) -> Result<Self> {
         let plan = Plan::of(model)?;
-        let own = if plan.backbone == Backbone::Gin { 1.0 } else { 0.0 };
+        let own = if plan.backbone == Backbone::Gin {
+            1.0
+        } else {
+            0.0
+        };
         let propagation = model.propagation(graph)?;
-        let propagation = model.network().propagation(&propagation, &Pass::evaluation(model.weights()))?;
+        let propagation = model
+            .network()
+            .propagation(&propagation, &Pass::evaluation(model.weights()))?;
         let mut h = model.input(graph)?;
         let (features, input_norm) = (h.dim(), input_norm(&h)?);
 
@@ -157,24 +170,51 @@ impl Bounds {
                 None => h.to_dense()?,
             };
             let mut longer = absolute(operator)?.apply(&walks[0]);
-            longer.iter_mut().zip(&walks[0]).for_each(|(longer, w)| *longer += own * w);
+            longer
+                .iter_mut()
+                .zip(&walks[0])
+                .for_each(|(longer, w)| *longer += own * w);
             let [all, _] = walks;
             walks = [longer, all];
-            let gains = maps.iter().map(|map| Gains::of(map.weight)).collect::<Result<_>>()?;
-            rounds.push(Round { own, maps: gains, messages: row_norms(&messages)? });
+            let gains = maps
+                .iter()
+                .map(|map| Gains::of(map.weight))
+                .collect::<Result<_>>()?;
+            rounds.push(Round {
+                own,
+                maps: gains,
+                messages: row_norms(&messages)?,
+            });
             if i + 1 < plan.rounds.len() {
                 h = Input::Dense(plan.output(maps, operator, messages)?);
             }
         }
-        let mut tail = plan.tail.iter().map(|map| Gains::of(map.weight)).collect::<Result<Vec<_>>>()?;
+        let mut tail = plan
+            .tail
+            .iter()
+            .map(|map| Gains::of(map.weight))
+            .collect::<Result<Vec<_>>>()?;
         if let Some(gain) = model.network().gain() {
             let factor = gain.factor(&Pass::evaluation(model.weights()))?;
             let one = Tensor::eye(model.network().num_classes(), DType::F32, factor.device())?;
             tail.push(Gains::of(&one.broadcast_mul(&factor)?)?);
         }
         let gin = plan.backbone == Backbone::Gin;
-        let ending = plan.head.map(|head| Ending::new(model, head)).transpose()?.flatten();
-        Ok(Self { features, rounds, tail, walks, input_norm, structure: Structure::new(model, graph), gin, ending })
+        let ending = plan
+            .head
+            .map(|head| Ending::new(model, head))
+            .transpose()?
+            .flatten();
+        Ok(Self {
+            features,
+            rounds,
+            tail,
+            walks,
+            input_norm,
+            structure: Structure::new(model, graph),
+            gin,
+            ending,
+        })
     }
 
     /// The bounds for a budget. Fails where structure may move in a way they do not cover.
@@ -185,7 +225,11 @@ impl Bounds {
                 Ok(self.by_features(norm, epsilon))
             }
             Budget::Structure { flips } => self.by_flips(None, flips),
-            Budget::Both { norm, epsilon, flips } => {
+            Budget::Both {
+                norm,
+                epsilon,
+                flips,
+            } => {
                 check_ball(norm, epsilon)?;
                 self.by_flips(Some((norm, epsilon)), flips)
             }
@@ -194,7 +238,10 @@ impl Bounds {
 
     /// Every linear map, from the features on.
     fn maps(&self) -> impl Iterator<Item = &Gains> {
-        self.rounds.iter().flat_map(|round| &round.maps).chain(&self.tail)
+        self.rounds
+            .iter()
+            .flat_map(|round| &round.maps)
+            .chain(&self.tail)
     }
 
     fn product(&self, of: fn(&Gains) -> f64) -> f64 {
@@ -213,7 +260,12 @@ fn not_covered(what: String) -> Error {
 
 /// Norms of the rows of a matrix.
 fn row_norms(matrix: &Tensor) -> Result<Vec<f64>> {
-    Ok(matrix.to_dtype(DType::F64)?.sqr()?.sum(1)?.sqrt()?.to_vec1::<f64>()?)
+    Ok(matrix
+        .to_dtype(DType::F64)?
+        .sqr()?
+        .sum(1)?
+        .sqrt()?
+        .to_vec1::<f64>()?)
 }
 
 fn input_norm(input: &Input) -> Result<f64> {
@@ -222,7 +274,11 @@ fn input_norm(input: &Input) -> Result<f64> {
         Input::Dense(x) => x.clone(),
     };
     let values = values.flatten_all()?.to_vec1::<f32>()?;
-    Ok(values.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt())
+    Ok(values
+        .iter()
+        .map(|&v| f64::from(v) * f64::from(v))
+        .sum::<f64>()
+        .sqrt())
 }
 
 fn total(norms: &[f64]) -> f64 {
@@ -246,9 +302,18 @@ mod tests {
     fn trained_networks_keep_their_bounds() {
         let graph = csbm(&CsbmConfig::default(), 0).unwrap();
         for backbone in [Backbone::Gcn, Backbone::Gin] {
-            for weights in [WeightsChoice::FREE, WeightsChoice::Orthonormal(Orthonormal::default())] {
-                let network = NetworkConfig { weights, ..config(backbone, 2) };
-                let training = TrainConfig { epochs: 30, ..TrainConfig::default() };
+            for weights in [
+                WeightsChoice::FREE,
+                WeightsChoice::Orthonormal(Orthonormal::default()),
+            ] {
+                let network = NetworkConfig {
+                    weights,
+                    ..config(backbone, 2)
+                };
+                let training = TrainConfig {
+                    epochs: 30,
+                    ..TrainConfig::default()
+                };
                 let model = trained(&graph, &network, &training, 1);
                 let what = format!("trained {backbone}, {weights}");
                 try_to_break_features(&model, &graph, 6, &what);
@@ -270,24 +335,64 @@ mod tests {
     fn what_no_bound_covers_is_said_in_one_line() {
         let graph = random_features(erdos_renyi(8, 0.4, 1).unwrap(), 5);
         let network = |config: &NetworkConfig| {
-            WhiteBox::new(Network::new(config, &Shape::new(5, 3, 1.0), 1).unwrap(), OperatorChoice::Usual)
+            WhiteBox::new(
+                Network::new(config, &Shape::new(5, 3, 1.0), 1).unwrap(),
+                OperatorChoice::Usual,
+            )
         };
-        for backbone in [Backbone::Gat, Backbone::Sage, Backbone::Appnp, Backbone::JkCat] {
-            let config = NetworkConfig { hidden: 8, ..NetworkConfig::new(backbone) };
-            let e = Bounds::new(&network(&config).unwrap(), &graph).unwrap_err().to_string();
-            assert!(e.contains(&format!("no bound covers {backbone}: they cover gcn, gin")), "{e}");
+        for backbone in [
+            Backbone::Gat,
+            Backbone::Sage,
+            Backbone::Appnp,
+            Backbone::JkCat,
+        ] {
+            let config = NetworkConfig {
+                hidden: 8,
+                ..NetworkConfig::new(backbone)
+            };
+            let e = Bounds::new(&network(&config).unwrap(), &graph)
+                .unwrap_err()
+                .to_string();
+            assert!(
+                e.contains(&format!("no bound covers {backbone}: they cover gcn, gin")),
+                "{e}"
+            );
         }
-        let normed = NetworkConfig { batch_norm: true, ..config(Backbone::Gin, 2) };
-        let e = Bounds::new(&network(&normed).unwrap(), &graph).unwrap_err().to_string();
+        let normed = NetworkConfig {
+            batch_norm: true,
+            ..config(Backbone::Gin, 2)
+        };
+        let e = Bounds::new(&network(&normed).unwrap(), &graph)
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("batch normalisation"), "{e}");
         let bounds = Bounds::new(&network(&config(Backbone::Gcn, 2)).unwrap(), &graph).unwrap();
-        let e = bounds.within(Budget::Features { norm: Norm::L2, epsilon: f64::NAN }).unwrap_err().to_string();
+        let e = bounds
+            .within(Budget::Features {
+                norm: Norm::L2,
+                epsilon: f64::NAN,
+            })
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("epsilon NaN"), "{e}");
         let edges: Vec<_> = graph.edges().map(|(u, v)| (u, v, 2.0)).collect();
         let weighted = random_features(Graph::from_weighted_edges(8, edges).unwrap().0, 5);
         let bounds = Bounds::new(&network(&config(Backbone::Gcn, 2)).unwrap(), &weighted).unwrap();
-        let e = bounds.within(Budget::Structure { flips: 1 }).unwrap_err().to_string();
-        assert!(e.contains("no bound covers flips in a weighted graph"), "{e}");
-        assert!(bounds.within(Budget::Features { norm: Norm::L2, epsilon: 1.0 }).is_ok());
+        let e = bounds
+            .within(Budget::Structure { flips: 1 })
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("no bound covers flips in a weighted graph"),
+            "{e}"
+        );
+        assert!(
+            bounds
+                .within(Budget::Features {
+                    norm: Norm::L2,
+                    epsilon: 1.0
+                })
+                .is_ok()
+        );
     }
 }

@@ -3,7 +3,8 @@
 use crate::error::Result;
 use crate::tensor::Operator;
 
-/// Steps towards the largest eigenvalue of a matrix without negative entries; every one of them gives an upper bound.
+/// Steps towards the largest eigenvalue of a matrix without negative entries; every one of them
+/// gives an upper bound.
 const EIGEN_STEPS: usize = 60;
 
 /// An operator's absolute values.
@@ -14,23 +15,34 @@ pub(in crate::robustness) struct Absolute<'a> {
 
 pub(in crate::robustness) fn absolute(operator: &Operator) -> Result<Absolute<'_>> {
     let values = operator.values()?.flatten_all()?.to_vec1::<f32>()?;
-    Ok(Absolute { operator, values: values.into_iter().map(|v| f64::from(v.abs())).collect() })
+    Ok(Absolute {
+        operator,
+        values: values.into_iter().map(|v| f64::from(v.abs())).collect(),
+    })
 }
 
 impl Absolute<'_> {
     /// The entries of a row.
     pub fn for_row(&self, row: usize, mut with: impl FnMut(u32, f64)) {
         let pattern = self.operator.pattern();
-        pattern.row(row).for_each(|k| with(pattern.indices()[k], self.values[k]));
+        pattern
+            .row(row)
+            .for_each(|k| with(pattern.indices()[k], self.values[k]));
     }
 
     pub fn apply(&self, x: &[f64]) -> Vec<f64> {
         let pattern = self.operator.pattern();
-        let of_row = |u| pattern.row(u).map(|k| self.values[k] * x[pattern.indices()[k] as usize]).sum();
+        let of_row = |u| {
+            pattern
+                .row(u)
+                .map(|k| self.values[k] * x[pattern.indices()[k] as usize])
+                .sum()
+        };
         (0..pattern.num_rows()).map(of_row).collect()
     }
 
-    /// An upper bound on the spectral radius: for any positive x it is at most `max (|Φ| x)_u / x_u` (Collatz–Wielandt).
+    /// An upper bound on the spectral radius: for any positive x it is at most
+    /// `max (|Φ| x)_u / x_u` (Collatz–Wielandt).
     pub fn radius(&self) -> f64 {
         let mut x = vec![1.0; self.operator.num_rows()];
         let mut least = f64::INFINITY;
@@ -50,24 +62,33 @@ impl Absolute<'_> {
     pub fn by_sums(&self) -> f64 {
         let pattern = self.operator.pattern();
         let mut cols = vec![0.0; pattern.num_cols()];
-        pattern.indices().iter().zip(&self.values).for_each(|(&c, v)| cols[c as usize] += v);
+        pattern
+            .indices()
+            .iter()
+            .zip(&self.values)
+            .for_each(|(&c, v)| cols[c as usize] += v);
         let rows = self.apply(&vec![1.0; pattern.num_cols()]);
         let most = |sums: Vec<f64>| sums.into_iter().fold(0.0, f64::max);
         (most(rows) * most(cols)).sqrt()
     }
 }
 
-/// An upper bound on the spectral norm of the difference of two operators: the lesser of its Frobenius norm and
-/// `sqrt(largest row sum · largest column sum)`.
+/// An upper bound on the spectral norm of the difference of two operators: the lesser of its
+/// Frobenius norm and `sqrt(largest row sum · largest column sum)`.
 pub fn operator_distance(a: &Operator, b: &Operator) -> Result<f64> {
-    let (va, vb) = (a.values()?.flatten_all()?.to_vec1::<f32>()?, b.values()?.flatten_all()?.to_vec1::<f32>()?);
+    let (va, vb) = (
+        a.values()?.flatten_all()?.to_vec1::<f32>()?,
+        b.values()?.flatten_all()?.to_vec1::<f32>()?,
+    );
     let (pa, pb) = (a.pattern(), b.pattern());
     let mut row = vec![0.0f64; pa.num_cols()];
     let mut cols = vec![0.0; pa.num_cols()];
     let (mut most, mut squares) = (0.0f64, 0.0);
     for u in 0..pa.num_rows() {
-        pa.row(u).for_each(|k| row[pa.indices()[k] as usize] += f64::from(va[k]));
-        pb.row(u).for_each(|k| row[pb.indices()[k] as usize] -= f64::from(vb[k]));
+        pa.row(u)
+            .for_each(|k| row[pa.indices()[k] as usize] += f64::from(va[k]));
+        pb.row(u)
+            .for_each(|k| row[pb.indices()[k] as usize] -= f64::from(vb[k]));
         let mut sum = 0.0;
         for (pattern, k) in pa.row(u).map(|k| (pa, k)).chain(pb.row(u).map(|k| (pb, k))) {
             // Cleared when met: an entry of both patterns counts once.

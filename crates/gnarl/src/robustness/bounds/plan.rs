@@ -1,4 +1,5 @@
-//! The linear maps of a network by their place: which stand in rounds of message passing, and which come after.
+//! The linear maps of a network by their place: which stand in rounds of message passing, and which
+//! come after.
 
 use std::collections::HashMap;
 
@@ -27,8 +28,13 @@ impl<'a> Plan<'a> {
     pub fn of(model: &'a WhiteBox) -> Result<Self> {
         let config = model.network().config();
         let backbone = config.backbone;
-        if !matches!(backbone, Backbone::Gcn | Backbone::Gin | Backbone::Sgc | Backbone::Mlp) {
-            return Err(not_covered(format!("{backbone}: they cover gcn, gin, sgc and mlp")));
+        if !matches!(
+            backbone,
+            Backbone::Gcn | Backbone::Gin | Backbone::Sgc | Backbone::Mlp
+        ) {
+            return Err(not_covered(format!(
+                "{backbone}: they cover gcn, gin, sgc and mlp"
+            )));
         }
         if config.uses_batch_norm() {
             return Err(not_covered("a network with batch normalisation".into()));
@@ -45,11 +51,14 @@ impl<'a> Plan<'a> {
             head = named.remove("head.weight");
             named.remove("head.bias");
         }
-        let plan = Plan { head, ..Plan::new(&mut named, backbone, config.layers)? };
+        let plan = Plan {
+            head,
+            ..Plan::new(&mut named, backbone, config.layers)?
+        };
         match named.keys().min() {
-            Some(name) => {
-                Err(not_covered(format!("a network with the parameter {name}, whose place they do not know")))
-            }
+            Some(name) => Err(not_covered(format!(
+                "a network with the parameter {name}, whose place they do not know"
+            ))),
             None => Ok(plan),
         }
     }
@@ -59,9 +68,14 @@ impl<'a> Plan<'a> {
         self.rounds.iter().flatten().chain(&self.tail).next()
     }
 
-    /// The scores of the nodes of one graph from the first messages `X W`, as a forward pass without dropout has them. `propagation` is that of
-    /// the pass, its scalars in it.
-    pub fn scores(&self, model: &WhiteBox, propagation: &Propagation, messages: Tensor) -> Result<Tensor> {
+    /// The scores of the nodes of one graph from the first messages `X W`, as a forward pass
+    /// without dropout has them. `propagation` is that of the pass, its scalars in it.
+    pub fn scores(
+        &self,
+        model: &WhiteBox,
+        propagation: &Propagation,
+        messages: Tensor,
+    ) -> Result<Tensor> {
         let mut h = messages;
         for (i, maps) in self.rounds.iter().enumerate() {
             if let (true, Some(first)) = (i > 0, maps.first()) {
@@ -82,7 +96,8 @@ impl<'a> Plan<'a> {
         for map in tail {
             h = Input::Dense(h.relu()?).matmul(map.weight, map.bias)?;
         }
-        if let (Backbone::Sgc, Some(bias)) = (self.backbone, self.first().and_then(|map| map.bias)) {
+        if let (Backbone::Sgc, Some(bias)) = (self.backbone, self.first().and_then(|map| map.bias))
+        {
             h = add_bias(&h, bias)?;
         }
         match model.network().gain() {
@@ -92,14 +107,28 @@ impl<'a> Plan<'a> {
     }
 
     /// What a round with these maps makes of its messages.
-    pub fn output(&self, maps: &[Map<'_>], operator: &Operator, messages: Tensor) -> Result<Tensor> {
+    pub fn output(
+        &self,
+        maps: &[Map<'_>],
+        operator: &Operator,
+        messages: Tensor,
+    ) -> Result<Tensor> {
         let output = self.linear_output(maps, operator, messages)?;
         // SGC has no activations.
-        if self.backbone == Backbone::Sgc { Ok(output) } else { Ok(output.relu()?) }
+        if self.backbone == Backbone::Sgc {
+            Ok(output)
+        } else {
+            Ok(output.relu()?)
+        }
     }
 
     /// The same before its activation.
-    fn linear_output(&self, maps: &[Map<'_>], operator: &Operator, messages: Tensor) -> Result<Tensor> {
+    fn linear_output(
+        &self,
+        maps: &[Map<'_>],
+        operator: &Operator,
+        messages: Tensor,
+    ) -> Result<Tensor> {
         let is_sgc = self.backbone == Backbone::Sgc;
         // SGC's bias comes after its last round.
         let bias = maps.first().and_then(|map| map.bias).filter(|_| !is_sgc);
@@ -114,20 +143,32 @@ impl<'a> Plan<'a> {
     }
 
     /// Takes what it knows out of `named`.
-    fn new(named: &mut HashMap<&str, &'a Tensor>, backbone: Backbone, layers: usize) -> Result<Self> {
+    fn new(
+        named: &mut HashMap<&str, &'a Tensor>,
+        backbone: Backbone,
+        layers: usize,
+    ) -> Result<Self> {
         let mut take = |name: &str| -> Option<Map<'a>> {
             let weight = named.remove(format!("{name}.weight").as_str())?;
-            Some(Map { weight, bias: named.remove(format!("{name}.bias").as_str()) })
+            Some(Map {
+                weight,
+                bias: named.remove(format!("{name}.bias").as_str()),
+            })
         };
-        let mut must =
-            |name: String| take(&name).ok_or_else(|| not_covered(format!("a {backbone} without {name}.weight")));
+        let mut must = |name: String| {
+            take(&name).ok_or_else(|| not_covered(format!("a {backbone} without {name}.weight")))
+        };
         let mut rounds = Vec::new();
         let mut tail = Vec::new();
         match backbone {
             // The one map commutes with the rounds: it may stand before the first.
             Backbone::Sgc => {
                 for i in 0..layers {
-                    rounds.push(if i == 0 { vec![must("linear".into())?] } else { Vec::new() });
+                    rounds.push(if i == 0 {
+                        vec![must("linear".into())?]
+                    } else {
+                        Vec::new()
+                    });
                 }
             }
             Backbone::Mlp => {
@@ -137,7 +178,10 @@ impl<'a> Plan<'a> {
             }
             Backbone::Gin => {
                 for i in 0..layers {
-                    rounds.push(vec![must(format!("layers.{i}.mlp.0"))?, must(format!("layers.{i}.mlp.1"))?]);
+                    rounds.push(vec![
+                        must(format!("layers.{i}.mlp.0"))?,
+                        must(format!("layers.{i}.mlp.1"))?,
+                    ]);
                 }
             }
             _ => {
@@ -147,6 +191,11 @@ impl<'a> Plan<'a> {
             }
         }
         tail.extend(take("output"));
-        Ok(Self { rounds, tail, backbone, head: None })
+        Ok(Self {
+            rounds,
+            tail,
+            backbone,
+            head: None,
+        })
     }
 }

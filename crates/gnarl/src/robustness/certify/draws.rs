@@ -1,8 +1,9 @@
 //! Noisy copies of bits, drawn fast: what is rare is skipped to, and nothing is drawn twice.
 //!
-//! Of many bits that flip with probability p, the distance to the next flip is geometric, and the distances are independent. Where p is not
-//! tiny they come from a table of the law in whole 64-bit numbers. Of a row of features with few additions their number, which is binomial, is
-//! drawn first, and then as many different places, which no processor has to guess at.
+//! Of many bits that flip with probability p, the distance to the next flip is geometric, and the
+//! distances are independent. Where p is not tiny they come from a table of the law in whole 64-bit
+//! numbers. Of a row of features with few additions their number, which is binomial, is drawn
+//! first, and then as many different places, which no processor has to guess at.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Error, Features, Graph, Result};
@@ -39,7 +40,11 @@ impl Skips {
                 law.push(next);
             }
         }
-        Self { p, guide: guide(&law), law }
+        Self {
+            p,
+            guide: guide(&law),
+            law,
+        }
     }
 
     /// How many bits stay before the next that flips; `u64::MAX` where none ever does.
@@ -72,7 +77,8 @@ impl Skips {
     }
 }
 
-/// For the first bits of a number: the least place in a law, as sums in units of 2^-64, that it can mean.
+/// For the first bits of a number: the least place in a law, as sums in units of 2^-64, that it can
+/// mean.
 fn guide(law: &[u64]) -> Vec<u32> {
     let mut at = 0;
     let starts = (0..1u64 << GUIDE_BITS).map(|i| i << (64 - GUIDE_BITS));
@@ -132,7 +138,11 @@ impl FlipCount {
         if let Some(last) = law.last_mut() {
             *last = u64::MAX;
         }
-        Self { first: (mode - down.len()) as u32, guide: guide(&law), law }
+        Self {
+            first: (mode - down.len()) as u32,
+            guide: guide(&law),
+            law,
+        }
     }
 
     #[inline]
@@ -147,8 +157,8 @@ impl FlipCount {
     }
 }
 
-/// Up to this probability of an addition, additions are counted first and placed then: a place that is taken is drawn again, which is
-/// rare where few are taken.
+/// Up to this probability of an addition, additions are counted first and placed then: a place that
+/// is taken is drawn again, which is rare where few are taken.
 const COUNTED_UP_TO: f64 = 0.1;
 
 /// Bits in rows, mostly zeros, and how noise flips them.
@@ -188,10 +198,21 @@ impl NoisyRows {
             match features {
                 Features::Sparse(m) => {
                     let (cols, values) = m.row(u);
-                    ones.extend(cols.iter().zip(values).filter(|&(_, &v)| v != 0.0).map(|(&c, _)| c));
+                    ones.extend(
+                        cols.iter()
+                            .zip(values)
+                            .filter(|&(_, &v)| v != 0.0)
+                            .map(|(&c, _)| c),
+                    );
                 }
                 Features::Dense(m) => {
-                    ones.extend(m.row(u).iter().enumerate().filter(|&(_, &v)| v != 0.0).map(|(c, _)| c as u32));
+                    ones.extend(
+                        m.row(u)
+                            .iter()
+                            .enumerate()
+                            .filter(|&(_, &v)| v != 0.0)
+                            .map(|(c, _)| c as u32),
+                    );
                 }
             }
             offsets.push(ones.len());
@@ -201,10 +222,12 @@ impl NoisyRows {
         let mut counts: Vec<Option<FlipCount>> = Vec::new();
         for u in 0..rows {
             let own = &ones[offsets[u]..offsets[u + 1]];
-            own.iter().for_each(|&c| is_one[u * words + c as usize / 64] |= 1 << (c % 64));
+            own.iter()
+                .for_each(|&c| is_one[u * words + c as usize / 64] |= 1 << (c % 64));
             if noise.p_plus > 0.0 && noise.p_plus <= COUNTED_UP_TO {
                 counts.resize_with(counts.len().max(own.len() + 1), || None);
-                counts[own.len()].get_or_insert_with(|| FlipCount::new(num_cols - own.len(), noise.p_plus));
+                counts[own.len()]
+                    .get_or_insert_with(|| FlipCount::new(num_cols - own.len(), noise.p_plus));
             }
         }
         let keep = 1.0 - noise.p_minus;
@@ -273,7 +296,8 @@ impl NoisyRows {
         }
         let mut count = 0;
         for chunk in own.chunks(64) {
-            // One place in a number for each of up to 64 ones: bit by bit, a number below 2^64 is compared with the share that stays.
+            // One place in a number for each of up to 64 ones: bit by bit, a number below 2^64 is
+            // compared with the share that stays.
             let mut undecided = u64::MAX >> (64 - chunk.len());
             let (mut stay, mut below) = (0u64, self.kept_below);
             while undecided != 0 && below != 0 {
@@ -296,7 +320,8 @@ impl NoisyRows {
     }
 }
 
-/// Places below a number, each as likely (Lemire 2019): by a product of 32 bits, drawn again where that would favour some.
+/// Places below a number, each as likely (Lemire 2019): by a product of 32 bits, drawn again where
+/// that would favour some.
 #[derive(Debug, Clone, Copy)]
 struct Places {
     most: u32,
@@ -307,17 +332,25 @@ struct Places {
 impl Places {
     fn new(most: usize) -> Self {
         let most = most as u32;
-        Self { most, favoured: most.wrapping_neg().checked_rem(most).unwrap_or(0) }
+        Self {
+            most,
+            favoured: most.wrapping_neg().checked_rem(most).unwrap_or(0),
+        }
     }
 
-    /// Fills `out` with different places that are not taken, and takes them. A number of 64 bits is good for two.
+    /// Fills `out` with different places that are not taken, and takes them. A number of 64 bits is
+    /// good for two.
     #[inline]
     fn draw(self, out: &mut [u32], taken: &mut [u64], rng: &mut Rng) {
         let mut bits = 0;
         let mut is_second = false;
         for slot in out {
             *slot = loop {
-                bits = if is_second { bits >> 32 } else { rng.next_u64() };
+                bits = if is_second {
+                    bits >> 32
+                } else {
+                    rng.next_u64()
+                };
                 is_second = !is_second;
                 let product = (bits & 0xffff_ffff) * u64::from(self.most);
                 let place = (product >> 32) as u32;
@@ -360,9 +393,14 @@ impl NoisyEdges {
     /// A noisy copy of the graph.
     pub fn draw(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         let mut edges = Vec::with_capacity(self.edges.len());
-        edges.extend(self.edges.iter().filter(|_| rng.random::<f64>() >= self.p_minus));
+        edges.extend(
+            self.edges
+                .iter()
+                .filter(|_| rng.random::<f64>() >= self.p_minus),
+        );
         let mut at = self.added.next(rng);
-        // Pairs in the order (0,1), (0,2), (1,2), (0,3), …, followed rather than computed: (at, v) only grow.
+        // Pairs in the order (0,1), (0,2), (1,2), (0,3), …, followed rather than computed: (at, v)
+        // only grow.
         let (mut v, mut first) = (1u64, 0u64);
         while at < self.pairs {
             while first + v <= at {
@@ -386,7 +424,8 @@ mod tests {
     use gnarl_graph::generate::erdos_renyi;
     use gnarl_graph::random::stream;
 
-    /// Distances have the geometric law, by their mean and the share of zeros, within five deviations.
+    /// Distances have the geometric law, by their mean and the share of zeros, within five
+    /// deviations.
     #[test]
     fn distances_are_geometric() {
         for p in [1e-4, 0.01, 0.3, 0.9] {
@@ -396,12 +435,21 @@ mod tests {
             let drawn: Vec<u64> = (0..count).map(|_| skips.next(rng)).collect();
             let mean = drawn.iter().sum::<u64>() as f64 / f64::from(count);
             let deviation = (1.0 - p).sqrt() / p / f64::from(count).sqrt();
-            assert!((mean - (1.0 - p) / p).abs() < 5.0 * deviation, "{p}: {mean}");
+            assert!(
+                (mean - (1.0 - p) / p).abs() < 5.0 * deviation,
+                "{p}: {mean}"
+            );
             let zeros = drawn.iter().filter(|&&g| g == 0).count() as f64 / f64::from(count);
-            assert!((zeros - p).abs() < 5.0 * (p * (1.0 - p) / f64::from(count)).sqrt(), "{p}: {zeros}");
+            assert!(
+                (zeros - p).abs() < 5.0 * (p * (1.0 - p) / f64::from(count)).sqrt(),
+                "{p}: {zeros}"
+            );
         }
         let rng = &mut stream(3, "skips", 1);
-        assert_eq!((Skips::new(0.0).next(rng), Skips::new(1.0).next(rng)), (u64::MAX, 0));
+        assert_eq!(
+            (Skips::new(0.0).next(rng), Skips::new(1.0).next(rng)),
+            (u64::MAX, 0)
+        );
     }
 
     /// Counts have the binomial law: every probability against the formula.
@@ -414,9 +462,16 @@ mod tests {
             for k in 0..=bits.min(60) {
                 let expected = choose * p.powi(k as i32) * (1.0 - p).powi((bits - k) as i32);
                 let at = (k as i64 - i64::from(law.first)).max(-1);
-                let reached = if at < 0 { 0 } else { law.law.get(at as usize).copied().unwrap_or(u64::MAX) };
+                let reached = if at < 0 {
+                    0
+                } else {
+                    law.law.get(at as usize).copied().unwrap_or(u64::MAX)
+                };
                 let found = reached.saturating_sub(before) as f64 / 2f64.powi(64);
-                assert!((found - expected).abs() < 1e-12, "{k} of {bits}: {found}, not {expected}");
+                assert!(
+                    (found - expected).abs() < 1e-12,
+                    "{k} of {bits}: {found}, not {expected}"
+                );
                 before = reached;
                 choose *= (bits - k) as f64 / (k + 1) as f64;
             }
@@ -435,13 +490,21 @@ mod tests {
             out.iter().for_each(|&place| seen[place as usize] += 1);
         }
         assert_eq!(seen[3], 0);
-        assert!([0, 1, 2, 4].iter().all(|&i| (4800..5200).contains(&seen[i])), "{seen:?}");
+        assert!(
+            [0, 1, 2, 4]
+                .iter()
+                .all(|&i| (4800..5200).contains(&seen[i])),
+            "{seen:?}"
+        );
     }
 
-    /// How often each cell of a small matrix shows a one, against its probability, within five deviations.
+    /// How often each cell of a small matrix shows a one, against its probability, within five
+    /// deviations.
     #[test]
     fn every_cell_flips_as_often_as_it_should() {
-        let values = (0..5 * 13).map(|k| f32::from(u8::from(k % 3 == 0))).collect::<Vec<_>>();
+        let values = (0..5 * 13)
+            .map(|k| f32::from(u8::from(k % 3 == 0)))
+            .collect::<Vec<_>>();
         let features = Features::Dense(DenseMatrix::new(5, 13, values.clone()).unwrap());
         let graph = Graph::empty(5).unwrap().with_features(features).unwrap();
         for (p_plus, p_minus) in [(0.02, 0.6), (0.1, 0.5), (0.3, 0.1), (0.0, 1.0), (1.0, 0.0)] {
@@ -460,7 +523,10 @@ mod tests {
             for (count, value) in seen.iter().zip(&values) {
                 let p = if *value == 1.0 { 1.0 - p_minus } else { p_plus };
                 let room = 5.0 * (p * (1.0 - p) / draws as f64).sqrt();
-                assert!((count / draws as f64 - p).abs() <= room, "{count} of {draws}, {p}");
+                assert!(
+                    (count / draws as f64 - p).abs() <= room,
+                    "{count} of {draws}, {p}"
+                );
             }
         }
     }
@@ -474,24 +540,43 @@ mod tests {
         let draws = 20_000;
         for i in 0..draws {
             let drawn = edges.draw(&graph, &mut stream(1, "edges", i)).unwrap();
-            drawn.edges().for_each(|pair| *seen.entry(pair).or_insert(0.0) += 1.0);
+            drawn
+                .edges()
+                .for_each(|pair| *seen.entry(pair).or_insert(0.0) += 1.0);
         }
         for u in 0..9u32 {
             for v in u + 1..9 {
-                let p = if graph.has_edge(u, v) { 1.0 - p_minus } else { p_plus };
+                let p = if graph.has_edge(u, v) {
+                    1.0 - p_minus
+                } else {
+                    p_plus
+                };
                 let share = seen.get(&(u, v)).copied().unwrap_or(0.0) / draws as f64;
-                assert!((share - p).abs() < 5.0 * (p * (1.0 - p) / draws as f64).sqrt(), "({u}, {v}): {share}, {p}");
+                assert!(
+                    (share - p).abs() < 5.0 * (p * (1.0 - p) / draws as f64).sqrt(),
+                    "({u}, {v}): {share}, {p}"
+                );
             }
         }
     }
 
     #[test]
     fn what_is_not_binary_is_refused_in_one_line() {
-        let noise = FlipNoise { p_plus: 0.1, p_minus: 0.1 };
+        let noise = FlipNoise {
+            p_plus: 0.1,
+            p_minus: 0.1,
+        };
         let graph = Graph::empty(2).unwrap();
-        assert!(NoisyRows::of(&graph, noise).unwrap_err().to_string().contains("no features"));
+        assert!(
+            NoisyRows::of(&graph, noise)
+                .unwrap_err()
+                .to_string()
+                .contains("no features")
+        );
         let features = Features::Dense(DenseMatrix::new(2, 1, vec![1.0, 0.5]).unwrap());
-        let e = NoisyRows::of(&graph.with_features(features).unwrap(), noise).unwrap_err().to_string();
+        let e = NoisyRows::of(&graph.with_features(features).unwrap(), noise)
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("one is 0.5") && !e.contains('\n'), "{e}");
     }
 }

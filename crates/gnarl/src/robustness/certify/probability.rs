@@ -1,13 +1,15 @@
-//! What samples say of a probability (Clopper and Pearson 1934), and the normal distribution's quantiles.
+//! What samples say of a probability (Clopper and Pearson 1934), and the normal distribution's
+//! quantiles.
 //!
-//! Of n draws k hit. The largest p with `P(Bin(n, p) >= k) <= alpha` is below the true probability but in a share alpha of all
-//! experiments; that tail is the incomplete beta function `I_p(k, n - k + 1)`, and p is found by halving. Of the last interval its
-//! cautious end is given.
+//! Of n draws k hit. The largest p with `P(Bin(n, p) >= k) <= alpha` is below the true probability
+//! but in a share alpha of all experiments; that tail is the incomplete beta function
+//! `I_p(k, n - k + 1)`, and p is found by halving. Of the last interval its cautious end is given.
 
 /// Halvings of [0, 1]: more than a double has bits.
 const HALVINGS: usize = 60;
 
-/// Below the probability that `hits` of `of` draws were seen of, but in a share `alpha` of all experiments. Zero where nothing hit.
+/// Below the probability that `hits` of `of` draws were seen of, but in a share `alpha` of all
+/// experiments. Zero where nothing hit.
 pub fn lower(hits: u64, of: u64, alpha: f64) -> f64 {
     if hits == 0 || hits > of {
         return 0.0;
@@ -33,7 +35,8 @@ pub fn upper(hits: u64, of: u64, alpha: f64) -> f64 {
     1.0 - lower(of - hits.min(of), of, alpha)
 }
 
-/// `I_x(a, b)`, by its continued fraction (DLMF 8.17.22) on the side where that converges fast. For positive a, b.
+/// `I_x(a, b)`, by its continued fraction (DLMF 8.17.22) on the side where that converges fast. For
+/// positive a, b.
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return if x <= 0.0 { 0.0 } else { 1.0 };
@@ -74,7 +77,8 @@ fn ln_gamma(x: f64) -> f64 {
         x += 1.0;
     }
     let square = 1.0 / (x * x);
-    let series = (1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0 - square / 1680.0))) / x;
+    let series =
+        (1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0 - square / 1680.0))) / x;
     (x - 0.5) * x.ln() - x + 0.5 * (2.0 * std::f64::consts::PI).ln() + series - below
 }
 
@@ -95,14 +99,20 @@ pub fn normal(x: f64) -> f64 {
         }
         return 0.5 - density * sum;
     }
-    let tail = (1..200).rev().fold(0.0, |inner, k| f64::from(k) / (y + inner));
+    let tail = (1..200)
+        .rev()
+        .fold(0.0, |inner, k| f64::from(k) / (y + inner));
     density / (y + tail)
 }
 
 /// Where the normal distribution's function has this value: infinite at 0 and 1.
 pub fn normal_quantile(p: f64) -> f64 {
     if p <= 0.0 || p >= 1.0 {
-        return if p <= 0.0 { f64::NEG_INFINITY } else { f64::INFINITY };
+        return if p <= 0.0 {
+            f64::NEG_INFINITY
+        } else {
+            f64::INFINITY
+        };
     }
     let (mut low, mut high) = (-40.0, 40.0);
     for _ in 0..80 {
@@ -120,7 +130,8 @@ pub fn normal_quantile(p: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// From Python: the tail `sum(comb(n, i) p^i (1 - p)^(n - i) for i in k..n)` halved down to alpha.
+    /// From Python: the tail `sum(comb(n, i) p^i (1 - p)^(n - i) for i in k..n)` halved down to
+    /// alpha.
     #[test]
     fn bounds_by_reference() {
         let cases = [
@@ -131,23 +142,39 @@ mod tests {
         ];
         for (hits, of, alpha, expected) in cases {
             let found = lower(hits, of, alpha);
-            assert!((found - expected).abs() < 1e-9, "{hits} of {of}: {found}, not {expected}");
+            assert!(
+                (found - expected).abs() < 1e-9,
+                "{hits} of {of}: {found}, not {expected}"
+            );
             assert_eq!(upper(of - hits, of, alpha), 1.0 - found, "the other side");
         }
-        assert_eq!((lower(0, 5, 0.1), upper(5, 5, 0.1), lower(0, 0, 0.1)), (0.0, 1.0, 0.0));
+        assert_eq!(
+            (lower(0, 5, 0.1), upper(5, 5, 0.1), lower(0, 0, 0.1)),
+            (0.0, 1.0, 0.0)
+        );
     }
 
     /// The bound is where the tail of the binomial distribution, added up term by term, is alpha.
     #[test]
     fn the_tail_at_the_bound_is_the_level() {
-        for (hits, of, alpha) in [(3u64, 20u64, 0.01), (17, 20, 0.2), (950, 1000, 0.001), (501, 1000, 0.5)] {
+        for (hits, of, alpha) in [
+            (3u64, 20u64, 0.01),
+            (17, 20, 0.2),
+            (950, 1000, 0.001),
+            (501, 1000, 0.5),
+        ] {
             let p = lower(hits, of, alpha);
             let log_term = |k: u64| {
-                let choose = ln_gamma(of as f64 + 1.0) - ln_gamma(k as f64 + 1.0) - ln_gamma((of - k) as f64 + 1.0);
+                let choose = ln_gamma(of as f64 + 1.0)
+                    - ln_gamma(k as f64 + 1.0)
+                    - ln_gamma((of - k) as f64 + 1.0);
                 choose + k as f64 * p.ln() + (of - k) as f64 * (-p).ln_1p()
             };
             let tail: f64 = (hits..=of).map(|k| log_term(k).exp()).sum();
-            assert!((tail / alpha - 1.0).abs() < 1e-9, "{hits} of {of}: {tail}, not {alpha}");
+            assert!(
+                (tail / alpha - 1.0).abs() < 1e-9,
+                "{hits} of {of}: {tail}, not {alpha}"
+            );
         }
     }
 
@@ -159,6 +186,9 @@ mod tests {
         for p in [1e-9, 0.01, 0.5, 0.9, 0.999_99] {
             assert!((normal(normal_quantile(p)) / p - 1.0).abs() < 1e-9, "{p}");
         }
-        assert_eq!((normal_quantile(0.0), normal_quantile(1.0)), (f64::NEG_INFINITY, f64::INFINITY));
+        assert_eq!(
+            (normal_quantile(0.0), normal_quantile(1.0)),
+            (f64::NEG_INFINITY, f64::INFINITY)
+        );
     }
 }

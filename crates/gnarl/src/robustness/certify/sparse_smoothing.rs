@@ -1,20 +1,25 @@
-//! Sparse randomised smoothing (Bojchevski, Gasteiger, Günnemann 2020; thesis ch. 5, "Certified Robustness"): what a classifier says of
-//! most noisy copies of its input cannot be changed by a few bits.
+//! Sparse randomised smoothing (Bojchevski, Gasteiger, Günnemann 2020; thesis ch. 5, "Certified
+//! Robustness"): what a classifier says of most noisy copies of its input cannot be changed by a
+//! few bits.
 //!
-//! Noise turns a 0 into a 1 with probability p+ and a 1 into a 0 with p-, every bit by itself. The smoothed classifier says what the classifier
-//! says of most draws. An attacker who turns r_a zeros into ones and r_d ones into zeros moves the law of the draws on those bits
-//! alone. Let q count the bits among them that a draw shows unlike the clean input. With `a = p+ / (1 - p-)` and `b = p- / (1 - p+)` the ratio of
-//! a draw's probability under the clean input to that under the attacked one is `a^(q - r_d) b^(q - r_a)`, so that the draws fall into the
-//! `r_a + r_d + 1` regions of one ratio, with probabilities
+//! Noise turns a 0 into a 1 with probability p+ and a 1 into a 0 with p-, every bit by itself. The
+//! smoothed classifier says what the classifier says of most draws. An attacker who turns r_a zeros
+//! into ones and r_d ones into zeros moves the law of the draws on those bits alone. Let q count
+//! the bits among them that a draw shows unlike the clean input. With `a = p+ / (1 - p-)` and
+//! `b = p- / (1 - p+)` the ratio of a draw's probability under the clean input to that under the
+//! attacked one is `a^(q - r_d) b^(q - r_a)`, so that the draws fall into the `r_a + r_d + 1`
+//! regions of one ratio, with probabilities
 //!
 //! - clean: `P(Bin(r_a, p+) + Bin(r_d, p-) = q)`,
 //! - attacked: `P(Bin(r_a, 1 - p-) + Bin(r_d, 1 - p+) = q)`.
 //!
-//! Of all classifiers that give a class with probability p under the clean input, that which gives it least under the attacked one gives it where
-//! the ratio is largest (Neyman and Pearson): regions are filled in that order until p is used up. The class stands where
-//! what is left is more than half, or more than the most that another class can come to, filled in the other order.
+//! Of all classifiers that give a class with probability p under the clean input, that which gives
+//! it least under the attacked one gives it where the ratio is largest (Neyman and Pearson):
+//! regions are filled in that order until p is used up. The class stands where what is left is more
+//! than half, or more than the most that another class can come to, filled in the other order.
 //!
-//! Several kinds of bits with noise of their own, as features and edges at once, have the products of their regions.
+//! Several kinds of bits with noise of their own, as features and edges at once, have the products
+//! of their regions.
 
 use gnarl_graph::{Error, Result, named};
 use serde::Serialize;
@@ -35,7 +40,10 @@ impl FlipNoise {
     pub fn new(p_plus: f64, p_minus: f64) -> Result<Self> {
         for (name, p) in [("p-plus", p_plus), ("p-minus", p_minus)] {
             if !(0.0..=1.0).contains(&p) {
-                return Err(Error::argument(name, format!("{p} is no probability, from 0 to 1")));
+                return Err(Error::argument(
+                    name,
+                    format!("{p} is no probability, from 0 to 1"),
+                ));
             }
         }
         Ok(Self { p_plus, p_minus })
@@ -64,7 +72,8 @@ named! {
 /// What rounding may do to sums of probabilities; certificates stay this far inside.
 const SLACK: f64 = 1e-9;
 
-/// Draws by the ratio of their probabilities, that under the clean input over that under the attacked one, the largest first.
+/// Draws by the ratio of their probabilities, that under the clean input over that under the
+/// attacked one, the largest first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regions {
     /// Probabilities under the clean and under the attacked input.
@@ -72,12 +81,16 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// For each kind of bits its noise and the attacker's flips. O(flips²), a product over the kinds.
+    /// For each kind of bits its noise and the attacker's flips. O(flips²), a product over the
+    /// kinds.
     pub fn new(kinds: &[(FlipNoise, Flips)]) -> Self {
         let mut parts = vec![[1.0, 1.0]];
         for (noise, flips) in kinds {
             let own = of_one_kind(*noise, *flips);
-            let both = |[c, a]: [f64; 2]| own.iter().map(move |[clean, attacked]| [c * clean, a * attacked]);
+            let both = |[c, a]: [f64; 2]| {
+                own.iter()
+                    .map(move |[clean, attacked]| [c * clean, a * attacked])
+            };
             parts = parts.into_iter().flat_map(both).collect();
         }
         // What neither input leads to says nothing.
@@ -87,8 +100,8 @@ impl Regions {
         Self { parts }
     }
 
-    /// The least that a class of this probability comes to under the attacked input: what the most of all others leaves it. Probabilities near
-    /// one lose nothing to rounding so.
+    /// The least that a class of this probability comes to under the attacked input: what the most
+    /// of all others leaves it. Probabilities near one lose nothing to rounding so.
     pub fn least(&self, probability: f64) -> f64 {
         (1.0 - self.most(1.0 - probability)).max(0.0)
     }
@@ -99,7 +112,11 @@ impl Regions {
         for [clean, attacked] in self.parts.iter().rev() {
             let used = left.min(*clean);
             // What costs nothing is taken whole.
-            reached += if *clean > 0.0 { attacked * (used / clean) } else { *attacked };
+            reached += if *clean > 0.0 {
+                attacked * (used / clean)
+            } else {
+                *attacked
+            };
             left -= used;
             if left <= 0.0 && *clean > 0.0 {
                 break;
@@ -127,7 +144,11 @@ fn of_one_kind(noise: FlipNoise, flips: Flips) -> Vec<[f64; 2]> {
     };
     let clean = law(p_plus, p_minus);
     let attacked = law(1.0 - p_minus, 1.0 - p_plus);
-    clean.into_iter().zip(attacked).map(|(c, a)| [c, a]).collect()
+    clean
+        .into_iter()
+        .zip(attacked)
+        .map(|(c, a)| [c, a])
+        .collect()
 }
 
 /// How likely 0, 1, 2, … of some independent events are.
@@ -155,21 +176,37 @@ pub struct Certainty {
 }
 
 impl Certainty {
-    /// A class that was chosen on draws of its own, by the hits of every class among `of` other draws. By [`Rule::TwoClass`] all of alpha is
-    /// spent on its lower bound, by [`Rule::MultiClass`] the classes share it, a bound each.
+    /// A class that was chosen on draws of its own, by the hits of every class among `of` other
+    /// draws. By [`Rule::TwoClass`] all of alpha is spent on its lower bound, by
+    /// [`Rule::MultiClass`] the classes share it, a bound each.
     pub fn new(class: usize, hits: &[u32], of: usize, alpha: f64, rule: Rule) -> Self {
         let alpha = match rule {
             Rule::TwoClass => alpha,
             Rule::MultiClass => alpha / hits.len().max(1) as f64,
         };
-        let low = lower(hits.get(class).map_or(0, |&h| u64::from(h)), of as u64, alpha);
-        let others = hits.iter().enumerate().filter(|&(c, _)| c != class).map(|(_, &h)| h).max();
+        let low = lower(
+            hits.get(class).map_or(0, |&h| u64::from(h)),
+            of as u64,
+            alpha,
+        );
+        let others = hits
+            .iter()
+            .enumerate()
+            .filter(|&(c, _)| c != class)
+            .map(|(_, &h)| h)
+            .max();
         let high = match rule {
             Rule::TwoClass => 1.0 - low,
-            Rule::MultiClass => upper(u64::from(others.unwrap_or(0)), of as u64, alpha).min(1.0 - low),
+            Rule::MultiClass => {
+                upper(u64::from(others.unwrap_or(0)), of as u64, alpha).min(1.0 - low)
+            }
         };
         // With one class there is no other.
-        Self { class, lower: low, upper: if hits.len() > 1 { high } else { 0.0 } }
+        Self {
+            class,
+            lower: low,
+            upper: if hits.len() > 1 { high } else { 0.0 },
+        }
     }
 
     /// What so many draws say at best, when all of them agree.
@@ -183,10 +220,18 @@ impl Certainty {
 /// The most flips of each sort, the other at zero, that a certainty stands; none beyond `most`.
 pub fn largest(noise: FlipNoise, certainty: &Certainty, rule: Rule, most: Flips) -> Flips {
     let stands = |flips: Flips| Regions::new(&[(noise, flips)]).certify(certainty, rule);
-    let last = |most: usize, flips: fn(usize) -> Flips| (1..=most).take_while(|&r| stands(flips(r))).count();
+    let last = |most: usize, flips: fn(usize) -> Flips| {
+        (1..=most).take_while(|&r| stands(flips(r))).count()
+    };
     Flips {
-        additions: last(most.additions, |additions| Flips { additions, deletions: 0 }),
-        deletions: last(most.deletions, |deletions| Flips { additions: 0, deletions }),
+        additions: last(most.additions, |additions| Flips {
+            additions,
+            deletions: 0,
+        }),
+        deletions: last(most.deletions, |deletions| Flips {
+            additions: 0,
+            deletions,
+        }),
     }
 }
 
@@ -194,7 +239,8 @@ pub fn largest(noise: FlipNoise, certainty: &Certainty, rule: Rule, most: Flips)
 mod tests {
     use super::*;
 
-    /// Every draw of the bits that differ, one by one, grouped by the ratio of its two probabilities.
+    /// Every draw of the bits that differ, one by one, grouped by the ratio of its two
+    /// probabilities.
     fn brute_force(noise: FlipNoise, flips: Flips) -> Vec<[f64; 2]> {
         let bits = flips.additions + flips.deletions;
         let mut draws: Vec<[f64; 2]> = Vec::new();
@@ -203,7 +249,10 @@ mod tests {
             for i in 0..bits {
                 let shown = draw >> i & 1 == 1;
                 // The first are zeros that the attacker turns into ones.
-                for (p, is_one) in [(&mut clean, i >= flips.additions), (&mut attacked, i < flips.additions)] {
+                for (p, is_one) in [
+                    (&mut clean, i >= flips.additions),
+                    (&mut attacked, i < flips.additions),
+                ] {
                     let flip = if is_one { noise.p_minus } else { noise.p_plus };
                     *p *= if shown == is_one { 1.0 - flip } else { flip };
                 }
@@ -216,7 +265,9 @@ mod tests {
         for [clean, attacked] in draws {
             let ratio = (clean / attacked).ln();
             match regions.last_mut() {
-                Some(region) if (ratio - last).abs() < 1e-9 => *region = [region[0] + clean, region[1] + attacked],
+                Some(region) if (ratio - last).abs() < 1e-9 => {
+                    *region = [region[0] + clean, region[1] + attacked]
+                }
                 _ => regions.push([clean, attacked]),
             }
             last = ratio;
@@ -242,43 +293,64 @@ mod tests {
             let noise = FlipNoise::new(p_plus, p_minus).unwrap();
             for additions in 0..=5 {
                 for deletions in 0..=5 {
-                    let flips = Flips { additions, deletions };
+                    let flips = Flips {
+                        additions,
+                        deletions,
+                    };
                     let (found, all) = (Regions::new(&[(noise, flips)]), brute_force(noise, flips));
-                    assert_eq!(found.parts.len(), additions + deletions + 1, "{noise:?} {flips:?}");
+                    assert_eq!(
+                        found.parts.len(),
+                        additions + deletions + 1,
+                        "{noise:?} {flips:?}"
+                    );
                     assert_eq!(found.parts.len(), all.len(), "{noise:?} {flips:?}");
                     for (x, y) in found.parts.iter().zip(&all) {
-                        assert!((x[0] - y[0]).abs() < 1e-9 && (x[1] - y[1]).abs() < 1e-9, "{x:?}, not {y:?}");
+                        assert!(
+                            (x[0] - y[0]).abs() < 1e-9 && (x[1] - y[1]).abs() < 1e-9,
+                            "{x:?}, not {y:?}"
+                        );
                     }
                     // The bounds by the draws themselves: the greedy filling of single draws.
                     let by_draws = Regions { parts: all };
                     for p in [0.0, 0.3, 0.9, 0.999, 1.0] {
                         assert!((found.least(p) - by_draws.least(p)).abs() < 1e-9);
                         assert!((found.most(p) - by_draws.most(p)).abs() < 1e-9);
-                        assert!((found.least(p) - filled(&by_draws, p)).abs() < 1e-9 || p > 0.9999, "by falling ratio");
+                        assert!(
+                            (found.least(p) - filled(&by_draws, p)).abs() < 1e-9 || p > 0.9999,
+                            "by falling ratio"
+                        );
                     }
                 }
             }
         }
     }
 
-    /// No way of giving 3 of 8 draws to a class beats the bound: the linear programme's corners are whole draws and one part of one.
+    /// No way of giving 3 of 8 draws to a class beats the bound: the linear programme's corners are
+    /// whole draws and one part of one.
     #[test]
     fn no_classifier_of_three_bits_goes_below_the_bound() {
         let noise = FlipNoise::new(0.1, 0.4).unwrap();
-        let flips = Flips { additions: 2, deletions: 1 };
+        let flips = Flips {
+            additions: 2,
+            deletions: 1,
+        };
         let regions = Regions::new(&[(noise, flips)]);
         let mut nearest = f64::INFINITY;
         for set in 0u32..256 {
             let [mut p, mut attacked] = [0.0, 0.0];
             for draw in 0u32..8 {
                 if set >> draw & 1 == 1 {
-                    let of = |bit: u32, one: f64| if draw >> bit & 1 == 1 { one } else { 1.0 - one };
+                    let of =
+                        |bit: u32, one: f64| if draw >> bit & 1 == 1 { one } else { 1.0 - one };
                     p += of(0, 0.1) * of(1, 0.1) * of(2, 0.6);
                     attacked += of(0, 0.6) * of(1, 0.6) * of(2, 0.1);
                 }
             }
             let bound = regions.least(p);
-            assert!(attacked >= bound - 1e-12, "{set:b}: {attacked} below {bound}");
+            assert!(
+                attacked >= bound - 1e-12,
+                "{set:b}: {attacked} below {bound}"
+            );
             assert!(attacked <= regions.most(p) + 1e-12);
             nearest = nearest.min(attacked - bound);
         }
@@ -289,20 +361,43 @@ mod tests {
     #[test]
     fn the_reference_radii() {
         let noise = FlipNoise::new(0.01, 0.6).unwrap();
-        let most = Flips { additions: 100, deletions: 100 };
+        let most = Flips {
+            additions: 100,
+            deletions: 100,
+        };
         let best = Certainty::unanimous(7, 100_000, 0.01, Rule::TwoClass);
-        assert_eq!(largest(noise, &best, Rule::TwoClass, most), Flips { additions: 6, deletions: 18 });
+        assert_eq!(
+            largest(noise, &best, Rule::TwoClass, most),
+            Flips {
+                additions: 6,
+                deletions: 18
+            }
+        );
     }
 
     #[test]
     fn radii_of_odd_noise_are_defined() {
-        let most = Flips { additions: 4, deletions: 3 };
+        let most = Flips {
+            additions: 4,
+            deletions: 3,
+        };
         let best = Certainty::unanimous(3, 1000, 0.01, Rule::TwoClass);
-        let radii = |p_plus, p_minus| largest(FlipNoise::new(p_plus, p_minus).unwrap(), &best, Rule::TwoClass, most);
-        // Without noise nothing is promised; with noise that hides the input nothing an attacker does is seen.
+        let radii = |p_plus, p_minus| {
+            largest(
+                FlipNoise::new(p_plus, p_minus).unwrap(),
+                &best,
+                Rule::TwoClass,
+                most,
+            )
+        };
+        // Without noise nothing is promised; with noise that hides the input nothing an attacker
+        // does is seen.
         assert_eq!(radii(0.0, 0.0), Flips::default());
         assert_eq!(radii(1.0, 1.0), Flips::default());
-        assert_eq!([radii(1.0, 0.0), radii(0.0, 1.0), radii(0.3, 0.7)], [most; 3]);
+        assert_eq!(
+            [radii(1.0, 0.0), radii(0.0, 1.0), radii(0.3, 0.7)],
+            [most; 3]
+        );
         // What is only ever deleted says all about additions that it shows.
         assert_eq!(radii(0.0, 0.2).additions, 0);
         for (p, name) in [(-0.1, "p-plus"), (1.5, "p-plus"), (f64::NAN, "p-plus")] {
@@ -313,22 +408,50 @@ mod tests {
 
     #[test]
     fn kinds_of_bits_multiply() {
-        let (x, y) = (FlipNoise::new(0.05, 0.4).unwrap(), FlipNoise::new(0.2, 0.3).unwrap());
-        let two = Flips { additions: 1, deletions: 1 };
+        let (x, y) = (
+            FlipNoise::new(0.05, 0.4).unwrap(),
+            FlipNoise::new(0.2, 0.3).unwrap(),
+        );
+        let two = Flips {
+            additions: 1,
+            deletions: 1,
+        };
         let joint = Regions::new(&[(x, two), (y, Flips::default())]);
         let alone = Regions::new(&[(x, two)]);
         for p in [0.2, 0.9, 0.99] {
-            assert!((joint.least(p) - alone.least(p)).abs() < 1e-12, "a kind that nobody touches changes nothing");
+            assert!(
+                (joint.least(p) - alone.least(p)).abs() < 1e-12,
+                "a kind that nobody touches changes nothing"
+            );
         }
-        let same = Regions::new(&[(x, two), (x, Flips { additions: 2, deletions: 0 })]);
-        let once = Regions::new(&[(x, Flips { additions: 3, deletions: 1 })]);
+        let same = Regions::new(&[
+            (x, two),
+            (
+                x,
+                Flips {
+                    additions: 2,
+                    deletions: 0,
+                },
+            ),
+        ]);
+        let once = Regions::new(&[(
+            x,
+            Flips {
+                additions: 3,
+                deletions: 1,
+            },
+        )]);
         for p in [0.2, 0.9, 0.99] {
-            assert!((same.least(p) - once.least(p)).abs() < 1e-9, "one kind in two parts is one kind");
+            assert!(
+                (same.least(p) - once.least(p)).abs() < 1e-9,
+                "one kind in two parts is one kind"
+            );
             assert!(joint.least(p) >= same.least(p) - 1e-12);
         }
     }
 
-    /// Two of three classes in the draws: the level is shared, and an upper bound is never above what the lower leaves.
+    /// Two of three classes in the draws: the level is shared, and an upper bound is never above
+    /// what the lower leaves.
     #[test]
     fn certainties_by_hand() {
         let two = Certainty::new(1, &[0, 95, 5], 100, 0.05, Rule::TwoClass);
@@ -336,12 +459,18 @@ mod tests {
         let many = Certainty::new(1, &[0, 95, 5], 100, 0.06, Rule::MultiClass);
         assert_eq!(
             (many.lower, many.upper),
-            (lower(95, 100, 0.02), upper(5, 100, 0.02).min(1.0 - lower(95, 100, 0.02)))
+            (
+                lower(95, 100, 0.02),
+                upper(5, 100, 0.02).min(1.0 - lower(95, 100, 0.02))
+            )
         );
         let alone = Certainty::new(0, &[10], 10, 0.05, Rule::MultiClass);
         assert_eq!(alone.upper, 0.0, "one class has no rival");
         let at_rest = Regions::new(&[]);
         assert!(at_rest.certify(&two, Rule::TwoClass) && at_rest.certify(&many, Rule::MultiClass));
-        assert!(!at_rest.certify(&Certainty::new(0, &[0, 95, 5], 100, 0.05, Rule::TwoClass), Rule::TwoClass));
+        assert!(!at_rest.certify(
+            &Certainty::new(0, &[0, 95, 5], 100, 0.05, Rule::TwoClass),
+            Rule::TwoClass
+        ));
     }
 }

@@ -1,5 +1,6 @@
-//! What no attacker within a radius can change of a model's answers: the share of test nodes (of a set, test graphs) that a certificate holds, and
-//! the share that it holds and that are right, radius by radius.
+//! What no attacker within a radius can change of a model's answers: the share of test nodes (of a
+//! set, test graphs) that a certificate holds, and the share that it holds and that are right,
+//! radius by radius.
 
 mod attempts;
 mod nodes;
@@ -31,7 +32,9 @@ pub use self::settings::{Asked, Certificate, Method, SHARES, SmoothingSettings, 
 
 /// The graph with ones where its features are not zero.
 pub fn binarised(graph: &Graph) -> gnarl_graph::Result<Graph> {
-    let Some(features) = graph.features() else { return Ok(graph.clone()) };
+    let Some(features) = graph.features() else {
+        return Ok(graph.clone());
+    };
     let sparse = match features {
         Features::Sparse(m) => m.clone(),
         Features::Dense(m) => CsrMatrix::from_dense(m),
@@ -47,9 +50,11 @@ pub struct CertifyStudy {
     pub model: Model,
     /// At least one; the first says what an inference looks around in.
     pub certificates: Vec<Certificate>,
-    /// Attack so many test nodes one by one at every number of flips that the certificates look at; none for no attack.
+    /// Attack so many test nodes one by one at every number of flips that the certificates look at;
+    /// none for no attack.
     pub attacked: usize,
-    /// Attack nodes of the first run inside the radii of every certificate without samples, so many times, and count those that break.
+    /// Attack nodes of the first run inside the radii of every certificate without samples, so many
+    /// times, and count those that break.
     pub attempts: usize,
     /// How many networks: run `i` takes split `i` (in turn) and seed `seed + i`.
     pub runs: usize,
@@ -69,7 +74,9 @@ impl CertifyStudy {
     /// Epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.model.plan(on.content.task())?;
-        Ok(plan.trainings(Some(&on.content)) as u64 * plan.training.epochs as u64 * self.runs as u64)
+        Ok(plan.trainings(Some(&on.content)) as u64
+            * plan.training.epochs as u64
+            * self.runs as u64)
     }
 
     /// Samples of all runs together, for progress.
@@ -80,7 +87,10 @@ impl CertifyStudy {
         };
         let graphs = |i: usize| match on.content {
             Content::Graph(_) => 1,
-            Content::Graphs(_) => on.splits.get(i % on.splits.len().max(1)).map_or(0, |split| split.test().len()),
+            Content::Graphs(_) => on
+                .splits
+                .get(i % on.splits.len().max(1))
+                .map_or(0, |split| split.test().len()),
         };
         let inputs: usize = (0..self.runs).map(graphs).sum();
         self.certificates.iter().map(of).sum::<u64>() * inputs as u64
@@ -89,7 +99,10 @@ impl CertifyStudy {
     /// Refuses what means nothing, before anything is trained.
     pub fn check(&self) -> gnarl_graph::Result<()> {
         if self.runs == 0 || self.certificates.is_empty() {
-            return Err(Error::argument("certify", "at least one run and one certificate are needed"));
+            return Err(Error::argument(
+                "certify",
+                "at least one run and one certificate are needed",
+            ));
         }
         self.certificates.iter().try_for_each(Certificate::check)?;
         let needs_network = |certificate: &Certificate| certificate.method() != Method::Smoothing;
@@ -105,23 +118,39 @@ impl CertifyStudy {
         let start = Instant::now();
         self.check()?;
         if (self.attacked > 0 || self.attempts > 0) && matches!(on.content, Content::Graphs(_)) {
-            let what = "the nodes of one graph are attacked one by one, and this is a set of graphs";
+            let what =
+                "the nodes of one graph are attacked one by one, and this is a set of graphs";
             return Err(Error::argument("certify", what).into());
         }
-        let ready = self.model.ready(&on.name, &on.content, FitOptions::default())?;
-        ready.plan().check_demand(&on.name, &on.content, self.runs as f64, self.samples(on) as f64)?;
+        let ready = self
+            .model
+            .ready(&on.name, &on.content, FitOptions::default())?;
+        ready.plan().check_demand(
+            &on.name,
+            &on.content,
+            self.runs as f64,
+            self.samples(on) as f64,
+        )?;
         let one = |ready: &Ready, i: usize| {
-            let (split, seed) = (&on.splits[i % on.splits.len()], self.seed.wrapping_add(i as u64));
+            let (split, seed) = (
+                &on.splits[i % on.splits.len()],
+                self.seed.wrapping_add(i as u64),
+            );
             ready.fit(split, seed, &watch.training)
         };
-        let fitted = (0..self.runs).map(|i| one(&ready, i)).collect::<Result<Vec<Fitted>>>()?;
+        let fitted = (0..self.runs)
+            .map(|i| one(&ready, i))
+            .collect::<Result<Vec<Fitted>>>()?;
         let train_seconds = start.elapsed().as_secs_f64();
         let accuracies = fitted.iter().map(|model| {
             let predictions = model.predict(&on.content)?;
             model.accuracy_on(&predictions, &on.content, model.trained_on().split.test())
         });
         let test_accuracy = Accuracy::of_all(accuracies.collect::<Result<Vec<_>>>()?.into_iter())?;
-        let subjects = fitted.iter().map(|model| OnData::new(model, &on.content)).collect::<Result<Vec<_>>>()?;
+        let subjects = fitted
+            .iter()
+            .map(|model| OnData::new(model, &on.content))
+            .collect::<Result<Vec<_>>>()?;
         let mut result = CertifyResult {
             test_accuracy,
             certificates: Vec::new(),
@@ -137,7 +166,10 @@ impl CertifyStudy {
             let begun = Instant::now();
             let mut series: Vec<Series> = Vec::new();
             for subject in &subjects {
-                let samples = SampleWatch { on_samples: watch.on_samples, stop: watch.training.stop };
+                let samples = SampleWatch {
+                    on_samples: watch.on_samples,
+                    stop: watch.training.stop,
+                };
                 match subject.certify(certificate, result.median_norm, samples)? {
                     Some(found) if !watch.training.stopped() => series.push(found),
                     _ => result.interrupted = true,
@@ -147,14 +179,32 @@ impl CertifyStudy {
                 break;
             }
             let seconds = begun.elapsed().as_secs_f64();
-            if let (OnData::Nodes(subject), Some(first), true) = (&subjects[0], series.first(), self.attempts > 0) {
-                let tried = attempts(subject, certificate, &first.nodes, self.attempts, self.seed, &watch.training)?;
+            if let (OnData::Nodes(subject), Some(first), true) =
+                (&subjects[0], series.first(), self.attempts > 0)
+            {
+                let tried = attempts(
+                    subject,
+                    certificate,
+                    &first.nodes,
+                    self.attempts,
+                    self.seed,
+                    &watch.training,
+                )?;
                 result.attempts.extend(tried);
             }
-            result.certificates.extend(mean_of(certificate.method(), series, seconds));
+            result
+                .certificates
+                .extend(mean_of(certificate.method(), series, seconds));
         }
-        if let (OnData::Nodes(subject), true) = (&subjects[0], self.attacked > 0 && !result.interrupted) {
-            result.survived = subject.attacked(&self.certificates, self.attacked, self.seed, &watch.training)?;
+        if let (OnData::Nodes(subject), true) =
+            (&subjects[0], self.attacked > 0 && !result.interrupted)
+        {
+            result.survived = subject.attacked(
+                &self.certificates,
+                self.attacked,
+                self.seed,
+                &watch.training,
+            )?;
         }
         result.interrupted |= watch.training.stopped();
         result.seconds = start.elapsed().as_secs_f64();
@@ -162,8 +212,8 @@ impl CertifyStudy {
     }
 }
 
-/// One certificate of a fitted model for some items: nodes of a graph or graphs of a set; the test items where none are named. `None` where it was
-/// stopped.
+/// One certificate of a fitted model for some items: nodes of a graph or graphs of a set; the test
+/// items where none are named. `None` where it was stopped.
 pub fn certify(
     fitted: &Fitted,
     content: &Content,
@@ -176,11 +226,18 @@ pub fn certify(
     let items = items.unwrap_or_else(|| fitted.trained_on().split.test().to_vec());
     let subject = OnData::of(fitted, content, items)?;
     let series = subject.certify(certificate, subject.median_norm(), watch)?;
-    let found = |series| mean_of(certificate.method(), vec![series], start.elapsed().as_secs_f64());
+    let found = |series| {
+        mean_of(
+            certificate.method(),
+            vec![series],
+            start.elapsed().as_secs_f64(),
+        )
+    };
     Ok(series.and_then(found))
 }
 
-/// Smoothing of any classifier, for some nodes of a graph, or for 0 where it classifies the graph. `None` where it was stopped.
+/// Smoothing of any classifier, for some nodes of a graph, or for 0 where it classifies the graph.
+/// `None` where it was stopped.
 pub fn certify_any(
     model: &dyn Classifier,
     graph: &Graph,
@@ -191,12 +248,24 @@ pub fn certify_any(
 ) -> Result<Option<Certified>> {
     let start = Instant::now();
     settings.check()?;
-    let truth = (0..graph.num_nodes().max(1) as u32).map(|u| graph.labels().and_then(|labels| labels.get(u))).collect();
+    let truth = (0..graph.num_nodes().max(1) as u32)
+        .map(|u| graph.labels().and_then(|labels| labels.get(u)))
+        .collect();
     let items = Items::new(items, truth)?;
-    let smoothed = Smoothed { model, scaler: &Scaler::AsLoaded };
+    let smoothed = Smoothed {
+        model,
+        scaler: &Scaler::AsLoaded,
+    };
     let known = items.certainties(&smoothed, graph, settings, &items.test, (seed, ""), watch)?;
-    let series = known.map(|known| items.smoothed(settings, model.num_classes(), there_are(graph), &known));
-    Ok(series.and_then(|series| mean_of(Method::Smoothing, vec![series], start.elapsed().as_secs_f64())))
+    let series =
+        known.map(|known| items.smoothed(settings, model.num_classes(), there_are(graph), &known));
+    Ok(series.and_then(|series| {
+        mean_of(
+            Method::Smoothing,
+            vec![series],
+            start.elapsed().as_secs_f64(),
+        )
+    }))
 }
 
 /// A fitted model on what it was fitted to.
@@ -233,7 +302,12 @@ impl<'a> OnData<'a> {
     }
 
     /// `None` where it was stopped.
-    fn certify(&self, certificate: &Certificate, median_norm: f64, watch: SampleWatch<'_>) -> Result<Option<Series>> {
+    fn certify(
+        &self,
+        certificate: &Certificate,
+        median_norm: f64,
+        watch: SampleWatch<'_>,
+    ) -> Result<Option<Series>> {
         match self {
             OnData::Nodes(subject) => subject.certify(certificate, median_norm, watch),
             OnData::Graphs(graphs) => graphs.certify(certificate, median_norm, watch),
@@ -253,32 +327,65 @@ mod tests {
     use gnarl_graph::{DenseMatrix, GraphSet, Labels, Split};
     use rand::RngExt;
 
-    /// Twenty graphs of five to eight nodes, cycles and paths in turn; features are zeros and ones, two of three the graph's class.
+    /// Twenty graphs of five to eight nodes, cycles and paths in turn; features are zeros and ones,
+    /// two of three the graph's class.
     fn small_set() -> Benchmark {
         let graph = |i: u32| {
             let n = 5 + i % 4;
             let mut edges: Vec<(u32, u32)> = (1..n).map(|u| (u - 1, u)).collect();
             edges.extend(i.is_multiple_of(2).then_some((0, n - 1)));
             let rng = &mut stream(7, "features", u64::from(i));
-            let noise = |rng: &mut gnarl_graph::random::Rng| f32::from(u8::from(rng.random_bool(0.5)));
+            let noise =
+                |rng: &mut gnarl_graph::random::Rng| f32::from(u8::from(rng.random_bool(0.5)));
             let class = [(i % 2) as f32, 1.0 - (i % 2) as f32];
-            let features = (0..n).flat_map(|_| [class[0], class[1], noise(rng)]).collect();
+            let features = (0..n)
+                .flat_map(|_| [class[0], class[1], noise(rng)])
+                .collect();
             let features = Features::Dense(DenseMatrix::new(n as usize, 3, features).unwrap());
-            Graph::from_edges(n as usize, edges).unwrap().0.with_features(features).unwrap()
+            Graph::from_edges(n as usize, edges)
+                .unwrap()
+                .0
+                .with_features(features)
+                .unwrap()
         };
         let labels = Labels::new((0..20).map(|i| Some(i % 2)).collect(), 2).unwrap();
         let set = GraphSet::new((0..20).map(graph).collect(), labels, None).unwrap();
-        let split = Split::new("0", (0..12).collect(), (12..15).collect(), (15..20).collect()).unwrap();
-        Benchmark { name: "small".into(), content: Content::Graphs(set), splits: vec![split] }
+        let split = Split::new(
+            "0",
+            (0..12).collect(),
+            (12..15).collect(),
+            (15..20).collect(),
+        )
+        .unwrap();
+        Benchmark {
+            name: "small".into(),
+            content: Content::Graphs(set),
+            splits: vec![split],
+        }
     }
 
     fn study(backbone: Backbone, certificates: Vec<Certificate>) -> CertifyStudy {
         let model = Model::new(backbone).epochs(60);
-        CertifyStudy { model, certificates, attacked: 0, attempts: 0, runs: 1, seed: 3 }
+        CertifyStudy {
+            model,
+            certificates,
+            attacked: 0,
+            attempts: 0,
+            runs: 1,
+            seed: 3,
+        }
     }
 
     fn run(study: &CertifyStudy, on: &Benchmark) -> CertifyResult {
-        study.run(on, &CertifyWatch { training: Watch::quiet(), on_samples: &|_| {} }).unwrap()
+        study
+            .run(
+                on,
+                &CertifyWatch {
+                    training: Watch::quiet(),
+                    on_samples: &|_| {},
+                },
+            )
+            .unwrap()
     }
 
     /// Every flip, and every pair of flips, of a graph that is certified for so many.
@@ -287,28 +394,58 @@ mod tests {
         let on = small_set();
         let mut certified = 0;
         for backbone in [Backbone::Gcn, Backbone::Gin] {
-            let model = Model::new(backbone).epochs(60).layers(1).hidden(4).weights(Orthonormal::default());
-            let study = CertifyStudy { model, ..study(backbone, vec![Certificate::LipschitzEdges { most: 2 }]) };
+            let model = Model::new(backbone)
+                .epochs(60)
+                .layers(1)
+                .hidden(4)
+                .weights(Orthonormal::default());
+            let study = CertifyStudy {
+                model,
+                ..study(backbone, vec![Certificate::LipschitzEdges { most: 2 }])
+            };
             let found = run(&study, &on);
-            let fitted = study.model.ready(&on.name, &on.content, FitOptions::default()).unwrap();
-            let fitted = fitted.fit(&on.splits[0], study.seed, &Watch::quiet()).unwrap();
+            let fitted = study
+                .model
+                .ready(&on.name, &on.content, FitOptions::default())
+                .unwrap();
+            let fitted = fitted
+                .fit(&on.splits[0], study.seed, &Watch::quiet())
+                .unwrap();
             assert_eq!(found.certificates[0].nodes.len(), 5);
-            let (bare, Content::Graphs(set)) = (fitted.bare(), &on.content) else { panic!("a set") };
-            for node in found.certificates[0].nodes.iter().filter(|node| node.radius >= 1.0) {
+            let (bare, Content::Graphs(set)) = (fitted.bare(), &on.content) else {
+                panic!("a set")
+            };
+            for node in found.certificates[0]
+                .nodes
+                .iter()
+                .filter(|node| node.radius >= 1.0)
+            {
                 certified += 1;
                 let graph = fitted.scaled(&set.graphs()[node.node as usize]).unwrap();
                 let n = graph.num_nodes() as u32;
-                let pairs: Vec<(u32, u32)> = (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v))).collect();
+                let pairs: Vec<(u32, u32)> = (0..n)
+                    .flat_map(|u| (u + 1..n).map(move |v| (u, v)))
+                    .collect();
                 for (i, &one) in pairs.iter().enumerate() {
                     let others = pairs[i + 1..].iter().filter(|_| node.radius >= 2.0);
-                    for flips in std::iter::once(vec![one]).chain(others.map(|&other| vec![one, other])) {
+                    for flips in
+                        std::iter::once(vec![one]).chain(others.map(|&other| vec![one, other]))
+                    {
                         let scores = bare.scores(&flipped(&graph, &flips).unwrap()).unwrap();
-                        assert_eq!(argmax(scores.row(0)), node.class, "{backbone}, graph {}, {flips:?}", node.node);
+                        assert_eq!(
+                            argmax(scores.row(0)),
+                            node.class,
+                            "{backbone}, graph {}, {flips:?}",
+                            node.node
+                        );
                     }
                 }
             }
         }
-        assert!(certified > 0, "nothing was certified, so that nothing was tested");
+        assert!(
+            certified > 0,
+            "nothing was certified, so that nothing was tested"
+        );
     }
 
     #[test]
@@ -328,27 +465,58 @@ mod tests {
         let certificates = vec![
             smoothing(Noise::Edges(flips(0.02, 0.2))),
             smoothing(Noise::Features(flips(0.05, 0.3))),
-            smoothing(Noise::Both { features: flips(0.05, 0.3), edges: flips(0.02, 0.2) }),
+            smoothing(Noise::Both {
+                features: flips(0.05, 0.3),
+                edges: flips(0.02, 0.2),
+            }),
             smoothing(Noise::Gaussian(0.3)),
-            Certificate::LipschitzFeatures { norm: Norm::L2, scope: Scope::One, radii: vec![0.0, 0.01, 10.0] },
+            Certificate::LipschitzFeatures {
+                norm: Norm::L2,
+                scope: Scope::One,
+                radii: vec![0.0, 0.01, 10.0],
+            },
         ];
         let study = study(Backbone::Gin, certificates);
         assert_eq!(study.samples(&on), 4 * 450 * 5);
         let found = run(&study, &on);
         assert_eq!((found.certificates.len(), found.judged), (5, 5));
         for certified in &found.certificates {
-            assert!(certified.certified.iter().all(|cell| cell.accurate_share <= cell.share && cell.share <= 1.0));
+            assert!(
+                certified
+                    .certified
+                    .iter()
+                    .all(|cell| cell.accurate_share <= cell.share && cell.share <= 1.0)
+            );
             assert!(certified.certified[0].share > 0.0, "{certified:?}");
         }
-        let moved: Vec<f64> = found.certificates[4].certified.iter().map(|cell| cell.share).collect();
+        let moved: Vec<f64> = found.certificates[4]
+            .certified
+            .iter()
+            .map(|cell| cell.share)
+            .collect();
         assert_eq!((moved[0], moved[2]), (1.0, 0.0));
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(3)
+            .build()
+            .unwrap();
         let again = pool.install(|| run(&study, &on));
         for (one, other) in found.certificates.iter().zip(&again.certificates) {
-            assert_eq!((&one.certified, &one.nodes), (&other.certified, &other.nodes));
+            assert_eq!(
+                (&one.certified, &one.nodes),
+                (&other.certified, &other.nodes)
+            );
         }
-        let exact = CertifyStudy { certificates: vec![Certificate::Convex { local: None, most: 2 }], ..study };
-        let watch = CertifyWatch { training: Watch::quiet(), on_samples: &|_| {} };
+        let exact = CertifyStudy {
+            certificates: vec![Certificate::Convex {
+                local: None,
+                most: 2,
+            }],
+            ..study
+        };
+        let watch = CertifyWatch {
+            training: Watch::quiet(),
+            on_samples: &|_| {},
+        };
         let e = exact.run(&on, &watch).unwrap_err().to_string();
         assert!(e.contains("convex is for the nodes of one graph"), "{e}");
     }

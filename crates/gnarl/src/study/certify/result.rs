@@ -34,7 +34,8 @@ pub enum Radius {
     },
 }
 
-/// What is certified at a radius, shares of the test nodes, or test graphs, from 0 to 1, means over runs.
+/// What is certified at a radius, shares of the test nodes, or test graphs, from 0 to 1, means over
+/// runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Cell {
     /// How far an attacker may go.
@@ -58,13 +59,15 @@ pub struct Certified {
     pub by_flips: Vec<Cell>,
     /// The largest radius at which a test node is certified in some run.
     pub max_radius: Option<Radius>,
-    /// Of smoothing by flips: the largest radii that so many samples certify at all, when all of them agree.
+    /// Of smoothing by flips: the largest radii that so many samples certify at all, when all of
+    /// them agree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certifiable: Option<Radius>,
     /// Of smoothing: the accuracy of the smoothed classifier, per cent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smoothed_accuracy: Option<f64>,
-    /// The largest, and the median, radius of a test node in the first run, of certificates that have one number for each.
+    /// The largest, and the median, radius of a test node in the first run, of certificates that
+    /// have one number for each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub median_radius: Option<f64>,
     /// The radius or the class of each test node in the first run.
@@ -140,13 +143,26 @@ impl Radius {
         match *self {
             Radius::One { .. } => [0; 4],
             Radius::Flips { r_add, r_delete } => [r_add, r_delete, 0, 0],
-            Radius::Both { r_add, r_delete, edges_add, edges_delete } => [r_add, r_delete, edges_add, edges_delete],
+            Radius::Both {
+                r_add,
+                r_delete,
+                edges_add,
+                edges_delete,
+            } => [r_add, r_delete, edges_add, edges_delete],
         }
     }
 
-    pub(super) fn of_flips([r_add, r_delete, edges_add, edges_delete]: [usize; 4], is_both: bool) -> Self {
+    pub(super) fn of_flips(
+        [r_add, r_delete, edges_add, edges_delete]: [usize; 4],
+        is_both: bool,
+    ) -> Self {
         match is_both {
-            true => Radius::Both { r_add, r_delete, edges_add, edges_delete },
+            true => Radius::Both {
+                r_add,
+                r_delete,
+                edges_add,
+                edges_delete,
+            },
             false => Radius::Flips { r_add, r_delete },
         }
     }

@@ -66,7 +66,8 @@ pub struct SmoothingSettings {
     pub alpha: f64,
     /// When a class stands.
     pub rule: Rule,
-    /// Whether alpha is for all test nodes at once: each then has an equal share of it (Bonferroni).
+    /// Whether alpha is for all test nodes at once: each then has an equal share of it
+    /// (Bonferroni).
     pub simultaneous: bool,
 }
 
@@ -79,15 +80,24 @@ impl SmoothingSettings {
     /// Refuses what no samples can answer.
     pub fn check(&self) -> gnarl_graph::Result<()> {
         if !(self.alpha > 0.0 && self.alpha < 1.0) {
-            return Err(Error::argument("alpha", format!("{} is no level, above 0 and below 1", self.alpha)));
+            return Err(Error::argument(
+                "alpha",
+                format!("{} is no level, above 0 and below 1", self.alpha),
+            ));
         }
         if let Noise::Gaussian(sigma) = self.noise
             && !(sigma > 0.0 && sigma < 1e6)
         {
-            return Err(Error::argument("sigma", format!("{sigma} is no deviation, above 0 and below a million")));
+            return Err(Error::argument(
+                "sigma",
+                format!("{sigma} is no deviation, above 0 and below a million"),
+            ));
         }
         if self.selection == 0 {
-            return Err(Error::argument("selection", "0 draws choose no class; at least 1 is needed"));
+            return Err(Error::argument(
+                "selection",
+                "0 draws choose no class; at least 1 is needed",
+            ));
         }
         check_count("selection", self.selection as u64, MOST_DRAWS)?;
         check_count("samples", self.samples as u64, MOST_DRAWS)?;
@@ -116,13 +126,17 @@ impl Certificate {
             Certificate::LipschitzFeatures { norm, radii, .. } => {
                 norm.check()?;
                 match radii.iter().find(|r| !(r.is_finite() && **r >= 0.0)) {
-                    Some(r) => Err(Error::argument("epsilon", format!("{r} is no radius, at least 0"))),
+                    Some(r) => Err(Error::argument(
+                        "epsilon",
+                        format!("{r} is no radius, at least 0"),
+                    )),
                     None => Ok(()),
                 }
             }
-            Certificate::Convex { local: Some(0), .. } => {
-                Err(Error::argument("local", "0 flips of a node change nothing; at least 1 is needed"))
-            }
+            Certificate::Convex { local: Some(0), .. } => Err(Error::argument(
+                "local",
+                "0 flips of a node change nothing; at least 1 is needed",
+            )),
             Certificate::LipschitzFlips { .. }
             | Certificate::LipschitzEdges { .. }
             | Certificate::Exact { .. }
@@ -158,14 +172,21 @@ impl Certificate {
             Method::Convex => &[Backbone::Gcn],
         };
         let names: Vec<String> = covered.iter().map(ToString::to_string).collect();
-        let why = format!("{} is left out: it covers {}, not {backbone}", self.method(), names.join(", "));
+        let why = format!(
+            "{} is left out: it covers {}, not {backbone}",
+            self.method(),
+            names.join(", ")
+        );
         (!covered.contains(&backbone)).then_some(why)
     }
 
     /// The part of the input that moves, which is what an inference looks around in.
     pub fn moved_part(&self) -> Perturbed {
         match self {
-            Certificate::Smoothing(SmoothingSettings { noise: Noise::Edges(_), .. })
+            Certificate::Smoothing(SmoothingSettings {
+                noise: Noise::Edges(_),
+                ..
+            })
             | Certificate::LipschitzEdges { .. }
             | Certificate::Exact { .. } => Perturbed::Structure,
             _ => Perturbed::Features,
@@ -240,14 +261,25 @@ pub struct Asked {
 
 impl Asked {
     /// The certificate of a method, checked.
-    pub fn certificate(&self, method: Method, target: Target, task: Task) -> gnarl_graph::Result<Certificate> {
+    pub fn certificate(
+        &self,
+        method: Method,
+        target: Target,
+        task: Task,
+    ) -> gnarl_graph::Result<Certificate> {
         const MAX_RADIUS: usize = 10;
         let most = self.max_radius.unwrap_or(MAX_RADIUS);
-        let wrong =
-            |what: &str| Err(Error::argument("target", format!("{target} is not what {method} certifies: {what}")));
+        let wrong = |what: &str| {
+            Err(Error::argument(
+                "target",
+                format!("{target} is not what {method} certifies: {what}"),
+            ))
+        };
         let certificate = match (method, target) {
             (Method::Smoothing, _) => Certificate::Smoothing(self.smoothing(target, task)?),
-            (Method::Lipschitz, Target::Features) if self.counted => Certificate::LipschitzFlips { most },
+            (Method::Lipschitz, Target::Features) if self.counted => {
+                Certificate::LipschitzFlips { most }
+            }
             (Method::Lipschitz, Target::Features) => Certificate::LipschitzFeatures {
                 norm: self.norm.unwrap_or(Norm::L2),
                 scope: self.scope.unwrap_or(Scope::One),
@@ -255,11 +287,15 @@ impl Asked {
             },
             (Method::Lipschitz, Target::Edges) => Certificate::LipschitzEdges { most },
             (Method::Lipschitz, Target::Both) => return wrong("features or edges"),
-            (Method::Exact, Target::Edges) => {
-                Certificate::Exact { threat: self.threat.unwrap_or(Threat::Remove), most }
-            }
+            (Method::Exact, Target::Edges) => Certificate::Exact {
+                threat: self.threat.unwrap_or(Threat::Remove),
+                most,
+            },
             (Method::Exact, _) => return wrong("edges alone"),
-            (Method::Convex, Target::Features) => Certificate::Convex { local: self.local, most },
+            (Method::Convex, Target::Features) => Certificate::Convex {
+                local: self.local,
+                most,
+            },
             (Method::Convex, _) => return wrong("features alone"),
         };
         certificate.check()?;
@@ -272,10 +308,16 @@ impl Asked {
         };
         const OF_FEATURES: [f64; 2] = [0.01, 0.6];
         // The graphs of a set are small: of 20 nodes one pair in ten thousand is none.
-        let of_edges = if task == Task::Node { [0.0001, 0.4] } else { [0.01, 0.4] };
+        let of_edges = if task == Task::Node {
+            [0.0001, 0.4]
+        } else {
+            [0.01, 0.4]
+        };
         let noise = match (target, self.gaussian) {
             (_, Some(sigma)) => Noise::Gaussian(sigma),
-            (Target::Features, None) => Noise::Features(noise(self.p_plus, self.p_minus, OF_FEATURES)?),
+            (Target::Features, None) => {
+                Noise::Features(noise(self.p_plus, self.p_minus, OF_FEATURES)?)
+            }
             (Target::Edges, None) => Noise::Edges(noise(self.p_plus, self.p_minus, of_edges)?),
             (Target::Both, None) => Noise::Both {
                 features: noise(self.p_plus, self.p_minus, OF_FEATURES)?,

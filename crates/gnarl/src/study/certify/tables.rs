@@ -9,7 +9,9 @@ use super::result::{Cell, Certified, CertifiedNode, Radius};
 use super::settings::{MOST_FLIPS, Method, SmoothingSettings};
 use crate::error::Result;
 use crate::robustness::certify::probability::normal_quantile;
-use crate::robustness::certify::{Certainty, FlipNoise, Flips, Noise, Regions, Rule, SampleWatch, Smoothed, largest};
+use crate::robustness::certify::{
+    Certainty, FlipNoise, Flips, Noise, Regions, Rule, SampleWatch, Smoothed, largest,
+};
 use crate::train::median;
 
 /// One run's answer to one certificate.
@@ -37,10 +39,19 @@ pub(super) fn mean_of(method: Method, series: Vec<Series>, seconds: f64) -> Opti
         Some(_) => {
             let most = |of: fn(&Radius) -> [usize; 4], k: usize| {
                 let alone = |r: &[usize; 4]| (0..4).all(|i| i == k || r[i] == 0);
-                stood.iter().map(|c| of(&c.radius)).filter(alone).map(|r| r[k]).max().unwrap_or(0)
+                stood
+                    .iter()
+                    .map(|c| of(&c.radius))
+                    .filter(alone)
+                    .map(|r| r[k])
+                    .max()
+                    .unwrap_or(0)
             };
             let all = [0, 1, 2, 3].map(|k| most(Radius::flips, k));
-            let is_both = matches!(certified.first().map(|c| c.radius), Some(Radius::Both { .. }));
+            let is_both = matches!(
+                certified.first().map(|c| c.radius),
+                Some(Radius::Both { .. })
+            );
             Some(Radius::of_flips(all, is_both))
         }
     };
@@ -61,8 +72,13 @@ pub(super) fn mean_of(method: Method, series: Vec<Series>, seconds: f64) -> Opti
 /// The cells of the first run with the means of all.
 fn means(mut first: Vec<Cell>, all: &[Vec<Cell>]) -> Vec<Cell> {
     for (i, cell) in first.iter_mut().enumerate() {
-        let mean =
-            |of: fn(&Cell) -> f64| all.iter().filter_map(|cells| cells.get(i)).map(of).sum::<f64>() / all.len() as f64;
+        let mean = |of: fn(&Cell) -> f64| {
+            all.iter()
+                .filter_map(|cells| cells.get(i))
+                .map(of)
+                .sum::<f64>()
+                / all.len() as f64
+        };
         (cell.share, cell.accurate_share) = (mean(|c| c.share), mean(|c| c.accurate_share));
     }
     first
@@ -89,7 +105,11 @@ impl Items {
             return Err(Error::argument("certify", "there are no test items to certify").into());
         }
         match test.iter().find(|&&item| item as usize >= truth.len()) {
-            Some(item) => Err(Error::argument("certify", format!("item {item}, and there are {}", truth.len())).into()),
+            Some(item) => Err(Error::argument(
+                "certify",
+                format!("item {item}, and there are {}", truth.len()),
+            )
+            .into()),
             None => Ok(Self { test, truth }),
         }
     }
@@ -104,21 +124,42 @@ impl Items {
         (seed, of): (u64, &str),
         watch: SampleWatch<'_>,
     ) -> Result<Option<Vec<(u32, Certainty)>>> {
-        let &SmoothingSettings { noise, selection, samples, rule, .. } = settings;
+        let &SmoothingSettings {
+            noise,
+            selection,
+            samples,
+            rule,
+            ..
+        } = settings;
         let alpha = self.alpha(settings);
         settings.check_samples(alpha, smoothed.model.num_classes())?;
-        let draw =
-            |count: usize, purpose: &str| smoothed.votes(graph, noise, count, (seed, &format!("{purpose}{of}")), watch);
-        let (Some(chosen), Some(votes)) = (draw(selection, "selection")?, draw(samples, "estimation")?) else {
+        let draw = |count: usize, purpose: &str| {
+            smoothed.votes(
+                graph,
+                noise,
+                count,
+                (seed, &format!("{purpose}{of}")),
+                watch,
+            )
+        };
+        let (Some(chosen), Some(votes)) =
+            (draw(selection, "selection")?, draw(samples, "estimation")?)
+        else {
             return Ok(None);
         };
         if let Some(row) = rows.iter().find(|&&row| row as usize >= votes.num_items()) {
-            let what = format!("item {row}, and the model answers {} of them", votes.num_items());
+            let what = format!(
+                "item {row}, and the model answers {} of them",
+                votes.num_items()
+            );
             return Err(Error::argument("certify", what).into());
         }
         let certainty = |&row: &u32| {
             let class = chosen.winner(row as usize);
-            (row, Certainty::new(class, votes.of(row as usize), samples, alpha, rule))
+            (
+                row,
+                Certainty::new(class, votes.of(row as usize), samples, alpha, rule),
+            )
         };
         Ok(Some(rows.par_iter().map(certainty).collect()))
     }
@@ -129,7 +170,11 @@ impl Items {
 
     /// The share of alpha that one item has.
     pub fn alpha(&self, settings: &SmoothingSettings) -> f64 {
-        if settings.simultaneous { settings.alpha / self.test.len() as f64 } else { settings.alpha }
+        if settings.simultaneous {
+            settings.alpha / self.test.len() as f64
+        } else {
+            settings.alpha
+        }
     }
 
     /// Of smoothing: what certainties of the items come to, by radius.
@@ -140,16 +185,28 @@ impl Items {
         there_are: ThereAre,
         known: &[(u32, Certainty)],
     ) -> Series {
-        let &SmoothingSettings { noise, samples, rule, .. } = settings;
-        let right = known.iter().filter(|(u, c)| self.is_right(*u, c.class)).count();
+        let &SmoothingSettings {
+            noise,
+            samples,
+            rule,
+            ..
+        } = settings;
+        let right = known
+            .iter()
+            .filter(|(u, c)| self.is_right(*u, c.class))
+            .count();
         let best = Certainty::unanimous(num_classes, samples, self.alpha(settings), rule);
         let mut series = match noise {
             Noise::Gaussian(sigma) => self.gaussian(sigma, known, &best, rule),
             Noise::Features(noise) => self.flips(noise, there_are.features, known, &best, rule),
             Noise::Edges(noise) => self.flips(noise, there_are.edges, known, &best, rule),
-            Noise::Both { features, edges } => {
-                self.both([features, edges], [there_are.features, there_are.edges], known, &best, rule)
-            }
+            Noise::Both { features, edges } => self.both(
+                [features, edges],
+                [there_are.features, there_are.edges],
+                known,
+                &best,
+                rule,
+            ),
         };
         series.smoothed_accuracy = Some(100.0 * right as f64 / self.test.len() as f64);
         series
@@ -167,7 +224,13 @@ impl Items {
             .iter()
             .map(|&u| {
                 let (class, radius) = of(u as usize);
-                CertifiedNode { node: u, class, truth: self.truth[u as usize], radius, deletions: None }
+                CertifiedNode {
+                    node: u,
+                    class,
+                    truth: self.truth[u as usize],
+                    radius,
+                    deletions: None,
+                }
             })
             .collect();
         let cell = |&radius: &f64| {
@@ -190,13 +253,19 @@ impl Items {
             right += usize::from(self.is_right(u, class));
         }
         let share = |count: usize| count as f64 / self.test.len() as f64;
-        Cell { radius, share: share(all), accurate_share: share(right) }
+        Cell {
+            radius,
+            share: share(all),
+            accurate_share: share(right),
+        }
     }
 
     /// No further than there is something to flip, nor than a table is read.
     fn limits(&self, noise: FlipNoise, there_are: Flips, best: &Certainty, rule: Rule) -> Flips {
-        let most =
-            Flips { additions: there_are.additions.min(MOST_FLIPS), deletions: there_are.deletions.min(MOST_FLIPS) };
+        let most = Flips {
+            additions: there_are.additions.min(MOST_FLIPS),
+            deletions: there_are.deletions.min(MOST_FLIPS),
+        };
         largest(noise, best, rule, most)
     }
 
@@ -210,21 +279,39 @@ impl Items {
     ) -> Series {
         let limits = self.limits(noise, there_are, best, rule);
         let grid: Vec<Flips> = (0..=limits.additions)
-            .flat_map(|additions| (0..=limits.deletions).map(move |deletions| Flips { additions, deletions }))
+            .flat_map(|additions| {
+                (0..=limits.deletions).map(move |deletions| Flips {
+                    additions,
+                    deletions,
+                })
+            })
             .collect();
         let stand = |flips: &Flips| -> Vec<bool> {
             let regions = Regions::new(&[(noise, *flips)]);
-            known.iter().map(|(_, c)| regions.certify(c, rule)).collect()
+            known
+                .iter()
+                .map(|(_, c)| regions.certify(c, rule))
+                .collect()
         };
         let tables: Vec<Vec<bool>> = grid.par_iter().map(stand).collect();
         let cell = |(flips, stand): (&Flips, &Vec<bool>)| {
-            let radius = Radius::Flips { r_add: flips.additions, r_delete: flips.deletions };
-            let of = known.iter().zip(stand).filter(|(_, s)| **s).map(|((u, c), _)| (*u, c.class));
+            let radius = Radius::Flips {
+                r_add: flips.additions,
+                r_delete: flips.deletions,
+            };
+            let of = known
+                .iter()
+                .zip(stand)
+                .filter(|(_, s)| **s)
+                .map(|((u, c), _)| (*u, c.class));
             self.cell(radius, of)
         };
         let node = |(i, (u, c)): (usize, &(u32, Certainty))| {
             let most = |of: fn(&Flips) -> usize, other: fn(&Flips) -> usize| {
-                let alone = grid.iter().zip(&tables).filter(|(f, stand)| other(f) == 0 && stand[i]);
+                let alone = grid
+                    .iter()
+                    .zip(&tables)
+                    .filter(|(f, stand)| other(f) == 0 && stand[i]);
                 alone.map(|(f, _)| of(f)).max().unwrap_or(0)
             };
             CertifiedNode {
@@ -245,14 +332,32 @@ impl Items {
                     inside.then(|| &tables[a * (limits.deletions + 1) + d])
                 })
                 .collect();
-            let all = |i: usize| tables.as_ref().is_some_and(|tables| tables.iter().all(|stand| stand[i]));
-            let of = known.iter().enumerate().filter(|(i, _)| all(*i)).map(|(_, (u, c))| (*u, c.class));
-            self.cell(Radius::One { radius: flips as f64 }, of)
+            let all = |i: usize| {
+                tables
+                    .as_ref()
+                    .is_some_and(|tables| tables.iter().all(|stand| stand[i]))
+            };
+            let of = known
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| all(*i))
+                .map(|(_, (u, c))| (*u, c.class));
+            self.cell(
+                Radius::One {
+                    radius: flips as f64,
+                },
+                of,
+            )
         };
         Series {
             cells: grid.iter().zip(&tables).map(cell).collect(),
-            by_flips: (0..=limits.additions.min(limits.deletions) + 1).map(by_number).collect(),
-            certifiable: Some(Radius::Flips { r_add: limits.additions, r_delete: limits.deletions }),
+            by_flips: (0..=limits.additions.min(limits.deletions) + 1)
+                .map(by_number)
+                .collect(),
+            certifiable: Some(Radius::Flips {
+                r_add: limits.additions,
+                r_delete: limits.deletions,
+            }),
             smoothed_accuracy: None,
             nodes: known.iter().enumerate().map(node).collect(),
         }
@@ -281,13 +386,36 @@ impl Items {
             grid.extend((1..=of_edges.deletions).map(|e| [0, d, 0, e]));
         }
         let cell = |&[a, d, e, g]: &[usize; 4]| {
-            let of_features = (noise[0], Flips { additions: a, deletions: d });
-            let regions = Regions::new(&[of_features, (noise[1], Flips { additions: e, deletions: g })]);
-            let stand = known.iter().filter(|(_, c)| regions.certify(c, rule)).map(|(u, c)| (*u, c.class));
+            let of_features = (
+                noise[0],
+                Flips {
+                    additions: a,
+                    deletions: d,
+                },
+            );
+            let regions = Regions::new(&[
+                of_features,
+                (
+                    noise[1],
+                    Flips {
+                        additions: e,
+                        deletions: g,
+                    },
+                ),
+            ]);
+            let stand = known
+                .iter()
+                .filter(|(_, c)| regions.certify(c, rule))
+                .map(|(u, c)| (*u, c.class));
             self.cell(Radius::of_flips([a, d, e, g], true), stand)
         };
         let cells = grid.par_iter().map(cell).collect();
-        let certifiable = [of_features.additions, of_features.deletions, of_edges.additions, of_edges.deletions];
+        let certifiable = [
+            of_features.additions,
+            of_features.deletions,
+            of_edges.additions,
+            of_edges.deletions,
+        ];
         Series {
             cells,
             by_flips: Vec::new(),
@@ -297,18 +425,38 @@ impl Items {
         }
     }
 
-    /// Cohen et al. 2019: a class of probability at least p, every other at most q, stands all features within
-    /// `sigma (Φ⁻¹(p) - Φ⁻¹(q)) / 2` of the input, in the Frobenius norm.
-    fn gaussian(&self, sigma: f64, known: &[(u32, Certainty)], best: &Certainty, rule: Rule) -> Series {
+    /// Cohen et al. 2019: a class of probability at least p, every other at most q, stands all
+    /// features within `sigma (Φ⁻¹(p) - Φ⁻¹(q)) / 2` of the input, in the Frobenius norm.
+    fn gaussian(
+        &self,
+        sigma: f64,
+        known: &[(u32, Certainty)],
+        best: &Certainty,
+        rule: Rule,
+    ) -> Series {
         let radius = |c: &Certainty| {
-            let upper = if rule == Rule::TwoClass { 1.0 - c.lower } else { c.upper };
+            let upper = if rule == Rule::TwoClass {
+                1.0 - c.lower
+            } else {
+                c.upper
+            };
             0.5 * sigma * (normal_quantile(c.lower) - normal_quantile(upper))
         };
         let farthest = radius(best);
         let radii: Vec<f64> = (0..=20).map(|i| farthest * f64::from(i) / 20.0).collect();
-        let reached: HashMap<u32, (usize, f64)> = known.iter().map(|(u, c)| (*u, (c.class, radius(c)))).collect();
-        let of = |u: usize| reached.get(&(u as u32)).copied().unwrap_or((0, f64::NEG_INFINITY));
+        let reached: HashMap<u32, (usize, f64)> = known
+            .iter()
+            .map(|(u, c)| (*u, (c.class, radius(c))))
+            .collect();
+        let of = |u: usize| {
+            reached
+                .get(&(u as u32))
+                .copied()
+                .unwrap_or((0, f64::NEG_INFINITY))
+        };
         // Nearly as far as unanimous votes lead counts as as far: both come from the same halving.
-        self.series(&radii, of, |r, reached| r < reached || (r == farthest && reached >= farthest))
+        self.series(&radii, of, |r, reached| {
+            r < reached || (r == farthest && reached >= farthest)
+        })
     }
 }

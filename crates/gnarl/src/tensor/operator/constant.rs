@@ -48,12 +48,17 @@ impl Constants {
     }
 
     fn of<T: Float>(&self) -> &[T] {
-        T::pick(&self.values, || self.wide.get_or_init(|| self.values.iter().map(|&v| f64::from(v)).collect()))
+        T::pick(&self.values, || {
+            self.wide
+                .get_or_init(|| self.values.iter().map(|&v| f64::from(v)).collect())
+        })
     }
 
     fn transposed(&self, pattern: &Pattern) -> Arc<Constants> {
         self.transposed
-            .get_or_init(|| Constants::new(permuted(&self.values, 1, &pattern.transposed().entry_of).to_vec()))
+            .get_or_init(|| {
+                Constants::new(permuted(&self.values, 1, &pattern.transposed().entry_of).to_vec())
+            })
             .clone()
     }
 }
@@ -67,12 +72,24 @@ pub(crate) struct ApplyConstant {
 }
 
 impl ApplyConstant {
-    pub(super) fn new(pattern: &Arc<Pattern>, values: &Arc<Constants>, activation: Option<Dropout>) -> Self {
-        Self { pattern: pattern.clone(), values: values.clone(), activation }
+    pub(super) fn new(
+        pattern: &Arc<Pattern>,
+        values: &Arc<Constants>,
+        activation: Option<Dropout>,
+    ) -> Self {
+        Self {
+            pattern: pattern.clone(),
+            values: values.clone(),
+            activation,
+        }
     }
 
     pub(super) fn rows<T: Float>(&self) -> Rows<'_, T> {
-        Rows { pattern: &self.pattern, values: self.values.of(), heads: 1 }
+        Rows {
+            pattern: &self.pattern,
+            values: self.values.of(),
+            heads: 1,
+        }
     }
 
     pub(super) fn transposed(&self) -> Self {
@@ -80,7 +97,11 @@ impl ApplyConstant {
             return Self::new(&self.pattern, &self.values, None);
         }
         let values = self.values.transposed(&self.pattern);
-        Self { pattern: self.pattern.transposed().pattern.clone(), values, activation: None }
+        Self {
+            pattern: self.pattern.transposed().pattern.clone(),
+            values,
+            activation: None,
+        }
     }
 
     /// The product outside any gradient.
@@ -107,7 +128,10 @@ impl Operation for ApplyConstant {
 
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         if let Some(dropout) = self.activation {
-            let plain = Self { activation: None, ..self.clone() };
+            let plain = Self {
+                activation: None,
+                ..self.clone()
+            };
             return at.by_parts(grad, |inputs| {
                 let inputs: Vec<&Tensor> = inputs.iter().collect();
                 relu_dropout(&apply(plain, &inputs)?, dropout)
@@ -128,7 +152,11 @@ impl Operation for ApplyConstant {
         if at.inputs.len() > 1 {
             column_sums_to(&grad, 1, to)?;
         }
-        if to.wants(0) { self.transposed().product_to(&grad, 0, to) } else { Ok(()) }
+        if to.wants(0) {
+            self.transposed().product_to(&grad, 0, to)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -147,12 +175,17 @@ mod examples {
                 let draw = Dropout { rate: 0.3, key: 5 };
                 examples.extend([
                     Example::of(&[&x], move |v| op.apply(&v[0])),
-                    Example::of(&[&x, &b], move |v| plain.apply_with_bias(&v[0], Some(&v[1]))),
-                    Example::of(&[&x, &b], move |v| active.apply_activated(&v[0], &v[1], draw)),
+                    Example::of(&[&x, &b], move |v| {
+                        plain.apply_with_bias(&v[0], Some(&v[1]))
+                    }),
+                    Example::of(&[&x, &b], move |v| {
+                        active.apply_activated(&v[0], &v[1], draw)
+                    }),
                 ]);
             }
             let symmetric =
-                Operator::from_pattern(Arc::new(Pattern::new(2, vec![0, 1, 2], vec![1, 0]))).symmetry_noted();
+                Operator::from_pattern(Arc::new(Pattern::new(2, vec![0, 1, 2], vec![1, 0])))
+                    .symmetry_noted();
             examples.push(Example::of(&[&[2, 3]], move |v| symmetric.apply(&v[0])));
             examples
         }

@@ -47,7 +47,8 @@ pub(crate) mod all {
     pub(crate) use super::variable::{ApplyTransposed, ApplyVariable, SampledProducts};
 }
 
-/// A sparse matrix that can be applied to a dense one: a pattern and a value (or one per head) for each entry.
+/// A sparse matrix that can be applied to a dense one: a pattern and a value (or one per head) for
+/// each entry.
 ///
 /// ```
 /// use gnarl::tensor::{Device, Operator, Tensor};
@@ -81,7 +82,10 @@ enum Values {
 impl Operator {
     /// A constant operator from a sparse matrix.
     pub fn constant(matrix: &CsrMatrix<f64>) -> Self {
-        Self::from_parts(Pattern::of(matrix), matrix.values().iter().map(|&v| v as f32).collect())
+        Self::from_parts(
+            Pattern::of(matrix),
+            matrix.values().iter().map(|&v| v as f32).collect(),
+        )
     }
 
     /// A constant operator from `f32` values, such as sparse features.
@@ -89,7 +93,8 @@ impl Operator {
         Self::from_parts(Pattern::of(matrix), matrix.values().to_vec())
     }
 
-    /// The same, with the pattern of another and what was found out about it, where its entries lie in the same places.
+    /// The same, with the pattern of another and what was found out about it, where its entries lie
+    /// in the same places.
     pub fn constant_f32_beside(matrix: &CsrMatrix<f32>, other: &Operator) -> Self {
         match other.pattern.is_of(matrix) {
             true => Self::constant_on(other.pattern.clone(), matrix.values().to_vec()),
@@ -106,26 +111,39 @@ impl Operator {
     /// # Panics
     /// If there are more or fewer values.
     pub(crate) fn constant_on(pattern: Arc<Pattern>, values: Vec<f32>) -> Self {
-        assert_eq!(pattern.num_entries(), values.len(), "a value for each entry");
-        Self { pattern, values: Values::Constant(Constants::new(values)) }
+        assert_eq!(
+            pattern.num_entries(),
+            values.len(),
+            "a value for each entry"
+        );
+        Self {
+            pattern,
+            values: Values::Constant(Constants::new(values)),
+        }
     }
 
     /// An operator whose every value is one.
     pub fn from_pattern(pattern: Arc<Pattern>) -> Self {
         let values = vec![1f32; pattern.num_entries()];
-        Self { pattern, values: Values::Ones(Constants::new(values)) }
+        Self {
+            pattern,
+            values: Values::Ones(Constants::new(values)),
+        }
     }
 
-    /// `diag(d) + Σ_p diag(r_p) A diag(c_p)` over the pattern of A + I. `factors` has shape `[nodes, 1 + 2 · parts]`
-    /// (d, then r and c of each part) and may take gradients. They are read once: after changing a variable in place,
-    /// make the operator anew, as every pass does.
+    /// `diag(d) + Σ_p diag(r_p) A diag(c_p)` over the pattern of A + I. `factors` has shape
+    /// `[nodes, 1 + 2 · parts]` (d, then r and c of each part) and may take gradients. They are
+    /// read once: after changing a variable in place, make the operator anew, as every pass does.
     pub fn factored(skeleton: &Arc<Skeleton>, factors: &Tensor) -> Result<Self> {
         let factored = Factored::new(skeleton.clone(), factors)?;
-        Ok(Self { pattern: factored.skeleton().looped().clone(), values: Values::Factored(factored) })
+        Ok(Self {
+            pattern: factored.skeleton().looped().clone(),
+            values: Values::Factored(factored),
+        })
     }
 
-    /// The same pattern with these values: a tensor of shape `[entries]` or `[entries, heads]`, which may take
-    /// gradients.
+    /// The same pattern with these values: a tensor of shape `[entries]` or `[entries, heads]`,
+    /// which may take gradients.
     pub fn with_values(&self, values: &Tensor) -> Result<Self> {
         if let Values::Beside(..) = &self.values {
             bail!("operator: one with pairs beside its entries has more than their values");
@@ -133,15 +151,24 @@ impl Operator {
         let (entries, heads) = match *values.dims() {
             [entries] => (entries, 1),
             [entries, heads] => (entries, heads),
-            ref dims => bail!("operator values: shape {dims:?}, [entries] or [entries, heads] is expected"),
+            ref dims => {
+                bail!("operator values: shape {dims:?}, [entries] or [entries, heads] is expected")
+            }
         };
         if entries != self.pattern.num_entries() || heads == 0 {
-            bail!("operator values: {entries} × {heads} values for {} entries", self.pattern.num_entries());
+            bail!(
+                "operator values: {entries} × {heads} values for {} entries",
+                self.pattern.num_entries()
+            );
         }
-        Ok(Self { pattern: self.pattern.clone(), values: Values::Variable(values.clone()) })
+        Ok(Self {
+            pattern: self.pattern.clone(),
+            values: Values::Variable(values.clone()),
+        })
     }
 
-    /// Whether it was made by [`from_pattern`](Self::from_pattern): every value is one and carries no meaning.
+    /// Whether it was made by [`from_pattern`](Self::from_pattern): every value is one and carries
+    /// no meaning.
     pub fn is_pattern_only(&self) -> bool {
         matches!(&self.values, Values::Ones(_))
     }
@@ -170,10 +197,14 @@ impl Operator {
     pub fn values(&self) -> Result<Tensor> {
         match &self.values {
             Values::Variable(values) => Ok(values.clone()),
-            Values::Beside(..) => bail!("operator: one with pairs beside its entries has more than their values"),
+            Values::Beside(..) => {
+                bail!("operator: one with pairs beside its entries has more than their values")
+            }
             Values::Factored(factored) => factored.values(),
             Values::LowRank(_) => Tensor::zeros(0, DType::F32, &Device::Cpu),
-            Values::Ones(c) | Values::Constant(c) => Tensor::from_vec(c.values.clone(), c.values.len(), &Device::Cpu),
+            Values::Ones(c) | Values::Constant(c) => {
+                Tensor::from_vec(c.values.clone(), c.values.len(), &Device::Cpu)
+            }
         }
     }
 
@@ -185,8 +216,8 @@ impl Operator {
         }
     }
 
-    /// `self · x`, shape `[rows, width]`, for `x` of shape `[cols, width]`. With several heads, head `h` scales columns
-    /// `h · width/heads ..` of x. O(entries · width).
+    /// `self · x`, shape `[rows, width]`, for `x` of shape `[cols, width]`. With several heads,
+    /// head `h` scales columns `h · width/heads ..` of x. O(entries · width).
     pub fn apply(&self, x: &Tensor) -> Result<Tensor> {
         self.apply_with_bias(x, None)
     }
@@ -202,7 +233,9 @@ impl Operator {
                 apply(ApplyConstant::new(&pattern, values, None), &[x, bias])
             }
             (Values::Variable(values), None) => apply(ApplyVariable { pattern }, &[values, x]),
-            (Values::Variable(values), Some(bias)) => apply(ApplyVariable { pattern }, &[values, x, bias]),
+            (Values::Variable(values), Some(bias)) => {
+                apply(ApplyVariable { pattern }, &[values, x, bias])
+            }
             (Values::Beside(values, beside), None) => {
                 apply(ApplyVariable { pattern }, &[values, x])? + beside.apply(x)?
             }
@@ -218,21 +251,30 @@ impl Operator {
     /// `selfᵀ · x`, shape `[cols, width]`, for `x` of shape `[rows, width]`. O(entries · width).
     pub fn apply_transposed(&self, x: &Tensor) -> Result<Tensor> {
         match &self.values {
-            Values::Ones(values) | Values::Constant(values) => {
-                apply(ApplyConstant::new(&self.pattern, values, None).transposed(), &[x])
-            }
+            Values::Ones(values) | Values::Constant(values) => apply(
+                ApplyConstant::new(&self.pattern, values, None).transposed(),
+                &[x],
+            ),
             Values::LowRank(_) => bail!("operator: one without entries is not turned round"),
-            Values::Beside(..) => bail!("operator: one with pairs beside its entries is not turned round"),
-            Values::Variable(_) | Values::Factored(_) => {
-                apply(ApplyTransposed { pattern: self.pattern.clone() }, &[&self.values()?, x])
+            Values::Beside(..) => {
+                bail!("operator: one with pairs beside its entries is not turned round")
             }
+            Values::Variable(_) | Values::Factored(_) => apply(
+                ApplyTransposed {
+                    pattern: self.pattern.clone(),
+                },
+                &[&self.values()?, x],
+            ),
         }
     }
 
-    /// [`apply`](Self::apply) to node features: where neither they nor the operator ever change, the product is kept,
-    /// and a network that propagates the same features every epoch pays for it once.
+    /// [`apply`](Self::apply) to node features: where neither they nor the operator ever change,
+    /// the product is kept, and a network that propagates the same features every epoch pays for it
+    /// once.
     pub fn apply_to_features(&self, x: &Tensor) -> Result<Tensor> {
-        let (Values::Ones(constants) | Values::Constant(constants)) = &self.values else { return self.apply(x) };
+        let (Values::Ones(constants) | Values::Constant(constants)) = &self.values else {
+            return self.apply(x);
+        };
         if x.is_variable() || x.track_op() {
             return self.apply(x);
         }
@@ -264,12 +306,14 @@ impl Operator {
     fn constants(&self) -> Option<&Arc<Constants>> {
         match &self.values {
             Values::Ones(c) | Values::Constant(c) => Some(c),
-            Values::Variable(_) | Values::Beside(..) | Values::Factored(_) | Values::LowRank(_) => None,
+            Values::Variable(_) | Values::Beside(..) | Values::Factored(_) | Values::LowRank(_) => {
+                None
+            }
         }
     }
 
-    /// `self · other` of two constant operators; `None` where a value may take gradients. Columns ascend within a row.
-    /// O(the products of entries, and the columns).
+    /// `self · other` of two constant operators; `None` where a value may take gradients. Columns
+    /// ascend within a row. O(the products of entries, and the columns).
     pub fn product(&self, other: &Operator) -> Option<Operator> {
         let (a, b) = (self.constants()?, other.constants()?);
         if self.num_cols() != other.num_rows() {
@@ -296,10 +340,14 @@ impl Operator {
             indices.append(&mut columns);
             offsets.push(indices.len());
         }
-        Some(Self::from_parts(Pattern::new(other.num_cols(), offsets, indices), values))
+        Some(Self::from_parts(
+            Pattern::new(other.num_cols(), offsets, indices),
+            values,
+        ))
     }
 
-    /// Notes that `self · features` is `product`, for [`aggregated`](Self::aggregated). The first features noted stay.
+    /// Notes that `self · features` is `product`, for [`aggregated`](Self::aggregated). The first
+    /// features noted stay.
     pub(crate) fn note_aggregated(&self, features: &Operator, product: Operator) {
         if let (Some(own), Some(features)) = (self.constants(), features.constants()) {
             let _ = own.aggregated.set((features.clone(), product));
@@ -324,51 +372,87 @@ mod tests {
         for width in [1, 2, 3, 5, 7, 8, 9, 15, 16, 33, 64, 103, 128] {
             let op = random_pattern(40, 30, 0.2, 1);
             let x = random(&[30, width], 2);
-            assert_close(&op.apply(&x).unwrap(), &dense(&op, 0, 1).matmul(&x).unwrap());
+            assert_close(
+                &op.apply(&x).unwrap(),
+                &dense(&op, 0, 1).matmul(&x).unwrap(),
+            );
             let bias = random(&[width], 3);
             let with_bias = op.apply_with_bias(&x, Some(&bias)).unwrap();
-            assert_close(&with_bias, &dense(&op, 0, 1).matmul(&x).unwrap().broadcast_add(&bias).unwrap());
+            assert_close(
+                &with_bias,
+                &dense(&op, 0, 1)
+                    .matmul(&x)
+                    .unwrap()
+                    .broadcast_add(&bias)
+                    .unwrap(),
+            );
         }
     }
 
     #[test]
     fn activation_in_the_same_pass() {
         let op = random_pattern(12, 10, 0.3, 1);
-        let [x, bias] = [random(&[10, 6], 2), random(&[6], 3)].map(|t| Var::from_tensor(&t).unwrap());
+        let [x, bias] =
+            [random(&[10, 6], 2), random(&[6], 3)].map(|t| Var::from_tensor(&t).unwrap());
         let dropout = Dropout { rate: 0.4, key: 9 };
         let apart = relu_dropout(&op.apply_with_bias(&x, Some(&bias)).unwrap(), dropout).unwrap();
         let gradients = |y: &Tensor| {
-            let grads = (y * random(&[12, 6], 4)).unwrap().sum_all().unwrap().backward().unwrap();
+            let grads = (y * random(&[12, 6], 4))
+                .unwrap()
+                .sum_all()
+                .unwrap()
+                .backward()
+                .unwrap();
             [&x, &bias].map(|v| grads.get(v).unwrap().clone())
         };
         for op in [op.with_values(&op.values().unwrap()).unwrap(), op] {
             let together = op.apply_activated(&x, &bias, dropout).unwrap();
             assert_close(&together, &apart);
-            gradients(&together).iter().zip(gradients(&apart)).for_each(|(a, b)| assert_close(a, &b));
+            gradients(&together)
+                .iter()
+                .zip(gradients(&apart))
+                .for_each(|(a, b)| assert_close(a, &b));
         }
     }
 
     #[test]
     fn features_are_propagated_once() {
-        let (op, x, y) = (random_pattern(6, 6, 0.4, 1), random(&[6, 3], 2), random(&[6, 3], 3));
+        let (op, x, y) = (
+            random_pattern(6, 6, 0.4, 1),
+            random(&[6, 3], 2),
+            random(&[6, 3], 3),
+        );
         let first = op.apply_to_features(&x).unwrap();
         assert_eq!(first.id(), op.apply_to_features(&x).unwrap().id(), "kept");
         assert_close(&first, &op.apply(&x).unwrap());
         assert_close(&op.apply_to_features(&y).unwrap(), &op.apply(&y).unwrap());
         let variable = Var::from_tensor(&x).unwrap();
-        assert!(op.apply_to_features(&variable).unwrap().track_op(), "what takes gradients is never kept");
+        assert!(
+            op.apply_to_features(&variable).unwrap().track_op(),
+            "what takes gradients is never kept"
+        );
     }
 
     #[test]
     fn heads_scale_their_own_columns() {
         for (heads, dim) in [(3, 5), (8, 8), (2, 64)] {
             let op = random_pattern(20, 20, 0.3, 4);
-            let op = op.with_values(&random(&[op.num_entries(), heads], 5)).unwrap();
+            let op = op
+                .with_values(&random(&[op.num_entries(), heads], 5))
+                .unwrap();
             let (x, bias) = (random(&[20, heads * dim], 6), random(&[heads * dim], 7));
-            let y = op.apply_with_bias(&x, Some(&bias)).unwrap().broadcast_sub(&bias).unwrap();
+            let y = op
+                .apply_with_bias(&x, Some(&bias))
+                .unwrap()
+                .broadcast_sub(&bias)
+                .unwrap();
             for head in 0..heads {
-                let columns = |t: &Tensor| t.narrow(1, head * dim, dim).unwrap().contiguous().unwrap();
-                assert_close(&columns(&y), &dense(&op, head, heads).matmul(&columns(&x)).unwrap());
+                let columns =
+                    |t: &Tensor| t.narrow(1, head * dim, dim).unwrap().contiguous().unwrap();
+                assert_close(
+                    &columns(&y),
+                    &dense(&op, head, heads).matmul(&columns(&x)).unwrap(),
+                );
             }
         }
     }
@@ -377,11 +461,19 @@ mod tests {
     fn gradients_to_values_dense_side_and_bias() {
         for heads in [1, 2] {
             let op = random_pattern(9, 7, 0.4, 7);
-            let inputs = [random(&[op.num_entries(), heads], 8), random(&[7, 4], 9), random(&[4], 10)];
-            check_gradients(&inputs, |v| op.with_values(&v[0])?.apply_with_bias(&v[1], Some(&v[2])));
+            let inputs = [
+                random(&[op.num_entries(), heads], 8),
+                random(&[7, 4], 9),
+                random(&[4], 10),
+            ];
+            check_gradients(&inputs, |v| {
+                op.with_values(&v[0])?.apply_with_bias(&v[1], Some(&v[2]))
+            });
         }
         let op = random_pattern(9, 7, 0.4, 7);
-        check_gradients(&[random(&[7, 4], 9), random(&[4], 10)], |v| op.apply_with_bias(&v[0], Some(&v[1])));
+        check_gradients(&[random(&[7, 4], 9), random(&[4], 10)], |v| {
+            op.apply_with_bias(&v[0], Some(&v[1]))
+        });
         check_gradients(&[random(&[7, 4], 9)], |v| op.apply(&v[0]));
     }
 
@@ -389,14 +481,21 @@ mod tests {
     fn products_of_operators() {
         let (a, b) = (random_pattern(9, 7, 0.4, 1), random_pattern(7, 5, 0.4, 2));
         let product = a.product(&b).unwrap();
-        assert_close(&dense(&product, 0, 1), &dense(&a, 0, 1).matmul(&dense(&b, 0, 1)).unwrap());
+        assert_close(
+            &dense(&product, 0, 1),
+            &dense(&a, 0, 1).matmul(&dense(&b, 0, 1)).unwrap(),
+        );
         assert!((0..9).all(|r| product.pattern().indices()[product.pattern().row(r)].is_sorted()));
         assert!(b.product(&a).is_none(), "shapes that do not fit");
         a.note_aggregated(&b, product);
         assert!(a.aggregated(&b).is_some() && a.aggregated(&b.clone()).is_some());
-        assert!(a.aggregated(&random_pattern(7, 5, 0.4, 2)).is_none(), "other features, alike as they may be");
         assert!(
-            a.aggregated(&b.with_values(&b.values().unwrap()).unwrap()).is_none(),
+            a.aggregated(&random_pattern(7, 5, 0.4, 2)).is_none(),
+            "other features, alike as they may be"
+        );
+        assert!(
+            a.aggregated(&b.with_values(&b.values().unwrap()).unwrap())
+                .is_none(),
             "values that may take gradients"
         );
     }
@@ -405,7 +504,16 @@ mod tests {
     fn empty_rows_give_the_bias_and_empty_patterns_work() {
         let empty = Operator::constant(&CsrMatrix::new(2, vec![0, 0, 0], vec![], vec![]).unwrap());
         let x = random(&[2, 3], 1);
-        assert_eq!(empty.apply(&x).unwrap().sum_all().unwrap().to_scalar::<f32>().unwrap(), 0.0);
+        assert_eq!(
+            empty
+                .apply(&x)
+                .unwrap()
+                .sum_all()
+                .unwrap()
+                .to_scalar::<f32>()
+                .unwrap(),
+            0.0
+        );
         let none = Operator::constant(&CsrMatrix::new(0, vec![0], vec![], vec![]).unwrap());
         assert_eq!(none.apply(&random(&[0, 3], 1)).unwrap().dims(), [0, 3]);
     }
@@ -415,7 +523,10 @@ mod tests {
         let op = random_pattern(4, 4, 0.5, 1);
         let e = op.apply(&random(&[3, 2], 1)).unwrap_err().to_string();
         assert!(e.contains("4 × 4 applied to 3 rows"), "{e}");
-        let e = op.with_values(&random(&[op.num_entries() + 1], 1)).unwrap_err().to_string();
+        let e = op
+            .with_values(&random(&[op.num_entries() + 1], 1))
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("values for"), "{e}");
     }
 
@@ -424,11 +535,17 @@ mod tests {
         let op = random_pattern(3000, 3000, 0.01, 3);
         let x = Var::from_tensor(&random(&[3000, 20], 4)).unwrap();
         let run = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
             pool.install(|| {
                 let y = op.apply(&x).unwrap().sqr().unwrap();
                 let grads = y.sum_all().unwrap().backward().unwrap();
-                (y.to_vec2::<f32>().unwrap(), grads.get(&x).unwrap().to_vec2::<f32>().unwrap())
+                (
+                    y.to_vec2::<f32>().unwrap(),
+                    grads.get(&x).unwrap().to_vec2::<f32>().unwrap(),
+                )
             })
         };
         assert_eq!(run(1), run(3));

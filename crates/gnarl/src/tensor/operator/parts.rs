@@ -11,10 +11,14 @@ use crate::tensor::fault::{Result, bail};
 use crate::tensor::pattern::{Pattern, Places};
 
 impl Operator {
-    /// Rows `order[..rows]` of the operator, columns by their place in `order`: how the first `rows` of these nodes
-    /// aggregate over the first `cols`, which must be all their neighbours. Entries keep their order within a row.
+    /// Rows `order[..rows]` of the operator, columns by their place in `order`: how the first
+    /// `rows` of these nodes aggregate over the first `cols`, which must be all their neighbours.
+    /// Entries keep their order within a row.
     pub fn restricted(&self, order: &[u32], rows: usize, cols: usize) -> Result<Self> {
-        self.rows_by(&order[..rows], &Places::new(&order[..cols], self.num_cols()))
+        self.rows_by(
+            &order[..rows],
+            &Places::new(&order[..cols], self.num_cols()),
+        )
     }
 
     /// These rows, in this order.
@@ -22,8 +26,8 @@ impl Operator {
         self.rows_by(rows, &Places::same(self.num_cols()))
     }
 
-    /// The first `rows` rows. Of a constant operator the first such part is kept: a network asks for the same one
-    /// again.
+    /// The first `rows` rows. Of a constant operator the first such part is kept: a network asks
+    /// for the same one again.
     pub fn head(&self, rows: usize) -> Result<Self> {
         let make = || self.select_rows(&(0..rows as u32).collect::<Vec<_>>());
         match &self.values {
@@ -37,28 +41,45 @@ impl Operator {
                     Ok(head)
                 }
             },
-            Values::Variable(_) | Values::Beside(..) | Values::Factored(_) | Values::LowRank(_) => make(),
+            Values::Variable(_) | Values::Beside(..) | Values::Factored(_) | Values::LowRank(_) => {
+                make()
+            }
         }
     }
 
-    /// Looks whether a constant operator is its own transpose and remembers it: its blocks, and gradients through them,
-    /// then never have to transpose. Any other operator stays as it is. O(entries).
+    /// Looks whether a constant operator is its own transpose and remembers it: its blocks, and
+    /// gradients through them, then never have to transpose. Any other operator stays as it is.
+    /// O(entries).
     pub fn symmetry_noted(self) -> Self {
-        let (Values::Ones(c) | Values::Constant(c)) = &self.values else { return self };
+        let (Values::Ones(c) | Values::Constant(c)) = &self.values else {
+            return self;
+        };
         let transposed = self.pattern.transposed();
         let is_symmetric = transposed.pattern.offsets() == self.pattern.offsets()
             && transposed.pattern.indices() == self.pattern.indices()
-            && transposed.entry_of.iter().zip(&c.values).all(|(&k, v)| c.values[k as usize] == *v);
+            && transposed
+                .entry_of
+                .iter()
+                .zip(&c.values)
+                .all(|(&k, v)| c.values[k as usize] == *v);
         if !is_symmetric {
             return self;
         }
         let noted = Constants::with_symmetry(c.values.clone(), true);
-        let values = if self.is_pattern_only() { Values::Ones(noted) } else { Values::Constant(noted) };
-        Self { pattern: self.pattern, values }
+        let values = if self.is_pattern_only() {
+            Values::Ones(noted)
+        } else {
+            Values::Constant(noted)
+        };
+        Self {
+            pattern: self.pattern,
+            values,
+        }
     }
 
-    /// The blocks on the diagonal that belong to these ranges of nodes, one after the other: a batch of graphs out of
-    /// an operator over all of them. Fails where a block has an entry beyond itself. O(rows + entries).
+    /// The blocks on the diagonal that belong to these ranges of nodes, one after the other: a
+    /// batch of graphs out of an operator over all of them. Fails where a block has an entry beyond
+    /// itself. O(rows + entries).
     pub fn diagonal_blocks(&self, ranges: &[Range<usize>]) -> Result<Self> {
         self.ranges(ranges, true)
     }
@@ -68,20 +89,36 @@ impl Operator {
         self.ranges(ranges, false)
     }
 
-    /// Rows of ranges; as diagonal blocks, their columns count from the first node of the first block.
+    /// Rows of ranges; as diagonal blocks, their columns count from the first node of the first
+    /// block.
     fn ranges(&self, ranges: &[Range<usize>], as_blocks: bool) -> Result<Self> {
         let p = &*self.pattern;
-        if let Some(range) = ranges.iter().find(|r| r.start > r.end || r.end > p.num_rows()) {
-            bail!("operator: rows {} to {} of {}", range.start, range.end, p.num_rows());
+        if let Some(range) = ranges
+            .iter()
+            .find(|r| r.start > r.end || r.end > p.num_rows())
+        {
+            bail!(
+                "operator: rows {} to {} of {}",
+                range.start,
+                range.end,
+                p.num_rows()
+            );
         }
         let entries = |range: &Range<usize>| p.offsets()[range.start]..p.offsets()[range.end];
         let rows = ranges.iter().map(Range::len).sum::<usize>();
-        let count = ranges.iter().map(|range| entries(range).len()).sum::<usize>();
+        let count = ranges
+            .iter()
+            .map(|range| entries(range).len())
+            .sum::<usize>();
         let (mut offsets, mut indices) = (Vec::with_capacity(rows + 1), Vec::with_capacity(count));
         offsets.push(0);
         for range in ranges {
             let (from, to, first) = (p.offsets()[range.start], indices.len(), offsets.len() - 1);
-            offsets.extend(p.offsets()[range.start + 1..=range.end].iter().map(|&o| o - from + to));
+            offsets.extend(
+                p.offsets()[range.start + 1..=range.end]
+                    .iter()
+                    .map(|&o| o - from + to),
+            );
             let columns = &p.indices()[entries(range)];
             if !as_blocks {
                 indices.extend_from_slice(columns);
@@ -94,24 +131,36 @@ impl Operator {
                     range.end
                 );
             }
-            indices.extend(columns.iter().map(|&c| c - range.start as u32 + first as u32));
+            indices.extend(
+                columns
+                    .iter()
+                    .map(|&c| c - range.start as u32 + first as u32),
+            );
         }
         let num_cols = if as_blocks { rows } else { self.num_cols() };
         let pattern = Arc::new(Pattern::of_valid(num_cols, offsets, indices));
         let picked = |values: &[f32]| {
             let mut out = Vec::with_capacity(count);
-            ranges.iter().for_each(|range| out.extend_from_slice(&values[entries(range)]));
+            ranges
+                .iter()
+                .for_each(|range| out.extend_from_slice(&values[entries(range)]));
             out
         };
         let values = match &self.values {
             Values::Ones(_) => return Ok(Self::from_pattern(pattern)),
-            Values::Constant(c) => {
-                Values::Constant(Constants::with_symmetry(picked(&c.values), c.symmetric && as_blocks))
-            }
+            Values::Constant(c) => Values::Constant(Constants::with_symmetry(
+                picked(&c.values),
+                c.symmetric && as_blocks,
+            )),
             Values::LowRank(_) => return without_entries(),
-            Values::Beside(..) => bail!("operator: one with pairs beside its entries is asked for whole"),
+            Values::Beside(..) => {
+                bail!("operator: one with pairs beside its entries is asked for whole")
+            }
             Values::Variable(_) | Values::Factored(_) => {
-                let entries: Vec<u32> = ranges.iter().flat_map(|range| entries(range).map(|k| k as u32)).collect();
+                let entries: Vec<u32> = ranges
+                    .iter()
+                    .flat_map(|range| entries(range).map(|k| k as u32))
+                    .collect();
                 let entries = Tensor::from_vec(entries, count, &Device::Cpu)?;
                 Values::Variable(self.values()?.index_select(&entries, 0)?)
             }
@@ -119,10 +168,12 @@ impl Operator {
         Ok(Self { pattern, values })
     }
 
-    /// The operator plus the identity, where every node counts itself once more: `None` if its values may take
-    /// gradients. Made once and kept.
+    /// The operator plus the identity, where every node counts itself once more: `None` if its
+    /// values may take gradients. Made once and kept.
     pub fn with_own(&self) -> Option<Self> {
-        let (Values::Ones(c) | Values::Constant(c)) = &self.values else { return None };
+        let (Values::Ones(c) | Values::Constant(c)) = &self.values else {
+            return None;
+        };
         let make = || {
             let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
             for row in 0..self.num_rows() {
@@ -140,7 +191,10 @@ impl Operator {
             }
             let symmetric = c.symmetric && self.num_rows() == self.num_cols();
             let pattern = Arc::new(Pattern::new(self.num_cols(), offsets, indices));
-            Self { pattern, values: Values::Constant(Constants::with_symmetry(values, symmetric)) }
+            Self {
+                pattern,
+                values: Values::Constant(Constants::with_symmetry(values, symmetric)),
+            }
         };
         Some(c.with_own.get_or_init(make).clone())
     }
@@ -150,11 +204,13 @@ impl Operator {
         let pattern = Arc::new(pattern);
         let values = match &self.values {
             Values::Ones(_) => return Ok(Self::from_pattern(pattern)),
-            Values::Constant(c) => {
-                Values::Constant(Constants::new(entries.iter().map(|&k| c.values[k as usize]).collect()))
-            }
+            Values::Constant(c) => Values::Constant(Constants::new(
+                entries.iter().map(|&k| c.values[k as usize]).collect(),
+            )),
             Values::LowRank(_) => return without_entries(),
-            Values::Beside(..) => bail!("operator: one with pairs beside its entries is asked for whole"),
+            Values::Beside(..) => {
+                bail!("operator: one with pairs beside its entries is asked for whole")
+            }
             Values::Variable(_) | Values::Factored(_) => {
                 let entries = Tensor::from_slice(&entries, entries.len(), &Device::Cpu)?;
                 Values::Variable(self.values()?.index_select(&entries, 0)?)
@@ -186,17 +242,31 @@ mod tests {
         let op = random_pattern(6, 6, 0.4, 1);
         let m = dense(&op, 0, 1).to_vec2::<f32>().unwrap();
         let rows = |op: &Operator| dense(op, 0, 1).to_vec2::<f32>().unwrap();
-        assert_eq!(rows(&op.select_rows(&[4, 1]).unwrap()), [m[4].clone(), m[1].clone()]);
+        assert_eq!(
+            rows(&op.select_rows(&[4, 1]).unwrap()),
+            [m[4].clone(), m[1].clone()]
+        );
         for size in [3, 3, 2] {
-            assert_eq!(rows(&op.head(size).unwrap()), m[..size], "the part kept is not given for another");
+            assert_eq!(
+                rows(&op.head(size).unwrap()),
+                m[..size],
+                "the part kept is not given for another"
+            );
         }
         // Every node in the order 5, 4, …, 0: rows and columns turn round.
         let reversed = op.restricted(&[5, 4, 3, 2, 1, 0], 2, 6).unwrap();
         let turned = |r: usize| m[r].iter().rev().copied().collect::<Vec<_>>();
         assert_eq!(rows(&reversed), [turned(5), turned(4)]);
         let variable = op.with_values(&op.values().unwrap()).unwrap();
-        assert_eq!(rows(&variable.restricted(&[5, 4, 3, 2, 1, 0], 2, 6).unwrap()), [turned(5), turned(4)]);
-        let path = Operator::from_pattern(Arc::new(Pattern::new(3, vec![0, 1, 3, 4], vec![1, 0, 2, 1])));
+        assert_eq!(
+            rows(&variable.restricted(&[5, 4, 3, 2, 1, 0], 2, 6).unwrap()),
+            [turned(5), turned(4)]
+        );
+        let path = Operator::from_pattern(Arc::new(Pattern::new(
+            3,
+            vec![0, 1, 3, 4],
+            vec![1, 0, 2, 1],
+        )));
         let e = path.restricted(&[1, 0, 2], 1, 2).unwrap_err().to_string();
         assert!(e.contains("node 2 is a neighbour"), "{e}");
     }
@@ -204,9 +274,19 @@ mod tests {
     /// Two triangles of different weights and a lone node, as one operator.
     fn three_blocks() -> Operator {
         let indices = vec![1, 2, 0, 2, 0, 1, 4, 5, 3, 5, 3, 4];
-        let values: Vec<f32> =
-            (0..12).map(|k| if k < 6 { 2.0 } else { [3.0, 4.0, 3.0, 5.0, 4.0, 5.0][k - 6] }).collect();
-        Operator::from_parts(Pattern::new(7, vec![0, 2, 4, 6, 8, 10, 12, 12], indices), values)
+        let values: Vec<f32> = (0..12)
+            .map(|k| {
+                if k < 6 {
+                    2.0
+                } else {
+                    [3.0, 4.0, 3.0, 5.0, 4.0, 5.0][k - 6]
+                }
+            })
+            .collect();
+        Operator::from_parts(
+            Pattern::new(7, vec![0, 2, 4, 6, 8, 10, 12, 12], indices),
+            values,
+        )
     }
 
     #[test]
@@ -215,12 +295,21 @@ mod tests {
         let m = dense(&op, 0, 1).to_vec2::<f32>().unwrap();
         let ranges = [3..6, 6..7, 3..3, 0..3];
         let nodes: Vec<usize> = ranges.iter().cloned().flatten().collect();
-        let expected: Vec<Vec<f32>> = nodes.iter().map(|&r| nodes.iter().map(|&c| m[r][c]).collect()).collect();
+        let expected: Vec<Vec<f32>> = nodes
+            .iter()
+            .map(|&r| nodes.iter().map(|&c| m[r][c]).collect())
+            .collect();
         let variable = op.with_values(&op.values().unwrap()).unwrap();
         let gradients = |op: &Operator| {
             let x = Var::from_tensor(&random(&[7, 3], 1)).unwrap();
             let y = (op.apply(&x).unwrap() * random(&[7, 3], 2)).unwrap();
-            y.sum_all().unwrap().backward().unwrap().get(&x).unwrap().clone()
+            y.sum_all()
+                .unwrap()
+                .backward()
+                .unwrap()
+                .get(&x)
+                .unwrap()
+                .clone()
         };
         let noted = op.clone().symmetry_noted();
         for op in [&op, &noted, &variable] {
@@ -230,17 +319,36 @@ mod tests {
             assert_close(&gradients(&blocks), &gradients(&by_transposing));
             let own = blocks.with_own();
             assert!(own.is_none_or(|own| dense(&own, 0, 1).to_vec2::<f32>().unwrap()[0][0] == 1.0));
-            let rows = dense(&op.row_ranges(&ranges).unwrap(), 0, 1).to_vec2::<f32>().unwrap();
-            assert_eq!(rows, nodes.iter().map(|&r| m[r].clone()).collect::<Vec<_>>());
+            let rows = dense(&op.row_ranges(&ranges).unwrap(), 0, 1)
+                .to_vec2::<f32>()
+                .unwrap();
+            assert_eq!(
+                rows,
+                nodes.iter().map(|&r| m[r].clone()).collect::<Vec<_>>()
+            );
         }
         let is_noted = |op: &Operator| matches!(&op.values, Values::Constant(c) if c.symmetric);
         assert!(is_noted(&noted.diagonal_blocks(&ranges).unwrap()) && !is_noted(&op));
-        assert!(!is_noted(&noted.row_ranges(&ranges).unwrap()), "rows of a symmetric matrix are not symmetric");
-        assert!(!is_noted(&random_pattern(9, 9, 0.4, 1).symmetry_noted()), "its values differ across the diagonal");
         assert!(
-            op.diagonal_blocks(&[0..2, 3..6]).unwrap_err().to_string().contains("an entry of node 2 beyond itself")
+            !is_noted(&noted.row_ranges(&ranges).unwrap()),
+            "rows of a symmetric matrix are not symmetric"
         );
-        assert!(op.diagonal_blocks(&[0..3, 6..8]).unwrap_err().to_string().contains("rows 6 to 8 of 7"));
+        assert!(
+            !is_noted(&random_pattern(9, 9, 0.4, 1).symmetry_noted()),
+            "its values differ across the diagonal"
+        );
+        assert!(
+            op.diagonal_blocks(&[0..2, 3..6])
+                .unwrap_err()
+                .to_string()
+                .contains("an entry of node 2 beyond itself")
+        );
+        assert!(
+            op.diagonal_blocks(&[0..3, 6..8])
+                .unwrap_err()
+                .to_string()
+                .contains("rows 6 to 8 of 7")
+        );
         assert_eq!(op.diagonal_blocks(&[]).unwrap().num_rows(), 0);
     }
 
@@ -248,8 +356,15 @@ mod tests {
     fn the_identity_is_added_once() {
         // Row 0 has its own entry already; the operator is wider than high.
         let op = Operator::from_pattern(Arc::new(Pattern::new(3, vec![0, 2, 3], vec![0, 2, 0])));
-        let rows = dense(&op.with_own().unwrap(), 0, 1).to_vec2::<f32>().unwrap();
+        let rows = dense(&op.with_own().unwrap(), 0, 1)
+            .to_vec2::<f32>()
+            .unwrap();
         assert_eq!(rows, [[2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]);
-        assert!(op.with_values(&op.values().unwrap()).unwrap().with_own().is_none());
+        assert!(
+            op.with_values(&op.values().unwrap())
+                .unwrap()
+                .with_own()
+                .is_none()
+        );
     }
 }

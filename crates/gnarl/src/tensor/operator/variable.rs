@@ -1,5 +1,5 @@
-//! Values that take gradients, and the product with them; the gradient to a value is an inner product of two rows,
-//! sampled where entries are.
+//! Values that take gradients, and the product with them; the gradient to a value is an inner
+//! product of two rows, sampled where entries are.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -39,9 +39,17 @@ impl Operation for ApplyVariable {
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         let (values, x) = (&at.inputs[0], &at.inputs[1]);
         let to_values = at.to(0, || {
-            sampled_products(&self.pattern, grad, x, heads_of(&self.pattern, values))?.reshape(values.shape())
+            sampled_products(&self.pattern, grad, x, heads_of(&self.pattern, values))?
+                .reshape(values.shape())
         })?;
-        let to_x = at.to(1, || apply(ApplyTransposed { pattern: self.pattern.clone() }, &[values, grad]))?;
+        let to_x = at.to(1, || {
+            apply(
+                ApplyTransposed {
+                    pattern: self.pattern.clone(),
+                },
+                &[values, grad],
+            )
+        })?;
         let mut shares = vec![to_values, to_x];
         if at.inputs.len() > 2 {
             shares.push(at.to(2, || grad.sum(0))?);
@@ -96,15 +104,39 @@ impl Operation for ApplyTransposed {
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         let (values, g) = (&at.inputs[0], &at.inputs[1]);
         let heads = heads_of(&self.pattern, values);
-        let to_values = at.to(0, || sampled_products(&self.pattern, g, grad, heads)?.reshape(values.shape()))?;
-        Ok(vec![to_values, at.to(1, || apply(ApplyVariable { pattern: self.pattern.clone() }, &[values, grad]))?])
+        let to_values = at.to(0, || {
+            sampled_products(&self.pattern, g, grad, heads)?.reshape(values.shape())
+        })?;
+        Ok(vec![
+            to_values,
+            at.to(1, || {
+                apply(
+                    ApplyVariable {
+                        pattern: self.pattern.clone(),
+                    },
+                    &[values, grad],
+                )
+            })?,
+        ])
     }
 }
 
-/// For each entry of the pattern the inner product of `a`'s row and `b`'s row: the dense product `a · bᵀ` sampled where
-/// entries are. With several heads the columns are shared out and there is one product per head: `[entries, heads]`.
-pub fn sampled_products(pattern: &Arc<Pattern>, a: &Tensor, b: &Tensor, heads: usize) -> Result<Tensor> {
-    apply(SampledProducts { pattern: pattern.clone(), heads }, &[a, b])
+/// For each entry of the pattern the inner product of `a`'s row and `b`'s row: the dense product
+/// `a · bᵀ` sampled where entries are. With several heads the columns are shared out and there is
+/// one product per head: `[entries, heads]`.
+pub fn sampled_products(
+    pattern: &Arc<Pattern>,
+    a: &Tensor,
+    b: &Tensor,
+    heads: usize,
+) -> Result<Tensor> {
+    apply(
+        SampledProducts {
+            pattern: pattern.clone(),
+            heads,
+        },
+        &[a, b],
+    )
 }
 
 pub(crate) struct SampledProducts {
@@ -120,7 +152,11 @@ impl Operation for SampledProducts {
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
         let ((a_rows, width), (b_rows, b_width)) = (inputs[0].dims2()?, inputs[1].dims2()?);
         let (p, heads) = (&*self.pattern, self.heads);
-        if a_rows != p.num_rows() || b_rows != p.num_cols() || width != b_width || width % heads != 0 {
+        if a_rows != p.num_rows()
+            || b_rows != p.num_cols()
+            || width != b_width
+            || width % heads != 0
+        {
             bail!(
                 "{}: {a_rows} × {width} and {b_rows} × {b_width} on a {} × {} pattern with {heads} heads",
                 self.name(),
@@ -141,8 +177,25 @@ impl Operation for SampledProducts {
 
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         let (a, b) = (&at.inputs[0], &at.inputs[1]);
-        let to_a = at.to(0, || apply(ApplyVariable { pattern: self.pattern.clone() }, &[grad, b]))?;
-        Ok(vec![to_a, at.to(1, || apply(ApplyTransposed { pattern: self.pattern.clone() }, &[grad, a]))?])
+        let to_a = at.to(0, || {
+            apply(
+                ApplyVariable {
+                    pattern: self.pattern.clone(),
+                },
+                &[grad, b],
+            )
+        })?;
+        Ok(vec![
+            to_a,
+            at.to(1, || {
+                apply(
+                    ApplyTransposed {
+                        pattern: self.pattern.clone(),
+                    },
+                    &[grad, a],
+                )
+            })?,
+        ])
     }
 }
 
@@ -153,22 +206,45 @@ mod examples {
 
     /// Patterns, and the number of heads and columns.
     fn cases() -> Vec<(Arc<Pattern>, usize, usize)> {
-        let some = [(9, 7, 0.4, 1, 4), (9, 7, 0.4, 2, 6), (1, 3, 0.9, 1, 1), (4, 1, 0.5, 8, 64), (3, 3, 0.0, 1, 2)];
-        some.map(|(r, c, density, heads, width)| (random_pattern(r, c, density, 7).pattern().clone(), heads, width))
-            .into()
+        let some = [
+            (9, 7, 0.4, 1, 4),
+            (9, 7, 0.4, 2, 6),
+            (1, 3, 0.9, 1, 1),
+            (4, 1, 0.5, 8, 64),
+            (3, 3, 0.0, 1, 2),
+        ];
+        some.map(|(r, c, density, heads, width)| {
+            (
+                random_pattern(r, c, density, 7).pattern().clone(),
+                heads,
+                width,
+            )
+        })
+        .into()
     }
 
     impl Examples for ApplyVariable {
         fn examples() -> Vec<Example> {
             let on = |(p, heads, width): (Arc<Pattern>, usize, usize)| {
-                let shapes: [&[usize]; 3] = [&[p.num_entries(), heads], &[p.num_cols(), width], &[width]];
+                let shapes: [&[usize]; 3] =
+                    [&[p.num_entries(), heads], &[p.num_cols(), width], &[width]];
                 let (plain, with_bias) = (p.clone(), p.clone());
                 [
                     Example::of(&shapes[..2], move |v| {
-                        apply(ApplyVariable { pattern: plain.clone() }, &[&v[0], &v[1]])
+                        apply(
+                            ApplyVariable {
+                                pattern: plain.clone(),
+                            },
+                            &[&v[0], &v[1]],
+                        )
                     }),
                     Example::of(&shapes, move |v| {
-                        apply(ApplyVariable { pattern: with_bias.clone() }, &[&v[0], &v[1], &v[2]])
+                        apply(
+                            ApplyVariable {
+                                pattern: with_bias.clone(),
+                            },
+                            &[&v[0], &v[1], &v[2]],
+                        )
                     }),
                 ]
             };
@@ -180,7 +256,9 @@ mod examples {
         fn examples() -> Vec<Example> {
             let on = |(p, heads, width): (Arc<Pattern>, usize, usize)| {
                 let shapes: [&[usize]; 2] = [&[p.num_entries(), heads], &[p.num_rows(), width]];
-                Example::of(&shapes, move |v| apply(ApplyTransposed { pattern: p.clone() }, &[&v[0], &v[1]]))
+                Example::of(&shapes, move |v| {
+                    apply(ApplyTransposed { pattern: p.clone() }, &[&v[0], &v[1]])
+                })
             };
             cases().into_iter().map(on).collect()
         }

@@ -1,7 +1,7 @@
 //! Sums, differences, products, quotients and maxima of two tensors.
 //!
-//! The methods `add`, `mul` and so on want one shape on both sides; `broadcast_add` and its like stretch dimensions of length
-//! one, and missing outer ones.
+//! The methods `add`, `mul` and so on want one shape on both sides; `broadcast_add` and its like
+//! stretch dimensions of length one, and missing outer ones.
 
 use std::mem::MaybeUninit;
 
@@ -16,9 +16,18 @@ use crate::tensor::shape::Shape;
 use crate::tensor::tape::{Computed, Gradients, Operation, apply};
 
 /// A function of the values of two tensors, stretched to one shape.
-fn zip<T: Float>(name: &str, a: &Tensor, b: &Tensor, f: impl Fn(T, T) -> T + Sync) -> Result<Tensor> {
+fn zip<T: Float>(
+    name: &str,
+    a: &Tensor,
+    b: &Tensor,
+    f: impl Fn(T, T) -> T + Sync,
+) -> Result<Tensor> {
     let Some(shape) = a.shape().broadcast(b.shape()) else {
-        bail!("{name}: shapes {:?} and {:?} do not fit", a.shape(), b.shape())
+        bail!(
+            "{name}: shapes {:?} and {:?} do not fit",
+            a.shape(),
+            b.shape()
+        )
     };
     let (left, right) = (a.values::<T>()?, b.values::<T>()?);
     let walk = Walk::new(&shape, a.shape(), b.shape());
@@ -32,8 +41,14 @@ fn zip<T: Float>(name: &str, a: &Tensor, b: &Tensor, f: impl Fn(T, T) -> T + Syn
                         .zip(&left[from..])
                         .zip(&right[from..])
                         .for_each(|((out, l), r)| _ = out.write(f(*l, *r))),
-                    (1, _) => out.iter_mut().zip(&left[from..]).for_each(|(out, l)| _ = out.write(f(*l, right[0]))),
-                    _ => out.iter_mut().zip(&right[from..]).for_each(|(out, r)| _ = out.write(f(left[0], *r))),
+                    (1, _) => out
+                        .iter_mut()
+                        .zip(&left[from..])
+                        .for_each(|(out, l)| _ = out.write(f(*l, right[0]))),
+                    _ => out
+                        .iter_mut()
+                        .zip(&right[from..])
+                        .for_each(|(out, r)| _ = out.write(f(left[0], *r))),
                 }
             };
             match out.len() < MIN_PARALLEL_WORK {
@@ -52,10 +67,14 @@ fn zip<T: Float>(name: &str, a: &Tensor, b: &Tensor, f: impl Fn(T, T) -> T + Syn
                         .zip(&left[l..l + inner])
                         .zip(&right[r..r + inner])
                         .for_each(|((out, l), r)| _ = out.write(f(*l, *r))),
-                    [1, _] => {
-                        out.iter_mut().zip(&left[l..l + inner]).for_each(|(out, l)| _ = out.write(f(*l, right[r])))
-                    }
-                    _ => out.iter_mut().zip(&right[r..r + inner]).for_each(|(out, r)| _ = out.write(f(left[l], *r))),
+                    [1, _] => out
+                        .iter_mut()
+                        .zip(&left[l..l + inner])
+                        .for_each(|(out, l)| _ = out.write(f(*l, right[r]))),
+                    _ => out
+                        .iter_mut()
+                        .zip(&right[r..r + inner])
+                        .for_each(|(out, r)| _ = out.write(f(left[l], *r))),
                 }
             }
         };
@@ -72,11 +91,13 @@ fn zip<T: Float>(name: &str, a: &Tensor, b: &Tensor, f: impl Fn(T, T) -> T + Syn
     Ok(unsafe { Tensor::filled(shape, fill) })
 }
 
-/// How two tensors are walked through together: rows of `inner` values, along which each side moves by one step or none.
+/// How two tensors are walked through together: rows of `inner` values, along which each side moves
+/// by one step or none.
 struct Walk {
     inner: usize,
     steps: [usize; 2],
-    /// For each dimension outside the rows, from the inmost: its length and how far each side moves along it.
+    /// For each dimension outside the rows, from the inmost: its length and how far each side moves
+    /// along it.
     outer: Vec<(usize, [usize; 2])>,
 }
 
@@ -88,19 +109,35 @@ impl Walk {
         for d in (0..rank).rev() {
             let length = shape.dims()[d];
             let own = [a.aligned(d, rank), b.aligned(d, rank)];
-            let moves = [0, 1].map(|side| if own[side] == 1 && length != 1 { 0 } else { strides[side] });
+            let moves = [0, 1].map(|side| {
+                if own[side] == 1 && length != 1 {
+                    0
+                } else {
+                    strides[side]
+                }
+            });
             strides = [0, 1].map(|side| strides[side] * own[side]);
             if length == 1 {
                 continue;
             }
             // A dimension that goes on where the one inside it ends is the same walk.
             match dims.last_mut() {
-                Some((inside, steps)) if [0, 1].iter().all(|&s| moves[s] == steps[s] * *inside) => *inside *= length,
+                Some((inside, steps)) if [0, 1].iter().all(|&s| moves[s] == steps[s] * *inside) => {
+                    *inside *= length
+                }
                 _ => dims.push((length, moves)),
             }
         }
-        let (inner, steps) = if dims.is_empty() { (1, [1, 1]) } else { dims.remove(0) };
-        Self { inner: inner.max(1), steps, outer: dims }
+        let (inner, steps) = if dims.is_empty() {
+            (1, [1, 1])
+        } else {
+            dims.remove(0)
+        };
+        Self {
+            inner: inner.max(1),
+            steps,
+            outer: dims,
+        }
     }
 
     /// Whether everything is one row, and how each side moves along it.
@@ -120,8 +157,8 @@ impl Walk {
     }
 }
 
-/// Declares operations of two tensors: the function of two values, and the gradients before they are summed over what was
-/// stretched.
+/// Declares operations of two tensors: the function of two values, and the gradients before they
+/// are summed over what was stretched.
 macro_rules! arithmetic {
     ($($(#[$meta:meta])* $op:ident, $name:literal, $method:ident, $stretching:ident: |$a:ident, $b:ident| $value:expr,
         |$left:ident, $right:ident, $output:ident, $grad:ident| ($to_left:expr, $to_right:expr);)*) => {$(
@@ -177,7 +214,8 @@ arithmetic! {
     /// The quotient of two tensors, value by value.
     Div, "div", div, broadcast_div: |a, b| a / b,
         |_a, b, y, g| (g.broadcast_div(b), g.mul(y)?.broadcast_div(b)?.neg());
-    /// The larger of two values; equals take half of the gradient each, and what is no number stays so.
+    /// The larger of two values; equals take half of the gradient each, and what is no number stays
+    /// so.
     Maximum, "maximum", maximum, broadcast_maximum: |a, b| if a >= b || a.is_nan() { a } else { b },
         |a, b, _y, g| (g.mul(&a.share_of_maximum(b)?), g.mul(&a.share_of_maximum(b)?.affine(-1.0, 1.0)?));
 }
@@ -276,7 +314,10 @@ mod examples {
             [&[1], &[1]],
             [&[2, 17], &[2, 17]],
         ];
-        shapes.iter().map(|pair| Example::of(pair, move |v| function(&v[0], &v[1]))).collect()
+        shapes
+            .iter()
+            .map(|pair| Example::of(pair, move |v| function(&v[0], &v[1])))
+            .collect()
     }
 
     impl Examples for Add {
@@ -299,7 +340,10 @@ mod examples {
 
     impl Examples for Div {
         fn examples() -> Vec<Example> {
-            meeting(Tensor::broadcast_div).into_iter().map(Example::off_zero).collect()
+            meeting(Tensor::broadcast_div)
+                .into_iter()
+                .map(Example::off_zero)
+                .collect()
         }
     }
 
@@ -320,7 +364,12 @@ mod tests {
     fn shapes_meet_as_by_hand() {
         let numbers = |dims: &[usize]| {
             let count: usize = dims.iter().product();
-            Tensor::from_vec((0..count).map(|i| (i + 1) as f64).collect(), dims, &Device::Cpu).unwrap()
+            Tensor::from_vec(
+                (0..count).map(|i| (i + 1) as f64).collect(),
+                dims,
+                &Device::Cpu,
+            )
+            .unwrap()
         };
         let shapes: [(&[usize], &[usize]); 14] = [
             (&[2, 3], &[2, 3]),
@@ -356,9 +405,15 @@ mod tests {
             let expected: Vec<f64> = (0..y.elem_count()).map(|i| at(a, i) - at(b, i)).collect();
             assert_eq!(&y.values::<f64>().unwrap()[..], expected, "{a:?} and {b:?}");
         }
-        let e = numbers(&[2]).broadcast_add(&numbers(&[3])).unwrap_err().to_string();
+        let e = numbers(&[2])
+            .broadcast_add(&numbers(&[3]))
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "add: shapes [2] and [3] do not fit");
-        let e = numbers(&[2]).mul(&numbers(&[2, 1])).unwrap_err().to_string();
+        let e = numbers(&[2])
+            .mul(&numbers(&[2, 1]))
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "mul: shapes [2] and [2, 1] differ");
     }
 

@@ -13,12 +13,17 @@ use crate::tensor::tape::{Computed, Gradients, Operation, apply};
 pub(super) fn map<T: Float>(x: &Tensor, f: impl Fn(T) -> T + Sync) -> Result<Tensor> {
     let values = x.values::<T>()?;
     let part = |(out, x): (&mut [std::mem::MaybeUninit<T>], &[T])| {
-        out.iter_mut().zip(x).for_each(|(out, x)| _ = out.write(f(*x)));
+        out.iter_mut()
+            .zip(x)
+            .for_each(|(out, x)| _ = out.write(f(*x)));
     };
     // SAFETY: a value is written for each of x, and there are as many.
     let fill = |out: &mut [std::mem::MaybeUninit<T>]| match values.len() < MIN_PARALLEL_WORK {
         true => part((out, &values)),
-        false => out.par_chunks_mut(CHUNK).zip(values.par_chunks(CHUNK)).for_each(part),
+        false => out
+            .par_chunks_mut(CHUNK)
+            .zip(values.par_chunks(CHUNK))
+            .for_each(part),
     };
     Ok(unsafe { Tensor::filled(*x.shape(), fill) })
 }
@@ -132,37 +137,55 @@ mod examples {
 
     impl Examples for Log {
         fn examples() -> Vec<Example> {
-            on_odd_shapes(|x| x.log()).into_iter().map(Example::positive).collect()
+            on_odd_shapes(|x| x.log())
+                .into_iter()
+                .map(Example::positive)
+                .collect()
         }
     }
 
     impl Examples for Sqrt {
         fn examples() -> Vec<Example> {
-            on_odd_shapes(|x| x.sqrt()).into_iter().map(Example::positive).collect()
+            on_odd_shapes(|x| x.sqrt())
+                .into_iter()
+                .map(Example::positive)
+                .collect()
         }
     }
 
     impl Examples for Recip {
         fn examples() -> Vec<Example> {
-            on_odd_shapes(|x| x.recip()).into_iter().map(Example::off_zero).collect()
+            on_odd_shapes(|x| x.recip())
+                .into_iter()
+                .map(Example::off_zero)
+                .collect()
         }
     }
 
     impl Examples for Abs {
         fn examples() -> Vec<Example> {
-            on_odd_shapes(|x| x.abs()).into_iter().map(Example::off_zero).collect()
+            on_odd_shapes(|x| x.abs())
+                .into_iter()
+                .map(Example::off_zero)
+                .collect()
         }
     }
 
     impl Examples for Sign {
         fn examples() -> Vec<Example> {
-            on_odd_shapes(|x| x.sign()).into_iter().map(Example::off_zero).collect()
+            on_odd_shapes(|x| x.sign())
+                .into_iter()
+                .map(Example::off_zero)
+                .collect()
         }
     }
 
     impl Examples for Elu {
         fn examples() -> Vec<Example> {
-            on_odd_shapes(|x| x.elu(0.7)).into_iter().map(Example::off_zero).collect()
+            on_odd_shapes(|x| x.elu(0.7))
+                .into_iter()
+                .map(Example::off_zero)
+                .collect()
         }
     }
 
@@ -181,7 +204,10 @@ mod examples {
     impl Examples for Powf {
         fn examples() -> Vec<Example> {
             let powers = [3.0, -0.5, 1.0].into_iter();
-            powers.flat_map(|p| on_odd_shapes(move |x| x.powf(p))).map(Example::positive).collect()
+            powers
+                .flat_map(|p| on_odd_shapes(move |x| x.powf(p)))
+                .map(Example::positive)
+                .collect()
         }
     }
 }

@@ -37,7 +37,12 @@ pub(crate) struct Narrow {
 }
 
 /// Copies a range of the middle of `(outer, length, inner)` values.
-fn take_range<T: Element>(x: &[T], (outer, length, inner): (usize, usize, usize), start: usize, len: usize) -> Vec<T> {
+fn take_range<T: Element>(
+    x: &[T],
+    (outer, length, inner): (usize, usize, usize),
+    start: usize,
+    len: usize,
+) -> Vec<T> {
     let mut out = Vec::with_capacity(outer * len * inner);
     for o in 0..outer {
         out.extend_from_slice(&x[(o * length + start) * inner..][..len * inner]);
@@ -58,21 +63,31 @@ impl Operation for Narrow {
             return Ok(x.view(shape, self.start * around.2));
         }
         Ok(match x.dtype() {
-            DType::F32 => {
-                Tensor::from_buffer(take_range(&x.values::<f32>()?, around, self.start, self.len).into(), shape)
-            }
-            DType::F64 => {
-                Tensor::from_buffer(take_range(&x.values::<f64>()?, around, self.start, self.len).into(), shape)
-            }
-            DType::U32 => {
-                Tensor::from_buffer(take_range(&x.values::<u32>()?, around, self.start, self.len).into(), shape)
-            }
+            DType::F32 => Tensor::from_buffer(
+                take_range(&x.values::<f32>()?, around, self.start, self.len).into(),
+                shape,
+            ),
+            DType::F64 => Tensor::from_buffer(
+                take_range(&x.values::<f64>()?, around, self.start, self.len).into(),
+                shape,
+            ),
+            DType::U32 => Tensor::from_buffer(
+                take_range(&x.values::<u32>()?, around, self.start, self.len).into(),
+                shape,
+            ),
         })
     }
 
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         let length = at.inputs[0].dim(self.dim)?;
-        Ok(vec![Some(apply(Pad { dim: self.dim, start: self.start, length }, &[grad])?)])
+        Ok(vec![Some(apply(
+            Pad {
+                dim: self.dim,
+                start: self.start,
+                length,
+            },
+            &[grad],
+        )?)])
     }
 
     /// Only the range is touched, unless it is the first share.
@@ -96,12 +111,24 @@ impl Operation for Narrow {
 }
 
 /// Rows of `width` values: zeros, but for those of a range, which begins at `start`.
-fn write_padded<T: Float>(out: &mut [MaybeUninit<T>], (rows, width): (usize, usize), start: usize, range: &[T]) {
+fn write_padded<T: Float>(
+    out: &mut [MaybeUninit<T>],
+    (rows, width): (usize, usize),
+    start: usize,
+    range: &[T],
+) {
     let len = range.len() / rows.max(1);
     for (o, out) in out.chunks_mut(width.max(1)).enumerate().take(rows) {
-        out[..start].iter_mut().for_each(|out| _ = out.write(T::ZERO));
-        out[start..start + len].iter_mut().zip(&range[o * len..]).for_each(|(out, x)| _ = out.write(*x));
-        out[start + len..].iter_mut().for_each(|out| _ = out.write(T::ZERO));
+        out[..start]
+            .iter_mut()
+            .for_each(|out| _ = out.write(T::ZERO));
+        out[start..start + len]
+            .iter_mut()
+            .zip(&range[o * len..])
+            .for_each(|(out, x)| _ = out.write(*x));
+        out[start + len..]
+            .iter_mut()
+            .for_each(|out| _ = out.write(T::ZERO));
     }
 }
 
@@ -132,7 +159,11 @@ impl Operation for Pad {
     }
 
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
-        Ok(vec![Some(grad.narrow(self.dim, self.start, at.inputs[0].dim(self.dim)?)?)])
+        Ok(vec![Some(grad.narrow(
+            self.dim,
+            self.start,
+            at.inputs[0].dim(self.dim)?,
+        )?)])
     }
 }
 
@@ -143,14 +174,20 @@ pub(crate) struct Cat {
 
 fn joined<T: Element>(parts: &[Tensor], dim: usize, shape: Shape) -> Result<Tensor> {
     let outer = shape.around(dim)?.0;
-    let values = parts.iter().map(Tensor::values::<T>).collect::<Result<Vec<_>>>()?;
+    let values = parts
+        .iter()
+        .map(Tensor::values::<T>)
+        .collect::<Result<Vec<_>>>()?;
     let fill = |out: &mut [MaybeUninit<T>]| {
         let mut at = 0;
         for o in 0..outer {
             for part in &values {
                 let len = part.len() / outer;
                 let from = &part[o * len..(o + 1) * len];
-                out[at..at + len].iter_mut().zip(from).for_each(|(out, x)| _ = out.write(*x));
+                out[at..at + len]
+                    .iter_mut()
+                    .zip(from)
+                    .for_each(|(out, x)| _ = out.write(*x));
                 at += len;
             }
         }
@@ -172,7 +209,12 @@ impl Operation for Cat {
             if part.shape().with_dim(self.dim, 0) != first.shape().with_dim(self.dim, 0)
                 || part.dtype() != first.dtype()
             {
-                bail!("cat: {:?} beside {:?} along dimension {}", part.shape(), first.shape(), self.dim);
+                bail!(
+                    "cat: {:?} beside {:?} along dimension {}",
+                    part.shape(),
+                    first.shape(),
+                    self.dim
+                );
             }
             length += here;
         }
@@ -244,12 +286,22 @@ impl Operation for Cast {
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
         let (x, shape) = (&inputs[0], *inputs[0].shape());
         Ok(match (x.dtype(), self.dtype) {
-            (DType::F32, DType::F64) => {
-                Tensor::from_buffer(x.values::<f32>()?.iter().map(|&v| f64::from(v)).collect::<Vec<_>>().into(), shape)
-            }
-            (DType::F64, DType::F32) => {
-                Tensor::from_buffer(x.values::<f64>()?.iter().map(|&v| v as f32).collect::<Vec<_>>().into(), shape)
-            }
+            (DType::F32, DType::F64) => Tensor::from_buffer(
+                x.values::<f32>()?
+                    .iter()
+                    .map(|&v| f64::from(v))
+                    .collect::<Vec<_>>()
+                    .into(),
+                shape,
+            ),
+            (DType::F64, DType::F32) => Tensor::from_buffer(
+                x.values::<f64>()?
+                    .iter()
+                    .map(|&v| v as f32)
+                    .collect::<Vec<_>>()
+                    .into(),
+                shape,
+            ),
             (from, to) if from == to => x.view(shape, 0),
             (from, to) => bail!("cast: {from:?} does not become {to:?}"),
         })
@@ -265,9 +317,16 @@ impl Tensor {
     pub fn reshape(&self, shape: impl Into<Shape>) -> Result<Tensor> {
         let shape = shape.into();
         if shape.elem_count() != self.elem_count() {
-            bail!("reshape: {:?} has other values than {shape:?}", self.shape());
+            bail!(
+                "reshape: {:?} has other values than {shape:?}",
+                self.shape()
+            );
         }
-        if *self.shape() == shape { Ok(self.clone()) } else { apply(Reshape { shape }, &[self]) }
+        if *self.shape() == shape {
+            Ok(self.clone())
+        } else {
+            apply(Reshape { shape }, &[self])
+        }
     }
 
     /// All values as a vector.
@@ -286,7 +345,10 @@ impl Tensor {
     /// The tensor with another dimension of length one at this place.
     pub fn unsqueeze(&self, dim: usize) -> Result<Tensor> {
         if dim > self.rank() {
-            bail!("unsqueeze: dimension {dim} of a tensor of shape {:?}", self.dims());
+            bail!(
+                "unsqueeze: dimension {dim} of a tensor of shape {:?}",
+                self.dims()
+            );
         }
         let mut dims = self.dims().to_vec();
         dims.insert(dim, 1);
@@ -297,9 +359,16 @@ impl Tensor {
     pub fn narrow(&self, dim: usize, start: usize, len: usize) -> Result<Tensor> {
         let length = self.dim(dim)?;
         if start + len > length {
-            bail!("narrow: {start} to {} of {length} along dimension {dim}", start + len);
+            bail!(
+                "narrow: {start} to {} of {length} along dimension {dim}",
+                start + len
+            );
         }
-        if len == length { Ok(self.clone()) } else { apply(Narrow { dim, start, len }, &[self]) }
+        if len == length {
+            Ok(self.clone())
+        } else {
+            apply(Narrow { dim, start, len }, &[self])
+        }
     }
 
     /// Tensors behind each other along a dimension.
@@ -323,7 +392,11 @@ impl Tensor {
 
     /// The values in another precision.
     pub fn to_dtype(&self, dtype: DType) -> Result<Tensor> {
-        if self.dtype() == dtype { Ok(self.clone()) } else { apply(Cast { dtype }, &[self]) }
+        if self.dtype() == dtype {
+            Ok(self.clone())
+        } else {
+            apply(Cast { dtype }, &[self])
+        }
     }
 }
 
@@ -334,7 +407,10 @@ mod examples {
 
     impl Examples for Reshape {
         fn examples() -> Vec<Example> {
-            vec![Example::of(&[&[2, 6]], |v| v[0].reshape((3, 4))), Example::of(&[&[0, 2]], |v| v[0].flatten_all())]
+            vec![
+                Example::of(&[&[2, 6]], |v| v[0].reshape((3, 4))),
+                Example::of(&[&[0, 2]], |v| v[0].flatten_all()),
+            ]
         }
     }
 
@@ -352,9 +428,36 @@ mod examples {
     impl Examples for Pad {
         fn examples() -> Vec<Example> {
             vec![
-                Example::of(&[&[2, 3]], |v| apply(Pad { dim: 0, start: 1, length: 4 }, &[&v[0]])),
-                Example::of(&[&[2, 3]], |v| apply(Pad { dim: 1, start: 0, length: 5 }, &[&v[0]])),
-                Example::of(&[&[2, 0]], |v| apply(Pad { dim: 1, start: 2, length: 3 }, &[&v[0]])),
+                Example::of(&[&[2, 3]], |v| {
+                    apply(
+                        Pad {
+                            dim: 0,
+                            start: 1,
+                            length: 4,
+                        },
+                        &[&v[0]],
+                    )
+                }),
+                Example::of(&[&[2, 3]], |v| {
+                    apply(
+                        Pad {
+                            dim: 1,
+                            start: 0,
+                            length: 5,
+                        },
+                        &[&v[0]],
+                    )
+                }),
+                Example::of(&[&[2, 0]], |v| {
+                    apply(
+                        Pad {
+                            dim: 1,
+                            start: 2,
+                            length: 3,
+                        },
+                        &[&v[0]],
+                    )
+                }),
             ]
         }
     }
@@ -383,7 +486,11 @@ mod examples {
         fn examples() -> Vec<Example> {
             // Linear, but rounded on the way: a wide step shows its slope.
             let there_and_back = |v: &[Tensor]| v[0].to_dtype(DType::F32)?.to_dtype(DType::F64);
-            vec![Example { step: 0.5, tolerance: 1e-5, ..Example::of(&[&[3, 2]], there_and_back) }]
+            vec![Example {
+                step: 0.5,
+                tolerance: 1e-5,
+                ..Example::of(&[&[3, 2]], there_and_back)
+            }]
         }
     }
 }
@@ -406,7 +513,15 @@ mod tests {
         assert_eq!(x.unsqueeze(1).unwrap().dims(), [3, 1, 4]);
         assert_eq!(x.unsqueeze(2).unwrap().squeeze(2).unwrap().dims(), [3, 4]);
         assert_eq!(x.narrow(0, 2, 0).unwrap().dims(), [0, 4]);
-        assert_eq!(x.narrow(0, 1, 2).unwrap().narrow(0, 1, 1).unwrap().to_vec2::<u32>().unwrap(), [[8, 9, 10, 11]]);
+        assert_eq!(
+            x.narrow(0, 1, 2)
+                .unwrap()
+                .narrow(0, 1, 1)
+                .unwrap()
+                .to_vec2::<u32>()
+                .unwrap(),
+            [[8, 9, 10, 11]]
+        );
     }
 
     #[test]
@@ -414,12 +529,21 @@ mod tests {
         let x = Tensor::from_vec(vec![0f32; 6], (2, 3), &Device::Cpu).unwrap();
         let y = Tensor::from_vec(vec![0f32; 4], (2, 2), &Device::Cpu).unwrap();
         for (result, expected) in [
-            (x.reshape((4, 2)), "reshape: [2, 3] has other values than [4, 2]"),
+            (
+                x.reshape((4, 2)),
+                "reshape: [2, 3] has other values than [4, 2]",
+            ),
             (x.narrow(1, 2, 2), "narrow: 2 to 4 of 3 along dimension 1"),
-            (Tensor::cat(&[&x, &y], 0), "cat: [2, 2] beside [2, 3] along dimension 0"),
+            (
+                Tensor::cat(&[&x, &y], 0),
+                "cat: [2, 2] beside [2, 3] along dimension 0",
+            ),
             (Tensor::cat::<Tensor>(&[], 0), "cat: there are no tensors"),
             (x.squeeze(0), "squeeze: dimension 0 has length 2"),
-            (x.flatten_all().and_then(|x| x.t()), "a matrix is expected, not a tensor of shape [6]"),
+            (
+                x.flatten_all().and_then(|x| x.t()),
+                "a matrix is expected, not a tensor of shape [6]",
+            ),
         ] {
             assert_eq!(result.unwrap_err().to_string(), expected);
         }

@@ -19,7 +19,9 @@ mod select;
 /// For the list of operations.
 pub(crate) mod all {
     pub(crate) use super::arithmetic::{Add, Div, Maximum, Mul, Sub};
-    pub(crate) use super::elementwise::{Abs, Affine, Elu, Exp, Log, Neg, Powf, Recip, Round, Sign, Sqr, Sqrt, Tanh};
+    pub(crate) use super::elementwise::{
+        Abs, Affine, Elu, Exp, Log, Neg, Powf, Recip, Round, Sign, Sqr, Sqrt, Tanh,
+    };
     pub(crate) use super::layout::{Cast, Cat, Narrow, Pad, Reshape, Transpose};
     pub(crate) use super::product::MatMul;
     pub(crate) use super::reduce::{Broadcast, SumTo};

@@ -1,4 +1,5 @@
-//! The matrix product, with either side transposed, and the dense products that fused operations are made of.
+//! The matrix product, with either side transposed, and the dense products that fused operations
+//! are made of.
 
 use crate::tensor::array::Tensor;
 use crate::tensor::device::OnDevice;
@@ -15,24 +16,38 @@ pub(crate) struct MatMul {
 impl MatMul {
     fn shape(self, a: &Tensor, b: &Tensor) -> Result<(usize, usize, usize)> {
         let turn = |(rows, cols), turned| if turned { (cols, rows) } else { (rows, cols) };
-        let ((rows, inner), (b_rows, width)) = (turn(a.dims2()?, self.turned[0]), turn(b.dims2()?, self.turned[1]));
+        let ((rows, inner), (b_rows, width)) = (
+            turn(a.dims2()?, self.turned[0]),
+            turn(b.dims2()?, self.turned[1]),
+        );
         if inner != b_rows {
             bail!("matmul: {rows} × {inner} by {b_rows} × {width}");
         }
         Ok((rows, inner, width))
     }
 
-    /// The product that the gradient of the first and of the second factor is: which two of a, b and the gradient.
+    /// The product that the gradient of the first and of the second factor is: which two of a, b
+    /// and the gradient.
     fn to_first(self) -> (Self, bool) {
         match self.turned {
-            [false, b] => (Self { turned: [false, !b] }, false),
+            [false, b] => (
+                Self {
+                    turned: [false, !b],
+                },
+                false,
+            ),
             [true, b] => (Self { turned: [b, true] }, true),
         }
     }
 
     fn to_second(self) -> (Self, bool) {
         match self.turned {
-            [a, false] => (Self { turned: [!a, false] }, false),
+            [a, false] => (
+                Self {
+                    turned: [!a, false],
+                },
+                false,
+            ),
             [a, true] => (Self { turned: [true, a] }, true),
         }
     }
@@ -57,7 +72,8 @@ impl Operation for MatMul {
         let (rows, _, width) = self.shape(a, b)?;
         by_precision!(self.name(), a.dtype(), T => {
             let mut outcome = Ok(());
-            // SAFETY: a product that is not added to anything writes every value; an error is returned before it is read.
+            // SAFETY: a product that is not added to anything writes every value; an error is
+            // returned before it is read.
             let y = unsafe {
                 Tensor::filled::<T>((rows, width), |out| {
                     outcome = self.write(a, b, Target::Write(&mut *out));
@@ -102,7 +118,13 @@ impl Operation for MatMul {
 }
 
 /// Adds a product to the gradient of input `i`.
-fn product_to<T: OnDevice>(op: MatMul, left: &Tensor, right: &Tensor, i: usize, to: &mut Sinks<'_>) -> Result<()> {
+fn product_to<T: OnDevice>(
+    op: MatMul,
+    left: &Tensor,
+    right: &Tensor,
+    i: usize,
+    to: &mut Sinks<'_>,
+) -> Result<()> {
     op.shape(left, right)?;
     left.values::<T>()?;
     right.values::<T>()?;
@@ -113,7 +135,12 @@ fn product_to<T: OnDevice>(op: MatMul, left: &Tensor, right: &Tensor, i: usize, 
 impl Tensor {
     /// The product of two matrices.
     pub fn matmul(&self, other: &Tensor) -> Result<Tensor> {
-        apply(MatMul { turned: [false, false] }, &[self, other])
+        apply(
+            MatMul {
+                turned: [false, false],
+            },
+            &[self, other],
+        )
     }
 
     /// The product of two matrices, each transposed where `turned` says so.
@@ -140,11 +167,28 @@ mod examples {
     impl Examples for MatMul {
         fn examples() -> Vec<Example> {
             let mut examples = Vec::new();
-            for (rows, inner, width) in [(3, 4, 5), (1, 7, 1), (0, 3, 2), (3, 0, 2), (2, 3, 0), (17, 1, 9)] {
+            for (rows, inner, width) in [
+                (3, 4, 5),
+                (1, 7, 1),
+                (0, 3, 2),
+                (3, 0, 2),
+                (2, 3, 0),
+                (17, 1, 9),
+            ] {
                 for turned in [[false, false], [true, false], [false, true], [true, true]] {
-                    let a = if turned[0] { [inner, rows] } else { [rows, inner] };
-                    let b = if turned[1] { [width, inner] } else { [inner, width] };
-                    examples.push(Example::of(&[&a, &b], move |v| apply(MatMul { turned }, &[&v[0], &v[1]])));
+                    let a = if turned[0] {
+                        [inner, rows]
+                    } else {
+                        [rows, inner]
+                    };
+                    let b = if turned[1] {
+                        [width, inner]
+                    } else {
+                        [inner, width]
+                    };
+                    examples.push(Example::of(&[&a, &b], move |v| {
+                        apply(MatMul { turned }, &[&v[0], &v[1]])
+                    }));
                 }
             }
             examples

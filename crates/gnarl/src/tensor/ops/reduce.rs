@@ -1,4 +1,5 @@
-//! Stretching a tensor and its adjoint, the sum over what was stretched; sums and means over dimensions come from these.
+//! Stretching a tensor and its adjoint, the sum over what was stretched; sums and means over
+//! dimensions come from these.
 
 use crate::tensor::array::Tensor;
 use crate::tensor::buffer::Buffer;
@@ -73,7 +74,9 @@ fn sum_groups<T: Float>(x: &[T], groups: &[(usize, bool)]) -> Buffer<T> {
         [(rows, false), (width, true)] => {
             let mut sums = vec![T::ZERO; rows];
             if width > 0 {
-                sums.iter_mut().zip(x.chunks_exact(width)).for_each(|(sum, row)| *sum = total(row));
+                sums.iter_mut()
+                    .zip(x.chunks_exact(width))
+                    .for_each(|(sum, row)| *sum = total(row));
             }
             Buffer::from(sums)
         }
@@ -81,20 +84,32 @@ fn sum_groups<T: Float>(x: &[T], groups: &[(usize, bool)]) -> Buffer<T> {
             let mut sums = vec![T::ZERO; outer * inner];
             if !x.is_empty() {
                 let blocks = x.chunks_exact(x.len() / outer);
-                sums.chunks_exact_mut(inner).zip(blocks).for_each(|(sums, block)| kernels::add_rows(block, sums));
+                sums.chunks_exact_mut(inner)
+                    .zip(blocks)
+                    .for_each(|(sums, block)| kernels::add_rows(block, sums));
             }
             Buffer::from(sums)
         }
         // The outermost group first, the rest by itself.
         [(length, is_summed), ref rest @ ..] => {
-            let parts = (0..length).map(|i| &x[i * (x.len() / length)..(i + 1) * (x.len() / length)]);
+            let parts =
+                (0..length).map(|i| &x[i * (x.len() / length)..(i + 1) * (x.len() / length)]);
             let sums: Vec<Buffer<T>> = parts.map(|part| sum_groups(part, rest)).collect();
             if !is_summed {
-                return Buffer::from(sums.iter().flat_map(|part| part.iter().copied()).collect::<Vec<T>>());
+                return Buffer::from(
+                    sums.iter()
+                        .flat_map(|part| part.iter().copied())
+                        .collect::<Vec<T>>(),
+                );
             }
-            let len = rest.iter().filter(|(_, is_summed)| !is_summed).map(|(length, _)| length).product();
+            let len = rest
+                .iter()
+                .filter(|(_, is_summed)| !is_summed)
+                .map(|(length, _)| length)
+                .product();
             let mut all = vec![T::ZERO; len];
-            sums.iter().for_each(|part| kernels::add_rows(part, &mut all));
+            sums.iter()
+                .for_each(|part| kernels::add_rows(part, &mut all));
             Buffer::from(all)
         }
     }
@@ -124,17 +139,29 @@ impl Tensor {
     pub fn broadcast_as(&self, shape: impl Into<Shape>) -> Result<Tensor> {
         let shape = shape.into();
         if self.shape().broadcast(&shape) != Some(shape) {
-            bail!("broadcast: {:?} does not stretch to {shape:?}", self.shape());
+            bail!(
+                "broadcast: {:?} does not stretch to {shape:?}",
+                self.shape()
+            );
         }
-        if *self.shape() == shape { Ok(self.clone()) } else { apply(Broadcast { shape }, &[self]) }
+        if *self.shape() == shape {
+            Ok(self.clone())
+        } else {
+            apply(Broadcast { shape }, &[self])
+        }
     }
 
-    /// The adjoint of stretching: the sum over everything that [`broadcast_as`](Self::broadcast_as) would have repeated.
+    /// The adjoint of stretching: the sum over everything that [`broadcast_as`](Self::broadcast_as)
+    /// would have repeated.
     pub fn sum_to(&self, shape: &Shape) -> Result<Tensor> {
         if shape.broadcast(self.shape()) != Some(*self.shape()) {
             bail!("sum: {:?} does not come from {shape:?}", self.shape());
         }
-        if self.shape() == shape { Ok(self.clone()) } else { apply(SumTo { shape: *shape }, &[self]) }
+        if self.shape() == shape {
+            Ok(self.clone())
+        } else {
+            apply(SumTo { shape: *shape }, &[self])
+        }
     }
 
     /// The sum over a dimension, which stays with length one.
@@ -155,7 +182,8 @@ impl Tensor {
 
     /// The mean over a dimension, which stays with length one.
     pub fn mean_keepdim(&self, dim: usize) -> Result<Tensor> {
-        self.sum_keepdim(dim)?.affine(1.0 / self.dim(dim)? as f64, 0.0)
+        self.sum_keepdim(dim)?
+            .affine(1.0 / self.dim(dim)? as f64, 0.0)
     }
 
     /// The mean over a dimension.
@@ -176,8 +204,13 @@ mod examples {
 
     impl Examples for Broadcast {
         fn examples() -> Vec<Example> {
-            let shapes: [[&[usize]; 2]; 5] =
-                [[&[], &[2, 3]], [&[3], &[2, 3]], [&[2, 1], &[2, 3]], [&[1, 3, 1], &[2, 3, 4]], [&[1], &[0]]];
+            let shapes: [[&[usize]; 2]; 5] = [
+                [&[], &[2, 3]],
+                [&[3], &[2, 3]],
+                [&[2, 1], &[2, 3]],
+                [&[1, 3, 1], &[2, 3, 4]],
+                [&[1], &[0]],
+            ];
             let to = |[from, to]: [&[usize]; 2]| {
                 let to = Shape::from(to);
                 Example::of(&[from], move |v| v[0].broadcast_as(to))
@@ -204,7 +237,9 @@ mod examples {
             };
             let mut examples: Vec<Example> = shapes[..7].iter().copied().map(to).collect();
             // So many that blocks are summed; a few of them are enough to move.
-            examples.push(Example::of(&[&[2]], |v| v[0].reshape((2, 1))?.broadcast_as((2, 5000))?.sum_all()));
+            examples.push(Example::of(&[&[2]], |v| {
+                v[0].reshape((2, 1))?.broadcast_as((2, 5000))?.sum_all()
+            }));
             examples
         }
     }
@@ -216,13 +251,23 @@ mod tests {
 
     #[test]
     fn sums_by_hand() {
-        let x = Tensor::from_vec((0..24).map(f64::from).collect(), (2, 3, 4), &Device::Cpu).unwrap();
+        let x =
+            Tensor::from_vec((0..24).map(f64::from).collect(), (2, 3, 4), &Device::Cpu).unwrap();
         let values = |t: Tensor| (t.dims().to_vec(), t.values::<f64>().unwrap().to_vec());
-        assert_eq!(values(x.sum(1).unwrap()), (vec![2, 4], vec![12., 15., 18., 21., 48., 51., 54., 57.]));
-        assert_eq!(values(x.sum_keepdim(2).unwrap()), (vec![2, 3, 1], vec![6., 22., 38., 54., 70., 86.]));
+        assert_eq!(
+            values(x.sum(1).unwrap()),
+            (vec![2, 4], vec![12., 15., 18., 21., 48., 51., 54., 57.])
+        );
+        assert_eq!(
+            values(x.sum_keepdim(2).unwrap()),
+            (vec![2, 3, 1], vec![6., 22., 38., 54., 70., 86.])
+        );
         assert_eq!(values(x.sum(0).unwrap()).1[..3], [12., 14., 16.]);
         assert_eq!(values(x.mean_all().unwrap()), (vec![], vec![11.5]));
-        assert_eq!(values(x.sum_to(&Shape::from((1, 3, 1))).unwrap()).1, [60., 92., 124.]);
+        assert_eq!(
+            values(x.sum_to(&Shape::from((1, 3, 1))).unwrap()).1,
+            [60., 92., 124.]
+        );
         let none = Tensor::from_vec(Vec::<f32>::new(), (0, 3), &Device::Cpu).unwrap();
         assert_eq!(none.sum(0).unwrap().to_vec1::<f32>().unwrap(), [0.0; 3]);
         assert_eq!(none.sum(1).unwrap().dims(), [0]);

@@ -1,4 +1,5 @@
-//! Rows and values by their indices, with their adjoints; comparisons, and a choice between two tensors.
+//! Rows and values by their indices, with their adjoints; comparisons, and a choice between two
+//! tensors.
 
 use crate::tensor::array::Tensor;
 use crate::tensor::buffer::Buffer;
@@ -26,7 +27,10 @@ fn selected<T: Element>(x: &Tensor, index: &[u32], dim: usize) -> Result<Tensor>
             out.extend_from_slice(&values[(o * length + i as usize) * inner..][..inner]);
         }
     }
-    Ok(Tensor::from_buffer(Buffer::from(out), x.shape().with_dim(dim, index.len())))
+    Ok(Tensor::from_buffer(
+        Buffer::from(out),
+        x.shape().with_dim(dim, index.len()),
+    ))
 }
 
 impl Operation for IndexSelect {
@@ -45,7 +49,14 @@ impl Operation for IndexSelect {
 
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         let length = at.inputs[0].dim(self.dim)?;
-        Ok(vec![Some(apply(IndexAdd { index: self.index.clone(), dim: self.dim, length }, &[grad])?)])
+        Ok(vec![Some(apply(
+            IndexAdd {
+                index: self.index.clone(),
+                dim: self.dim,
+                length,
+            },
+            &[grad],
+        )?)])
     }
 
     fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
@@ -60,7 +71,12 @@ impl Operation for IndexSelect {
     }
 }
 
-fn add_selected<T: Float>(x: &[T], index: &[u32], (outer, length, inner): (usize, usize, usize), out: &mut [T]) {
+fn add_selected<T: Float>(
+    x: &[T],
+    index: &[u32],
+    (outer, length, inner): (usize, usize, usize),
+    out: &mut [T],
+) {
     if inner == 1 {
         for o in 0..outer {
             for (k, &i) in index.iter().enumerate() {
@@ -94,7 +110,11 @@ impl Operation for IndexAdd {
         let (outer, count, inner) = x.shape().around(self.dim)?;
         let index = self.index.values::<u32>()?;
         if count != index.len() || index.iter().any(|&i| i as usize >= self.length) {
-            bail!("index add: {count} steps at {} indices below {}", index.len(), self.length);
+            bail!(
+                "index add: {count} steps at {} indices below {}",
+                index.len(),
+                self.length
+            );
         }
         by_precision!(self.name(), x.dtype(), T => {
             let mut out = Buffer::repeated(0 as T, outer * self.length * inner);
@@ -115,11 +135,19 @@ pub(crate) struct Gather {
 }
 
 /// Calls `pair` with the position of each index and of the value it names.
-fn for_pairs(index: &Tensor, dim: usize, of: &Shape, mut pair: impl FnMut(usize, usize)) -> Result<()> {
+fn for_pairs(
+    index: &Tensor,
+    dim: usize,
+    of: &Shape,
+    mut pair: impl FnMut(usize, usize),
+) -> Result<()> {
     let (outer, length, inner) = of.around(dim)?;
     let (_, count, _) = index.shape().around(dim)?;
     if index.shape().with_dim(dim, length) != *of {
-        bail!("gather: indices of shape {:?} into {of:?} along dimension {dim}", index.shape());
+        bail!(
+            "gather: indices of shape {:?} into {of:?} along dimension {dim}",
+            index.shape()
+        );
     }
     let indices = index.values::<u32>()?;
     if let Some(i) = indices.iter().find(|&&i| i as usize >= length) {
@@ -151,7 +179,11 @@ impl Operation for Gather {
     }
 
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
-        let op = ScatterAdd { index: self.index.clone(), dim: self.dim, shape: *at.inputs[0].shape() };
+        let op = ScatterAdd {
+            index: self.index.clone(),
+            dim: self.dim,
+            shape: *at.inputs[0].shape(),
+        };
         Ok(vec![Some(apply(op, &[grad])?)])
     }
 }
@@ -191,9 +223,16 @@ impl Operation for Choose {
     }
 
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
-        let [mask, yes, no] = inputs else { bail!("where: a mask and two tensors are expected") };
+        let [mask, yes, no] = inputs else {
+            bail!("where: a mask and two tensors are expected")
+        };
         if mask.shape() != yes.shape() || yes.shape() != no.shape() {
-            bail!("where: shapes {:?}, {:?} and {:?} differ", mask.shape(), yes.shape(), no.shape());
+            bail!(
+                "where: shapes {:?}, {:?} and {:?} differ",
+                mask.shape(),
+                yes.shape(),
+                no.shape()
+            );
         }
         by_precision!(self.name(), yes.dtype(), T => {
             let (mask, yes, no) = (mask.values::<T>()?, yes.values::<T>()?, no.values::<T>()?);
@@ -206,7 +245,11 @@ impl Operation for Choose {
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         let (mask, none) = (&at.inputs[0], grad.zeros_like()?);
         let to_yes = at.to(1, || mask.where_cond(grad, &none))?;
-        Ok(vec![None, to_yes, at.to(2, || mask.where_cond(&none, grad))?])
+        Ok(vec![
+            None,
+            to_yes,
+            at.to(2, || mask.where_cond(&none, grad))?,
+        ])
     }
 }
 
@@ -277,7 +320,9 @@ impl Tensor {
     /// One where this is the maximum of the two, one half where both are, else zero.
     pub(super) fn share_of_maximum(&self, other: &Tensor) -> Result<Tensor> {
         let at_least = self.compared(other, |a, b| a >= b || a.is_nan())?;
-        at_least.add(&self.compared(other, |a, b| a > b || a.is_nan())?)?.affine(0.5, 0.0)
+        at_least
+            .add(&self.compared(other, |a, b| a > b || a.is_nan())?)?
+            .affine(0.5, 0.0)
     }
 
     /// Values of `yes` where this mask is not zero, else of `no`.
@@ -287,15 +332,29 @@ impl Tensor {
 
     /// Steps along a dimension by their indices.
     pub fn index_select(&self, index: &Tensor, dim: usize) -> Result<Tensor> {
-        apply(IndexSelect { index: index.clone(), dim }, &[self])
+        apply(
+            IndexSelect {
+                index: index.clone(),
+                dim,
+            },
+            &[self],
+        )
     }
 
-    /// For each index the value that it names along a dimension; elsewhere the index stands where its value does.
+    /// For each index the value that it names along a dimension; elsewhere the index stands where
+    /// its value does.
     pub fn gather(&self, index: &Tensor, dim: usize) -> Result<Tensor> {
-        apply(Gather { index: index.clone(), dim }, &[self])
+        apply(
+            Gather {
+                index: index.clone(),
+                dim,
+            },
+            &[self],
+        )
     }
 
-    /// Where along a dimension the largest value is: the first of equals, or the first that is no number.
+    /// Where along a dimension the largest value is: the first of equals, or the first that is no
+    /// number.
     fn largest(&self, dim: usize) -> Result<Tensor> {
         by_precision!("max", self.dtype(), T => {
             let (outer, length, inner) = self.shape().around(dim)?;
@@ -340,7 +399,9 @@ mod examples {
     impl Examples for IndexSelect {
         fn examples() -> Vec<Example> {
             vec![
-                Example::of(&[&[4, 3]], |v| v[0].index_select(&index(&[2, 0, 2], &[3]), 0)),
+                Example::of(&[&[4, 3]], |v| {
+                    v[0].index_select(&index(&[2, 0, 2], &[3]), 0)
+                }),
                 Example::of(&[&[4, 3]], |v| v[0].index_select(&index(&[1, 1], &[2]), 1)),
                 Example::of(&[&[4]], |v| v[0].index_select(&index(&[3, 3, 0], &[3]), 0)),
                 Example::of(&[&[4, 3]], |v| v[0].index_select(&index(&[], &[0]), 0)),
@@ -352,10 +413,24 @@ mod examples {
         fn examples() -> Vec<Example> {
             vec![
                 Example::of(&[&[3, 2]], |v| {
-                    apply(IndexAdd { index: index(&[2, 0, 2], &[3]), dim: 0, length: 4 }, &[&v[0]])
+                    apply(
+                        IndexAdd {
+                            index: index(&[2, 0, 2], &[3]),
+                            dim: 0,
+                            length: 4,
+                        },
+                        &[&v[0]],
+                    )
                 }),
                 Example::of(&[&[3, 2]], |v| {
-                    apply(IndexAdd { index: index(&[1, 1], &[2]), dim: 1, length: 2 }, &[&v[0]])
+                    apply(
+                        IndexAdd {
+                            index: index(&[1, 1], &[2]),
+                            dim: 1,
+                            length: 2,
+                        },
+                        &[&v[0]],
+                    )
                 }),
             ]
         }
@@ -364,7 +439,9 @@ mod examples {
     impl Examples for Gather {
         fn examples() -> Vec<Example> {
             vec![
-                Example::of(&[&[2, 3]], |v| v[0].gather(&index(&[2, 0, 1, 1], &[2, 2]), 1)),
+                Example::of(&[&[2, 3]], |v| {
+                    v[0].gather(&index(&[2, 0, 1, 1], &[2, 2]), 1)
+                }),
                 Example::of(&[&[2, 3]], |v| v[0].gather(&index(&[1, 0, 1], &[1, 3]), 0)),
                 Example::of(&[&[4, 3]], |v| v[0].max_keepdim(1)),
             ]
@@ -373,7 +450,11 @@ mod examples {
 
     impl Examples for ScatterAdd {
         fn examples() -> Vec<Example> {
-            let op = || ScatterAdd { index: index(&[2, 0, 2, 2], &[2, 2]), dim: 1, shape: Shape::from((2, 3)) };
+            let op = || ScatterAdd {
+                index: index(&[2, 0, 2, 2], &[2, 2]),
+                dim: 1,
+                shape: Shape::from((2, 3)),
+            };
             vec![Example::of(&[&[2, 2]], move |v| apply(op(), &[&v[0]]))]
         }
     }
@@ -381,7 +462,9 @@ mod examples {
     impl Examples for Choose {
         fn examples() -> Vec<Example> {
             vec![
-                Example::of(&[&[3, 5], &[3, 5]], |v| v[0].gt(0.1)?.where_cond(&v[0], &v[1])),
+                Example::of(&[&[3, 5], &[3, 5]], |v| {
+                    v[0].gt(0.1)?.where_cond(&v[0], &v[1])
+                }),
                 Example::of(&[&[0], &[0]], |v| v[0].le(0.1)?.where_cond(&v[0], &v[1])),
             ]
         }
@@ -395,16 +478,28 @@ mod tests {
     #[test]
     fn indices_by_hand() {
         let x = Tensor::new(&[[1f32, 2.0, 3.0], [4.0, 5.0, 6.0]], &Device::Cpu).unwrap();
-        let index = |values: &[u32]| Tensor::from_slice(values, values.len(), &Device::Cpu).unwrap();
+        let index =
+            |values: &[u32]| Tensor::from_slice(values, values.len(), &Device::Cpu).unwrap();
         let rows = |t: Tensor| t.to_vec2::<f32>().unwrap();
-        assert_eq!(rows(x.index_select(&index(&[1, 1, 0]), 0).unwrap())[1], [4.0, 5.0, 6.0]);
-        assert_eq!(rows(x.index_select(&index(&[2, 0]), 1).unwrap()), [[3.0, 1.0], [6.0, 4.0]]);
+        assert_eq!(
+            rows(x.index_select(&index(&[1, 1, 0]), 0).unwrap())[1],
+            [4.0, 5.0, 6.0]
+        );
+        assert_eq!(
+            rows(x.index_select(&index(&[2, 0]), 1).unwrap()),
+            [[3.0, 1.0], [6.0, 4.0]]
+        );
         let at = Tensor::new(&[[2u32], [0]], &Device::Cpu).unwrap();
         assert_eq!(rows(x.gather(&at, 1).unwrap()), [[3.0], [4.0]]);
         assert_eq!(rows(x.max_keepdim(0).unwrap()), [[4.0, 5.0, 6.0]]);
         assert_eq!(x.max_all().unwrap().to_scalar::<f32>().unwrap(), 6.0);
         assert_eq!(rows(x.gt(2.5).unwrap()), [[0.0, 0.0, 1.0], [1.0, 1.0, 1.0]]);
-        assert!(x.index_select(&index(&[2]), 0).unwrap_err().to_string().contains("index 2 of 2"));
+        assert!(
+            x.index_select(&index(&[2]), 0)
+                .unwrap_err()
+                .to_string()
+                .contains("index 2 of 2")
+        );
         assert!(x.gather(&index(&[0]), 1).is_err());
         let odd = Tensor::new(&[1f32, f32::NAN, 2.0], &Device::Cpu).unwrap();
         assert!(odd.max_all().unwrap().to_scalar::<f32>().unwrap().is_nan());

@@ -28,27 +28,57 @@ const ROWS: &[Row] = &[
     Row {
         label: "GMM w/ EM",
         spec: accuracy(GCN.with(GRATIN)),
-        figures: &[acc(71.0, 4.4), acc(49.82, 4.26), acc(76.05, 6.47), acc(70.97, 5.07), acc(71.9, 2.81)],
+        figures: &[
+            acc(71.0, 4.4),
+            acc(49.82, 4.26),
+            acc(76.05, 6.47),
+            acc(70.97, 5.07),
+            acc(71.9, 2.81),
+        ],
     },
     Row {
         label: "GMM w/ VBI",
         spec: accuracy(GCN.with(gratin_from(Density::Variational(Variational::new())))),
-        figures: &[acc(71.0, 4.21), acc(49.53, 4.26), acc(76.05, 6.47), acc(70.97, 4.52), acc(71.64, 2.9)],
+        figures: &[
+            acc(71.0, 4.21),
+            acc(49.53, 4.26),
+            acc(76.05, 6.47),
+            acc(70.97, 4.52),
+            acc(71.64, 2.9),
+        ],
     },
     Row {
         label: "KDE",
         spec: accuracy(GCN.with(gratin_from(Density::Kernel(Kernel {})))),
-        figures: &[acc(55.9, 10.29), acc(39.53, 2.87), acc(66.64, 6.79), acc(59.56, 2.62), acc(58.66, 3.97)],
+        figures: &[
+            acc(55.9, 10.29),
+            acc(39.53, 2.87),
+            acc(66.64, 6.79),
+            acc(59.56, 2.62),
+            acc(58.66, 3.97),
+        ],
     },
     Row {
         label: "Copula",
         spec: accuracy(GCN.with(gratin_from(Density::Copula(Copula {})))),
-        figures: &[acc(69.8, 4.04), acc(47.13, 3.45), acc(74.44, 6.26), acc(65.04, 3.37), acc(65.7, 3.04)],
+        figures: &[
+            acc(69.8, 4.04),
+            acc(47.13, 3.45),
+            acc(74.44, 6.26),
+            acc(65.04, 3.37),
+            acc(65.7, 3.04),
+        ],
     },
     Row {
         label: "GAN",
         spec: accuracy(GCN.with(gratin_from(Density::Gan(Gan {})))),
-        figures: &[acc(70.6, 3.41), acc(48.8, 5.51), acc(75.52, 4.96), acc(69.98, 5.46), acc(66.26, 3.72)],
+        figures: &[
+            acc(70.6, 3.41),
+            acc(48.8, 5.51),
+            acc(75.52, 4.96),
+            acc(69.98, 5.46),
+            acc(66.26, 3.72),
+        ],
     },
     Row {
         label: "one Gaussian, shrunken (ours)",
@@ -60,5 +90,9 @@ const ROWS: &[Row] = &[
         spec: accuracy(GCN.with(gratin_from(Density::Shared(Shared {})))),
         figures: &[Figure::Absent; 5],
     },
-    Row { label: "retrain (ours)", spec: accuracy(GCN.with(RETRAIN)), figures: &[Figure::Absent; 5] },
+    Row {
+        label: "retrain (ours)",
+        spec: accuracy(GCN.with(RETRAIN)),
+        figures: &[Figure::Absent; 5],
+    },
 ];

@@ -14,7 +14,12 @@ pub const ABLATION_GIN: Table = Table {
     columns: &["IMDB-BINARY", "IMDB-MULTI", "MUTAG", "PROTEINS", "DD"],
     rows: ROWS,
     baseline: Baseline::Row("retrain (ours)"),
-    notes: &[FOLDS, READ_AGAINST_RETRAIN, DENSITIES, "GMM w/ EM is the cell of GRATIN in results_gin"],
+    notes: &[
+        FOLDS,
+        READ_AGAINST_RETRAIN,
+        DENSITIES,
+        "GMM w/ EM is the cell of GRATIN in results_gin",
+    ],
 };
 
 const GIN: Classifier = Classifier::new(Backbone::Gin);
@@ -23,27 +28,57 @@ const ROWS: &[Row] = &[
     Row {
         label: "GMM w/ EM",
         spec: accuracy(GIN.with(GRATIN)),
-        figures: &[acc(71.7, 4.24), acc(49.2, 2.06), acc(88.83, 5.02), acc(71.33, 5.04), acc(68.61, 4.62)],
+        figures: &[
+            acc(71.7, 4.24),
+            acc(49.2, 2.06),
+            acc(88.83, 5.02),
+            acc(71.33, 5.04),
+            acc(68.61, 4.62),
+        ],
     },
     Row {
         label: "GMM w/ VBI",
         spec: accuracy(GIN.with(gratin_from(Density::Variational(Variational::new())))),
-        figures: &[acc(71.4, 2.65), acc(47.8, 2.22), acc(88.3, 5.19), acc(70.25, 4.65), acc(67.82, 4.96)],
+        figures: &[
+            acc(71.4, 2.65),
+            acc(47.8, 2.22),
+            acc(88.3, 5.19),
+            acc(70.25, 4.65),
+            acc(67.82, 4.96),
+        ],
     },
     Row {
         label: "KDE",
         spec: accuracy(GIN.with(gratin_from(Density::Kernel(Kernel {})))),
-        figures: &[acc(69.1, 3.93), acc(41.46, 3.02), acc(77.6, 6.83), acc(60.37, 3.04), acc(67.48, 6.18)],
+        figures: &[
+            acc(69.1, 3.93),
+            acc(41.46, 3.02),
+            acc(77.6, 6.83),
+            acc(60.37, 3.04),
+            acc(67.48, 6.18),
+        ],
     },
     Row {
         label: "Copula",
         spec: accuracy(GIN.with(gratin_from(Density::Copula(Copula {})))),
-        figures: &[acc(70.6, 2.61), acc(47.6, 2.29), acc(88.3, 5.19), acc(70.16, 4.55), acc(67.91, 4.9)],
+        figures: &[
+            acc(70.6, 2.61),
+            acc(47.6, 2.29),
+            acc(88.3, 5.19),
+            acc(70.16, 4.55),
+            acc(67.91, 4.9),
+        ],
     },
     Row {
         label: "GAN",
         spec: accuracy(GIN.with(gratin_from(Density::Gan(Gan {})))),
-        figures: &[acc(70.5, 3.8), acc(48.4, 1.71), acc(88.83, 5.02), acc(71.33, 5.55), acc(67.74, 4.82)],
+        figures: &[
+            acc(70.5, 3.8),
+            acc(48.4, 1.71),
+            acc(88.83, 5.02),
+            acc(71.33, 5.55),
+            acc(67.74, 4.82),
+        ],
     },
     Row {
         label: "one Gaussian, shrunken (ours)",
@@ -55,5 +90,9 @@ const ROWS: &[Row] = &[
         spec: accuracy(GIN.with(gratin_from(Density::Shared(Shared {})))),
         figures: &[Figure::Absent; 5],
     },
-    Row { label: "retrain (ours)", spec: accuracy(GIN.with(RETRAIN)), figures: &[Figure::Absent; 5] },
+    Row {
+        label: "retrain (ours)",
+        spec: accuracy(GIN.with(RETRAIN)),
+        figures: &[Figure::Absent; 5],
+    },
 ];

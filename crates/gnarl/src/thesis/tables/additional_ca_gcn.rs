@@ -1,4 +1,5 @@
-//! `cgsO:tab:additional_CA_GCN` (ch. 3, "Additional Results for the Node Classification Task"): plain operators, vanilla networks, CGCN and CGATv2.
+//! `cgsO:tab:additional_CA_GCN` (ch. 3, "Additional Results for the Node Classification Task"):
+//! plain operators, vanilla networks, CGCN and CGATv2.
 
 use crate::nn::Backbone;
 use crate::thesis::table::{
@@ -11,7 +12,16 @@ pub const ADDITIONAL_CA_GCN: Table = Table {
     name: "cgsO:tab:additional_CA_GCN",
     title: "Classification accuracy of GCNs with classical and learned operators and of other networks, additional datasets",
     section: "ch. 3, Additional Results for the Node Classification Task",
-    columns: &["Cora", "Texas", "Photo", "ogbn-arxiv", "CS", "Computers", "Physics", "Penn94"],
+    columns: &[
+        "Cora",
+        "Texas",
+        "Photo",
+        "ogbn-arxiv",
+        "CS",
+        "Computers",
+        "Physics",
+        "Penn94",
+    ],
     rows: ROWS,
     baseline: Baseline::Row("GCN w/ A_hat"),
     notes: &[CHOSEN],
@@ -161,7 +171,16 @@ const ROWS: &[Row] = &[
     Row {
         label: "PNA",
         spec: vanilla(Backbone::Pna),
-        figures: &[acc(56.67, 10.53), acc(63.51, 4.05), acc(16.75, 5.59), OOM, OOM, acc(13.62, 6.39), OOM, OOM],
+        figures: &[
+            acc(56.67, 10.53),
+            acc(63.51, 4.05),
+            acc(16.75, 5.59),
+            OOM,
+            OOM,
+            acc(13.62, 6.39),
+            OOM,
+            OOM,
+        ],
     },
     Row {
         label: "CGCN w/ D",

@@ -1,14 +1,26 @@
-//! `cgsO:tab:comb_centralities_1` (ch. 3, Experimental Evaluation): local and global centralities together.
+//! `cgsO:tab:comb_centralities_1` (ch. 3, Experimental Evaluation): local and global centralities
+//! together.
 
 use crate::nn::Backbone;
-use crate::thesis::table::{Baseline, CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, learned, learned_sum};
+use crate::thesis::table::{
+    Baseline, CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, learned, learned_sum,
+};
 
 /// The table.
 pub const COMB_CENTRALITIES_1: Table = Table {
     name: "cgsO:tab:comb_centralities_1",
     title: "Classification accuracy of CGCN with one centrality and with degree and a global one summed",
     section: "ch. 3, Experimental Evaluation",
-    columns: &["CiteSeer", "PubMed", "arxiv-year", "chameleon", "Cornell", "deezer-europe", "squirrel", "Wisconsin"],
+    columns: &[
+        "CiteSeer",
+        "PubMed",
+        "arxiv-year",
+        "chameleon",
+        "Cornell",
+        "deezer-europe",
+        "squirrel",
+        "Wisconsin",
+    ],
     rows: ROWS,
     baseline: Baseline::Row("CGCN w/ D"),
     notes: &[CHOSEN],

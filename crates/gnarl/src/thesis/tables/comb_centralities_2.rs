@@ -1,14 +1,26 @@
-//! `cgsO:tab:comb_centralities_2` (ch. 3, Combining Local and Global Centralities): local and global centralities together.
+//! `cgsO:tab:comb_centralities_2` (ch. 3, Combining Local and Global Centralities): local and
+//! global centralities together.
 
 use crate::nn::Backbone;
-use crate::thesis::table::{Baseline, CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, learned, learned_sum};
+use crate::thesis::table::{
+    Baseline, CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, learned, learned_sum,
+};
 
 /// The table.
 pub const COMB_CENTRALITIES_2: Table = Table {
     name: "cgsO:tab:comb_centralities_2",
     title: "Classification accuracy of CGCN with one centrality and with degree and a global one summed, additional datasets",
     section: "ch. 3, Combining Local and Global Centralities",
-    columns: &["Cora", "Texas", "Photo", "ogbn-arxiv", "CS", "Computers", "Physics", "Penn94"],
+    columns: &[
+        "Cora",
+        "Texas",
+        "Photo",
+        "ogbn-arxiv",
+        "CS",
+        "Computers",
+        "Physics",
+        "Penn94",
+    ],
     rows: ROWS,
     baseline: Baseline::Row("CGCN w/ D"),
     notes: &[CHOSEN],

@@ -1,8 +1,12 @@
 //! `gen:tab:complexity` (ch. 7): seconds of augmentation and of training.
 
 use crate::nn::Backbone;
-use crate::thesis::graphs::{Classifier, DROP_EDGE, DROP_NODE, G_MIXUP, GEO_MIX, GRATIN, RETRAIN, SUBMIX};
-use crate::thesis::table::{Baseline, Figure, Row, Table, augmentation_time, graph_training_time, value};
+use crate::thesis::graphs::{
+    Classifier, DROP_EDGE, DROP_NODE, G_MIXUP, GEO_MIX, GRATIN, RETRAIN, SUBMIX,
+};
+use crate::thesis::table::{
+    Baseline, Figure, Row, Table, augmentation_time, graph_training_time, value,
+};
 
 /// The table.
 pub const COMPLEXITY: Table = Table {
@@ -58,7 +62,11 @@ const ROWS: &[Row] = &[
     Row {
         label: "augmentation, s: GeoMix",
         spec: augmentation_time(GCN.with(GEO_MIX)),
-        figures: &[value(2344.12, 0.01), value(73.52, 0.01), value(1005.35, 0.01)],
+        figures: &[
+            value(2344.12, 0.01),
+            value(73.52, 0.01),
+            value(1005.35, 0.01),
+        ],
     },
     Row {
         label: "augmentation, s: retrain (ours)",
@@ -78,7 +86,11 @@ const ROWS: &[Row] = &[
     Row {
         label: "training, s: DropEdge",
         spec: graph_training_time(GCN.with(DROP_EDGE)),
-        figures: &[value(892.14, 0.01), value(596.82, 0.01), value(3037.3, 0.01)],
+        figures: &[
+            value(892.14, 0.01),
+            value(596.82, 0.01),
+            value(3037.3, 0.01),
+        ],
     },
     Row {
         label: "training, s: DropNode",
@@ -88,7 +100,11 @@ const ROWS: &[Row] = &[
     Row {
         label: "training, s: SubMix",
         spec: graph_training_time(GCN.with(SUBMIX)),
-        figures: &[value(1711.01, 0.01), value(1487.03, 0.01), value(2751.92, 0.01)],
+        figures: &[
+            value(1711.01, 0.01),
+            value(1487.03, 0.01),
+            value(2751.92, 0.01),
+        ],
     },
     Row {
         label: "training, s: G-Mixup",
@@ -108,6 +124,10 @@ const ROWS: &[Row] = &[
     Row {
         label: "training, s: GRATIN",
         spec: graph_training_time(GCN.with(GRATIN)),
-        figures: &[value(774.47, 0.01), value(101.56, 0.01), value(438.39, 0.01)],
+        figures: &[
+            value(774.47, 0.01),
+            value(101.56, 0.01),
+            value(438.39, 0.01),
+        ],
     },
 ];

@@ -31,21 +31,45 @@ const ROWS: &[Row] = &[
     Row {
         label: "No Aug. w/ GCN",
         spec: accuracy(GCN),
-        figures: &[acc(73.0, 4.94), acc(47.73, 2.64), acc(73.92, 5.09), acc(69.99, 5.35), acc(69.69, 2.89)],
+        figures: &[
+            acc(73.0, 4.94),
+            acc(47.73, 2.64),
+            acc(73.92, 5.09),
+            acc(69.99, 5.35),
+            acc(69.69, 2.89),
+        ],
     },
     Row {
         label: "Config Models w/ GCN",
         spec: accuracy(GCN.with(CONFIGURATION)),
-        figures: &[acc(71.7, 3.16), acc(48.4, 3.88), acc(74.97, 6.77), acc(70.08, 4.93), acc(69.01, 3.44)],
+        figures: &[
+            acc(71.7, 3.16),
+            acc(48.4, 3.88),
+            acc(74.97, 6.77),
+            acc(70.08, 4.93),
+            acc(69.01, 3.44),
+        ],
     },
     Row {
         label: "No Aug. w/ GIN",
         spec: accuracy(GIN),
-        figures: &[acc(70.3, 3.66), acc(48.53, 4.05), acc(83.42, 2.12), acc(69.54, 3.61), acc(68.0, 3.18)],
+        figures: &[
+            acc(70.3, 3.66),
+            acc(48.53, 4.05),
+            acc(83.42, 2.12),
+            acc(69.54, 3.61),
+            acc(68.0, 3.18),
+        ],
     },
     Row {
         label: "Config Models w/ GIN",
         spec: accuracy(GIN.with(CONFIGURATION)),
-        figures: &[acc(71.7, 4.24), acc(49.0, 3.44), acc(81.43, 10.05), acc(68.34, 5.3), acc(71.61, 5.93)],
+        figures: &[
+            acc(71.7, 4.24),
+            acc(49.0, 3.44),
+            acc(81.43, 10.05),
+            acc(68.34, 5.3),
+            acc(71.61, 5.93),
+        ],
     },
 ];

@@ -17,22 +17,46 @@ const ROWS: &[Row] = &[
     Row {
         label: "graphs",
         spec: Spec::SetProperty(SetProperty::Graphs),
-        figures: &[count(1000), count(1500), count(188), count(1113), count(1178)],
+        figures: &[
+            count(1000),
+            count(1500),
+            count(188),
+            count(1113),
+            count(1178),
+        ],
     },
     Row {
         label: "features",
         spec: Spec::SetProperty(SetProperty::Features),
-        figures: &[Figure::Absent, Figure::Absent, count(7), count(3), count(82)],
+        figures: &[
+            Figure::Absent,
+            Figure::Absent,
+            count(7),
+            count(3),
+            count(82),
+        ],
     },
     Row {
         label: "mean nodes",
         spec: Spec::SetProperty(SetProperty::MeanNodes),
-        figures: &[value(19.77, 0.01), value(13.0, 0.01), value(17.93, 0.01), value(39.06, 0.01), value(284.32, 0.01)],
+        figures: &[
+            value(19.77, 0.01),
+            value(13.0, 0.01),
+            value(17.93, 0.01),
+            value(39.06, 0.01),
+            value(284.32, 0.01),
+        ],
     },
     Row {
         label: "mean edges",
         spec: Spec::SetProperty(SetProperty::MeanEdges),
-        figures: &[value(96.53, 0.01), value(65.94, 0.01), value(19.79, 0.01), value(72.82, 0.01), value(715.66, 0.01)],
+        figures: &[
+            value(96.53, 0.01),
+            value(65.94, 0.01),
+            value(19.79, 0.01),
+            value(72.82, 0.01),
+            value(715.66, 0.01),
+        ],
     },
     Row {
         label: "classes",

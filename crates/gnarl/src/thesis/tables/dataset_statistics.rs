@@ -1,6 +1,9 @@
-//! The tables of what datasets are like that the chapters open with. The thesis calls four of them `data_statistics`: a chapter in a name is ours.
+//! The tables of what datasets are like that the chapters open with. The thesis calls four of them
+//! `data_statistics`: a chapter in a name is ours.
 
-use crate::thesis::table::{Baseline, Figure, Property, Row, SetProperty, Spec, Table, count, value};
+use crate::thesis::table::{
+    Baseline, Figure, Property, Row, SetProperty, Spec, Table, count, value,
+};
 
 /// Where gnarl's numbers differ from those printed, and why.
 const NODE_NOTES: &[&str] = &[
@@ -8,7 +11,10 @@ const NODE_NOTES: &[&str] = &[
     "classes are those that nodes have; a class without nodes is none",
 ];
 /// Of its ch. 5 and 6.
-const SMALLER: &[&str] = &[NODE_NOTES[0], "the thesis' OGBN-Arxiv has 31,971 nodes of 169,343, and nothing says which"];
+const SMALLER: &[&str] = &[
+    NODE_NOTES[0],
+    "the thesis' OGBN-Arxiv has 31,971 nodes of 169,343, and nothing says which",
+];
 const SET_NOTES: &[&str] = &["as the collection has them"];
 
 /// Properties of the graphs.
@@ -160,7 +166,13 @@ pub const DATA_STATISTICS_GRAPH: Table = Table {
         Row {
             label: "graphs",
             spec: Spec::SetProperty(SetProperty::Graphs),
-            figures: &[count(1000), count(1500), count(188), count(1113), count(1178)],
+            figures: &[
+                count(1000),
+                count(1500),
+                count(188),
+                count(1113),
+                count(1178),
+            ],
         },
         Row {
             label: "mean nodes",
@@ -327,17 +339,35 @@ pub const DATA_STATISTICS_CH5: Table = Table {
         Row {
             label: "features",
             spec: Spec::Property(Property::Features),
-            figures: &[count(1_433), count(3_703), count(500), count(6_805), count(128)],
+            figures: &[
+                count(1_433),
+                count(3_703),
+                count(500),
+                count(6_805),
+                count(128),
+            ],
         },
         Row {
             label: "nodes",
             spec: Spec::Property(Property::Nodes),
-            figures: &[count(2_708), count(3_327), count(19_717), count(18_333), count(31_971)],
+            figures: &[
+                count(2_708),
+                count(3_327),
+                count(19_717),
+                count(18_333),
+                count(31_971),
+            ],
         },
         Row {
             label: "edges",
             spec: Spec::Property(Property::Edges),
-            figures: &[count(5_208), count(4_552), count(44_338), count(81_894), count(71_669)],
+            figures: &[
+                count(5_208),
+                count(4_552),
+                count(44_338),
+                count(81_894),
+                count(71_669),
+            ],
         },
         Row {
             label: "classes",
@@ -386,7 +416,16 @@ pub const DATA_STATISTICS_CH6: Table = Table {
     name: "crf:tab:data_statistics_ch6",
     title: "Properties of the graphs of chapter 6",
     section: "ch. 6, appendix, Experimental Setup",
-    columns: &["Cora", "CoraML", "CiteSeer", "PubMed", "CS", "PolBlogs", "Texas", "ogbn-arxiv"],
+    columns: &[
+        "Cora",
+        "CoraML",
+        "CiteSeer",
+        "PubMed",
+        "CS",
+        "PolBlogs",
+        "Texas",
+        "ogbn-arxiv",
+    ],
     rows: &[
         Row {
             label: "features",
@@ -433,7 +472,16 @@ pub const DATA_STATISTICS_CH6: Table = Table {
         Row {
             label: "classes",
             spec: Spec::Property(Property::Classes),
-            figures: &[count(7), count(7), count(6), count(3), count(15), count(2), count(5), count(40)],
+            figures: &[
+                count(7),
+                count(7),
+                count(6),
+                count(3),
+                count(15),
+                count(2),
+                count(5),
+                count(40),
+            ],
         },
     ],
     baseline: Baseline::None,

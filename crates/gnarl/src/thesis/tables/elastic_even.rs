@@ -1,4 +1,5 @@
-//! ElasticGNN and EvenNet beside GCORN under attacks on features (ch. 5, appendix). The thesis gives this table no label.
+//! ElasticGNN and EvenNet beside GCORN under attacks on features (ch. 5, appendix). The thesis
+//! gives this table no label.
 
 use super::holes::STUDY_5;
 use crate::nn::Backbone;

@@ -14,7 +14,10 @@ pub const GIN_FEATURE_ATTACKS: Table = Table {
     columns: &["Cora", "CiteSeer", "PubMed"],
     rows: ROWS,
     baseline: Baseline::Pairs(PAIRS),
-    notes: &[STUDY_5, "the thesis gives this table no label: the name is ours, and so are the clean rows"],
+    notes: &[
+        STUDY_5,
+        "the thesis gives this table no label: the name is ours, and so are the clean rows",
+    ],
 };
 
 const GIN: Subject = Subject::new(Backbone::Gin, Recipe::ThesisCh5);
@@ -32,7 +35,11 @@ const PAIRS: &[(&str, &str)] = &[
 ];
 
 const ROWS: &[Row] = &[
-    Row { label: "clean: GIN", spec: before(GIN, PSI_0_5), figures: &[Figure::Absent, Figure::Absent, Figure::Absent] },
+    Row {
+        label: "clean: GIN",
+        spec: before(GIN, PSI_0_5),
+        figures: &[Figure::Absent, Figure::Absent, Figure::Absent],
+    },
     Row {
         label: "clean: GIORN",
         spec: before(GIORN, PSI_0_5),
@@ -48,7 +55,11 @@ const ROWS: &[Row] = &[
         spec: under(GIORN, PSI_0_5),
         figures: &[acc(71.8, 0.8), acc(60.8, 0.5), acc(74.3, 0.7)],
     },
-    Row { label: "psi 1.0: GIN", spec: under(GIN, PSI_1), figures: &[acc(54.5, 0.9), acc(45.1, 0.4), acc(67.3, 0.6)] },
+    Row {
+        label: "psi 1.0: GIN",
+        spec: under(GIN, PSI_1),
+        figures: &[acc(54.5, 0.9), acc(45.1, 0.4), acc(67.3, 0.6)],
+    },
     Row {
         label: "psi 1.0: GIORN",
         spec: under(GIORN, PSI_1),

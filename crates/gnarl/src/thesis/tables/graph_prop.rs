@@ -1,6 +1,8 @@
-//! `cgsO:tab:graph_prop` (ch. 3, "Learned Parameters of Different Centrality Based GSOs"), datasets as columns.
+//! `cgsO:tab:graph_prop` (ch. 3, "Learned Parameters of Different Centrality Based GSOs"), datasets
+//! as columns.
 //!
-//! The thesis' homophily is the share of edges within a class, and its counted paths are walks of two steps.
+//! The thesis' homophily is the share of edges within a class, and its counted paths are walks of
+//! two steps.
 
 use crate::thesis::table::{Baseline, Property, Row, Spec, Table, value};
 

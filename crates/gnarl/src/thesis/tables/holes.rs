@@ -7,8 +7,7 @@ pub const STUDY_6: &str = "two layers of 16 with weight decay 5e-4; the attacked
 /// What became of the claim.
 pub const NO_GAIN: &str = "a prototype found no gain of RobustCRF's samplers beyond 0.1 points in any setting; redrawing the attack's noise at every evaluation would fake one";
 /// Whose GCORN.
-pub const GCORN_OF_5: &str =
-    "GCORN has ch. 5's settings: without a linear layer at its end, orthonormal weights cannot scale its scores";
+pub const GCORN_OF_5: &str = "GCORN has ch. 5's settings: without a linear layer at its end, orthonormal weights cannot scale its scores";
 
 /// The note of ch. 7's tables.
 pub const FOLDS: &str = "runs are folds, ten at most, stratified and shuffled by the seed; a fold of MUTAG counts with the mean of three initialisations. gnarl train with the same --recipe, --runs and --inits gives the same figures";
@@ -17,5 +16,4 @@ pub const READ_AGAINST_RETRAIN: &str = "retrain is the control that the thesis l
 /// Of densities.
 pub const DENSITIES: &str = "the rows of one Gaussian are ours: a covariance shrunken as Ledoit and Wolf do it, of the class alone or shared by all; every density draws as many vectors, for the same fresh head";
 /// Of changed graphs.
-pub const STRENGTHS: &str =
-    "the thesis states no strengths of its baselines: 0.2 of edges or nodes, SubMix up to 0.4 of the smaller graph";
+pub const STRENGTHS: &str = "the thesis states no strengths of its baselines: 0.2 of edges or nodes, SubMix up to 0.4 of the smaller graph";

@@ -1,4 +1,5 @@
-//! `crf:tab:order_iter_analysis` (ch. 6, appendix): seconds of an answer by RobustCRF. A table of chapter 5 has the same label: this name is ours.
+//! `crf:tab:order_iter_analysis` (ch. 6, appendix): seconds of an answer by RobustCRF. A table of
+//! chapter 5 has the same label: this name is ours.
 
 use crate::thesis::table::{Baseline, Figure, Row, Spec, Table, acc};
 
@@ -16,8 +17,19 @@ pub const INFERENCE_TIME: Table = Table {
     ],
 };
 
-const fn row(label: &'static str, (neighbours, updates): (usize, usize), figures: &'static [Figure]) -> Row {
-    Row { label, spec: Spec::InferenceTime { neighbours, updates }, figures }
+const fn row(
+    label: &'static str,
+    (neighbours, updates): (usize, usize),
+    figures: &'static [Figure],
+) -> Row {
+    Row {
+        label,
+        spec: Spec::InferenceTime {
+            neighbours,
+            updates,
+        },
+        figures,
+    }
 }
 
 const ROWS: &[Row] = &[

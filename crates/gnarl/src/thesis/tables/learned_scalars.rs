@@ -1,7 +1,10 @@
-//! `cgsO:tab:degree_hyper`, `kcore_hyper`, `pagerank_hyper` and `count_walks_hyper` (ch. 3, "Learned Parameters of Different Centrality Based GSOs"):
-//! what the scalars of a learned operator come to. Their cells are those of the rows CGCN of the tables of accuracies.
+//! `cgsO:tab:degree_hyper`, `kcore_hyper`, `pagerank_hyper` and `count_walks_hyper` (ch. 3,
+//! "Learned Parameters of Different Centrality Based GSOs"): what the scalars of a learned operator
+//! come to. Their cells are those of the rows CGCN of the tables of accuracies.
 
-use crate::thesis::table::{Baseline, CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, scalar};
+use crate::thesis::table::{
+    Baseline, CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, scalar,
+};
 
 const SECTION: &str = "ch. 3, Learned Parameters of Different Centrality Based GSOs";
 

@@ -38,7 +38,11 @@ const PAIRS: &[(&str, &str)] = &[
 ];
 
 const ROWS: &[Row] = &[
-    Row { label: "training time, s: GCN", spec: training_time(GCN, PSI), figures: &[acc(2.8, 0.01)] },
+    Row {
+        label: "training time, s: GCN",
+        spec: training_time(GCN, PSI),
+        figures: &[acc(2.8, 0.01)],
+    },
     Row {
         label: "training time, s: GCORN (1 ord)",
         spec: training_time(GCN.orthonormal(1), PSI),
@@ -54,12 +58,44 @@ const ROWS: &[Row] = &[
         spec: training_time(GCN.orthonormal(3), PSI),
         figures: &[acc(10.9, 0.08)],
     },
-    Row { label: "clean: GCN", spec: before(GCN, PSI), figures: &[acc(79.2, 1.6)] },
-    Row { label: "clean: GCORN (1 ord)", spec: before(GCN.orthonormal(1), PSI), figures: &[acc(78.8, 1.3)] },
-    Row { label: "clean: GCORN (2 ord)", spec: before(GCN.orthonormal(2), PSI), figures: &[acc(79.8, 0.9)] },
-    Row { label: "clean: GCORN (3 ord)", spec: before(GCN.orthonormal(3), PSI), figures: &[acc(80.8, 1.1)] },
-    Row { label: "psi 0.5: GCN", spec: under(GCN, PSI), figures: &[acc(68.4, 1.9)] },
-    Row { label: "psi 0.5: GCORN (1 ord)", spec: under(GCN.orthonormal(1), PSI), figures: &[acc(77.1, 2.1)] },
-    Row { label: "psi 0.5: GCORN (2 ord)", spec: under(GCN.orthonormal(2), PSI), figures: &[acc(78.3, 1.1)] },
-    Row { label: "psi 0.5: GCORN (3 ord)", spec: under(GCN.orthonormal(3), PSI), figures: &[acc(78.6, 0.4)] },
+    Row {
+        label: "clean: GCN",
+        spec: before(GCN, PSI),
+        figures: &[acc(79.2, 1.6)],
+    },
+    Row {
+        label: "clean: GCORN (1 ord)",
+        spec: before(GCN.orthonormal(1), PSI),
+        figures: &[acc(78.8, 1.3)],
+    },
+    Row {
+        label: "clean: GCORN (2 ord)",
+        spec: before(GCN.orthonormal(2), PSI),
+        figures: &[acc(79.8, 0.9)],
+    },
+    Row {
+        label: "clean: GCORN (3 ord)",
+        spec: before(GCN.orthonormal(3), PSI),
+        figures: &[acc(80.8, 1.1)],
+    },
+    Row {
+        label: "psi 0.5: GCN",
+        spec: under(GCN, PSI),
+        figures: &[acc(68.4, 1.9)],
+    },
+    Row {
+        label: "psi 0.5: GCORN (1 ord)",
+        spec: under(GCN.orthonormal(1), PSI),
+        figures: &[acc(77.1, 2.1)],
+    },
+    Row {
+        label: "psi 0.5: GCORN (2 ord)",
+        spec: under(GCN.orthonormal(2), PSI),
+        figures: &[acc(78.3, 1.1)],
+    },
+    Row {
+        label: "psi 0.5: GCORN (3 ord)",
+        spec: under(GCN.orthonormal(3), PSI),
+        figures: &[acc(78.6, 0.4)],
+    },
 ];

@@ -1,5 +1,6 @@
-//! `dynam:fig:photo_synthetic` (ch. 4, Depth Analysis on Synthetic Graphs): a figure as a table. A row is a depth, a cell holds the
-//! accuracy on all test nodes of the joined halves, on those of the sparse half and on those of the dense one.
+//! `dynam:fig:photo_synthetic` (ch. 4, Depth Analysis on Synthetic Graphs): a figure as a table. A
+//! row is a depth, a cell holds the accuracy on all test nodes of the joined halves, on those of
+//! the sparse half and on those of the dense one.
 
 use crate::thesis::table::{Baseline, Figure, Row, Spec, Table};
 
@@ -30,5 +31,9 @@ pub const PHOTO_SYNTHETIC: Table = Table {
 };
 
 const fn at(depth: usize, label: &'static str) -> Row {
-    Row { label, spec: Spec::Halves { depth }, figures: &[Figure::Absent, Figure::Absent] }
+    Row {
+        label,
+        spec: Spec::Halves { depth },
+        figures: &[Figure::Absent, Figure::Absent],
+    }
 }

@@ -1,5 +1,5 @@
-//! `gen:tab:rare_class`, ours: one class of few graphs, where drawing vectors (thesis ch. 7) may help (docs/augmentation.md). No table of
-//! the thesis, but judged by the same rule.
+//! `gen:tab:rare_class`, ours: one class of few graphs, where drawing vectors (thesis ch. 7) may
+//! help (docs/augmentation.md). No table of the thesis, but judged by the same rule.
 
 use super::holes::FOLDS;
 use crate::augment::Augment;
@@ -31,8 +31,15 @@ pub const RARE_CLASS: Table = Table {
 };
 
 const fn row(label: &'static str, backbone: Backbone, augment: Augment) -> Row {
-    let few = Few { per_class: 50, rare: 5 };
-    Row { label, spec: accuracy(Classifier::new(backbone).on_few(few).with(augment)), figures: &[Figure::Absent; 4] }
+    let few = Few {
+        per_class: 50,
+        rare: 5,
+    };
+    Row {
+        label,
+        spec: accuracy(Classifier::new(backbone).on_few(few).with(augment)),
+        figures: &[Figure::Absent; 4],
+    }
 }
 
 const DRAWN: Augment = levelled(Density::Shared(Shared {}));

@@ -1,4 +1,5 @@
-//! `tab:results_graph_classification` (ch. 5's appendix): accuracy of graph classifiers under attacks on features.
+//! `tab:results_graph_classification` (ch. 5's appendix): accuracy of graph classifiers under
+//! attacks on features.
 
 use crate::nn::Backbone;
 use crate::thesis::attacked::{PGD_OF_GRAPHS, Subject, Threat, noise};
@@ -41,14 +42,26 @@ const PAIRS: &[(&str, &str)] = &[
 const OURS: &[Figure] = &[Figure::Absent, Figure::Absent, Figure::Absent];
 
 const ROWS: &[Row] = &[
-    Row { label: "clean: GCN", spec: before(GCN, PSI_0_5), figures: &[acc(73.4, 2.8), acc(75.8, 3.6), acc(75.7, 2.2)] },
+    Row {
+        label: "clean: GCN",
+        spec: before(GCN, PSI_0_5),
+        figures: &[acc(73.4, 2.8), acc(75.8, 3.6), acc(75.7, 2.2)],
+    },
     Row {
         label: "clean: GCORN",
         spec: before(GCORN, PSI_0_5),
         figures: &[acc(74.1, 1.9), acc(76.4, 4.1), acc(74.8, 1.7)],
     },
-    Row { label: "clean: GIN", spec: before(GIN, PSI_0_5), figures: OURS },
-    Row { label: "clean: GIORN", spec: before(GIORN, PSI_0_5), figures: OURS },
+    Row {
+        label: "clean: GIN",
+        spec: before(GIN, PSI_0_5),
+        figures: OURS,
+    },
+    Row {
+        label: "clean: GIORN",
+        spec: before(GIORN, PSI_0_5),
+        figures: OURS,
+    },
     Row {
         label: "psi 0.5: GCN",
         spec: under(GCN, PSI_0_5),
@@ -59,8 +72,16 @@ const ROWS: &[Row] = &[
         spec: under(GCORN, PSI_0_5),
         figures: &[acc(71.7, 2.8), acc(75.1, 4.8), acc(71.8, 2.1)],
     },
-    Row { label: "psi 0.5: GIN", spec: under(GIN, PSI_0_5), figures: OURS },
-    Row { label: "psi 0.5: GIORN", spec: under(GIORN, PSI_0_5), figures: OURS },
+    Row {
+        label: "psi 0.5: GIN",
+        spec: under(GIN, PSI_0_5),
+        figures: OURS,
+    },
+    Row {
+        label: "psi 0.5: GIORN",
+        spec: under(GIORN, PSI_0_5),
+        figures: OURS,
+    },
     Row {
         label: "PGD: GCN",
         spec: under(GCN, PGD_OF_GRAPHS),
@@ -71,6 +92,14 @@ const ROWS: &[Row] = &[
         spec: under(GCORN, PGD_OF_GRAPHS),
         figures: &[acc(65.4, 3.1), acc(68.6, 4.3), acc(62.4, 2.1)],
     },
-    Row { label: "PGD: GIN", spec: under(GIN, PGD_OF_GRAPHS), figures: OURS },
-    Row { label: "PGD: GIORN", spec: under(GIORN, PGD_OF_GRAPHS), figures: OURS },
+    Row {
+        label: "PGD: GIN",
+        spec: under(GIN, PGD_OF_GRAPHS),
+        figures: OURS,
+    },
+    Row {
+        label: "PGD: GIORN",
+        spec: under(GIORN, PGD_OF_GRAPHS),
+        figures: OURS,
+    },
 ];

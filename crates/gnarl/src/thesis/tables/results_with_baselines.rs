@@ -1,11 +1,12 @@
-//! `dynam:tab:results_with_baselines` (ch. 4): other ways of combining layers with the GCN backbone.
+//! `dynam:tab:results_with_baselines` (ch. 4): other ways of combining layers with the GCN
+//! backbone.
 
 use crate::depth::Kind;
 use crate::nn::Backbone;
 use crate::thesis::measure::Measure;
 use crate::thesis::table::{
-    ADMP_ST, Baseline, CORE, DEGREE, DEPTHS, Figure, LEARNED_POLICIES, OOM, PAGERANK, Row, Table, WALKS, acc,
-    best_depth, st, st_by,
+    ADMP_ST, Baseline, CORE, DEGREE, DEPTHS, Figure, LEARNED_POLICIES, OOM, PAGERANK, Row, Table,
+    WALKS, acc, best_depth, st, st_by,
 };
 
 /// The table.
@@ -52,7 +53,14 @@ const ROWS: &[Row] = &[
     Row {
         label: "JKNET-LSTM",
         spec: best_depth(Backbone::JkLstm),
-        figures: &[acc(78.95, 0.62), acc(65.83, 1.27), acc(90.17, 1.41), acc(77.73, 0.67), OOM, OOM],
+        figures: &[
+            acc(78.95, 0.62),
+            acc(65.83, 1.27),
+            acc(90.17, 1.41),
+            acc(77.73, 0.67),
+            OOM,
+            OOM,
+        ],
     },
     Row {
         label: "GCNII",

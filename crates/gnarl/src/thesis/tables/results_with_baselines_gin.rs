@@ -1,11 +1,12 @@
-//! `dynam:tab:results_with_baselines_GIN` (ch. 4): other ways of combining layers with the GIN backbone.
+//! `dynam:tab:results_with_baselines_GIN` (ch. 4): other ways of combining layers with the GIN
+//! backbone.
 
 use crate::depth::Kind;
 use crate::nn::Backbone;
 use crate::thesis::measure::Measure;
 use crate::thesis::table::{
-    ADMP_ST, Baseline, CORE, DEGREE, DEPTHS, Figure, LEARNED_POLICIES, OOM, PAGERANK, Row, Table, WALKS, acc,
-    best_depth, st, st_by,
+    ADMP_ST, Baseline, CORE, DEGREE, DEPTHS, Figure, LEARNED_POLICIES, OOM, PAGERANK, Row, Table,
+    WALKS, acc, best_depth, st, st_by,
 };
 
 /// The table.
@@ -28,17 +29,38 @@ const ROWS: &[Row] = &[
     Row {
         label: "JKNET-CAT",
         spec: best_depth(Backbone::JkCatGin),
-        figures: &[acc(77.94, 0.67), acc(64.82, 0.04), acc(89.26, 1.18), acc(75.89, 2.5), OOM, acc(60.23, 0.37)],
+        figures: &[
+            acc(77.94, 0.67),
+            acc(64.82, 0.04),
+            acc(89.26, 1.18),
+            acc(75.89, 2.5),
+            OOM,
+            acc(60.23, 0.37),
+        ],
     },
     Row {
         label: "JKNET-MAX",
         spec: best_depth(Backbone::JkMaxGin),
-        figures: &[acc(77.47, 0.81), acc(64.96, 2.08), acc(87.4, 2.11), acc(76.21, 1.73), OOM, acc(51.84, 4.01)],
+        figures: &[
+            acc(77.47, 0.81),
+            acc(64.96, 2.08),
+            acc(87.4, 2.11),
+            acc(76.21, 1.73),
+            OOM,
+            acc(51.84, 4.01),
+        ],
     },
     Row {
         label: "JKNET-LSTM",
         spec: best_depth(Backbone::JkLstmGin),
-        figures: &[acc(77.39, 1.39), acc(64.52, 2.02), acc(87.27, 3.66), acc(75.9, 1.63), OOM, OOM],
+        figures: &[
+            acc(77.39, 1.39),
+            acc(64.52, 2.02),
+            acc(87.27, 3.66),
+            acc(75.9, 1.63),
+            OOM,
+            OOM,
+        ],
     },
     Row {
         label: "GPR-GIN",

@@ -1,11 +1,12 @@
-//! `dynam:tab:results_with_baselines_GIN_2` (ch. 4): other ways of combining layers with the GIN backbone, on seven more datasets.
+//! `dynam:tab:results_with_baselines_GIN_2` (ch. 4): other ways of combining layers with the GIN
+//! backbone, on seven more datasets.
 
 use crate::depth::Kind;
 use crate::nn::Backbone;
 use crate::thesis::measure::Measure;
 use crate::thesis::table::{
-    ADMP_ST, Baseline, CORE, DEGREE, DEPTHS, Figure, LEARNED_POLICIES, PAGERANK, Row, Table, WALKS, acc, best_depth,
-    st, st_by,
+    ADMP_ST, Baseline, CORE, DEGREE, DEPTHS, Figure, LEARNED_POLICIES, PAGERANK, Row, Table, WALKS,
+    acc, best_depth, st, st_by,
 };
 
 /// The table.
@@ -13,7 +14,15 @@ pub const RESULTS_WITH_BASELINES_GIN_2: Table = Table {
     name: "dynam:tab:results_with_baselines_GIN_2",
     title: "Accuracy of other ways of combining layers, the GIN backbone, on seven more datasets, at the best of depths 0 to 5",
     section: "ch. 4, appendix",
-    columns: &["Photo", "Computers", "chameleon", "Cornell", "Wisconsin", "Texas", "squirrel"],
+    columns: &[
+        "Photo",
+        "Computers",
+        "chameleon",
+        "Cornell",
+        "Wisconsin",
+        "Texas",
+        "squirrel",
+    ],
     rows: ROWS,
     baseline: Baseline::Row("GIN"),
     notes: &[

@@ -3,7 +3,9 @@
 use gnarl_graph::centrality::Centrality;
 use gnarl_graph::community::Method;
 
-use crate::thesis::table::{AMI, ARI, Baseline, CORE, DEGREE, PAGERANK, Row, Spec, Table, WALKS, acc};
+use crate::thesis::table::{
+    AMI, ARI, Baseline, CORE, DEGREE, PAGERANK, Row, Spec, Table, WALKS, acc,
+};
 
 /// The table.
 pub const SBM_PAM: Table = Table {
@@ -29,28 +31,100 @@ const PAIRS: &[(&str, &str)] = &[
 ];
 
 const fn of(method: Method, agreement: &'static str) -> Spec {
-    Spec::Clustering { method, centrality: CORE, agreement }
+    Spec::Clustering {
+        method,
+        centrality: CORE,
+        agreement,
+    }
 }
 
 const fn cgso(centrality: Centrality, agreement: &'static str) -> Spec {
-    Spec::Clustering { method: Method::Cgso, centrality, agreement }
+    Spec::Clustering {
+        method: Method::Cgso,
+        centrality,
+        agreement,
+    }
 }
 
 const ROWS: &[Row] = &[
-    Row { label: "AMI: Fast Greedy", spec: of(Method::FastGreedy, AMI), figures: &[acc(17.27, 4.28)] },
-    Row { label: "AMI: Louvain", spec: of(Method::Louvain, AMI), figures: &[acc(14.37, 3.34)] },
-    Row { label: "AMI: Node2Vec", spec: of(Method::Node2vec, AMI), figures: &[acc(1.11, 0.92)] },
-    Row { label: "AMI: Walktrap", spec: of(Method::Walktrap, AMI), figures: &[acc(1.39, 1.16)] },
-    Row { label: "AMI: CGSO w/ D", spec: cgso(DEGREE, AMI), figures: &[acc(23.26, 3.36)] },
-    Row { label: "AMI: CGSO w/ core", spec: cgso(CORE, AMI), figures: &[acc(35.78, 4.67)] },
-    Row { label: "AMI: CGSO w/ walks", spec: cgso(WALKS, AMI), figures: &[acc(23.85, 3.64)] },
-    Row { label: "AMI: CGSO w/ PR", spec: cgso(PAGERANK, AMI), figures: &[acc(35.62, 4.9)] },
-    Row { label: "ARI: Fast Greedy", spec: of(Method::FastGreedy, ARI), figures: &[acc(19.98, 5.03)] },
-    Row { label: "ARI: Louvain", spec: of(Method::Louvain, ARI), figures: &[acc(14.82, 3.92)] },
-    Row { label: "ARI: Node2Vec", spec: of(Method::Node2vec, ARI), figures: &[acc(1.17, 0.96)] },
-    Row { label: "ARI: Walktrap", spec: of(Method::Walktrap, ARI), figures: &[acc(1.14, 0.97)] },
-    Row { label: "ARI: CGSO w/ D", spec: cgso(DEGREE, ARI), figures: &[acc(22.95, 3.86)] },
-    Row { label: "ARI: CGSO w/ core", spec: cgso(CORE, ARI), figures: &[acc(33.76, 5.83)] },
-    Row { label: "ARI: CGSO w/ walks", spec: cgso(WALKS, ARI), figures: &[acc(25.0, 4.18)] },
-    Row { label: "ARI: CGSO w/ PR", spec: cgso(PAGERANK, ARI), figures: &[acc(33.19, 6.03)] },
+    Row {
+        label: "AMI: Fast Greedy",
+        spec: of(Method::FastGreedy, AMI),
+        figures: &[acc(17.27, 4.28)],
+    },
+    Row {
+        label: "AMI: Louvain",
+        spec: of(Method::Louvain, AMI),
+        figures: &[acc(14.37, 3.34)],
+    },
+    Row {
+        label: "AMI: Node2Vec",
+        spec: of(Method::Node2vec, AMI),
+        figures: &[acc(1.11, 0.92)],
+    },
+    Row {
+        label: "AMI: Walktrap",
+        spec: of(Method::Walktrap, AMI),
+        figures: &[acc(1.39, 1.16)],
+    },
+    Row {
+        label: "AMI: CGSO w/ D",
+        spec: cgso(DEGREE, AMI),
+        figures: &[acc(23.26, 3.36)],
+    },
+    Row {
+        label: "AMI: CGSO w/ core",
+        spec: cgso(CORE, AMI),
+        figures: &[acc(35.78, 4.67)],
+    },
+    Row {
+        label: "AMI: CGSO w/ walks",
+        spec: cgso(WALKS, AMI),
+        figures: &[acc(23.85, 3.64)],
+    },
+    Row {
+        label: "AMI: CGSO w/ PR",
+        spec: cgso(PAGERANK, AMI),
+        figures: &[acc(35.62, 4.9)],
+    },
+    Row {
+        label: "ARI: Fast Greedy",
+        spec: of(Method::FastGreedy, ARI),
+        figures: &[acc(19.98, 5.03)],
+    },
+    Row {
+        label: "ARI: Louvain",
+        spec: of(Method::Louvain, ARI),
+        figures: &[acc(14.82, 3.92)],
+    },
+    Row {
+        label: "ARI: Node2Vec",
+        spec: of(Method::Node2vec, ARI),
+        figures: &[acc(1.17, 0.96)],
+    },
+    Row {
+        label: "ARI: Walktrap",
+        spec: of(Method::Walktrap, ARI),
+        figures: &[acc(1.14, 0.97)],
+    },
+    Row {
+        label: "ARI: CGSO w/ D",
+        spec: cgso(DEGREE, ARI),
+        figures: &[acc(22.95, 3.86)],
+    },
+    Row {
+        label: "ARI: CGSO w/ core",
+        spec: cgso(CORE, ARI),
+        figures: &[acc(33.76, 5.83)],
+    },
+    Row {
+        label: "ARI: CGSO w/ walks",
+        spec: cgso(WALKS, ARI),
+        figures: &[acc(25.0, 4.18)],
+    },
+    Row {
+        label: "ARI: CGSO w/ PR",
+        spec: cgso(PAGERANK, ARI),
+        figures: &[acc(33.19, 6.03)],
+    },
 ];

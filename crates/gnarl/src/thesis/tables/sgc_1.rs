@@ -1,14 +1,25 @@
 //! `cgsO:tab:sgc_1` (ch. 3, Simple Graph Convolutional Networks): SGC with learned operators.
 
 use crate::nn::Backbone;
-use crate::thesis::table::{Baseline, CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, learned, vanilla};
+use crate::thesis::table::{
+    Baseline, CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, learned, vanilla,
+};
 
 /// The table.
 pub const SGC_1: Table = Table {
     name: "cgsO:tab:sgc_1",
     title: "Classification accuracy of SGC and CSGC",
     section: "ch. 3, Simple Graph Convolutional Networks",
-    columns: &["CiteSeer", "PubMed", "arxiv-year", "chameleon", "Cornell", "deezer-europe", "squirrel", "Wisconsin"],
+    columns: &[
+        "CiteSeer",
+        "PubMed",
+        "arxiv-year",
+        "chameleon",
+        "Cornell",
+        "deezer-europe",
+        "squirrel",
+        "Wisconsin",
+    ],
     rows: ROWS,
     baseline: Baseline::Row("SGC"),
     notes: &[CHOSEN],

@@ -1,14 +1,25 @@
 //! `cgsO:tab:sgc_2` (ch. 3, Simple Graph Convolutional Networks): SGC with learned operators.
 
 use crate::nn::Backbone;
-use crate::thesis::table::{Baseline, CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, learned, vanilla};
+use crate::thesis::table::{
+    Baseline, CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, learned, vanilla,
+};
 
 /// The table.
 pub const SGC_2: Table = Table {
     name: "cgsO:tab:sgc_2",
     title: "Classification accuracy of SGC and CSGC, additional datasets",
     section: "ch. 3, Simple Graph Convolutional Networks",
-    columns: &["Cora", "Texas", "Photo", "ogbn-arxiv", "CS", "Computers", "Physics", "Penn94"],
+    columns: &[
+        "Cora",
+        "Texas",
+        "Photo",
+        "ogbn-arxiv",
+        "CS",
+        "Computers",
+        "Physics",
+        "Penn94",
+    ],
     rows: ROWS,
     baseline: Baseline::Row("SGC"),
     notes: &[CHOSEN],

@@ -32,26 +32,51 @@ const ROWS: &[Row] = &[
     Row {
         label: "GCN",
         spec: training_time(GCN, PSI),
-        figures: &[value(2.8, 0.1), value(2.4, 0.1), value(5.9, 0.1), value(6.1, 0.1)],
+        figures: &[
+            value(2.8, 0.1),
+            value(2.4, 0.1),
+            value(5.9, 0.1),
+            value(6.1, 0.1),
+        ],
     },
     Row {
         label: "GCN-k",
         spec: training_time(GCN_K, PSI),
-        figures: &[value(1.8, 0.1), value(5.8, 0.1), value(8.9, 0.1), value(12.1, 0.1)],
+        figures: &[
+            value(1.8, 0.1),
+            value(5.8, 0.1),
+            value(8.9, 0.1),
+            value(12.1, 0.1),
+        ],
     },
     Row {
         label: "AirGNN",
         spec: training_time(AIR_GNN, PSI),
-        figures: &[value(2.6, 0.1), value(2.9, 0.1), value(7.4, 0.1), value(12.4, 0.1)],
+        figures: &[
+            value(2.6, 0.1),
+            value(2.9, 0.1),
+            value(7.4, 0.1),
+            value(12.4, 0.1),
+        ],
     },
     Row {
         label: "RGCN",
         spec: training_time(RGCN, PSI),
-        figures: &[value(3.2, 0.1), value(2.4, 0.1), value(14.5, 0.1), value(13.8, 0.1)],
+        figures: &[
+            value(3.2, 0.1),
+            value(2.4, 0.1),
+            value(14.5, 0.1),
+            value(13.8, 0.1),
+        ],
     },
     Row {
         label: "GCORN",
         spec: training_time(GCN.orthonormal(2), PSI),
-        figures: &[value(4.8, 0.1), value(4.6, 0.1), value(7.3, 0.1), value(15.5, 0.1)],
+        figures: &[
+            value(4.8, 0.1),
+            value(4.6, 0.1),
+            value(7.3, 0.1),
+            value(15.5, 0.1),
+        ],
     },
 ];

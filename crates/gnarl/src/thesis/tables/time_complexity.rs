@@ -9,11 +9,21 @@ pub const TIME_COMPLEXITY: Table = Table {
     name: "dynam:tab:time_complexity",
     title: "Seconds of training ADMP-GCN at once (ALM) and in turn (ST)",
     section: "ch. 4, appendix, Time Complexity",
-    columns: &["Cora", "squirrel", "chameleon", "Computers", "Photo", "ogbn-arxiv"],
+    columns: &[
+        "Cora",
+        "squirrel",
+        "chameleon",
+        "Computers",
+        "Photo",
+        "ogbn-arxiv",
+    ],
     rows: &[
         Row {
             label: "ADMP-GCN ALM",
-            spec: Spec::ExitsTime { backbone: Backbone::Gcn, scheme: Scheme::AdmpAlm },
+            spec: Spec::ExitsTime {
+                backbone: Backbone::Gcn,
+                scheme: Scheme::AdmpAlm,
+            },
             figures: &[
                 value(14.0, 1.0),
                 value(36.0, 1.0),
@@ -25,7 +35,10 @@ pub const TIME_COMPLEXITY: Table = Table {
         },
         Row {
             label: "ADMP-GCN ST",
-            spec: Spec::ExitsTime { backbone: Backbone::Gcn, scheme: Scheme::AdmpSt },
+            spec: Spec::ExitsTime {
+                backbone: Backbone::Gcn,
+                scheme: Scheme::AdmpSt,
+            },
             figures: &[
                 value(32.0, 1.0),
                 value(88.0, 1.0),

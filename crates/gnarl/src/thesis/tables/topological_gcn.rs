@@ -1,4 +1,5 @@
-//! `cgsO:tab:topological_GCN` (ch. 3, "Experimental Evaluation"): plain operators, vanilla networks, CGCN and CGATv2.
+//! `cgsO:tab:topological_GCN` (ch. 3, "Experimental Evaluation"): plain operators, vanilla
+//! networks, CGCN and CGATv2.
 
 use crate::nn::Backbone;
 use crate::thesis::table::{
@@ -11,7 +12,16 @@ pub const TOPOLOGICAL_GCN: Table = Table {
     name: "cgsO:tab:topological_GCN",
     title: "Classification accuracy of GCNs with classical and learned operators and of other networks",
     section: "ch. 3, Experimental Evaluation",
-    columns: &["CiteSeer", "PubMed", "arxiv-year", "chameleon", "Cornell", "deezer-europe", "squirrel", "Wisconsin"],
+    columns: &[
+        "CiteSeer",
+        "PubMed",
+        "arxiv-year",
+        "chameleon",
+        "Cornell",
+        "deezer-europe",
+        "squirrel",
+        "Wisconsin",
+    ],
     rows: ROWS,
     baseline: Baseline::Row("GCN w/ A_hat"),
     notes: &[CHOSEN],

@@ -1,5 +1,6 @@
-//! `gnarl` alone: what the five axes do on Cora, each alone and all together, clean, under noise and under flipped edges; a depth for every node; a
-//! certificate; and augmentation on MUTAG. All of it by the studies of the library, on data that is part of the program.
+//! `gnarl` alone: what the five axes do on Cora, each alone and all together, clean, under noise
+//! and under flipped edges; a depth for every node; a certificate; and augmentation on MUTAG. All
+//! of it by the studies of the library, on data that is part of the program.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -25,7 +26,9 @@ use gnarl::perturb::Norm;
 use gnarl::robustness::certify::Scope;
 use gnarl::study::Accuracy;
 use gnarl::study::axes::{AxesStudy, Switched, UnderAttacks, Which};
-use gnarl::study::certify::{Certificate, CertifiedNode, CertifyResult, CertifyStudy, CertifyWatch, Radius};
+use gnarl::study::certify::{
+    Certificate, CertifiedNode, CertifyResult, CertifyStudy, CertifyWatch, Radius,
+};
 use gnarl::study::portrait::{Portrait, Walk, portrait, walk};
 use gnarl::study::train::{AugmentationReport, DepthReport, TrainStudy};
 use gnarl::train::Watch;
@@ -44,15 +47,18 @@ use crate::{output, progress};
 
 /// Runs of every row on Cora: the same seeds for all.
 const RUNS: usize = 3;
-/// Epochs of every training: fewer than the 200 that are usual, so that all of it takes less than a minute.
+/// Epochs of every training: fewer than the 200 that are usual, so that all of it takes less than a
+/// minute.
 const EPOCHS: usize = 80;
-/// Of all axes together: the last exit, and where the operator starts. Six exits, each with a start chosen among all, would take minutes.
+/// Of all axes together: the last exit, and where the operator starts. Six exits, each with a start
+/// chosen among all, would take minutes.
 const LAST_OF_ALL: usize = 2;
 const START_OF_ALL: Initialisation = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
 /// The thesis' noise (ch. 5), and edges removed within and put between classes.
 const NOISE: f64 = 0.5;
 const FLIPS: f64 = 0.1;
-/// Of the attack that is walked along on the page: share of the edges, and how many states are shown.
+/// Of the attack that is walked along on the page: share of the edges, and how many states are
+/// shown.
 const WALKED: f64 = 0.05;
 const WALK_STEPS: usize = 24;
 /// Rounds that a depth per node chooses among.
@@ -62,11 +68,26 @@ const PARTS: usize = 5;
 
 /// What one may type next.
 const NEXT: [(&str, &str); 5] = [
-    ("gnarl train --data cora --model gcn --depth admp-st", "one of these rows, with every setting at hand"),
-    ("gnarl advise --data cora --runs 2", "which axes are worth switching on, without a look at test labels"),
-    ("gnarl attack --data cora --model gcn --attack dice", "how many answers an attacker turns"),
-    ("gnarl --tour karate", "plain models on 34 members of a club, in two seconds"),
-    ("gnarl data list", "what else there is, to be fetched with `gnarl data get NAME`"),
+    (
+        "gnarl train --data cora --model gcn --depth admp-st",
+        "one of these rows, with every setting at hand",
+    ),
+    (
+        "gnarl advise --data cora --runs 2",
+        "which axes are worth switching on, without a look at test labels",
+    ),
+    (
+        "gnarl attack --data cora --model gcn --attack dice",
+        "how many answers an attacker turns",
+    ),
+    (
+        "gnarl --tour karate",
+        "plain models on 34 members of a club, in two seconds",
+    ),
+    (
+        "gnarl data list",
+        "what else there is, to be fetched with `gnarl data get NAME`",
+    ),
 ];
 
 /// What was found.
@@ -112,7 +133,8 @@ struct Row {
     noise: Judged,
     flips: Judged,
     seconds: f64,
-    /// Validation accuracy by epoch of the last training of each run, the mean; not of rows with several trainings.
+    /// Validation accuracy by epoch of the last training of each run, the mean; not of rows with
+    /// several trainings.
     #[serde(skip)]
     curve: Vec<f64>,
 }
@@ -154,7 +176,8 @@ struct MutagReport {
     augmentation: AugmentationReport,
 }
 
-/// Tells on standard error which part is being worked on, one line each; `--json` and files get none of it.
+/// Tells on standard error which part is being worked on, one line each; `--json` and files get
+/// none of it.
 struct Told {
     start: Instant,
     part: usize,
@@ -165,7 +188,11 @@ impl Told {
     fn next(&mut self, what: &str) {
         self.part += 1;
         if !self.quiet {
-            eprintln!("[{}/{PARTS}, {:>2.0} s] {what}", self.part, self.start.elapsed().as_secs_f64());
+            eprintln!(
+                "[{}/{PARTS}, {:>2.0} s] {what}",
+                self.part,
+                self.start.elapsed().as_secs_f64()
+            );
         }
     }
 }
@@ -174,16 +201,26 @@ impl Told {
 pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result<AxesTour> {
     check_writable(file)?;
     let start = Instant::now();
-    let mut told = Told { start, part: 0, quiet: !progress::is_watched() };
+    let mut told = Told {
+        start,
+        part: 0,
+        quiet: !progress::is_watched(),
+    };
     let watch = Watch::stopped_by(interrupt::flag());
-    let stopped = |part: usize| Interrupted { finished: part, asked: PARTS };
+    let stopped = |part: usize| Interrupted {
+        finished: part,
+        asked: PARTS,
+    };
     let with = |model: Model| model.epochs(rough.unwrap_or(EPOCHS));
     let plain = with(Model::new(Backbone::Gcn));
 
     let cora = cora(global)?;
     let graph = cora.content.graph()?;
-    told.next("the five axes on Cora, each alone and all together: clean, with noise, with flipped edges");
-    let (found, rows) = axes(plain, &cora, global.seed, &watch).map_err(|e| finished(e, &watch, stopped(0)))?;
+    told.next(
+        "the five axes on Cora, each alone and all together: clean, with noise, with flipped edges",
+    );
+    let (found, rows) =
+        axes(plain, &cora, global.seed, &watch).map_err(|e| finished(e, &watch, stopped(0)))?;
 
     told.next("a depth for every paper");
     let exits = Exits::st(ROUNDS);
@@ -198,7 +235,9 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
         return Err(stopped(1).into());
     }
     let nothing = || anyhow::anyhow!("a model with exits says nothing about them");
-    let depth = trained.depth(&study.policies, Kind::USUAL)?.ok_or_else(nothing)?;
+    let depth = trained
+        .depth(&study.policies, Kind::USUAL)?
+        .ok_or_else(nothing)?;
     let deep = trained.kept.ok_or_else(nothing)?;
 
     told.next("certificates: of how many papers no attacker can turn the answer");
@@ -212,8 +251,19 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
 
     told.next("an attack from flip to flip, and the page");
     let split = &cora.splits[0];
-    let attack = Grbcd { steps: if rough.is_some() { 5 } else { 40 }, block: 50_000, ..Grbcd::budget(WALKED) };
-    let walk = walk(&found.models[0], graph, split, &attack.into(), global.seed, WALK_STEPS)?;
+    let attack = Grbcd {
+        steps: if rough.is_some() { 5 } else { 40 },
+        block: 50_000,
+        ..Grbcd::budget(WALKED)
+    };
+    let walk = walk(
+        &found.models[0],
+        graph,
+        split,
+        &attack.into(),
+        global.seed,
+        WALK_STEPS,
+    )?;
     let seen = Seen {
         graph,
         split,
@@ -240,7 +290,8 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
     if watch.stopped() {
         return Err(stopped(4).into());
     }
-    output::write_whole(file, page::page(&report, &seen)?).map_err(|e| refuse(file, &e.to_string()))?;
+    output::write_whole(file, page::page(&report, &seen)?)
+        .map_err(|e| refuse(file, &e.to_string()))?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
 }
@@ -257,7 +308,11 @@ struct Seen<'a> {
 
 /// An error, or where somebody asked to stop, that.
 fn finished(error: anyhow::Error, watch: &Watch<'_>, stopped: Interrupted) -> anyhow::Error {
-    if watch.stopped() { stopped.into() } else { error }
+    if watch.stopped() {
+        stopped.into()
+    } else {
+        error
+    }
 }
 
 impl CoraFacts {
@@ -277,11 +332,21 @@ impl CoraFacts {
 fn cora(global: &Global) -> anyhow::Result<Benchmark> {
     let loaded = load(global, "cora")?;
     let (graph, splits) = protocol_splits(&loaded, global.seed, RUNS)?;
-    Ok(Benchmark { name: loaded.name, content: Content::Graph(graph), splits })
+    Ok(Benchmark {
+        name: loaded.name,
+        content: Content::Graph(graph),
+        splits,
+    })
 }
 
-/// The plain model, every axis alone at its defaults, and all of them with orthonormal weights, a fixed start of the operator and fewer exits.
-fn axes(plain: Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> anyhow::Result<(UnderAttacks, Vec<Row>)> {
+/// The plain model, every axis alone at its defaults, and all of them with orthonormal weights, a
+/// fixed start of the operator and fewer exits.
+fn axes(
+    plain: Model,
+    on: &Benchmark,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> anyhow::Result<(UnderAttacks, Vec<Row>)> {
     let study = |model: Model| AxesStudy {
         model,
         runs: RUNS,
@@ -290,17 +355,29 @@ fn axes(plain: Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> anyhow::R
         which: Which::Alone,
         rows: Vec::new(),
     };
-    let choices: Vec<Switched> =
-        Switched::all(Task::Node).into_iter().filter(|s| s.axis != "weights" || s.choice == "orthonormal").collect();
+    let choices: Vec<Switched> = Switched::all(Task::Node)
+        .into_iter()
+        .filter(|s| s.axis != "weights" || s.choice == "orthonormal")
+        .collect();
     let mut combinations = vec![("plain", "GCN".to_string(), study(plain), Vec::new())];
     for &one in &choices {
-        let axis = if one.axis == "augment" { "data" } else { one.axis };
+        let axis = if one.axis == "augment" {
+            "data"
+        } else {
+            one.axis
+        };
         combinations.push((axis, one.choice.to_string(), study(plain), vec![one]));
     }
-    let operator = Cgso { init: START_OF_ALL, ..Cgso::default() };
+    let operator = Cgso {
+        init: START_OF_ALL,
+        ..Cgso::default()
+    };
     let together = plain.operator(operator).depth(Exits::st(LAST_OF_ALL));
     let count = choices.len();
-    let others = choices.into_iter().filter(|s| !["operator", "depth"].contains(&s.axis)).collect();
+    let others = choices
+        .into_iter()
+        .filter(|s| !["operator", "depth"].contains(&s.axis))
+        .collect();
     combinations.push(("all", format!("{count} together"), study(together), others));
     let attacks = [Gaussian::budget(NOISE).into(), Dice::budget(FLIPS).into()];
     let bar = progress::steps("  models", combinations.len() as u64);
@@ -318,10 +395,18 @@ fn axes(plain: Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> anyhow::R
 }
 
 /// A row of the table; the plain one has none before it.
-fn row(axis: &'static str, choice: &str, one: &UnderAttacks, plain: Option<&UnderAttacks>) -> anyhow::Result<Row> {
+fn row(
+    axis: &'static str,
+    choice: &str,
+    one: &UnderAttacks,
+    plain: Option<&UnderAttacks>,
+) -> anyhow::Result<Row> {
     let judged = |of: fn(&UnderAttacks) -> &Accuracy| -> anyhow::Result<Judged> {
         let minus = plain.map(|plain| paired_difference(&of(one).runs, &of(plain).runs));
-        Ok(Judged { accuracy: of(one).clone(), minus_plain: minus.transpose()? })
+        Ok(Judged {
+            accuracy: of(one).clone(),
+            minus_plain: minus.transpose()?,
+        })
     };
     Ok(Row {
         axis,
@@ -338,28 +423,58 @@ fn row(axis: &'static str, choice: &str, one: &UnderAttacks, plain: Option<&Unde
 fn curve(one: &UnderAttacks) -> Vec<f64> {
     let curves: Option<Vec<Vec<f64>>> = (one.models.iter())
         .map(|model| match &model.report().trained[..] {
-            [only] => only.curve.iter().map(|epoch| epoch.val_accuracy()).collect(),
+            [only] => only
+                .curve
+                .iter()
+                .map(|epoch| epoch.val_accuracy())
+                .collect(),
             _ => None,
         })
         .collect();
-    let Some(curves) = curves else { return Vec::new() };
+    let Some(curves) = curves else {
+        return Vec::new();
+    };
     let epochs = curves.iter().map(Vec::len).min().unwrap_or(0);
     let mean = |epoch: usize| curves.iter().map(|c| c[epoch]).sum::<f64>() / curves.len() as f64;
     (0..epochs).map(mean).collect()
 }
 
-/// How far one paper's words may move, whichever paper it is, before a certified answer could turn: free and orthonormal weights.
-fn certificates(plain: Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> anyhow::Result<Vec<CertificateRow>> {
+/// How far one paper's words may move, whichever paper it is, before a certified answer could turn:
+/// free and orthonormal weights.
+fn certificates(
+    plain: Model,
+    on: &Benchmark,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> anyhow::Result<Vec<CertificateRow>> {
     let mut rows: Vec<CertificateRow> = Vec::new();
-    for (weights, model) in [("free", plain), ("orthonormal", plain.weights(Orthonormal::default()))] {
+    for (weights, model) in [
+        ("free", plain),
+        ("orthonormal", plain.weights(Orthonormal::default())),
+    ] {
         let results = (0..RUNS as u64)
             .map(|i| {
-                let certificate =
-                    Certificate::LipschitzFeatures { norm: Norm::L2, scope: Scope::One, radii: Vec::new() };
+                let certificate = Certificate::LipschitzFeatures {
+                    norm: Norm::L2,
+                    scope: Scope::One,
+                    radii: Vec::new(),
+                };
                 let seed = seed.wrapping_add(i);
-                let study =
-                    CertifyStudy { model, certificates: vec![certificate], attacked: 0, attempts: 0, runs: 1, seed };
-                Ok(study.run(on, &CertifyWatch { training: watch.silent(), on_samples: &|_| () })?)
+                let study = CertifyStudy {
+                    model,
+                    certificates: vec![certificate],
+                    attacked: 0,
+                    attempts: 0,
+                    runs: 1,
+                    seed,
+                };
+                Ok(study.run(
+                    on,
+                    &CertifyWatch {
+                        training: watch.silent(),
+                        on_samples: &|_| (),
+                    },
+                )?)
             })
             .collect::<anyhow::Result<Vec<CertifyResult>>>()?;
         if watch.stopped() {
@@ -387,16 +502,35 @@ fn certificate_row(
     let median = results[0].median_norm;
     let certified = (0..radii.len())
         .map(|r| {
-            let of =
-                |result: &CertifyResult| Some(100.0 * result.certificates.first()?.certified.get(r)?.accurate_share);
-            Ok(Accuracy::of(results.iter().map(of).collect::<Option<Vec<f64>>>().ok_or_else(nothing)?)?)
+            let of = |result: &CertifyResult| {
+                Some(
+                    100.0
+                        * result
+                            .certificates
+                            .first()?
+                            .certified
+                            .get(r)?
+                            .accurate_share,
+                )
+            };
+            Ok(Accuracy::of(
+                results
+                    .iter()
+                    .map(of)
+                    .collect::<Option<Vec<f64>>>()
+                    .ok_or_else(nothing)?,
+            )?)
         })
         .collect::<anyhow::Result<Vec<Accuracy>>>()?;
     let minus_plain = plain.map(|plain| {
         let pairs = certified.iter().zip(&plain.certified);
-        pairs.map(|(ours, theirs)| paired_difference(&ours.runs, &theirs.runs)).collect::<gnarl_graph::Result<Vec<_>>>()
+        pairs
+            .map(|(ours, theirs)| paired_difference(&ours.runs, &theirs.runs))
+            .collect::<gnarl_graph::Result<Vec<_>>>()
     });
-    let accuracies = results.iter().map(|r| r.test_accuracy.as_ref().map(|a| a.mean));
+    let accuracies = results
+        .iter()
+        .map(|r| r.test_accuracy.as_ref().map(|a| a.mean));
     Ok(CertificateRow {
         weights,
         accuracy: Accuracy::of_all(accuracies)?.ok_or_else(nothing)?,
@@ -408,13 +542,25 @@ fn certificate_row(
     })
 }
 
-/// GIN on the ten folds of MUTAG, with vectors drawn by GRATIN and without; `None` where it was stopped.
-fn mutag(global: &Global, with: &dyn Fn(Model) -> Model, watch: &Watch<'_>) -> anyhow::Result<Option<MutagReport>> {
+/// GIN on the ten folds of MUTAG, with vectors drawn by GRATIN and without; `None` where it was
+/// stopped.
+fn mutag(
+    global: &Global,
+    with: &dyn Fn(Model) -> Model,
+    watch: &Watch<'_>,
+) -> anyhow::Result<Option<MutagReport>> {
     let loaded = load(global, "mutag")?;
     let splits = protocol_folds(&loaded, global.seed, 10)?;
-    let on = Benchmark { name: loaded.name.clone(), content: loaded.content.clone(), splits };
+    let on = Benchmark {
+        name: loaded.name.clone(),
+        content: loaded.content.clone(),
+        splits,
+    };
     let model = with(Model::new(Backbone::Gin).augment(Gratin::default()));
-    let study = TrainStudy { seed: global.seed, ..TrainStudy::new(model) };
+    let study = TrainStudy {
+        seed: global.seed,
+        ..TrainStudy::new(model)
+    };
     let result = study.run(&on, watch)?;
     if result.unfinished > 0 {
         return Ok(None);

@@ -8,7 +8,9 @@ use super::{AxesTour, Judged, NEXT, Row, Seen};
 use crate::html::{Cell, escape};
 use crate::output::count;
 use crate::page::graph::{GraphData, rounded, rounds};
-use crate::page::{Axis, Calibration, Component, Confusion, DotRow, Dots, Lines, Page, Scatter, Section, Series};
+use crate::page::{
+    Axis, Calibration, Component, Confusion, DotRow, Dots, Lines, Page, Scatter, Section, Series,
+};
 
 /// One of a row's figures.
 type Of = fn(&Row) -> &Judged;
@@ -17,17 +19,32 @@ type Of = fn(&Row) -> &Judged;
 pub fn page(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<String> {
     let [what, protocol, spread] = report.protocol_text();
     let lead = format!("<p>{}</p>\n", escape(&capital(&what)));
-    let mut tiles = vec![(percent(&report.rows[0].clean), "of test papers by a plain GCN".to_string())];
+    let mut tiles = vec![(
+        percent(&report.rows[0].clean),
+        "of test papers by a plain GCN".to_string(),
+    )];
     let best = |of: Of| {
-        let rows = report.rows.iter().filter(|row| of(row).minus_plain.is_some());
+        let rows = report
+            .rows
+            .iter()
+            .filter(|row| of(row).minus_plain.is_some());
         rows.max_by(|a, b| of(a).accuracy.mean.total_cmp(&of(b).accuracy.mean))
     };
-    let parts: [(&str, Of); 3] =
-        [("on clean data", |r| &r.clean), ("under noise", |r| &r.noise), ("under flipped edges", |r| &r.flips)];
+    let parts: [(&str, Of); 3] = [
+        ("on clean data", |r| &r.clean),
+        ("under noise", |r| &r.noise),
+        ("under flipped edges", |r| &r.flips),
+    ];
     for (when, of) in parts {
         if let Some(row) = best(of) {
-            let difference = minus(of(row).minus_plain.as_ref()).replace('*', "").trim().to_string();
-            tiles.push((difference, format!("points {when} by {} ({})", row.axis, row.choice)));
+            let difference = minus(of(row).minus_plain.as_ref())
+                .replace('*', "")
+                .trim()
+                .to_string();
+            tiles.push((
+                difference,
+                format!("points {when} by {} ({})", row.axis, row.choice),
+            ));
         }
     }
     let page = Page::new("Five axes of a graph neural network, on Cora")
@@ -46,7 +63,9 @@ pub fn page(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<String> {
 
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }
 
 fn percent(of: &Judged) -> String {
@@ -55,23 +74,39 @@ fn percent(of: &Judged) -> String {
 
 /// The graph with all that the first runs say of it.
 fn graph_section(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<Section> {
-    let Seen { graph, split, plain, deep } = seen;
+    let Seen {
+        graph,
+        split,
+        plain,
+        deep,
+    } = seen;
     let mut data = GraphData::new("Cora", "paper", graph, report.seed)?;
     data.add_answers("answer of a plain GCN", plain);
     data.add_exits("depth of each paper", deep);
     data.add_margin(plain);
     if let Some(row) = report.certificates.last() {
         let mut radii = vec![None; graph.num_nodes()];
-        row.nodes.iter().for_each(|node| radii[node.node as usize] = Some(rounded(node.radius as f32)));
+        row.nodes
+            .iter()
+            .for_each(|node| radii[node.node as usize] = Some(rounded(node.radius as f32)));
         let about = "how far one paper's words may move (L2) without turning this answer, with orthonormal weights";
         let radii = data.of_shown(&radii);
-        data.number_channel("radius", "certified radius", about, radii, Some("not a test paper"));
+        data.number_channel(
+            "radius",
+            "certified radius",
+            about,
+            radii,
+            Some("not a test paper"),
+        );
     }
     data.add_pagerank(graph)?;
     data.add_parts(graph, split);
     data.add_words("rarest words", graph);
     data.add_walk(
-        &format!("a greedy attack on the plain GCN, up to {} % of the edges", 100.0 * super::WALKED),
+        &format!(
+            "a greedy attack on the plain GCN, up to {} % of the edges",
+            100.0 * super::WALKED
+        ),
         &report.walk,
     );
     Ok(Section::new("graph", "Look around")
@@ -81,25 +116,47 @@ fn graph_section(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<Section> 
 
 /// Every axis alone and all together.
 fn axes_section(report: &AxesTour, lines: &[String]) -> Section {
-    let heads =
-        ["axis", "switched to", "clean, %", "minus plain", "noise, %", "minus plain", "flips, %", "minus plain"];
+    let heads = [
+        "axis",
+        "switched to",
+        "clean, %",
+        "minus plain",
+        "noise, %",
+        "minus plain",
+        "flips, %",
+        "minus plain",
+    ];
     let rows: Vec<(String, Vec<Cell>)> = (report.rows.iter())
         .map(|row| {
             let mut cells = vec![Cell::text(&row.choice)];
             for judged in [&row.clean, &row.noise, &row.flips] {
-                cells.extend([Cell::text(&accuracy(&judged.accuracy)), difference(judged.minus_plain.as_ref())]);
+                cells.extend([
+                    Cell::text(&accuracy(&judged.accuracy)),
+                    difference(judged.minus_plain.as_ref()),
+                ]);
             }
             (row.axis.to_string(), cells)
         })
         .collect();
     let dots = |title: &str, of: Of| -> Component {
-        let row = |row: &Row| DotRow { name: name(row), values: of(row).accuracy.runs.clone() };
-        Dots { title: title.into(), x: Axis::of("test accuracy, %"), rows: report.rows.iter().map(row).collect() }
-            .into()
+        let row = |row: &Row| DotRow {
+            name: name(row),
+            values: of(row).accuracy.runs.clone(),
+        };
+        Dots {
+            title: title.into(),
+            x: Axis::of("test accuracy, %"),
+            rows: report.rows.iter().map(row).collect(),
+        }
+        .into()
     };
     let curves: Vec<Series> = (report.rows.iter())
         .filter(|row| !row.curve.is_empty())
-        .map(|row| Series { name: name(row), values: row.curve.clone(), ..Series::default() })
+        .map(|row| Series {
+            name: name(row),
+            values: row.curve.clone(),
+            ..Series::default()
+        })
         .collect();
     let noise = format!(
         "Noise is Gaussian on every word, with an expected norm of {} a paper; flips are {} % of the edges, removed within a field and put between \
@@ -136,7 +193,10 @@ fn difference(of: Option<&PairedDifference>) -> Cell {
         Some(d) if d.is_clear() => "below",
         _ => "",
     };
-    Cell { markup: escape(minus(of).trim_end()), class }
+    Cell {
+        markup: escape(minus(of).trim_end()),
+        class,
+    }
 }
 
 fn attack_section(report: &AxesTour) -> Section {
@@ -144,7 +204,10 @@ fn attack_section(report: &AxesTour) -> Section {
     let share = |flips: usize| 100.0 * flips as f64 / report.cora.edges as f64;
     let line = Lines {
         title: "Accuracy by budget, one run".into(),
-        x: Axis::at("share of the edges flipped, %", steps.iter().map(|s| share(s.flips)).collect()),
+        x: Axis::at(
+            "share of the edges flipped, %",
+            steps.iter().map(|s| share(s.flips)).collect(),
+        ),
         y: Axis::of("test accuracy, %"),
         series: vec![Series {
             name: "plain GCN".into(),
@@ -154,8 +217,14 @@ fn attack_section(report: &AxesTour) -> Section {
     };
     let turned = Lines {
         title: "Papers whose answer turned".into(),
-        x: Axis::at("share of the edges flipped, %", steps.iter().map(|s| share(s.flips)).collect()),
-        y: Axis { low: Some(0.0), ..Axis::of("papers") },
+        x: Axis::at(
+            "share of the edges flipped, %",
+            steps.iter().map(|s| share(s.flips)).collect(),
+        ),
+        y: Axis {
+            low: Some(0.0),
+            ..Axis::of("papers")
+        },
         series: vec![Series {
             name: "of all papers".into(),
             values: steps.iter().map(|s| s.turned.len() as f64).collect(),
@@ -174,14 +243,33 @@ fn depth_section(report: &AxesTour, seen: &Seen<'_>) -> Section {
     let depth = &report.depth;
     let row = |(exit, of): (usize, &gnarl::study::Accuracy)| {
         let taken = count(depth.taken[exit].round() as u64);
-        (rounds(exit), vec![Cell::text(&accuracy(of)), Cell::text(&taken)])
+        (
+            rounds(exit),
+            vec![Cell::text(&accuracy(of)), Cell::text(&taken)],
+        )
     };
-    let mut rows: Vec<(String, Vec<Cell>)> = depth.exit_accuracy.iter().enumerate().map(row).collect();
-    rows.push(("best single depth".into(), vec![Cell::text(&accuracy(&depth.single_layer_accuracy)), Cell::text("-")]));
+    let mut rows: Vec<(String, Vec<Cell>)> =
+        depth.exit_accuracy.iter().enumerate().map(row).collect();
+    rows.push((
+        "best single depth".into(),
+        vec![
+            Cell::text(&accuracy(&depth.single_layer_accuracy)),
+            Cell::text("-"),
+        ],
+    ));
     for (policy, of) in &depth.policy_accuracy {
-        rows.push((format!("each its own ({policy})"), vec![Cell::text(&accuracy(&of.accuracy)), Cell::text("all")]));
+        rows.push((
+            format!("each its own ({policy})"),
+            vec![Cell::text(&accuracy(&of.accuracy)), Cell::text("all")],
+        ));
     }
-    rows.push(("any depth right".into(), vec![Cell::text(&accuracy(&depth.oracle_accuracy)), Cell::text("-")]));
+    rows.push((
+        "any depth right".into(),
+        vec![
+            Cell::text(&accuracy(&depth.oracle_accuracy)),
+            Cell::text("-"),
+        ],
+    ));
     let section = Section::new("depth", "A depth for every paper")
         .text(&format!(
             "{}. The last row is what nobody can reach who chooses among these depths without knowing the truth.",
@@ -189,19 +277,26 @@ fn depth_section(report: &AxesTour, seen: &Seen<'_>) -> Section {
         ))
         .table(&["if all stop", "test accuracy, %", "papers that do"], &rows);
     match &seen.deep.exits {
-        Some(_) => {
-            section.component(confusion("Who is mistaken for whom, each at its own depth (one run)", seen, &seen.deep))
-        }
+        Some(_) => section.component(confusion(
+            "Who is mistaken for whom, each at its own depth (one run)",
+            seen,
+            &seen.deep,
+        )),
         None => section,
     }
 }
 
 fn confusion(title: &str, seen: &Seen<'_>, portrait: &Portrait) -> Confusion {
-    let classes = seen
-        .graph
-        .labels()
-        .map_or_else(Vec::new, |labels| (0..labels.num_classes() as u32).map(|class| labels.name(class)).collect());
-    Confusion { title: title.into(), classes, counts: portrait.confusion.clone() }
+    let classes = seen.graph.labels().map_or_else(Vec::new, |labels| {
+        (0..labels.num_classes() as u32)
+            .map(|class| labels.name(class))
+            .collect()
+    });
+    Confusion {
+        title: title.into(),
+        classes,
+        counts: portrait.confusion.clone(),
+    }
 }
 
 fn certificate_section(report: &AxesTour) -> Section {
@@ -211,8 +306,9 @@ fn certificate_section(report: &AxesTour) -> Section {
         low: Some(row.certified.iter().map(|a| a.mean - a.std).collect()),
         high: Some(row.certified.iter().map(|a| a.mean + a.std).collect()),
     };
-    let shares =
-        report.certificates.first().map_or_else(Vec::new, |row| row.shares.iter().map(|s| 100.0 * s).collect());
+    let shares = report.certificates.first().map_or_else(Vec::new, |row| {
+        row.shares.iter().map(|s| 100.0 * s).collect()
+    });
     Section::new("certificate", "What no attacker can change")
         .text(&format!("{}.", capital(&report.certificate_text())))
         .text("The radius is how far the words of any one paper may move, in per cent of the median norm of a paper's words. Bands are a deviation over runs.")
@@ -225,10 +321,16 @@ fn certificate_section(report: &AxesTour) -> Section {
 }
 
 fn answers_section(seen: &Seen<'_>) -> Section {
-    let Portrait { calibration, plane, predicted, .. } = &seen.plain;
+    let Portrait {
+        calibration,
+        plane,
+        predicted,
+        ..
+    } = &seen.plain;
     let labels = seen.graph.labels();
     let confused = confusion("Who is mistaken for whom", seen, &seen.plain);
-    let wrong = |(u, &said): (usize, &u32)| u8::from(labels.and_then(|l| l.get(u as u32)) != Some(said));
+    let wrong =
+        |(u, &said): (usize, &u32)| u8::from(labels.and_then(|l| l.get(u as u32)) != Some(said));
     let scatter = Scatter {
         title: "The answers in two dimensions".into(),
         label: "papers by the two directions in which the distributions over fields differ most, coloured by their true field".into(),
@@ -247,16 +349,27 @@ fn answers_section(seen: &Seen<'_>) -> Section {
 
 fn mutag_section(report: &AxesTour) -> Section {
     let m = &report.mutag;
-    let mut rows = vec![DotRow { name: "GIN".into(), values: m.augmentation.none_test_accuracy.runs.clone() }];
+    let mut rows = vec![DotRow {
+        name: "GIN".into(),
+        values: m.augmentation.none_test_accuracy.runs.clone(),
+    }];
     if let Some(control) = &m.augmentation.retrain_test_accuracy {
-        rows.push(DotRow { name: "a fresh head".into(), values: control.runs.clone() });
+        rows.push(DotRow {
+            name: "a fresh head".into(),
+            values: control.runs.clone(),
+        });
     }
-    rows.push(DotRow { name: "a fresh head, drawn vectors".into(), values: m.with.runs.clone() });
-    Section::new("mutag", "Whole graphs: MUTAG").text(&format!("{}.", capital(&report.mutag_text()))).component(Dots {
-        title: "Every fold and the mean".into(),
-        x: Axis::of("test accuracy, %"),
-        rows,
-    })
+    rows.push(DotRow {
+        name: "a fresh head, drawn vectors".into(),
+        values: m.with.runs.clone(),
+    });
+    Section::new("mutag", "Whole graphs: MUTAG")
+        .text(&format!("{}.", capital(&report.mutag_text())))
+        .component(Dots {
+            title: "Every fold and the mean".into(),
+            x: Axis::of("test accuracy, %"),
+            rows,
+        })
 }
 
 fn next_section(report: &AxesTour) -> Section {
@@ -264,5 +377,7 @@ fn next_section(report: &AxesTour) -> Section {
         "<p>Made by <code>gnarl --seed {}</code>: the same seed makes the same page, whatever the number of threads.</p>\n",
         report.seed
     );
-    Section::new("next", "What next").markup(&super::super::next_markup(&NEXT)).markup(&note)
+    Section::new("next", "What next")
+        .markup(&super::super::next_markup(&NEXT))
+        .markup(&note)
 }

@@ -14,14 +14,22 @@ pub fn accuracy(of: &Accuracy) -> String {
 /// `-3.1 ± 1.2 *`; the blank keeps columns straight.
 pub fn minus(of: Option<&PairedDifference>) -> String {
     let text = |d: &PairedDifference| {
-        format!("{:+.1} ± {:.1} {}", d.mean, d.standard_error, if d.is_clear() { "*" } else { " " })
+        format!(
+            "{:+.1} ± {:.1} {}",
+            d.mean,
+            d.standard_error,
+            if d.is_clear() { "*" } else { " " }
+        )
     };
     of.map_or_else(|| "-  ".to_string(), text)
 }
 
 /// The radius that is spoken of: a twentieth of the median norm of a paper's words.
 pub fn spoken(row: &CertificateRow) -> usize {
-    row.shares.iter().position(|share| *share > 0.045).unwrap_or(0)
+    row.shares
+        .iter()
+        .position(|share| *share > 0.045)
+        .unwrap_or(0)
 }
 
 impl AxesTour {
@@ -46,21 +54,33 @@ impl AxesTour {
 
     /// What a depth per node came to, in a sentence.
     pub(super) fn depth_text(&self) -> String {
-        let taken: Vec<String> = self.depth.taken.iter().map(|n| count(n.round() as u64)).collect();
+        let taken: Vec<String> = self
+            .depth
+            .taken
+            .iter()
+            .map(|n| count(n.round() as u64))
+            .collect();
         let own = self.depth.policy_accuracy.first();
         format!(
             "a depth per paper: {} papers stop after 0, 1, 2, … rounds; {} % right, {} against the best single depth",
             taken.join(", "),
             own.map_or_else(String::new, |(_, policy)| accuracy(&policy.accuracy)),
-            own.map_or_else(String::new, |(_, policy)| minus(Some(&policy.minus_single)).trim_end().to_string()),
+            own.map_or_else(String::new, |(_, policy)| minus(Some(&policy.minus_single))
+                .trim_end()
+                .to_string()),
         )
     }
 
     /// What is certified, in a sentence.
     pub(super) fn certificate_text(&self) -> String {
         let at = |row: &CertificateRow| accuracy(&row.certified[spoken(row)]);
-        let [free, orthonormal] = &self.certificates[..] else { return String::new() };
-        let difference = orthonormal.minus_plain.as_ref().map(|all| &all[spoken(orthonormal)]);
+        let [free, orthonormal] = &self.certificates[..] else {
+            return String::new();
+        };
+        let difference = orthonormal
+            .minus_plain
+            .as_ref()
+            .map(|all| &all[spoken(orthonormal)]);
         format!(
             "a certificate: {} % of test papers are right and no change of one paper's words within 5 % of their norm can turn them; {} % with \
              orthonormal weights, {}",
@@ -74,7 +94,10 @@ impl AxesTour {
     pub(super) fn mutag_text(&self) -> String {
         let m = &self.mutag;
         let control = (m.augmentation.minus_retrain.as_ref()).map_or_else(String::new, |d| {
-            format!(", {} against the same head without them", minus(Some(d)).trim_end())
+            format!(
+                ", {} against the same head without them",
+                minus(Some(d)).trim_end()
+            )
         });
         format!(
             "mutag: {} molecules, {} folds; GIN is right on {} %, with vectors drawn by GRATIN on {} %: {}{control}",
@@ -103,16 +126,27 @@ impl Report for AxesTour {
         let mut table = output::table(&heads);
         for row in &self.rows {
             let mut fields = vec![row.axis.to_string(), row.choice.clone()];
-            for Judged { accuracy: of, minus_plain } in [&row.clean, &row.noise, &row.flips] {
+            for Judged {
+                accuracy: of,
+                minus_plain,
+            } in [&row.clean, &row.noise, &row.flips]
+            {
                 fields.extend([accuracy(of), minus(minus_plain.as_ref())]);
             }
             table.add_row(fields);
         }
         text += &format!("\n{}\n", output::render(&table));
-        for line in [self.depth_text(), self.certificate_text(), self.mutag_text()] {
+        for line in [
+            self.depth_text(),
+            self.certificate_text(),
+            self.mutag_text(),
+        ] {
             text += &format!("{line}\n");
         }
-        text += &format!("\nwritten: {}, a page to look around in: open it in a browser\n", self.report);
+        text += &format!(
+            "\nwritten: {}, a page to look around in: open it in a browser\n",
+            self.report
+        );
         text += "\nwhat next:\n";
         for (command, why) in NEXT {
             text += &format!("  {command:<53}{why}\n");

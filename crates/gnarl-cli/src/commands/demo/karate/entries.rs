@@ -42,20 +42,46 @@ pub const ENTRIES: [Entry; 11] = [
     usual("model", "MLP", "none", Backbone::Mlp),
 ];
 
-const fn usual(axis: &'static str, model: &'static str, operator: &'static str, backbone: Backbone) -> Entry {
-    Entry { axis, model, operator, backbone, choice: OperatorChoice::Usual }
+const fn usual(
+    axis: &'static str,
+    model: &'static str,
+    operator: &'static str,
+    backbone: Backbone,
+) -> Entry {
+    Entry {
+        axis,
+        model,
+        operator,
+        backbone,
+        choice: OperatorChoice::Usual,
+    }
 }
 
 const fn gcn(operator: &'static str, kind: ClassicalOperator) -> Entry {
     let choice = OperatorChoice::Classical(kind);
-    Entry { axis: "operator", model: "GCN", operator, backbone: Backbone::Gcn, choice }
+    Entry {
+        axis: "operator",
+        model: "GCN",
+        operator,
+        backbone: Backbone::Gcn,
+        choice,
+    }
 }
 
 /// A GCN whose operator is learned, starting from A_hat.
 const fn learned(operator: &'static str, kind: Centrality) -> Entry {
     let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
-    let choice = OperatorChoice::Cgso(Cgso { centrality: Centralities::one(kind), init });
-    Entry { axis: "operator", model: "GCN", operator, backbone: Backbone::Gcn, choice }
+    let choice = OperatorChoice::Cgso(Cgso {
+        centrality: Centralities::one(kind),
+        init,
+    });
+    Entry {
+        axis: "operator",
+        model: "GCN",
+        operator,
+        backbone: Backbone::Gcn,
+        choice,
+    }
 }
 
 impl Entry {
@@ -76,7 +102,13 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), ENTRIES.len());
         let plain = ENTRIES[PLAIN];
-        assert_eq!((plain.backbone, plain.choice), (Backbone::Gcn, OperatorChoice::Usual));
-        assert_eq!(ENTRIES.iter().filter(|entry| entry.axis == "plain").count(), 1);
+        assert_eq!(
+            (plain.backbone, plain.choice),
+            (Backbone::Gcn, OperatorChoice::Usual)
+        );
+        assert_eq!(
+            ENTRIES.iter().filter(|entry| entry.axis == "plain").count(),
+            1
+        );
     }
 }

@@ -32,19 +32,33 @@ struct CentralityGap {
 /// The karate club and a block model.
 pub fn both(global: &Global) -> anyhow::Result<Vec<GraphFacts>> {
     Ok(vec![
-        look(global, "karate", "Zachary's karate club, 34 members and 78 ties")?,
-        look(global, "csbm", "a contextual stochastic block model, drawn from the seed")?,
+        look(
+            global,
+            "karate",
+            "Zachary's karate club, 34 members and 78 ties",
+        )?,
+        look(
+            global,
+            "csbm",
+            "a contextual stochastic block model, drawn from the seed",
+        )?,
     ])
 }
 
 fn look(global: &Global, name: &str, what: &'static str) -> anyhow::Result<GraphFacts> {
     let loaded = load(global, name)?;
-    let Content::Graph(graph) = &loaded.content else { anyhow::bail!("{name} is not one graph") };
+    let Content::Graph(graph) = &loaded.content else {
+        anyhow::bail!("{name} is not one graph")
+    };
     let gaps = Centrality::ALL
         .into_iter()
         .map(|centrality| {
-            let Gap { laplacian, .. } = spectrum::gap(graph, &centrality.values(graph)?, &EigenSettings::default())?;
-            Ok(CentralityGap { centrality: centrality.to_string(), gap: laplacian })
+            let Gap { laplacian, .. } =
+                spectrum::gap(graph, &centrality.values(graph)?, &EigenSettings::default())?;
+            Ok(CentralityGap {
+                centrality: centrality.to_string(),
+                gap: laplacian,
+            })
         })
         .collect::<anyhow::Result<_>>()?;
     Ok(GraphFacts {
@@ -58,10 +72,15 @@ fn look(global: &Global, name: &str, what: &'static str) -> anyhow::Result<Graph
 
 /// A table of the facts, a column per graph.
 pub fn markup(graphs: &[GraphFacts]) -> String {
-    let headers: Vec<&str> = std::iter::once("").chain(graphs.iter().map(|s| s.name.as_str())).collect();
+    let headers: Vec<&str> = std::iter::once("")
+        .chain(graphs.iter().map(|s| s.name.as_str()))
+        .collect();
     let mut rows = Vec::new();
     let mut row = |name: &str, cell: &dyn Fn(&GraphFacts) -> String| {
-        rows.push((name.to_string(), graphs.iter().map(|s| Cell::text(&cell(s))).collect()));
+        rows.push((
+            name.to_string(),
+            graphs.iter().map(|s| Cell::text(&cell(s))).collect(),
+        ));
     };
     row("nodes", &|s| whole(&s.stats["nodes"]));
     row("edges", &|s| whole(&s.stats["undirected_edges"]));
@@ -72,9 +91,17 @@ pub fn markup(graphs: &[GraphFacts]) -> String {
     row("degree, mean / max", &|s| mean_max(s, "degree"));
     row("core, mean / max", &|s| mean_max(s, "core"));
     row("walks of 2 steps, mean / max", &|s| mean_max(s, "walks_2"));
-    row("first by PageRank", &|s| s.top_pagerank.iter().map(|t| t.node.to_string()).collect::<Vec<_>>().join(", "));
+    row("first by PageRank", &|s| {
+        s.top_pagerank
+            .iter()
+            .map(|t| t.node.to_string())
+            .collect::<Vec<_>>()
+            .join(", ")
+    });
     for (i, centrality) in Centrality::ALL.into_iter().enumerate() {
-        row(&format!("spectral gap, {centrality}"), &|s| s.gaps[i].gap.map_or_else(|| "-".to_string(), real));
+        row(&format!("spectral gap, {centrality}"), &|s| {
+            s.gaps[i].gap.map_or_else(|| "-".to_string(), real)
+        });
     }
     html::table(&headers, &rows)
 }
@@ -88,5 +115,9 @@ fn float(value: &Value) -> String {
 }
 
 fn mean_max(sight: &GraphFacts, what: &str) -> String {
-    format!("{} / {}", float(&sight.stats[format!("mean_{what}")]), float(&sight.stats[format!("max_{what}")]))
+    format!(
+        "{} / {}",
+        float(&sight.stats[format!("mean_{what}")]),
+        float(&sight.stats[format!("max_{what}")])
+    )
 }

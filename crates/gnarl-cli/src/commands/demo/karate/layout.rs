@@ -1,4 +1,5 @@
-//! Where to draw the nodes of a small graph: distances on paper as close as can be to those along edges.
+//! Where to draw the nodes of a small graph: distances on paper as close as can be to those along
+//! edges.
 
 use std::collections::VecDeque;
 
@@ -9,9 +10,10 @@ use crate::page::layout::into_unit_square;
 /// Rounds of improvement; the picture stands still long before.
 const ROUNDS: usize = 300;
 
-/// A point per node in the unit square, the same every time. Each point in turn moves to where the others, weighted by the
-/// inverse square of their distance in the graph, want it (stress majorisation, Gansner et al. 2004, one node at a time).
-/// Starts from a circle. O(n m + rounds · n²): for graphs one can draw. Components without a path between them keep apart.
+/// A point per node in the unit square, the same every time. Each point in turn moves to where the
+/// others, weighted by the inverse square of their distance in the graph, want it (stress
+/// majorisation, Gansner et al. 2004, one node at a time). Starts from a circle. O(n m + rounds ·
+/// n²): for graphs one can draw. Components without a path between them keep apart.
 pub fn layout(graph: &Graph) -> Vec<(f64, f64)> {
     let n = graph.num_nodes();
     let distances: Vec<Vec<f64>> = (0..n as u32).map(|u| distances_from(graph, u)).collect();
@@ -52,7 +54,10 @@ fn distances_from(graph: &Graph, start: u32) -> Vec<f64> {
             }
         }
     }
-    steps.iter_mut().filter(|s| **s == n as f64).for_each(|s| *s = farthest + 1.0);
+    steps
+        .iter_mut()
+        .filter(|s| **s == n as f64)
+        .for_each(|s| *s = farthest + 1.0);
     steps
 }
 
@@ -69,7 +74,10 @@ mod tests {
     fn a_path_is_a_straight_line_and_a_cycle_is_round() {
         let at = layout(&path(5).unwrap());
         for k in 1..5 {
-            assert!((distance(at[0], at[k]) / distance(at[0], at[1]) - k as f64).abs() < 0.05, "{at:?}");
+            assert!(
+                (distance(at[0], at[k]) / distance(at[0], at[1]) - k as f64).abs() < 0.05,
+                "{at:?}"
+            );
         }
         let at = layout(&cycle(8).unwrap());
         for k in 0..8 {
@@ -81,7 +89,11 @@ mod tests {
     fn neighbours_are_near_and_everything_is_inside() {
         let karate = gnarl_graph::dataset::embedded::karate();
         let at = layout(&karate);
-        assert!(at.iter().all(|(x, y)| (0.0..=1.0).contains(x) && (0.0..=1.0).contains(y)), "{at:?}");
+        assert!(
+            at.iter()
+                .all(|(x, y)| (0.0..=1.0).contains(x) && (0.0..=1.0).contains(y)),
+            "{at:?}"
+        );
         let mean = |joined: bool| {
             let pairs = (0..34u32).flat_map(|u| (u + 1..34).map(move |v| (u, v)));
             let of: Vec<f64> = pairs
@@ -90,7 +102,12 @@ mod tests {
                 .collect();
             of.iter().sum::<f64>() / of.len() as f64
         };
-        assert!(mean(true) < 0.6 * mean(false), "{} against {}", mean(true), mean(false));
+        assert!(
+            mean(true) < 0.6 * mean(false),
+            "{} against {}",
+            mean(true),
+            mean(false)
+        );
     }
 
     #[test]
@@ -98,7 +115,10 @@ mod tests {
         assert!(layout(&Graph::empty(0).unwrap()).is_empty());
         for n in 1..4 {
             let at = layout(&Graph::empty(n).unwrap());
-            assert!(at.iter().all(|(x, y)| x.is_finite() && y.is_finite()), "{at:?}");
+            assert!(
+                at.iter().all(|(x, y)| x.is_finite() && y.is_finite()),
+                "{at:?}"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `gnarl --tour karate`: a handful of models on the embedded karate club, as a table and as a page with pictures.
+//! `gnarl --tour karate`: a handful of models on the embedded karate club, as a table and as a page
+//! with pictures.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -43,10 +44,22 @@ const VALIDATE: usize = 8;
 
 /// What one may type next.
 const NEXT: [(&str, &str); 4] = [
-    ("gnarl train --data karate --model gcn --operator H", "one of these rows, with every setting at hand"),
-    ("gnarl spectrum --data karate --centrality core", "the eigenvalues behind an operator, and the bounds on them"),
-    ("gnarl centrality --data csbm --kind pagerank --top 5", "who is central, and how much"),
-    ("gnarl data list", "real datasets, to be fetched with `gnarl data get NAME`"),
+    (
+        "gnarl train --data karate --model gcn --operator H",
+        "one of these rows, with every setting at hand",
+    ),
+    (
+        "gnarl spectrum --data karate --centrality core",
+        "the eigenvalues behind an operator, and the bounds on them",
+    ),
+    (
+        "gnarl centrality --data csbm --kind pagerank --top 5",
+        "who is central, and how much",
+    ),
+    (
+        "gnarl data list",
+        "real datasets, to be fetched with `gnarl data get NAME`",
+    ),
 ];
 
 /// What the demo found.
@@ -134,7 +147,10 @@ struct Trial {
 
 impl Trial {
     fn curve(&self) -> &[Epoch] {
-        self.fit.trained.first().map_or(&[], |trained| &trained.curve)
+        self.fit
+            .trained
+            .first()
+            .map_or(&[], |trained| &trained.curve)
     }
 }
 
@@ -145,7 +161,12 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
     let splits = splits(&graph, global.seed)?;
     let trials = train_all(&graph, &splits, global.seed, rough)?;
     let rows = rows(&graph, &splits, &trials)?;
-    let epochs = trials.iter().flatten().map(|trial| trial.curve().len()).max().unwrap_or(0);
+    let epochs = trials
+        .iter()
+        .flatten()
+        .map(|trial| trial.curve().len())
+        .max()
+        .unwrap_or(0);
     let report = DemoReport {
         data: DATA,
         seed: global.seed,
@@ -163,41 +184,79 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
         report: file.display().to_string(),
         next: NEXT.map(|(command, _)| command).to_vec(),
     };
-    output::write_whole(file, page::page(&report, &graph)?).map_err(|e| refuse(file, &e.to_string()))?;
+    output::write_whole(file, page::page(&report, &graph)?)
+        .map_err(|e| refuse(file, &e.to_string()))?;
     Ok(report)
 }
 
 /// Split `i` is drawn from seed `seed + i`.
 fn splits(graph: &Graph, seed: u64) -> gnarl_graph::Result<Vec<Split>> {
-    let labels = graph.labels().ok_or_else(|| Error::argument("gnarl", "the graph has no labels"))?;
-    let train: usize = labels.counts().iter().map(|&size| size.min(TRAIN_PER_CLASS)).sum();
+    let labels = graph
+        .labels()
+        .ok_or_else(|| Error::argument("gnarl", "the graph has no labels"))?;
+    let train: usize = labels
+        .counts()
+        .iter()
+        .map(|&size| size.min(TRAIN_PER_CLASS))
+        .sum();
     let test = graph.num_nodes().saturating_sub(train + VALIDATE);
     (0..SPLITS as u64)
-        .map(|i| Split::per_class(labels, TRAIN_PER_CLASS, VALIDATE, test, seed.wrapping_add(i)))
+        .map(|i| {
+            Split::per_class(
+                labels,
+                TRAIN_PER_CLASS,
+                VALIDATE,
+                test,
+                seed.wrapping_add(i),
+            )
+        })
         .collect()
 }
 
 /// Every row on every split, side by side; run `i` of every row has split `i` and seed `seed + i`.
-fn train_all(graph: &Graph, splits: &[Split], seed: u64, rough: Option<usize>) -> anyhow::Result<Vec<Vec<Trial>>> {
+fn train_all(
+    graph: &Graph,
+    splits: &[Split],
+    seed: u64,
+    rough: Option<usize>,
+) -> anyhow::Result<Vec<Vec<Trial>>> {
     let content = Content::Graph(graph.clone());
     let make = |entry: &Entry| {
         let model = Model::new(entry.backbone).operator(entry.choice);
-        rough.map_or(model, |epochs| model.epochs(epochs)).ready(DATA, &content, FitOptions::default())
+        rough.map_or(model, |epochs| model.epochs(epochs)).ready(
+            DATA,
+            &content,
+            FitOptions::default(),
+        )
     };
     let ready: Vec<Ready> = ENTRIES.iter().map(make).collect::<Result<_, _>>()?;
     let epochs: usize = ready.iter().map(|ready| ready.plan().training.epochs).sum();
-    let bar = progress::steps(&format!("training {} models on {DATA}", ENTRIES.len()), (epochs * splits.len()) as u64);
+    let bar = progress::steps(
+        &format!("training {} models on {DATA}", ENTRIES.len()),
+        (epochs * splits.len()) as u64,
+    );
     let on_epoch = |_: usize, _: &_| bar.inc(1);
     let watch = Watch::new(&on_epoch, interrupt::flag());
     let trial = |row: usize, i: usize| -> gnarl::Result<Trial> {
         let fitted = ready[row].fit(&splits[i], seed.wrapping_add(i as u64), &watch)?;
         let predictions = fitted.predict(&content)?;
-        let test_accuracy = fitted.accuracy_on(&predictions, &content, splits[i].test())?.unwrap_or(f64::NAN);
-        Ok(Trial { fit: fitted.report().clone(), test_accuracy, classes: predictions.classes })
+        let test_accuracy = fitted
+            .accuracy_on(&predictions, &content, splits[i].test())?
+            .unwrap_or(f64::NAN);
+        Ok(Trial {
+            fit: fitted.report().clone(),
+            test_accuracy,
+            classes: predictions.classes,
+        })
     };
     let trials: Vec<Vec<Trial>> = (0..ENTRIES.len())
         .into_par_iter()
-        .map(|row| (0..splits.len()).into_par_iter().map(|i| trial(row, i)).collect())
+        .map(|row| {
+            (0..splits.len())
+                .into_par_iter()
+                .map(|i| trial(row, i))
+                .collect()
+        })
         .collect::<gnarl::Result<_>>()?;
     bar.finish_and_clear();
     Ok(trials)
@@ -209,14 +268,22 @@ fn rows(graph: &Graph, splits: &[Split], trials: &[Vec<Trial>]) -> anyhow::Resul
     let mut rows = Vec::with_capacity(ENTRIES.len());
     for (i, (entry, trials)) in ENTRIES.into_iter().zip(trials).enumerate() {
         let paired = paired_difference(&test(trials), &plain)?;
-        let difference =
-            Difference { mean: paired.mean, standard_error: paired.standard_error, is_clear: paired.is_clear() };
+        let difference = Difference {
+            mean: paired.mean,
+            standard_error: paired.standard_error,
+            is_clear: paired.is_clear(),
+        };
         rows.push(Row {
             entry,
             test_accuracy: Accuracy::of(test(trials))?,
             val_accuracy: Accuracy::of(trials.iter().filter_map(|t| t.fit.val_accuracy).collect())?,
             minus_plain: (i != PLAIN).then_some(difference),
-            epoch_ms: median(trials.iter().flat_map(|t| t.fit.trained.iter().map(|t| t.epoch_ms)).collect()),
+            epoch_ms: median(
+                trials
+                    .iter()
+                    .flat_map(|t| t.fit.trained.iter().map(|t| t.epoch_ms))
+                    .collect(),
+            ),
             val_curve: mean_curve(trials, |epoch| epoch.val_accuracy()),
             loss_curve: mean_curve(trials, |epoch| Some(f64::from(epoch.loss))),
             answers: answers(graph, splits, trials),
@@ -230,16 +297,30 @@ fn mean_curve(trials: &[Trial], of: impl Fn(&gnarl::train::Epoch) -> Option<f64>
     let curves = || trials.iter().map(Trial::curve);
     let epochs = curves().map(<[Epoch]>::len).max().unwrap_or(0);
     let mean = |epoch| {
-        let values: Vec<f64> = curves().filter_map(|curve| curve.get(epoch)).filter_map(&of).collect();
+        let values: Vec<f64> = curves()
+            .filter_map(|curve| curve.get(epoch))
+            .filter_map(&of)
+            .collect();
         values.iter().sum::<f64>() / values.len().max(1) as f64
     };
     (0..epochs).map(mean).collect()
 }
 
 fn answers(graph: &Graph, splits: &[Split], trials: &[Trial]) -> Vec<Answers> {
-    let class = |u: u32| graph.labels().and_then(|labels| labels.get(u)).map(|c| c as usize);
+    let class = |u: u32| {
+        graph
+            .labels()
+            .and_then(|labels| labels.get(u))
+            .map(|c| c as usize)
+    };
     let num_classes = graph.labels().map_or(0, gnarl_graph::Labels::num_classes);
-    let mut answers = vec![Answers { counts: vec![0; num_classes], wrong: 0 }; graph.num_nodes()];
+    let mut answers = vec![
+        Answers {
+            counts: vec![0; num_classes],
+            wrong: 0
+        };
+        graph.num_nodes()
+    ];
     for (split, trial) in splits.iter().zip(trials) {
         for &u in split.test() {
             let (answer, said) = (&mut answers[u as usize], trial.classes[u as usize] as usize);
@@ -252,11 +333,18 @@ fn answers(graph: &Graph, splits: &[Split], trials: &[Trial]) -> Vec<Answers> {
 
 /// How often the largest class of the whole graph is right on each split's test nodes.
 fn majority(graph: &Graph, splits: &[Split]) -> gnarl_graph::Result<Accuracy> {
-    let labels = graph.labels().ok_or_else(|| Error::argument("gnarl", "the graph has no labels"))?;
+    let labels = graph
+        .labels()
+        .ok_or_else(|| Error::argument("gnarl", "the graph has no labels"))?;
     let counts = labels.counts();
-    let largest = (0..counts.len() as u32).max_by_key(|&c| (counts[c as usize], std::cmp::Reverse(c)));
+    let largest =
+        (0..counts.len() as u32).max_by_key(|&c| (counts[c as usize], std::cmp::Reverse(c)));
     let share = |split: &Split| {
-        let right = split.test().iter().filter(|&&u| labels.get(u) == largest).count();
+        let right = split
+            .test()
+            .iter()
+            .filter(|&&u| labels.get(u) == largest)
+            .count();
         100.0 * right as f64 / split.test().len() as f64
     };
     Accuracy::of(splits.iter().map(share).collect())
@@ -265,7 +353,13 @@ fn majority(graph: &Graph, splits: &[Split]) -> gnarl_graph::Result<Accuracy> {
 impl DemoReport {
     /// How the figures came about, in two sentences.
     fn protocol_text(&self) -> [String; 2] {
-        let Protocol { splits, train_per_class, validate, test, epochs } = self.protocol;
+        let Protocol {
+            splits,
+            train_per_class,
+            validate,
+            test,
+            epochs,
+        } = self.protocol;
         [
             format!(
                 "{splits} random splits from seed {}, the same for every row: {train_per_class} members of each community train \
@@ -285,20 +379,41 @@ impl Report for DemoReport {
         for line in self.protocol_text() {
             text += &format!("{line}\n");
         }
-        let mut table = output::table(&["model", "operator", ">test accuracy, %", ">minus plain GCN", ">ms an epoch"]);
+        let mut table = output::table(&[
+            "model",
+            "operator",
+            ">test accuracy, %",
+            ">minus plain GCN",
+            ">ms an epoch",
+        ]);
         let majority = format!("{:.1} ± {:.1}", self.majority.mean, self.majority.std);
         table.add_row(["largest community", "-", &majority, "-", "-"]);
         for row in &self.rows {
-            let accuracy = format!("{:.1} ± {:.1}", row.test_accuracy.mean, row.test_accuracy.std);
-            let difference = row.minus_plain.as_ref().map_or_else(|| "-".to_string(), Difference::text);
-            let fields = [row.entry.model, row.entry.operator, &accuracy, &difference, &real(row.epoch_ms)];
+            let accuracy = format!(
+                "{:.1} ± {:.1}",
+                row.test_accuracy.mean, row.test_accuracy.std
+            );
+            let difference = row
+                .minus_plain
+                .as_ref()
+                .map_or_else(|| "-".to_string(), Difference::text);
+            let fields = [
+                row.entry.model,
+                row.entry.operator,
+                &accuracy,
+                &difference,
+                &real(row.epoch_ms),
+            ];
             table.add_row(fields);
         }
         text += &format!("\n{}\n", output::render(&table));
         if self.interrupted {
             text += "interrupted: these are the epochs done so far\n";
         }
-        text += &format!("written: {}, a page with the club, the curves and who is mistaken for whom\n", self.report);
+        text += &format!(
+            "written: {}, a page with the club, the curves and who is mistaken for whom\n",
+            self.report
+        );
         text += "\nwhat next:\n";
         for (command, why) in NEXT {
             text += &format!("  {command:<55}{why}\n");
@@ -310,6 +425,11 @@ impl Report for DemoReport {
 impl Difference {
     /// `-3.1 ± 1.2 *`; the blank keeps columns straight.
     fn text(&self) -> String {
-        format!("{:+.1} ± {:.1} {}", self.mean, self.standard_error, if self.is_clear { "*" } else { " " })
+        format!(
+            "{:+.1} ± {:.1} {}",
+            self.mean,
+            self.standard_error,
+            if self.is_clear { "*" } else { " " }
+        )
     }
 }

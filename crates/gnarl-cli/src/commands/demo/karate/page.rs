@@ -21,18 +21,34 @@ pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
         )
         .markup(&confused(graph, &plain.answers));
 
-    let protocol = report.protocol_text().map(|line| escape(&line)).join(".<br>");
-    let mut models = Section::new("models", "How well the models do").markup(&format!("<p>{protocol}.</p>\n"));
+    let protocol = report
+        .protocol_text()
+        .map(|line| escape(&line))
+        .join(".<br>");
+    let mut models =
+        Section::new("models", "How well the models do").markup(&format!("<p>{protocol}.</p>\n"));
     if report.interrupted {
         models =
             models.markup("<p class=\"note\"><strong>Interrupted: these are the epochs done so far.</strong></p>\n");
     }
-    let majority = DotRow { name: "largest community".into(), values: report.majority.runs.clone() };
-    let of = |row: &Row| DotRow { name: row.entry.name(), values: row.test_accuracy.runs.clone() };
+    let majority = DotRow {
+        name: "largest community".into(),
+        values: report.majority.runs.clone(),
+    };
+    let of = |row: &Row| DotRow {
+        name: row.entry.name(),
+        values: row.test_accuracy.runs.clone(),
+    };
     models = accuracy_table(report, models).component(Dots {
         title: "Test accuracy of every split, and the mean".into(),
-        x: Axis { low: Some(0.0), high: Some(100.0), ..Axis::of("test accuracy, %") },
-        rows: std::iter::once(majority).chain(report.rows.iter().map(of)).collect(),
+        x: Axis {
+            low: Some(0.0),
+            high: Some(100.0),
+            ..Axis::of("test accuracy, %")
+        },
+        rows: std::iter::once(majority)
+            .chain(report.rows.iter().map(of))
+            .collect(),
     });
 
     let lines = |title: &str, label: &str, curve: fn(&Row) -> &[f64]| Lines {
@@ -40,24 +56,40 @@ pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
         x: Axis::of("epoch"),
         y: Axis::of(label),
         series: (report.rows.iter())
-            .map(|row| Series { name: row.entry.name(), values: curve(row).to_vec(), ..Series::default() })
+            .map(|row| Series {
+                name: row.entry.name(),
+                values: curve(row).to_vec(),
+                ..Series::default()
+            })
             .collect(),
     };
     let learning = Section::new("learning", "How they learn").side_by_side(vec![
-        lines("Validation accuracy, mean over splits", "%", |row| &row.val_curve).into(),
-        lines("Training loss, mean over splits", "loss", |row| &row.loss_curve).into(),
+        lines("Validation accuracy, mean over splits", "%", |row| {
+            &row.val_curve
+        })
+        .into(),
+        lines("Training loss, mean over splits", "loss", |row| {
+            &row.loss_curve
+        })
+        .into(),
     ]);
 
     let mut pictures = String::from("<div class=\"pictures\">\n");
     for row in &report.rows {
-        let wrong = escape(&format!("{}: {:.1} %", row.entry.name(), row.test_accuracy.mean));
+        let wrong = escape(&format!(
+            "{}: {:.1} %",
+            row.entry.name(),
+            row.test_accuracy.mean
+        ));
         pictures += &format!(
             "<figure>{}<figcaption>{wrong}</figcaption></figure>\n",
             picture(graph, &at, &row.answers, 260.0, false)
         );
     }
-    let mistakes = Section::new("mistakes", "Every model's mistakes").markup(&(pictures + "</div>\n"));
-    let graphs = Section::new("graphs", "The graphs that need no files").markup(&facts::markup(&report.graphs));
+    let mistakes =
+        Section::new("mistakes", "Every model's mistakes").markup(&(pictures + "</div>\n"));
+    let graphs = Section::new("graphs", "The graphs that need no files")
+        .markup(&facts::markup(&report.graphs));
     let next = Section::new("next", "What next").markup(&super::super::next_markup(&NEXT));
     Page::new("Who belongs to whom? gnarl on Zachary's karate club")
         .style(".pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(220px, 1fr)); gap: 1rem; } .node:hover { opacity: .7; }\nsvg .node text { fill: #fff; font-size: inherit; }\n")
@@ -79,15 +111,34 @@ pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
 fn accuracy_table(report: &DemoReport, section: Section) -> Section {
     let of_majority = format!("{:.1} ± {:.1}", report.majority.mean, report.majority.std);
     let dash = || Cell::text("-");
-    let mut rows = vec![("largest community".to_string(), vec![dash(), Cell::text(&of_majority), dash(), dash()])];
+    let mut rows = vec![(
+        "largest community".to_string(),
+        vec![dash(), Cell::text(&of_majority), dash(), dash()],
+    )];
     for row in &report.rows {
-        let accuracy = format!("{:.1} ± {:.1}", row.test_accuracy.mean, row.test_accuracy.std);
+        let accuracy = format!(
+            "{:.1} ± {:.1}",
+            row.test_accuracy.mean, row.test_accuracy.std
+        );
         let difference = row.minus_plain.as_ref().map_or_else(dash, difference_cell);
-        let fields =
-            vec![Cell::text(row.entry.operator), Cell::text(&accuracy), difference, Cell::text(&real(row.epoch_ms))];
+        let fields = vec![
+            Cell::text(row.entry.operator),
+            Cell::text(&accuracy),
+            difference,
+            Cell::text(&real(row.epoch_ms)),
+        ];
         rows.push((row.entry.model.to_string(), fields));
     }
-    section.table(&["model", "operator", "test accuracy, %", "minus plain GCN", "ms an epoch"], &rows)
+    section.table(
+        &[
+            "model",
+            "operator",
+            "test accuracy, %",
+            "minus plain GCN",
+            "ms an epoch",
+        ],
+        &rows,
+    )
 }
 
 fn difference_cell(difference: &Difference) -> Cell {
@@ -96,17 +147,28 @@ fn difference_cell(difference: &Difference) -> Cell {
         (true, true) => "above",
         (true, false) => "below",
     };
-    Cell { markup: escape(difference.text().trim_end()), class }
+    Cell {
+        markup: escape(difference.text().trim_end()),
+        class,
+    }
 }
 
 /// Who is most often mistaken, and for what.
 fn confused(graph: &Graph, answers: &[Answers]) -> String {
-    let mut worst: Vec<u32> = (0..answers.len() as u32).filter(|&u| answers[u as usize].wrong > 0).collect();
+    let mut worst: Vec<u32> = (0..answers.len() as u32)
+        .filter(|&u| answers[u as usize].wrong > 0)
+        .collect();
     worst.sort_by(|&a, &b| {
-        answers[b as usize].share_wrong().total_cmp(&answers[a as usize].share_wrong()).then(a.cmp(&b))
+        answers[b as usize]
+            .share_wrong()
+            .total_cmp(&answers[a as usize].share_wrong())
+            .then(a.cmp(&b))
     });
-    let items: Vec<String> =
-        worst.iter().take(5).map(|&u| format!("<li>{}</li>\n", escape(&story(graph, answers, u)))).collect();
+    let items: Vec<String> = worst
+        .iter()
+        .take(5)
+        .map(|&u| format!("<li>{}</li>\n", escape(&story(graph, answers, u))))
+        .collect();
     if items.is_empty() {
         return "<p>It never went wrong.</p>\n".to_string();
     }
@@ -123,21 +185,39 @@ fn story(graph: &Graph, answers: &[Answers], u: u32) -> String {
         text += &format!(" of community {own}");
     }
     text += &format!(": wrong in {} of {} tests", answer.wrong, answer.tested());
-    let others = (0..answer.counts.len()).filter(|&c| Some(c as u32) != own && answer.counts[c] > 0);
+    let others =
+        (0..answer.counts.len()).filter(|&c| Some(c as u32) != own && answer.counts[c] > 0);
     if let Some(called) = others.max_by_key(|&c| (answer.counts[c], std::cmp::Reverse(c))) {
         text += &format!(", mostly called {called}");
     }
-    let inside = graph.neighbours(u).iter().filter(|&&v| class(v) == own).count();
-    text + &format!("; {inside} of {} ties inside the community", graph.degree(u))
+    let inside = graph
+        .neighbours(u)
+        .iter()
+        .filter(|&&v| class(v) == own)
+        .count();
+    text + &format!(
+        "; {inside} of {} ties inside the community",
+        graph.degree(u)
+    )
 }
 
-/// The graph with its classes as colours and an arc around each node for the share of wrong answers.
-fn picture(graph: &Graph, at: &[(f64, f64)], answers: &[Answers], size: f64, with_names: bool) -> String {
+/// The graph with its classes as colours and an arc around each node for the share of wrong
+/// answers.
+fn picture(
+    graph: &Graph,
+    at: &[(f64, f64)],
+    answers: &[Answers],
+    size: f64,
+    with_names: bool,
+) -> String {
     let radius = |u: u32| size * (0.012 + 0.0035 * (graph.degree(u) as f64).sqrt());
     let margin = size * 0.06;
     let place = |u: u32| {
         let (x, y) = at[u as usize];
-        (margin + x * (size - 2.0 * margin), margin + y * (size - 2.0 * margin))
+        (
+            margin + x * (size - 2.0 * margin),
+            margin + y * (size - 2.0 * margin),
+        )
     };
     let mut svg = format!(
         "<svg viewBox=\"0 0 {size} {size}\" width=\"{size}\" role=\"img\" aria-label=\"the graph, its classes and the mistakes\" \
@@ -153,7 +233,9 @@ fn picture(graph: &Graph, at: &[(f64, f64)], answers: &[Answers], size: f64, wit
         let ((x, y), r) = (place(u), radius(u));
         let class = graph.labels().and_then(|labels| labels.get(u)).unwrap_or(0) as usize;
         let colour = COLOURS[class % COLOURS.len()];
-        svg += &format!("<g class=\"node\"><circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r:.1}\" fill=\"{colour}\"/>");
+        svg += &format!(
+            "<g class=\"node\"><circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r:.1}\" fill=\"{colour}\"/>"
+        );
         let wrong = 100.0 * answers[u as usize].share_wrong();
         if wrong > 0.0 {
             svg += &format!(
@@ -164,7 +246,10 @@ fn picture(graph: &Graph, at: &[(f64, f64)], answers: &[Answers], size: f64, wit
             );
         }
         if with_names {
-            svg += &format!("<text x=\"{x:.1}\" y=\"{:.1}\" >{u}</text>", y + size * 0.006);
+            svg += &format!(
+                "<text x=\"{x:.1}\" y=\"{:.1}\" >{u}</text>",
+                y + size * 0.006
+            );
         }
         svg += &format!("<title>{}</title></g>\n", escape(&story(graph, answers, u)));
     }
@@ -179,11 +264,32 @@ mod tests {
     #[test]
     fn a_picture_has_every_node_and_edge_and_an_arc_for_who_is_wrong() {
         let graph = karate();
-        let mut answers = vec![Answers { counts: vec![4, 0, 0, 0], wrong: 0 }; 34];
-        answers[9] = Answers { counts: vec![1, 3, 0, 0], wrong: 3 };
+        let mut answers = vec![
+            Answers {
+                counts: vec![4, 0, 0, 0],
+                wrong: 0
+            };
+            34
+        ];
+        answers[9] = Answers {
+            counts: vec![1, 3, 0, 0],
+            wrong: 3,
+        };
         let svg = picture(&graph, &layout(&graph), &answers, 640.0, true);
-        assert_eq!((svg.matches("<line").count(), svg.matches("class=\"node\"").count()), (78, 34));
-        assert_eq!((svg.matches("stroke-dasharray").count(), svg.matches("<text").count()), (1, 34));
+        assert_eq!(
+            (
+                svg.matches("<line").count(),
+                svg.matches("class=\"node\"").count()
+            ),
+            (78, 34)
+        );
+        assert_eq!(
+            (
+                svg.matches("stroke-dasharray").count(),
+                svg.matches("<text").count()
+            ),
+            (1, 34)
+        );
         assert!(svg.contains("stroke-dasharray=\"75 100\""), "{svg}");
         let told = "member 9 of community 0: wrong in 3 of 4 tests, mostly called 1; 1 of 2 ties inside the community";
         assert!(svg.contains(told), "{svg}");
