@@ -22,6 +22,17 @@ pub enum Error {
         what: String,
     },
 
+    /// A setting outside its allowed values.
+    #[error("{setting} must be {range} (got {got})")]
+    OutOfRange {
+        /// The setting, by its command-line option without the hyphens.
+        setting: String,
+        /// The allowed values, e.g. `"in [0, 1]"`.
+        range: String,
+        /// The value as given.
+        got: String,
+    },
+
     /// A data file whose content is not what its format says.
     #[error("{}: {place}: {what}", file.display())]
     Data {

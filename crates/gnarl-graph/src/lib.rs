@@ -30,6 +30,9 @@
 //! entries, 2m; `num_classes` is the number of labels; `budget` is what an attack may spend; a
 //! `split` names training, validation and test items.
 
+// Derived code names this crate by its path.
+extern crate self as gnarl_graph;
+
 pub mod centrality;
 pub mod community;
 pub mod components;

@@ -8,76 +8,283 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value as Json};
 
 use crate::error::{Error, Result};
 use crate::limits;
 
+pub use gnarl_derive::Settings;
+
+/// Typed settings: a struct whose fields carry their help, defaults and ranges. Derived.
+pub trait Settings: Sized {
+    /// The settings, by the names under which they are stored.
+    const SETTINGS: &'static [Setting];
+
+    /// Refuses a value outside its range, naming the option.
+    fn check_ranges(&self) -> Result<()>;
+}
+
 /// A choice with settings of its own: an entry of a list that [`choices!`](crate::choices) makes.
 pub trait Choice:
-    Copy + PartialEq + std::fmt::Debug + Default + Serialize + DeserializeOwned
+    Copy + PartialEq + std::fmt::Debug + Default + Serialize + DeserializeOwned + Settings
 {
-    /// What it is called, in lower case with hyphens.
+    /// The name, in lower case with hyphens.
     const NAME: &'static str;
-    /// What it is, in a few words.
+    /// A description in a few words.
     const ABOUT: &'static str;
-    /// Its settings, by the names they are stored under. A test over every list compares them with
-    /// what is stored.
-    const SETTINGS: &'static [Setting] = &[];
 
     /// Refuses settings that mean nothing, naming the range.
     fn check(&self) -> Result<()> {
-        Ok(())
+        self.check_ranges()
     }
 }
 
-/// What there is to say about a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The type of a setting, as front ends need it.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// A whole number of at least 0.
+    Count,
+    /// A number.
+    Real,
+    /// True or false.
+    Switch,
+    /// One of some names.
+    Name(fn() -> Vec<String>),
+    /// Text of this form, as `N,N`.
+    Text(&'static str),
+}
+
+impl Kind {
+    /// The placeholder in help.
+    pub const fn placeholder(&self) -> &'static str {
+        match self {
+            Kind::Count => "N",
+            Kind::Real => "X",
+            Kind::Switch => "BOOL",
+            Kind::Name(_) => "NAME",
+            Kind::Text(form) => form,
+        }
+    }
+}
+
+/// A type that a setting may have.
+pub trait Value {
+    /// The kind of its values.
+    const KIND: Kind;
+
+    /// The value as a number, for checks of its range.
+    fn number(&self) -> Option<f64> {
+        None
+    }
+}
+
+macro_rules! numbers {
+    ($kind:expr, $($of:ty),+) => {
+        $(impl Value for $of {
+            const KIND: Kind = $kind;
+
+            fn number(&self) -> Option<f64> {
+                Some(*self as f64)
+            }
+        })+
+    };
+}
+
+numbers!(Kind::Count, usize, u32, u64);
+numbers!(Kind::Real, f32, f64);
+
+impl Value for bool {
+    const KIND: Kind = Kind::Switch;
+}
+
+/// The allowed values of a number: its ends, each with whether it is itself allowed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// The smallest value.
+    pub least: Option<(f64, bool)>,
+    /// The largest value.
+    pub most: Option<(f64, bool)>,
+}
+
+impl Bounds {
+    /// Whether a value is allowed; NaN is not.
+    pub fn contains(&self, value: f64) -> bool {
+        let above = |(end, closed): (f64, bool)| value > end || closed && value == end;
+        let below = |(end, closed): (f64, bool)| value < end || closed && value == end;
+        self.least.is_none_or(above) && self.most.is_none_or(below) && value.is_finite()
+    }
+}
+
+impl std::fmt::Display for Bounds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bracket = |closed, yes, no| if closed { yes } else { no };
+        match (self.least, self.most) {
+            (Some((least, first)), Some((most, last))) => {
+                let (open, close) = (bracket(first, "[", "("), bracket(last, "]", ")"));
+                write!(f, "in {open}{least}, {most}{close}")
+            }
+            (Some((least, closed)), None) => write!(f, "{} {least}", bracket(closed, ">=", ">")),
+            (None, Some((most, closed))) => write!(f, "{} {most}", bracket(closed, "<=", "<")),
+            (None, None) => f.write_str("finite"),
+        }
+    }
+}
+
+/// Refuses a value outside its bounds. A count without an upper bound ends at [`limits::MOST`].
+pub fn check_value<T: Value>(flag: &str, value: &T, bounds: Option<Bounds>) -> Result<()> {
+    let Some(number) = value.number() else {
+        return Ok(());
+    };
+    let bounds = allowed(&T::KIND, bounds);
+    if bounds.contains(number) {
+        return Ok(());
+    }
+    Err(Error::OutOfRange {
+        setting: flag.to_string(),
+        range: bounds.to_string(),
+        got: number.to_string(),
+    })
+}
+
+fn allowed(kind: &Kind, bounds: Option<Bounds>) -> Bounds {
+    let bounds = bounds.unwrap_or(Bounds {
+        least: None,
+        most: None,
+    });
+    match (kind, bounds.most) {
+        (Kind::Count, None) => Bounds {
+            most: Some((limits::MOST as f64, true)),
+            ..bounds
+        },
+        _ => bounds,
+    }
+}
+
+/// A declared setting.
+#[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// As it is stored, in lower case with hyphens.
+    /// The name in files, in lower case with hyphens.
     pub name: &'static str,
-    /// What stands for its value in help, as `N` or `SHARE`.
-    pub value: &'static str,
-    /// What it does, in a line, with its default.
-    pub about: &'static str,
-    /// The command line's option for it, without the hyphens; mostly its name.
+    /// The command-line option, without the hyphens.
     pub flag: &'static str,
-    /// Of a count: the most that it may be.
-    pub most: u64,
+    /// The help text, without the default.
+    pub about: &'static str,
+    /// The type.
+    pub kind: Kind,
+    /// The allowed values of a number.
+    pub bounds: Option<Bounds>,
+    /// Whether it may be left open.
+    pub optional: bool,
+    /// What an open setting means.
+    pub open: Option<&'static str>,
+    /// The placeholder in help, if it is not its type's.
+    pub placeholder: Option<&'static str>,
+    /// An earlier name.
+    pub was: Option<&'static str>,
 }
 
 impl Setting {
-    /// A setting.
-    pub const fn new(name: &'static str, value: &'static str, about: &'static str) -> Self {
-        Self {
-            name,
-            value,
-            about,
-            flag: name,
-            most: limits::MOST,
+    /// The placeholder of its value in help.
+    pub fn placeholder(&self) -> &'static str {
+        self.placeholder.unwrap_or(self.kind.placeholder())
+    }
+
+    /// The largest value of a count.
+    pub fn most(&self) -> u64 {
+        let most = self.bounds.and_then(|bounds| bounds.most);
+        most.map_or(limits::MOST, |(most, _)| most as u64)
+    }
+
+    /// The names that it may have as a value; empty for numbers and text.
+    pub fn names(&self) -> Vec<String> {
+        match self.kind {
+            Kind::Name(names) => names(),
+            _ => Vec::new(),
         }
     }
 
-    /// With another option on the command line, where its name alone would not say enough.
-    pub const fn flag(self, flag: &'static str) -> Self {
-        Self { flag, ..self }
+    /// The help text: what it does, its names or range, and its default.
+    pub fn help(&self, default: Option<&Json>) -> String {
+        let mut help = self.about.to_string();
+        let names = self.names();
+        if !names.is_empty() {
+            help += &format!(": {}", names.join(", "));
+        }
+        if let (Some(bounds), Kind::Real) = (self.bounds, self.kind) {
+            help += &format!(", {bounds}");
+        }
+        let default = match (default, self.open) {
+            (_, Some(open)) => Some(open.to_string()),
+            (None | Some(Json::Null), None) => None,
+            (Some(Json::String(text)), None) => Some(text.clone()),
+            (Some(Json::Object(choice)), None) => choice
+                .get(KIND)
+                .and_then(|name| name.as_str())
+                .map(str::to_string),
+            (Some(other), None) => Some(other.to_string()),
+        };
+        if let Some(default) = default {
+            help += &format!(" [default: {default}]");
+        }
+        help
     }
 
-    /// Of a count that may be no more than this.
-    pub const fn at_most(self, most: u64) -> Self {
-        Self { most, ..self }
+    /// The JSON schema of its value.
+    pub fn schema(&self, default: Option<&Json>) -> Json {
+        let mut schema = Map::new();
+        schema.insert("description".into(), self.about.into());
+        match self.kind {
+            Kind::Count => {
+                schema.insert("type".into(), "integer".into());
+                schema.insert("minimum".into(), 0.into());
+                schema.insert("maximum".into(), self.most().into());
+            }
+            Kind::Real => drop(schema.insert("type".into(), "number".into())),
+            Kind::Switch => drop(schema.insert("type".into(), "boolean".into())),
+            Kind::Name(names) => drop(schema.insert("enum".into(), names().into())),
+            Kind::Text(form) => {
+                schema.insert("type".into(), vec!["string", "number"].into());
+                schema.insert("format".into(), form.into());
+            }
+        }
+        if let Some(bounds) = self.bounds {
+            for (end, closed, open) in [
+                (bounds.least, "minimum", "exclusiveMinimum"),
+                (bounds.most, "maximum", "exclusiveMaximum"),
+            ] {
+                if let Some((end, is_closed)) = end {
+                    let whole = matches!(self.kind, Kind::Count);
+                    let end = if whole {
+                        (end as u64).into()
+                    } else {
+                        Json::from(end)
+                    };
+                    schema.insert(if is_closed { closed } else { open }.into(), end);
+                }
+            }
+        }
+        if let Some(default) = default.filter(|default| !default.is_null()) {
+            schema.insert("default".into(), default.clone());
+        }
+        Json::Object(schema)
     }
 }
 
 /// An entry of a list of choices.
 #[derive(Debug, Clone, Copy)]
 pub struct Listed {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
-    /// What it is.
+    /// A description in a few words.
     pub about: &'static str,
-    /// What it can be told.
+    /// The settings.
     pub settings: &'static [Setting],
+    /// The defaults of the settings, by name.
+    pub defaults: fn() -> Fields,
+}
+
+fn defaults_of<C: Default + Serialize>() -> Fields {
+    fields(&C::default()).unwrap_or_default()
 }
 
 impl Listed {
@@ -87,12 +294,65 @@ impl Listed {
             name: C::NAME,
             about: C::ABOUT,
             settings: C::SETTINGS,
+            defaults: defaults_of::<C>,
         }
+    }
+
+    /// The help text of one of its settings.
+    pub fn help(&self, setting: &Setting) -> String {
+        setting.help((self.defaults)().get(setting.name))
+    }
+
+    /// The JSON schema of the entry as files have it: its name under `kind`, and its settings.
+    pub fn schema(&self) -> Json {
+        let defaults = (self.defaults)();
+        let mut properties = Map::new();
+        properties.insert(KIND.into(), serde_json::json!({"const": self.name}));
+        for setting in self.settings {
+            let schema = setting.schema(defaults.get(setting.name));
+            properties.insert(setting.name.into(), schema);
+        }
+        serde_json::json!({
+            "description": self.about,
+            "type": "object",
+            "properties": properties,
+            "required": [KIND],
+            "additionalProperties": false,
+        })
     }
 
     fn takes(&self, setting: &str) -> bool {
         self.settings.iter().any(|known| known.name == setting)
     }
+}
+
+/// The JSON schema of a list of choices: a name alone, or a name with settings.
+pub fn schema(list: &[Listed]) -> Json {
+    let names: Vec<&str> = list.iter().map(|entry| entry.name).collect();
+    let mut any = vec![serde_json::json!({"enum": names})];
+    any.extend(list.iter().map(Listed::schema));
+    serde_json::json!({"anyOf": any})
+}
+
+/// The setting that has replaced a name, with the entries that have it.
+pub fn renamed(list: &[Listed], old: &str) -> Option<String> {
+    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
+    for entry in list {
+        for setting in entry
+            .settings
+            .iter()
+            .filter(|setting| setting.was == Some(old))
+        {
+            match found.iter_mut().find(|(flag, _)| *flag == setting.flag) {
+                Some((_, names)) => names.push(entry.name),
+                None => found.push((setting.flag, vec![entry.name])),
+            }
+        }
+    }
+    let each = found
+        .iter()
+        .map(|(flag, names)| format!("{flag} of {}", listed(names)));
+    (!found.is_empty()).then(|| each.collect::<Vec<_>>().join("; "))
 }
 
 /// A setting and the text that somebody gave for it.
@@ -120,19 +380,23 @@ pub fn by_flag(settings: &[Setting], error: Error) -> Error {
 }
 
 /// Settings as text put over those of a value.
-pub fn overlaid<T: Serialize + DeserializeOwned>(value: &T, given: &[Given]) -> Result<T> {
+pub fn overlaid<T: Serialize + DeserializeOwned>(
+    value: &T,
+    given: &[Given],
+    settings: &[Setting],
+) -> Result<T> {
     let mut fields = fields(value)?;
     for (name, text) in given {
         let as_typed = typed(text);
-        let tried = |value: Value, fields: &Map<String, Value>| {
+        let tried = |value: Json, fields: &Map<String, Json>| {
             let mut fields = fields.clone();
             fields.insert(name.clone(), value);
-            serde_json::from_value::<T>(Value::Object(fields.clone())).map(|_| fields)
+            serde_json::from_value::<T>(Json::Object(fields.clone())).map(|_| fields)
         };
         // A number may stand for a word. What is wrong is said by the reader that took it for what
         // it should be.
         let as_word = |first: serde_json::Error| {
-            tried(Value::String(text.clone()), &fields).map_err(|second| {
+            tried(Json::String(text.clone()), &fields).map_err(|second| {
                 if first.to_string().starts_with("invalid type")
                     && !second.to_string().starts_with("invalid type")
                 {
@@ -145,25 +409,39 @@ pub fn overlaid<T: Serialize + DeserializeOwned>(value: &T, given: &[Given]) -> 
         fields = match tried(as_typed, &fields).or_else(as_word) {
             Ok(fields) => fields,
             Err(e) => {
-                let why = plainly(&e.to_string());
-                // Some values name the setting themselves.
-                let why = why.strip_prefix(&format!("{name}: ")).unwrap_or(&why);
-                return Err(Error::setting(
-                    name,
-                    format!("'{text}' does not fit: {why}"),
-                ));
+                return Err(misfit(name, text, settings, &plainly(&e.to_string())));
             }
         };
     }
-    serde_json::from_value(Value::Object(fields))
+    serde_json::from_value(Json::Object(fields))
         .map_err(|e| Error::argument("settings", plainly(&e.to_string())))
 }
 
+/// The refusal of a text that is not a value of its setting.
+fn misfit(name: &str, text: &str, settings: &[Setting], why: &str) -> Error {
+    let setting = settings.iter().find(|setting| setting.name == name);
+    let range = match setting.map(|setting| setting.kind) {
+        Some(Kind::Count) => "a whole number",
+        Some(Kind::Real) => "a number",
+        Some(Kind::Switch) => "true or false",
+        // Names and texts say themselves what is wrong.
+        _ => {
+            let why = why.strip_prefix(&format!("{name}: ")).unwrap_or(why);
+            return Error::setting(name, why);
+        }
+    };
+    Error::OutOfRange {
+        setting: setting.map_or(name, |setting| setting.flag).to_string(),
+        range: range.to_string(),
+        got: format!("'{text}'"),
+    }
+}
+
 /// The settings of a value by name.
-pub fn fields<T: Serialize>(value: &T) -> Result<Map<String, Value>> {
+pub fn fields<T: Serialize>(value: &T) -> Result<Map<String, Json>> {
     match serde_json::to_value(value) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(Value::Null) => Ok(Map::new()),
+        Ok(Json::Object(fields)) => Ok(fields),
+        Ok(Json::Null) => Ok(Map::new()),
         Ok(other) => Err(Error::argument(
             "settings",
             format!("{other} is not a list of settings"),
@@ -173,25 +451,25 @@ pub fn fields<T: Serialize>(value: &T) -> Result<Map<String, Value>> {
 }
 
 /// Text as what it looks like: a number, true, false, or itself.
-fn typed(text: &str) -> Value {
+fn typed(text: &str) -> Json {
     match text {
-        "true" => Value::Bool(true),
-        "false" => Value::Bool(false),
+        "true" => Json::Bool(true),
+        "false" => Json::Bool(false),
         _ => {
             let whole = text
                 .parse::<u64>()
-                .map(Value::from)
-                .or_else(|_| text.parse::<i64>().map(Value::from));
+                .map(Json::from)
+                .or_else(|_| text.parse::<i64>().map(Json::from));
             let real = || {
                 text.parse::<f64>()
                     .ok()
                     .and_then(serde_json::Number::from_f64)
-                    .map(Value::Number)
+                    .map(Json::Number)
             };
             whole
                 .ok()
                 .or_else(real)
-                .unwrap_or_else(|| Value::String(text.to_string()))
+                .unwrap_or_else(|| Json::String(text.to_string()))
         }
     }
 }
@@ -221,21 +499,16 @@ pub fn refuse_stray(what: &str, list: &[Listed], chosen: &Listed, given: &[Given
         .filter(|entry| entry.takes(name))
         .map(|entry| entry.name)
         .collect();
-    Err(match takers.is_empty() {
-        false => Error::setting(
-            name,
-            format!(
-                "belongs to {}, and the {what} is {}",
-                listed(&takers),
-                chosen.name
-            ),
-        ),
-        true => Error::unknown(
-            "setting",
-            name,
-            list.iter().flat_map(|entry| entry.settings).map(|s| s.name),
-        ),
-    })
+    if !takers.is_empty() {
+        let takers = listed(&takers);
+        let why = format!("belongs to {takers}, and the {what} is {}", chosen.name);
+        return Err(Error::setting(name, why));
+    }
+    if let Some(new) = renamed(list, name) {
+        return Err(Error::setting(name, format!("is now {new}")));
+    }
+    let known = list.iter().flat_map(|entry| entry.settings);
+    Err(Error::unknown("setting", name, known.map(|s| s.name)))
 }
 
 /// Refuses whole numbers beyond the most that their settings may be.
@@ -245,7 +518,7 @@ pub fn check_counts(settings: &[Setting], stored: &Fields) -> Result<()> {
         .filter_map(|setting| Some((setting, stored.get(setting.name)?.as_u64()?)));
     counts
         .into_iter()
-        .try_for_each(|(setting, count)| limits::check_count(setting.name, count, setting.most))
+        .try_for_each(|(setting, count)| limits::check_count(setting.flag, count, setting.most()))
 }
 
 /// `a, b and c`
@@ -258,30 +531,28 @@ pub fn listed(names: &[&str]) -> String {
 }
 
 /// A choice as it is stored: its settings behind its name.
-pub fn stored<C: Choice>(choice: &C) -> Result<Map<String, Value>> {
-    let mut all = Map::from_iter([(KIND.to_string(), Value::from(C::NAME))]);
+pub fn stored<C: Choice>(choice: &C) -> Result<Map<String, Json>> {
+    let mut all = Map::from_iter([(KIND.to_string(), Json::from(C::NAME))]);
     all.append(&mut fields(choice)?);
     Ok(all)
 }
 
 /// A choice from how it is stored, without its name; settings left out have their usual values.
-pub fn restored<C: Choice>(settings: Map<String, Value>) -> Result<C> {
+pub fn restored<C: Choice>(settings: Map<String, Json>) -> Result<C> {
     let mut all = fields(&C::default())?;
     for (name, value) in settings {
-        if !C::SETTINGS.iter().any(|known| known.name == name) {
-            return Err(Error::unknown(
-                "setting",
-                &name,
-                C::SETTINGS.iter().map(|s| s.name),
-            ));
-        }
-        all.insert(name, value);
+        let known = |known: &&Setting| known.name == name || known.was == Some(&name);
+        let Some(setting) = C::SETTINGS.iter().find(known) else {
+            let known = C::SETTINGS.iter().map(|s| s.name);
+            return Err(Error::unknown("setting", &name, known));
+        };
+        all.insert(setting.name.to_string(), value);
     }
     let choice: C = match C::SETTINGS {
         [] => C::default(),
         _ => {
             check_counts(C::SETTINGS, &all)?;
-            serde_json::from_value(Value::Object(all))
+            serde_json::from_value(Json::Object(all))
                 .map_err(|e| Error::argument(C::NAME, plainly(&e.to_string())))?
         }
     };
@@ -339,6 +610,12 @@ macro_rules! named {
             }
         }
 
+        impl $crate::names::Value for $Enum {
+            const KIND: $crate::names::Kind = $crate::names::Kind::Name(|| {
+                Self::ALL.iter().map(|known| known.name().to_string()).collect()
+            });
+        }
+
         impl $crate::names::serde::Serialize for $Enum {
             fn serialize<S: $crate::names::serde::Serializer>(&self, s: S) -> ::std::result::Result<S::Ok, S::Error> {
                 s.serialize_str(self.name())
@@ -360,23 +637,21 @@ macro_rules! named {
 /// usual settings). With `dyn Trait` behind the name, `method` gives the choice as that.
 ///
 /// ```
-/// use gnarl_graph::names::{Choice, Setting};
+/// use gnarl_graph::names::Settings;
 /// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-/// pub struct Flip { pub share: f64 }
-/// impl Default for Flip { fn default() -> Self { Self { share: 0.1 } } }
-/// impl Choice for Flip {
-///     const NAME: &'static str = "flip";
-///     const ABOUT: &'static str = "pairs flipped at random";
-///     const SETTINGS: &'static [Setting] = &[Setting::new("share", "X", "of the edges")];
+/// /// Flips pairs of nodes at random.
+/// #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+/// #[choice(name = "flip", about = "pairs flipped at random")]
+/// pub struct Flip {
+///     /// Share of the edges.
+///     #[setting(default = 0.1, range = 0.0..=1.0)]
+///     pub share: f64,
 /// }
-/// #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// /// Changes nothing.
+/// #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+/// #[choice(name = "nothing", about = "no change")]
 /// pub struct Nothing {}
-/// impl Choice for Nothing {
-///     const NAME: &'static str = "nothing";
-///     const ABOUT: &'static str = "all stays";
-/// }
 /// gnarl_graph::choices! {
 ///     /// What is done.
 ///     pub enum Deed as "deed" { Nothing(Nothing), Flip(Flip) }
@@ -435,7 +710,7 @@ macro_rules! choices {
                 $crate::names::refuse_stray($what, Self::LIST, &self.listed(), given)?;
                 let by_flag = |e| $crate::names::by_flag(self.listed().settings, e);
                 let choice = match self {
-                    $(Self::$Variant(choice) => Self::$Variant($crate::names::overlaid(choice, given).map_err(by_flag)?)),+
+                    $(Self::$Variant(choice) => Self::$Variant($crate::names::overlaid(choice, given, self.listed().settings).map_err(by_flag)?)),+
                 };
                 choice.check()?;
                 Ok(choice)
@@ -451,6 +726,12 @@ macro_rules! choices {
             pub fn stored(&self) -> $crate::Result<$crate::names::Fields> {
                 match self { $(Self::$Variant(choice) => $crate::names::stored(choice)),+ }
             }
+        }
+
+        impl $crate::names::Value for $Enum {
+            const KIND: $crate::names::Kind = $crate::names::Kind::Name(|| {
+                Self::LIST.iter().map(|known| known.name.to_string()).collect()
+            });
         }
 
         $(impl ::std::convert::From<$Type> for $Enum {
@@ -496,14 +777,14 @@ macro_rules! choices {
 }
 
 /// Settings by name.
-pub type Fields = Map<String, Value>;
+pub type Fields = Map<String, Json>;
 
 /// A stored choice as its name and its settings.
-pub fn parted(what: &str, value: Value) -> Result<(String, Fields)> {
+pub fn parted(what: &str, value: Json) -> Result<(String, Fields)> {
     match value {
-        Value::String(name) => Ok((name, Map::new())),
-        Value::Object(mut fields) => match fields.shift_remove(KIND) {
-            Some(Value::String(name)) => Ok((name, fields)),
+        Json::String(name) => Ok((name, Map::new())),
+        Json::Object(mut fields) => match fields.shift_remove(KIND) {
+            Some(Json::String(name)) => Ok((name, fields)),
             _ => Err(Error::argument(
                 "settings",
                 format!("a {what} needs a {KIND}, its name"),
@@ -565,49 +846,38 @@ mod tests {
         }
     }
 
-    #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+    /// Paints a wall.
+    #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
     #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+    #[choice(name = "paint", about = "colours it", check = Self::is_dry)]
     pub struct Paint {
+        /// Colour of the paint.
+        #[setting(default = Colour::Red)]
         pub colour: Colour,
+        /// Number of coats.
+        #[setting(default = 2, range = 1.., was = "layers")]
         pub coats: usize,
+        /// Share of the wall.
+        #[setting(default = 0.5, above = 0.0, range = ..=1.0)]
         pub share: f64,
+        /// Hours between coats.
+        #[setting(open = "as the colour needs", range = 0.0..)]
+        pub pause: Option<f64>,
     }
 
-    impl Default for Paint {
-        fn default() -> Self {
-            Self {
-                colour: Colour::Red,
-                coats: 2,
-                share: 0.5,
+    impl Paint {
+        fn is_dry(&self) -> Result<()> {
+            if self.coats > 1 && self.pause == Some(0.0) {
+                return Err(Error::setting("pause", "0 hours between several coats"));
             }
+            Ok(())
         }
     }
 
-    impl Choice for Paint {
-        const NAME: &'static str = "paint";
-        const ABOUT: &'static str = "colours it";
-        const SETTINGS: &'static [Setting] = &[
-            Setting::new("colour", "NAME", "which"),
-            Setting::new("coats", "N", "how many"),
-            Setting::new("share", "X", "how much"),
-        ];
-
-        fn check(&self) -> Result<()> {
-            if self.coats > 0 {
-                Ok(())
-            } else {
-                Err(Error::argument("paint", "0 coats; at least 1 is needed"))
-            }
-        }
-    }
-
-    #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+    /// Leaves a wall as it is.
+    #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+    #[choice(name = "leave", about = "as it is")]
     pub struct Leave {}
-
-    impl Choice for Leave {
-        const NAME: &'static str = "leave";
-        const ABOUT: &'static str = "as it is";
-    }
 
     choices! {
         /// What is done to a wall.
@@ -660,7 +930,8 @@ mod tests {
             Deed::Paint(Paint {
                 colour: Colour::Blue,
                 coats: 3,
-                share: 1.0
+                share: 1.0,
+                pause: None,
             })
         );
         let fail = |deed: &str, pairs: &[(&str, &str)]| {
@@ -678,16 +949,36 @@ mod tests {
             fail("paint", &[("coat", "3")]),
             "unknown setting 'coat'; did you mean coats?"
         );
-        assert_eq!(
-            fail("paint", &[("coats", "0")]),
-            "paint: 0 coats; at least 1 is needed"
-        );
-        let e = fail("paint", &[("coats", "-1")]);
+        for (name, value, message) in [
+            ("coats", "0", "coats must be in [1, 1000000] (got 0)"),
+            (
+                "coats",
+                "1000001",
+                "coats: 1000001 is beyond 1000000, the most that is taken; take fewer",
+            ),
+            ("coats", "-1", "coats must be a whole number (got '-1')"),
+            ("share", "0", "share must be in (0, 1] (got 0)"),
+            ("share", "1.5", "share must be in (0, 1] (got 1.5)"),
+            ("share", "much", "share must be a number (got 'much')"),
+            ("pause", "-2", "pause must be >= 0 (got -2)"),
+            ("pause", "0", "pause: 0 hours between several coats"),
+            (
+                "colour",
+                "bleu",
+                "colour: unknown colour 'bleu'; did you mean blue?",
+            ),
+            ("layers", "2", "layers: is now coats of paint"),
+        ] {
+            assert_eq!(fail("paint", &[(name, value)]), message);
+        }
         assert!(
-            e.starts_with("coats: '-1' does not fit: ") && e.contains("a whole number"),
-            "{e}"
+            Paint {
+                share: f64::NAN,
+                ..Paint::default()
+            }
+            .check()
+            .is_err()
         );
-        assert!(fail("paint", &[("colour", "bleu")]).contains("did you mean blue?"));
     }
 
     #[test]
@@ -699,7 +990,7 @@ mod tests {
         let text = serde_json::to_string(&deed).unwrap();
         assert_eq!(
             text,
-            r#"{"kind":"paint","colour":"red","coats":1,"share":0.5}"#
+            r#"{"kind":"paint","colour":"red","coats":1,"share":0.5,"pause":null}"#
         );
         assert_eq!(serde_json::from_str::<Deed>(&text).unwrap(), deed);
         assert_eq!(
@@ -710,11 +1001,21 @@ mod tests {
             serde_json::from_str::<Deed>(r#"{"kind":"leave"}"#).unwrap(),
             Deed::Leave(Leave {})
         );
+        // A file of before a setting had its present name is still read.
+        let old = r#"{"kind":"paint","layers":3}"#;
+        let three = Deed::Paint(Paint {
+            coats: 3,
+            ..Paint::default()
+        });
+        assert_eq!(serde_json::from_str::<Deed>(old).unwrap(), three);
         for (broken, what) in [
             ("3", "is not a deed"),
             (r#"{"coats":1}"#, "needs a kind"),
             (r#"{"kind":"paint","coat":1}"#, "did you mean coats?"),
-            (r#"{"kind":"paint","coats":0}"#, "at least 1"),
+            (
+                r#"{"kind":"paint","coats":0}"#,
+                "coats must be in [1, 1000000] (got 0)",
+            ),
             (r#"{"kind":"paint","coats":"x"}"#, "a whole number"),
             (r#"{"kind":"leave","coats":1}"#, "unknown setting 'coats'"),
         ] {
@@ -733,5 +1034,32 @@ mod tests {
             ["as it is", "colours it"]
         );
         assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+    }
+
+    #[test]
+    fn help_and_schema_come_from_the_declaration() {
+        let paint = Deed::LIST[1];
+        let help: Vec<String> = paint.settings.iter().map(|s| paint.help(s)).collect();
+        assert_eq!(
+            help,
+            [
+                "Colour of the paint: red, blue [default: red]",
+                "Number of coats [default: 2]",
+                "Share of the wall, in (0, 1] [default: 0.5]",
+                "Hours between coats, >= 0 [default: as the colour needs]",
+            ]
+        );
+        let schema = schema(Deed::LIST);
+        let properties = &schema["anyOf"][2]["properties"];
+        assert_eq!(properties["kind"], serde_json::json!({"const": "paint"}));
+        assert_eq!(
+            properties["colour"]["enum"],
+            serde_json::json!(["red", "blue"])
+        );
+        assert_eq!(properties["coats"]["minimum"], 1);
+        assert_eq!(properties["coats"]["maximum"], 1_000_000);
+        assert_eq!(properties["share"]["exclusiveMinimum"], 0.0);
+        assert_eq!(properties["share"]["default"], 0.5);
+        assert!(properties["pause"].get("default").is_none());
     }
 }

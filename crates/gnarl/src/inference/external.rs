@@ -290,7 +290,9 @@ impl Process {
                 return Err(self.fails(name, &format!("it does not take a request: {e}")));
             }
             Err(_) => {
-                return Err(self.fails(name, &format!("it took no request within {:?}", self.limit)));
+                return Err(
+                    self.fails(name, &format!("it took no request within {:?}", self.limit))
+                );
             }
         }
         let line = match self.lines.recv_timeout(self.limit) {
