@@ -88,7 +88,7 @@ def theirs(data, seed):
 
 def ours(binary, folder, seed):
     args = ["attack", "--data", "cora-metattack-0", "--model", "gcn", "--hidden", "16", "--features", "as-loaded",
-            "--attack", "prbcd", "--budget", str(BUDGET), "--block", str(BLOCK), "--seed", str(seed),
+            "--attack", "prbcd", "--budget", str(BUDGET), "--block-size", str(BLOCK), "--seed", str(seed),
             "--data-dir", folder, "--json"]
     report = json.loads(subprocess.run([binary, *args], check=True, capture_output=True).stdout)
     return {"clean": report["clean_accuracy"]["mean"], "attacked": report["attacked_accuracy"]["mean"],

@@ -92,7 +92,7 @@ def around(name: str) -> dict:
         with torch.no_grad():
             return model(torch.from_numpy(graph.x), torch.from_numpy(graph.edge_index))
 
-    defended = gnarl.RobustCRF(neighbours=5, updates=2, radius=0.1)(scores)
+    defended = gnarl.RobustCRF(samples=5, iterations=2, radius=0.1)(scores)
     plain, whole = [], []
     for _ in range(5):
         start = time.perf_counter()

@@ -39,7 +39,7 @@ echo "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
 for run in "cora 2 1" "cora 5 1" "cora 5 2" "cora 10 2" "cora 5 3" "citeseer 5 2" "cs 5 2"; do
     read -r dataset neighbours updates <<< "$run"
     report="$("$gnarl" bench inference --data-dir "$data" --data "$dataset" --model gcn --recipe thesis-ch6 --epochs 20 \
-        --inference robust-crf --neighbours "$neighbours" --updates "$updates" --json)"
+        --inference robust-crf --crf-samples "$neighbours" --crf-iterations "$updates" --json)"
     echo "$dataset $neighbours $updates $(number evaluations <<< "$report") $(number plain_ms <<< "$report") $(number inference_ms <<< "$report")" |
         awk '{ printf "| %s | %d | %d | %d | %.2f | %.1f | %.1f |\n", $1, $2, $3, $4, $5, $6, $6 / $5 }'
 done

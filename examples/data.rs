@@ -23,7 +23,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
 
     let (mut gratin, mut control) = (0.0, 0.0);
     for fold in 0..5 {
-        let model = Model::new(Backbone::Gin)
+        let model = Model::new(Backbone::GIN)
             .augment(Gratin::default())
             .epochs(100);
         let fitted = model.fit(&data.split(fold)?, 0)?;

@@ -16,7 +16,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
         0,
     )?;
     let data = Dataset::from_graph("blocks", graph.clone());
-    let gcn = Model::new(Backbone::Gcn)
+    let gcn = Model::new(Backbone::GCN)
         .features(FeatureScaling::AsLoaded)
         .epochs(100);
     let fitted = gcn.depth(Exits::st(3)).fit(&data.split(0)?, 0)?;

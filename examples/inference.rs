@@ -8,7 +8,7 @@ use gnarl::prelude::*;
 
 pub(crate) fn main() -> gnarl::Result<()> {
     let data = Dataset::load("karate")?;
-    let fitted = Model::new(Backbone::Gcn).fit(&data.split(0)?, 0)?;
+    let fitted = Model::new(Backbone::GCN).fit(&data.split(0)?, 0)?;
     let (before, plain) = (
         fitted.predict(&data.content)?,
         fitted.accuracy(&data, Part::Test)?,
@@ -16,7 +16,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
 
     // Agreement over graphs up to a tenth of the edges away; nothing is trained again.
     let crf = RobustCrf {
-        on: Some(Perturbed::Structure),
+        target: Some(Perturbed::Structure),
         radius: Some(0.1),
         ..RobustCrf::default()
     };

@@ -7,11 +7,11 @@ use gnarl::prelude::*;
 
 pub(crate) fn main() -> gnarl::Result<()> {
     let data = Dataset::load("karate")?;
-    let model = Model::new(Backbone::Gcn)
+    let model = Model::new(Backbone::GCN)
         .operator(Cgso::by(Centrality::Core))
         .depth(Exits::st(3))
         .weights(Orthonormal::default())
-        .augment(DropEdge::share(0.1))
+        .augment(DropEdge::new(0.1))
         .inference(RobustCrf::default())
         .epochs(50);
     let fitted = model.fit(&data.split(0)?, 0)?;

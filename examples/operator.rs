@@ -16,7 +16,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
     };
     let data = Dataset::from_graph("blocks", csbm(&blocks, 0)?);
 
-    let gcn = Model::new(Backbone::Gcn)
+    let gcn = Model::new(Backbone::GCN)
         .features(FeatureScaling::AsLoaded)
         .epochs(100);
     let usual = gcn.fit(&data.split(0)?, 0)?;

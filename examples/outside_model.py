@@ -1,6 +1,6 @@
 """A model in another language, defended by gnarl over its line protocol (docs/inference.md).
 
-    gnarl predict --external "python3 examples/outside_model.py" --data karate --inference robust-crf --inference-on structure
+    gnarl predict --external "python3 examples/outside_model.py" --data karate --inference robust-crf --inference-target structure
 """
 
 import json

@@ -28,10 +28,10 @@ pub(crate) fn main() -> gnarl::Result<()> {
     };
 
     let crf = RobustCrf {
-        on: Some(Perturbed::Structure),
+        target: Some(Perturbed::Structure),
         radius: Some(0.1),
         sigma: Some(0.05),
-        ..RobustCrf::new()
+        ..RobustCrf::default()
     };
     let reading = Inference::from(crf).fit(&model, &graph, &[])?;
     let (plain, agreed) = (model.scores(&graph)?, reading.answer(&model, &graph, 0)?);

@@ -4,11 +4,10 @@
 //!     cargo run --release --example weights
 
 use gnarl::attack::{Attack, pgd_features::PgdFeatures};
-use gnarl::graph::dataset::Task;
 use gnarl::graph::generate::{CsbmConfig, csbm};
+use gnarl::model::NetworkOptions;
 use gnarl::prelude::*;
-use gnarl::study::attack::{Known, evade};
-use gnarl::thesis::Recipe;
+use gnarl::study::attack::{LabelKnowledge, evade};
 
 pub(crate) fn main() -> gnarl::Result<()> {
     let blocks = CsbmConfig {
@@ -21,15 +20,23 @@ pub(crate) fn main() -> gnarl::Result<()> {
     let on = data.split(0)?;
     let attack = Attack::from(PgdFeatures {
         steps: 20,
-        starts: 1,
+        restarts: 1,
         ..PgdFeatures::budget(0.15)
     });
 
-    // The thesis' settings of ch. 5: small networks without weight decay.
-    let gcn = Model::new(Backbone::Gcn)
+    // Small networks without weight decay, which start orthonormal and end in a linear map.
+    let mut gcn = Model::new(Backbone::GCN)
         .features(FeatureScaling::AsLoaded)
-        .epochs(200);
-    let gcn = Recipe::ThesisCh5.fill(gcn, &data.name, Task::Node);
+        .epochs(200)
+        .hidden(16);
+    gcn.training.weight_decay = Some(0.0);
+    gcn.network = NetworkOptions {
+        head: Some(true),
+        bias: Some(false),
+        orthogonal_start: Some(true),
+        gain: Some(false),
+        ..gcn.network
+    };
     let accuracies = |model: Model| -> gnarl::Result<(f64, f64)> {
         let fitted = model.fit(&on, 0)?;
         let scaled = fitted.scaled(data.graph()?)?;
@@ -38,7 +45,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
             &fitted.bare(),
             None,
             &attack,
-            Known::True,
+            LabelKnowledge::True,
             &on.split,
             0,
         )?;

@@ -88,7 +88,7 @@ def texts():
     seed("spec", "plain", 'backbone = "gcn"\n')
     seed("spec", "full", """backbone = "gatv2"
 features = "row-normalised"
-augment = { kind = "dropedge", strength = 0.1 }
+augment = { kind = "dropedge", p = 0.1 }
 defense = { kind = "jaccard", jaccard-threshold = 0.05 }
 depth = { kind = "admp-st", max-depth = 3, policy = "centrality-degree" }
 inference = { kind = "robust-crf", crf-sigma = 0.5 }

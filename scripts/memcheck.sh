@@ -17,7 +17,8 @@ check() {
     (cd "crates/$package" && CARGO_MANIFEST_DIR=$PWD valgrind --quiet --error-exitcode=9 "$program" --test-threads 1 "$@" | tail -n 2)
 }
 
-check gnarl "$(made 'unittests src/lib.rs' gnarl)" tensor:: operations
+check gnarl-tensor "$(made 'unittests src/lib.rs' gnarl_tensor)"
+check gnarl "$(made 'unittests src/lib.rs' gnarl)" operations
 check gnarl "$(made 'tests/library.rs' library)" engine::
 check gnarl-graph "$(made 'unittests src/lib.rs' gnarl_graph)" stored:: matrix::
 echo "no errors"

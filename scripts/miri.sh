@@ -11,8 +11,8 @@ common='-Zmiri-disable-isolation -Zmiri-ignore-leaks'
 check() {
     local flags=$1
     shift
-    MIRIFLAGS="$common $flags" cargo +nightly miri test --target-dir target/miri --package gnarl --lib -- --test-threads 1 "$@"
+    MIRIFLAGS="$common $flags" cargo +nightly miri test --target-dir target/miri --package gnarl-tensor --lib -- --test-threads 1 "$@"
 }
 
-check '' tensor::array tensor::buffer tensor::kernels
-check '-Zmiri-tree-borrows -Zmiri-permissive-provenance' tensor::pattern tensor::shape
+check '' array:: buffer:: kernels::
+check '-Zmiri-tree-borrows -Zmiri-permissive-provenance' pattern:: shape::

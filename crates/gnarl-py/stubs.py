@@ -8,19 +8,46 @@ from pathlib import Path
 from gnarl import _axes, _estimators
 
 HERE = Path(__file__).parent / "python" / "gnarl"
+#: The names of types by the lists that they come from.
+SINGULAR = {"attacks": "Attack", "certificates": "Certificate", "densities": "Density"}
 HEAD = '"""Made by stubs.py from the library\'s own lists."""\n\n'
 
 
+def written(settings: list[_axes.Setting]) -> tuple[str, str]:
+    """The type of a setting, with None where it may be left open, and its default."""
+    optional = any(setting.optional for setting in settings)
+    of = _axes.either((of for setting in settings for of in setting.types()), optional)[0]
+    return of, _axes.quoted(settings[0].default)
+
+
 def choices() -> str:
-    lines = [HEAD + "from typing import Any\n\nfrom gnarl._axes import Choice, DefenseChoice, InferenceChoice\n"]
+    bases = sorted({cls.__mro__[1].__name__ for cls in _axes.CHOICES.values()})
+    lines = [HEAD + f"from collections.abc import Iterable\nfrom typing import Literal, TypeAlias, TypedDict\n\nfrom gnarl._axes import {', '.join(bases)}\n"]
     lines.append(f"__all__ = {list(_axes.CHOICES)!r}\n".replace("'", '"'))
     for name, cls in _axes.CHOICES.items():
-        settings = "".join(f", {setting}: Any = None" for setting in cls._settings)
+        types = {keyword: written([setting]) for keyword, setting in cls._settings.items()}
+        settings = "".join(f", {keyword}: {of} = {default}" for keyword, (of, default) in types.items())
         star = ", *" if settings else ""
         lines.append(f"class {name}({cls.__mro__[1].__name__}):\n    def __init__(self{star}{settings}) -> None: ...")
-        lines.extend(f"    {setting}: Any" for setting in cls._settings)
+        lines.extend(f"    {keyword}: {of}" for keyword, (of, _) in types.items())
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, *names()])
+
+
+def names() -> list[str]:
+    """Names and settings of functions that are no choices of a model: attacks and certificates, and the names of densities."""
+    lines = []
+    for what in ("attacks", "certificates", "densities"):
+        known = ", ".join(_axes.quoted(entry["name"]) for entry in _axes.LISTS[what])
+        lines.append(f"{SINGULAR[what]}Name: TypeAlias = Literal[{known}]")
+    for what in ("attacks", "certificates"):
+        settings: dict[str, list[_axes.Setting]] = {}
+        for entry in _axes.LISTS[what]:
+            for setting in map(_axes.Setting.read, entry["settings"]):
+                settings.setdefault(setting.keyword, []).append(setting)
+        lines.append(f"\nclass {SINGULAR[what]}Settings(TypedDict, total=False):")
+        lines.extend(f"    {keyword}: {written(of)[0]}" for keyword, of in settings.items())
+    return [*lines, ""]
 
 
 METHODS = {
@@ -44,10 +71,10 @@ METHODS = {
 """,
 }
 SHARED = """import os
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from gnarl._axes import Choice, Progress
+from gnarl._axes import BASES, Progress
 from gnarl._gnarl import Fitted
 from numpy.typing import NDArray
 
@@ -71,35 +98,17 @@ class _Estimator:
     def save(self, file: str | os.PathLike[str]) -> None: ...
     def _fitted(self) -> Fitted: ...
 """
-TYPES = {
-    "model": "str | None",
-    "spec": "str | os.PathLike[str] | None",
-    "recipe": "str",
-    "random_state": "Any",
-    "n_jobs": "int | None",
-    "progress": "bool | Progress",
-    "validation_fraction": "float",
-}
-
-
-def kind(name: str) -> str:
-    for section in _axes.LISTS["sections"]:
-        if section["axis"] == _axes.FLAGS[name]:
-            return "str | Choice | None"
-        for setting in section["settings"]:
-            if setting["flag"] == _axes.FLAGS[name]:
-                return {"BOOL": "bool | None", "N": "int | None"}.get(setting["value"], "str | float | None")
-    return "str | None"
-
 
 def estimators() -> str:
-    text = HEAD + SHARED
+    used = sorted(base.__name__ for axis, base in _axes.BASES.items() if axis == "model" or axis in _axes.FLAGS.values())
+    text = HEAD + SHARED.replace("BASES", ", ".join(used))
     for cls in (_estimators.NodeClassifier, _estimators.GraphClassifier):
-        keywords = {name: (kind(name), "None") for name in _axes.FLAGS}
-        keywords.update({name: (TYPES[name], repr(default).replace("'", '"')) for name, default in cls._others.items()})
-        text += f"\nclass {cls.__name__}(_Estimator):\n    def __init__(\n        self,\n        model: {TYPES['model']} = None,\n        *,\n"
+        model = _axes.type_of("model")[0]
+        keywords = {name: (_axes.type_of(name)[0], "None") for name in _axes.FLAGS}
+        keywords.update({name: (_estimators.TYPES[name], _axes.quoted(default)) for name, default in cls._others.items()})
+        text += f"\nclass {cls.__name__}(_Estimator):\n    def __init__(\n        self,\n        model: {model} = None,\n        *,\n"
         text += "".join(f"        {name}: {of} = {default},\n" for name, (of, default) in keywords.items())
-        text += "    ) -> None: ...\n    model: str | None\n"
+        text += f"    ) -> None: ...\n    model: {model}\n"
         text += "".join(f"    {name}: {of}\n" for name, (of, _) in keywords.items())
         text += METHODS[cls.__name__].lstrip("\n")
     return text

@@ -16,7 +16,7 @@ def mine(graph: gnarl.Graph) -> NDArray[np.float64]:
     return np.asarray(20 * graph.x @ weights)
 
 
-safer = gnarl.RobustCRF(neighbours=5, updates=2, radius=1.0, sigma=0.3)(mine)
+safer = gnarl.RobustCRF(samples=5, iterations=2, radius=1.0, sigma=0.3)(mine)
 plain = gnarl.robustness(mine, graph, 1.0, samples=20)
 defended = gnarl.robustness(safer, graph, 1.0, samples=20)
 print(f"how far noise moves the answers: {plain.mean:.3f} plain, {defended.mean:.3f} defended")

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::advise::AdviseArgs;
@@ -24,10 +24,12 @@ use crate::commands::predict::PredictArgs;
 use crate::commands::report::ReportArgs;
 use crate::commands::reproduce::ReproduceArgs;
 use crate::commands::robustness::RobustnessArgs;
+use crate::commands::schema::SchemaArgs;
 use crate::commands::spectrum::SpectrumArgs;
 use crate::commands::train::TrainArgs;
 use crate::examples;
 use crate::global::Global;
+use crate::options;
 use crate::plot;
 
 /// Graph neural networks and what decides how well they work. Without a command: what the five axes
@@ -122,6 +124,9 @@ pub enum Command {
     Reproduce(ReproduceArgs),
     /// What holds of the thesis: every claim with a verdict, every table, on one page
     Report(ReportArgs),
+    /// Print the JSON schema of spec files
+    #[command(after_help = examples::SCHEMA)]
+    Schema(SchemaArgs),
     /// What a shell needs to complete commands and options, as `source <(gnarl completions bash)`
     #[command(after_help = examples::COMPLETIONS)]
     Completions(CompletionsArgs),
@@ -141,9 +146,8 @@ impl Command {
         let places: Vec<Option<_>> = match self {
             Command::Data(DataCommand::Info(args)) => vec![stem("--adjacency", &args.adjacency)],
             Command::Data(_) | Command::Bench(_) | Command::Reproduce(_) => vec![],
-            Command::Completions(_) | Command::Man(_) | Command::Plan(_) | Command::Explore(_) => {
-                vec![]
-            }
+            Command::Completions(_) | Command::Man(_) | Command::Plan(_) => vec![],
+            Command::Explore(_) | Command::Schema(_) => vec![],
             Command::Report(args) => {
                 let pages = args.fill.iter().map(|page| Some(("--fill", page.clone())));
                 [
@@ -238,6 +242,9 @@ fn one_line(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return "error: a subcommand is missing; try --help".to_string();
     }
+    if let Some(line) = renamed(error) {
+        return line;
+    }
     let mut line = String::new();
     for part in error.to_string().lines().map(str::trim) {
         if part.starts_with("Usage:") || part.starts_with("For more information") {
@@ -256,6 +263,18 @@ fn one_line(error: &clap::Error) -> String {
     }
     line.push_str("; try --help");
     line
+}
+
+/// The refusal of an option that has another name now.
+fn renamed(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let new = options::new_names(given.strip_prefix("--")?)?;
+    Some(format!("error: {given} is now {new}"))
 }
 
 #[cfg(test)]

@@ -95,6 +95,12 @@ Examples:
   gnarl reproduce topological_GCN --quick
   gnarl reproduce all --dry-run";
 
+/// Of `gnarl schema`.
+pub const SCHEMA: &str = "\
+Examples:
+  gnarl schema > model.schema.json
+  gnarl schema attack";
+
 /// Of `gnarl completions`.
 pub const COMPLETIONS: &str = "\
 Examples:

@@ -3,6 +3,7 @@
 //! | file | what belongs there |
 //! | --- | --- |
 //! | `args` | what the user may type, and the one line they get when it is wrong |
+//! | `options` | options that come from the library's lists of choices |
 //! | `examples` | what stands at the foot of every command's help |
 //! | `commands/` | one file per command: from arguments to a report |
 //! | `output` | a report as tables or as one JSON object |
@@ -24,6 +25,7 @@ mod global;
 mod html;
 mod interrupt;
 mod node_id;
+mod options;
 mod output;
 mod page;
 mod plot;
@@ -36,6 +38,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::CommandFactory;
+use gnarl_graph::Error;
 
 use args::{Cli, Command};
 use commands::bench::BenchCommand;
@@ -93,15 +96,13 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
     let global = &cli.global;
     if cli.command.is_some() && cli.out.is_some() {
         let what = "--out before a command does not apply; commands that write files take their own after their name";
-        return Err(gnarl_graph::Error::argument("gnarl", what).into());
+        return Err(Error::argument("gnarl", what).into());
     }
     for (option, file) in cli.command.iter().flat_map(Command::places) {
         output::check_place(option, &file)?;
     }
     if cli.command.is_some() && (cli.tour.is_some() || cli.rough.is_some()) {
-        return Err(
-            gnarl_graph::Error::argument("gnarl", "--tour is for gnarl without a command").into(),
-        );
+        return Err(Error::argument("gnarl", "--tour is for gnarl without a command").into());
     }
     match &cli.command {
         None => output::print(global, commands::demo::run(global, &cli.demo())?),
@@ -161,6 +162,7 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
         }
         Some(Command::Explore(args)) => commands::explore::run(global, args),
         Some(Command::Report(args)) => output::print(global, commands::report::run(args)?),
+        Some(Command::Schema(args)) => output::print(global, commands::schema::run(args)),
         Some(Command::Completions(args)) => {
             output::print(global, commands::manual::completions(Cli::command(), args))
         }
@@ -173,17 +175,10 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
 /// Prints the error on one line. Wrong usage and bad input exit with 2, what the user cannot help
 /// (network, solver, full disk) with 1.
 fn fail(error: &anyhow::Error) -> u8 {
-    use gnarl_graph::Error;
     if output::is_broken_pipe(error) {
         return 0;
     }
-    let of_graph = error
-        .downcast_ref::<Error>()
-        .or(match error.downcast_ref::<gnarl::Error>() {
-            Some(gnarl::Error::Graph(e)) => Some(e),
-            _ => None,
-        });
-    let code = match of_graph {
+    let code = match of_graph(error) {
         Some(Error::Download { .. } | Error::NotConverged { .. }) => 1,
         Some(_) => 2,
         None if matches!(error.downcast_ref(), Some(gnarl::Error::Internal { .. })) => 1,
@@ -202,14 +197,27 @@ fn fail(error: &anyhow::Error) -> u8 {
     code
 }
 
+/// The error of data, arguments and files that this is, if it is one.
+fn of_graph(error: &anyhow::Error) -> Option<&Error> {
+    let within = || match error.downcast_ref::<gnarl::Error>() {
+        Some(gnarl::Error::Graph(e)) => Some(e),
+        _ => None,
+    };
+    error.downcast_ref::<Error>().or_else(within)
+}
+
 /// The error and its causes on one line; a message that already has its cause in it does not get it
-/// twice.
+/// twice. A setting outside its range is named as it is typed.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !line.contains(&cause) {
             line = format!("{line}: {cause}");
         }
+    }
+    if let Some(outside @ Error::OutOfRange { .. }) = of_graph(error) {
+        let outside = outside.to_string();
+        line = line.replacen(&outside, &format!("--{outside}"), 1);
     }
     line.replace(['\n', '\r'], " ")
 }
@@ -221,9 +229,23 @@ mod tests {
     #[test]
     fn causes_are_told_once() {
         let missing = || std::io::Error::new(std::io::ErrorKind::NotFound, "no such file");
-        let error = gnarl_graph::Error::io(std::path::Path::new("a.csv"), missing());
+        let error = Error::io(std::path::Path::new("a.csv"), missing());
         assert_eq!(one_line(&error.into()), "a.csv: no such file");
         let error = anyhow::Error::from(missing()).context("two\nlines");
         assert_eq!(one_line(&error), "two lines: no such file");
+    }
+
+    #[test]
+    fn a_setting_outside_its_range_is_named_as_it_is_typed() {
+        let error = Error::OutOfRange {
+            setting: "budget".into(),
+            range: ">= 0".into(),
+            got: "-1".into(),
+        };
+        let expected = "--budget must be >= 0 (got -1)";
+        let error = anyhow::Error::from(gnarl::Error::from(error));
+        assert_eq!(one_line(&error), expected);
+        let error = error.context("a.toml");
+        assert_eq!(one_line(&error), format!("a.toml: {expected}"));
     }
 }

@@ -150,7 +150,7 @@ pub fn cells(what: &str) -> ProgressBar {
 }
 
 /// Moves a bar of [`cells`] to where the runner stands.
-pub fn show_cells(bar: &ProgressBar, progress: &gnarl::thesis::Progress) {
+pub fn show_cells(bar: &ProgressBar, progress: &gnarl_thesis::Progress) {
     bar.set_length(progress.total as u64);
     bar.set_position(progress.done as u64);
     bar.set_message(match progress.seconds_left {

@@ -44,11 +44,11 @@ fn an_estimate_is_refused_unless_forced() {
     let block = with(&[
         "--attack",
         "prbcd",
-        "--block",
+        "--block-size",
         "1000",
         "--attack-epochs",
         "2",
-        "--settling",
+        "--finetune-epochs",
         "1",
         "--force",
     ]);
@@ -60,7 +60,7 @@ fn every_attack_reports_what_it_did() {
     for (kind, more) in [
         ("gaussian", &["--budget", "1"][..]),
         ("pgd-features", &["--steps", "20"]),
-        ("pgd-structure", &["--steps", "10", "--block", "5000"]),
+        ("pgd-structure", &["--steps", "10", "--block-size", "5000"]),
         ("dice", &[]),
         ("random-flips", &[]),
         ("random-add", &[]),
@@ -220,17 +220,17 @@ fn what_is_wrong_is_said_in_one_line() {
         "{e}"
     );
     for (bad, what) in [
-        ("-1", "must be a number of at least 0"),
-        ("NaN", "expected a number"),
-        ("inf", "expected a number"),
+        ("-1", "(got -1)"),
+        ("NaN", "a number (got 'NaN')"),
+        ("inf", "a number (got 'inf')"),
     ] {
         for kind in ["gaussian", "pgd-features", "dice"] {
             let e = refused(&["--attack", kind, "--budget", bad]);
-            assert!(e.contains("budget: ") && e.contains(what), "{e}");
+            assert!(e.contains("budget must be ") && e.contains(what), "{e}");
         }
     }
     let e = refused(&["--attack", "dice", "--budget", "1.5"]);
-    assert!(e.contains("budget: 1.5 is more than all edges"), "{e}");
+    assert!(e.contains("budget must be in [0, 1] (got 1.5)"), "{e}");
     let e = refused(&["--attack", "dice", "--norm", "l2"]);
     assert!(
         e.contains("norm: belongs to pgd-features, and the attack is dice"),
@@ -238,16 +238,16 @@ fn what_is_wrong_is_said_in_one_line() {
     );
     let e = refused(&["--attack", "dice", "--surrogate"]);
     assert!(
-        e.contains("surrogate, transfer: dice with true labels looks into no model"),
+        e.contains("surrogate, transfer: dice with true labels evaluates no model; leave it out"),
         "{e}"
     );
     let e = refused(&["--attack", "random-flips", "--labels", "predicted"]);
     assert!(
-        e.contains("labels: random-flips goes by no classes, true or predicted; leave it out"),
+        e.contains("labels: random-flips uses no labels; leave --labels out"),
         "{e}"
     );
     let e = refused(&["--attack", "random-flips", "--surrogate"]);
-    assert!(e.contains("random-flips looks into no model"), "{e}");
+    assert!(e.contains("random-flips evaluates no model"), "{e}");
     for more in [
         &["--attack", "prbcd"][..],
         &["--attack", "dice", "--inference", "robust-crf"],
@@ -291,7 +291,7 @@ fn what_is_wrong_is_said_in_one_line() {
     ]);
     assert!(
         e.contains(
-            "pgd-features follows gradients, and this model has none to give to its features"
+            "pgd-features needs gradients with respect to features, and this model has none"
         ),
         "{e}"
     );

@@ -32,7 +32,7 @@ fn what_is_written_is_judged_alike_and_lists_its_flips() {
         ("nettack", &["--budget", "2", "--degree-test", "false"]),
         (
             "grbcd",
-            &["--budget", "0.05", "--steps", "5", "--block", "2000"],
+            &["--budget", "0.05", "--steps", "5", "--block-size", "2000"],
         ),
     ] {
         let made = json(&attack(
@@ -158,7 +158,7 @@ fn what_is_written_of_features_and_weights_is_what_was_attacked() {
     let nettack = [
         "--attack",
         "nettack",
-        "--parts",
+        "--perturb",
         "features",
         "--budget",
         "1",
@@ -327,7 +327,10 @@ fn files_that_do_not_fit_are_refused_in_one_line() {
         (&["--write", "y.npz"][..], "cannot be used with"),
         (&["--labels", "predicted"], "cannot be used with"),
         (&["--budget", "0.3"], "--budget: is a setting of an attack"),
-        (&["--block", "5"], "--block: is a setting of an attack"),
+        (
+            &["--block-size", "5"],
+            "--block-size: is a setting of an attack",
+        ),
     ] {
         let e = refusal(&attack(&[&["--on", &at("x.npz")], more].concat()));
         assert!(e.contains(why), "{e}");
@@ -426,9 +429,9 @@ fn several_models_and_budgets_make_one_table_with_an_mlp() {
         "prbcd",
         "--attack-epochs",
         "5",
-        "--settling",
+        "--finetune-epochs",
         "2",
-        "--block",
+        "--block-size",
         "2000",
     ];
     let shown = text(&[&base[..], &adaptive].concat());
@@ -437,7 +440,10 @@ fn several_models_and_budgets_make_one_table_with_an_mlp() {
         "{shown}"
     );
     let e = refusal(&attack(&["--attack", "prbcd", "--attack-epochs", "few"]));
-    assert!(e.contains("attack-epochs: 'few' does not fit"), "{e}");
+    assert!(
+        e.contains("attack-epochs must be a whole number (got 'few')"),
+        "{e}"
+    );
     let weaker = json(
         &[
             &["attack"][..],

@@ -329,13 +329,15 @@ fn what_means_nothing_is_refused_in_one_line() {
             .concat(),
         )
     };
-    assert!(smoothing(&["--p-plus", "1.5"]).contains("1.5 is no probability"));
-    assert!(smoothing(&["--p-minus", "-0.1"]).contains("-0.1 is no probability"));
-    assert!(smoothing(&["--alpha", "0"]).contains("0 is no level"));
+    assert!(smoothing(&["--p-plus", "1.5"]).contains("--p-plus must be in [0, 1] (got 1.5)"));
+    assert!(smoothing(&["--p-minus", "-0.1"]).contains("--p-minus must be in [0, 1] (got -0.1)"));
+    assert!(smoothing(&["--alpha", "0"]).contains("--alpha must be in (0, 1) (got 0)"));
     assert!(smoothing(&["--samples", "5"]).contains("5 samples certify nothing"));
     assert!(smoothing(&["--samples", "0"]).contains("0 samples certify nothing"));
-    assert!(smoothing(&["--selection", "0"]).contains("choose no class"));
-    assert!(smoothing(&["--gaussian", "0"]).contains("no deviation"));
+    assert!(
+        smoothing(&["--selection", "0"]).contains("--selection must be in [1, 100000000] (got 0)")
+    );
+    assert!(smoothing(&["--gaussian", "0"]).contains("--gaussian must be in (0, 1000000) (got 0)"));
     assert!(smoothing(&["--threat", "add"]).contains("--threat: belongs to exact"));
     assert!(smoothing(&["--scope", "one"]).contains("--scope: belongs to lipschitz"));
     let with = |model: &'static str, more: &[&'static str]| {
@@ -349,11 +351,17 @@ fn what_means_nothing_is_refused_in_one_line() {
             .concat(),
         )
     };
-    assert!(with("gcn", &["--method", "exact"]).contains("appnp and sgc"));
-    assert!(with("gat", &["--method", "lipschitz", "--target", "edges"]).contains("cover gcn"));
-    assert!(with("gcn", &["--method", "convex", "--target", "edges"]).contains("features alone"));
+    assert!(with("gcn", &["--method", "exact"]).contains("exact covers sgc and appnp, not gcn"));
+    assert!(with("gat", &["--method", "lipschitz", "--target", "edges"]).contains("covers gcn"));
+    let e = with("gcn", &["--method", "convex", "--target", "edges"]);
     assert!(
-        with("gcn", &["--method", "lipschitz", "--target", "both"]).contains("features or edges")
+        e.contains("--target must be features for convex (got edges)"),
+        "{e}"
+    );
+    let e = with("gcn", &["--method", "lipschitz", "--target", "both"]);
+    assert!(
+        e.contains("--target must be features or edges for lipschitz (got both)"),
+        "{e}"
     );
     assert!(
         with(
@@ -367,11 +375,22 @@ fn what_means_nothing_is_refused_in_one_line() {
                 "smoothing"
             ]
         )
-        .contains("only smoothing")
+        .contains("lipschitz covers plain inference, not smoothing; smoothing covers this model")
     );
-    assert!(with("gcn", &["--method", "convex", "--local", "0"]).contains("0 flips of a node"));
+    assert!(
+        with("gcn", &["--method", "convex", "--local", "0"])
+            .contains("--local must be in [1, 1000000] (got 0)")
+    );
     assert!(with("gcn", &["--method", "guess"]).contains("guess"));
-    assert!(with("gcn", &["--method", "lipschitz", "--epsilon", "-1"]).contains("-1 is no radius"));
+    assert!(
+        with("gcn", &["--method", "lipschitz", "--epsilon", "-1"])
+            .contains("a radius must be >= 0 (got -1)")
+    );
+    let e = with("gcn", &["--method", "lipschitz", "--max-radius", "3"]);
+    assert!(
+        e.contains("--max-radius: belongs to flips by lipschitz, exact and convex"),
+        "{e}"
+    );
 }
 
 /// MUTAG is part of the program.
@@ -415,6 +434,7 @@ fn graphs_of_a_set_are_certified() {
         "{found}"
     );
     assert_eq!(found["smoothing"]["p_plus"], 0.01, "the graphs are small");
+    assert_eq!(found["config"]["certificates"][0]["kind"], "smoothing");
     let said = text(&with(&["--method", "lipschitz"]));
     assert!(
         said.contains("19 test graphs, 2 runs") && said.contains("largest radius of a test graph"),
@@ -422,7 +442,7 @@ fn graphs_of_a_set_are_certified() {
     );
     let e = refusal(&with(&["--method", "convex"]));
     assert!(
-        e.contains("convex certifies the nodes of one graph, and MUTAG is a set of graphs"),
+        e.contains("convex covers the nodes of one graph, not a set of graphs"),
         "{e}"
     );
     let e = refusal(&with(&["--method", "lipschitz", "--attempts", "5"]));
@@ -451,7 +471,7 @@ fn attacks_inside_radii_are_counted() {
         &["--method", "smoothing", "--attempts", "20"],
     ));
     assert!(
-        e.contains("--attempts: belongs to lipschitz, exact and convex"),
+        e.contains("attempts: belongs to lipschitz, exact and convex"),
         "{e}"
     );
 }

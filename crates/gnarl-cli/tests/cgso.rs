@@ -236,7 +236,7 @@ fn what_is_wrong_is_said_in_one_line() {
     );
     let e = refusal(&with(&["--centrality", "core"]));
     assert!(
-        e.contains("centrality: belongs to cgso, and the operator is the paper's"),
+        e.contains("centrality: belongs to cgso, and the operator is usual"),
         "{e}"
     );
     let e = refusal(&with(&["--operator", "A", "--init", "h"]));
@@ -256,7 +256,9 @@ fn what_is_wrong_is_said_in_one_line() {
         "core",
     ]);
     assert!(
-        e.contains("operator: mlp passes no messages: an operator would change nothing"),
+        e.contains(
+            "needs message passing, which mlp lacks; models that have it: every model but mlp"
+        ),
         "{e}"
     );
 }

@@ -162,7 +162,7 @@ fn what_is_wrong_is_said_in_one_line() {
     assert!(e.contains("names core twice"), "{e}");
     let e = refusal(&with(&["--depth", "admp-st", "--layers", "3"]));
     assert!(
-        e.contains("layers: belongs to a fixed depth; the last exit is max-depth"),
+        e.contains("layers: needs a fixed depth, and the depth is admp-st"),
         "{e}"
     );
     let e = refusal(&with(&["--max-depth", "3"]));

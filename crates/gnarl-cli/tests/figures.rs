@@ -18,11 +18,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use gnarl::thesis::claims::CLAIMS;
-use gnarl::thesis::kept::Shelf;
-use gnarl::thesis::quoted::Quoted;
-use gnarl::thesis::report::{Report, Thesis};
-use gnarl::thesis::tables;
+use gnarl_thesis::claims::CLAIMS;
+use gnarl_thesis::kept::Shelf;
+use gnarl_thesis::quoted::Quoted;
+use gnarl_thesis::report::{Report, Thesis};
+use gnarl_thesis::tables;
 
 const UNITS: [&str; 13] = [
     "%", "per cent", "times", "ms", "s", "min", "h", "minutes", "hours", "seconds", "MB", "GB",
@@ -131,8 +131,8 @@ impl Results {
     fn read(root: &Path) -> Self {
         let folder = root.join("results");
         let shelf = Shelf::read(&folder).unwrap();
-        let reports = tables::ALL
-            .into_iter()
+        let reports = tables::all()
+            .iter()
             .map(|table| shelf.report(table).unwrap())
             .collect();
         Self {
@@ -163,7 +163,7 @@ impl Results {
         };
         if name == "claims" {
             let judged = CLAIMS.iter().map(|claim| claim.judge(&self.reports));
-            let values = |j: gnarl::thesis::claims::Judged| [j.mean, j.standard_error, j.claimed];
+            let values = |j: gnarl_thesis::claims::Judged| [j.mean, j.standard_error, j.claimed];
             return Some(quoted(judged.flat_map(values).flatten().collect()));
         }
         let report = self.reports.iter().find(|report| report.table == name)?;

@@ -179,8 +179,15 @@ fn the_control_stands_beside_none() {
     let augment = |report: &Value| report["config"]["model"]["augment"].clone();
     assert_eq!(
         (&augment(&drawn)["kind"], &augment(&drawn)["components"]),
-        (&"gratin".into(), &"2".into())
+        (&"gratin".into(), &Value::Null),
+        "the library's own, whatever the set is called"
     );
+    let drawn = json(&args(
+        &dir,
+        "mutag",
+        &["--augment", "gratin", "--recipe", "thesis", "--runs", "2"],
+    ));
+    assert_eq!(augment(&drawn)["components"], "2", "the thesis' for MUTAG");
     let drawn = json(&args(
         &dir,
         "mutag",
@@ -231,7 +238,7 @@ fn a_rare_class_is_levelled() {
             .map(|i| report["runs"][i]["split"].as_str().unwrap().to_string())
             .collect()
     };
-    let control = with(&["--augment", "retrain", "--draws", "level"]);
+    let control = with(&["--augment", "retrain", "--augment-samples", "level"]);
     for (i, name) in names(&control).iter().enumerate() {
         assert!(
             name.ends_with(["-2+6-per-class", "-6+2-per-class"][i % 2]),
@@ -246,14 +253,14 @@ fn a_rare_class_is_levelled() {
         let report = with(&[
             "--augment",
             "gratin",
-            "--draws",
+            "--augment-samples",
             "level",
             "--density",
             density,
         ]);
         let settings = &report["config"]["model"]["augment"];
         assert_eq!(
-            (&settings["density"]["kind"], &settings["draws"]),
+            (&settings["density"]["kind"], &settings["samples"]),
             (&density.into(), &"level".into())
         );
         let found = &report["augmentation"];
@@ -270,16 +277,13 @@ fn a_rare_class_is_levelled() {
         let drawn = &report["runs"][0]["fresh_head"]["drawn"];
         assert_eq!(drawn["drawn"], 16, "12 of each with the 8 that are there");
         let fit = &drawn["fits"][1];
-        assert_eq!(
-            (&fit["points"], &fit["components"]),
-            (&6.into(), &[2, 1][usize::from(density != "mixture")].into())
-        );
+        assert_eq!((&fit["points"], &fit["components"]), (&6.into(), &1.into()));
         // From the control to all of them, whatever the number of draws.
         let stem = dir.path().join(density).display().to_string();
         let more = [
             "--augment",
             "gratin",
-            "--draws",
+            "--augment-samples",
             "level",
             "--density",
             density,
@@ -300,7 +304,7 @@ fn a_rare_class_is_levelled() {
     let level = [
         "--augment",
         "gratin",
-        "--draws",
+        "--augment-samples",
         "level",
         "--density",
         "shared",
@@ -347,17 +351,17 @@ fn every_augmentation_is_reached_by_name() {
             !["none", "manifold-mixup"].contains(&name),
             "{name}"
         );
-        let strength = report["config"]["model"]["augment"]["strength"].as_f64();
-        assert_eq!(
-            strength,
-            match name {
-                "none" => None,
-                "submix" => Some(0.4),
-                "geomix" => Some(0.5),
-                "manifold-mixup" => Some(1.0),
-                _ => Some(0.2),
-            }
-        );
+        let augment = &report["config"]["model"]["augment"];
+        let (setting, value) = match name {
+            "none" => ("p", None),
+            "submix" => ("swap-ratio", Some(0.4)),
+            "geomix" => ("max-lambda", Some(0.5)),
+            "g-mixup" => ("max-lambda", Some(0.2)),
+            "manifold-mixup" => ("alpha", Some(1.0)),
+            "subgraph" => ("drop-ratio", Some(0.2)),
+            _ => ("p", Some(0.2)),
+        };
+        assert_eq!(augment[setting].as_f64(), value, "{name}");
         let curve = json(&args(
             &dir,
             "imdb-binary",
@@ -384,27 +388,19 @@ fn every_augmentation_is_reached_by_name() {
             "fixed",
             "--runs",
             "1",
-            "--strength",
+            "--p",
             "0.5",
         ],
     ));
     assert!(
-        shown.contains("dropnode of strength 0.5, one copy of each training graph, beside them"),
+        shown.contains("dropnode with p 0.5, one copy of each training graph, beside them"),
         "{shown}"
     );
-    let curves = |strength| {
+    let curves = |p| {
         json(&args(
             &dir,
             "mutag",
-            &[
-                "--augment",
-                "dropnode",
-                "--strength",
-                strength,
-                "--runs",
-                "1",
-                "--curves",
-            ],
+            &["--augment", "dropnode", "--p", p, "--runs", "1", "--curves"],
         ))
     };
     assert_ne!(
@@ -417,7 +413,7 @@ fn every_augmentation_is_reached_by_name() {
         &["--augment", "submix", "--corrupt", "0.2", "--runs", "1"],
     ));
     assert!(
-        shown.contains("submix of strength 0.4, new copies in every epoch")
+        shown.contains("submix with swap-ratio 0.4, new copies in every epoch")
             && shown.contains("corrupted"),
         "{shown}"
     );
@@ -451,7 +447,7 @@ fn influence_selects_and_is_drawn() {
         let more = [
             "--influence",
             stem,
-            "--through",
+            "--influence-layers",
             through,
             "--histograms",
             stem,
@@ -461,7 +457,7 @@ fn influence_selects_and_is_drawn() {
         assert_eq!(
             (
                 influence["candidates"].as_u64(),
-                report["config"]["model"]["augment"]["through"].as_str()
+                report["config"]["model"]["augment"]["influence-layers"].as_str()
             ),
             (Some(96), Some(through))
         );
@@ -706,7 +702,7 @@ fn what_is_wrong_is_said_in_one_line() {
     );
     assert!(
         fail(&["--augment", "gratin", "--components", "0"])
-            .contains("components: '0' does not fit")
+            .contains("components: '0' is neither a number of at least 1 nor auto")
     );
     let one = &[
         "--augment",
@@ -716,17 +712,21 @@ fn what_is_wrong_is_said_in_one_line() {
         "--components",
         "3",
     ];
-    assert!(fail(one).contains("components: belongs to mixtures; shared is one Gaussian a class"));
+    assert!(
+        fail(one)
+            .contains("components: belongs to mixture and variational, and the density is shared")
+    );
     assert!(
         fail(&["--density", "shared"])
             .contains("density: belongs to gratin, and the augmentation is none")
     );
     assert!(
-        fail(&["--draws", "level"])
-            .contains("draws: belongs to retrain and gratin, and the augmentation is none")
+        fail(&["--augment-samples", "level"]).contains(
+            "augment-samples: belongs to retrain and gratin, and the augmentation is none"
+        )
     );
     assert!(
-        fail(&["--augment", "gratin", "--draws", "levl"])
+        fail(&["--augment", "gratin", "--augment-samples", "levl"])
             .contains("unknown number of draws 'levl'; did you mean level")
     );
     assert!(fail(&["--rare", "2"]).contains("--per-class"));
@@ -745,24 +745,24 @@ fn what_is_wrong_is_said_in_one_line() {
             .contains("--influence: belongs to gratin, and the augmentation is dropedge")
     );
     assert!(
-        fail(&["--augment", "gratin", "--through", "network"])
-            .contains("--through: belongs to --select and --influence")
+        fail(&["--augment", "gratin", "--influence-layers", "network"])
+            .contains("--influence-layers: belongs to --select and --influence")
     );
     assert!(
         fail(&["--augment", "gratin", "--select", "2"])
-            .contains("a share of 2 new vectors; it must lie in 0 to 1")
+            .contains("select must be in [0, 1] (got 2)")
     );
     assert!(
-        fail(&["--augment", "dropedge", "--strength", "1.5"])
-            .contains("dropedge: a strength of 1.5; it must lie in 0 to 1")
+        fail(&["--augment", "dropedge", "--p", "1.5"]).contains("p must be in [0, 1] (got 1.5)")
     );
     assert!(
-        fail(&["--augment", "manifold-mixup", "--strength", "0"])
-            .contains("manifold-mixup: a strength of 0; it must be above 0")
+        fail(&["--augment", "manifold-mixup", "--mixup-alpha", "0"])
+            .contains("mixup-alpha must be > 0 (got 0)")
     );
-    assert!(fail(&["--augment", "gratin", "--strength", "0.5"]).contains(
-        "strength: belongs to dropedge, dropnode, feature-mask, subgraph, submix, geomix, manifold-mixup, configuration and g-mixup"
-    ));
+    assert!(
+        fail(&["--augment", "gratin", "--p", "0.5"])
+            .contains("p: belongs to dropedge, dropnode, feature-mask and configuration")
+    );
     assert!(fail(&["--augment", "manifold-mixup", "--copies", "fixed"]).contains(
         "copies: belongs to dropedge, dropnode, feature-mask, subgraph, submix, geomix, configuration and g-mixup"
     ));
@@ -771,15 +771,22 @@ fn what_is_wrong_is_said_in_one_line() {
             .contains("unknown copies 'many'; known: fixed, each-epoch")
     );
     assert!(
-        fail(&["--augment", "gratin", "--select", "1", "--through", "neck"])
-            .contains("unknown parameters 'neck'; known: head, network")
+        fail(&[
+            "--augment",
+            "gratin",
+            "--select",
+            "1",
+            "--influence-layers",
+            "neck"
+        ])
+        .contains("unknown layers 'neck'; known: head, network")
     );
     assert!(fail(&["--corrupt", "2"]).contains("a share of 2 edges; it must lie in 0 to 1"));
     assert!(
         fail(&["--depth", "admp-st", "--policy", "echo"])
-            .contains("policy: echo goes by what neighbours are answered")
+            .contains("policy: echo uses the predictions for a node's neighbours")
     );
-    assert!(fail(&["--depth", "admp-st", "--policy", "pagerank"]).contains("take size"));
+    assert!(fail(&["--depth", "admp-st", "--policy", "pagerank"]).contains("use size"));
     assert!(
         fail(&["--head-dropout", "1"]).contains("head dropout 1 must be at least 0 and below 1")
     );
@@ -856,11 +863,16 @@ fn what_is_wrong_is_said_in_one_line() {
     let e = refusal(&args(
         &dir,
         "imdb-binary",
-        &["--inference", "robust-crf", "--inference-on", "features"],
+        &[
+            "--inference",
+            "robust-crf",
+            "--inference-target",
+            "features",
+        ],
     ));
     assert!(
         e.contains(
-            "inference-on: robust-crf looks around among features, and the graphs have none"
+            "inference-target: robust-crf samples features, and the graphs have no features"
         ),
         "{e}"
     );
@@ -1260,7 +1272,7 @@ fn exits_and_policies_of_graphs_are_reported_and_saved() {
         "train", "--data", "karate", "--model", "gin", "--depth", "admp-st", "--policy", "size",
     ]);
     assert!(
-        e.contains("size goes by how large graphs of a set are, and this is one graph"),
+        e.contains("size compares the sizes of the graphs of a set, and this is one graph"),
         "{e}"
     );
     let e = refusal(&[
@@ -1275,7 +1287,7 @@ fn exits_and_policies_of_graphs_are_reported_and_saved() {
         "pool,size",
     ]);
     assert!(
-        e.contains("size goes by how large graphs of a set are, and this is one graph"),
+        e.contains("size compares the sizes of the graphs of a set, and this is one graph"),
         "{e}"
     );
 }
@@ -1383,7 +1395,7 @@ fn sets_are_attacked_defended_and_measured() {
     );
     let e = refused(on("attack", "mutag", &["--attack", "dice"]));
     assert!(
-        e.contains("dice goes by the classes of nodes, and the graphs of a set have none"),
+        e.contains("dice needs the classes of nodes, and the graphs of a set have none"),
         "{e}"
     );
     let file = dir.path().join("kept.safetensors");

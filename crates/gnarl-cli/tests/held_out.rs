@@ -331,7 +331,7 @@ fn without_validation_nodes_the_last_weights_are_kept() {
     );
     let e = refusal(&[&["attack", "--attack", "dice"], &args[1..]].concat());
     assert!(
-        e.contains("attack: split mine has no labelled test nodes to judge an attack by"),
+        e.contains("attack: split mine has no labelled test nodes to evaluate an attack by"),
         "{e}"
     );
 }

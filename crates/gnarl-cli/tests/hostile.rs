@@ -163,7 +163,8 @@ fn sizes_beyond_any_machine_are_refused_before_they_are_allocated() {
     let train = |more: &[&str]| refusal(&[&QUICK[..5], more].concat());
     let beyond = |e: String, what: &str| {
         assert!(
-            e.starts_with(&format!("error: {what}: ")) && e.contains("is beyond"),
+            e.starts_with(&format!("error: {what}: ")) && e.contains("is beyond")
+                || e.starts_with(&format!("error: --{what} must be in [")),
             "{e}"
         )
     };
@@ -192,15 +193,15 @@ fn sizes_beyond_any_machine_are_refused_before_they_are_allocated() {
         "steps",
     );
     beyond(
-        attack(&["--attack", "pgd-features", "--starts", "10000000000"]),
-        "starts",
+        attack(&["--attack", "pgd-features", "--restarts", "10000000000"]),
+        "restarts",
     );
     let e = attack(&[
         "--attack",
         "pgd-features",
         "--steps",
         "1000000",
-        "--starts",
+        "--restarts",
         "1000000",
     ]);
     assert!(e.starts_with("error: time: "), "{e}");
@@ -275,7 +276,10 @@ fn a_file_that_claims_more_than_it_holds_is_refused() {
         refusal(&["predict", "--load", path(&file), "--data", "karate"])
     };
     let e = claims(&mut head, "\"hidden\":64", "\"hidden\":1000000000000");
-    assert!(e.contains("hidden: 1000000000000 is beyond"), "{e}");
+    assert!(
+        e.contains("hidden must be in [1, 1000000] (got 1000000000000)"),
+        "{e}"
+    );
     let e = claims(&mut head, "\"hidden\":64", "\"hidden\":1000000");
     assert!(
         e.contains("it claims at least 39000004 parameters, which a file of "),
@@ -315,7 +319,7 @@ fn a_program_that_never_ends_its_line_is_ended() {
 #[test]
 fn numbers_below_zero_are_refused_in_our_words() {
     let e = refusal(&[&QUICK[..], &["--lr", "-1"]].concat());
-    assert!(e.contains("lr -1 must be above 0"), "{e}");
+    assert!(e.contains("--lr must be > 0 (got -1)"), "{e}");
     let e = refusal(&[&QUICK[..5], &["--epochs", "-5"]].concat());
     assert!(
         e.contains("epochs") && !e.contains("unexpected argument"),

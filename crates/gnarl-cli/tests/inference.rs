@@ -25,11 +25,11 @@ fn an_attack_is_judged_with_and_without_it_on_the_same_inputs() {
                 "3",
                 "--inference",
                 kind,
-                "--neighbours",
+                "--crf-samples",
                 "3",
             ]));
             assert_eq!(
-                report["config"]["model"]["inference"]["on"], part,
+                report["config"]["model"]["inference"]["target"], part,
                 "{kind}: the part that is attacked"
             );
             let defended = &report["defended"];
@@ -88,7 +88,7 @@ fn tuning_robustness_and_other_axes_run() {
         "--inference",
         "robust-crf",
         "--inference-tune",
-        "--updates",
+        "--crf-iterations",
         "1",
     ]));
     assert_eq!(tuned["config"]["model"]["inference"]["tune"], true);
@@ -204,7 +204,7 @@ fn wrong_use_is_one_line() {
                 "--crf-sigma",
                 "2",
             ]),
-            "sigma 2 must lie in 0 to 1",
+            "crf-sigma must be in [0, 1] (got 2)",
         ),
         (
             attack(&[
@@ -215,7 +215,7 @@ fn wrong_use_is_one_line() {
                 "--radius",
                 "nan",
             ]),
-            "radius: ",
+            "radius must be a number",
         ),
         (
             attack(&[
@@ -234,9 +234,9 @@ fn wrong_use_is_one_line() {
                 "dice",
                 "--inference",
                 "robust-crf",
-                "--neighbours",
+                "--crf-samples",
                 "100",
-                "--updates",
+                "--crf-iterations",
                 "9",
             ]),
             "evaluations",
@@ -294,7 +294,7 @@ fn a_program_outside_is_defended_and_its_failures_are_one_line() {
         "karate",
         "--inference",
         "robust-crf",
-        "--inference-on",
+        "--inference-target",
         "structure",
     ]);
     assert_eq!(

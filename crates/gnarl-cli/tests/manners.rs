@@ -310,7 +310,7 @@ fn dry_runs_say_what_would_be_run() {
         cgso["refused"]
             .as_str()
             .unwrap()
-            .contains("passes no messages")
+            .contains("needs message passing")
             && cgso["fits"] == 0,
         "{cgso}"
     );

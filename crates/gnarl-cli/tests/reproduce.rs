@@ -366,7 +366,7 @@ fn tables_of_attacks_say_what_they_would_run_and_what_is_not_there() {
     );
     let nettack = &cell(&report, "Nettack: AirGNN", 1)["config"]["work"]["attacked"];
     assert_eq!(
-        (&nettack["model"]["backbone"], &nettack["attack"]["parts"]),
+        (&nettack["model"]["backbone"], &nettack["attack"]["perturb"]),
         (&"airgnn".into(), &"both".into())
     );
     let shown = text(&["reproduce", "results_node_classification", "--out", out]);

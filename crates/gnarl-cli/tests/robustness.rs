@@ -239,19 +239,19 @@ fn wrong_radii_are_refused_before_training() {
         ),
         (
             &["--epsilon", "1.5", "--target", "structure"],
-            "1.5 is not a number of edges to flip",
+            "--epsilon must be a whole number of flips (got 1.5)",
         ),
         (
             &["--epsilon", "1", "--target", "structure", "--norm", "2"],
-            "--target structure leaves them alone",
+            "--norm: belongs to features, and target structure leaves them as they are",
         ),
         (
             &["--epsilon", "1", "--target", "both"],
-            "belongs to --target both, which needs it",
+            "--flips: belongs to target both, which needs it",
         ),
         (
             &["--epsilon", "1", "--flips", "2"],
-            "belongs to --target both, which needs it",
+            "--flips: belongs to target both, which needs it",
         ),
         (
             &["--epsilon", "1e12", "--target", "structure"],

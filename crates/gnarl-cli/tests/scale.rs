@@ -124,7 +124,7 @@ fn what_sampling_leaves_no_room_for_is_refused_in_one_line() {
     for (more, what) in [
         (
             &["--model", "appnp"][..],
-            "take one of gcn, gat, gatv2, gin and sage",
+            "models that have it: gcn, gat, gatv2, gin and sage",
         ),
         (
             &["--model", "gcn", "--fanout", "3,2,1"],
@@ -133,19 +133,19 @@ fn what_sampling_leaves_no_room_for_is_refused_in_one_line() {
         (&["--model", "gcn", "--fanout", "0"], "hears nobody"),
         (
             &["--model", "gcn", "--depth", "admp-st"],
-            "admp-alm trains all exits at once",
+            "needs a fixed depth or admp-alm, and the depth is admp-st",
         ),
         (
             &["--model", "gcn", "--augment", "gratin"],
-            "dropedge is possible",
+            "needs no augmentation or dropedge, and the augmentation is gratin",
         ),
         (
             &["--model", "gcn", "--inference", "robust-crf"],
-            "whole graph",
+            "needs plain inference, and the inference is robust-crf",
         ),
         (
             &["--model", "gcn", "--defense", "jaccard"],
-            "another graph first",
+            "needs no preprocessing defence, and the defence is jaccard",
         ),
     ] {
         let line = train(more);

@@ -55,7 +55,7 @@ const FIVE_AXES: [&str; 29] = [
     "robust-crf",
     "--augment",
     "dropedge",
-    "--strength=0.1",
+    "--p=0.1",
 ];
 
 #[test]

@@ -206,6 +206,7 @@ fn help_on_models_is_in_order() {
             "{command:?} has an option twice: {help}"
         );
         for heading in [
+            "Model:",
             "The network:",
             "Operator:",
             "Depth:",
@@ -227,13 +228,66 @@ fn help_on_models_is_in_order() {
         .collect::<Vec<_>>()
         .join(" ");
     assert!(
-        help.contains("Of admp-st, admp-alm: the last exit [default: 5]"),
+        help.contains("admp-st, admp-alm: Number of the last exit"),
         "{help}"
     );
     assert!(
-        help.contains("of smoothing: neighbours averaged over [default: 100]"),
+        help.contains("smoothing: Number of neighbours sampled around an input [default: 100]"),
         "each choice has its own default: {help}"
     );
+    assert!(
+        help.contains("Probability of removing an edge, in [0, 1] [default: 0.2]"),
+        "the range comes from the declaration: {help}"
+    );
+}
+
+#[test]
+fn renamed_options_are_refused_with_their_new_names() {
+    let e = refusal(&[
+        "train",
+        "--data",
+        "karate",
+        "--model",
+        "gcn",
+        "--strength",
+        "0.1",
+    ]);
+    assert!(
+        e.starts_with("error: --strength is now --p of dropedge, dropnode"),
+        "{e}"
+    );
+    assert!(e.contains("; --"), "each entry has its own: {e}");
+    let e = refusal(&[
+        "attack", "--data", "karate", "--model", "gcn", "--attack", "dice", "--strong", "1",
+    ]);
+    assert!(e.contains("unexpected argument '--strong'"), "{e}");
+}
+
+#[test]
+fn values_outside_their_range_are_named_by_their_option() {
+    let attack = ["attack", "--data", "karate", "--model", "gcn", "--attack"];
+    let e = refusal(&[&attack[..], &["dice", "--budget", "-1"]].concat());
+    assert_eq!(e, "error: --budget must be in [0, 1] (got -1)");
+    let train = ["train", "--data", "karate", "--model", "gcn"];
+    let e = refusal(&[&train[..], &["--augment", "dropedge", "--p", "2"]].concat());
+    assert_eq!(e, "error: --p must be in [0, 1] (got 2)");
+    let e = refusal(&[&train[..], &["--hidden", "many"]].concat());
+    assert_eq!(e, "error: --hidden must be a whole number (got 'many')");
+}
+
+#[test]
+fn schemas_are_json() {
+    for (more, property) in [
+        (&[][..], "/properties/backbone/anyOf"),
+        (&["attack"], "/anyOf/1/properties/budget"),
+        (&["certificate"], "/anyOf/1/properties/kind"),
+    ] {
+        let schema = text(&[&["schema"], more].concat());
+        let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+        assert!(schema.pointer(property).is_some(), "{property}: {schema}");
+        assert_eq!(json(&[&["schema"], more].concat()), schema);
+    }
+    assert!(refusal(&["schema", "modl"]).contains("did you mean model?"));
 }
 
 #[test]
@@ -248,19 +302,19 @@ fn options_that_would_change_nothing_are_refused() {
         (
             "gcn",
             &["--exponent-lr", "0.1"],
-            "exponent-lr: belongs to a learned operator, cgso, and the operator is the paper's",
+            "exponent-lr: needs a learned operator (cgso), and the operator is the paper's",
         ),
         ("gcn", &["--batch-norm"], "batch-norm: belongs to gin"),
         ("gcn", &["--teleport", "0.2"], "teleport: belongs to appnp"),
         (
             "mlp",
             &["--operator", "H"],
-            "operator: mlp passes no messages: an operator would change nothing",
+            "operator: H needs message passing, which mlp lacks",
         ),
         (
             "mlp",
             &["--augment", "dropedge"],
-            "augment: mlp would not see what dropedge changes",
+            "augment: dropedge needs message passing, which mlp lacks",
         ),
         ("appnp", &["--layers", "3"], "layers: belongs to"),
         ("sgc", &["--hidden", "8"], "hidden: belongs to"),
@@ -268,22 +322,22 @@ fn options_that_would_change_nothing_are_refused() {
         (
             "gcn",
             &["--depth", "admp-st", "--head", "true"],
-            "head: belongs to a fixed depth, and the depth is admp-st",
+            "head: needs a fixed depth, and the depth is admp-st",
         ),
         (
             "gcn",
             &["--depth", "admp-st", "--noise", "0.1"],
-            "noise: belongs to a fixed depth, and the depth is admp-st",
+            "noise: needs a fixed depth, and the depth is admp-st",
         ),
         (
             "gcn",
             &["--batch-size", "8"],
-            "batch-size: belongs to sets of graphs, and this is one graph",
+            "batch-size: needs a set of graphs, and this is one graph",
         ),
         (
             "gcn",
             &["--readout", "sum"],
-            "readout: belongs to sets of graphs, and this is one graph",
+            "readout: needs a set of graphs, and this is one graph",
         ),
         (
             "gcn",
@@ -293,7 +347,7 @@ fn options_that_would_change_nothing_are_refused() {
         (
             "gcn",
             &["--augment", "dropedge", "--copies", "fixed"],
-            "copies: of one graph a copy takes the graph's place",
+            "copies: one augmented copy for all epochs needs a set of graphs",
         ),
     ] {
         let e = refusal(

@@ -15,9 +15,10 @@
 //! | `skip` | a field that is not a setting |
 //!
 //! `#[choice(name = "appnp", about = "predict, then propagate")]` on the struct makes it an entry
-//! of a list of choices; `check = Self::fits` adds a check of several settings together.
-//! `#[partial(NetworkOptions)]` makes a second struct whose fields are all optional, for what a
-//! user wrote before defaults are filled in.
+//! of a list of choices; `check = Self::fits` adds a check of several settings together, and `constant` a constant
+//! `DEFAULT` with the default settings.
+//! `#[partial(NetworkOptions, NetworkSetting)]` makes a second struct whose fields are all optional,
+//! for what a user wrote before defaults are filled in, and an enum of the settings' names.
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
@@ -42,7 +43,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     let defaults = fields.iter().map(Declared::default);
     let listed = fields.iter().filter(|f| !f.skip).map(Declared::listed);
     let checks = fields.iter().filter(|f| !f.skip).map(Declared::check);
-    let choice = choice(input)?;
+    let choice = choice(input, &fields)?;
     let partial = partial(input, &fields)?;
     Ok(quote! {
         impl ::core::default::Default for #name {
@@ -159,6 +160,13 @@ impl<'a> Declared<'a> {
         self.flag
             .as_ref()
             .map_or_else(|| self.name(), LitStr::value)
+    }
+
+    /// The earlier name, for readers of files.
+    fn alias(&self) -> Tokens {
+        self.was
+            .as_ref()
+            .map_or_else(Tokens::new, |was| quote!(alias = #was,))
     }
 
     /// The type within an `Option`.
@@ -278,11 +286,12 @@ fn first_paragraph(attributes: &[Attribute]) -> String {
 }
 
 /// The `Choice` of a struct with a name of its own.
-fn choice(input: &DeriveInput) -> syn::Result<Tokens> {
+fn choice(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> {
+    let defaults = fields.iter().map(Declared::default);
     let Some(attribute) = input.attrs.iter().find(|a| a.path().is_ident("choice")) else {
         return Ok(Tokens::new());
     };
-    let (mut name, mut about, mut check) = (None, None, None::<Expr>);
+    let (mut name, mut about, mut check, mut constant) = (None, None, None::<Expr>, false);
     attribute.parse_nested_meta(|meta| {
         if meta.path.is_ident("name") {
             name = Some(meta.value()?.parse::<LitStr>()?);
@@ -290,8 +299,10 @@ fn choice(input: &DeriveInput) -> syn::Result<Tokens> {
             about = Some(meta.value()?.parse::<LitStr>()?);
         } else if meta.path.is_ident("check") {
             check = Some(meta.value()?.parse()?);
+        } else if meta.path.is_ident("constant") {
+            constant = true;
         } else {
-            return Err(meta.error("expected `name`, `about` or `check`"));
+            return Err(meta.error("expected `name`, `about`, `check` or `constant`"));
         }
         Ok(())
     })?;
@@ -303,11 +314,21 @@ fn choice(input: &DeriveInput) -> syn::Result<Tokens> {
     };
     let about = about.map_or_else(|| first_paragraph(&input.attrs), |about| about.value());
     let of = &input.ident;
+    let constant = constant.then(|| {
+        quote! {
+            impl #of {
+                /// The default settings.
+                pub const DEFAULT: Self = Self { #(#defaults),* };
+            }
+        }
+    });
     let check = match check {
         Some(check) => quote!((#check)(self)),
         None => quote!(::core::result::Result::Ok(())),
     };
     Ok(quote! {
+        #constant
+
         impl ::gnarl_graph::names::Choice for #of {
             const NAME: &'static str = #name;
             const ABOUT: &'static str = #about;
@@ -325,7 +346,14 @@ fn partial(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> 
     let Some(attribute) = input.attrs.iter().find(|a| a.path().is_ident("partial")) else {
         return Ok(Tokens::new());
     };
-    let partial: syn::Ident = attribute.parse_args()?;
+    type Idents = syn::punctuated::Punctuated<syn::Ident, syn::Token![,]>;
+    let given = attribute.parse_args_with(Idents::parse_terminated)?;
+    let (Some(partial), Some(listed), 2) = (given.first(), given.last(), given.len()) else {
+        return Err(syn::Error::new(
+            attribute.span(),
+            "expected `partial(Options, Setting)`",
+        ));
+    };
     let (of, vis) = (&input.ident, &input.vis);
     let doc = format!("The settings of [`{of}`] that were given; the others are left open.");
     let settings: Vec<&Declared<'_>> = fields.iter().filter(|f| !f.skip).collect();
@@ -334,9 +362,10 @@ fn partial(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> 
     let members = settings.iter().map(|f| {
         let (ident, vis, inner) = (f.ident(), &f.field.vis, f.option().unwrap_or(&f.field.ty));
         let docs = f.field.attrs.iter().filter(|a| a.path().is_ident("doc"));
+        let alias = f.alias();
         quote! {
             #(#docs)*
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[serde(#alias skip_serializing_if = "Option::is_none")]
             #vis #ident: ::core::option::Option<#inner>
         }
     });
@@ -371,23 +400,36 @@ fn partial(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> 
         .iter()
         .any(|f| f.skip)
         .then(|| quote!(..usual.clone()));
-    let name_enum = format_ident!("{partial}");
+    let variants: Vec<_> = names
+        .iter()
+        .map(|name| format_ident!("{}", camel(name)))
+        .collect();
+    let about: Vec<&String> = settings.iter().map(|f| &f.about).collect();
+    let what = format!("{} setting", of.to_string().to_lowercase());
+    let listed_doc = format!("The settings of [`{of}`] by name.");
     Ok(quote! {
+        ::gnarl_graph::named! {
+            #[doc = #listed_doc]
+            #vis enum #listed as #what {
+                #(#[doc = #about] #variants = #names),*
+            }
+        }
+
         #[doc = #doc]
         #[derive(Debug, Clone, Copy, PartialEq, Default, ::serde::Serialize, ::serde::Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
         #vis struct #partial { #(#members),* }
 
-        impl #name_enum {
+        impl #partial {
             /// The settings, by the names under which they are stored.
             pub const SETTINGS: &'static [::gnarl_graph::names::Setting] =
                 <#of as ::gnarl_graph::names::Settings>::SETTINGS;
 
-            /// The names of the settings that were given.
-            pub fn given(&self) -> ::std::vec::Vec<&'static str> {
-                let mut names = ::std::vec::Vec::new();
-                #(if self.#idents.is_some() { names.push(#names); })*
-                names
+            /// The settings that were given.
+            pub fn set(&self) -> ::std::vec::Vec<#listed> {
+                let mut found = ::std::vec::Vec::new();
+                #(if self.#idents.is_some() { found.push(#listed::#variants); })*
+                found
             }
 
             /// Fills what was left open from other values.
@@ -396,10 +438,10 @@ fn partial(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> 
                 Self { #(#idents: self.#idents.or(other.#idents)),* }
             }
 
-            /// Keeps the settings whose names pass, and leaves the others open.
+            /// Keeps the settings that pass, and leaves the others open.
             #[must_use]
-            pub fn only(self, keeps: impl Fn(&str) -> bool) -> Self {
-                Self { #(#idents: self.#idents.filter(|_| keeps(#names))),* }
+            pub fn only(self, keeps: impl Fn(#listed) -> bool) -> Self {
+                Self { #(#idents: self.#idents.filter(|_| keeps(#listed::#variants))),* }
             }
 
             /// Fills everything that was left open from `usual`.
@@ -421,4 +463,15 @@ fn partial(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> 
             }
         }
     })
+}
+
+/// `input-dropout` as `InputDropout`.
+fn camel(name: &str) -> String {
+    let upper = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map_or_else(String::new, |first| {
+            first.to_uppercase().collect::<String>() + letters.as_str()
+        })
+    };
+    name.split('-').map(upper).collect()
 }

@@ -14,13 +14,14 @@
 //! | [`distance`] | distances between graphs, with and without known alignment; transport and barycentres |
 //! | [`metrics`] | accuracy, AMI, ARI, modularity, success rate, histograms |
 //! | [`names`] | lists of choices, and all that follows from a list |
+//! | [`sets`] | small sets over an enum: requirements, properties |
 //! | [`random`] | one seed, a stream per purpose |
 //! | [`files`] | files that are there whole or not at all |
 //! | [`stored`] | numbers in memory or in a mapped file |
 //! | [`limits`] | what a machine can hold and a person can wait for |
 //!
-//! A room uses those below it, never those above: error, random, limits, names, files, stored and
-//! matrix; then features, labels, split, components, graph and graph set; then properties,
+//! A room uses those below it, never those above: error, random, limits, sets, names, files,
+//! stored and matrix; then features, labels, split, components, graph and graph set; then properties,
 //! centrality, operator, sample, metrics, distance and generate; then spectrum, dataset and
 //! community.
 //!
@@ -53,6 +54,7 @@ pub mod operator;
 pub mod properties;
 pub mod random;
 pub mod sample;
+pub mod sets;
 pub mod spectrum;
 pub mod split;
 pub mod stored;

@@ -76,6 +76,11 @@ pub trait Value {
     fn number(&self) -> Option<f64> {
         None
     }
+
+    /// The value as text, for messages.
+    fn text(&self) -> String {
+        String::new()
+    }
 }
 
 macro_rules! numbers {
@@ -85,6 +90,10 @@ macro_rules! numbers {
 
             fn number(&self) -> Option<f64> {
                 Some(*self as f64)
+            }
+
+            fn text(&self) -> String {
+                self.to_string()
             }
         })+
     };
@@ -142,7 +151,7 @@ pub fn check_value<T: Value>(flag: &str, value: &T, bounds: Option<Bounds>) -> R
     Err(Error::OutOfRange {
         setting: flag.to_string(),
         range: bounds.to_string(),
-        got: number.to_string(),
+        got: value.text(),
     })
 }
 
@@ -187,6 +196,14 @@ impl Setting {
     /// The placeholder of its value in help.
     pub fn placeholder(&self) -> &'static str {
         self.placeholder.unwrap_or(self.kind.placeholder())
+    }
+
+    /// `true` if `old` is an earlier name or its option, as `teleport` and `gdc-teleport` are of
+    /// `alpha` with the option `gdc-alpha`.
+    pub fn replaces(&self, old: &str) -> bool {
+        let prefix = self.flag.strip_suffix(self.name).unwrap_or_default();
+        self.was
+            .is_some_and(|was| old == was || old.strip_prefix(prefix) == Some(was))
     }
 
     /// The largest value of a count.
@@ -241,6 +258,14 @@ impl Setting {
             }
             Kind::Real => drop(schema.insert("type".into(), "number".into())),
             Kind::Switch => drop(schema.insert("type".into(), "boolean".into())),
+            // A choice with settings of its own: its name, or an object with the name under `kind`.
+            Kind::Name(names) if default.is_some_and(Json::is_object) => {
+                let kind = serde_json::json!({KIND: {"enum": names()}});
+                let object =
+                    serde_json::json!({"type": "object", "properties": kind, "required": [KIND]});
+                let name = serde_json::json!({"enum": names()});
+                schema.insert("anyOf".into(), vec![name, object].into());
+            }
             Kind::Name(names) => drop(schema.insert("enum".into(), names().into())),
             Kind::Text(form) => {
                 schema.insert("type".into(), vec!["string", "number"].into());
@@ -341,7 +366,7 @@ pub fn renamed(list: &[Listed], old: &str) -> Option<String> {
         for setting in entry
             .settings
             .iter()
-            .filter(|setting| setting.was == Some(old))
+            .filter(|setting| setting.replaces(old))
         {
             match found.iter_mut().find(|(flag, _)| *flag == setting.flag) {
                 Some((_, names)) => names.push(entry.name),
@@ -515,6 +540,7 @@ pub fn refuse_stray(what: &str, list: &[Listed], chosen: &Listed, given: &[Given
 pub fn check_counts(settings: &[Setting], stored: &Fields) -> Result<()> {
     let counts = settings
         .iter()
+        .filter(|setting| matches!(setting.kind, Kind::Count))
         .filter_map(|setting| Some((setting, stored.get(setting.name)?.as_u64()?)));
     counts
         .into_iter()
@@ -561,7 +587,8 @@ pub fn restored<C: Choice>(settings: Map<String, Json>) -> Result<C> {
 }
 
 /// An enum whose variants are names and nothing more: `ALL`, `name`, `Display`, `FromStr` whatever
-/// the case with "did you mean", and stored by name. The words after `as` say what is chosen.
+/// the case with "did you mean", sets of variants ([`Set`](crate::sets::Set)), and stored by name.
+/// The words after `as` say what is chosen.
 ///
 /// ```
 /// gnarl_graph::named! {
@@ -592,6 +619,29 @@ macro_rules! named {
             /// What it is called.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$Variant => $name),+ }
+            }
+
+            /// The set of these variants, for constants.
+            #[allow(dead_code)]
+            pub const fn set(members: &[Self]) -> $crate::sets::Set<Self> {
+                let (mut bits, mut i) = (0, 0);
+                while i < members.len() {
+                    bits |= $crate::sets::bit(members[i] as u32);
+                    i += 1;
+                }
+                $crate::sets::Set::from_bits(bits)
+            }
+        }
+
+        impl $crate::sets::Member for $Enum {
+            const ALL: &'static [Self] = Self::ALL;
+
+            fn index(self) -> u32 {
+                self as u32
+            }
+
+            fn name(self) -> &'static str {
+                Self::name(self)
             }
         }
 
@@ -959,6 +1009,7 @@ mod tests {
             ("coats", "-1", "coats must be a whole number (got '-1')"),
             ("share", "0", "share must be in (0, 1] (got 0)"),
             ("share", "1.5", "share must be in (0, 1] (got 1.5)"),
+            ("share", "2", "share must be in (0, 1] (got 2)"),
             ("share", "much", "share must be a number (got 'much')"),
             ("pause", "-2", "pause must be >= 0 (got -2)"),
             ("pause", "0", "pause: 0 hours between several coats"),
@@ -1034,6 +1085,19 @@ mod tests {
             ["as it is", "colours it"]
         );
         assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+    }
+
+    #[test]
+    fn earlier_names_and_options_are_known() {
+        let coats = Paint::SETTINGS[1];
+        let wall = Setting {
+            flag: "wall-coats",
+            ..coats
+        };
+        assert!(coats.replaces("layers") && !coats.replaces("wall-layers"));
+        assert!(wall.replaces("layers") && wall.replaces("wall-layers"));
+        assert!(!wall.replaces("coats") && !wall.replaces("wall-coats"));
+        assert!(!Paint::SETTINGS[0].replaces(""));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
+use crate::names::{Kind, Value};
 use crate::random::mix;
 
 /// Largest number of rounds a fan-out is given for.
@@ -33,6 +34,10 @@ pub struct Fanout {
 
 /// Stands for all neighbours.
 const ALL: u32 = u32::MAX;
+
+impl Value for Fanout {
+    const KIND: Kind = Kind::Text("N,N");
+}
 
 impl Fanout {
     /// One count for each round.

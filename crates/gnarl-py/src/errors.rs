@@ -29,6 +29,14 @@ pub fn raised_by_graph(error: gnarl_graph::Error) -> PyErr {
         Error::Absent { .. } => PyFileNotFoundError::new_err(text),
         Error::Io { .. } | Error::Download { .. } => PyOSError::new_err(text),
         Error::NotConverged { .. } => PyArithmeticError::new_err(text),
+        Error::OutOfRange {
+            setting,
+            range,
+            got,
+        } => {
+            let keyword = setting.replace('-', "_");
+            PyValueError::new_err(format!("{keyword} must be {range} (got {got})"))
+        }
         _ => PyValueError::new_err(text),
     }
 }

@@ -5,60 +5,101 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gnarl::classifier::Classifier;
+use gnarl::attack::Attack;
+use gnarl::augment::density::Density;
 use gnarl::features::FeatureScaling;
-use gnarl::inference::Inference;
+use gnarl::inference::{Inference, Reading};
 use gnarl::model::fit::FitOptions;
-use gnarl::model::{Fitted, Model};
+use gnarl::model::{Fitted, Model, Section};
 use gnarl::nn::Backbone;
-use gnarl::thesis::Recipe;
+use gnarl::study::certify::Certificate;
+use gnarl::study::predict;
 use gnarl::train::{Epoch, Watch, argmax};
 use gnarl_graph::dataset::Task;
-use gnarl_graph::names::Given;
+use gnarl_graph::names::{Given, KIND, Kind, Listed, Setting};
 use gnarl_graph::{Content, DenseMatrix, Graph};
+use gnarl_thesis::Recipe;
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::arrays::{Csr, given, given_csr};
 use crate::errors::{raised, raised_by_graph, wrong};
 use crate::graph::{GivenSplit, Parts, PyGraph, data, dataset, given_split, split_of};
 use crate::work;
 
-/// Everything a model can be told, as JSON: sections with an axis, its choices, and their settings
-/// with who takes them.
+/// Every choice and setting of the library, as JSON: sections of a model with an axis, the names of
+/// its choices, the settings of all of them, and the choices with the settings of each; and the
+/// lists of attacks, certificates and densities.
 #[pyfunction]
 pub fn model_sections() -> String {
-    let section = |section: gnarl::model::Section| {
-        let setting = |setting: &gnarl_graph::names::Setting| {
-            let takers = section.takers(setting);
-            json!({"flag": setting.flag, "name": setting.name, "value": setting.value, "about": setting.about, "takers": takers})
-        };
-        let settings: Vec<_> = section.settings.iter().map(setting).collect();
-        json!({"axis": section.axis, "title": section.title, "names": section.names, "settings": settings})
-    };
-    let sections: Vec<_> = Model::sections().into_iter().map(section).collect();
-    let backbones: Vec<&str> = Backbone::ALL.iter().map(|(name, _)| *name).collect();
+    let sections: Vec<Json> = Model::sections().iter().map(section).collect();
     let scalings: Vec<&str> = FeatureScaling::ALL
         .iter()
         .map(|scaling| scaling.name())
         .collect();
     let recipes: Vec<&str> = Recipe::ALL.iter().map(|recipe| recipe.name()).collect();
-    let attacks: Vec<_> = gnarl::attack::Attack::LIST.iter().map(listed).collect();
-    let densities: Vec<_> = gnarl::augment::density::Density::LIST
-        .iter()
-        .map(listed)
-        .collect();
-    json!({"sections": sections, "backbones": backbones, "features": scalings, "recipes": recipes, "attacks": attacks,
-        "densities": densities})
+    json!({
+        "sections": sections,
+        "features": scalings,
+        "recipes": recipes,
+        "attacks": listed(Attack::LIST),
+        "certificates": listed(Certificate::LIST),
+        "densities": listed(Density::LIST),
+    })
     .to_string()
 }
 
-fn listed(entry: &gnarl_graph::names::Listed) -> serde_json::Value {
-    let setting =
-        |s: &gnarl_graph::names::Setting| json!({"flag": s.flag, "name": s.name, "about": s.about});
-    json!({"name": entry.name, "about": entry.about, "settings": entry.settings.iter().map(setting).collect::<Vec<_>>()})
+fn section(section: &Section) -> Json {
+    let settings = section.settings.iter().map(|own| {
+        let mut setting = declared(own, None);
+        setting["help"] = section.help(own).into();
+        setting
+    });
+    json!({
+        "axis": section.axis,
+        "title": section.title,
+        "names": section.names,
+        "settings": settings.collect::<Vec<Json>>(),
+        "choices": listed(section.list),
+    })
+}
+
+/// The entries of a list, with their settings.
+fn listed(list: &[Listed]) -> Vec<Json> {
+    let entry = |entry: &Listed| {
+        let defaults = (entry.defaults)();
+        let setting = |own: &Setting| declared(own, defaults.get(own.name));
+        let settings: Vec<Json> = entry.settings.iter().map(setting).collect();
+        json!({"name": entry.name, "about": entry.about, "settings": settings})
+    };
+    list.iter().map(entry).collect()
+}
+
+/// A setting with its type. A default that is itself a choice goes by its name.
+fn declared(setting: &Setting, default: Option<&Json>) -> Json {
+    let (kind, form) = match setting.kind {
+        Kind::Count => ("count", None),
+        Kind::Real => ("real", None),
+        Kind::Switch => ("switch", None),
+        Kind::Name(_) => ("name", None),
+        Kind::Text(form) => ("text", Some(form)),
+    };
+    json!({
+        "name": setting.name,
+        "flag": setting.flag,
+        "about": setting.about,
+        "help": setting.help(default),
+        "kind": kind,
+        "form": form,
+        "names": setting.names(),
+        "range": setting.bounds.map(|bounds| bounds.to_string()),
+        "default": default.map(|default| default.get(KIND).unwrap_or(default)),
+        "optional": setting.optional,
+        "open": setting.open,
+        "was": setting.was,
+    })
 }
 
 /// A model in words: a backbone or a file, options put over it by their flags, and whose settings
@@ -86,7 +127,7 @@ impl Words {
             }
             (Some(name), None) => Model::new(name.parse::<Backbone>().map_err(raised_by_graph)?),
             (None, Some(text)) => Model::from_toml(text).map_err(raised)?,
-            (None, None) => Model::new(Backbone::Gcn),
+            (None, None) => Model::new(Backbone::GCN),
         };
         let recipe: Recipe = self.recipe.parse().map_err(raised_by_graph)?;
         Ok(recipe.fill(
@@ -278,13 +319,8 @@ impl PyFitted {
         let on = data(on)?;
         let fitted = self.fitted.clone();
         let changed = work::quietly(py, n_jobs, move || {
-            let is_trained_on = on.content.fingerprint() == fitted.trained_on().fingerprint;
-            let inference = gnarl::thesis::inference_values::thesis_inference(
-                inference,
-                &fitted.trained_on().dataset,
-            );
             let copy = Fitted::from_bytes(&fitted.to_bytes()?, "model")?;
-            copy.with_inference(inference, &on.content, is_trained_on)
+            predict::with_inference(copy, inference, &dataset(&on.name, on.content, on.entry))
         })?;
         Ok(Self {
             fitted: Arc::new(changed),
@@ -446,10 +482,7 @@ impl PyFitted {
 /// Distributions on a graph whose features are scaled already: after the defence, as the model's
 /// inference reads them.
 fn on_scaled(fitted: &Fitted, graph: &Graph, plainly: bool) -> gnarl::Result<DenseMatrix<f32>> {
-    let graph = fitted.model().defense.method().purified(graph)?;
-    let network: &dyn Classifier = fitted.network()?;
-    match plainly {
-        true => gnarl::inference::Reading::default().answer(network, &graph, fitted.seed()),
-        false => fitted.reading().answer(network, &graph, fitted.seed()),
-    }
+    let plain = Reading::default();
+    let reading = if plainly { &plain } else { fitted.reading() };
+    predict::under(fitted, reading, graph, fitted.seed())
 }

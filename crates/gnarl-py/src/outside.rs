@@ -4,12 +4,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gnarl::attack::{Attack, Scene};
+use gnarl::attack::{Attack, AttackInput, Property};
 use gnarl::classifier::Classifier;
 use gnarl::defense::Defense;
-use gnarl::inference::{CleanInputs, Defended, Inference, Reading};
-use gnarl::perturb::{Ball, FlipLaw, Norm, Sampler, flipped};
-use gnarl::robustness::{Bounds, Budget, Region, Settings, estimate};
+use gnarl::inference::{Inference, Reading};
+use gnarl::perturb::flipped;
+use gnarl::robustness::{RegionOptions, Settings};
+use gnarl::study::predict::{Clean, fit_inference, under, without_inputs};
+use gnarl::study::robustness::measure;
 use gnarl_graph::names::Given;
 use gnarl_graph::{DenseMatrix, Error as GraphError, Graph};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -18,7 +20,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::arrays::{dense, given, ids};
-use crate::errors::{raised_by_graph, wrong};
+use crate::errors::{raised, raised_by_graph, wrong};
 use crate::graph::PyGraph;
 use crate::model::PyFitted;
 use crate::work;
@@ -137,6 +139,14 @@ impl Subject {
         }
     }
 
+    /// A graph as the model takes it.
+    fn scaled(&self, graph: &Graph) -> PyResult<Graph> {
+        match self {
+            Subject::Fitted(fitted) => fitted.fitted.scaled(graph).map_err(raised),
+            Subject::Function(_) => Ok(graph.clone()),
+        }
+    }
+
     /// With a graph made ready for it: ours see scaled features, others what they are given.
     pub(crate) fn asked(
         &self,
@@ -149,13 +159,9 @@ impl Subject {
                 Ok((Questioned::Fitted(fitted.clone()), graph.clone()))
             }
             Subject::Fitted(fitted) => {
-                let scaled = fitted
-                    .fitted
-                    .scaled(&graph.graph)
-                    .map_err(crate::errors::raised)?;
                 let scaled = PyGraph {
                     scaled: true,
-                    ..graph.instead(scaled)
+                    ..graph.instead(self.scaled(&graph.graph)?)
                 };
                 Ok((Questioned::Fitted(fitted.clone()), scaled))
             }
@@ -258,36 +264,24 @@ impl PyDefended {
             .transpose()?;
         let model = Subject::of(model);
         let reading = match clean.first() {
-            None => inference.fit_to(&Nobody, CleanInputs::Graphs(&[])).map_err(|_| {
-                wrong(format!(
-                    "{name} learns what clean inputs look like: hand over the graph that the model was trained on"
-                ))
-            })?,
+            None => without_inputs(inference).map_err(raised)?,
             Some(first) => {
                 let stop = Arc::new(AtomicBool::new(false));
                 let (asked, first) = model.asked(py, first.get(), &stop)?;
                 let mut graphs = vec![first.graph];
                 for other in &clean[1..] {
-                    graphs.push(match &model {
-                        Subject::Fitted(fitted) => {
-                            fitted.fitted.scaled(&other.get().graph).map_err(crate::errors::raised)?
-                        }
-                        Subject::Function(_) => other.get().graph.clone(),
-                    });
+                    graphs.push(model.scaled(&other.get().graph)?);
                 }
                 question(py, n_jobs, &stop, asked, move |asked| {
-                    asked.with(|model| match (&graphs[..], train) {
-                        ([graph], train) => {
-                            let all = || (0..graph.num_nodes() as u32).collect();
-                            let train = train.unwrap_or_else(all);
-                            if let Some(node) = train.iter().find(|&&node| node as usize >= graph.num_nodes()) {
-                                let what = format!("training node {node}, and the graph has {}", graph.num_nodes());
-                                return Err(GraphError::argument("inference", what).into());
-                            }
-                            inference.fit(model, graph, &train)
-                        }
-                        (graphs, _) => inference.fit_to(model, CleanInputs::Graphs(&graphs.iter().collect::<Vec<_>>())),
-                    })
+                    let clean = match &graphs[..] {
+                        [graph] => Clean::Graph {
+                            graph,
+                            train: train.as_deref(),
+                            val: None,
+                        },
+                        graphs => Clean::Graphs(graphs),
+                    };
+                    asked.with(|model| fit_inference(inference, model, clean, seed))
                 })?
             }
         };
@@ -309,16 +303,7 @@ impl PyDefended {
         let (asked, graph) = self.model.asked(py, graph.get(), &stop)?;
         let (reading, seed) = (self.reading.clone(), self.seed);
         let answer = move |asked: &Questioned| match asked {
-            // The network inside, so that short cuts are taken; the defence comes first.
-            Questioned::Fitted(fitted) => {
-                let purified = fitted
-                    .fitted
-                    .model()
-                    .defense
-                    .method()
-                    .purified(&graph.graph)?;
-                reading.answer(fitted.fitted.network()?, &purified, seed)
-            }
+            Questioned::Fitted(fitted) => under(&fitted.fitted, &reading, &graph.graph, seed),
             Questioned::Outside(outside) => reading.answer(&**outside, &graph.graph, seed),
         };
         given(py, &question(py, self.n_jobs, &stop, asked, answer)?)
@@ -343,19 +328,6 @@ impl PyDefended {
             self.reading.inference(),
             self.evaluations()
         )
-    }
-}
-
-/// A model for an inference that asks none while it learns.
-struct Nobody;
-
-impl Classifier for Nobody {
-    fn num_classes(&self) -> usize {
-        1
-    }
-
-    fn scores(&self, _: &Graph) -> gnarl::Result<DenseMatrix<f32>> {
-        Err(GraphError::argument("inference", "there is nothing to learn from").into())
     }
 }
 
@@ -427,7 +399,7 @@ pub fn attack<'py>(
             return Err(GraphError::argument("attack", what).into());
         }
         attack.run(
-            &Scene {
+            &AttackInput {
                 graph: on,
                 model,
                 targets,
@@ -452,7 +424,7 @@ pub fn attack<'py>(
         Some(model) => {
             let (asked, on) = Subject::of(model).asked(py, &original, &stop)?;
             let graph = on.graph.clone();
-            let by_answers = attack.method().judges_by_answers();
+            let by_answers = attack.is_black_box();
             let attack = move |asked: &Questioned| {
                 let run = |model: &dyn Classifier| run(&graph, Some(model), &targets, &training);
                 if by_answers {
@@ -465,7 +437,7 @@ pub fn attack<'py>(
         }
     };
     let change = attacked.change;
-    let changed = match attack.method().changes_features() {
+    let changed = match attack.has(Property::Features) {
         true => on.instead(attacked.graph),
         // Edges alone: the features stay as they were handed over.
         false => {
@@ -501,13 +473,13 @@ pub fn purified(
         .map_err(raised_by_graph)?;
     let (like, on) = (graph.get().clone(), graph.get().graph.clone());
     Ok(like.instead(work::quietly(py, None, move || {
-        defense.method().purified(&on)
+        defense.method().preprocessed(&on)
     })?))
 }
 
 /// How far a model's answers move around a graph, as JSON, and the distance of every sample.
 #[pyfunction]
-#[pyo3(signature = (model, graph, target, epsilon, samples, sigmas, norm="2", flips=None, sampler="exact", seed=0, n_jobs=None))]
+#[pyo3(signature = (model, graph, target, epsilon, samples, sigmas, norm=None, flips=None, sampler="exact", seed=0, n_jobs=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn robustness<'py>(
     py: Python<'py>,
@@ -517,57 +489,19 @@ pub fn robustness<'py>(
     epsilon: f64,
     samples: usize,
     sigmas: Vec<f64>,
-    norm: &str,
+    norm: Option<&str>,
     flips: Option<usize>,
     sampler: &str,
     seed: u64,
     n_jobs: Option<usize>,
 ) -> PyResult<(String, Bound<'py, PyArray1<f64>>)> {
-    let norm: Norm = norm.parse().map_err(raised_by_graph)?;
-    let sampler: Sampler = sampler.parse().map_err(raised_by_graph)?;
-    let law = match sampler {
-        Sampler::Exact => FlipLaw::Uniform,
-        Sampler::Thesis => FlipLaw::Binomial,
+    let words = RegionOptions {
+        target: target.parse().map_err(raised_by_graph)?,
+        norm: norm.map(str::parse).transpose().map_err(raised_by_graph)?,
+        flips,
+        sampler: sampler.parse().map_err(raised_by_graph)?,
     };
-    let whole = || match epsilon.fract() == 0.0 && (0.0..1e15).contains(&epsilon) {
-        true => Ok(epsilon as usize),
-        false => Err(wrong(format!(
-            "epsilon: {epsilon} is not a number of edges to flip, which target structure takes"
-        ))),
-    };
-    let ball = || Ball::new(norm, epsilon, sampler).map_err(raised_by_graph);
-    let region = match (target, flips) {
-        ("features", None) => Region::Features(ball()?),
-        ("structure", None) => Region::Structure {
-            flips: whole()?,
-            law,
-        },
-        ("both", Some(flips)) => Region::Both {
-            ball: ball()?,
-            flips,
-            law,
-        },
-        ("both", None) | ("features" | "structure", Some(_)) => {
-            return Err(wrong("flips: belongs to target both, which needs it"));
-        }
-        _ => {
-            return Err(wrong(format!(
-                "target: '{target}' is not features, structure or both"
-            )));
-        }
-    };
-    let budget = match region {
-        Region::Features(ball) => Budget::Features {
-            norm: ball.norm(),
-            epsilon: ball.epsilon(),
-        },
-        Region::Structure { flips, .. } => Budget::Structure { flips },
-        Region::Both { ball, flips, .. } => Budget::Both {
-            norm: ball.norm(),
-            epsilon: ball.epsilon(),
-            flips,
-        },
-    };
+    let region = words.region(epsilon).map_err(raised_by_graph)?;
     let settings = Settings {
         region,
         samples,
@@ -586,33 +520,11 @@ pub fn robustness<'py>(
         (None, Questioned::Fitted(fitted)) => fitted.fitted.reading().clone(),
         (None, Questioned::Outside(_)) => Reading::default(),
     };
-    let (graph, seed) = (on.graph, seed);
+    let graph = on.graph;
     let estimated = move |asked: &Questioned| {
         asked.with(|bare| {
-            let found = match reading.is_plain() {
-                true => estimate(bare, &graph, &settings)?,
-                false => estimate(
-                    &Defended {
-                        model: bare,
-                        reading: &reading,
-                        seed,
-                    },
-                    &graph,
-                    &settings,
-                )?,
-            };
-            let bounds = match (reading.is_plain(), bare.white_box()) {
-                (false, _) => {
-                    Err("they are for a plain forward pass, not for another inference".to_string())
-                }
-                (_, None) => Err(
-                    "they are for plain networks of gnarl, without exits and defences".to_string(),
-                ),
-                (true, Some(network)) => Bounds::new(network, &graph)
-                    .and_then(|bounds| bounds.within(budget))
-                    .map_err(|e| e.to_string()),
-            };
-            Ok((found, bounds))
+            let (found, bounds) = measure(bare, &reading, &graph, &settings)?;
+            Ok((found, bounds.map_err(|e| e.to_string())))
         })
     };
     let (found, bounds) = question(py, n_jobs, &stop, asked, estimated)?;

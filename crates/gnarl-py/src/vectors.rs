@@ -151,7 +151,7 @@ type Drawn<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<i64>>, String)
 
 /// New vectors of each class, drawn from a density fitted to those there are.
 #[pyfunction]
-#[pyo3(signature = (vectors, classes, density, components, draws, seed, n_jobs=None))]
+#[pyo3(signature = (vectors, classes, density, components, samples, seed, n_jobs=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn gratin<'py>(
     py: Python<'py>,
@@ -159,7 +159,7 @@ pub fn gratin<'py>(
     classes: &Bound<'py, PyAny>,
     density: &str,
     components: Option<&str>,
-    draws: &str,
+    samples: &str,
     seed: u64,
     n_jobs: Option<usize>,
 ) -> PyResult<Drawn<'py>> {
@@ -169,7 +169,7 @@ pub fn gratin<'py>(
     }
     let drawing = Drawing {
         density: density_named(density, components)?,
-        draws: draws.parse().map_err(raised_by_graph)?,
+        samples: samples.parse().map_err(raised_by_graph)?,
     };
     let drawn = work::quietly(py, n_jobs, move || {
         Ok(draw(&vectors, &classes, &drawing, seed)?)

@@ -22,8 +22,8 @@ def command(*words: str) -> dict:
 COMBINATIONS = [
     ("gcn", {}),
     ("gcn", {"operator": "cgso", "centrality": "core"}),
-    ("gcn", {"operator": gnarl.CGSO(centrality="core"), "init": "A", "depth": gnarl.ADMPST(last=2), "weights": gnarl.Orthonormal()}),
-    ("sage", {"inference": "robust-crf", "augment": gnarl.DropEdge(strength=0.2), "lr": 0.02, "hidden": 16}),
+    ("gcn", {"operator": gnarl.CGSO(centrality="core"), "init": "A", "depth": gnarl.ADMPST(max_depth=2), "weights": gnarl.Orthonormal()}),
+    ("sage", {"inference": "robust-crf", "augment": gnarl.DropEdge(p=0.2), "lr": 0.02, "hidden": 16}),
     ("gat", {"heads": 4, "defense": "jaccard"}),
 ]
 
@@ -131,7 +131,7 @@ def test_masks_and_indices_mean_the_same(blocks: gnarl.Graph) -> None:
 
 
 def test_files_and_pickles_answer_alike(blocks: gnarl.Graph, tmp_path: Path) -> None:
-    model = gnarl.NodeClassifier("gcn", depth="admp-st", inference=gnarl.RobustCRF(neighbours=2, updates=1), epochs=10).fit(blocks)
+    model = gnarl.NodeClassifier("gcn", depth="admp-st", inference=gnarl.RobustCRF(samples=2, iterations=1), epochs=10).fit(blocks)
     expected = model.predict_proba(blocks)
     back = pickle.loads(pickle.dumps(model))
     assert (back.predict_proba(blocks) == expected).all() and back.get_params() == model.get_params()
@@ -162,8 +162,8 @@ def test_a_model_is_a_file_of_toml(blocks: gnarl.Graph, tmp_path: Path) -> None:
 
 
 def test_people_can_read_it(blocks: gnarl.Graph) -> None:
-    model = gnarl.NodeClassifier("gcn", inference=gnarl.RobustCRF(neighbours=3), epochs=3)
-    assert repr(model) == "NodeClassifier(model='gcn', inference=RobustCRF(neighbours=3), epochs=3)"
+    model = gnarl.NodeClassifier("gcn", inference=gnarl.RobustCRF(samples=3), epochs=3)
+    assert repr(model) == "NodeClassifier(model='gcn', inference=RobustCRF(samples=3), epochs=3)"
     assert "RobustCRF" in model.fit(blocks)._repr_html_()
     assert "width of hidden layers" in gnarl.NodeClassifier.__doc__
 
@@ -190,7 +190,7 @@ def test_grid_search_and_cross_validation() -> None:
     graphs, y = shapes(30)
     scores = cross_val_score(gnarl.GraphClassifier("gin", epochs=20), graphs, y, cv=3)
     assert scores.shape == (3,) and scores.mean() > 0.8
-    search = GridSearchCV(gnarl.GraphClassifier("gin", epochs=5, inference=gnarl.RobustCRF(updates=1)), {"hidden": [4, 8], "inference__neighbours": [1, 2]}, cv=2)
+    search = GridSearchCV(gnarl.GraphClassifier("gin", epochs=5, inference=gnarl.RobustCRF(iterations=1)), {"hidden": [4, 8], "inference__samples": [1, 2]}, cv=2)
     search.fit(gnarl.GraphSet(graphs, y), y)
-    assert set(search.best_params_) == {"hidden", "inference__neighbours"}
+    assert set(search.best_params_) == {"hidden", "inference__samples"}
     assert search.best_estimator_.hidden in (4, 8)

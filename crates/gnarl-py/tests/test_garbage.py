@@ -101,11 +101,11 @@ def test_generators(a: Any, b: Any, c: Any, seed: Any) -> None:
 
 @few
 @given(arrays, anything, names, anything, anything)
-def test_vectors(X: Any, y: Any, name: str, components: Any, draws: Any) -> None:
+def test_vectors(X: Any, y: Any, name: str, components: Any, samples: Any) -> None:
     survive(gnarl.density, X)
     survive(gnarl.density, X, name, components=components if not isinstance(components, int) or components < 50 else 3)
     survive(gnarl.gratin, X, y, density=name)
-    survive(gnarl.gratin, np.arange(12.0).reshape(6, 2), y, draws=draws, density="shrunken")
+    survive(gnarl.gratin, np.arange(12.0).reshape(6, 2), y, samples=samples, density="shrunken")
     survive(gnarl.influence, X, y, X, y, X, y)
     survive(gnarl.influence, np.eye(3), [0, 1, 1], X, y, np.eye(3), [0, 1, 1], decay=components)
 
@@ -139,6 +139,6 @@ def test_models(graph: gnarl.Graph, a: Any, b: Any, name: str, number: Any) -> N
     survive(gnarl.robustness, lambda g: a, graph, 0.5, samples=3, target=name)
     survive(gnarl.certify, model, graph, name, target=name, items=a, radii=b)
     survive(gnarl.certify, lambda g: a, graph, samples=number, alpha=b, p_plus=number)
-    survive(lambda: gnarl.RobustCRF(neighbours=2, updates=1, radius=a, sigma=b)(model).predict(graph))
+    survive(lambda: gnarl.RobustCRF(samples=2, iterations=1, radius=a, sigma=b)(model).predict(graph))
     survive(lambda: gnarl.CleanCRF()(model, a, train_mask=b))
     survive(lambda: gnarl.Jaccard(threshold=a)(graph))

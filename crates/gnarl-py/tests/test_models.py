@@ -56,12 +56,12 @@ def test_gradients_are_stronger_than_chance(blocks: gnarl.Graph, gcn: gnarl.Node
 
 
 def test_what_cannot_be_attacked_is_said(blocks: gnarl.Graph, gcn: gnarl.NodeClassifier) -> None:
-    with pytest.raises(ValueError, match="follows gradients, and this model has none"):
+    with pytest.raises(ValueError, match="needs gradients, and this model has none"):
         gnarl.attack(blocks, "pgd-structure", Mine(blocks))
     with pytest.raises(ValueError, match="unknown attack 'dise'; did you mean dice"):
         gnarl.attack(blocks, "dise")
-    with pytest.raises(ValueError, match="block: belongs to pgd-structure"):
-        gnarl.attack(blocks, "dice", block=3)
+    with pytest.raises(ValueError, match="block-size: belongs to pgd-structure"):
+        gnarl.attack(blocks, "dice", block_size=3)
     with pytest.raises(ValueError, match="targets: entry 0 is 900"):
         gnarl.attack(blocks, "dice", targets=[900])
     with pytest.raises(ValueError, match="not fitted"):
@@ -76,7 +76,7 @@ def test_bounds_hold_and_are_of_networks_alone(blocks: gnarl.Graph, gcn: gnarl.N
         assert found.ci[0] <= found.mean <= found.ci[1] and set(found.adv) == {0.1, 0.25, 0.5}
     mine = gnarl.robustness(Mine(blocks), blocks, 0.5, samples=10)
     assert mine.mean > 0 and not mine.bounds and "plain networks of gnarl" in mine.no_bounds
-    with pytest.raises(ValueError, match="2.5 is not a number of edges"):
+    with pytest.raises(ValueError, match=r"epsilon must be a whole number of flips \(got 2\.5\)"):
         gnarl.robustness(gcn, blocks, 2.5, target="structure")
 
 
@@ -105,19 +105,23 @@ def test_certificates_of_networks_functions_and_sets(blocks: gnarl.Graph, gcn: g
     gin = gnarl.GraphClassifier("gin", epochs=20).fit(graphs, [i % 2 for i in range(20)])
     of_graphs = gnarl.certify(gin, graphs, samples=100, selection=10, target="edges", p_plus=0.01, p_minus=0.1)
     assert len(of_graphs.items) == 20 and 0 <= of_graphs.shares[0]["share"] <= 1
-    with pytest.raises(ValueError, match="threat: does not belong to smoothing"):
+    with pytest.raises(ValueError, match="threat: belongs to exact, and the method is smoothing"):
         gnarl.certify(mine, bits, threat="add")
+    with pytest.raises(ValueError, match="unknown setting 'threats'; did you mean threat"):
+        gnarl.certify(mine, bits, threats="add")
+    with pytest.raises(ValueError, match=r"alpha must be in \(0, 1\) \(got 2"):
+        gnarl.certify(mine, bits, alpha=2)
     with pytest.raises(ValueError, match="exact looks into a network of gnarl's"):
         gnarl.certify(mine, bits, "exact")
     with pytest.raises(ValueError, match="all are 0 or 1"):
         gnarl.certify(gcn, blocks, samples=100)
-    with pytest.raises(ValueError, match="unknown method 'magic'"):
+    with pytest.raises(ValueError, match="unknown certificate 'magic'"):
         gnarl.certify(gcn, blocks, "magic")
 
 
 def test_any_function_is_defended(blocks: gnarl.Graph) -> None:
     mine = Mine(blocks)
-    safer = gnarl.RobustCRF(neighbours=5, updates=2, radius=0.5, sigma=0.5)(mine, random_state=1)
+    safer = gnarl.RobustCRF(samples=5, iterations=2, radius=0.5, sigma=0.5)(mine, random_state=1)
     mine.calls = 0
     answers = safer.predict_proba(blocks)
     assert mine.calls == 32, "once to count the classes, and 31 evaluations"
@@ -125,7 +129,7 @@ def test_any_function_is_defended(blocks: gnarl.Graph) -> None:
     assert (answers == safer.predict_proba(blocks)).all()
     assert np.allclose(np.exp(safer(blocks)), answers, atol=1e-6)
     # Sigma 1 puts all weight on the input itself.
-    same = gnarl.RobustCRF(updates=1, sigma=1.0, radius=0.5)(mine).predict(blocks)
+    same = gnarl.RobustCRF(iterations=1, sigma=1.0, radius=0.5)(mine).predict(blocks)
     assert (same == mine(blocks).argmax(axis=1)).all()
     assert gnarl.robustness(safer, blocks, 0.5, samples=3).mean >= 0
     assert gnarl.attack(blocks, "dice", safer, budget=0.05).flips.shape[1] == 2
@@ -140,7 +144,7 @@ def test_clean_inputs_are_learned_from_the_graph(blocks: gnarl.Graph, gcn: gnarl
 
 
 def test_a_model_with_its_own_inference_is_the_same_as_defended(blocks: gnarl.Graph, gcn: gnarl.NodeClassifier) -> None:
-    choice = gnarl.RobustCRF(neighbours=3, updates=1, radius=0.3, sigma=0.5, on="features")
+    choice = gnarl.RobustCRF(samples=3, iterations=1, radius=0.3, sigma=0.5, target="features")
     inside = gnarl.NodeClassifier("gcn", epochs=60, features="as-loaded", inference=choice).fit(blocks)
     outside = choice(gcn, random_state=0)
     assert np.allclose(inside.predict_proba(blocks), outside.predict_proba(blocks), atol=1e-6)

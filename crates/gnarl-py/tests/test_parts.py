@@ -91,7 +91,7 @@ def test_gratin_draws_like_its_classes() -> None:
     assert [(of == c).sum() for c in ("near", "far")] == [100, 40]
     assert new[of == "near"].mean() == pytest.approx(0, abs=0.4) and new[of == "far"].mean() == pytest.approx(8, abs=0.4)
     assert (gnarl.gratin(X, y)[0] == new).all() and (gnarl.gratin(X, y, random_state=1)[0] != new).any()
-    _, level = gnarl.gratin(X, y, draws="level")
+    _, level = gnarl.gratin(X, y, samples="level")
     assert [(level == c).sum() for c in ("near", "far")] == [100, 160]
 
 

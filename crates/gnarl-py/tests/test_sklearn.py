@@ -119,7 +119,7 @@ def test_fitting(cls: type, check: str) -> None:
 
 
 def test_clones_keep_choices() -> None:
-    model = gnarl.NodeClassifier(inference=gnarl.RobustCRF(neighbours=3), epochs=4)
+    model = gnarl.NodeClassifier(inference=gnarl.RobustCRF(samples=3), epochs=4)
     copy = clone(model)
     assert copy is not model and copy.get_params(deep=False) == model.get_params(deep=False)
     with pytest.raises(gnarl.NotFittedError if "sklearn" not in __import__("sys").modules else ValueError):

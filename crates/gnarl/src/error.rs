@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+pub use gnarl_tensor::Error as TensorError;
+
 /// `Result` with this crate's [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -52,29 +54,4 @@ pub enum Error {
         /// What does not fit.
         what: String,
     },
-}
-
-/// A tensor operation that could not be done: which, and why, on one line.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TensorError {
-    /// Shapes, kinds or places that do not fit.
-    #[error("{0}")]
-    Refused(String),
-
-    /// A value to be differentiated that is NaN or infinite.
-    #[error("a value to be differentiated is {value}{}", from.as_ref().map_or(String::new(), |from| format!(": {from}")))]
-    NotFinite {
-        /// The value.
-        value: f32,
-        /// The operation that first had to do with what is no number, where it can be told.
-        from: Option<String>,
-    },
-}
-
-impl TensorError {
-    /// An error of these words.
-    pub fn msg(what: impl std::fmt::Display) -> Self {
-        Self::Refused(what.to_string())
-    }
 }

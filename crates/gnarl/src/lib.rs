@@ -9,7 +9,7 @@
 //! | room | what belongs there |
 //! | --- | --- |
 //! | [`error`] | what can go wrong |
-//! | [`tensor`] | tensors with gradients, sparse kernels, and the optimiser |
+//! | [`tensor`] | the crate `gnarl-tensor`: tensors with gradients, sparse kernels, and the optimiser |
 //! | [`features`] | what is done to features before a network sees them |
 //! | [`weights`] | axis 3, how far a layer may stretch its input: orthonormal matrices, Parseval |
 //! | [`nn`] | parameters, layers, networks, readouts |
@@ -25,7 +25,6 @@
 //! | [`attack`] | changes to features and edges that make answers wrong, within a budget |
 //! | [`robustness`] | how far answers move when inputs do: estimates, bounds and certificates |
 //! | [`study`] | a question with its runs, controls and paired differences |
-//! | [`thesis`] | recipes, constants by dataset, the tables as data, and the runner |
 
 #![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
 
@@ -45,12 +44,11 @@ pub mod perturb;
 pub mod prelude;
 pub mod robustness;
 pub mod study;
-pub mod tensor;
 #[cfg(test)]
 mod testing;
-pub mod thesis;
 pub mod train;
 pub mod weights;
 
 pub use error::{Error, Result, TensorError};
 pub use gnarl_graph as graph;
+pub use gnarl_tensor as tensor;

@@ -6,7 +6,7 @@ use crate::support;
 use std::sync::Arc;
 
 use gnarl::augment::network_influence::{Items, NetworkInfluence};
-use gnarl::augment::{Components, Copies, Corruption, Density, Draws, Through};
+use gnarl::augment::{Components, Copies, Corruption, Density, InfluenceLayers, Samples};
 use gnarl::model::batches::{Evaluation, TrainingSet, scores as scores_of, train_classifier};
 use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
 use gnarl::model::{FitOptions, TrainingCorruption};
@@ -43,11 +43,11 @@ fn model(backbone: Backbone, epochs: usize) -> Model {
 const GRATIN: Gratin = Gratin {
     components: Some(Components::Fixed(2)),
     head_epochs: 10,
-    ..Gratin::new()
+    ..Gratin::DEFAULT
 };
 const RETRAIN: Retrain = Retrain {
     head_epochs: 10,
-    ..Retrain::new()
+    ..Retrain::DEFAULT
 };
 
 /// Every augmentation of sets without features of their own, with little to do for those that train
@@ -104,11 +104,11 @@ fn results(result: &TrainResult) -> Vec<Outcome> {
 #[test]
 fn every_augmentation_trains_repeats_and_ignores_threads() {
     let set = sparse_and_dense(40);
-    let mut seen = vec![results(&study(&set, model(Backbone::Gcn, 4)))];
+    let mut seen = vec![results(&study(&set, model(Backbone::GCN, 4)))];
     for augment in augmentations().skip(1) {
         let both = [Copies::EachEpoch, Copies::Fixed].map(|copies| with_copies(augment, copies));
         for augment in both.into_iter().flatten() {
-            let model = model(Backbone::Gcn, 4).augment(augment);
+            let model = model(Backbone::GCN, 4).augment(augment);
             let run = |threads| on_threads(threads, || study(&set, model));
             let result = run(1);
             let found = results(&result);
@@ -136,20 +136,25 @@ fn with_copies(augment: Augment, copies: Copies) -> Option<Augment> {
     }
 }
 
+/// The one real setting of an augmentation that changes graphs.
+fn strength_of(augment: &Augment) -> &'static str {
+    let mut settings = augment.listed().settings.iter();
+    let real = settings.find(|setting| matches!(setting.kind, gnarl_graph::names::Kind::Real));
+    real.unwrap().name
+}
+
 #[test]
 fn strength_zero_changes_nothing_and_one_does() {
     let set = sparse_and_dense(40);
-    let plain = model(Backbone::Gin, 3);
+    let plain = model(Backbone::GIN, 3);
     let none = results(&study(&set, plain));
     for augment in augmentations().filter(makes_graphs) {
         // In the place of the graphs: copies beside them are more graphs, even where they are the
         // same.
         let augment = with(augment, "copies", "each-epoch");
-        let by = |strength: &str| {
-            results(&study(
-                &set,
-                plain.augment(with(augment, "strength", strength)),
-            ))
+        let by = |value: &str| {
+            let augment = with(augment, strength_of(&augment), value);
+            results(&study(&set, plain.augment(augment)))
         };
         // Parts of graphs, and graphs drawn anew, are others even so.
         if !matches!(augment, Augment::Subgraph(_) | Augment::GMixup(_)) {
@@ -164,7 +169,7 @@ fn strength_zero_changes_nothing_and_one_does() {
 #[test]
 fn labels_are_mixed_as_vectors_are() {
     let set = sparse_and_dense(40);
-    let mut plain = model(Backbone::Gcn, 1);
+    let mut plain = model(Backbone::GCN, 1);
     (plain.network.head_dropout, plain.training.batch_size) = (Some(0.0), Some(64));
     let losses = |augment: Augment| -> Vec<f32> {
         study(&set, plain.augment(augment))
@@ -173,8 +178,7 @@ fn labels_are_mixed_as_vectors_are() {
             .map(|run| run.fit.trained[0].curve[0].loss)
             .collect()
     };
-    let mixup =
-        |strength: &str| losses(with(ManifoldMixup::default().into(), "strength", strength));
+    let mixup = |alpha: &str| losses(with(ManifoldMixup::default().into(), "alpha", alpha));
     let none = losses(Augment::default());
     let far = |found: Vec<f32>| {
         found
@@ -192,7 +196,7 @@ fn corruption_goes_with_every_augmentation() {
     let set = sparse_and_dense(32);
     let on = folds_of(&set, 4, 5);
     for augment in augmentations() {
-        let model = model(Backbone::Gcn, 2).augment(augment);
+        let model = model(Backbone::GCN, 2).augment(augment);
         let mut seen = vec![results(&study_on(&on, model, FitOptions::default()))];
         for (share, keep_degrees) in [(0.1, false), (0.2, false), (0.2, true)] {
             let corruption = Some(TrainingCorruption {
@@ -250,16 +254,18 @@ fn odd_sets_are_defined() {
         set(twenty(&odd), 1),
     ] {
         let on = folds_of(&set, 4, 5);
-        let selecting = |through| {
+        let selecting = |influence_layers| {
             Augment::from(Gratin {
                 select: Some(0.5),
-                through,
+                influence_layers,
                 head_epochs: 2,
                 ..GRATIN
             })
         };
-        for augment in augmentations().chain([Through::Head, Through::Network].map(selecting)) {
-            for run in study_on(&on, model(Backbone::Gcn, 2).augment(augment), influence).runs {
+        for augment in
+            augmentations().chain([InfluenceLayers::Head, InfluenceLayers::Network].map(selecting))
+        {
+            for run in study_on(&on, model(Backbone::GCN, 2).augment(augment), influence).runs {
                 assert!(
                     run.fit.trained[0].curve.iter().all(|e| e.loss.is_finite()),
                     "{augment}"
@@ -280,7 +286,7 @@ fn odd_sets_are_defined() {
     };
     let of_one = on(Split::new("one", vec![0], vec![1], vec![2, 3]).unwrap());
     for augment in augmentations() {
-        let fitted = model(Backbone::Gcn, 2)
+        let fitted = model(Backbone::GCN, 2)
             .augment(augment)
             .fit(&of_one, 5)
             .unwrap();
@@ -291,7 +297,7 @@ fn odd_sets_are_defined() {
         select: Some(0.5),
         ..GRATIN
     };
-    let e = model(Backbone::Gcn, 2)
+    let e = model(Backbone::GCN, 2)
         .augment(selecting)
         .fit(&no_validation, 5)
         .unwrap_err()
@@ -306,7 +312,7 @@ fn odd_sets_are_defined() {
 fn the_filtering_curve_joins_the_control_and_gratin() {
     let set = sparse_and_dense(60);
     let on = folds_of(&set, 4, 5);
-    let plain = model(Backbone::Gcn, 8);
+    let plain = model(Backbone::GCN, 8);
     let with = |augment: Augment, study_influence| {
         study_on(
             &on,
@@ -327,8 +333,12 @@ fn the_filtering_curve_joins_the_control_and_gratin() {
         .into(),
         false,
     );
-    for through in [Through::Head, Through::Network] {
-        let studied = with(Gratin { through, ..GRATIN }.into(), true);
+    for influence_layers in [InfluenceLayers::Head, InfluenceLayers::Network] {
+        let selecting = Gratin {
+            influence_layers,
+            ..GRATIN
+        };
+        let studied = with(selecting.into(), true);
         assert_eq!(
             results(&studied),
             results(&gratin),
@@ -364,7 +374,7 @@ fn the_filtering_curve_joins_the_control_and_gratin() {
                 both,
                 "nothing kept is the control, all is GRATIN"
             );
-            if through == Through::Head {
+            if influence_layers == InfluenceLayers::Head {
                 assert_eq!(
                     end(5),
                     of(&half.runs[i], n / 2),
@@ -393,10 +403,7 @@ fn the_filtering_curve_joins_the_control_and_gratin() {
         .fit(&on.first(), 5)
         .unwrap_err()
         .to_string();
-    assert_eq!(
-        e,
-        "select: a share of 1.5 new vectors; it must lie in 0 to 1"
-    );
+    assert_eq!(e, "select must be in [0, 1] (got 1.5)");
 }
 
 #[test]
@@ -409,14 +416,14 @@ fn levelled_classes_have_a_control_of_their_own() {
     let with = |augment: Augment| {
         study_on(
             &uneven,
-            model(Backbone::Gcn, 8).augment(augment),
+            model(Backbone::GCN, 8).augment(augment),
             FitOptions::default(),
         )
     };
     let as_many = with(RETRAIN.into());
     let level = with(
         Retrain {
-            draws: Draws::Level,
+            samples: Samples::Level,
             ..RETRAIN
         }
         .into(),
@@ -433,7 +440,7 @@ fn levelled_classes_have_a_control_of_their_own() {
             Gratin {
                 density,
                 components,
-                draws: Draws::Level,
+                samples: Samples::Level,
                 ..GRATIN
             }
             .into(),
@@ -513,7 +520,7 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
 #[test]
 fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
     let set = sparse_and_dense(80);
-    let mut model = model(Backbone::Gcn, 150).hidden(4);
+    let mut model = model(Backbone::GCN, 150).hidden(4);
     (model.network.head_dropout, model.training.keep) = (Some(0.0), Some(Keep::Last));
     let plan = model.plan(Task::Graph).unwrap();
     let preparation = GraphPreparation::of(
@@ -521,7 +528,7 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
         &gnarl::features::Scaler::AsLoaded,
         NodeFeatures::of(set.graphs()),
     );
-    let data = GraphData::new(set.graphs(), Backbone::Gcn, &preparation).unwrap();
+    let data = GraphData::new(set.graphs(), Backbone::GCN, &preparation).unwrap();
     let fold = &folds_of(&set, 4, 5).splits[0];
     let classes_of = |graphs: &[u32]| {
         graphs
@@ -531,7 +538,7 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
     };
     let part = |graphs: &[u32]| Evaluation::new(&data, graphs, &classes_of(graphs)).unwrap();
     let (train, val, test) = (part(fold.train()), part(fold.val()), part(fold.test()));
-    let classifier = GraphClassifier::new(&plan.classifier(), &data.shape(2), 5).unwrap();
+    let classifier = GraphClassifier::new(&plan.network, &data.shape(2), 5).unwrap();
     let (graphs, classes) = (fold.train(), classes_of(fold.train()));
     let on = TrainingSet {
         data: &data,
@@ -546,7 +553,7 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
         &on,
         &val,
         &plan.training,
-        plan.batch_size,
+        plan.training.batch_size,
         5,
         &Watch::quiet(),
     )

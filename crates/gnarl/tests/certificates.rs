@@ -11,7 +11,7 @@ use gnarl::nn::{Backbone, Network, NetworkConfig, Shape};
 use gnarl::operator::OperatorChoice;
 use gnarl::perturb::{Ball, Norm, Sampler, flipped};
 use gnarl::robustness::certify::{
-    BinaryGcn, Certainty, FlipNoise, Flips, Lipschitz, Noise, Propagated, Regions, Rule,
+    BinaryGcn, Certainty, FlipNoise, Flips, LipschitzMargins, Noise, Propagated, Regions, Rule,
     SampleWatch, Scope, Smoothed, Steps, Threat,
 };
 use gnarl::tensor::{Device, Tensor};
@@ -82,9 +82,11 @@ fn config(backbone: Backbone, layers: usize, weights: WeightsChoice) -> NetworkC
         hidden: 4,
         layers,
         weights,
-        heads: 2,
-        appnp_steps: 4,
-        ..NetworkConfig::new(backbone)
+        ..NetworkConfig::new(
+            backbone
+                .where_taken("heads", 2)
+                .where_taken("propagation-steps", 4),
+        )
     }
 }
 
@@ -125,7 +127,7 @@ fn any_edges() -> impl Strategy<Value = Vec<(u32, u32)>> {
 
 /// Edges within the certified number of flips, all of them; how many nodes had a certificate.
 fn assert_edges_hold(model: &WhiteBox, graph: &Graph, most: usize, what: &str) -> usize {
-    let radii = Lipschitz::new(model, graph)
+    let radii = LipschitzMargins::new(model, graph)
         .unwrap()
         .edge_radii(most)
         .unwrap();
@@ -145,7 +147,7 @@ fn assert_edges_hold(model: &WhiteBox, graph: &Graph, most: usize, what: &str) -
 
 /// Features within the certified distance: drawn at its rim, and at its corners.
 fn assert_features_hold(model: &WhiteBox, graph: &Graph, rng: &mut Rng, what: &str) {
-    let known = Lipschitz::new(model, graph).unwrap();
+    let known = LipschitzMargins::new(model, graph).unwrap();
     let clean = classes(model, graph);
     let x = graph.features().unwrap().to_dense();
     let (n, cols) = (x.num_rows(), x.num_cols());
@@ -203,10 +205,10 @@ proptest! {
     fn lipschitz_certificates_hold(n in 1usize..=7, edges in any_edges(), seed in any::<u64>()) {
         let rng = &mut stream(seed, "certificates test", 1);
         let graph = graph_of(n, &edges, 3, || rng.random_range(-0.3..0.3));
-        for backbone in [Backbone::Gcn, Backbone::Sgc, Backbone::Gin, Backbone::Mlp] {
+        for backbone in [Backbone::GCN, Backbone::SGC, Backbone::GIN, Backbone::MLP] {
             for weights in [FREE, orthonormal()] {
                 for (layers, head) in [(1, false), (2, false), (2, true)] {
-                    let head = head && matches!(backbone, Backbone::Gcn | Backbone::Gin);
+                    let head = head && matches!(backbone, Backbone::Gcn(_) | Backbone::Gin(_));
                     let model = network(&NetworkConfig { head, ..config(backbone, layers, weights) }, 3, seed);
                     let what = format!("{backbone}, {weights}, {layers} layers");
                     assert_edges_hold(&model, &graph, if n > 5 { 1 } else { 2 }, &what);
@@ -221,7 +223,7 @@ proptest! {
     fn exact_certificates_hold(n in 1usize..=6, edges in any_edges(), seed in any::<u64>()) {
         let rng = &mut stream(seed, "certificates test", 2);
         let graph = graph_of(n, &edges, 3, || rng.random_range(-1.0..1.0));
-        for backbone in [Backbone::Appnp, Backbone::Sgc] {
+        for backbone in [Backbone::APPNP, Backbone::SGC] {
             let model = network(&config(backbone, 2, FREE), 3, seed);
             let clean = classes(&model, &graph);
             for threat in [Threat::Both, Threat::Remove, Threat::Add] {
@@ -257,7 +259,7 @@ proptest! {
         let cells: Vec<usize> = (0..n * cols).collect();
         let nodes: Vec<u32> = (0..n as u32).collect();
         for layers in [1, 2] {
-            let model = network(&config(Backbone::Gcn, layers, FREE), cols, seed);
+            let model = network(&config(Backbone::GCN, layers, FREE), cols, seed);
             let clean = classes(&model, &graph);
             for local in [1, 2] {
                 let radii = BinaryGcn::new(&model, &graph).unwrap().radii(&nodes, local, 2);
@@ -320,7 +322,7 @@ fn certificates_are_not_empty() {
     });
     let mut found = [0; 3];
     for seed in 0..20 {
-        for (i, backbone) in [Backbone::Gcn, Backbone::Sgc, Backbone::Gin]
+        for (i, backbone) in [Backbone::GCN, Backbone::SGC, Backbone::GIN]
             .into_iter()
             .enumerate()
         {
@@ -331,7 +333,7 @@ fn certificates_are_not_empty() {
     assert!(found.iter().all(|&count| count > 0), "{found:?}");
     let mut exact = 0;
     for seed in 0..20 {
-        let model = network(&config(Backbone::Appnp, 2, FREE), 2, seed);
+        let model = network(&config(Backbone::APPNP, 2, FREE), 2, seed);
         let radii = Propagated::of_model(&model, &graph)
             .unwrap()
             .radii(Threat::Both, 2)
@@ -492,8 +494,8 @@ fn odd_cases_are_defined() {
     };
     for n in [1, 3] {
         let graph = graph_of(n, &[], 2, || 1.0);
-        let tied = zeros(&graph, Backbone::Gcn);
-        let known = Lipschitz::new(&tied, &graph).unwrap();
+        let tied = zeros(&graph, Backbone::GCN);
+        let known = LipschitzMargins::new(&tied, &graph).unwrap();
         // Weights of zero stretch nothing: no features change what does not differ.
         let radii = known.feature_radii(Norm::L2, Scope::One).unwrap();
         assert!(
@@ -510,13 +512,13 @@ fn odd_cases_are_defined() {
             gcn.radii(&(0..n as u32).collect::<Vec<_>>(), 3, 50),
             vec![0; n]
         );
-        let appnp = zeros(&graph, Backbone::Appnp);
+        let appnp = zeros(&graph, Backbone::APPNP);
         let radii = Propagated::of_model(&appnp, &graph)
             .unwrap()
             .radii(Threat::Both, 50)
             .unwrap();
         assert_eq!(radii, vec![(0, 0); n]);
-        let model = network(&config(Backbone::Appnp, 2, FREE), 2, 3);
+        let model = network(&config(Backbone::APPNP, 2, FREE), 2, 3);
         let alone = Propagated::of_model(&model, &graph)
             .unwrap()
             .radii(Threat::Remove, 50)
@@ -526,9 +528,12 @@ fn odd_cases_are_defined() {
             "there is nothing to remove: {alone:?}"
         );
         // A perceptron hears no edges.
-        let mlp = network(&config(Backbone::Mlp, 2, FREE), 2, 3);
+        let mlp = network(&config(Backbone::MLP, 2, FREE), 2, 3);
         assert_eq!(
-            Lipschitz::new(&mlp, &graph).unwrap().edge_radii(9).unwrap(),
+            LipschitzMargins::new(&mlp, &graph)
+                .unwrap()
+                .edge_radii(9)
+                .unwrap(),
             vec![9; n]
         );
     }
@@ -538,16 +543,16 @@ fn odd_cases_are_defined() {
 fn what_is_not_covered_is_said_in_one_line() {
     let graph = graph_of(3, &[(0, 1)], 2, || 0.5);
     let said = [
-        Lipschitz::new(&network(&config(Backbone::Gat, 2, FREE), 2, 1), &graph)
+        LipschitzMargins::new(&network(&config(Backbone::GAT, 2, FREE), 2, 1), &graph)
             .unwrap_err()
             .to_string(),
-        Propagated::of_model(&network(&config(Backbone::Gcn, 2, FREE), 2, 1), &graph)
+        Propagated::of_model(&network(&config(Backbone::GCN, 2, FREE), 2, 1), &graph)
             .unwrap_err()
             .to_string(),
-        BinaryGcn::new(&network(&config(Backbone::Gcn, 3, FREE), 2, 1), &graph)
+        BinaryGcn::new(&network(&config(Backbone::GCN, 3, FREE), 2, 1), &graph)
             .unwrap_err()
             .to_string(),
-        BinaryGcn::new(&network(&config(Backbone::Gcn, 2, FREE), 2, 1), &graph)
+        BinaryGcn::new(&network(&config(Backbone::GCN, 2, FREE), 2, 1), &graph)
             .unwrap_err()
             .to_string(),
     ];
@@ -568,7 +573,7 @@ fn what_is_not_covered_is_said_in_one_line() {
 fn a_linear_map_by_hand() {
     let graph = graph_of(1, &[], 2, || 0.0);
     let model = Network::new(
-        &config(Backbone::Mlp, 1, FREE),
+        &config(Backbone::MLP, 1, FREE),
         &Shape::new(2, CLASSES, 1.0),
         1,
     )
@@ -584,7 +589,7 @@ fn a_linear_map_by_hand() {
             .unwrap();
     }
     let model = WhiteBox::new(model, OperatorChoice::Usual).unwrap();
-    let known = Lipschitz::new(&model, &graph).unwrap();
+    let known = LipschitzMargins::new(&model, &graph).unwrap();
     // The column is (1, 1): gains 1 from L1, sqrt 2 from L2, 2 from L-infinity.
     for (norm, expected) in [
         (Norm::L1, 3.0),

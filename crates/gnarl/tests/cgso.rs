@@ -20,11 +20,9 @@ fn cgso(centrality: &str, init: &str) -> Cgso {
 }
 
 fn network(graph: &Graph, prepared: &Prepared, backbone: Backbone, seed: u64) -> Network {
-    let usual = NetworkConfig::new(backbone);
     let config = NetworkConfig {
         hidden: 16,
-        heads: usual.heads.min(4),
-        ..usual
+        ..NetworkConfig::new(backbone.where_taken("heads", 4))
     };
     Network::new(
         &config,
@@ -35,14 +33,14 @@ fn network(graph: &Graph, prepared: &Prepared, backbone: Backbone, seed: u64) ->
 }
 
 const LEARNING: [Backbone; 8] = [
-    Backbone::Gcn,
-    Backbone::Gat,
-    Backbone::GatV2,
-    Backbone::Gin,
-    Backbone::Sage,
-    Backbone::Sgc,
-    Backbone::Appnp,
-    Backbone::H2gcn,
+    Backbone::GCN,
+    Backbone::GAT,
+    Backbone::GATV2,
+    Backbone::GIN,
+    Backbone::SAGE,
+    Backbone::SGC,
+    Backbone::APPNP,
+    Backbone::H2GCN,
 ];
 
 /// Untrained and with V = D, the network is the one with the classical operator, for each of the
@@ -52,7 +50,7 @@ const LEARNING: [Backbone; 8] = [
 fn an_untrained_cgcn_is_a_gcn() {
     let graph = embedded();
     assert!((0..graph.num_nodes() as u32).all(|u| graph.degree(u) > 0));
-    for backbone in [Backbone::Gcn, Backbone::Sgc, Backbone::Sage] {
+    for backbone in [Backbone::GCN, Backbone::SGC, Backbone::SAGE] {
         for op in ClassicalOperator::ALL
             .into_iter()
             .filter(|op| *op != ClassicalOperator::NormalisedAdjacency)
@@ -116,10 +114,10 @@ fn every_backbone_learns_its_operator() {
             .to_string()
     };
     assert_eq!(
-        refused(Backbone::Mlp),
-        "operator: mlp passes no messages: an operator would change nothing"
+        refused(Backbone::MLP),
+        "operator: cgso, core, from A needs message passing, which mlp lacks; models that have it: every model but mlp"
     );
-    let e = refused(Backbone::Pna);
+    let e = refused(Backbone::PNA);
     assert!(
         e.starts_with("operator: pna does not use an operator's values"),
         "{e}"
@@ -129,7 +127,7 @@ fn every_backbone_learns_its_operator() {
 #[test]
 fn threads_do_not_change_a_bit() {
     let data = on_graph(embedded());
-    for backbone in [Backbone::Gcn, Backbone::GatV2] {
+    for backbone in [Backbone::GCN, Backbone::GATV2] {
         let model = Model::new(backbone)
             .features(FeatureScaling::AsLoaded)
             .operator(cgso("degree+walks", "H"))
@@ -144,7 +142,7 @@ fn a_file_brings_the_learned_operator_back() {
     let data = on_graph(embedded());
     let graph = data.content.graph().unwrap();
     let operator = cgso("degree+core", "L_rw");
-    let fitted = small(Backbone::Gcn, 16)
+    let fitted = small(Backbone::GCN, 16)
         .operator(operator)
         .epochs(10)
         .fit(&data, 1)
@@ -170,14 +168,14 @@ fn a_file_brings_the_learned_operator_back() {
     assert_eq!(probabilities(&loaded), probabilities(&fitted));
     // A network with scalars on a fixed operator, and the other way round, is a mistake and not a
     // guess.
-    let fixed = Prepared::new(graph, Backbone::Gcn, OperatorChoice::Usual).unwrap();
+    let fixed = Prepared::new(graph, Backbone::GCN, OperatorChoice::Usual).unwrap();
     let with_scalars = loaded.network().unwrap().white_box().unwrap().network();
     let e = predict(with_scalars, &fixed.propagation, &fixed.input)
         .unwrap_err()
         .to_string();
     assert!(e.contains("the operator is not learned"), "{e}");
-    let plain = network(graph, &fixed, Backbone::Gcn, 1);
-    let learnable = Prepared::new(graph, Backbone::Gcn, operator.into()).unwrap();
+    let plain = network(graph, &fixed, Backbone::GCN, 1);
+    let learnable = Prepared::new(graph, Backbone::GCN, operator.into()).unwrap();
     let e = predict(&plain, &learnable.propagation, &learnable.input)
         .unwrap_err()
         .to_string();
@@ -190,7 +188,7 @@ fn a_file_brings_the_learned_operator_back() {
 fn the_initialisation_is_the_best_on_validation_nodes() {
     let data = on_graph(embedded());
     let by = |init: &str| {
-        small(Backbone::Gcn, 16)
+        small(Backbone::GCN, 16)
             .operator(cgso("degree", init))
             .epochs(15)
     };
@@ -199,8 +197,8 @@ fn the_initialisation_is_the_best_on_validation_nodes() {
         .unwrap();
     for seed in [5, 6] {
         let settled = ready.fit(&data.split, seed, &Watch::quiet()).unwrap();
-        let tried = &settled.report().tried;
-        let names: Vec<String> = tried.iter().map(|t| t.init.clone()).collect();
+        let tried: Vec<_> = settled.report().trials_of("init").collect();
+        let names: Vec<String> = tried.iter().map(|t| t.value.clone()).collect();
         assert_eq!(names, ClassicalOperator::ALL.map(|op| op.to_string()));
         let OperatorChoice::Cgso(Cgso {
             init: Initialisation::Of(chosen),
@@ -214,10 +212,10 @@ fn the_initialisation_is_the_best_on_validation_nodes() {
             .filter_map(|t| t.val_accuracy)
             .fold(0.0, f64::max);
         let first_best = tried.iter().find(|t| t.val_accuracy == Some(best)).unwrap();
-        assert_eq!(first_best.init, chosen.to_string());
+        assert_eq!(first_best.value, chosen.to_string());
         assert_eq!(settled.report().val_accuracy, Some(best));
         let alone = by(&chosen.to_string()).fit(&data, seed).unwrap();
-        assert!(alone.report().tried.is_empty());
+        assert!(alone.report().trials.is_empty());
         assert_eq!(
             bytes(&alone),
             bytes(&settled),
@@ -225,8 +223,8 @@ fn the_initialisation_is_the_best_on_validation_nodes() {
         );
         // Each of the seven was judged by what it comes to when named.
         for t in tried {
-            let named = by(&t.init).fit(&data, seed).unwrap();
-            assert_eq!(named.report().val_accuracy, t.val_accuracy, "{}", t.init);
+            let named = by(&t.value).fit(&data, seed).unwrap();
+            assert_eq!(named.report().val_accuracy, t.val_accuracy, "{}", t.value);
         }
     }
     let benchmark = Benchmark {
@@ -245,9 +243,8 @@ fn the_initialisation_is_the_best_on_validation_nodes() {
     for report in &reports {
         let of = |run: &Run| {
             run.fit
-                .tried
-                .iter()
-                .find(|t| t.init == report.init)
+                .trials_of("init")
+                .find(|t| t.value == report.init)
                 .unwrap()
                 .val_accuracy
                 .unwrap()

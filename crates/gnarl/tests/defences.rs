@@ -12,7 +12,7 @@ use gnarl::model::Model;
 use gnarl::nn::{Backbone, Network, NetworkConfig, Propagation, Shape, UsualOperator};
 use gnarl::operator::OperatorChoice;
 use gnarl::perturb::flipped;
-use gnarl::study::attack::{AttackStudy, Known, Mode, Sees, Targets};
+use gnarl::study::attack::{AttackStudy, AttackerAccess, LabelKnowledge, Mode, Targets};
 use gnarl::tensor::{Device, Tensor, Var};
 use gnarl::train::Watch;
 use gnarl_graph::random::stream;
@@ -23,13 +23,13 @@ const NODES: usize = 24;
 const COLUMNS: usize = 6;
 
 const DEFENCES: [Backbone; 7] = [
-    Backbone::Rung,
-    Backbone::SoftMedian,
-    Backbone::GnnGuard,
-    Backbone::ElasticGnn,
-    Backbone::EvenNet,
-    Backbone::AirGnn,
-    Backbone::GcnK,
+    Backbone::RUNG,
+    Backbone::SOFT_MEDIAN,
+    Backbone::GNNGUARD,
+    Backbone::ELASTIC_GNN,
+    Backbone::EVENNET,
+    Backbone::AIRGNN,
+    Backbone::GCN_K,
 ];
 
 /// A random graph with a node without edges, features that are no two alike, and pairs to join.
@@ -64,14 +64,15 @@ fn scene() -> (Graph, Vec<(u32, u32)>) {
 }
 
 fn model(backbone: Backbone) -> WhiteBox {
-    let mut config = NetworkConfig {
+    // Untrained scores are small: of the usual slack nothing would be left of what neighbours say.
+    let backbone = match backbone {
+        Backbone::AirGnn(_) => backbone.where_taken("lambda", 0.02),
+        other => other,
+    };
+    let config = NetworkConfig {
         hidden: 8,
         ..NetworkConfig::new(backbone)
     };
-    // Untrained scores are small: of the usual slack nothing would be left of what neighbours say.
-    if backbone == Backbone::AirGnn {
-        config.level = 0.02;
-    }
     let network = Network::new(&config, &Shape::new(COLUMNS, 3, 1.0), 4).unwrap();
     WhiteBox::new(network, OperatorChoice::Usual).unwrap()
 }
@@ -167,7 +168,7 @@ fn gradients_to_flips_are_those_of_differences() {
         };
         let wrong: Vec<(&f32, &f64)> = slopes.iter().zip(&differences).filter(off).collect();
         let allowed = match backbone {
-            Backbone::SoftMedian | Backbone::GnnGuard => count / 5,
+            Backbone::SoftMedian(_) | Backbone::GnnGuard(_) => count / 5,
             _ => 0,
         };
         assert!(
@@ -265,9 +266,9 @@ fn attacked(on: &Benchmark, backbone: Backbone, defense: Defense) -> (f64, f64) 
         model.network.hidden = Some(16);
         let attack = Prbcd {
             epochs: 20,
-            settling: 6,
-            block: 4000,
-            roundings: 6,
+            finetune_epochs: 6,
+            block_size: 4000,
+            final_samples: 6,
             ..Prbcd::budget(0.1)
         };
         let study = AttackStudy {
@@ -276,8 +277,8 @@ fn attacked(on: &Benchmark, backbone: Backbone, defense: Defense) -> (f64, f64) 
             mode: Mode::Evasion,
             surrogate,
             targets: Targets::Usual,
-            known: Known::True,
-            sees: Sees::Answers,
+            labels: LabelKnowledge::True,
+            access: AttackerAccess::Predictions,
             runs: 2,
             seed: 3,
         };
@@ -285,7 +286,7 @@ fn attacked(on: &Benchmark, backbone: Backbone, defense: Defense) -> (f64, f64) 
         let runs = study.run(on, &Watch::quiet()).unwrap().runs;
         runs.iter().map(|run| run.attacked_accuracy).sum::<f64>() / runs.len() as f64
     };
-    (after(None), after(Some(Backbone::Gcn)))
+    (after(None), after(Some(Backbone::GCN)))
 }
 
 /// Whoever knows a defence takes more of it than whoever knows a GCN alone, by more than two of 144
@@ -296,27 +297,27 @@ fn adaptive_attacks_beat_transferred_ones() {
     let (on, mut wrong) = (benchmark(), Vec::new());
     let nothing = Defense::from(Nothing {});
     for (backbone, defense) in [
-        (Backbone::Gcn, Jaccard::default().into()),
+        (Backbone::GCN, Jaccard::default().into()),
         (
-            Backbone::Gcn,
+            Backbone::GCN,
             Svd {
                 rank: 15,
                 ..Svd::default()
             }
             .into(),
         ),
-        (Backbone::Rgcn, nothing),
-        (Backbone::GnnGuard, nothing),
-        (Backbone::SoftMedian, nothing),
+        (Backbone::RGCN, nothing),
+        (Backbone::GNNGUARD, nothing),
+        (Backbone::SOFT_MEDIAN, nothing),
         (
-            Backbone::SoftMedian,
+            Backbone::SOFT_MEDIAN,
             Gdc {
-                neighbours: 16,
+                k: 16,
                 ..Gdc::default()
             }
             .into(),
         ),
-        (Backbone::Rung, nothing),
+        (Backbone::RUNG, nothing),
     ] {
         let (adaptive, transferred) = attacked(&on, backbone, defense);
         let found = format!(
@@ -337,9 +338,9 @@ fn inferences_are_seen_through_by_their_answers() {
     let on = benchmark();
     let attack = Prbcd {
         epochs: 20,
-        settling: 6,
-        block: 4000,
-        roundings: 20,
+        finetune_epochs: 6,
+        block_size: 4000,
+        final_samples: 20,
         ..Prbcd::budget(0.1)
     };
     // Around a graph with a few other edges a network answers much as it does there, so that its
@@ -348,20 +349,20 @@ fn inferences_are_seen_through_by_their_answers() {
         (Inference::from(RobustCrf::default()), -1.5),
         (GoodAt::default().into(), 1.0),
     ] {
-        let mut model = Model::new(Backbone::Gcn)
+        let mut model = Model::new(Backbone::GCN)
             .features(FeatureScaling::AsLoaded)
             .epochs(60)
             .inference(inference);
         model.network.hidden = Some(16);
-        let left = |attack: Attack, sees: Sees| {
+        let left = |attack: Attack, access: AttackerAccess| {
             let study = AttackStudy {
                 model,
                 attack,
                 mode: Mode::Evasion,
                 surrogate: None,
                 targets: Targets::Usual,
-                known: Known::True,
-                sees,
+                labels: LabelKnowledge::True,
+                access,
                 runs: 2,
                 seed: 3,
             };
@@ -372,9 +373,9 @@ fn inferences_are_seen_through_by_their_answers() {
                 .sum();
             (sum / runs.len() as f64, study.is_adaptive())
         };
-        let (by_answers, adaptive) = left(attack.into(), Sees::Answers);
+        let (by_answers, adaptive) = left(attack.into(), AttackerAccess::Predictions);
         assert!(adaptive);
-        let (by_network, adaptive) = left(attack.into(), Sees::Network);
+        let (by_network, adaptive) = left(attack.into(), AttackerAccess::Network);
         assert!(!adaptive);
         println!("{inference}: {by_answers:.1} by answers, {by_network:.1} by the network");
         assert!(
@@ -383,8 +384,8 @@ fn inferences_are_seen_through_by_their_answers() {
         );
         // Of one that judges by no answers nothing changes, and it is not called adaptive.
         let noise = Attack::from(PgdFeatures::budget(0.1));
-        let (by_answers, adaptive) = left(noise, Sees::Answers);
+        let (by_answers, adaptive) = left(noise, AttackerAccess::Predictions);
         assert!(!adaptive);
-        assert_eq!(by_answers, left(noise, Sees::Network).0);
+        assert_eq!(by_answers, left(noise, AttackerAccess::Network).0);
     }
 }

@@ -200,7 +200,7 @@ fn the_model_of_the_page_is_one() {
     let plan = model.plan(Task::Node).unwrap();
     assert_eq!(plan.network.layers, 3);
     // Five axes and a defence, none of them at its plain choice.
-    let plain = Model::new(Backbone::Gcn);
+    let plain = Model::new(Backbone::GCN);
     assert!(
         model.operator != plain.operator
             && model.depth != plain.depth

@@ -7,7 +7,7 @@ use gnarl::depth::{ExitClassifier, Kind, Scheme};
 use gnarl::model::FitOptions;
 use gnarl::model::batches::{Evaluation, TrainingSet, answers, scores, train_classifier};
 use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
-use gnarl::nn::{ClassifierConfig, GraphClassifier, GraphModel, NetworkConfig, Params, Readout};
+use gnarl::nn::{Capability, GraphClassifier, GraphModel, NetworkConfig, Params, Readout};
 use gnarl::operator::Initialisation;
 use gnarl::prelude::*;
 use gnarl::study::train::{Run, TrainResult, TrainStudy};
@@ -55,18 +55,17 @@ fn data_of(graphs: &[Graph], backbone: Backbone, operator: OperatorChoice) -> Gr
     GraphData::new(graphs, backbone, &preparation).unwrap()
 }
 
-fn config(backbone: Backbone, layers: usize) -> ClassifierConfig {
+fn config(backbone: Backbone, layers: usize) -> NetworkConfig {
     let network = NetworkConfig {
         hidden: 6,
         layers,
-        heads: 1,
         dropout: 0.0,
-        ..NetworkConfig::new(backbone)
+        ..NetworkConfig::new(backbone.where_taken("heads", 1))
     };
-    ClassifierConfig {
-        network,
+    NetworkConfig {
         readout: Readout::Sum,
         head_dropout: 0.5,
+        ..network
     }
 }
 
@@ -116,22 +115,19 @@ fn exit_l_is_a_plain_classifier_of_l_layers() {
     });
     let graphs = odd_graphs();
     let all: Vec<u32> = (0..graphs.len() as u32).collect();
-    for (name, backbone) in Backbone::ALL
-        .into_iter()
-        .filter(|(_, b)| b.can_have_exits())
-    {
+    for (name, backbone) in Backbone::named().filter(|(_, b)| b.provides(Capability::Exits)) {
         for (operator, batch_norm) in [
             (OperatorChoice::Usual, false),
             (OperatorChoice::Usual, true),
             (learned, false),
         ] {
-            if backbone == Backbone::Mlp && operator == learned {
+            if backbone.is(Backbone::MLP) && operator == learned {
                 continue;
             }
             let data = data_of(&graphs, backbone, operator);
             let config = |layers| {
                 let mut config = config(backbone, layers);
-                config.network.batch_norm = batch_norm;
+                config.backbone = config.backbone.where_taken("batch-norm", batch_norm);
                 config
             };
             let exits = ExitClassifier::new(&config(3), &data.shape(3), 7).unwrap();
@@ -193,18 +189,15 @@ fn training() -> TrainConfig {
 fn a_stage_trains_what_a_plain_classifier_would() {
     let set = cycles_and_stars(150);
     for (backbone, batch_norm) in [
-        (Backbone::Gcn, false),
-        (Backbone::Gin, false),
-        (Backbone::Gin, true),
+        (Backbone::GCN, false),
+        (Backbone::GIN, false),
+        (Backbone::GIN, true),
     ] {
         let data = &data_of(set.graphs(), backbone, OperatorChoice::Usual);
         let mut config = config(backbone, 1);
-        config.network.batch_norm = batch_norm;
-        let deep = ClassifierConfig {
-            network: NetworkConfig {
-                layers: 3,
-                ..config.network.clone()
-            },
+        config.backbone = config.backbone.where_taken("batch-norm", batch_norm);
+        let deep = NetworkConfig {
+            layers: 3,
             ..config.clone()
         };
         let exits = ExitClassifier::new(&deep, &data.shape(2), 7).unwrap();
@@ -270,7 +263,7 @@ fn both(last: usize) -> [Exits; 2] {
 fn exits_tell_cycles_from_stars() {
     let set = cycles_and_stars(60);
     for exits in both(2) {
-        let result = study(&set, model(Backbone::Gin, 60).depth(exits), 5);
+        let result = study(&set, model(Backbone::GIN, 60).depth(exits), 5);
         assert_eq!(
             result.test_accuracy().unwrap().unwrap().mean,
             100.0,
@@ -309,7 +302,7 @@ fn exits_tell_cycles_from_stars() {
 fn later_stages_leave_earlier_ones_alone() {
     let on = folds_of(&cycles_and_stars(40), 4, 5).first();
     let copies = DropNode {
-        strength: 0.3,
+        p: 0.3,
         copies: Copies::EachEpoch,
     };
     for (batch_norm, augment) in [
@@ -318,8 +311,8 @@ fn later_stages_leave_earlier_ones_alone() {
         (false, copies.into()),
         (false, ManifoldMixup::default().into()),
     ] {
-        let mut gin = model(Backbone::Gin, 4).augment(augment);
-        gin.network.batch_norm = Some(batch_norm);
+        let mut gin = model(Backbone::GIN, 4).augment(augment);
+        gin.backbone = gin.backbone.where_taken("batch-norm", batch_norm);
         let of = |exits: Exits| tensors(&gin.depth(exits).fit(&on, 3).unwrap());
         let (shallow, deep) = (of(Exits::st(1)), of(Exits::st(3)));
         assert!(shallow.len() > 4);
@@ -384,7 +377,7 @@ fn threads_do_not_change_a_bit() {
     for (count, batch_size) in [(40, 8), (200, 130)] {
         let set = cycles_and_stars(count);
         for exits in both(2) {
-            let mut model = model(Backbone::Gin, 3).depth(exits);
+            let mut model = model(Backbone::GIN, 3).depth(exits);
             (model.training.batch_size, model.network.dropout) = (Some(batch_size), Some(0.3));
             let run = |threads| {
                 on_threads(threads, || {
@@ -408,17 +401,17 @@ fn every_exit_has_a_fresh_head() {
     let gratin = Gratin {
         components: Some(Components::Fixed(2)),
         head_epochs: 10,
-        ..Gratin::new()
+        ..Gratin::DEFAULT
     };
     let retrain = Retrain {
         head_epochs: 10,
-        ..Retrain::new()
+        ..Retrain::DEFAULT
     };
     for exits in both(2) {
         let with = |augment: Augment| {
             study(
                 &set,
-                model(Backbone::Gcn, 8).depth(exits).augment(augment),
+                model(Backbone::GCN, 8).depth(exits).augment(augment),
                 4,
             )
             .runs
@@ -470,7 +463,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
                 };
                 for run in study(
                     &set,
-                    model(Backbone::Gin, 2).depth(exits).augment(augment),
+                    model(Backbone::GIN, 2).depth(exits).augment(augment),
                     3,
                 )
                 .runs
@@ -491,7 +484,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
         }
     }
     for exits in both(1) {
-        let gin = model(Backbone::Gin, 2).depth(exits);
+        let gin = model(Backbone::GIN, 2).depth(exits);
         let one_class = set_of(odd.clone(), &[Some(4); 7]);
         assert_eq!(
             study(&one_class, gin, 3)
@@ -545,7 +538,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
     }
     // Features read out and a linear map: the exits of no layer at all.
     for exits in both(0) {
-        let fitted = model(Backbone::Gcn, 5)
+        let fitted = model(Backbone::GCN, 5)
             .depth(exits)
             .fit(&folds_of(&cycles_and_stars(30), 3, 5).first(), 1)
             .unwrap();
@@ -559,39 +552,39 @@ fn policies_without_a_say_are_refused() {
     let refused = |policy: &str, task: Task| {
         let exits = Exits {
             scheme: Scheme::AdmpSt,
-            last: 2,
+            max_depth: 2,
             policy: policy.parse().unwrap(),
         };
-        Model::new(Backbone::Gin)
+        Model::new(Backbone::GIN)
             .depth(exits)
             .plan(task)
             .unwrap_err()
             .to_string()
     };
-    assert!(refused("size", Task::Node).contains("size goes by how large graphs of a set are"));
+    assert!(refused("size", Task::Node).contains("size compares the sizes of the graphs of a set"));
     assert!(refused("echo", Task::Graph).contains("graphs of a set have none"));
     for policy in ["pagerank", "walks+pagerank"] {
-        assert!(refused(policy, Task::Graph).contains("take size"));
+        assert!(refused(policy, Task::Graph).contains("use size"));
     }
     let set = cycles_and_stars(30);
     let beside = TrainStudy {
         policies: vec![Kind::Echo],
-        ..TrainStudy::new(model(Backbone::Gin, 1).depth(Exits::st(1)))
+        ..TrainStudy::new(model(Backbone::GIN, 1).depth(Exits::st(1)))
     };
     let e = beside
         .run(&folds_of(&set, 3, 5), &Watch::quiet())
         .unwrap_err()
         .to_string();
     assert!(
-        e.contains("echo goes by what neighbours are answered"),
+        e.contains("echo uses the predictions for a node's neighbours"),
         "{e}"
     );
     let through = Gratin {
         select: Some(0.5),
-        through: gnarl::augment::Through::Network,
-        ..Gratin::new()
+        influence_layers: gnarl::augment::InfluenceLayers::Network,
+        ..Gratin::DEFAULT
     };
-    let e = model(Backbone::Gin, 1)
+    let e = model(Backbone::GIN, 1)
         .depth(Exits::st(1))
         .augment(through)
         .plan(Task::Graph)
@@ -606,7 +599,7 @@ fn one_graph_at_a_time_answers_as_the_whole_set_does() {
     let repeated: Vec<Graph> = (0..5).flat_map(|_| odd_graphs()).collect();
     let classes: Vec<Option<i64>> = (0..repeated.len() as i64).map(|i| Some(i % 2)).collect();
     let data = Dataset::from_graphs("shapes", set_of(repeated, &classes));
-    let fitted = Model::new(Backbone::Gin)
+    let fitted = Model::new(Backbone::GIN)
         .depth(Exits::st(2))
         .epochs(20)
         .fit(&data.split(0).unwrap(), 1)

@@ -8,9 +8,7 @@ use gnarl::features::one_hot_degrees;
 use gnarl::model::batches::{HeadTraining, Vectors, scores as scores_of, train_head};
 use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
 use gnarl::model::{FitOptions, TrainingCorruption};
-use gnarl::nn::{
-    ClassifierConfig, GraphClassifier, Head, NetworkConfig, NetworkOption, Pass, Readout,
-};
+use gnarl::nn::{Capability, GraphClassifier, Head, NetworkConfig, Pass, Readout};
 use gnarl::operator::Initialisation;
 use gnarl::prelude::*;
 use gnarl::study::train::{Run, TrainResult, TrainStudy};
@@ -79,26 +77,17 @@ fn preparation(graphs: &[Graph], operator: OperatorChoice) -> GraphPreparation {
     }
 }
 
-fn classifier_config(backbone: Backbone) -> ClassifierConfig {
-    let network = NetworkConfig {
+fn classifier_config(backbone: Backbone) -> NetworkConfig {
+    NetworkConfig {
         hidden: 8,
-        heads: 2,
         dropout: 0.0,
-        ..NetworkConfig::new(backbone)
-    };
-    let heads = if matches!(backbone, Backbone::Gat | Backbone::GatV2) {
-        2
-    } else {
-        1
-    };
-    ClassifierConfig {
-        network: NetworkConfig { heads, ..network },
         readout: Readout::Mean,
         head_dropout: 0.0,
+        ..NetworkConfig::new(backbone.where_taken("heads", 2))
     }
 }
 
-fn classifier(data: &GraphData, config: ClassifierConfig) -> GraphClassifier {
+fn classifier(data: &GraphData, config: NetworkConfig) -> GraphClassifier {
     GraphClassifier::new(&config, &data.shape(3), 7).unwrap()
 }
 
@@ -125,9 +114,7 @@ fn assert_close(a: &[Vec<f32>], b: &[Vec<f32>], what: &str) {
 }
 
 fn backbones() -> impl Iterator<Item = (&'static str, Backbone)> {
-    Backbone::ALL
-        .into_iter()
-        .filter(|(_, backbone)| backbone.works_on_sets())
+    Backbone::named().filter(|(_, backbone)| backbone.provides(Capability::GraphSets))
 }
 
 /// The usual operator, a classical one that is not symmetric, and learned ones, whose PageRank is
@@ -169,7 +156,7 @@ fn a_batch_gives_what_its_graphs_give_alone() {
                 let preparation = preparation(&graphs, operator);
                 let data = GraphData::new(&graphs, backbone, &preparation).unwrap();
                 let mut config = classifier_config(backbone);
-                config.network.batch_norm = batch_norm;
+                config.backbone = config.backbone.where_taken("batch-norm", batch_norm);
                 let classifier = classifier(&data, config);
                 let twice = if let OperatorChoice::Cgso(_) = operator {
                     &[][..]
@@ -257,7 +244,7 @@ fn the_order_of_nodes_does_not_matter() {
                 .map(|graphs| GraphData::new(graphs, backbone, &preparation).unwrap());
             let classifier = classifier(
                 &a,
-                ClassifierConfig {
+                NetworkConfig {
                     readout,
                     ..classifier_config(backbone)
                 },
@@ -283,7 +270,7 @@ fn gratin() -> Augment {
     Gratin {
         components: Some(Components::Fixed(3)),
         head_epochs: 20,
-        ..Gratin::new()
+        ..Gratin::DEFAULT
     }
     .into()
 }
@@ -291,7 +278,7 @@ fn gratin() -> Augment {
 fn retrain() -> Augment {
     Retrain {
         head_epochs: 20,
-        ..Retrain::new()
+        ..Retrain::DEFAULT
     }
     .into()
 }
@@ -366,7 +353,7 @@ fn mean_test(result: &TrainResult) -> f64 {
 #[test]
 fn cycles_are_told_from_stars_by_every_fold() {
     let set = cycles_and_stars(48);
-    for backbone in [Backbone::Gcn, Backbone::Gin] {
+    for backbone in [Backbone::GCN, Backbone::GIN] {
         let result = study(&set, model(backbone, 60), 6, 2);
         let seeds: Vec<u64> = result.runs.iter().map(|run| run.seed).collect();
         assert_eq!(
@@ -386,8 +373,8 @@ fn cycles_are_told_from_stars_by_every_fold() {
 fn threads_do_not_change_a_bit() {
     let set = cycles_and_stars(40);
     for (backbone, augment) in [
-        (Backbone::Gcn, Augment::default()),
-        (Backbone::Gin, gratin()),
+        (Backbone::GCN, Augment::default()),
+        (Backbone::GIN, gratin()),
     ] {
         let model = model(backbone, 6).augment(augment);
         let run = |threads| on_threads(threads, || results(&study(&set, model, 4, 2)));
@@ -396,7 +383,7 @@ fn threads_do_not_change_a_bit() {
     // Steps of several parts, dropout between layers, and one step which stays.
     let set = cycles_and_stars(260);
     for batch_size in [130, 1000] {
-        let mut model = model(Backbone::Gin, 3);
+        let mut model = model(Backbone::GIN, 3);
         (model.training.batch_size, model.network.dropout) = (Some(batch_size), Some(0.3));
         let run = |threads| on_threads(threads, || results(&study(&set, model, 4, 1)));
         assert_eq!(run(1), run(3), "{batch_size}");
@@ -406,7 +393,7 @@ fn threads_do_not_change_a_bit() {
 #[test]
 fn a_fresh_head_is_a_control_of_its_own() {
     let set = cycles_and_stars(40);
-    let with = |augment: Augment| study(&set, model(Backbone::Gcn, 15).augment(augment), 4, 1);
+    let with = |augment: Augment| study(&set, model(Backbone::GCN, 15).augment(augment), 4, 1);
     let (plain, retrained, drawn) = (with(Augment::default()), with(retrain()), with(gratin()));
     for (plain, fresh) in plain
         .runs
@@ -512,9 +499,9 @@ fn a_head_takes_as_many_steps_as_asked() {
 #[test]
 fn copies_of_training_graphs_take_their_place() {
     let set = cycles_and_stars(40);
-    let plain = model(Backbone::Gcn, 6);
+    let plain = model(Backbone::GCN, 6);
     let with = |augment: Augment| results(&study(&set, plain.augment(augment), 4, 1));
-    let drop = |strength, copies| with(DropEdge { strength, copies }.into());
+    let drop = |p, copies| with(DropEdge { p, copies }.into());
     let none = with(Augment::default());
     assert_eq!(
         drop(0.0, Copies::EachEpoch),
@@ -554,7 +541,7 @@ fn nodes_of_copies_keep_the_degrees_that_described_them() {
     let augments = Augment::all().filter(|augment| augment.method().transform().is_some());
     // Masks need features of the data's own.
     for augment in augments.filter(|augment| !matches!(augment, Augment::FeatureMask(_))) {
-        let model = model(Backbone::Gcn, 4).augment(augment);
+        let model = model(Backbone::GCN, 4).augment(augment);
         let (by_degrees, by_features) = (
             results(&study(&set, model, 4, 1)),
             results(&study(&described, model, 4, 1)),
@@ -577,9 +564,9 @@ fn a_training_that_was_cut_off_ends_as_if_it_had_not_been() {
     ];
     let mut models: Vec<Model> = augments
         .into_iter()
-        .map(|augment| small(Backbone::Gcn, 8).augment(augment))
+        .map(|augment| small(Backbone::GCN, 8).augment(augment))
         .collect();
-    models.extend([Exits::st(2), Exits::alm(2)].map(|exits| small(Backbone::Gin, 8).depth(exits)));
+    models.extend([Exits::st(2), Exits::alm(2)].map(|exits| small(Backbone::GIN, 8).depth(exits)));
     for (model, batch_size) in models
         .into_iter()
         .flat_map(|model| [(model, 256), (model, 30)])
@@ -619,7 +606,7 @@ fn a_training_that_was_cut_off_ends_as_if_it_had_not_been() {
 #[test]
 fn corruption_reaches_training_graphs_alone_and_degrees_by_choice() {
     let set = cycles_and_stars(40);
-    let model = model(Backbone::Gcn, 4);
+    let model = model(Backbone::GCN, 4);
     let corruption = |share, keep_degrees| TrainingCorruption {
         edges: Corruption::new(share).unwrap(),
         keep_degrees,
@@ -653,7 +640,7 @@ fn corruption_reaches_training_graphs_alone_and_degrees_by_choice() {
             ..FitOptions::default()
         };
         let on = folds_of(&set, 4, 5).first();
-        let ready = small(Backbone::Mlp, 8)
+        let ready = small(Backbone::MLP, 8)
             .epochs(2)
             .ready(&on.name, &on.content, options);
         match ready {
@@ -672,7 +659,7 @@ fn corruption_reaches_training_graphs_alone_and_degrees_by_choice() {
         corruption_seed: 5,
         ..FitOptions::default()
     };
-    let ready = small(Backbone::Gcn, 8)
+    let ready = small(Backbone::GCN, 8)
         .epochs(40)
         .ready(&on.name, &on.content, options)
         .unwrap();
@@ -695,9 +682,9 @@ fn a_file_predicts_what_the_classifier_did() {
     let set = cycles_and_stars(30);
     let on = folds_of(&set, 3, 5).first();
     let dir = tempfile::tempdir().unwrap();
-    for backbone in [Backbone::Gin, Backbone::Pna, Backbone::GatV2] {
+    for backbone in [Backbone::GIN, Backbone::PNA, Backbone::GATV2] {
         let mut model = model(backbone, 3);
-        model.network.batch_norm = backbone.takes(NetworkOption::BatchNorm).then_some(true);
+        model.backbone = model.backbone.where_taken("batch-norm", true);
         let fitted = model.fit(&on, 1).unwrap();
         let file = dir.path().join(format!("{backbone}.safetensors"));
         fitted.save(&file).unwrap();
@@ -728,7 +715,7 @@ fn a_model_of_node_labels_says_which_graph_has_none() {
     };
     let labelled: Vec<Graph> = set.graphs().iter().map(labelled).collect();
     let with_labels = GraphSet::new(labelled, set.labels().clone(), Some(3)).unwrap();
-    let fitted = model(Backbone::Gin, 2)
+    let fitted = model(Backbone::GIN, 2)
         .fit(&folds_of(&with_labels, 3, 5).first(), 1)
         .unwrap();
     let e = fitted
@@ -764,9 +751,9 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
                 Augment::all().filter(|augment| !matches!(augment, Augment::FeatureMask(_)))
             {
                 let mut model = model(backbone, 2).augment(quick(augment));
-                model.network.batch_norm = backbone.takes(NetworkOption::BatchNorm).then_some(true);
+                model.backbone = model.backbone.where_taken("batch-norm", true);
                 // Degrees that describe nodes stay where edges go.
-                if backbone == Backbone::Mlp
+                if backbone.is(Backbone::MLP)
                     && matches!(augment, Augment::DropEdge(_) | Augment::Configuration(_))
                 {
                     let e = TrainStudy::new(model)
@@ -798,7 +785,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
     // One class: every graph is right.
     let one_class = set_of(odd.clone(), &[Some(4); 7]);
     assert_eq!(
-        mean_test(&study(&one_class, model(Backbone::Gcn, 2), 3, 1)),
+        mean_test(&study(&one_class, model(Backbone::GCN, 2), 3, 1)),
         100.0
     );
 
@@ -808,7 +795,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
         e,
         "folds: 10 folds of 1 labelled items: there must be at least 3 folds and an item for each"
     );
-    let gcn = model(Backbone::Gcn, 2);
+    let gcn = model(Backbone::GCN, 2);
     let on = |set: &GraphSet, split: Split| SplitData {
         name: "own".into(),
         content: Content::Graphs(set.clone()),
@@ -855,26 +842,29 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
         .unwrap_err()
         .to_string();
     assert_eq!(e, "fit: the set has no labelled graphs");
-    let e = Model::new(Backbone::AdaGcn)
+    let e = Model::new(Backbone::ADAGCN)
         .fit(&on(&one, none), 0)
         .unwrap_err()
         .to_string();
-    assert!(e.contains("choose another for a set of graphs"), "{e}");
-    let learned = operators(Backbone::Gcn)[2];
-    let e = GraphData::new(&odd, Backbone::Gcn, &preparation(&odd, learned))
+    assert!(
+        e.contains("does not classify sets of graphs; take every model but"),
+        "{e}"
+    );
+    let learned = operators(Backbone::GCN)[2];
+    let e = GraphData::new(&odd, Backbone::GCN, &preparation(&odd, learned))
         .unwrap_err()
         .to_string();
     assert_eq!(
         e,
         "centrality pagerank: 1 / (1 - PR) is infinite on a graph of one node; choose another centrality"
     );
-    let data = GraphData::new(&odd[..2], Backbone::Gcn, &preparation(&odd, learned)).unwrap();
+    let data = GraphData::new(&odd[..2], Backbone::GCN, &preparation(&odd, learned)).unwrap();
     let e = data.batch(&[1, 0, 1]).unwrap_err().to_string();
     assert_eq!(
         e,
         "graph classification: graph 1 stands twice in a batch for a learned operator"
     );
-    let e = GraphData::new(&odd, Backbone::Pna, &preparation(&odd, learned))
+    let e = GraphData::new(&odd, Backbone::PNA, &preparation(&odd, learned))
         .unwrap_err()
         .to_string();
     assert!(
@@ -902,7 +892,7 @@ fn starts_are_tried_shortly_on_many_graphs() {
         };
         Model {
             features: None,
-            ..small(Backbone::Gin, 4)
+            ..small(Backbone::GIN, 4)
         }
         .operator(operator)
         .epochs(12)
@@ -923,7 +913,7 @@ fn starts_are_tried_shortly_on_many_graphs() {
             .fit_watched(&on, 1, &Watch::new(&tell, &stop))
             .unwrap();
         assert_eq!(seen.into_inner(), epochs, "{count} graphs");
-        assert_eq!(settled.report().tried.len(), 8);
+        assert_eq!(settled.report().trials.len(), 8);
         assert_eq!(settled.report().trained[0].curve.len(), 12);
         let OperatorChoice::Cgso(Cgso { init, .. }) = settled.model().operator else {
             panic!("nothing was settled")

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gnarl::nn::batch_norm::BatchNorm;
-use gnarl::nn::gat::{AttentionSettings, Gat};
-use gnarl::nn::gatv2::GatV2;
-use gnarl::nn::gcn::Gcn;
-use gnarl::nn::gin::{Gin, GinSettings};
+use gnarl::nn::gat::{AttentionSettings, GatConv};
+use gnarl::nn::gatv2::GatV2Conv;
+use gnarl::nn::gcn::GcnConv;
+use gnarl::nn::gin::{GinConv, GinSettings};
 use gnarl::nn::layer::{classical, symmetric_normalised, two_hop_operator};
-use gnarl::nn::pna::Pna;
+use gnarl::nn::pna::PnaConv;
 use gnarl::nn::readout::Membership;
-use gnarl::nn::sage::Sage;
+use gnarl::nn::sage::SageConv;
 use gnarl::nn::{
     Backbone, Group, Input, Layer, Network, NetworkConfig, Params, Pass, Propagation, Readout,
     Shape,
@@ -142,30 +142,30 @@ impl Model {
         let (p, name) = (&mut params, "layer");
         let (layer, operator): (Box<dyn Layer>, Operator) = match case.layer.as_str() {
             "gcn" => (
-                Box::new(Gcn::new(p, name, in_dim, s.out_dim, rng).unwrap()),
+                Box::new(GcnConv::new(p, name, in_dim, s.out_dim, rng).unwrap()),
                 a_hat,
             ),
             "gat" => (
-                Box::new(Gat::new(p, name, in_dim, s.out_dim, attention, rng).unwrap()),
+                Box::new(GatConv::new(p, name, in_dim, s.out_dim, attention, rng).unwrap()),
                 self_loops,
             ),
             "gatv2" => (
-                Box::new(GatV2::new(p, name, in_dim, s.out_dim, attention, rng).unwrap()),
+                Box::new(GatV2Conv::new(p, name, in_dim, s.out_dim, attention, rng).unwrap()),
                 self_loops,
             ),
             "gin" => (
-                Box::new(Gin::new(p, name, in_dim, s.hidden, s.out_dim, gin, rng).unwrap()),
+                Box::new(GinConv::new(p, name, in_dim, s.hidden, s.out_dim, gin, rng).unwrap()),
                 adjacency,
             ),
             "sage" => {
                 let mean = operator(ClassicalOperator::MeanAggregation);
                 (
-                    Box::new(Sage::new(p, name, in_dim, s.out_dim, rng).unwrap()),
+                    Box::new(SageConv::new(p, name, in_dim, s.out_dim, rng).unwrap()),
                     mean,
                 )
             }
             "pna" => (
-                Box::new(Pna::new(p, name, in_dim, s.out_dim, s.mean_log_degree, rng).unwrap()),
+                Box::new(PnaConv::new(p, name, in_dim, s.out_dim, s.mean_log_degree, rng).unwrap()),
                 adjacency,
             ),
             "batch_norm" => {
@@ -182,30 +182,40 @@ impl Model {
 
     fn network(backbone: Backbone, case: &Case, graph: &Graph) -> Self {
         let s = &case.settings;
-        let usual = NetworkConfig::new(backbone);
+        let mut backbone = backbone.where_taken("propagation-steps", s.steps);
+        if let Some(level) = s.level {
+            for name in [
+                "gamma",
+                "lambda",
+                "temperature",
+                "similarity-threshold",
+                "kernel-weight",
+            ] {
+                backbone = backbone.where_taken(name, level);
+            }
+        }
         let config = NetworkConfig {
             hidden: s.hidden.max(1),
             layers: s.layers.max(1),
-            appnp_steps: s.steps,
-            appnp_alpha: 0.1,
-            level: s.level.unwrap_or(usual.level),
-            ..usual
+            ..NetworkConfig::new(backbone)
         };
         let propagation = match backbone {
-            Backbone::H2gcn => Propagation {
+            Backbone::H2gcn(_) => Propagation {
                 two_hop: Some(two_hop_operator(graph).unwrap()),
                 ..Operator::constant(&symmetric_normalised(graph).unwrap()).into()
             },
-            Backbone::JkCatGin | Backbone::JkMaxGin | Backbone::JkLstmGin | Backbone::GprGin => {
-                classical(graph, ClassicalOperator::Adjacency)
-                    .unwrap()
-                    .into()
-            }
-            Backbone::Rung | Backbone::GnnGuard | Backbone::ElasticGnn | Backbone::EvenNet => {
-                classical(graph, ClassicalOperator::Adjacency)
-                    .unwrap()
-                    .into()
-            }
+            Backbone::JkCatGin(_)
+            | Backbone::JkMaxGin(_)
+            | Backbone::JkLstmGin(_)
+            | Backbone::GprGin(_) => classical(graph, ClassicalOperator::Adjacency)
+                .unwrap()
+                .into(),
+            Backbone::Rung(_)
+            | Backbone::GnnGuard(_)
+            | Backbone::ElasticGnn(_)
+            | Backbone::EvenNet(_) => classical(graph, ClassicalOperator::Adjacency)
+                .unwrap()
+                .into(),
             _ => classical(graph, ClassicalOperator::NormalisedAdjacency)
                 .unwrap()
                 .into(),
@@ -369,9 +379,8 @@ fn layers_agree_with_pytorch_geometric() {
             &at_stored(&case.grad_x),
         );
     }
-    for layer in Backbone::ALL
+    for layer in Backbone::named()
         .map(|(name, _)| name)
-        .into_iter()
         .chain(["batch_norm", "readout"])
     {
         assert!(seen.contains(&layer), "the file has no case of {layer}");
@@ -404,7 +413,7 @@ fn the_mean_log_degree_is_that_of_pytorch_geometric() {
     assert_eq!(cases.len(), 2);
     for case in cases {
         let graph = graph(&golden, &case.graph);
-        let prepared = Prepared::new(&graph, Backbone::Pna, OperatorChoice::Usual).unwrap();
+        let prepared = Prepared::new(&graph, Backbone::PNA, OperatorChoice::Usual).unwrap();
         assert!(
             (prepared.mean_log_degree - case.settings.mean_log_degree).abs() < 1e-12,
             "{}",
@@ -419,12 +428,11 @@ fn the_mean_log_degree_is_that_of_pytorch_geometric() {
 fn nodes_without_neighbours_give_finite_results() {
     for (num_nodes, edges) in [(5, vec![(0, 1), (1, 2), (0, 2)]), (4, vec![]), (1, vec![])] {
         let graph = Graph::from_edges(num_nodes, edges).unwrap().0;
-        for (name, backbone) in Backbone::ALL {
+        for (name, backbone) in Backbone::named() {
             let prepared = Prepared::new(&graph, backbone, OperatorChoice::Usual).unwrap();
             let config = NetworkConfig {
                 hidden: 8,
-                batch_norm: true,
-                ..NetworkConfig::new(backbone)
+                ..NetworkConfig::new(backbone.where_taken("batch-norm", true))
             };
             let network = Network::new(&config, &prepared.shape(2), 1).unwrap();
             let weights = network.params().weights().unwrap();

@@ -19,5 +19,4 @@ mod model;
 mod node_vectors;
 mod robust_sets;
 mod rooms;
-mod thesis;
 mod training;

@@ -5,9 +5,9 @@ use crate::support;
 
 use std::collections::BTreeMap;
 
-use gnarl::augment::{Components, Draws};
+use gnarl::augment::{Components, Samples};
 use gnarl::model::FitOptions;
-use gnarl::nn::{Network, NetworkConfig, NetworkOption, Pass};
+use gnarl::nn::{Network, NetworkConfig, NetworkSetting, Pass};
 use gnarl::operator::Prepared;
 use gnarl::prelude::*;
 use gnarl::train::{Watch, predict};
@@ -17,11 +17,11 @@ use support::{bytes, embedded, on_graph, on_threads, small, test_accuracy};
 const GRATIN: Gratin = Gratin {
     components: Some(Components::Fixed(1)),
     head_epochs: 10,
-    ..Gratin::new()
+    ..Gratin::DEFAULT
 };
 const RETRAIN: Retrain = Retrain {
     head_epochs: 10,
-    ..Retrain::new()
+    ..Retrain::DEFAULT
 };
 
 fn on() -> SplitData {
@@ -41,8 +41,7 @@ fn values(fitted: &Fitted) -> BTreeMap<String, Vec<u8>> {
 
 /// The models that have a head on one graph.
 fn headed() -> impl Iterator<Item = Backbone> {
-    Backbone::ALL
-        .into_iter()
+    Backbone::named()
         .map(|(_, backbone)| backbone)
         .filter(|backbone| backbone.can_have_head())
 }
@@ -134,23 +133,16 @@ fn a_head_on_its_vectors_is_the_network() {
     };
     for backbone in headed() {
         for head in [false, true] {
-            if head && !backbone.takes(NetworkOption::Head) || !head && !backbone.has_head(true) {
+            if head && !backbone.takes(NetworkSetting::Head) || !head && !backbone.has_head(true) {
                 continue;
             }
             let prepared = Prepared::new(graph, backbone, OperatorChoice::Usual).unwrap();
             let config = NetworkConfig {
                 head,
                 hidden: 6,
-                heads: 2,
-                ..NetworkConfig::new(backbone)
+                ..NetworkConfig::new(backbone.where_taken("heads", 2))
             };
-            let heads = if backbone.takes(NetworkOption::Heads) {
-                2
-            } else {
-                1
-            };
-            let network =
-                Network::new(&NetworkConfig { heads, ..config }, &prepared.shape(2), 1).unwrap();
+            let network = Network::new(&config, &prepared.shape(2), 1).unwrap();
             let (propagation, input) = (&prepared.propagation, &prepared.input);
             let scores = predict(&network, propagation, input).unwrap();
             let own = network.head().unwrap();
@@ -174,31 +166,31 @@ fn a_head_on_its_vectors_is_the_network() {
 #[test]
 fn no_draws_are_the_control() {
     let on = on();
-    for draws in [Draws::AsMany, Draws::Level] {
+    for samples in [Samples::AsMany, Samples::Level] {
         let fit = |augment: Augment| {
-            small(Backbone::Gcn, 6)
+            small(Backbone::GCN, 6)
                 .epochs(8)
                 .augment(augment)
                 .fit(&on, 1)
                 .unwrap()
         };
-        let control = fit(Retrain { draws, ..RETRAIN }.into());
+        let control = fit(Retrain { samples, ..RETRAIN }.into());
         let none = fit(Gratin {
-            draws,
+            samples,
             select: Some(0.0),
             ..GRATIN
         }
         .into());
-        let all = fit(Gratin { draws, ..GRATIN }.into());
-        assert_eq!(values(&none), values(&control), "{draws}");
-        assert_ne!(values(&all), values(&control), "{draws}");
+        let all = fit(Gratin { samples, ..GRATIN }.into());
+        assert_eq!(values(&none), values(&control), "{samples}");
+        assert_ne!(values(&all), values(&control), "{samples}");
         let known = all
             .report()
             .fresh_head
             .as_ref()
             .unwrap()
             .retrain_test_accuracy;
-        assert_eq!(known, Some(test_accuracy(&control, &on)), "{draws}");
+        assert_eq!(known, Some(test_accuracy(&control, &on)), "{samples}");
     }
 }
 
@@ -212,7 +204,7 @@ fn threads_do_not_matter() {
     ] {
         let fit = || {
             bytes(
-                &small(Backbone::Gcn, 6)
+                &small(Backbone::GCN, 6)
                     .epochs(6)
                     .augment(augment)
                     .fit(&on, 1)
@@ -227,26 +219,28 @@ fn threads_do_not_matter() {
 fn mixed_vectors_train_another_model_by_seed() {
     let on = on();
     for model in [
-        small(Backbone::Gcn, 6).epochs(6),
-        small(Backbone::Gcn, 6).epochs(6).depth(Exits::st(2)),
+        small(Backbone::GCN, 6).epochs(6),
+        small(Backbone::GCN, 6).epochs(6).depth(Exits::st(2)),
     ] {
         let mixup = model.augment(ManifoldMixup::default());
         let fit = |model: Model, seed: u64| values(&model.fit(&on, seed).unwrap());
         assert_ne!(fit(mixup, 1), fit(model, 1));
         assert_eq!(fit(mixup, 1), fit(mixup, 1));
-        let weak = model.augment(ManifoldMixup { strength: 0.1 });
+        let weak = model.augment(ManifoldMixup { alpha: 0.1 });
         assert_ne!(
             fit(mixup, 1),
             fit(weak, 1),
-            "shares are drawn by their strength"
+            "weights are sampled with their alpha"
         );
     }
-    let refused = small(Backbone::AdaGcn, 6)
+    let refused = small(Backbone::ADAGCN, 6)
         .augment(ManifoldMixup::default())
         .plan(Task::Node)
         .unwrap_err();
     assert!(
-        refused.to_string().contains("has no vectors to mix"),
+        refused
+            .to_string()
+            .contains("needs joint training, which adagcn lacks"),
         "{refused}"
     );
 }
@@ -257,8 +251,8 @@ fn mixed_vectors_train_another_model_by_seed() {
 fn a_factor_on_scores_goes_with_its_head() {
     let on = on();
     for mut model in [
-        small(Backbone::Gcnii, 6).weights(Orthonormal::default()),
-        small(Backbone::Gcn, 6),
+        small(Backbone::GCNII, 6).weights(Orthonormal::default()),
+        small(Backbone::GCN, 6),
     ] {
         model.network.gain = Some(true);
         let fitted =
@@ -275,7 +269,7 @@ fn a_factor_on_scores_goes_with_its_head() {
 #[test]
 fn drawn_vectors_go_with_the_other_axes() {
     let on = on();
-    let gcn = small(Backbone::Gcn, 6).epochs(6);
+    let gcn = small(Backbone::GCN, 6).epochs(6);
     for (name, model) in [
         ("cgso", gcn.operator(Cgso::by(Centrality::Degree))),
         ("orthonormal", gcn.weights(Orthonormal::default())),
@@ -305,12 +299,12 @@ fn rare_classes_and_missing_ones() {
     let (zeros, ones) = (of_class(&all, 0), of_class(&all, 1));
     let val = all.split.val().to_vec();
     let level = Gratin {
-        draws: Draws::Level,
+        samples: Samples::Level,
         ..GRATIN
     };
     for density in gnarl::augment::Density::all() {
         let components = density.takes_components().then_some(Components::Auto);
-        let model = small(Backbone::Gcn, 6).epochs(6).augment(Gratin {
+        let model = small(Backbone::GCN, 6).epochs(6).augment(Gratin {
             density,
             components,
             ..level
@@ -346,10 +340,10 @@ fn rare_classes_and_missing_ones() {
             assert!(fitted.predict(&on.content).is_ok(), "{density}, {what}");
         }
     }
-    let mixup = small(Backbone::Gcn, 6)
+    let mixup = small(Backbone::GCN, 6)
         .epochs(6)
         .augment(ManifoldMixup::default());
-    let plain = small(Backbone::Gcn, 6).epochs(6);
+    let plain = small(Backbone::GCN, 6).epochs(6);
     let alone = split(&zeros[..1], &val);
     let answers = |model: Model| {
         model
@@ -369,7 +363,7 @@ fn rare_classes_and_missing_ones() {
     assert!(far < 1e-4, "one node has nobody to be mixed with: {far}");
     let nobody = split(&[], &val);
     for augment in [Augment::from(GRATIN), ManifoldMixup::default().into()] {
-        let e = small(Backbone::Gcn, 6)
+        let e = small(Backbone::GCN, 6)
             .augment(augment)
             .fit(&nobody, 1)
             .unwrap_err()
@@ -390,7 +384,7 @@ fn influence_chooses_among_drawn_vectors() {
         select: Some(0.5),
         ..GRATIN
     };
-    let fitted = small(Backbone::Gcn, 6)
+    let fitted = small(Backbone::GCN, 6)
         .epochs(8)
         .augment(half)
         .fit(&on, 1)
@@ -404,7 +398,7 @@ fn influence_chooses_among_drawn_vectors() {
         .clone()
         .unwrap();
     assert_eq!(drawn.kept, drawn.drawn.div_ceil(2));
-    let model = small(Backbone::Gcn, 6).epochs(8).augment(GRATIN);
+    let model = small(Backbone::GCN, 6).epochs(8).augment(GRATIN);
     let options = FitOptions {
         study_influence: true,
         ..FitOptions::default()
@@ -426,7 +420,7 @@ fn influence_chooses_among_drawn_vectors() {
         test_accuracy(&studied, &on)
     );
     let nobody = split(on.split.train(), &[]);
-    let e = small(Backbone::Gcn, 6)
+    let e = small(Backbone::GCN, 6)
         .epochs(4)
         .augment(half)
         .fit(&nobody, 1)
@@ -440,7 +434,7 @@ fn influence_chooses_among_drawn_vectors() {
 
 #[test]
 fn what_has_no_head_is_refused_in_one_line() {
-    for (_, backbone) in Backbone::ALL {
+    for (_, backbone) in Backbone::named() {
         let refused = small(backbone, 6)
             .augment(GRATIN)
             .plan(Task::Node)
@@ -454,13 +448,13 @@ fn what_has_no_head_is_refused_in_one_line() {
         if let Some(why) = refused {
             assert!(
                 why.contains(&format!(
-                    "{backbone} has no head on one graph for gratin to train again"
+                    "gratin needs a head that can be trained again, which {backbone} lacks"
                 )),
                 "{why}"
             );
         }
     }
-    let gcn = small(Backbone::Gcn, 6).augment(GRATIN);
+    let gcn = small(Backbone::GCN, 6).augment(GRATIN);
     let mut headless = gcn.weights(Orthonormal::default());
     headless.network.head = Some(false);
     let mut free = gcn;
@@ -472,7 +466,7 @@ fn what_has_no_head_is_refused_in_one_line() {
     );
     let through = gcn.augment(Gratin {
         select: Some(0.5),
-        through: gnarl::augment::Through::Network,
+        influence_layers: gnarl::augment::InfluenceLayers::Network,
         ..GRATIN
     });
     for (model, why) in [

@@ -9,13 +9,14 @@ use gnarl::attack::pgd_features::PgdFeatures;
 use gnarl::attack::pgd_structure::PgdStructure;
 use gnarl::attack::prbcd::Prbcd;
 use gnarl::attack::random_flips::RandomFlips;
-use gnarl::attack::{Attack, Scene};
+use gnarl::attack::{Attack, AttackInput, Property, Requirement};
 use gnarl::classifier::Classifier;
 use gnarl::inference::Perturbed;
+use gnarl::nn::Capability;
 use gnarl::perturb::{Ball, FlipLaw, Norm, Sampler};
 use gnarl::prelude::*;
 use gnarl::robustness::{Region, Settings};
-use gnarl::study::attack::{AttackRun, AttackStudy, Known, Mode, Sees, Targets};
+use gnarl::study::attack::{AttackRun, AttackStudy, AttackerAccess, LabelKnowledge, Mode, Targets};
 use gnarl::study::robustness::{RobustnessStudy, RobustnessWatch};
 use gnarl::train::Watch;
 use gnarl_graph::dataset::Task;
@@ -96,8 +97,8 @@ fn study(model: Model, attack: impl Into<Attack>, mode: Mode) -> AttackStudy {
         mode,
         surrogate: None,
         targets: Targets::Usual,
-        known: Known::True,
-        sees: Sees::Answers,
+        labels: LabelKnowledge::True,
+        access: AttackerAccess::Predictions,
         runs: 2,
         seed: 1,
     }
@@ -110,7 +111,7 @@ fn runs(study: &AttackStudy, on: &Benchmark) -> gnarl::Result<Vec<AttackRun>> {
 /// Every attack of a set with this budget and little work.
 fn quick(budget: f64) -> Vec<Attack> {
     let on_sets = Attack::all().filter(|attack| {
-        !attack.method().needs_node_classes() && !attack.method().needs_training()
+        !attack.needs(Requirement::Labels) && !attack.needs(Requirement::TrainingNodes)
     });
     let sized = |attack: Attack| {
         attack
@@ -121,27 +122,27 @@ fn quick(budget: f64) -> Vec<Attack> {
         Attack::PgdFeatures(pgd) => PgdFeatures { steps: 8, ..pgd }.into(),
         Attack::PgdStructure(pgd) => PgdStructure {
             steps: 8,
-            block: 40,
-            roundings: 4,
+            block_size: 40,
+            final_samples: 4,
             ..pgd
         }
         .into(),
         Attack::Prbcd(prbcd) => Prbcd {
             epochs: 6,
-            settling: 2,
-            block: 40,
-            roundings: 4,
+            finetune_epochs: 2,
+            block_size: 40,
+            final_samples: 4,
             ..prbcd
         }
         .into(),
         Attack::Grbcd(grbcd) => Grbcd {
             steps: 6,
-            block: 40,
+            block_size: 40,
             ..grbcd
         }
         .into(),
         Attack::Genetic(genetic) => Genetic {
-            population: 4,
+            population_size: 4,
             generations: 2,
             ..genetic
         }
@@ -156,12 +157,12 @@ fn every_attack_runs_in_both_modes_and_nothing_changes_nothing() {
     let on = benchmark(set(48));
     for attack in quick(0.4) {
         for mode in [Mode::Evasion, Mode::Poisoning] {
-            for backbone in [Backbone::Gcn, Backbone::Gin] {
+            for backbone in [Backbone::GCN, Backbone::GIN] {
                 let study = study(model(backbone), attack, mode);
                 for run in runs(&study, &on).unwrap() {
                     assert!(run.clean_accuracy > 70.0, "{attack} {backbone}: {run:?}");
                     let flips = run.edges_added + run.edges_removed;
-                    let moved = if attack.method().changes_features() {
+                    let moved = if attack.has(Property::Features) {
                         run.features.nodes
                     } else {
                         flips
@@ -170,7 +171,7 @@ fn every_attack_runs_in_both_modes_and_nothing_changes_nothing() {
                 }
             }
             let nothing = attack.with(&[("budget".into(), "0".into())]).unwrap();
-            for run in runs(&study(model(Backbone::Gin), nothing, mode), &on).unwrap() {
+            for run in runs(&study(model(Backbone::GIN), nothing, mode), &on).unwrap() {
                 assert_eq!(
                     (run.clean_accuracy, run.success_rate),
                     (run.attacked_accuracy, 0.0),
@@ -189,14 +190,14 @@ fn gradients_hurt_more_than_noise_and_carry_over_from_a_surrogate() {
         runs.iter().map(|r| r.attacked_accuracy).sum::<f64>() / runs.len() as f64
     };
     let pgd = study(
-        model(Backbone::Gin),
+        model(Backbone::GIN),
         PgdFeatures {
             steps: 30,
             ..PgdFeatures::budget(0.7)
         },
         Mode::Evasion,
     );
-    let noise = study(model(Backbone::Gin), Gaussian::budget(0.7), Mode::Evasion);
+    let noise = study(model(Backbone::GIN), Gaussian::budget(0.7), Mode::Evasion);
     assert!(
         after(&pgd) < after(&noise) - 20.0,
         "{} against {}",
@@ -204,7 +205,7 @@ fn gradients_hurt_more_than_noise_and_carry_over_from_a_surrogate() {
         after(&noise)
     );
     let through = AttackStudy {
-        surrogate: Some(Backbone::Gcn),
+        surrogate: Some(Backbone::GCN),
         ..pgd.clone()
     };
     assert!(
@@ -214,13 +215,13 @@ fn gradients_hurt_more_than_noise_and_carry_over_from_a_surrogate() {
     );
     let edges = PgdStructure {
         steps: 30,
-        block: 100,
+        block_size: 100,
         ..PgdStructure::budget(0.3)
     };
     let (edges, chance) = (
-        study(model(Backbone::Gin), edges, Mode::Evasion),
+        study(model(Backbone::GIN), edges, Mode::Evasion),
         study(
-            model(Backbone::Gin),
+            model(Backbone::GIN),
             RandomFlips::budget(0.3),
             Mode::Evasion,
         ),
@@ -243,7 +244,7 @@ fn gradients_hurt_more_than_noise_and_carry_over_from_a_surrogate() {
 fn what_a_set_does_not_have_is_refused_in_one_line() {
     let fail = |attack: &str, on: &Benchmark| {
         let study = study(
-            model(Backbone::Gin),
+            model(Backbone::GIN),
             attack.parse::<Attack>().unwrap(),
             Mode::Evasion,
         );
@@ -254,7 +255,7 @@ fn what_a_set_does_not_have_is_refused_in_one_line() {
     let (own, bare) = (benchmark(set(16)), benchmark(bare(&set(16))));
     let e = fail("dice", &own);
     assert!(
-        e.contains("goes by the classes of nodes") && e.contains("pgd-structure, random-flips"),
+        e.contains("needs the classes of nodes") && e.contains("pgd-structure, random-flips"),
         "{e}"
     );
     for attack in ["gaussian", "pgd-features"] {
@@ -265,22 +266,22 @@ fn what_a_set_does_not_have_is_refused_in_one_line() {
         );
     }
     let around = |inference: Inference| {
-        model(Backbone::Gin)
+        model(Backbone::GIN)
             .inference(inference)
             .fit(&bare.split(0), 1)
     };
     let on_features = RobustCrf {
-        on: Some(Perturbed::Features),
-        ..RobustCrf::new()
+        target: Some(Perturbed::Features),
+        ..RobustCrf::default()
     };
     assert!(
         around(on_features.into())
             .unwrap_err()
             .to_string()
-            .starts_with("inference-on: ")
+            .starts_with("inference-target: ")
     );
     // Left open, it looks around among edges.
-    let open = around(RobustCrf::new().into()).unwrap();
+    let open = around(RobustCrf::default().into()).unwrap();
     assert_eq!(
         open.reading().inference().method().part(),
         Some(Perturbed::Structure)
@@ -292,7 +293,8 @@ fn what_a_set_does_not_have_is_refused_in_one_line() {
 fn one_graph_at_a_time_is_the_batch() {
     for set in [set(16), bare(&set(16))] {
         let on = benchmark(set);
-        for (name, backbone) in Backbone::ALL.into_iter().filter(|(_, b)| b.works_on_sets()) {
+        for (name, backbone) in Backbone::named().filter(|(_, b)| b.provides(Capability::GraphSets))
+        {
             for operator in [
                 OperatorChoice::Usual,
                 Cgso {
@@ -302,9 +304,7 @@ fn one_graph_at_a_time_is_the_batch() {
                 .into(),
             ] {
                 let mut tiny = Model::new(backbone).epochs(3).operator(operator);
-                tiny.network.batch_norm = backbone
-                    .takes(gnarl::nn::NetworkOption::BatchNorm)
-                    .then_some(true);
+                tiny.backbone = backbone.where_taken("batch-norm", true);
                 if tiny.plan(Task::Graph).is_err() {
                     continue;
                 }
@@ -335,7 +335,7 @@ fn one_graph_at_a_time_is_the_batch() {
 #[test]
 fn inference_answers_each_graph_and_is_kept() {
     let on = benchmark(set(40));
-    let plain = model(Backbone::Gin)
+    let plain = model(Backbone::GIN)
         .fit(&on.split(0), 1)
         .unwrap()
         .predict(&on.content)
@@ -345,7 +345,7 @@ fn inference_answers_each_graph_and_is_kept() {
         |inference: &Inference| !inference.is_plain() && inference.method().works_on_sets();
     for inference in Inference::all().filter(on_sets) {
         for &part in Perturbed::ALL {
-            let fitted = model(Backbone::Gin)
+            let fitted = model(Backbone::GIN)
                 .inference(inference.on(part))
                 .fit(&on.split(0), 1)
                 .unwrap();
@@ -383,7 +383,7 @@ fn inference_answers_each_graph_and_is_kept() {
         }
     }
     let none = |inference: Inference| {
-        let found = model(Backbone::Gin)
+        let found = model(Backbone::GIN)
             .inference(inference)
             .fit(&on.split(0), 1)
             .unwrap()
@@ -400,60 +400,60 @@ fn inference_answers_each_graph_and_is_kept() {
     for &on in Perturbed::ALL {
         none(
             RobustCrf {
-                on: Some(on),
+                target: Some(on),
                 radius: Some(0.0),
-                ..RobustCrf::new()
+                ..RobustCrf::default()
             }
             .into(),
         );
         none(
             RobustCrf {
-                on: Some(on),
-                neighbours: 0,
-                ..RobustCrf::new()
+                target: Some(on),
+                samples: 0,
+                ..RobustCrf::default()
             }
             .into(),
         );
         none(
             RobustCrf {
-                on: Some(on),
+                target: Some(on),
                 sigma: Some(1.0),
-                ..RobustCrf::new()
+                ..RobustCrf::default()
             }
             .into(),
         );
         none(
             Smoothing {
-                on: Some(on),
+                target: Some(on),
                 radius: Some(0.0),
-                hard: false,
-                ..Smoothing::new()
+                hard_voting: false,
+                ..Smoothing::default()
             }
             .into(),
         );
         none(
             CleanCrf {
-                on: Some(on),
-                neighbours: 0,
-                ..CleanCrf::new()
+                target: Some(on),
+                samples: 0,
+                ..CleanCrf::default()
             }
             .into(),
         );
     }
     // One-hot features without noise are their own neighbours.
-    none(CleanCrf::new().into());
+    none(CleanCrf::default().into());
 }
 
 #[test]
 fn an_inference_that_goes_by_nodes_is_refused_around_graphs() {
     let on = benchmark(set(40));
-    let e = model(Backbone::Gin)
-        .inference(GoodAt::new())
+    let e = model(Backbone::GIN)
+        .inference(GoodAt::default())
         .fit(&on.split(0), 1)
         .unwrap_err()
         .to_string();
     assert!(
-        e.contains("good-at tells edges by the answers of their ends") && !e.contains('\n'),
+        e.contains("good-at needs one graph, and this is a set of graphs") && !e.contains('\n'),
         "{e}"
     );
 }
@@ -461,9 +461,9 @@ fn an_inference_that_goes_by_nodes_is_refused_around_graphs() {
 #[test]
 fn tuning_chooses_on_validation_graphs_and_needs_some() {
     let on = benchmark(set(40));
-    let tuned = model(Backbone::Gin).inference(RobustCrf {
+    let tuned = model(Backbone::GIN).inference(RobustCrf {
         tune: true,
-        ..RobustCrf::new()
+        ..RobustCrf::default()
     });
     let Inference::RobustCrf(found) = tuned.fit(&on.split(0), 1).unwrap().reading().inference()
     else {
@@ -498,7 +498,7 @@ fn tuning_chooses_on_validation_graphs_and_needs_some() {
 fn clean_crf_mends_noisy_graphs_and_leaves_clean_ones_alone() {
     let on = benchmark(set(240));
     let guarded = study(
-        model(Backbone::Gin).inference(CleanCrf::new()),
+        model(Backbone::GIN).inference(CleanCrf::default()),
         Gaussian::budget(1.0),
         Mode::Evasion,
     );
@@ -559,7 +559,7 @@ fn robustness(
 fn robustness_is_measured_around_test_graphs() {
     let on = benchmark(set(32));
     for flips in [false, true] {
-        for backbone in [Backbone::Gcn, Backbone::Gin] {
+        for backbone in [Backbone::GCN, Backbone::GIN] {
             let found = robustness(model(backbone), flips, &on).unwrap();
             let radius = &found.curve[0];
             assert_eq!(radius.pooled.samples, 2 * 6 * on.splits[0].test().len());
@@ -576,19 +576,24 @@ fn robustness_is_measured_around_test_graphs() {
             );
         }
     }
-    let crf = robustness(model(Backbone::Gin).inference(RobustCrf::new()), false, &on).unwrap();
+    let crf = robustness(
+        model(Backbone::GIN).inference(RobustCrf::default()),
+        false,
+        &on,
+    )
+    .unwrap();
     assert!(
         crf.no_bounds.unwrap().contains("plain forward pass") && crf.curve[0].pooled.mean > 0.0
     );
     let bare = benchmark(bare(&set(32)));
-    let e = robustness(model(Backbone::Gin), false, &bare)
+    let e = robustness(model(Backbone::GIN), false, &bare)
         .unwrap_err()
         .to_string();
     assert!(
         e.contains("no features to perturb, only edges to flip"),
         "{e}"
     );
-    let flipped = robustness(model(Backbone::Gin), true, &bare).unwrap();
+    let flipped = robustness(model(Backbone::GIN), true, &bare).unwrap();
     assert!(
         flipped.curve[0].pooled.mean > 0.0
             && flipped
@@ -635,10 +640,10 @@ fn odd_sets() {
             };
             for attack in quick(1.0)
                 .into_iter()
-                .filter(|attack| own || !attack.method().changes_features())
+                .filter(|attack| own || !attack.has(Property::Features))
             {
                 for mode in [Mode::Evasion, Mode::Poisoning] {
-                    let found = runs(&study(model(Backbone::Gin), attack, mode), &on);
+                    let found = runs(&study(model(Backbone::GIN), attack, mode), &on);
                     assert!(
                         found.is_ok(),
                         "{attack} {mode} of {num_classes} classes: {:?}",
@@ -652,14 +657,14 @@ fn odd_sets() {
                     .iter()
                     .filter(|&&part| own || part == Perturbed::Structure)
                 {
-                    let fitted = model(Backbone::Gcn)
+                    let fitted = model(Backbone::GCN)
                         .inference(inference.on(part))
                         .fit(&on.split(0), 1);
                     let found = fitted.and_then(|fitted| fitted.predict(&on.content));
                     assert!(found.is_ok(), "{inference} {part}: {:?}", found.err());
                 }
             }
-            assert!(robustness(model(Backbone::Gin), true, &on).is_ok());
+            assert!(robustness(model(Backbone::GIN), true, &on).is_ok());
         }
     }
 }
@@ -694,12 +699,12 @@ proptest! {
         let set = GraphSet::new(graphs, labels, None).unwrap();
         let split = Split::new("all", vec![0, 1], vec![2], vec![3]).unwrap();
         let on = SplitData { name: "any".into(), content: Content::Graphs(set.clone()), split };
-        let fitted = Model::new(Backbone::Gin).features(FeatureScaling::AsLoaded).hidden(4).epochs(2).fit(&on, 1).unwrap();
+        let fitted = Model::new(Backbone::GIN).features(FeatureScaling::AsLoaded).hidden(4).epochs(2).fit(&on, 1).unwrap();
         let victim = fitted.bare();
         for attack in quick(share) {
             for graph in set.graphs() {
-                let scene = Scene { graph, model: Some(&victim), targets: &[(0, 1)], labels: None, training: &[], stop: None };
-                let attacked = attack.run(&scene, seed).map_err(|e| TestCaseError::fail(format!("{attack}: {e}")))?;
+                let input = AttackInput { graph, model: Some(&victim), targets: &[(0, 1)], labels: None, training: &[], stop: None };
+                let attacked = attack.run(&input, seed).map_err(|e| TestCaseError::fail(format!("{attack}: {e}")))?;
                 let allowed = (share * graph.num_edges() as f64 * (1.0 + 1e-12)).floor() as usize;
                 prop_assert!(attacked.change.num_flips() <= allowed, "{}", attack);
                 if let Attack::PgdFeatures(_) = attack {

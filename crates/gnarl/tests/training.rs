@@ -18,7 +18,7 @@ use rand::RngExt;
 use support::{bytes, embedded, on_graph, on_threads, small, test_accuracy};
 
 fn gcn() -> Model {
-    Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded)
+    Model::new(Backbone::GCN).features(FeatureScaling::AsLoaded)
 }
 
 #[test]
@@ -26,16 +26,18 @@ fn every_backbone_beats_the_majority_class() {
     let data = on_graph(embedded());
     let labels = data.content.labels().unwrap();
     let majority = 100.0 * *labels.counts().iter().max().unwrap() as f64 / labels.len() as f64;
-    for (name, backbone) in Backbone::ALL {
+    for (name, backbone) in Backbone::named() {
         let mut model = small(backbone, 32).epochs(100);
         // This graph is denser than those that elastic-gnn's usual smoothing was found on.
-        model.network.level = (backbone == Backbone::ElasticGnn).then_some(1.0);
+        if let Backbone::ElasticGnn(_) = backbone {
+            model.backbone = backbone.where_taken("lambda", 1.0);
+        }
         let accuracy = test_accuracy(&model.fit(&data, 1).unwrap(), &data);
         // An MLP sees noisy features alone; everything that passes messages must do far better than
         // a constant answer. The kernel of gcn-k is made of the same noisy features.
         let margin = match backbone {
-            Backbone::Mlp => 8.0,
-            Backbone::GcnK => 20.0,
+            Backbone::Mlp(_) => 8.0,
+            Backbone::GcnK(_) => 20.0,
             _ => 30.0,
         };
         assert!(
@@ -48,7 +50,7 @@ fn every_backbone_beats_the_majority_class() {
 #[test]
 fn threads_do_not_change_a_bit() {
     let data = on_graph(embedded());
-    for backbone in [Backbone::Gcn, Backbone::GatV2, Backbone::Gin] {
+    for backbone in [Backbone::GCN, Backbone::GATV2, Backbone::GIN] {
         let model = Model::new(backbone)
             .features(FeatureScaling::AsLoaded)
             .epochs(20);
@@ -130,14 +132,17 @@ fn a_head_is_settled_on_validation_nodes_where_it_is_left_open() {
         let mut open = gcn().epochs(30);
         open.weights = weights.parse().unwrap();
         let fitted = open.fit(&data, 1).unwrap();
-        let tried = &fitted.report().heads;
+        let tried: Vec<_> = fitted.report().trials_of("head").collect();
         let accuracies: Vec<f64> = tried
             .iter()
             .filter_map(|tried| tried.val_accuracy)
             .collect();
         assert_eq!(
-            tried.iter().map(|tried| tried.head).collect::<Vec<_>>(),
-            [false, true]
+            tried
+                .iter()
+                .map(|tried| tried.value.as_str())
+                .collect::<Vec<_>>(),
+            ["false", "true"]
         );
         let share = accuracies[0] / 100.0;
         let error = 100.0 * (share * (1.0 - share) / data.split.val().len() as f64).sqrt();
@@ -150,15 +155,33 @@ fn a_head_is_settled_on_validation_nodes_where_it_is_left_open() {
         let mut said = open;
         said.network.head = Some(expected);
         let said = said.fit(&data, 1).unwrap();
-        assert!(said.report().heads.is_empty(), "nothing was left open");
+        assert!(
+            said.report().trials_of("head").next().is_none(),
+            "nothing was left open"
+        );
         assert_eq!(bytes(&said), bytes(&fitted), "{weights}");
         // Neither where a factor is said, nor with exits, which have a head each.
         let mut gain = open;
         gain.network.gain = Some(false);
-        assert!(gain.fit(&data, 1).unwrap().report().heads.is_empty());
+        assert!(
+            gain.fit(&data, 1)
+                .unwrap()
+                .report()
+                .trials_of("head")
+                .next()
+                .is_none()
+        );
         let mut exits = open.epochs(3);
         exits.depth = "admp-st".parse().unwrap();
-        assert!(exits.fit(&data, 1).unwrap().report().heads.is_empty());
+        assert!(
+            exits
+                .fit(&data, 1)
+                .unwrap()
+                .report()
+                .trials_of("head")
+                .next()
+                .is_none()
+        );
     }
 }
 
@@ -225,13 +248,7 @@ fn what_cannot_train_is_refused() {
         );
         assert!(e.contains(what), "{bad:?}: {e}");
     }
-    let attention = Model {
-        network: NetworkOptions {
-            heads: Some(3),
-            ..network
-        },
-        ..Model::new(Backbone::Gat)
-    };
+    let attention = Model::new(Backbone::GAT.where_taken("heads", 3));
     let e = fail(&graph, attention);
     assert!(e.contains("heads"), "64 is not a multiple of 3: {e}");
     let training = TrainingOptions::default();
@@ -241,28 +258,28 @@ fn what_cannot_train_is_refused() {
                 epochs: Some(0),
                 ..training
             },
-            "epochs must be at least 1",
+            "epochs must be in [1, 1000000000] (got 0)",
         ),
         (
             TrainingOptions {
                 learning_rate: Some(f64::NAN),
                 ..training
             },
-            "lr NaN must be above 0",
+            "lr must be > 0 (got NaN)",
         ),
         (
             TrainingOptions {
                 weight_decay: Some(-1.0),
                 ..training
             },
-            "weight decay -1 must be at least 0",
+            "weight-decay must be >= 0 (got -1)",
         ),
         (
             TrainingOptions {
                 patience: Some(0),
                 ..training
             },
-            "patience must be at least 1",
+            "patience must be in [1, 1000000] (got 0)",
         ),
     ] {
         let e = fail(
@@ -319,11 +336,10 @@ fn renaming_nodes_renames_predictions() {
     let n = graph.num_nodes() as u32;
     let order: Vec<u32> = (0..n).map(|u| (u * 7 + 3) % n).collect();
     let permuted = graph.permute(&order).unwrap();
-    for (name, backbone) in Backbone::ALL {
+    for (name, backbone) in Backbone::named() {
         let config = NetworkConfig {
             hidden: 16,
-            heads: 1,
-            ..NetworkConfig::new(backbone)
+            ..NetworkConfig::new(backbone.where_taken("heads", 1))
         };
         let scores = |graph: &Graph| {
             let prepared = Prepared::new(graph, backbone, OperatorChoice::Usual).unwrap();
@@ -343,7 +359,7 @@ fn renaming_nodes_renames_predictions() {
             for (a, b) in here[u].iter().zip(&there[order[u] as usize]) {
                 // Row sums of gcn-k's kernel nearly cancel where features have both signs, and
                 // rounding shows.
-                let slack = if backbone == Backbone::GcnK {
+                let slack = if backbone.is(Backbone::GCN_K) {
                     1e-3
                 } else {
                     1e-4
@@ -511,12 +527,12 @@ fn class_weights_are_refused_where_nothing_would_weigh() {
     let fail = |model: Model, task| model.plan(task).unwrap_err().to_string();
     let balanced = weighed("balanced");
     let learners = Model {
-        backbone: Backbone::AdaGcn,
+        backbone: Backbone::ADAGCN,
         ..balanced
     };
     assert_eq!(
         fail(learners, Task::Node),
-        "class-weights: adagcn has a weight for each node of its own, by who got it wrong"
+        "class-weights: a loss with class weights needs joint training, which adagcn lacks; models that have it: every model but adagcn"
     );
     for name in [
         "manifold-mixup",

@@ -59,9 +59,9 @@ pub fn run(
     let (data, benchmark) = args.model.benchmark(global, 1)?;
     let task = benchmark.content.task();
     let usual = if task == Task::Node {
-        Backbone::Gcn
+        Backbone::GCN
     } else {
-        Backbone::Gin
+        Backbone::GIN
     };
     let model = args.model.or_model(usual).model(&data.name, task)?;
     if args.model.print_spec {

@@ -5,27 +5,27 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::builder::RangedU64ValueParser;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use gnarl::attack::{Attack, Attacked, Part};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use gnarl::attack::{Attack, Attacked, Part, Requirement};
 use gnarl::features::FeatureScaling;
 use gnarl::inference::Perturbed;
-use gnarl::model::Model;
 use gnarl::model::fit::FitOptions;
+use gnarl::model::{Model, Section};
 use gnarl::nn::Backbone;
 use gnarl::study::Accuracy;
 use gnarl::study::attack::{
-    AttackResult, AttackRun, AttackStudy, DefendedReport, GivenStudy, Known, Mode, Sees, Targets,
-    attacked_part,
+    AttackResult, AttackRun, AttackStudy, AttackerAccess, DefendedReport, GivenStudy,
+    LabelKnowledge, Mode, Targets, attacked_part,
 };
 use gnarl::study::attack_compare::targets_of;
 use gnarl::study::forecast::Planned;
 use gnarl::study::portrait::walk_along;
-use gnarl::thesis::Recipe;
 use gnarl::train::{Watch, median};
 use gnarl_graph::dataset::Task;
 use gnarl_graph::metrics::PairedDifference;
 use gnarl_graph::names::{Given, Setting, by_flag, listed};
 use gnarl_graph::{Benchmark, Dataset, Error, Graph};
+use gnarl_thesis::Recipe;
 use serde::Serialize;
 
 use super::attack_compare::CompareReport;
@@ -35,6 +35,7 @@ use super::model_page;
 use super::train::SpecReport;
 use crate::global::Global;
 use crate::interrupt::{self, Interrupted};
+use crate::options::{choice_option, setting_option};
 use crate::output::{self, Either, Report, real};
 use crate::progress;
 
@@ -86,24 +87,24 @@ pub struct AttackArgs {
     /// nothing
     #[arg(long, conflicts_with = "print_spec", help_heading = "The attack")]
     pub dry_run: bool,
-    /// What the attacker takes for the classes of items that are not for training: true, or
-    /// predicted by the model looked into
+    /// Class labels that the attacker has for items that are not for training: true, or predicted by
+    /// the attacker's model
     #[arg(
         long,
         value_name = "KIND",
         default_value = "true",
         help_heading = "The attack"
     )]
-    pub labels: Known,
-    /// Of a model with an inference: what the attacker sees of it, its answers, or the network
+    pub labels: LabelKnowledge,
+    /// Access of the attacker to a model with an inference rule: its predictions, or the network
     /// alone
     #[arg(
         long,
         value_name = "WHAT",
-        default_value = "answers",
+        default_value = "predictions",
         help_heading = "The attack"
     )]
-    pub sees: Sees,
+    pub sees: AttackerAccess,
     /// Go on where the estimate says that memory or time will not do; it is printed all the same
     #[arg(long)]
     pub force: bool,
@@ -117,53 +118,22 @@ pub struct AttackArgs {
 #[derive(Debug, Clone)]
 pub struct AttackOptions {
     name: String,
+    /// By their options.
     settings: Vec<Given>,
 }
 
-/// The settings of all attacks, once each.
-fn settings() -> Vec<Setting> {
-    let mut all: Vec<Setting> = Vec::new();
-    for setting in Attack::LIST.iter().flat_map(|entry| entry.settings) {
-        if !all.iter().any(|known| known.flag == setting.flag) {
-            all.push(*setting);
-        }
-    }
-    all
+fn section() -> Section {
+    Section::of_axis("attack", "The attack", Attack::LIST)
 }
 
 impl Args for AttackOptions {
     fn augment_args(mut command: Command) -> Command {
-        let names: Vec<String> = Attack::LIST
-            .iter()
-            .map(|entry| format!("{} ({})", entry.name, entry.about))
-            .collect();
-        let arg = |flag: &'static str| {
-            Arg::new(flag)
-                .long(flag)
-                .help_heading("The attack")
-                .allow_negative_numbers(true)
-        };
-        command = command.arg(
-            arg("attack")
-                .value_name("KIND")
-                .required_unless_present("on")
-                .help(names.join(", ")),
-        );
-        for setting in settings() {
-            let takers = Attack::LIST
-                .iter()
-                .filter(|entry| entry.settings.iter().any(|s| s.flag == setting.flag));
-            let takers: Vec<&str> = takers.map(|entry| entry.name).collect();
-            let of = if takers.len() == Attack::LIST.len() {
-                String::new()
-            } else {
-                format!("Of {}: ", takers.join(", "))
-            };
-            command = command.arg(
-                arg(setting.flag)
-                    .value_name(setting.value)
-                    .help(of + setting.about),
-            );
+        let section = section();
+        if let Some(option) = choice_option(&section) {
+            command = command.arg(option.required_unless_present("on"));
+        }
+        for setting in &section.settings {
+            command = command.arg(setting_option(&section, setting));
         }
         command
     }
@@ -178,7 +148,7 @@ impl FromArgMatches for AttackOptions {
         let given = |setting: &Setting| {
             matches
                 .get_one::<String>(setting.flag)
-                .map(|text| (setting.name.to_string(), text.clone()))
+                .map(|text| (setting.flag.to_string(), text.clone()))
         };
         let name = matches
             .get_one::<String>("attack")
@@ -186,7 +156,7 @@ impl FromArgMatches for AttackOptions {
             .unwrap_or_default();
         Ok(Self {
             name,
-            settings: settings().iter().filter_map(given).collect(),
+            settings: section().settings.iter().filter_map(given).collect(),
         })
     }
 
@@ -199,16 +169,10 @@ impl FromArgMatches for AttackOptions {
 impl AttackOptions {
     /// Fails where settings were given that only an attack has.
     fn none(&self) -> gnarl_graph::Result<()> {
-        let flag = |name: &String| {
-            settings()
-                .iter()
-                .find(|setting| setting.name == name)
-                .map_or("", |setting| setting.flag)
-        };
         match self.settings.first() {
-            Some((name, _)) => {
+            Some((flag, _)) => {
                 let what = "is a setting of an attack, and --on judges a graph that is attacked already; leave one of them out";
-                Err(Error::argument(format!("--{}", flag(name)), what))
+                Err(Error::argument(format!("--{flag}"), what))
             }
             None => Ok(()),
         }
@@ -217,14 +181,21 @@ impl AttackOptions {
     /// The attack, once for each budget that was named.
     fn attacks(&self) -> gnarl_graph::Result<Vec<Attack>> {
         let attack = self.name.parse::<Attack>()?;
-        // A setting is called as it was given.
-        let as_given = |e: Error| by_flag(&settings(), e);
+        // A setting is stored under the name that the attack has for it.
+        let own = attack.listed().settings;
+        let all = section().settings;
+        let by_name = |(flag, text): &Given| {
+            let setting = own.iter().chain(&all).find(|known| known.flag == flag);
+            let name = setting.map_or(flag.as_str(), |known| known.name);
+            (name.to_string(), text.clone())
+        };
+        let as_given = |e: Error| by_flag(&all, e);
         let (budgets, others): (Vec<Given>, Vec<Given>) = self
             .settings
             .iter()
-            .cloned()
+            .map(by_name)
             .partition(|(name, _)| name == "budget");
-        let Some((name, all)) = budgets.into_iter().next() else {
+        let Some((name, budgets)) = budgets.into_iter().next() else {
             return Ok(vec![attack.with(&others).map_err(as_given)?]);
         };
         let one = |budget: &str| {
@@ -232,7 +203,7 @@ impl AttackOptions {
             settings.push((name.clone(), budget.trim().to_string()));
             attack.with(&settings).map_err(as_given)
         };
-        all.split(',').map(one).collect()
+        budgets.split(',').map(one).collect()
     }
 }
 
@@ -253,12 +224,13 @@ pub struct AttackConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     on: Option<String>,
     mode: Mode,
+    #[serde(serialize_with = "gnarl::nn::backbone::by_name")]
     surrogate: Option<Backbone>,
     /// The file of the nodes that are misled and judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     targets: Option<String>,
-    labels: Known,
-    sees: Sees,
+    labels: LabelKnowledge,
+    sees: AttackerAccess,
     runs: usize,
     seed: u64,
 }
@@ -400,7 +372,7 @@ impl Asked<'_> {
     pub fn transfer(&self) -> Option<Backbone> {
         self.args
             .transfer
-            .or(self.args.surrogate.then_some(Backbone::Gcn))
+            .or(self.args.surrogate.then_some(Backbone::GCN))
     }
 
     /// Refuses to leave an inference out of sight where there is none to be seen.
@@ -411,11 +383,11 @@ impl Asked<'_> {
     ) -> gnarl_graph::Result<()> {
         let would_see = self.args.mode == Mode::Evasion
             && self.transfer().is_none()
-            && attack.method().judges_by_answers()
+            && attack.is_black_box()
             && models.into_iter().any(|model| !model.inference.is_plain());
-        if self.args.sees == Sees::Network && !would_see {
+        if self.args.sees == AttackerAccess::Network && !would_see {
             let by_answers: Vec<&str> = Attack::all()
-                .filter(|a| a.method().judges_by_answers())
+                .filter(|a| a.is_black_box())
                 .map(|a| a.listed().name)
                 .collect();
             let what = format!(
@@ -489,8 +461,8 @@ impl Asked<'_> {
             mode: args.mode,
             surrogate: self.transfer(),
             targets: self.targets.clone(),
-            known: args.labels,
-            sees: args.sees,
+            labels: args.labels,
+            access: args.sees,
             runs,
             seed: global.seed,
         };
@@ -826,7 +798,7 @@ impl AttackReport {
         let asks = self
             .config
             .attack
-            .is_some_and(|attack| attack.method().asks_model());
+            .is_some_and(|attack| attack.queries_model());
         asks && self.config.mode == Mode::Evasion && !self.config.model.inference.is_plain()
     }
 
@@ -842,7 +814,7 @@ impl AttackReport {
                 let follows = self
                     .config
                     .attack
-                    .is_some_and(|attack| attack.method().needs_gradients());
+                    .is_some_and(|attack| attack.needs(Requirement::Gradients));
                 format!(
                     ", adaptive: by the {} of this very model",
                     if follows { "gradients" } else { "answers" }

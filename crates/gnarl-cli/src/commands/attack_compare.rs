@@ -6,11 +6,11 @@ use std::path::Path;
 use gnarl::attack::Attack;
 use gnarl::model::Model;
 use gnarl::nn::Backbone;
-use gnarl::study::attack::{Known, Mode, Sees, attacked_part};
+use gnarl::study::attack::{AttackerAccess, LabelKnowledge, Mode, attacked_part};
 use gnarl::study::attack_compare::{Cell, Comparison, Outcome};
-use gnarl::thesis::Recipe;
 use gnarl::train::Watch;
 use gnarl_graph::Error;
+use gnarl_thesis::Recipe;
 use serde::Serialize;
 
 use super::attack::{Asked, Printed, peak_bytes};
@@ -28,8 +28,9 @@ pub struct CompareReport {
     recipe: Recipe,
     attack: &'static str,
     mode: Mode,
-    labels: Known,
-    sees: Sees,
+    labels: LabelKnowledge,
+    sees: AttackerAccess,
+    #[serde(serialize_with = "gnarl::nn::backbone::by_name")]
     transfer: Option<Backbone>,
     /// The file of the nodes that are misled and judged.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,13 +94,13 @@ impl Asked<'_> {
         }
         if !models
             .iter()
-            .any(|(_, model)| model.backbone == Backbone::Mlp)
+            .any(|(_, model)| model.backbone.is(Backbone::MLP))
         {
             let features = models[0].1.features;
             let plain = args.model.recipe.fill(
                 Model {
                     features,
-                    ..Model::new(Backbone::Mlp)
+                    ..Model::new(Backbone::MLP)
                 },
                 &data.name,
                 task,
@@ -119,8 +120,8 @@ impl Asked<'_> {
             mode: args.mode,
             surrogate: self.transfer(),
             targets: self.targets.clone(),
-            known: args.labels,
-            sees: args.sees,
+            labels: args.labels,
+            access: args.sees,
             runs,
             seed: global.seed,
             attacks,

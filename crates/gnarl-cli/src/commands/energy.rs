@@ -9,11 +9,11 @@ use gnarl::nn::Backbone;
 use gnarl::operator::{
     Centralities, Cgso, DepthEnergy, Initialisation, OperatorChoice, energy_by_depth,
 };
-use gnarl::thesis::Recipe;
 use gnarl_graph::centrality::Centrality;
 use gnarl_graph::dataset::Task;
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{Benchmark, Error};
+use gnarl_thesis::Recipe;
 use serde::Serialize;
 
 use super::load;
@@ -41,7 +41,7 @@ pub struct EnergyArgs {
     /// Rounds of message passing to go up to
     #[arg(long, value_name = "K", default_value_t = 16, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(0..=MAX_DEPTH))]
     pub depth: usize,
-    /// Settings to train with: default (the best known) or thesis
+    /// Settings to train with: default (the library's) or thesis
     #[arg(long, default_value = "default")]
     pub recipe: Recipe,
     /// Write every number to this CSV file
@@ -152,7 +152,7 @@ fn follow(
     operator: OperatorChoice,
 ) -> gnarl::Result<OperatorEnergy> {
     let mut model = args.recipe.fill(
-        Model::new(Backbone::Sgc).operator(operator),
+        Model::new(Backbone::SGC).operator(operator),
         &on.name,
         Task::Node,
     );

@@ -160,7 +160,7 @@ impl Scene {
                 }
             }
             None => {
-                let described = args.model.or_model(Backbone::Gcn);
+                let described = args.model.or_model(Backbone::GCN);
                 let (data, benchmark) = described.benchmark(global, 1)?;
                 one_graph(&data.name, &benchmark.content)?;
                 let model = described.model(&data.name, benchmark.content.task())?;

@@ -25,6 +25,7 @@ pub mod report;
 mod report_fill;
 pub mod reproduce;
 pub mod robustness;
+pub mod schema;
 pub mod spectrum;
 pub mod train;
 

@@ -2,19 +2,20 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gnarl::depth::Kind;
 use gnarl::features::FeatureScaling;
 use gnarl::model::{Model, Section};
 use gnarl::nn::Backbone;
-use gnarl::thesis::Recipe;
 use gnarl_graph::dataset::Task;
 use gnarl_graph::dataset::registry::Protocol;
-use gnarl_graph::names::{Given, Setting};
+use gnarl_graph::names::Given;
 use gnarl_graph::{Benchmark, Dataset, Error};
+use gnarl_thesis::Recipe;
 
 use super::load;
 use crate::global::Global;
+use crate::options::{choice_option, setting_option};
 
 /// What fixes a model and its data: shared by the commands that train.
 #[derive(Debug, Clone, Args)]
@@ -34,8 +35,8 @@ pub struct ModelArgs {
     /// Write the model that this command line means as TOML, and do nothing else
     #[arg(long)]
     pub print_spec: bool,
-    /// What is left open is taken from: default (the best known), thesis (its ch. 3, 4 and 7),
-    /// thesis-ch5 or thesis-ch6 (its studies of robustness)
+    /// Settings that are left open: default (the library's, whatever the dataset), thesis (its ch.
+    /// 3, 4 and 7), thesis-ch5 or thesis-ch6 (its studies of robustness)
     #[arg(long, default_value = "default")]
     pub recipe: Recipe,
     #[arg(long, value_name = "SCALING", help = help_of_features())]
@@ -79,8 +80,8 @@ impl std::str::FromStr for PolicyName {
 #[derive(Debug, Clone, Default)]
 pub struct ModelOptions(pub Vec<Given>);
 
-/// Flags that are defined elsewhere.
-const ELSEWHERE: [&str; 1] = ["policy"];
+/// Options that are defined elsewhere.
+const ELSEWHERE: [&str; 2] = ["model", "policy"];
 
 fn flags(section: &Section) -> impl Iterator<Item = &'static str> {
     section
@@ -92,7 +93,7 @@ fn flags(section: &Section) -> impl Iterator<Item = &'static str> {
 
 /// The networks there are.
 fn help_of_model() -> String {
-    let names: Vec<&str> = Backbone::ALL.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = Backbone::LIST.iter().map(|entry| entry.name).collect();
     format!("The kind of network: {}", names.join(", "))
 }
 
@@ -120,66 +121,20 @@ fn help_of_policy() -> String {
     )
 }
 
-/// `free (…), orthonormal (…)`
-fn help_of_axis(section: &Section) -> String {
-    let name = |(name, about): &(String, &str)| {
-        if about.is_empty() {
-            name.clone()
-        } else {
-            format!("{name} ({about})")
-        }
-    };
-    let first = section.names.first().map_or("", |(name, _)| name);
-    format!(
-        "{} [default: {first}]",
-        section
-            .names
-            .iter()
-            .map(name)
-            .collect::<Vec<_>>()
-            .join(", ")
-    )
-}
-
-/// What a setting does, behind whose it is.
-fn help_of_setting(section: &Section, setting: &Setting) -> String {
-    let takers = section.takers(setting);
-    let of_takers =
-        |(names, about): &(Vec<&str>, &str)| format!("of {}: {about}", names.join(", "));
-    let help = match takers.is_empty() {
-        true => setting.about.to_string(),
-        false => takers.iter().map(of_takers).collect::<Vec<_>>().join("; "),
-    };
-    let mut letters = help.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().collect::<String>() + letters.as_str()
-    })
-}
-
 impl Args for ModelOptions {
     fn augment_args(mut command: Command) -> Command {
         for section in Model::sections() {
-            let arg = |flag: &'static str| {
-                Arg::new(flag)
-                    .long(flag)
-                    .help_heading(section.title)
-                    .allow_negative_numbers(true)
-            };
-            if let Some(axis) = section.axis {
-                command = command.arg(arg(axis).value_name("KIND").help(help_of_axis(&section)));
+            let axis = section.axis.filter(|axis| !ELSEWHERE.contains(axis));
+            if let Some(option) = axis.and_then(|_| choice_option(&section)) {
+                let usual = section.names.first().map_or("", |(name, _)| name);
+                let names = option.get_help().map(ToString::to_string);
+                let help = format!("{} [default: {usual}]", names.unwrap_or_default());
+                command = command.arg(option.help(help));
             }
-            for setting in section
-                .settings
-                .iter()
-                .filter(|s| !ELSEWHERE.contains(&s.flag))
-            {
-                let arg = arg(setting.flag)
-                    .value_name(setting.value)
-                    .help(help_of_setting(&section, setting));
-                command = command.arg(match setting.value {
-                    "BOOL" => arg.num_args(0..=1).default_missing_value("true"),
-                    _ => arg,
-                });
+            for setting in &section.settings {
+                if !ELSEWHERE.contains(&setting.flag) {
+                    command = command.arg(setting_option(&section, setting));
+                }
             }
         }
         command
@@ -278,7 +233,7 @@ impl ModelArgs {
     pub fn one_of_several(&self, backbone: Backbone, task: Task) -> Self {
         let network: Vec<&str> = Model::sections()
             .into_iter()
-            .filter(|section| section.axis.is_none())
+            .filter(|section| matches!(section.axis, None | Some("model")))
             .flat_map(|section| {
                 section
                     .settings

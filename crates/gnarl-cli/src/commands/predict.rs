@@ -4,15 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use gnarl::features::{FeatureScaling, Scaler};
-use gnarl::inference::{External, Inference, Reading};
+use gnarl::features::FeatureScaling;
+use gnarl::inference::{External, Inference};
 use gnarl::model::Fitted;
-use gnarl::thesis::inference_values::thesis_inference;
-use gnarl::train::argmax;
+use gnarl::study::predict::{self, ClassifierStudy, PredictResult};
 use gnarl_graph::dataset::columnar::{self, Column};
 use gnarl_graph::metrics::ClassScores;
 use gnarl_graph::names::{Given, Listed};
-use gnarl_graph::{Content, Dataset, DenseMatrix, Error, Graph, Part};
+use gnarl_graph::{Content, Dataset, DenseMatrix, Error};
 use serde::Serialize;
 
 use super::classes::ByClass;
@@ -234,83 +233,28 @@ pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<PredictReport>
 
 fn with_model(
     args: &PredictArgs,
-    mut fitted: Fitted,
+    fitted: Fitted,
     choice: Option<Inference>,
     data: &Dataset,
 ) -> anyhow::Result<PredictReport> {
-    let recognised = fitted.recognised(data);
-    if let Some(choice) = choice {
-        let choice = thesis_inference(choice, &fitted.trained_on().dataset);
-        // What looks clean is learned from what the model was trained on, where this is it.
-        let on = recognised.as_ref().unwrap_or(&data.content);
-        fitted = fitted.with_inference(choice, on, recognised.is_some())?;
-    }
-    let content = recognised.clone().unwrap_or_else(|| data.content.clone());
-    let predictions = fitted.predict(&content)?;
-    let test = Part::Test.of(&fitted.trained_on().split).to_vec();
-    let all: Vec<u32> = (0..content.num_items() as u32).collect();
-    let plain = match fitted.reading().is_plain() {
-        false => Some(fitted.predict_plainly(&content)?),
-        true => None,
+    let fitted = match choice {
+        Some(choice) => predict::with_inference(fitted, choice, data)?,
+        None => fitted,
     };
-    let judged = |predictions| {
-        fitted.accuracy_on(
-            predictions,
-            &content,
-            if recognised.is_some() { &test } else { &all },
-        )
-    };
-    let accuracy = judged(&predictions)?;
-    let names: Vec<String> = fitted.classes().to_vec();
+    let found = predict::of_fitted(&fitted, data)?;
+    let exits = found.predictions.exits.as_ref();
     let report = PredictReport {
-        data: data.name.clone(),
         model: fitted.model().backbone.to_string(),
-        items: content.num_items(),
-        item: item_of(&content),
-        test_accuracy: accuracy.filter(|_| recognised.is_some()),
-        plain_test_accuracy: plain
-            .as_ref()
-            .filter(|_| recognised.is_some())
-            .map(judged)
-            .transpose()?
-            .flatten(),
-        accuracy: accuracy.filter(|_| recognised.is_none()),
-        balanced_accuracy: None,
-        macro_f1: None,
-        roc_auc: None,
-        by_class: None,
-        unknown_classes: content
-            .labels()
-            .map_or_else(Vec::new, |labels| fitted.unknown_classes(labels)),
-        inference: (!fitted.reading().is_plain()).then(|| fitted.reading().inference()),
-        predictions: None,
-        class_counts: Vec::new(),
-        taken: predictions
-            .exits
-            .as_ref()
-            .map(|exits| counted(exits, fitted.num_exits())),
-        output: None,
+        taken: exits.map(|exits| counted(exits, fitted.num_exits())),
         embeddings: args
             .embeddings
             .as_deref()
-            .map(|file| write_embeddings(file, &fitted, &content))
+            .map(|file| write_embeddings(file, &fitted, &found.content))
             .transpose()?,
         trained_on: fitted.trained_on().dataset.clone(),
+        ..PredictReport::new(data, &found)
     };
-    let scores = fitted.class_scores(
-        &predictions,
-        &content,
-        if recognised.is_some() { &test } else { &all },
-    )?;
-    let report = report.judged(&names, scores);
-    finish(
-        args,
-        report,
-        &content,
-        &names,
-        &predictions.classes,
-        &predictions.probabilities,
-    )
+    finish(args, report, found)
 }
 
 /// A program outside. Its words are parted by spaces: a script of its own is the place for anything
@@ -328,128 +272,50 @@ fn with_program(
     };
     let words: Vec<String> = command.split_whitespace().map(String::from).collect();
     let model = External::start(&words, limit)?;
-    let (graph, splits) = match data.graph()?.labels() {
-        Some(_) => {
-            let benchmark = data.benchmark(global.seed, 1)?;
-            (benchmark.content.graph()?.clone(), benchmark.splits)
-        }
-        None => (data.graph()?.clone(), Vec::new()),
+    let study = ClassifierStudy {
+        inference: choice,
+        // An outside program has its own idea of features: nothing is done to them unless asked.
+        scaling: args.features.unwrap_or(FeatureScaling::AsLoaded),
+        seed: global.seed,
     };
-    // An outside program has its own idea of features: nothing is done to them unless asked.
-    let scaling = args.features.unwrap_or(FeatureScaling::AsLoaded);
-    let graph = Scaler::fit(scaling, [&graph].into_iter())?.scaled(&graph)?;
-    let train: Vec<u32> = splits.first().map_or_else(
-        || (0..graph.num_nodes() as u32).collect(),
-        |s| s.train().to_vec(),
-    );
-    let choice = choice.map(|choice| thesis_inference(choice, &data.name));
-    let reading = match choice {
-        Some(choice) => choice.fit(&model, &graph, &train)?,
-        None => Reading::default(),
-    };
-    let reading = match (choice.is_some_and(|choice| choice.tunes()), splits.first()) {
-        (true, Some(split)) => reading.tuned(&model, &graph, split.val(), global.seed)?,
-        _ => reading,
-    };
-    let classes_of = |answers: &DenseMatrix<f32>| {
-        (0..answers.num_rows())
-            .map(|u| argmax(answers.row(u)) as u32)
-            .collect()
-    };
-    let answers = reading.answer(&model, &graph, global.seed)?;
-    let classes: Vec<u32> = classes_of(&answers);
-    let plain: Vec<u32> = match reading.is_plain() {
-        true => classes.clone(),
-        false => classes_of(&Reading::default().answer(&model, &graph, global.seed)?),
-    };
-    let test: Vec<u32> = splits.first().map_or_else(Vec::new, |s| s.test().to_vec());
-    let right = |classes: &[u32]| -> Option<f64> {
-        let labelled: Vec<(u32, u32)> = test
-            .iter()
-            .filter_map(|&u| Some((u, graph.labels()?.get(u)?)))
-            .collect();
-        let right = labelled
-            .iter()
-            .filter(|(u, c)| classes[*u as usize] == *c)
-            .count();
-        (!labelled.is_empty()).then(|| 100.0 * right as f64 / labelled.len() as f64)
-    };
-    let names = (0..answers.num_cols() as u32).map(|c| match graph.labels() {
-        Some(labels) if (c as usize) < labels.num_classes() => labels.name(c),
-        _ => c.to_string(),
-    });
-    let names: Vec<String> = names.collect();
+    let found = study.run(&model, data)?;
     let report = PredictReport {
-        data: data.name.clone(),
         model: command.to_string(),
-        items: graph.num_nodes(),
-        item: "node",
-        test_accuracy: right(&classes),
-        plain_test_accuracy: (!reading.is_plain()).then(|| right(&plain)).flatten(),
-        accuracy: None,
-        balanced_accuracy: None,
-        macro_f1: None,
-        roc_auc: None,
-        by_class: None,
-        unknown_classes: Vec::new(),
-        inference: (!reading.is_plain()).then(|| reading.inference()),
-        predictions: None,
-        class_counts: Vec::new(),
-        taken: None,
-        output: None,
-        embeddings: None,
-        trained_on: data.name.clone(),
+        ..PredictReport::new(data, &found)
     };
-    let scores = outside_scores(&graph, &test, &classes, &answers)?;
-    let report = report.judged(&names, scores);
-    finish(
-        args,
-        report,
-        &Content::Graph(graph),
-        &names,
-        &classes,
-        &answers,
-    )
-}
-
-/// What a program's answers are worth class by class, where it has as many classes as the labels.
-fn outside_scores(
-    graph: &Graph,
-    test: &[u32],
-    classes: &[u32],
-    answers: &DenseMatrix<f32>,
-) -> gnarl_graph::Result<Option<ClassScores>> {
-    let Some(labels) = graph
-        .labels()
-        .filter(|labels| labels.num_classes() == answers.num_cols())
-    else {
-        return Ok(None);
-    };
-    let judged = test.iter().filter_map(|&u| Some((u, labels.get(u)?)));
-    let (items, truth): (Vec<u32>, Vec<u32>) = judged.unzip();
-    if items.is_empty() {
-        return Ok(None);
-    }
-    let predicted: Vec<u32> = items.iter().map(|&u| classes[u as usize]).collect();
-    ClassScores::new(
-        &truth,
-        &predicted,
-        Some(&answers.select_rows(&items)),
-        labels.num_classes(),
-    )
-    .map(Some)
+    finish(args, report, found)
 }
 
 impl PredictReport {
-    /// With what the answers are worth class by class.
-    fn judged(self, names: &[String], scores: Option<ClassScores>) -> Self {
-        let Some(scores) = scores else { return self };
+    /// The report of predictions, without what the model alone knows and before anything is
+    /// written.
+    fn new(data: &Dataset, found: &PredictResult) -> Self {
+        let (held_out, accuracy) = (found.held_out, found.accuracy);
+        let per_cent = |of: fn(&ClassScores) -> f64| found.scores.as_ref().map(|s| 100.0 * of(s));
         Self {
-            balanced_accuracy: Some(100.0 * scores.balanced_accuracy),
-            macro_f1: Some(100.0 * scores.macro_f1),
-            roc_auc: scores.roc_auc.map(|area| 100.0 * area),
-            by_class: Some(ByClass::new(names, scores)),
-            ..self
+            data: data.name.clone(),
+            model: String::new(),
+            items: found.content.num_items(),
+            item: item_of(&found.content),
+            test_accuracy: accuracy.filter(|_| held_out),
+            plain_test_accuracy: found.plain_accuracy,
+            accuracy: accuracy.filter(|_| !held_out),
+            balanced_accuracy: per_cent(|scores| scores.balanced_accuracy),
+            macro_f1: per_cent(|scores| scores.macro_f1),
+            roc_auc: found
+                .scores
+                .as_ref()
+                .and_then(|scores| scores.roc_auc)
+                .map(|area| 100.0 * area),
+            by_class: None,
+            unknown_classes: found.unknown_classes.clone(),
+            inference: found.inference,
+            predictions: None,
+            class_counts: Vec::new(),
+            taken: None,
+            output: None,
+            embeddings: None,
+            trained_on: data.name.clone(),
         }
     }
 }
@@ -516,11 +382,12 @@ fn counted(exits: &[usize], count: usize) -> Vec<usize> {
 fn finish(
     args: &PredictArgs,
     mut report: PredictReport,
-    content: &Content,
-    names: &[String],
-    classes: &[u32],
-    probabilities: &DenseMatrix<f32>,
+    found: PredictResult,
 ) -> anyhow::Result<PredictReport> {
+    let (content, names) = (&found.content, &found.classes);
+    let classes = &found.predictions.classes;
+    let probabilities = &found.predictions.probabilities;
+    report.by_class = found.scores.map(|scores| ByClass::new(names, scores));
     let count = |class: usize| classes.iter().filter(|c| **c as usize == class).count();
     let counts = names.iter().enumerate().map(|(i, name)| ClassCount {
         class: name.clone(),

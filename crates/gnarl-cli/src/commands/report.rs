@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use gnarl::thesis::Recipe;
-use gnarl::thesis::claims::{CLAIMS, Judged, Verdict, Whose};
-use gnarl::thesis::kept::{Left, Shelf};
-use gnarl::thesis::quoted::{Drawing, Quoted};
-use gnarl::thesis::report::{CellReport, Report as TableReport, Status, Thesis, recipe_name};
-use gnarl::thesis::tables;
 use gnarl_graph::Error;
+use gnarl_thesis::Recipe;
+use gnarl_thesis::claims::{CLAIMS, Judged, Verdict, Whose};
+use gnarl_thesis::kept::{Left, Shelf};
+use gnarl_thesis::quoted::{Drawing, Quoted};
+use gnarl_thesis::report::{CellReport, Report as TableReport, Status, Thesis, recipe_name};
+use gnarl_thesis::tables;
 use serde::Serialize;
 
 use super::report_fill::{filled, in_cell};
@@ -69,8 +69,8 @@ pub struct Counted {
 /// Reads the figures, judges the claims, writes the page.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
     let shelf = Shelf::read(&args.results)?;
-    let reports = tables::ALL
-        .into_iter()
+    let reports = tables::all()
+        .iter()
         .map(|table| shelf.report(table))
         .collect::<Result<Vec<_>, _>>()?;
     let studies = Quoted::read_all(&args.results)?;
@@ -480,7 +480,7 @@ fn claims_table(title: &str, claims: &[&Judged]) -> String {
             .collect();
         names.dedup();
         let link = |name: &&str| {
-            let table = tables::find(name).map_or(*name, |table| table.name);
+            let table = tables::find(name).map_or(*name, |table| &table.name);
             format!(
                 "<a href=\"#{}\">{}</a>",
                 escape(&table.replace(':', "-")),
@@ -679,8 +679,8 @@ mod tests {
     #[test]
     fn a_page_has_every_claim_and_every_table_and_nothing_from_outside() {
         let shelf = Shelf::default();
-        let reports: Vec<TableReport> = tables::ALL
-            .into_iter()
+        let reports: Vec<TableReport> = tables::all()
+            .iter()
             .map(|table| shelf.report(table).unwrap())
             .collect();
         let left = shelf.left().unwrap();

@@ -14,10 +14,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gnarl::thesis::kept::Shelf;
-use gnarl::thesis::quoted::Quoted;
-use gnarl::thesis::report::{CellReport, Report as TableReport, Thesis};
 use gnarl_graph::{Error, Result};
+use gnarl_thesis::kept::Shelf;
+use gnarl_thesis::quoted::Quoted;
+use gnarl_thesis::report::{CellReport, Report as TableReport, Thesis};
 
 use crate::output::real;
 
@@ -294,7 +294,7 @@ fn figure(cell: &CellReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl::thesis::tables;
+    use gnarl_thesis::tables;
 
     fn fill(page: &str, reports: &[TableReport]) -> Result<String> {
         filled(
@@ -307,10 +307,7 @@ mod tests {
     }
 
     fn reports() -> Vec<TableReport> {
-        let table = tables::ALL
-            .iter()
-            .find(|table| table.name == "tab:gin_feature_attacks")
-            .unwrap();
+        let table = tables::find("tab:gin_feature_attacks").unwrap();
         let results = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
         vec![Shelf::read(&results).unwrap().report(table).unwrap()]
     }

@@ -5,19 +5,19 @@ use std::str::FromStr;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use gnarl::thesis::Property;
-use gnarl::thesis::Recipe;
-use gnarl::thesis::kept::Kept;
-use gnarl::thesis::report::{
+use gnarl_graph::Error;
+use gnarl_thesis::Property;
+use gnarl_thesis::Recipe;
+use gnarl_thesis::kept::Kept;
+use gnarl_thesis::report::{
     CellReport, Difference, Pair, Part, Report as TableReport, RowReport, Status, Thesis,
     recipe_name,
 };
-use gnarl::thesis::table::NODES;
-use gnarl::thesis::work::Work;
-use gnarl::thesis::{
+use gnarl_thesis::table::NODES;
+use gnarl_thesis::work::Work;
+use gnarl_thesis::{
     Progress, RunnerWatch, Settings, Shard, narrowed, reproduce_all, tables, with_stored,
 };
-use gnarl_graph::Error;
 use serde::Serialize;
 
 use crate::global::Global;
@@ -44,7 +44,7 @@ pub struct ReproduceArgs {
     /// Runs of each cell [default: 10]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: Option<usize>,
-    /// Settings to train with: thesis, default (the best known) or both [default: thesis]
+    /// Settings to train with: thesis, default (the library's) or both [default: thesis]
     #[arg(long)]
     pub recipe: Option<Recipes>,
     /// Datasets to run, as in cora,photo [default: all]
@@ -245,7 +245,7 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
     } else {
         chosen
     };
-    let planned = gnarl::thesis::dry_run(&chosen, &settings)?;
+    let planned = gnarl_thesis::dry_run(&chosen, &settings)?;
     if args.dry_run {
         let Progress {
             done,
@@ -295,7 +295,7 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
 
 /// Writes the files of a table; gives what is shown of it.
 fn write(
-    table: &'static gnarl::thesis::Table,
+    table: &'static gnarl_thesis::Table,
     settings: &Settings,
     report: TableReport,
     args: &ReproduceArgs,
@@ -340,14 +340,14 @@ fn write(
 }
 
 fn list() -> Vec<Listed> {
-    let listed = |table: &'static gnarl::thesis::Table| Listed {
-        name: table.name,
-        title: table.title,
-        section: table.section,
-        rows: table.rows.iter().map(|row| row.label).collect(),
-        columns: table.columns.to_vec(),
+    let listed = |table: &'static gnarl_thesis::Table| Listed {
+        name: &table.name,
+        title: &table.title,
+        section: &table.section,
+        rows: table.rows.iter().map(|row| row.label.as_str()).collect(),
+        columns: table.columns.iter().map(String::as_str).collect(),
     };
-    tables::ALL.into_iter().map(listed).collect()
+    tables::all().iter().map(listed).collect()
 }
 
 impl Report for ReproduceReport {
@@ -541,9 +541,8 @@ impl Reproduced {
             }
         }];
         let all = || report.rows.iter().flat_map(|row| &row.cells);
-        let missing = |cell: &&CellReport| matches!(cell.config.work, Work::Missing(_));
         let mut holes: Vec<&str> = all()
-            .filter(|cell| cell.status == Status::Hole && !missing(cell))
+            .filter(|cell| cell.status == Status::Hole)
             .map(|cell| cell.dataset.as_str())
             .collect();
         holes.sort_unstable();
@@ -554,10 +553,6 @@ impl Reproduced {
                 holes.join(" ")
             ));
         }
-        let mut absent: Vec<&str> = all().filter(missing).map(message).collect();
-        absent.sort_unstable();
-        absent.dedup();
-        lines.extend(absent.into_iter().map(|what| format!("hole: {what}")));
         for row in &report.rows {
             for cell in row
                 .cells

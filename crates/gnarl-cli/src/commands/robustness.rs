@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::model::Model;
-use gnarl::perturb::{Ball, FlipLaw, Norm, Sampler};
+use gnarl::perturb::{Norm, Sampler};
 use gnarl::robustness::bounds::Distance;
-use gnarl::robustness::{Estimate, Region, Settings};
+use gnarl::robustness::{Estimate, RegionOptions, Settings, Target};
 use gnarl::study::robustness::{RadiusReport, RobustnessStudy, RobustnessWatch};
 use gnarl::study::{Accuracy, forecast};
-use gnarl::thesis::Recipe;
 use gnarl::train::Watch;
+use gnarl_graph::Content;
 use gnarl_graph::dataset::Task;
-use gnarl_graph::{Content, Error};
+use gnarl_thesis::Recipe;
 use serde::Serialize;
 
 use super::dry_run::{DryRun, Instead};
@@ -24,6 +24,7 @@ use super::train::SpecReport;
 use crate::global::Global;
 use crate::html::Cell;
 use crate::interrupt::{self, Interrupted};
+use crate::options::by_option;
 use crate::output::{self, Report, real};
 use crate::page::{Axis, Component, Lines, Page, Section, Series};
 use crate::plot::{self, Line, LineChart, Point};
@@ -83,18 +84,6 @@ pub struct RobustnessArgs {
     pub page: Option<PathBuf>,
 }
 
-gnarl_graph::named! {
-    /// What moves.
-    pub enum Target as "target" {
-        /// Features.
-        Features = "features",
-        /// Edges.
-        Structure = "structure",
-        /// Both at once.
-        Both = "both",
-    }
-}
-
 /// Everything needed to run it again.
 #[derive(Debug, Serialize)]
 struct Config {
@@ -148,34 +137,20 @@ struct Radius {
 }
 
 impl RobustnessArgs {
+    fn region(&self, target: Target) -> RegionOptions {
+        RegionOptions {
+            target,
+            norm: self.norm,
+            flips: self.flips,
+            sampler: self.sampler,
+        }
+    }
+
     /// The radii as settings, checked before anything is trained.
     fn settings(&self, target: Target, seed: u64) -> gnarl_graph::Result<Vec<Settings>> {
-        let refuse = |op: &'static str, what: &str| Err(Error::argument(op, what));
-        if target == Target::Structure && self.norm.is_some() {
-            return refuse(
-                "--norm",
-                "is of features, and --target structure leaves them alone",
-            );
-        }
-        if (target == Target::Both) != self.flips.is_some() {
-            return refuse("--flips", "belongs to --target both, which needs it");
-        }
-        let law = match self.sampler {
-            Sampler::Exact => FlipLaw::Uniform,
-            Sampler::Thesis => FlipLaw::Binomial,
-        };
         let one = |&epsilon: &f64| {
-            let ball = Ball::new(self.norm.unwrap_or(Norm::L2), epsilon, self.sampler)?;
-            let region = match (target, self.flips) {
-                (Target::Both, Some(flips)) => Region::Both { ball, flips, law },
-                (Target::Structure, _) => Region::Structure {
-                    flips: whole(epsilon)?,
-                    law,
-                },
-                _ => Region::Features(ball),
-            };
             Ok(Settings {
-                region,
+                region: self.region(target).region(epsilon).map_err(by_option)?,
                 samples: self.samples,
                 sigmas: self.sigma.clone(),
                 seed,
@@ -186,22 +161,12 @@ impl RobustnessArgs {
 
     /// The radii, the usual ones where none were given.
     fn radii(&self, target: Target) -> Vec<f64> {
-        match (self.epsilon.is_empty(), target) {
-            (false, _) => self.epsilon.clone(),
-            (true, Target::Structure) => vec![1.0, 2.0],
-            (true, Target::Features | Target::Both) => vec![0.5, 1.0],
+        if self.epsilon.is_empty() {
+            self.region(target).default_radii()
+        } else {
+            self.epsilon.clone()
         }
     }
-}
-
-fn whole(epsilon: f64) -> gnarl_graph::Result<usize> {
-    if epsilon.fract() == 0.0 && epsilon < usize::MAX as f64 {
-        return Ok(epsilon as usize);
-    }
-    Err(Error::argument(
-        "--epsilon",
-        format!("{epsilon} is not a number of edges to flip, which --target structure takes"),
-    ))
 }
 
 /// Fits, then estimates and bounds at every radius.
@@ -301,7 +266,7 @@ pub fn run(
         data: data.name.clone(),
         model: model.backbone.to_string(),
         target,
-        norm: (target != Target::Structure).then(|| args.norm.unwrap_or(Norm::L2)),
+        norm: args.region(target).norm(),
         sampler: args.sampler,
         samples: args.samples,
         test_accuracy: result.test_accuracy,

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl_graph::centrality::Centrality;
-use gnarl_graph::properties::{DirichletEnergy, components, dirichlet_energy};
+use gnarl_graph::properties::components;
 use gnarl_graph::spectrum::{
-    self, CheegerReport, Inequality, OperatorSpectrum, ReportSettings, Source, SpectrumReport,
+    self, CheegerReport, Energies, Energy, Inequality, OperatorSpectrum, ReportSettings, Source,
+    SpectrumReport, energies,
 };
-use gnarl_graph::{DenseMatrix, Error, Features, Graph};
+use gnarl_graph::{Error, Graph};
 use serde::Serialize;
 
 use super::load_graph;
@@ -49,8 +50,6 @@ pub struct SpectrumArgs {
 /// Nodes in a component beyond which `--full` is refused: six dense problems of this size take some
 /// 3 GB.
 const MAX_FULL: usize = 8_000;
-/// Feature columns made dense at a time.
-const COLUMNS: usize = 64;
 /// Numbers below this share of those they come from are rounding errors of zero.
 const ROUNDING: f64 = 1e-12;
 
@@ -62,24 +61,11 @@ pub struct SpectrumOutput {
     largest_component: bool,
     #[serde(flatten)]
     spectrum: SpectrumReport,
+    /// How much the nodes' features and classes differ along the edges; null where there are none.
     dirichlet_energy: Energies,
     /// Pictures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
-}
-
-/// How much the nodes' features and classes differ along the edges; null where there are none.
-#[derive(Debug, Serialize)]
-struct Energies {
-    features: Option<Energy>,
-    /// Of one-hot classes, among the labelled nodes.
-    labels: Option<Energy>,
-}
-
-#[derive(Debug, Clone, Copy, Serialize)]
-struct Energy {
-    normalised: f64,
-    unnormalised: f64,
 }
 
 /// Computes the report of one graph, or of its largest component.
@@ -130,74 +116,6 @@ fn settings(graph: &Graph, args: &SpectrumArgs) -> anyhow::Result<ReportSettings
         settings.full_up_to = MAX_FULL;
     }
     Ok(settings)
-}
-
-fn energies(graph: &Graph) -> gnarl_graph::Result<Energies> {
-    let features = graph
-        .features()
-        .map(|features| feature_energy(graph, features))
-        .transpose()?;
-    let labels = graph.labels().map(|_| label_energy(graph)).transpose()?;
-    Ok(Energies { features, labels })
-}
-
-/// The energy is a sum over columns: sparse features become dense a few columns at a time.
-fn feature_energy(graph: &Graph, features: &Features) -> gnarl_graph::Result<Energy> {
-    let mut total = Energy {
-        normalised: 0.0,
-        unnormalised: 0.0,
-    };
-    for first in (0..features.num_cols()).step_by(COLUMNS) {
-        let columns = first..(first + COLUMNS).min(features.num_cols());
-        let mut block = DenseMatrix::zeros(features.num_rows(), columns.len());
-        for u in 0..features.num_rows() {
-            let row = block.row_mut(u);
-            match features {
-                Features::Dense(dense) => {
-                    for (to, &from) in row.iter_mut().zip(&dense.row(u)[columns.clone()]) {
-                        *to = f64::from(from);
-                    }
-                }
-                Features::Sparse(sparse) => {
-                    let (indices, values) = sparse.row(u);
-                    for (&column, &value) in indices.iter().zip(values) {
-                        if columns.contains(&(column as usize)) {
-                            row[column as usize - first] = f64::from(value);
-                        }
-                    }
-                }
-            }
-        }
-        let energy = energy(graph, &block)?;
-        total.normalised += energy.normalised;
-        total.unnormalised += energy.unnormalised;
-    }
-    Ok(total)
-}
-
-fn label_energy(graph: &Graph) -> gnarl_graph::Result<Energy> {
-    let is_labelled = |u: &u32| {
-        graph
-            .labels()
-            .is_some_and(|labels| labels.get(*u).is_some())
-    };
-    let labelled: Vec<u32> = (0..graph.num_nodes() as u32).filter(is_labelled).collect();
-    let graph = graph.subgraph(&labelled)?;
-    let num_classes = graph.labels().map_or(0, |labels| labels.num_classes());
-    let mut one_hot = DenseMatrix::zeros(graph.num_nodes(), num_classes);
-    for u in 0..graph.num_nodes() {
-        if let Some(class) = graph.labels().and_then(|labels| labels.get(u as u32)) {
-            one_hot.row_mut(u)[class as usize] = 1.0;
-        }
-    }
-    energy(&graph, &one_hot)
-}
-
-fn energy(graph: &Graph, x: &DenseMatrix<f64>) -> gnarl_graph::Result<Energy> {
-    Ok(Energy {
-        normalised: dirichlet_energy(graph, x, DirichletEnergy::Normalised)?,
-        unnormalised: dirichlet_energy(graph, x, DirichletEnergy::Unnormalised)?,
-    })
 }
 
 impl Report for SpectrumOutput {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use gnarl::augment::{Augment, Copies, Corruption, Draws, Through};
+use gnarl::augment::{Augment, Copies, Corruption, Samples};
 use gnarl::features::FeatureScaling;
 use gnarl::model::fit::FitOptions;
 use gnarl::model::{Model, TrainingCorruption};
@@ -15,11 +15,11 @@ use gnarl::study::train::{
     AugmentationReport, DepthReport, InferenceReport, InitialisationReport, KeepRun,
     LatentDistance, PolicyAccuracy, Run, Scores, TrainResult, TrainStudy,
 };
-use gnarl::thesis::Recipe;
 use gnarl::train::{Journal, Watch};
 use gnarl_graph::dataset::Task;
 use gnarl_graph::metrics::paired_difference;
 use gnarl_graph::{Benchmark, Error, Split};
+use gnarl_thesis::Recipe;
 use serde::Serialize;
 
 use super::classes::ByClass;
@@ -157,12 +157,12 @@ impl StudyArgs {
             ));
         }
         if let (Augment::Gratin(gratin), None) = (model.augment, &self.influence)
-            && gratin.through == Through::Network
+            && gratin.uses_network_influence()
             && gratin.select.is_none()
         {
             return Err(Error::argument(
-                "--through",
-                "belongs to --select and --influence, which were not asked for",
+                "--influence-layers",
+                "belongs to --select and --influence, which are not set",
             ));
         }
         if let (Some(rare), Some(others)) = (self.rare, self.per_class)
@@ -649,9 +649,9 @@ impl TrainReport {
                     Some((least, most)) => format!(" ({least} to {most})"),
                     None => String::new(),
                 };
-                let many = match gratin.draws {
-                    Draws::AsMany => "as many as the class has",
-                    Draws::Level => "up to twice the largest class",
+                let many = match gratin.samples {
+                    Samples::AsMany => "as many as the class has",
+                    Samples::Level => "up to twice the largest class",
                 };
                 let kept = gratin.select.map_or(String::new(), |share| {
                     format!("; {} % kept by influence", real(100.0 * share))
@@ -666,11 +666,13 @@ impl TrainReport {
                     }
                     (Copies::EachEpoch, None) => "drawn anew in every epoch",
                 };
+                let mut settings = augment.listed().settings.iter();
                 let stored = serde_json::to_value(augment).unwrap_or_default();
-                let strength = stored["strength"]
-                    .as_f64()
-                    .map_or(String::new(), |x| format!(" of strength {x}"));
-                format!("{augment}{strength}, {how}")
+                let value = settings.find_map(|setting| {
+                    let x = stored[setting.name].as_f64()?;
+                    Some(format!(" with {} {x}", setting.name))
+                });
+                format!("{augment}{}, {how}", value.unwrap_or_default())
             }
             _ => augment.to_string(),
         }

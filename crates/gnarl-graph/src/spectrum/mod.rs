@@ -8,18 +8,21 @@
 //! | `lanczos` | a few extreme eigenpairs of a large symmetric operator known by its products alone |
 //! | `markov` | the centrality operators: similar symmetric problem, moments, bound, gap |
 //! | `cheeger` | Cheeger constants, exact for small graphs and bounded from above by sweep cuts beyond |
+//! | `energy` | Dirichlet energies of a graph's features and classes |
 //! | `report` | all of it for one graph and one centrality, with the inequalities and whether they hold |
 //!
 //! Everything is in `f64`, and no result depends on the number of threads.
 
 mod cheeger;
 mod eigen;
+mod energy;
 mod lanczos;
 mod markov;
 mod report;
 
 pub use self::cheeger::{Boundary, Cut, EXACT_CHEEGER_NODES, cheeger_exact, cheeger_upper_bound};
 pub use self::eigen::{Eigenpairs, symmetric_eigenpairs, symmetric_eigenvalues};
+pub use self::energy::{Energies, Energy, energies};
 pub use self::lanczos::{EigenSettings, SymmetricOperator, Which, eigenpairs, sparse_eigenpairs};
 pub use self::markov::{
     EigenvalueBound, Gap, Moments, centrality_eigenpairs, centrality_laplacian, eigenvalue_bound,

@@ -1,11 +1,16 @@
-"""Choices on the five axes as objects, made from the library's own lists: names, settings and help are those of the command line."""
+"""Choices of a model as objects, made from the library's own lists: names, types, defaults and help are those of the command line."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+import keyword as _python
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from gnarl import _gnarl
 from gnarl._numpy import np
@@ -14,16 +19,22 @@ if TYPE_CHECKING:
     from gnarl._gnarl import Graph
     from gnarl._models import Defended
 
-#: Everything a model can be told.
+#: Every choice and setting of the library, as JSON.
 LISTS: dict[str, Any] = json.loads(_gnarl.model_sections())
 
 #: Words that the names of classes write in their own way.
-_SPELLING = {"crf": "CRF", "dropedge": "DropEdge", "dropnode": "DropNode", "cgso": "CGSO", "admp": "ADMP", "st": "ST", "alm": "ALM"}
+_SPELLING = {
+    **{name: name.upper() for name in ("admp", "alm", "appnp", "cgso", "crf", "gat", "gcn", "gcnii", "gin", "gnn", "gpr", "h2gcn", "jk")},
+    **{name: name.upper() for name in ("lstm", "mlp", "pna", "rgcn", "rung", "sage", "sgc", "st")},
+    **{"adagcn": "AdaGCN", "airgnn": "AirGNN", "evennet": "EvenNet", "gatv2": "GATv2", "gnnguard": "GNNGuard"},
+    **{"dropedge": "DropEdge", "dropnode": "DropNode"},
+}
 
 
 def keyword(flag: str) -> str:
-    """An option of the command line as a keyword."""
-    return flag.replace("-", "_")
+    """An option of the command line as a keyword; a word of Python's own ends in an underscore."""
+    name = flag.replace("-", "_")
+    return f"{name}_" if _python.iskeyword(name) else name
 
 
 def text_of(value: Any, what: str) -> str:
@@ -36,6 +47,8 @@ def text_of(value: Any, what: str) -> str:
         return repr(value)
     if isinstance(value, str):
         return value
+    if isinstance(value, (list, tuple, np.ndarray)) and len(np.shape(value)) == 1:
+        return ",".join(text_of(entry, what) for entry in value)
     raise ValueError(f"{what}: {value!r} is neither a number nor text")
 
 
@@ -44,8 +57,92 @@ def rename(name: str) -> str:
     return "".join(_SPELLING.get(word, word.capitalize()) for word in name.split("-"))
 
 
+_TYPES: dict[str, type] = {"count": int, "real": float, "switch": bool}
+#: What a word in the form of a text stands for.
+_FORMS: dict[str, type] = {"N": int, "X": float}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A declared setting."""
+
+    #: The name in files.
+    name: str
+    #: The option of the command line, without the hyphens.
+    flag: str
+    #: What it does.
+    about: str
+    #: What it does, with its names, its range and its default.
+    help: str
+    #: count, real, switch, name or text.
+    kind: str
+    #: The form of a text, as N|auto.
+    form: str | None
+    #: The values of a name.
+    names: tuple[str, ...]
+    #: The allowed values of a number, as ``in [0, 1]``.
+    range: str | None
+    #: The value where none is given.
+    default: Any
+    #: Whether it may be left open.
+    optional: bool
+    #: What an open setting means.
+    open: str | None
+    #: An earlier name.
+    was: str | None
+
+    @classmethod
+    def read(cls, declared: Mapping[str, Any]) -> Setting:
+        """A setting from the library's lists."""
+        known = {name: declared[name] for name in cls.__dataclass_fields__}
+        return cls(**{**known, "names": tuple(declared["names"])})
+
+    @property
+    def keyword(self) -> str:
+        """The keyword of the choice's class."""
+        return keyword(self.name)
+
+    def types(self) -> list[tuple[str, Any]]:
+        """The types of its values: as written in a stub, and as objects."""
+        if self.kind == "name":
+            return [literal(self.names)]
+        if self.form == "X,…":
+            return [("float", float), ("Iterable[float]", Iterable[float]), ("str", str)]
+        if self.kind == "text":
+            words = (self.form or "").split("|")
+            found = {_FORMS[word] for word in words if word in _FORMS}
+            if isinstance(self.default, (int, float)):
+                found.add(type(self.default))
+            numbers = [(of.__name__, of) for of in (int, float) if of in found]
+            texts = [word for word in words if word not in _FORMS]
+            if not all(word.islower() for word in texts):
+                return [*numbers, ("str", str)]
+            return [*numbers, *([literal(texts)] if texts else [])]
+        of = _TYPES[self.kind]
+        return [(of.__name__, of)]
+
+
+def literal(names: Iterable[str]) -> tuple[str, Any]:
+    """One of some names as a type."""
+    names = tuple(names)
+    return f"Literal[{', '.join(quoted(name) for name in names)}]", Literal[names]
+
+
+def quoted(value: object) -> str:
+    """A value as a stub writes it: text between double quotes."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def either(types: Iterable[tuple[str, Any]], optional: bool = False) -> tuple[str, Any]:
+    """A type that is one of several, as written in a stub and as an object."""
+    found = dict(types)
+    if optional:
+        found["None"] = None
+    return " | ".join(found), functools.reduce(operator.or_, found.values())
+
+
 class Choice:
-    """A choice on an axis with its settings: hand it to an estimator in the place of its name.
+    """A choice with its settings: hand it to an estimator in the place of its name.
 
     >>> import gnarl
     >>> gnarl.CGSO(centrality="core")
@@ -56,37 +153,39 @@ class Choice:
 
     axis: str = ""
     kind: str = ""
-    _settings: Mapping[str, str] = {}
+    _settings: Mapping[str, Setting] = {}
 
     def __init__(self, **settings: Any) -> None:
-        stray = next((name for name in settings if name not in self._settings), None)
-        if stray is not None:
-            known = ", ".join(self._settings) or "none"
-            raise TypeError(f"{type(self).__name__}: unknown setting '{stray}'; its settings are: {known}")
-        for name in self._settings:
-            setattr(self, name, settings.get(name))
+        for name in settings:
+            if name not in self._settings:
+                raise TypeError(f"{type(self).__name__}: {_stray(name, self._settings)}")
+        for name, setting in self._settings.items():
+            setattr(self, name, settings.get(name, setting.default))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings by name; None where the usual one applies."""
+        """The settings by name."""
         return {name: getattr(self, name) for name in self._settings}
 
     def set_params(self, **params: Any) -> Choice:
         """Changes settings."""
         for name, value in params.items():
             if name not in self._settings:
-                raise ValueError(f"{type(self).__name__}: unknown setting '{name}'")
+                raise ValueError(f"{type(self).__name__}: {_stray(name, self._settings)}")
             setattr(self, name, value)
         return self
 
+    def _made(self) -> list[tuple[Setting, Any]]:
+        """The settings that differ from their defaults."""
+        values = ((name, setting, getattr(self, name)) for name, setting in self._settings.items())
+        return [(setting, value) for _, setting, value in values if value is not None and not _same(value, setting.default)]
+
     def _given(self) -> list[tuple[str, str]]:
-        """The settings that were made, by the flags of the command line."""
-        made = ((flag, getattr(self, name), name) for name, flag in self._settings.items())
-        return [(flag, text_of(value, name)) for flag, value, name in made if value is not None]
+        """The settings that differ from their defaults, by the options of the command line."""
+        return [(setting.flag, text_of(value, setting.keyword)) for setting, value in self._made()]
 
     def _stored(self) -> list[tuple[str, str]]:
-        """The settings that were made, by the names they are stored under."""
-        names = {setting["flag"]: setting["name"] for section in LISTS["sections"] for setting in section["settings"]}
-        return [(names[flag], text) for flag, text in self._given()]
+        """The settings that differ from their defaults, by the names they are stored under."""
+        return [(setting.name, text_of(value, setting.keyword)) for setting, value in self._made()]
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and isinstance(other, Choice) and self.get_params() == other.get_params()
@@ -95,12 +194,45 @@ class Choice:
         return hash((type(self), *(str(value) for value in self.get_params().values())))
 
     def __repr__(self) -> str:
-        made = (f"{name}={value!r}" for name, value in self.get_params().items() if value is not None)
+        made = (f"{setting.keyword}={value!r}" for setting, value in self._made())
         return f"{type(self).__name__}({', '.join(made)})"
 
 
+def _same(value: Any, default: Any) -> bool:
+    """Whether a value is the default; arrays and other strangers are not."""
+    return isinstance(value, (bool, int, float, str)) and bool(value == default)
+
+
+def _stray(name: str, settings: Mapping[str, Setting]) -> str:
+    """The refusal of a setting that a choice does not have."""
+    renamed = next((known for known, setting in settings.items() if setting.was and keyword(setting.was) == name), None)
+    if renamed is not None:
+        return f"{name} is now {renamed}"
+    return f"unknown setting '{name}'; its settings are: {', '.join(settings) or 'none'}"
+
+
+class ModelChoice(Choice):
+    """A kind of network with its settings."""
+
+
+class OperatorChoice(Choice):
+    """A message-passing operator with its settings."""
+
+
+class DepthChoice(Choice):
+    """A number of layers that differs between nodes or graphs."""
+
+
+class WeightsChoice(Choice):
+    """A constraint on the weights of layers."""
+
+
+class AugmentChoice(Choice):
+    """A training-data augmentation with its settings."""
+
+
 class InferenceChoice(Choice):
-    """How answers are read off a model. Called with a model, ours or any function from a Graph to scores, it defends it."""
+    """An inference rule. Called with a model, gnarl's or any function from a Graph to scores, it defends it."""
 
     def __call__(
         self,
@@ -111,7 +243,7 @@ class InferenceChoice(Choice):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> Defended:
-        """The model with its answers read off like this.
+        """The model with predictions by this rule.
 
         ``graph`` is what the model was trained on, a graph or a list of graphs: clean-crf learns from it what clean inputs look like.
         """
@@ -121,7 +253,7 @@ class InferenceChoice(Choice):
 
 
 class DefenseChoice(Choice):
-    """What is done to a graph before a model sees it. Called with a graph, it gives the graph after it."""
+    """A preprocessing of graphs against attacks. Called with a graph, it gives the graph after it."""
 
     def __call__(self, graph: Any) -> Graph:
         """The graph after the defence."""
@@ -130,28 +262,81 @@ class DefenseChoice(Choice):
         return _gnarl.purified(to_graph(graph), self.kind, self._stored())
 
 
+#: The class of the choices of each axis.
+BASES: dict[str, type[Choice]] = {
+    "model": ModelChoice,
+    "operator": OperatorChoice,
+    "depth": DepthChoice,
+    "weights": WeightsChoice,
+    "inference": InferenceChoice,
+    "augment": AugmentChoice,
+    "defense": DefenseChoice,
+}
+#: Choices that take no settings and are the default of their axis: their names are enough.
+_PLAIN = ("None", "Fixed", "Free", "Plain")
+
+
+def sentence(text: str) -> str:
+    """Text that begins with a capital letter and ends in a full stop."""
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
+
+
+def parameter(name: str, types: str, default: Any, text: str) -> str:
+    """A parameter as numpydoc writes it."""
+    words = re.sub(r"Literal\[(.*?)\]", r"{\1}", types).replace(" | ", " or ")
+    return f"{name} : {words}, default={quoted(default)}\n    {text.removesuffix('.')}."
+
+
+def _documented(setting: Setting) -> str:
+    """A setting of a choice as numpydoc writes it."""
+    text = setting.about
+    if setting.range is not None:
+        text += f", {setting.range}"
+    if setting.open is not None:
+        text += f". None: {setting.open}"
+    return parameter(setting.keyword, either(setting.types(), setting.optional)[0], setting.default, text)
+
+
+def _class_of(axis: str, entry: Mapping[str, Any]) -> type[Choice]:
+    """The class of an entry of a list."""
+    name = entry["name"]
+    declared = [Setting.read(setting) for setting in entry["settings"]]
+    settings = {setting.keyword: setting for setting in declared}
+    parts = [sentence(entry["about"]), f"The choice ``{axis}={name!r}`` with its settings."]
+    if settings:
+        parts.append("Parameters\n----------\n" + "\n".join(map(_documented, declared)))
+    space: dict[str, Any] = {
+        "axis": axis,
+        "kind": name,
+        "_settings": settings,
+        "__doc__": "\n\n".join(parts).replace("\n", "\n    ").replace("    \n", "\n"),
+        "__module__": "gnarl",
+    }
+    cls = type(rename(name), (BASES.get(axis, Choice),), space)
+    cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                setting.keyword,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=setting.default,
+                annotation=either(setting.types(), setting.optional)[1],
+            )
+            for setting in declared
+        ]
+    )
+    return cls
+
+
 def _make() -> dict[str, type[Choice]]:
-    bases = {"inference": InferenceChoice, "defense": DefenseChoice}
     made: dict[str, type[Choice]] = {}
     for section in LISTS["sections"]:
-        axis = section["axis"]
-        if axis is None:
-            continue
-        names = [("cgso", "an operator learned from node centralities")] if axis == "operator" else section["names"]
-        for name, about in names:
-            taken = [s for s in section["settings"] if axis == "operator" or any(name in who for who, _ in s["takers"])]
-            settings = {keyword(s["name"]): s["flag"] for s in taken}
-            what = {s["flag"]: next((about for who, about in s["takers"] if name in who), s["about"]) for s in taken}
-            lines = [f"    {k}: {what[flag]}" for k, flag in settings.items()]
-            doc = f"``{axis}={name!r}``: {about}." + ("\n\n    Settings:\n\n" + "\n".join(lines) if lines else "")
-            parameters = [inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=None) for k in settings]
-            space: dict[str, Any] = {"axis": axis, "kind": name, "_settings": settings, "__doc__": doc, "__module__": "gnarl"}
-            called = rename(name)
-            if called in made or called in ("None", "Fixed", "Free", "Plain"):
+        for entry in section["choices"]:
+            called = rename(entry["name"])
+            # Classical operators are names and nothing more.
+            if section["axis"] == "operator" and not entry["settings"]:
                 continue
-            cls = type(called, (bases.get(axis, Choice),), space)
-            cls.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-            made[called] = cls
+            if called not in made and called not in _PLAIN:
+                made[called] = _class_of(section["axis"], entry)
     return made
 
 
@@ -159,7 +344,7 @@ CHOICES = _make()
 
 
 def options_of(axes: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What was said about a model by flags: names, numbers and choices."""
+    """A model by its options: names, numbers and choices."""
     given: list[tuple[str, str]] = []
     for name, value in axes.items():
         if value is None:
@@ -175,28 +360,91 @@ def options_of(axes: Mapping[str, Any]) -> list[tuple[str, str]]:
     return given
 
 
-#: Every keyword of a model and its flag.
-FLAGS: dict[str, str] = {"features": "features"}
-for _section in LISTS["sections"]:
-    if _section["axis"] is not None:
-        FLAGS[keyword(_section["axis"])] = _section["axis"]
-for _section in LISTS["sections"]:
-    FLAGS.update({keyword(setting["flag"]): setting["flag"] for setting in _section["settings"]})
+def _flags() -> dict[str, str]:
+    """Every keyword of a model and its option; the network itself comes first of all and is not among them."""
+    axes = [section["axis"] for section in LISTS["sections"] if section["axis"] not in (None, "model")]
+    settings = [setting["flag"] for section in LISTS["sections"] for setting in section["settings"]]
+    return {keyword(flag): flag for flag in ("features", *axes, *settings)}
+
+
+#: Every keyword of a model and its option.
+FLAGS: dict[str, str] = _flags()
+
+
+def declared(name: str) -> list[Setting]:
+    """The settings that a keyword of a model stands for, of each choice that takes it."""
+    found: list[Setting] = []
+    for section in LISTS["sections"]:
+        own = [setting for entry in section["choices"] for setting in entry["settings"]] or section["settings"]
+        found += [Setting.read(setting) for setting in own if setting["flag"] == FLAGS.get(name)]
+    return found
+
+
+def names_of(axis: str) -> tuple[str, ...]:
+    """The names of the choices of an axis."""
+    if axis == "features":
+        return tuple(LISTS["features"])
+    section = next((section for section in LISTS["sections"] if section["axis"] == axis), None)
+    return tuple(name for name, _ in section["names"]) if section else ()
+
+
+def type_of(name: str) -> tuple[str, Any]:
+    """The type of a keyword of a model, as written in a stub and as an object; every one may be left open."""
+    axis = name if name == "model" else FLAGS[name]
+    settings = declared(name)
+    if settings:
+        return either((of for setting in settings for of in setting.types()), optional=True)
+    base = BASES.get(axis)
+    classes = [(base.__name__, base)] if base else []
+    return either([literal(names_of(axis)), *classes], optional=True)
 
 
 def help_of(name: str) -> str:
-    """A line on a keyword."""
+    """The help of a keyword of a model, as the command line has it."""
     if name == "features":
-        return "what is done to features: " + ", ".join(LISTS["features"])
+        return "Preprocessing of features: " + ", ".join(LISTS["features"])
     for section in LISTS["sections"]:
-        if section["axis"] == FLAGS[name]:
-            return ", ".join(f"{n} ({about})" if about else n for n, about in section["names"])
+        if section["axis"] == (name if name == "model" else FLAGS[name]):
+            return f"{section['title']}: " + ", ".join(f"{n} ({about})" if about else n for n, about in section["names"])
         for setting in section["settings"]:
-            if setting["flag"] == FLAGS[name]:
-                if not setting["takers"]:
-                    return str(setting["about"])
-                return "; ".join(f"of {', '.join(who)}: {about}" for who, about in setting["takers"])
+            if setting["flag"] == FLAGS.get(name):
+                return str(setting["help"])
     return ""
+
+
+def parameters(entries: Iterable[Mapping[str, Any]]) -> str:
+    """The settings of all entries of a list as numpydoc writes them, with the entries that take them."""
+    found: dict[str, list[tuple[str, Setting]]] = {}
+    for entry in entries:
+        for setting in map(Setting.read, entry["settings"]):
+            found.setdefault(setting.keyword, []).append((entry["name"], setting))
+    texts = []
+    for name, takers in found.items():
+        helps: dict[str, list[str]] = {}
+        for taker, setting in takers:
+            helps.setdefault(setting.help, []).append(taker)
+        text = "; ".join(f"{', '.join(who)}: {what}" for what, who in helps.items())
+        types = either((of for _, setting in takers for of in setting.types()), optional=True)[0]
+        texts.append(parameter(name, types, None, text))
+    return "\n".join(texts)
+
+
+def renamed(name: str, lists: Iterable[Iterable[Mapping[str, Any]]]) -> str | None:
+    """The keywords that have replaced an earlier one, with the choices that take them."""
+    takers: dict[str, list[str]] = {}
+    for entry in (entry for entries in lists for entry in entries):
+        for setting in entry["settings"]:
+            was, prefix = setting["was"], setting["flag"].removesuffix(setting["name"])
+            if was is not None and name in (keyword(was), keyword(prefix + was)):
+                takers.setdefault(keyword(setting["flag"]), []).append(entry["name"])
+    each = (f"{new} of {', '.join(filter(None, names))}" if any(names) else new for new, names in takers.items())
+    return "; ".join(each) or None
+
+
+def renamed_of_model(name: str) -> str | None:
+    """The keywords of a model that have replaced an earlier one."""
+    shared = [{"name": "", "settings": section["settings"]} for section in LISTS["sections"] if not section["choices"]]
+    return renamed(name, [*(section["choices"] for section in LISTS["sections"]), shared])
 
 
 Progress = Callable[[int, int, "float | None", "float | None"], object]

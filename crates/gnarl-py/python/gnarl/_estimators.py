@@ -6,11 +6,10 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from gnarl import _gnarl
-from gnarl._axes import FLAGS, Choice, help_of, options_of
+from gnarl._axes import FLAGS, LISTS, Choice, help_of, literal, options_of, parameter, renamed_of_model, type_of
 from gnarl._convert import class_names, given_split, html_table, named_classes, to_codes, to_graph, to_graph_set
 from gnarl._numpy import np
 
@@ -98,11 +97,12 @@ def _told(report: dict[str, Any]) -> list[str]:
     accuracy = report.get("val_accuracy")
     known = "" if accuracy is None else f", validation accuracy {accuracy:.1f} %"
     lines = [f"fitted in {report['seconds']:.2f} s: {epochs} epochs{known}"]
-    for part, by in (("scalings", "scaling"), ("heads", "head"), ("tried", "init")):
-        tried = [(entry[by], entry.get("val_accuracy")) for entry in report.get(part, [])]
-        if tried:
-            words = ", ".join(f"{what} {'diverged' if right is None else f'{right:.1f} %'}" for what, right in tried)
-            lines.append(f"{part} tried on validation items: {words}")
+    trials = report.get("trials", [])
+    for setting in dict.fromkeys(trial["setting"] for trial in trials):
+        of = [trial for trial in trials if trial["setting"] == setting]
+        found = [(trial["value"], trial.get("val_accuracy")) for trial in of]
+        words = ", ".join(f"{value} {'diverged' if accuracy is None else f'{accuracy:.1f} %'}" for value, accuracy in found)
+        lines.append(f"{setting} selected on validation items: {words}")
     trusted = report.get("trusted")
     if trusted is not None:
         lines.append(f"the inference trusts its assumption by {trusted:.2f}")
@@ -113,22 +113,30 @@ def _told(report: dict[str, Any]) -> list[str]:
 
 _OTHERS: dict[str, Any] = {"spec": None, "recipe": "default", "random_state": None, "n_jobs": None, "progress": False}
 _ABOUT = {
-    "model": "the kind of network, gcn where neither it nor spec says; ",
-    "spec": "a model as TOML, a file or its text, in the place of model; other keywords are put over it",
-    "recipe": "what is left open is taken from: default (the best known), thesis, thesis-ch5 or thesis-ch6",
-    "random_state": "what every draw starts from: a seed, or a generator of NumPy's that gives one; None is 0",
-    "n_jobs": "threads; None and -1 are all cores. Their number changes no result",
+    "spec": "A model as TOML, a file or its text, in the place of model; other keywords are put over it",
+    "recipe": "Source of defaults: default (the best known), thesis, thesis-ch5 or thesis-ch6",
+    "random_state": "Seed of all random numbers, or a generator of NumPy's that gives one; None is 0",
+    "n_jobs": "Number of threads; None and -1 are all cores. It changes no result",
     "progress": "True for a bar, or a function of the epochs done, all of them, the loss and the validation accuracy",
-    "validation_fraction": "where no validation graphs are named: the share that chooses the epoch",
+    "validation_fraction": "Share of the graphs that chooses the epoch, where no validation graphs are named",
+}
+#: The types of parameters that are not settings of a model.
+TYPES = {
+    "spec": "str | os.PathLike[str] | None",
+    "recipe": literal(LISTS["recipes"])[0],
+    "random_state": "int | np.integer[Any] | np.random.Generator | np.random.RandomState | None",
+    "n_jobs": "int | None",
+    "progress": "bool | Progress",
+    "validation_fraction": "float",
 }
 
 
 def _signature(others: dict[str, Any]) -> inspect.Signature:
-    only = inspect.Parameter.KEYWORD_ONLY
-    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
-    parameters.append(inspect.Parameter("model", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None))
-    parameters += [inspect.Parameter(name, only, default=None) for name in FLAGS]
-    parameters += [inspect.Parameter(name, only, default=default) for name, default in others.items()]
+    only, either = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter("self", either)]
+    parameters.append(inspect.Parameter("model", either, default=None, annotation=type_of("model")[1]))
+    parameters += [inspect.Parameter(name, only, default=None, annotation=type_of(name)[1]) for name in FLAGS]
+    parameters += [inspect.Parameter(name, only, default=default, annotation=TYPES[name]) for name, default in others.items()]
     return inspect.Signature(parameters)
 
 
@@ -151,8 +159,10 @@ class _Estimator:
             setattr(self, name, given.pop(name, None))
         for name, default in type(self)._others.items():
             setattr(self, name, given.pop(name, default))
-        if given:
-            raise TypeError(f"{type(self).__name__}: unknown keyword '{next(iter(given))}'; see help({type(self).__name__})")
+        for name in given:
+            new = renamed_of_model(name)
+            what = f"{name} is now {new}" if new else f"unknown keyword '{name}'; see help({type(self).__name__})"
+            raise TypeError(f"{type(self).__name__}: {what}")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; settings of choices as ``axis__setting``."""
@@ -183,14 +193,18 @@ class _Estimator:
             if "\n" not in spec and "=" not in spec:
                 with open(spec, encoding="utf-8") as file:
                     spec = file.read()
-        model = self.model
+        model, options = self.model, []
+        if isinstance(model, Choice):
+            if model.axis != "model":
+                raise ValueError(f"model: {model!r} is a choice of {model.axis}")
+            model, options = model.kind, model._given()
         if model is not None and not isinstance(model, str):
-            raise ValueError(f"model: {model!r} is not the name of a network")
+            raise ValueError(f"model: {model!r} is neither the name of a network nor a choice such as gnarl.APPNP()")
         axes = {name: getattr(self, name) for name in FLAGS}
         recipe = self.recipe  # type: ignore[attr-defined]
         if not isinstance(recipe, str):
             raise ValueError(f"recipe: {recipe!r} is not the name of one")
-        return {"backbone": model, "spec": spec, "options": options_of(axes), "recipe": recipe}
+        return {"backbone": model, "spec": spec, "options": options + options_of(axes), "recipe": recipe}
 
     def spec_(self, dataset: str = "") -> str:
         """The model that these parameters mean, everything filled in, as TOML: what ``--spec`` and ``spec=`` read."""
@@ -446,18 +460,38 @@ def _share(answers: NDArray[Any], codes: Any, classes: NDArray[Any], y: Any, ite
     return float(np.mean(truth == said))
 
 
-def _document(cls: type[_Estimator], what: str, example: str) -> None:
-    lines = [what, "", "Parameters are the options of the command line; None leaves one open. A choice on an axis is a name or an object", "with its settings, as ``gnarl.RobustCRF(neighbours=3)``.", ""]  # fmt: skip
-    names: Iterable[str] = ["model", *FLAGS, *cls._others]
-    for name in names:
-        about = _ABOUT.get(name) or help_of(name)
-        if name == "model":
-            from gnarl._axes import LISTS
+def _parameters(cls: type[_Estimator]) -> str:
+    """The parameters of an estimator as numpydoc writes them."""
+    found = [parameter("model", type_of("model")[0], None, help_of("model") + "; gcn where neither it nor spec names one")]
+    found += [parameter(name, type_of(name)[0], None, help_of(name)) for name in FLAGS]
+    found += [parameter(name, TYPES[name], default, _ABOUT[name]) for name, default in cls._others.items()]
+    return "\n".join(found)
 
-            about += ", ".join(LISTS["backbones"])
-        lines.append(f"{name}: {about}")
-    lines += ["", "After fitting: ``classes_``, ``history_`` (loss and validation by epoch), ``operator_`` (learned scalars), ``exits_`` (of a model", "with exits, those taken), ``report_`` (how fitting went), ``fitted_`` (the fitted model).", "", example]  # fmt: skip
-    cls.__doc__ = "\n".join(lines)
+
+_ATTRIBUTES = """classes_ : ndarray
+    Class labels.
+history_ : dict of str to ndarray
+    Loss, validation loss and validation accuracy of every epoch.
+operator_ : dict of str to float
+    Learned scalars of the operator.
+exits_ : ndarray or None
+    Exits taken, for a model with exits.
+report_ : dict
+    Report of the fit.
+fitted_ : Fitted
+    Fitted model."""
+
+
+def _document(cls: type[_Estimator], what: str, example: str) -> None:
+    parts = [
+        what,
+        "Parameters are the options of the command line; None leaves one open. A choice is a name or an object with its settings,\n"
+        "as ``gnarl.RobustCRF(samples=3)``.",
+        f"Parameters\n----------\n{_parameters(cls)}",
+        f"Attributes\n----------\n{_ATTRIBUTES}",
+        f"Examples\n--------\n{example}",
+    ]
+    cls.__doc__ = "\n\n".join(parts)
     signature = _signature(cls._others)
     cls.__init__.__signature__ = signature  # type: ignore[attr-defined]
     cls.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
@@ -465,7 +499,7 @@ def _document(cls: type[_Estimator], what: str, example: str) -> None:
 
 _document(
     NodeClassifier,
-    "A model of the nodes of one graph.",
+    "Classifies the nodes of a graph.",
     """>>> import gnarl
 >>> karate = gnarl.load("karate")
 >>> model = gnarl.NodeClassifier("gcn", epochs=50).fit(karate)
@@ -476,7 +510,7 @@ True""",
 )
 _document(
     GraphClassifier,
-    "A model of the graphs of a set.",
+    "Classifies the graphs of a set.",
     """>>> import gnarl
 >>> graphs = [gnarl.cycle(6 + i % 3) if i % 2 else gnarl.star(6 + i % 3) for i in range(20)]
 >>> model = gnarl.GraphClassifier("gin", epochs=40).fit(graphs, [i % 2 for i in range(20)])

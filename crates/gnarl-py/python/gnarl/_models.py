@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gnarl import _gnarl
-from gnarl._axes import LISTS, InferenceChoice, keyword, text_of
+from gnarl._axes import LISTS, InferenceChoice, keyword, parameters, renamed, text_of
 from gnarl._convert import class_names, html_table, to_codes, to_graph, to_graph_set, to_items
 from gnarl._estimators import _Estimator, seed_of, threads_of
 from gnarl._numpy import np
 
 if TYPE_CHECKING:
+    from gnarl._choices import AttackName, AttackSettings, CertificateName, CertificateSettings
     from numpy.typing import NDArray
+    from typing_extensions import Unpack
 
 
 def subject(model: Any) -> Any:
@@ -33,7 +36,7 @@ class Defended:
     >>> import gnarl, numpy as np
     >>> karate = gnarl.load("karate")
     >>> mine = lambda graph: np.eye(4)[np.arange(graph.num_nodes) % 4] + graph.x[:, :4]
-    >>> safer = gnarl.RobustCRF(neighbours=3, updates=1, radius=0.1)(mine)
+    >>> safer = gnarl.RobustCRF(samples=3, iterations=1, radius=0.1)(mine)
     >>> safer.predict_proba(karate).shape
     (34, 4)
     """
@@ -106,34 +109,28 @@ class Attacked:
         return f"Attacked({self.graph!r}: {len(self.added)} edges new, {len(self.removed)} gone, features of {moved} nodes moved)"
 
 
-def _attack_settings(kind: str, settings: dict[str, Any]) -> list[tuple[str, str]]:
+def _attack_settings(kind: str, settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Settings of an attack by the names they are stored under."""
     entry = next((entry for entry in LISTS["attacks"] if entry["name"] == kind.lower()), None)
-    known = {keyword(s[by]): s["name"] for s in (entry or {"settings": []})["settings"] for by in ("name", "flag")}
+    known = {keyword(s[by]): s["name"] for s in (entry or {"settings": []})["settings"] for by in ("flag", "name")}
+    for name in settings:
+        new = None if name in known else renamed(name, [LISTS["attacks"]])
+        if new is not None:
+            raise ValueError(f"{kind}: {name} is now {new}")
     return [(known.get(k, k.replace("_", "-")), text_of(v, k)) for k, v in settings.items() if v is not None]
 
 
 def attack(
     graph: Any,
-    kind: str,
+    kind: AttackName,
     model: Any = None,
     *,
     targets: Any = None,
     y: Any = None,
     random_state: Any = None,
     n_jobs: int | None = None,
-    **settings: Any,
+    **settings: Unpack[AttackSettings],
 ) -> Attacked:
-    """Changes a graph within a budget so that a model's answers turn wrong.
-
-    ``kind`` is an attack of ``gnarl attack``: gaussian, pgd-features, pgd-structure, dice, random-flips, …; ``settings`` are its options,
-    ``budget`` first of all. Those that follow gradients need a fitted model of gnarl's. ``targets`` are the nodes that are to be
-    misled, by default the labelled test nodes of the model's split or the graph's, else all labelled ones; ``y`` are the classes that the
-    attacker takes the nodes for, by default the graph's. Of a model of whole graphs, ``y`` is the class of the graph.
-
-    >>> import gnarl
-    >>> attack(gnarl.load("karate"), "random-remove", budget=0.1).removed.shape
-    (7, 2)
-    """
     graph = to_graph(graph)
     if not isinstance(kind, str):
         raise ValueError(f"attack: {kind!r} is not the name of one")
@@ -184,6 +181,46 @@ def _targets(graph: _gnarl.Graph, core: Any, targets: Any) -> tuple[list[tuple[i
     return pairs, training
 
 
+def _document_attack() -> None:
+    """Gives ``attack`` its documentation, the settings of every attack included."""
+    kinds = [f"``{entry['name']}`` ({entry['about']})" for entry in LISTS["attacks"]]
+    doc = """Changes a graph within a budget so that predictions of a model become wrong.
+
+Parameters
+----------
+graph : Graph
+    Graph to attack, or anything that :class:`gnarl.Graph` reads.
+kind : str
+    Attack: KINDS.
+model : optional
+    Fitted model, or a function from a graph to scores. Attacks that follow gradients need a fitted model of gnarl's.
+targets : array-like, default=None
+    Nodes to mislead: by default the labelled test nodes of the model's split or the graph's, else all labelled ones.
+y : array-like, default=None
+    Classes that the attacker takes the nodes for, by default the graph's. For a model of whole graphs, the class of the graph.
+random_state : int or generator, default=None
+    Seed of all random numbers.
+n_jobs : int, default=None
+    Number of threads; None and -1 are all cores.
+SETTINGS
+
+Returns
+-------
+Attacked
+    Attacked graph, and how it differs from the one before.
+
+Examples
+--------
+>>> import gnarl
+>>> gnarl.attack(gnarl.load("karate"), "random-remove", budget=0.1).removed.shape
+(7, 2)
+"""
+    attack.__doc__ = doc.replace("KINDS", ", ".join(kinds)).replace("SETTINGS", parameters(LISTS["attacks"]))
+
+
+_document_attack()
+
+
 @dataclass(frozen=True)
 class Robustness:
     """How far a model's answers move when its input does, by sampling, and how far they ever can."""
@@ -221,20 +258,51 @@ def robustness(
     graph: Any,
     epsilon: float = 1.0,
     *,
-    target: str | None = None,
-    norm: Any = 2,
+    target: Literal["features", "structure", "both"] | None = None,
+    norm: float | Literal["inf"] | None = None,
     flips: int | None = None,
     samples: int = 100,
-    sigma: Any = (0.1, 0.25, 0.5),
-    sampler: str = "exact",
+    sigma: float | Sequence[float] = (0.1, 0.25, 0.5),
+    sampler: Literal["exact", "thesis"] = "exact",
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Robustness:
-    """How far a model's answers move around a graph.
+    """Estimates how far a model's predictions move when its input is perturbed.
 
-    Inputs are drawn from within ``epsilon`` of every node's features (``target="features"``), from ``epsilon`` flips of edges
-    (``"structure"``), or from both with so many ``flips``. Networks of gnarl's that are stacks of GCN or GIN layers get bounds, too.
+    Networks of gnarl's that are stacks of GCN or GIN layers get upper bounds, too.
 
+    Parameters
+    ----------
+    model : estimator or function
+        Fitted model, or a function from a graph to scores.
+    graph : Graph
+        Graph to perturb, or anything that :class:`gnarl.Graph` reads.
+    epsilon : float, default=1.0
+        Radius around the features of every node, or the largest number of flipped edges for ``target="structure"``.
+    target : {"features", "structure", "both"}, default=None
+        Part of the input that is perturbed. None: features, structure where there are none.
+    norm : float or {"inf"}, default=None
+        Norm of a node's perturbation, at least 1. None: 2.
+    flips : int, default=None
+        Largest number of flipped edges for ``target="both"``.
+    samples : int, default=100
+        Number of perturbed inputs.
+    sigma : float or sequence of float, default=(0.1, 0.25, 0.5)
+        Distances that count as a success of an attacker.
+    sampler : {"exact", "thesis"}, default="exact"
+        Sampler of perturbations.
+    random_state : int or generator, default=None
+        Seed of all random numbers.
+    n_jobs : int, default=None
+        Number of threads; None and -1 are all cores.
+
+    Returns
+    -------
+    Robustness
+        Estimates and bounds.
+
+    Examples
+    --------
     >>> import gnarl
     >>> karate = gnarl.load("karate")
     >>> found = robustness(gnarl.NodeClassifier("gcn", epochs=20).fit(karate), karate, 1, target="structure", samples=20)
@@ -252,7 +320,7 @@ def robustness(
         radius = float(epsilon)
     except (TypeError, ValueError):
         raise ValueError(f"epsilon and sigma: {epsilon!r} and {sigma!r} are not numbers") from None
-    norm_name = "inf" if isinstance(norm, float) and np.isinf(norm) else text_of(norm, "norm")
+    norm_name = None if norm is None else "inf" if isinstance(norm, float) and np.isinf(norm) else text_of(norm, "norm")
     seed, threads = seed_of(random_state), threads_of(n_jobs)
     text, distances = _gnarl.robustness(
         subject(model), graph, str(target), radius, int(samples), sigmas, norm_name, flips, str(sampler), seed, threads
@@ -276,11 +344,11 @@ def robustness(
 
 @dataclass(frozen=True)
 class Certificates:
-    """What no attacker within a radius can change of a model's answers."""
+    """Changes within a radius that do not change a model's predictions."""
 
-    #: smoothing, lipschitz, exact or convex.
+    #: Name of the certificate.
     method: str
-    #: What an attacker changes: features, edges or both.
+    #: Part of the input that an attacker changes: features, edges or both.
     target: str
     #: The nodes of the graph, or graphs of the set, that were asked about.
     items: NDArray[np.int64] = field(repr=False)
@@ -306,81 +374,29 @@ class Certificates:
 def certify(
     model: Any,
     graph: Any,
-    method: str = "smoothing",
+    method: CertificateName = "smoothing",
     *,
-    target: str | None = None,
+    target: Literal["features", "edges", "both"] | None = None,
     items: Any = None,
-    p_plus: float | None = None,
-    p_minus: float | None = None,
-    edge_p_plus: float | None = None,
-    edge_p_minus: float | None = None,
-    gaussian: float | None = None,
-    samples: int | None = None,
-    selection: int | None = None,
-    alpha: float | None = None,
-    simultaneous: bool = False,
-    rule: str | None = None,
-    norm: Any = None,
-    scope: str | None = None,
-    radii: Any = (),
-    max_radius: int | None = None,
-    threat: str | None = None,
-    local: int | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
+    **settings: Unpack[CertificateSettings],
 ) -> Certificates:
-    """What no attacker within a radius can change of a model's answers.
-
-    ``method="smoothing"`` asks any model, a function from a graph to scores too, about noisy copies: bits of features or edges that flip
-    (``p_plus``, ``p_minus``) or Gaussian noise (``gaussian``); its certificates are wrong at most as often as ``alpha``. ``"lipschitz"`` (gcn, gin,
-    sgc, mlp), ``"exact"`` (edges under appnp and sgc) and ``"convex"`` (binary features under gcn) look into a network of gnarl's and are never wrong.
-    ``items`` are the nodes, or the graphs of a set, that are asked about: the test ones where a fitted model knows them, else all.
-
-    >>> import gnarl
-    >>> karate = gnarl.load("karate")
-    >>> model = gnarl.NodeClassifier("appnp", epochs=20).fit(karate)
-    >>> found = certify(model, karate, "exact", max_radius=3)
-    >>> len(found.radius) == len(found.items), bool((found.radius <= 3).all())
-    (True, True)
-    """
     core = model if isinstance(model, Defended) else subject(model)
     data: Any = graph
     if not isinstance(data, (_gnarl.Graph, _gnarl.GraphSet)):
         is_set = isinstance(core, _gnarl.Fitted) and core.task == "graph"
         data = to_graph_set(graph) if is_set else to_graph(graph)
-    if target is None:
-        has_features = not isinstance(data, _gnarl.Graph) or bool(data.num_features)
-        target = "edges" if method == "exact" or not has_features else "features"
-    settings = {
-        "p_plus": p_plus,
-        "p_minus": p_minus,
-        "edge_p_plus": edge_p_plus,
-        "edge_p_minus": edge_p_minus,
-        "gaussian": gaussian,
-        "samples": samples,
-        "selection": selection,
-        "alpha": alpha,
-        "simultaneous": bool(simultaneous),
-        "rule": rule,
-        "norm": None if norm is None else "inf" if isinstance(norm, float) and np.isinf(norm) else text_of(norm, "norm"),
-        "scope": scope,
-        "radii": [float(r) for r in np.atleast_1d(np.asarray(radii, dtype=float))],
-        "max_radius": max_radius,
-        "threat": threat,
-        "local": local,
-    }
     size = data.num_nodes if isinstance(data, _gnarl.Graph) else len(data)
     chosen = None if items is None else to_items(items, size, "items")
-    if chosen is None and isinstance(core, _gnarl.Fitted):
-        held_out = core.split[3] if core.recognises(data) else ()
-        chosen = held_out if len(held_out) else np.arange(size)
+    given = [(name.replace("_", "-"), text_of(value, name)) for name, value in settings.items() if value is not None]
     text, of, classes, radius, deletions = _gnarl.certify(
-        core, data, str(method), str(target), settings, chosen, seed_of(random_state), threads_of(n_jobs)
+        core, data, str(method), given, None if target is None else str(target), chosen, seed_of(random_state), threads_of(n_jobs)
     )
     found = json.loads(text)
     return Certificates(
-        method=str(method),
-        target=str(target),
+        method=found["method"],
+        target=found["target"],
         items=of,
         classes=classes,
         radius=radius,
@@ -388,3 +404,46 @@ def certify(
         shares=found["certified"],
         smoothed_accuracy=found["smoothed_accuracy"],
     )
+
+
+def _document_certify() -> None:
+    """Gives ``certify`` its documentation, the settings of every certificate included."""
+    methods = [f"``{entry['name']}`` ({entry['about']})" for entry in LISTS["certificates"]]
+    doc = """Certifies predictions: no change of the input within a radius changes the predicted class.
+
+Parameters
+----------
+model : estimator or function
+    Fitted model, or a function from a graph to scores, which smoothing certifies.
+graph : Graph
+    Graph to certify, or anything that :class:`gnarl.Graph` reads; a set of graphs for a model of whole graphs.
+method : str, default="smoothing"
+    Certificate: METHODS.
+target : {"features", "edges", "both"}, default=None
+    Part of the input that an attacker changes. None: features; edges if the method covers edges alone or there are no features.
+items : array-like, default=None
+    Nodes, or graphs of the set, to certify. None: the test items of the data that the model was fitted to, all items of other data.
+random_state : int or generator, default=None
+    Seed of all random numbers.
+n_jobs : int, default=None
+    Number of threads; None and -1 are all cores.
+SETTINGS
+
+Returns
+-------
+Certificates
+    Class and radius of every item, and the certified shares by radius.
+
+Examples
+--------
+>>> import gnarl
+>>> karate = gnarl.load("karate")
+>>> model = gnarl.NodeClassifier("appnp", epochs=20).fit(karate)
+>>> found = gnarl.certify(model, karate, "exact", max_radius=3)
+>>> len(found.radius) == len(found.items), bool((found.radius <= 3).all())
+(True, True)
+"""
+    certify.__doc__ = doc.replace("METHODS", ", ".join(methods)).replace("SETTINGS", parameters(LISTS["certificates"]))
+
+
+_document_certify()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gnarl import _gnarl
 from gnarl._axes import text_of
@@ -14,6 +14,7 @@ from gnarl._gnarl import Graph
 from gnarl._numpy import np
 
 if TYPE_CHECKING:
+    from gnarl._choices import DensityName
     from numpy.typing import NDArray
 
 
@@ -112,7 +113,7 @@ def communities(
     """
     count = None if n_clusters is None else _whole(n_clusters, "n_clusters")
     init = None if n_init is None else _whole(n_init, "n_init")
-    exponents = [None if e is None else _number(e, name) for e, name in ((e2, "e2"), (e3, "e3"))]
+    exponents = None if e2 is None else _number(e2, "e2"), None if e3 is None else _number(e3, "e3")
     kind = None if centrality is None else _name(centrality, "centrality")
     seed, threads = seed_of(random_state), threads_of(n_jobs)
     return _gnarl.communities(to_graph(graph), _name(method, "method"), count, kind, *exponents, init, seed, threads)
@@ -285,11 +286,35 @@ def rewire(graph: Any, share: float, *, random_state: Any = None) -> Graph:
 
 
 def density(
-    X: Any, kind: str = "mixture", *, components: int | str | None = None, random_state: Any = None, n_jobs: int | None = None
+    X: Any,
+    kind: DensityName = "mixture",
+    *,
+    components: int | Literal["auto"] | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
 ) -> _gnarl.Density:
-    """A density fitted to the rows of a matrix: ``mixture`` (of Gaussians, as many as BIC asks for), ``variational``,
-    ``shrunken``, ``shared``, ``kernel``, ``copula`` or ``gan``; the last draws and has no ``log_density``.
+    """Fits a density to the rows of a matrix.
 
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Vectors.
+    kind : {"mixture", "variational", "shrunken", "shared", "kernel", "copula", "gan"}, default="mixture"
+        Density; a mixture is of Gaussians. ``gan`` is sampled from and has no ``log_density``.
+    components : int or {"auto"}, default=None
+        Number of Gaussians in a mixture. None: the best one by BIC.
+    random_state : int or generator, default=None
+        Seed of all random numbers.
+    n_jobs : int, default=None
+        Number of threads; None and -1 are all cores.
+
+    Returns
+    -------
+    Density
+        Fitted density.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> fitted = density(np.random.default_rng(0).normal(size=(200, 2)), "shrunken")
     >>> fitted.sample(3).shape, fitted.log_density(np.zeros((1, 2))).shape
@@ -303,19 +328,43 @@ def gratin(
     X: Any,
     y: Any,
     *,
-    density: str = "mixture",
-    components: int | str | None = None,
-    draws: str = "as-many",
+    density: DensityName = "mixture",
+    components: int | Literal["auto"] | None = None,
+    samples: Literal["as-many", "level"] = "as-many",
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """GRATIN on any vectors with classes: new ones of each class, drawn from a density fitted to those there are.
+    """Samples new vectors of each class by GRATIN, from a density fitted to the vectors of the class.
 
-    ``draws`` is ``as-many`` as there are, or ``level``: so many that no class outnumbers another.
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Vectors.
+    y : array-like of shape (n_samples,)
+        Classes.
+    density : {"mixture", "variational", "shrunken", "shared", "kernel", "copula", "gan"}, default="mixture"
+        Density of the vectors of a class.
+    components : int or {"auto"}, default=None
+        Number of Gaussians in a mixture. None: the best one by BIC.
+    samples : {"as-many", "level"}, default="as-many"
+        Number of vectors to sample: as many as a class has, or oversampling, after which all classes have the same size.
+    random_state : int or generator, default=None
+        Seed of all random numbers.
+    n_jobs : int, default=None
+        Number of threads; None and -1 are all cores.
 
+    Returns
+    -------
+    vectors : ndarray
+        New vectors.
+    classes : ndarray
+        Classes of the new vectors.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> new, of = gratin(X, ["a"] * 20 + ["b"] * 10, density="shrunken", draws="level")
+    >>> new, of = gratin(X, ["a"] * 20 + ["b"] * 10, density="shrunken", samples="level")
     >>> new.shape, int((of == "a").sum()), int((of == "b").sum())
     ((50, 4), 20, 30)
     """
@@ -326,7 +375,7 @@ def gratin(
     known = codes >= 0
     count = None if components is None else text_of(components, "components")
     seed, threads = seed_of(random_state), threads_of(n_jobs)
-    new, of, _ = _gnarl.gratin(vectors[known], codes[known], _name(density, "density"), count, _name(draws, "draws"), seed, threads)
+    new, of, _ = _gnarl.gratin(vectors[known], codes[known], _name(density, "density"), count, _name(samples, "samples"), seed, threads)
     return new, np.asarray(classes[of])
 
 

@@ -1,9 +1,9 @@
-//! Search over random blocks of pairs (Geisler et al. 2021), shared by the attacks that follow
-//! gradients to edges.
+//! Search over random blocks of node pairs (Geisler et al. 2021,
+//! [arXiv:2110.14038](https://arxiv.org/abs/2110.14038)), shared by the gradient attacks on edges.
 //!
 //! Every edge and a block of pairs without an edge have a flip variable in 0 to 1 ([`Relaxed`]).
-//! Pairs that are left at zero make room for new ones, so that many more are seen than are held.
-//! Memory grows with edges plus block, never with nodes squared.
+//! Pairs at zero are replaced by new ones, so that many more pairs are tried than are held. Memory
+//! grows with edges plus block size, never with nodes squared.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use rand::RngExt;
 use rand::seq::index::sample;
 
 use super::loss::Objective;
-use super::method::{Scene, refused, without_gradients};
+use super::method::{AttackInput, refused, without_gradients};
 use crate::classifier::{Classifier, Relaxed, Through, WhiteBox};
 use crate::error::Result;
 use crate::nn::{Input, UsualOperator};
@@ -23,23 +23,23 @@ use crate::operator::OperatorChoice;
 use crate::perturb::{Pair, draw_pairs, flipped};
 use crate::tensor::{DType, Device, Pairs, Tensor, Var};
 
-/// Entries of a pattern are numbered by 32 bits, and every pair has two.
+/// The largest block: entries of a pattern have 32-bit indices, and every pair has two entries.
 pub(super) const MAX_BLOCK: usize = 1 << 29;
-/// Variables up to this count as unused.
+/// The largest value of an unused variable.
 const UNUSED: f32 = 1e-6;
 
-/// Pairs of a first block by which a relaxation is tried.
+/// Pairs of the first block by which a relaxation is tested.
 const TRIED: usize = 10_000;
 
-/// Of a pair: its ends, its variable and slope, and the two entries of the relaxed operator with
-/// their places, values and gradients.
+/// Memory of a pair: its ends, its variable and gradient, and the two entries of the relaxed
+/// operator with their positions, values and gradients.
 const BYTES_OF_PAIR: f64 = 80.0;
 
-/// Bytes that a search over a graph's edges and a block of pairs holds where all of them are part
-/// of the operator; less where pairs stand beside it.
-pub(super) fn bytes(graph: &Graph, block: usize) -> f64 {
+/// Memory in bytes of a search over a graph's edges and a block of pairs, if all of them are part of
+/// the operator; less if pairs stand beside it.
+pub(super) fn bytes(graph: &Graph, block_size: usize) -> f64 {
     let pairs = graph.num_nodes() as f64 * graph.num_nodes().saturating_sub(1) as f64 / 2.0;
-    BYTES_OF_PAIR * (graph.num_edges() as f64 + block as f64).min(pairs)
+    BYTES_OF_PAIR * (graph.num_edges() as f64 + block_size as f64).min(pairs)
 }
 
 /// The state of a search.
@@ -50,55 +50,54 @@ pub(super) struct Search<'a> {
     input: Input,
     kind: ClassicalOperator,
     block: usize,
-    /// One end of every new pair, where not any two nodes may be joined.
+    /// One end of every new pair; empty if any two nodes may be joined.
     ends: Vec<u32>,
     /// Every edge, then the block.
     pairs: Vec<Pair>,
     /// One variable for each of the pairs.
     pub flips: Vec<f32>,
-    /// Whether the network sees pairs that stand beside its operator: where it makes no more of it
-    /// than products.
+    /// `true` if pairs may stand beside the operator: the network uses it in products alone.
     is_seen_beside: bool,
 }
 
-/// The slopes of something by scores.
+/// The gradient of a function of the scores.
 type ByScores<'a> = dyn Fn(&[f32]) -> Vec<f32> + 'a;
 
-/// Variables to be gone back to: those of edges, and of candidates that were in use.
+/// A saved state: the variables of edges, and of candidates in use.
 pub(super) struct State {
     candidates: Vec<Pair>,
     flips: Vec<f32>,
 }
 
 impl<'a> Search<'a> {
-    /// With a first block of pairs. `clean` are the scores of the graph as it is, which the
-    /// relaxation has to give too where gradients are theirs.
+    /// A search with a first block of pairs. `clean` are the scores of the clean graph, which the
+    /// relaxation must reproduce if gradients are taken of them.
     pub fn new<A: Choice>(
-        scene: &Scene<'a>,
+        input: &AttackInput<'a>,
         clean: &[f32],
         block: usize,
         rng: &mut Rng,
     ) -> Result<Self> {
-        Self::at_ends::<A>(scene, clean, block, Vec::new(), rng)
+        Self::at_ends::<A>(input, clean, block, Vec::new(), rng)
     }
 
-    /// The same with new pairs at these nodes alone; anywhere where there are none.
+    /// A search whose new pairs end at these nodes; anywhere if there are none.
     pub fn at_ends<A: Choice>(
-        scene: &Scene<'a>,
+        input: &AttackInput<'a>,
         clean: &[f32],
         block: usize,
         ends: Vec<u32>,
         rng: &mut Rng,
     ) -> Result<Self> {
-        let (model, through) = scene.see_through::<A>()?;
-        let (graph, network) = (scene.graph, through.network);
+        let (model, through) = input.see_through::<A>()?;
+        let (graph, network) = (input.graph, through.network);
         let kind = match (
             network.operator(),
             network.network().config().backbone.usual_operator(),
         ) {
             (OperatorChoice::Classical(kind), _)
             | (OperatorChoice::Usual, UsualOperator::Classical(kind)) => kind,
-            // Of a learned operator the relaxation's pairs alone are asked for.
+            // A learned operator needs the pairs of the relaxation alone.
             (OperatorChoice::Cgso(_), _) if through.defense.is_some() => {
                 ClassicalOperator::NormalisedAdjacency
             }
@@ -126,7 +125,7 @@ impl<'a> Search<'a> {
         Ok(search)
     }
 
-    /// The variables that are in use, to be gone back to.
+    /// The state: the variables in use.
     pub fn state(&self) -> State {
         let edges = self.graph.num_edges();
         let kept: Vec<usize> = (0..self.flips.len())
@@ -138,15 +137,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Goes back to a state; pairs that were not in use then are gone until the next exchange.
+    /// Restores a state. Pairs that were not in use are gone until the next exchange.
     pub fn restore(&mut self, state: State) {
         self.pairs.truncate(self.graph.num_edges());
         self.pairs.extend(state.candidates);
         self.flips = state.flips;
     }
 
-    /// The variables in use, the largest first, of equals the first pair: the order does not depend
-    /// on how it was found.
+    /// The variables in use, the largest first, ties by pair: the order does not depend on the
+    /// search.
     pub fn largest(&self, count: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.flips.len())
             .filter(|&i| self.flips[i] > UNUSED)
@@ -161,8 +160,7 @@ impl<'a> Search<'a> {
         &self.pairs
     }
 
-    /// Puts new pairs in the place of those that are not used, without those that would be dropped
-    /// again.
+    /// Replaces unused pairs by new ones, without pairs that the model would drop.
     pub fn exchange(&mut self, rng: &mut Rng) -> Result<()> {
         let State {
             mut candidates,
@@ -186,7 +184,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// What the network says with these candidates beside the edges, for their flip variables.
+    /// The scores with flip variables for the edges and these candidates.
     fn forward(&self, candidates: &[Pair], flips: &Tensor) -> Result<Tensor> {
         let relaxed = Relaxed::new(self.graph, self.kind, candidates)?;
         let propagation =
@@ -194,10 +192,10 @@ impl<'a> Search<'a> {
         self.through.network.forward(&propagation, &self.input)
     }
 
-    /// A network may make more of an operator than its values: attention over the pattern, counts
-    /// of neighbours, a second operator. Then pairs that are not joined would count all the same,
-    /// and nothing found by the relaxation would hold. And it may make more of it than products:
-    /// then pairs beside it go unseen, and all have to be in it.
+    /// Tests the relaxation. A network may use more of an operator than its values: attention over
+    /// the pattern, counts of neighbours, a second operator. Then absent pairs change the scores,
+    /// and the relaxation is refused. If a network uses an operator in more than products, pairs
+    /// beside it have no gradient, and all pairs must be part of it.
     fn check_relaxation<A: Choice>(&mut self, clean: &[f32]) -> Result<()> {
         let refusal = |search: &Self| not_relaxable::<A>(search.through.network);
         let edges = self.graph.num_edges();
@@ -211,8 +209,8 @@ impl<'a> Search<'a> {
             return Err(refusal(self));
         }
         if self.through.defense.is_none() {
-            // Somewhere in between, where some of either kind are half there; the slopes of the
-            // scores' squares.
+            // A point where some edges and some candidates are partly flipped; the gradient of the
+            // squared scores.
             let flips: Vec<f32> = (0..pairs.len())
                 .map(|i| if i % 5 == 0 { 0.3 } else { 0.0 })
                 .collect();
@@ -223,7 +221,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// The slope of the objective by each variable.
+    /// The gradient of the objective by the variables.
     pub fn gradient(&self, objective: &Objective<'_>) -> Result<Vec<f32>> {
         let by_scores = |scores: &[f32]| objective.standing_and_gradient(scores).1;
         match self.is_seen_beside {
@@ -232,8 +230,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The slopes by the variables of the edges and of candidates, for what the slopes by the
-    /// scores are.
+    /// The gradient by the variables of edges and candidates, from the gradient by the scores.
     fn slopes_of_all(
         &self,
         pairs: &[Pair],
@@ -245,8 +242,8 @@ impl<'a> Search<'a> {
         Ok(slopes(scores, by_scores, [&flips])?.concat())
     }
 
-    /// The same where pairs at zero, nearly all of them, are asked for their slopes and nothing
-    /// else.
+    /// The gradient with pairs at zero, which are nearly all, beside the operator: only their
+    /// gradients are computed.
     fn slopes_beside(
         &self,
         pairs: &[Pair],
@@ -295,28 +292,28 @@ impl<'a> Search<'a> {
             .to_vec())
     }
 
-    /// The best of the largest variables and `roundings` draws with the variables as probabilities,
-    /// each within the budget.
+    /// The best discrete perturbation: the largest variables, or one of `final_samples` samples with
+    /// the variables as probabilities, each within the budget.
     pub fn round(
         &self,
         objective: &Objective<'_>,
         budget: usize,
-        roundings: usize,
+        final_samples: usize,
         rng: &mut Rng,
     ) -> Result<Vec<Pair>> {
         let order = self.largest(usize::MAX);
         let mut best = (objective.standing(&self.scores_of(&[])?), Vec::new());
-        // Where features follow the edges, the slope has not seen half of what a flip does: any
-        // pairs are tried beside.
+        // If features depend on edges, the gradient misses their change: uniform samples are tried
+        // besides.
         let blind = if self.through.network.reads_degrees() {
-            roundings
+            final_samples
         } else {
             0
         };
-        for rounding in 0..=roundings + blind {
-            let mut chosen: Vec<usize> = match rounding {
+        for sample_index in 0..=final_samples + blind {
+            let mut chosen: Vec<usize> = match sample_index {
                 0 => order.clone(),
-                _ if rounding > roundings => {
+                _ if sample_index > final_samples => {
                     sample(rng, self.flips.len(), budget.min(self.flips.len())).into_vec()
                 }
                 _ => order
@@ -343,13 +340,13 @@ fn variable(values: &[f32]) -> Result<Var> {
     )?)?)
 }
 
-/// Whether numbers differ by no more than a thousandth of the largest, or of this.
+/// `true` if numbers differ by at most a thousandth of the largest, or of `at_least`.
 fn are_close(a: &[f32], b: &[f32], at_least: f32) -> bool {
     let size = b.iter().fold(at_least, |m, z| m.max(z.abs()));
     a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-3 * size)
 }
 
-/// The slopes by each of some variables, for what those by the scores are.
+/// The gradients by some variables, from the gradient by the scores.
 fn slopes<const N: usize>(
     scores: Tensor,
     by_scores: &ByScores<'_>,
@@ -368,8 +365,7 @@ fn slopes<const N: usize>(
     Ok(found)
 }
 
-/// Up to `count` pairs without an edge, none of those in use, each set of them as likely as any
-/// other.
+/// Up to `count` pairs without an edge, none of them in use, uniform over all such sets.
 fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<Pair> {
     let n = graph.num_nodes() as u64;
     let free =
@@ -462,8 +458,8 @@ fn sort_by_digits(keys: &mut Vec<u64>, bits: u32) {
     }
 }
 
-/// Up to `count` pairs without an edge that have one of these ends, none of those in use: all there
-/// are, where there is room for them.
+/// Up to `count` pairs without an edge that have one of these ends, none of them in use: all such
+/// pairs if there are at most `count`.
 fn draw_at(graph: &Graph, ends: &[u32], count: usize, used: &[Pair], rng: &mut Rng) -> Vec<Pair> {
     let n = graph.num_nodes();
     let used: HashSet<Pair> = used.iter().copied().collect();
@@ -561,15 +557,15 @@ mod tests {
         let graph = testing::graph(1);
         let targets = testing::targets(&graph);
         for (backbone, seen) in [
-            (Backbone::Gcn, true),
-            (Backbone::Sgc, true),
-            (Backbone::Rung, false),
-            (Backbone::GnnGuard, false),
-            (Backbone::SoftMedian, false),
+            (Backbone::GCN, true),
+            (Backbone::SGC, true),
+            (Backbone::RUNG, false),
+            (Backbone::GNNGUARD, false),
+            (Backbone::SOFT_MEDIAN, false),
         ] {
             let model = testing::trained(&graph, backbone);
             let labels = graph.labels();
-            let scene = Scene {
+            let input = AttackInput {
                 graph: &graph,
                 model: Some(&model),
                 targets: &targets,
@@ -580,7 +576,7 @@ mod tests {
             let clean = model.scores(&graph).unwrap();
             let objective = Objective::new(Loss::Margin, &targets, clean.data(), clean.num_cols());
             let rng = &mut gnarl_graph::random::stream(6, "slopes", 0);
-            let mut search = Search::new::<Prbcd>(&scene, clean.data(), 500, rng).unwrap();
+            let mut search = Search::new::<Prbcd>(&input, clean.data(), 500, rng).unwrap();
             search.flips.iter_mut().step_by(7).for_each(|p| *p = 0.4);
             let by_scores = |scores: &[f32]| objective.standing_and_gradient(scores).1;
             let whole = search

@@ -1,116 +1,108 @@
-//! Edges and features together (thesis ch. 5, appendix): edges that spoil training by
-//! [`mettack`](super::mettack), then noise on every feature by [`gaussian`](super::gaussian).
+//! Edges and features together (thesis ch. 5, appendix): poisoned edges by
+//! [`mettack`](super::mettack) (Zügner and Günnemann 2019,
+//! [arXiv:1902.08412](https://arxiv.org/abs/1902.08412)), then Gaussian noise on every feature by
+//! [`gaussian`](super::gaussian).
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
+use gnarl_graph::sets::Set;
 use gnarl_graph::{Error, Graph};
 use serde::{Deserialize, Serialize};
 
 use super::gaussian::Gaussian;
-use super::method::{Flip, Method, OF_EDGES, Scene, TENTH, refused};
-use super::mettack::{AT_ONCE, INNER_STEPS, Mettack};
+use super::method::{AttackInput, Flip, MAX_FLIPS, Method, Property, Requirement, refused};
+use super::mettack::{MAX_INNER_STEPS, Mettack};
 use crate::error::Result;
 use crate::perturb::{Budget, EdgeShare, Noise};
 
-/// Flips of edges and noise on features.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Flips edges with Metattack and adds Gaussian noise to features.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "combined",
+    about = "poisoned edges (mettack) and Gaussian noise on every feature",
+    check = Self::check_noise,
+    constant
+)]
 pub struct Combined {
-    /// Share of the edges.
+    /// Budget as a share of the edges, rounded down to whole flips.
+    #[setting(default = 0.1, range = 0.0..=1.0)]
     pub budget: f64,
-    /// Psi of the noise.
+    /// Psi, the expected norm of a node's noise.
+    #[setting(default = 0.5, range = 0.0..)]
     pub psi: f64,
-    /// Steps of the surrogate's training.
+    /// Number of steps of the surrogate's training.
+    #[setting(default = 100, range = 1..=MAX_INNER_STEPS)]
     pub inner_steps: usize,
-    /// Flips taken from one derivative; more than one is an approximation.
-    pub at_once: usize,
+    /// Number of flips for each meta-gradient; more than one is an approximation.
+    #[setting(default = 1, range = 1..=MAX_FLIPS, was = "at-once")]
+    pub flips_per_step: usize,
 }
 
 impl Combined {
-    /// This share of the edges, and noise of psi 0.5.
+    /// The attack with this share of the edges, and noise of psi 0.5.
     pub const fn budget(budget: f64) -> Self {
-        let Mettack {
-            inner_steps,
-            at_once,
-            ..
-        } = Mettack::budget(budget);
         Self {
             budget,
-            psi: 0.5,
-            inner_steps,
-            at_once,
+            ..Self::DEFAULT
         }
     }
 
     fn edges(&self) -> Mettack {
         Mettack {
             inner_steps: self.inner_steps,
-            at_once: self.at_once,
+            flips_per_step: self.flips_per_step,
             ..Mettack::budget(self.budget)
         }
     }
 
-    /// Called by its own setting where it is wrong: the budget is that of the edges.
+    /// The noise, with errors about `psi`: `budget` is the share of the edges.
     fn noise(&self) -> gnarl_graph::Result<Noise> {
         Noise::new(self.psi).map_err(|e| match e {
             Error::Argument { what, .. } => Error::argument("psi", what),
+            Error::OutOfRange { range, got, .. } => Error::OutOfRange {
+                setting: "psi".into(),
+                range,
+                got,
+            },
             other => other,
         })
     }
-}
 
-impl Default for Combined {
-    fn default() -> Self {
-        Self::budget(TENTH)
-    }
-}
-
-impl Choice for Combined {
-    const NAME: &'static str = "combined";
-    const ABOUT: &'static str =
-        "edges that spoil training (mettack), and noise on every feature besides";
-    const SETTINGS: &'static [Setting] = &[
-        OF_EDGES,
-        Setting::new(
-            "psi",
-            "X",
-            "the noise besides: the expected norm of a node's [default: 0.5]",
-        ),
-        INNER_STEPS,
-        AT_ONCE,
-    ];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        self.budget()?;
-        self.edges().check()
+    fn check_noise(&self) -> gnarl_graph::Result<()> {
+        self.noise().map(drop)
     }
 }
 
 impl Method for Combined {
-    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        Ok(self.attack_in_order(scene, seed)?.0)
+    fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
+        Ok(self.attack_in_order(input, seed)?.0)
     }
 
-    fn attack_in_order(&self, scene: &Scene<'_>, seed: u64) -> Result<(Graph, Option<Vec<Flip>>)> {
+    fn attack_in_order(
+        &self,
+        input: &AttackInput<'_>,
+        seed: u64,
+    ) -> Result<(Graph, Option<Vec<Flip>>)> {
         // Before the search, which takes long.
-        if scene.graph.features().is_none() {
+        if input.graph.features().is_none() {
             return Err(refused(
                 "combined puts noise on features, and the graph has none; attack its edges alone, by mettack",
             ));
         }
-        if scene.graph.weights().is_some() {
+        if input.graph.weights().is_some() {
             return Err(refused(
                 "combined flips whole edges, and this graph has weights; attack its features alone, by gaussian",
             ));
         }
-        // Less than a flip leaves the noise.
-        let (graph, order) = match EdgeShare::new(self.budget)?.flips(scene.graph) {
-            0 => (scene.graph.clone(), Some(Vec::new())),
-            _ => self.edges().attack_in_order(scene, seed)?,
+        // A budget below one flip leaves the noise alone.
+        let (graph, order) = match EdgeShare::new(self.budget)?.flips(input.graph) {
+            0 => (input.graph.clone(), Some(Vec::new())),
+            _ => self.edges().attack_in_order(input, seed)?,
         };
         let noisy = Gaussian::budget(self.psi).attack(
-            &Scene {
+            &AttackInput {
                 graph: &graph,
-                ..*scene
+                ..*input
             },
             seed,
         )?;
@@ -125,16 +117,12 @@ impl Method for Combined {
         "share of the edges, rounded down to whole flips; noise on features besides"
     }
 
-    fn needs_training(&self) -> bool {
-        true
+    fn needs(&self) -> Set<Requirement> {
+        Requirement::set(&[Requirement::TrainingNodes, Requirement::Labels])
     }
 
-    fn changes_features(&self) -> bool {
-        true
-    }
-
-    fn needs_node_classes(&self) -> bool {
-        true
+    fn properties(&self) -> Set<Property> {
+        Property::set(&[Property::Features])
     }
 }
 
@@ -143,12 +131,13 @@ mod tests {
     use super::*;
     use crate::attack::Attack;
     use crate::attack::testing::{graph, targets, training};
+    use gnarl_graph::names::Choice;
 
     #[test]
     fn both_parts_change_within_their_budgets() {
         let graph = graph(1);
         let (targets, training) = (targets(&graph), training(&graph));
-        let scene = Scene {
+        let input = AttackInput {
             graph: &graph,
             model: None,
             targets: &targets,
@@ -161,7 +150,7 @@ mod tests {
             inner_steps: 10,
             ..Combined::budget(0.05)
         })
-        .run(&scene, 2)
+        .run(&input, 2)
         .unwrap();
         assert_eq!(attacked.change.num_flips(), graph.num_edges() / 20);
         assert_eq!(attacked.flips.len(), graph.num_edges() / 20);
@@ -171,19 +160,19 @@ mod tests {
             inner_steps: 10,
             ..Mettack::budget(0.05)
         })
-        .run(&scene, 2)
+        .run(&input, 2)
         .unwrap();
         assert_eq!(
             alone.change.added, attacked.change.added,
             "the edges are those of mettack"
         );
-        // Less than a flip leaves the noise, as none does.
+        // A budget below one flip leaves the noise, as a budget of none does.
         let noise = |budget| {
             let attacked = Attack::from(Combined {
                 psi: 0.3,
                 ..Combined::budget(budget)
             })
-            .run(&scene, 2)
+            .run(&input, 2)
             .unwrap();
             assert_eq!(attacked.change.num_flips(), 0);
             attacked.change.features
@@ -196,9 +185,9 @@ mod tests {
         let bare = bare.with_labels(graph.labels().unwrap().clone()).unwrap();
         let e = Attack::from(Combined::default())
             .run(
-                &Scene {
+                &AttackInput {
                     graph: &bare,
-                    ..scene
+                    ..input
                 },
                 1,
             )
@@ -215,7 +204,7 @@ mod tests {
         .check()
         .unwrap_err()
         .to_string();
-        assert_eq!(e, "psi: -1 must be a number of at least 0");
+        assert_eq!(e, "psi must be >= 0 (got -1)");
         let e = Combined {
             budget: -1.0,
             ..Combined::default()
@@ -223,6 +212,6 @@ mod tests {
         .check()
         .unwrap_err()
         .to_string();
-        assert_eq!(e, "budget: -1 must be a number of at least 0");
+        assert_eq!(e, "budget must be in [0, 1] (got -1)");
     }
 }

@@ -1,20 +1,21 @@
-//! Whether changed degrees could still come from the power law of the old ones: the
-//! likelihood-ratio test of Nettack (Zügner et al. 2018, sec. 4.1) over degrees of at least two.
+//! The likelihood-ratio test of the degree distribution (Zügner et al. 2018, sec. 4.1,
+//! [arXiv:1805.07984](https://arxiv.org/abs/1805.07984)): changed degrees must fit the power law of
+//! the clean degrees. Degrees of at least two count.
 
 use gnarl_graph::Graph;
 
 const SMALLEST: usize = 2;
-/// The published limit: beyond it the change would be noticed at 95 %.
+/// The published threshold of the test statistic (95 %).
 const LIMIT: f64 = 0.004;
 
-/// Degrees before and now.
+/// The test, with the degrees of the clean and the changed graph.
 pub(super) struct DegreeTest {
     degrees: Vec<usize>,
     before: Sums,
     now: Sums,
 }
 
-/// How many degrees count, and the sum of their logarithms.
+/// The number of degrees that count, and the sum of their logarithms.
 #[derive(Clone, Copy)]
 struct Sums {
     count: f64,
@@ -80,7 +81,7 @@ impl DegreeTest {
         })
     }
 
-    /// Whether a flip, on top of those made, stays unnoticed.
+    /// `true` if the degrees pass the test after one more flip.
     pub fn allows(&self, pair: (u32, u32), joins: bool) -> bool {
         let after = self.after(pair, joins);
         let ratio = -2.0 * after.and(self.before).likelihood()

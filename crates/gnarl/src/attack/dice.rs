@@ -1,60 +1,52 @@
-//! DICE, "delete internally, connect externally" (Waniek et al. 2018): a coin decides for each flip
-//! whether an edge between nodes of one class is removed or one between nodes of different classes
-//! added, as in the study of Zügner and Günnemann (2019).
+//! DICE, "delete internally, connect externally" (Waniek et al. 2018,
+//! [doi:10.1038/s41562-017-0290-3](https://doi.org/10.1038/s41562-017-0290-3)): each flip removes
+//! an edge between nodes of one class or adds an edge between nodes of different classes, with equal
+//! probability, as in Zügner and Günnemann (2019,
+//! [arXiv:1902.08412](https://arxiv.org/abs/1902.08412)).
 //!
-//! The attacker knows a class for every node: the true ones, as in the reference, or true ones for
-//! training nodes and a model's guesses elsewhere; the caller says which. Nodes without a class are
-//! left alone. Where one side has nothing left, the other takes what remains of the budget.
+//! The attacker needs a class for every node: the true ones, as in the reference, or true ones for
+//! training nodes and a model's predictions elsewhere. Nodes without a class are left alone. If one
+//! kind of flip runs out, the other kind spends the rest of the budget.
 
 use std::collections::HashSet;
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
+use gnarl_graph::sets::Set;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Method, OF_EDGES, Scene, TENTH, edges, refused};
+use super::method::{AttackInput, Method, Requirement, edges, refused};
 use crate::error::Result;
 use crate::perturb::{Budget, EdgeShare, draw_edges, draw_pairs, flipped};
 
-/// Edges within classes removed, between classes added.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Removes edges within classes and adds edges between classes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "dice",
+    about = "edges within classes removed, between classes added"
+)]
 pub struct Dice {
-    /// Share of the edges.
+    /// Budget as a share of the edges, rounded down to whole flips.
+    #[setting(default = 0.1, range = 0.0..=1.0)]
     pub budget: f64,
 }
 
 impl Dice {
-    /// With this share of the edges.
+    /// The attack with this share of the edges.
     pub const fn budget(budget: f64) -> Self {
         Self { budget }
     }
 }
 
-impl Default for Dice {
-    fn default() -> Self {
-        Self::budget(TENTH)
-    }
-}
-
-impl Choice for Dice {
-    const NAME: &'static str = "dice";
-    const ABOUT: &'static str = "edges within classes removed, between classes added";
-    const SETTINGS: &'static [Setting] = &[OF_EDGES];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        edges(self.budget).map(drop)
-    }
-}
-
 impl Method for Dice {
-    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        let labels = scene
-            .labels
-            .ok_or_else(|| refused("dice goes by classes, and the graph has no labels"))?;
-        let (graph, flips) = (scene.graph, EdgeShare::new(self.budget)?.flips(scene.graph));
+    fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
+        let labels = input.labels.ok_or_else(|| {
+            refused("dice needs the classes of nodes, and the graph has no labels")
+        })?;
+        let (graph, flips) = (input.graph, EdgeShare::new(self.budget)?.flips(input.graph));
         let rng = &mut stream(seed, "dice", 0);
         let together = |u: u32, v: u32| labels.get(u).is_some() && labels.get(u) == labels.get(v);
         let apart = |u: u32, v: u32| {
@@ -83,8 +75,8 @@ impl Method for Dice {
         Ok(flipped(graph, &order)?)
     }
 
-    fn needs_node_classes(&self) -> bool {
-        true
+    fn needs(&self) -> Set<Requirement> {
+        Requirement::set(&[Requirement::Labels])
     }
 
     fn budget(&self) -> gnarl_graph::Result<Budget> {
@@ -100,7 +92,7 @@ mod tests {
     use gnarl_graph::Labels;
 
     fn attack(graph: &Graph, labels: Option<&Labels>, share: f64, seed: u64) -> Result<Attacked> {
-        let scene = Scene {
+        let input = AttackInput {
             graph,
             model: None,
             targets: &[],
@@ -108,7 +100,7 @@ mod tests {
             training: &[],
             stop: None,
         };
-        Attack::from(Dice::budget(share)).run(&scene, seed)
+        Attack::from(Dice::budget(share)).run(&input, seed)
     }
 
     #[test]
@@ -177,7 +169,7 @@ mod tests {
         let e = attack(&ring(8), None, 0.5, 1).unwrap_err().to_string();
         assert_eq!(
             e,
-            "attack: dice goes by classes, and the graph has no labels"
+            "attack: dice needs the classes of nodes, and the graph has no labels"
         );
     }
 }

@@ -1,59 +1,50 @@
-//! Gaussian noise on features (thesis ch. 5): every entry moves by a normal draw of deviation
-//! `psi / sqrt(K)`.
+//! Gaussian noise on features, the random feature attack of GCORN (Abbahaddou et al. 2024,
+//! [arXiv:2404.17947](https://arxiv.org/abs/2404.17947); thesis ch. 5): every entry moves by a
+//! normal sample with standard deviation `psi / sqrt(K)` for K features.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
+use gnarl_graph::sets::Set;
 use gnarl_graph::{DenseMatrix, Features, Graph};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Method, Scene, refused};
+use super::method::{AttackInput, Method, Property, refused};
 use crate::error::Result;
 use crate::perturb::rows::write_row;
 use crate::perturb::{Budget, Noise};
 
-/// Noise on every feature.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Adds Gaussian noise to every feature.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "gaussian",
+    about = "Gaussian noise on every feature",
+    check = Self::check_noise
+)]
 pub struct Gaussian {
-    /// Psi.
+    /// Budget psi, the expected norm of a node's noise.
+    #[setting(default = 0.5, range = 0.0..)]
     pub budget: f64,
 }
 
 impl Gaussian {
-    /// With this psi.
+    /// The attack with this psi.
     pub const fn budget(budget: f64) -> Self {
         Self { budget }
     }
-}
 
-impl Default for Gaussian {
-    /// The thesis' psi.
-    fn default() -> Self {
-        Self::budget(0.5)
-    }
-}
-
-impl Choice for Gaussian {
-    const NAME: &'static str = "gaussian";
-    const ABOUT: &'static str = "noise on every feature";
-    const SETTINGS: &'static [Setting] = &[Setting::new(
-        "budget",
-        "X",
-        "how much may change: psi, the expected norm of a node's noise [default: 0.5]",
-    )];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
+    fn check_noise(&self) -> gnarl_graph::Result<()> {
         Noise::new(self.budget).map(drop)
     }
 }
 
 impl Method for Gaussian {
-    /// Node `i` draws from a stream of its own. The features come out dense: `nodes · K` numbers.
-    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        let features = scene
+    /// Node `i` has a random stream of its own. The new features are dense: `nodes · K` numbers.
+    fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
+        let features = input
             .graph
             .features()
             .ok_or_else(|| refused("the graph has no features to put noise on"))?;
@@ -70,7 +61,7 @@ impl Method for Gaussian {
                     *x = (f64::from(*x) + deviation * z) as f32;
                 }
             });
-        Ok(scene
+        Ok(input
             .graph
             .clone()
             .with_features(Features::Dense(DenseMatrix::new(n, k, data)?))?)
@@ -81,11 +72,11 @@ impl Method for Gaussian {
     }
 
     fn unit(&self) -> &'static str {
-        "psi, the expected norm of a node's noise: each entry's deviation is psi / sqrt(features)"
+        "psi, the expected norm of a node's noise: each entry's standard deviation is psi / sqrt(features)"
     }
 
-    fn changes_features(&self) -> bool {
-        true
+    fn properties(&self) -> Set<Property> {
+        Property::set(&[Property::Features])
     }
 }
 
@@ -99,7 +90,7 @@ mod tests {
         let (n, k, psi) = (400usize, 100usize, 0.7);
         let features = Features::Dense(DenseMatrix::new(n, k, vec![2.0; n * k]).unwrap());
         let graph = Graph::empty(n).unwrap().with_features(features).unwrap();
-        let scene = Scene {
+        let input = AttackInput {
             graph: &graph,
             model: None,
             targets: &[],
@@ -107,7 +98,7 @@ mod tests {
             training: &[],
             stop: None,
         };
-        let attacked = Attack::from(Gaussian::budget(psi)).run(&scene, 3).unwrap();
+        let attacked = Attack::from(Gaussian::budget(psi)).run(&input, 3).unwrap();
         let noise: Vec<f64> = attacked
             .graph
             .features()
@@ -137,7 +128,7 @@ mod tests {
     #[test]
     fn a_graph_without_features_is_refused() {
         let bare = Graph::from_edges(3, [(0, 1)]).unwrap().0;
-        let scene = Scene {
+        let input = AttackInput {
             graph: &bare,
             model: None,
             targets: &[],
@@ -146,7 +137,7 @@ mod tests {
             stop: None,
         };
         let e = Attack::from(Gaussian::default())
-            .run(&scene, 0)
+            .run(&input, 0)
             .unwrap_err()
             .to_string();
         assert_eq!(e, "attack: the graph has no features to put noise on");

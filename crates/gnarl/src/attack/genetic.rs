@@ -1,117 +1,81 @@
-//! An attacker who asks and never looks inside: sets of flips that are bred (after the genetic
-//! attack of Dai et al. 2018). For models without gradients, from outside too; all it needs are
-//! answers.
+//! Genetic algorithm over sets of edge flips (after Dai et al. 2018,
+//! [arXiv:1806.02371](https://arxiv.org/abs/1806.02371)): a black-box attack, which needs the
+//! predictions of a model and no gradients.
 //!
-//! Every member of the population is a whole budget of flips. Of each generation the better half
-//! stays; the others are children, who take each flip from one of two parents, the parents being
-//! the better of two drawn at random, and draw a share of their flips anew. New flips are drawn
-//! where they may do harm: an edge of a target goes or a pair with a target comes, by the rule of
-//! [`dice`](super::dice) where classes are known. The best set of flips there ever was is the
-//! result, which is never worse than doing nothing.
+//! Every member of the population is a set of flips that spends the whole budget. The better half
+//! of a generation survives. The others are replaced by children of two parents, each the better of
+//! two random members: a child takes each flip from one of its parents, and a share of its flips is
+//! sampled anew (mutation). New flips are sampled at the targets: an edge of a target is removed or
+//! an edge to a target is added, by the rule of [`dice`](super::dice) where classes are known. The
+//! best set of flips over all generations is the result, which is never worse than no change.
 
 use std::collections::BTreeSet;
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::Graph;
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, stream};
-use gnarl_graph::{Error as GraphError, Graph};
+use gnarl_graph::sets::Set;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::loss::{Loss, Objective, Standing};
-use super::method::{Method, OF_EDGES, Scene, TENTH, edges, refused};
-use super::pgd_features::LOSS;
+use super::method::{AttackInput, Method, Property, Requirement, edges, refused};
 use crate::classifier::Classifier;
 use crate::error::Result;
 use crate::perturb::{Budget, EdgeShare, Pair, flipped};
 
-/// How flips are bred.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Searches for edge flips with a genetic algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "genetic",
+    about = "edges by a genetic algorithm, from predictions alone",
+    constant
+)]
 pub struct Genetic {
-    /// Share of the edges.
+    /// Budget as a share of the edges, rounded down to whole flips.
+    #[setting(default = 0.1, range = 0.0..=1.0)]
     pub budget: f64,
-    /// What is climbed.
+    /// Loss to maximise.
+    #[setting(default = Loss::Margin)]
     pub loss: Loss,
-    /// Sets of flips in a generation.
-    pub population: usize,
-    /// How often they are bred.
+    /// Number of sets of flips in a generation.
+    #[setting(default = 24, range = 4.., was = "population")]
+    pub population_size: usize,
+    /// Number of generations.
+    #[setting(default = 40)]
     pub generations: usize,
-    /// The share of a child's flips that are drawn anew.
-    pub mutation: f64,
+    /// Share of a child's flips that are sampled anew.
+    #[setting(default = 0.1, range = 0.0..=1.0, was = "mutation")]
+    pub mutation_rate: f64,
 }
 
 impl Genetic {
-    /// With this share of the edges: 40 generations of 24.
+    /// The attack with this share of the edges: 40 generations of 24 members.
     pub const fn budget(budget: f64) -> Self {
         Self {
             budget,
-            loss: Loss::Margin,
-            population: 24,
-            generations: 40,
-            mutation: 0.1,
+            ..Self::DEFAULT
         }
-    }
-}
-
-impl Default for Genetic {
-    fn default() -> Self {
-        Self::budget(TENTH)
-    }
-}
-
-impl Choice for Genetic {
-    const NAME: &'static str = "genetic";
-    const ABOUT: &'static str = "edges by breeding, from answers alone";
-    const SETTINGS: &'static [Setting] = &[
-        OF_EDGES,
-        LOSS,
-        Setting::new(
-            "population",
-            "N",
-            "sets of flips in a generation [default: 24]",
-        ),
-        Setting::new("generations", "N", "how often they are bred [default: 40]"),
-        Setting::new(
-            "mutation",
-            "SHARE",
-            "the share of a child's flips that are drawn anew [default: 0.1]",
-        ),
-    ];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        edges(self.budget)?;
-        if self.population < 4 {
-            return Err(GraphError::setting(
-                "population",
-                format!("{} sets breed nothing; at least 4", self.population),
-            ));
-        }
-        if !(0.0..=1.0).contains(&self.mutation) {
-            return Err(GraphError::setting(
-                "mutation",
-                format!("{} is no share, 0 to 1", self.mutation),
-            ));
-        }
-        Ok(())
     }
 }
 
 impl Method for Genetic {
-    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        let model = scene
-            .model
-            .ok_or_else(|| refused("genetic asks a model, and there is none"))?;
-        let targets = scene.some_targets::<Self>()?;
-        let flips = EdgeShare::new(self.budget)?.flips(scene.graph);
-        let clean = model.scores(scene.graph)?;
+    fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
+        let model = input.model.ok_or_else(|| {
+            refused("genetic needs the predictions of a model, and there is none")
+        })?;
+        let targets = input.some_targets::<Self>()?;
+        let flips = EdgeShare::new(self.budget)?.flips(input.graph);
+        let clean = model.scores(input.graph)?;
         let objective = Objective::new(self.loss, targets, clean.data(), clean.num_cols());
-        // One row of scores is of the graph: every node of it counts.
-        let nursery = Nursery::new(scene, flips, clean.num_rows() == 1);
-        let judged = |flips: BTreeSet<Pair>| Member::judged(scene.graph, model, &objective, flips);
-        let first =
-            (0..self.population).map(|i| nursery.drawn(&mut stream(seed, "genetic", i as u64)));
+        // One row of scores is the prediction for the graph: every node of it counts.
+        let nursery = Nursery::new(input, flips, clean.num_rows() == 1);
+        let judged = |flips: BTreeSet<Pair>| Member::judged(input.graph, model, &objective, flips);
+        let first = (0..self.population_size)
+            .map(|i| nursery.drawn(&mut stream(seed, "genetic", i as u64)));
         let first: Vec<BTreeSet<Pair>> = first.collect();
         let mut all = first
             .into_par_iter()
@@ -119,15 +83,19 @@ impl Method for Genetic {
             .collect::<Result<Vec<_>>>()?;
         rank(&mut all);
         for generation in 1..=self.generations {
-            if scene.stopped() {
+            if input.stopped() {
                 break;
             }
-            let kept = self.population / 2;
+            let kept = self.population_size / 2;
             let child = |i: usize| {
-                let rng = &mut stream(seed, "genetic", (generation * self.population + i) as u64);
-                nursery.child(&all, self.mutation, rng)
+                let rng = &mut stream(
+                    seed,
+                    "genetic",
+                    (generation * self.population_size + i) as u64,
+                );
+                nursery.child(&all, self.mutation_rate, rng)
             };
-            let children: Vec<BTreeSet<Pair>> = (kept..self.population).map(child).collect();
+            let children: Vec<BTreeSet<Pair>> = (kept..self.population_size).map(child).collect();
             let children = children
                 .into_par_iter()
                 .map(judged)
@@ -143,10 +111,10 @@ impl Method for Genetic {
             .filter(|best| best.standing.beats(&nothing))
         {
             Some(best) => Ok(flipped(
-                scene.graph,
+                input.graph,
                 &best.flips.into_iter().collect::<Vec<_>>(),
             )?),
-            None => Ok(scene.graph.clone()),
+            None => Ok(input.graph.clone()),
         }
     }
 
@@ -154,20 +122,20 @@ impl Method for Genetic {
         edges(self.budget)
     }
 
-    fn asks_model(&self) -> bool {
-        true
+    fn needs(&self) -> Set<Requirement> {
+        Requirement::set(&[Requirement::Predictions])
     }
 
-    fn judges_by_answers(&self) -> bool {
-        true
+    fn properties(&self) -> Set<Property> {
+        Property::set(&[Property::BlackBox])
     }
 
     fn passes(&self) -> f64 {
-        self.population as f64 * (1.0 + 0.5 * self.generations as f64)
+        self.population_size as f64 * (1.0 + 0.5 * self.generations as f64)
     }
 }
 
-/// A set of flips and how it stands.
+/// A set of flips and its loss.
 struct Member {
     flips: BTreeSet<Pair>,
     standing: Standing,
@@ -196,43 +164,42 @@ fn rank(all: &mut [Member]) {
     });
 }
 
-/// Where flips come from.
+/// The source of new flips.
 struct Nursery<'a> {
-    scene: &'a Scene<'a>,
-    /// Nodes at which flips are drawn: the targets, or all where a graph is the target.
+    input: &'a AttackInput<'a>,
+    /// Nodes at which flips are sampled: the targets, or all nodes if a graph is the target.
     ends: Vec<u32>,
     flips: usize,
 }
 
-/// Draws of a pair before a member stays smaller than the budget: on a graph with nothing left to
-/// flip.
+/// Rejected samples per flip of the budget, after which a member stays smaller than the budget.
 const TRIES: usize = 50;
 
 impl<'a> Nursery<'a> {
-    fn new(scene: &'a Scene<'a>, flips: usize, of_graph: bool) -> Self {
-        let nodes = scene.graph.num_nodes() as u32;
+    fn new(input: &'a AttackInput<'a>, flips: usize, of_graph: bool) -> Self {
+        let nodes = input.graph.num_nodes() as u32;
         let ends = match of_graph {
             true => (0..nodes).collect(),
-            false => scene
+            false => input
                 .targets
                 .iter()
                 .map(|&(u, _)| u)
                 .filter(|u| *u < nodes)
                 .collect(),
         };
-        Self { scene, ends, flips }
+        Self { input, ends, flips }
     }
 
-    /// A pair that may do harm.
+    /// A sampled pair at a target, if it is a useful flip.
     fn pair(&self, rng: &mut Rng) -> Option<Pair> {
-        let (graph, labels) = (self.scene.graph, self.scene.labels);
+        let (graph, labels) = (self.input.graph, self.input.labels);
         let class = |u: u32| labels.and_then(|labels| labels.get(u));
         let &u = self.ends.choose(rng)?;
         let (v, goes) = match graph.neighbours(u).choose(rng) {
             Some(&v) if rng.random_bool(0.5) => (v, true),
             _ => (rng.random_range(0..graph.num_nodes() as u32), false),
         };
-        // Of known classes: edges within one go, edges between two come.
+        // If classes are known, edges within a class are removed, edges between classes added.
         let fits = match (class(u), class(v)) {
             (Some(a), Some(b)) => (a == b) == goes,
             _ => true,
@@ -254,9 +221,9 @@ impl<'a> Nursery<'a> {
         self.fill(BTreeSet::new(), rng)
     }
 
-    /// Each flip of one parent or the other, some drawn anew.
+    /// A child: each flip from one of two parents, some sampled anew.
     fn child(&self, all: &[Member], mutation: f64, rng: &mut Rng) -> BTreeSet<Pair> {
-        // Members stand in order: of two drawn the first is the better.
+        // Members are sorted, so the smaller index of two is the better member.
         let mut parent = || {
             &all[rng
                 .random_range(0..all.len())
@@ -286,7 +253,7 @@ mod tests {
 
     fn run(model: &dyn Classifier, graph: &Graph, genetic: Genetic, seed: u64) -> Attacked {
         let targets = targets(graph);
-        let scene = Scene {
+        let input = AttackInput {
             graph,
             model: Some(model),
             targets: &targets,
@@ -294,10 +261,10 @@ mod tests {
             training: &[],
             stop: None,
         };
-        Attack::from(genetic).run(&scene, seed).unwrap()
+        Attack::from(genetic).run(&input, seed).unwrap()
     }
 
-    /// A model of which nothing but answers is known.
+    /// A model that gives predictions and no gradients.
     struct Closed<'a>(&'a dyn Classifier);
 
     impl Classifier for Closed<'_> {
@@ -313,9 +280,9 @@ mod tests {
     #[test]
     fn breeding_beats_drawing_and_needs_no_gradients() {
         let graph = graph(3);
-        let model = trained(&graph, Backbone::Gcn);
+        let model = trained(&graph, Backbone::GCN);
         let quick = Genetic {
-            population: 12,
+            population_size: 12,
             generations: 12,
             ..Genetic::budget(0.1)
         };
@@ -346,13 +313,13 @@ mod tests {
     #[test]
     fn a_graph_with_nothing_to_flip_and_wrong_settings() {
         let graph = graph(3);
-        let model = trained(&graph, Backbone::Gcn);
-        // Everything of the budget: each member stops where nothing is left to draw.
+        let model = trained(&graph, Backbone::GCN);
+        // A budget of all edges: each member stops where no flip is left to sample.
         let all = run(
             &model,
             &graph,
             Genetic {
-                population: 4,
+                population_size: 4,
                 generations: 1,
                 ..Genetic::budget(1.0)
             },
@@ -362,21 +329,21 @@ mod tests {
         for (wrong, why) in [
             (
                 Genetic {
-                    population: 2,
+                    population_size: 2,
                     ..Genetic::default()
                 },
-                "at least 4",
+                "population-size must be in [4, 1000000] (got 2)",
             ),
             (
                 Genetic {
-                    mutation: 1.5,
+                    mutation_rate: 1.5,
                     ..Genetic::default()
                 },
-                "no share",
+                "mutation-rate must be in [0, 1] (got 1.5)",
             ),
         ] {
             let e = Attack::from(wrong).check().unwrap_err().to_string();
-            assert!(e.contains(why), "{e}");
+            assert_eq!(e, why);
         }
     }
 }

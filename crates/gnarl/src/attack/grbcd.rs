@@ -1,94 +1,82 @@
-//! GRBCD (Geisler et al. 2021): the greedy way through random blocks of pairs. In every step the
-//! pairs of a fresh block with the steepest slope are flipped for good, so many that the budget is
-//! spent at the end.
+//! GRBCD, greedy randomised block coordinate descent (Geisler et al. 2021,
+//! [arXiv:2110.14038](https://arxiv.org/abs/2110.14038)): each step samples a new block of node
+//! pairs and flips the pairs with the largest gradients, so that the budget is spent at the end.
 //!
-//! Every edge is in the block besides, as in [`prbcd`](super::prbcd).
+//! Every edge is part of the search besides the block, as in [`prbcd`](super::prbcd).
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::Graph;
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
-use gnarl_graph::{Error as GraphError, Graph};
+use gnarl_graph::sets::Set;
 use serde::{Deserialize, Serialize};
 
-use super::block::{self, Search};
+use super::block::{self, MAX_BLOCK, Search};
 use super::loss::{Loss, Objective};
-use super::method::{Flip, Method, OF_EDGES, Part, Scene, TENTH, edges};
-use super::pgd_features::{LOSS, STEPS};
-use super::prbcd::{BLOCK, check_block};
+use super::method::{AttackInput, Flip, Method, Part, Requirement, edges};
 use crate::error::Result;
 use crate::perturb::{Budget, EdgeShare, Pair, flipped};
 
-/// How flips are sought.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Flips the pairs with the largest gradients of random blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "grbcd",
+    about = "greedy randomised block coordinate descent on edges (GRBCD)",
+    constant
+)]
 pub struct Grbcd {
-    /// Share of the edges.
+    /// Budget as a share of the edges, rounded down to whole flips.
+    #[setting(default = 0.1, range = 0.0..=1.0)]
     pub budget: f64,
-    /// What is climbed.
+    /// Loss to maximise.
+    #[setting(default = Loss::Margin)]
     pub loss: Loss,
-    /// Steps, each with a block of its own; of fewer flips than steps, one flip in each.
+    /// Number of greedy steps, each on a new random block; at most one step for each flip.
+    #[setting(default = 100, range = 1..)]
     pub steps: usize,
-    /// Pairs without an edge in a block.
-    pub block: usize,
+    /// Number of node pairs without an edge that are optimised at once.
+    #[setting(default = 250_000, range = ..=MAX_BLOCK, was = "block")]
+    pub block_size: usize,
 }
 
 impl Grbcd {
-    /// With this share of the edges, in a hundred steps.
+    /// The attack with this share of the edges, in a hundred steps.
     pub const fn budget(budget: f64) -> Self {
         Self {
             budget,
-            loss: Loss::Margin,
-            steps: 100,
-            block: 250_000,
-        }
-    }
-}
-
-impl Default for Grbcd {
-    fn default() -> Self {
-        Self::budget(TENTH)
-    }
-}
-
-impl Choice for Grbcd {
-    const NAME: &'static str = "grbcd";
-    const ABOUT: &'static str =
-        "the steepest pairs of random blocks, flipped one after the other (GRBCD)";
-    const SETTINGS: &'static [Setting] = &[OF_EDGES, LOSS, STEPS, BLOCK];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        edges(self.budget)?;
-        check_block(self.block)?;
-        match self.steps {
-            0 => Err(GraphError::setting("steps", "must be at least 1")),
-            _ => Ok(()),
+            ..Self::DEFAULT
         }
     }
 }
 
 impl Method for Grbcd {
-    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        Ok(self.attack_in_order(scene, seed)?.0)
+    fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
+        Ok(self.attack_in_order(input, seed)?.0)
     }
 
-    fn attack_in_order(&self, scene: &Scene<'_>, seed: u64) -> Result<(Graph, Option<Vec<Flip>>)> {
-        let model = scene.see_through::<Self>()?.0;
-        let targets = scene.some_targets::<Self>()?;
-        let budget = EdgeShare::new(self.budget)?.flips(scene.graph);
-        let clean = model.scores(scene.graph)?;
+    fn attack_in_order(
+        &self,
+        input: &AttackInput<'_>,
+        seed: u64,
+    ) -> Result<(Graph, Option<Vec<Flip>>)> {
+        let model = input.see_through::<Self>()?.0;
+        let targets = input.some_targets::<Self>()?;
+        let budget = EdgeShare::new(self.budget)?.flips(input.graph);
+        let clean = model.scores(input.graph)?;
         let objective = Objective::new(self.loss, targets, clean.data(), clean.num_cols());
         let rng = &mut stream(seed, "grbcd", 0);
-        let mut search = Search::new::<Self>(scene, clean.data(), self.block, rng)?;
+        let mut search = Search::new::<Self>(input, clean.data(), self.block_size, rng)?;
         let mut order: Vec<Pair> = Vec::with_capacity(budget);
         let steps = self.steps.min(budget);
         for step in 0..steps {
-            if scene.stopped() {
+            if input.stopped() {
                 break;
             }
             if step > 0 {
                 search.exchange(rng)?;
             }
             let slope = search.gradient(&objective)?;
-            // What is left of the budget, spread over the steps that are left.
+            // The rest of the budget is spread over the remaining steps.
             let count = (budget - order.len()).div_ceil(steps - step);
             let is_open = |&i: &usize| search.flips[i] == 0.0 && slope[i] > 0.0;
             let mut steepest: Vec<usize> = (0..slope.len()).filter(is_open).collect();
@@ -104,7 +92,7 @@ impl Method for Grbcd {
                 target: None,
             })
             .collect();
-        Ok((flipped(scene.graph, &order)?, Some(flips)))
+        Ok((flipped(input.graph, &order)?, Some(flips)))
     }
 
     fn budget(&self) -> gnarl_graph::Result<Budget> {
@@ -112,14 +100,14 @@ impl Method for Grbcd {
     }
 
     fn bytes(&self, graph: &Graph) -> f64 {
-        block::bytes(graph, self.block)
+        block::bytes(graph, self.block_size)
     }
 
     fn passes(&self) -> f64 {
         2.0 * self.steps as f64
     }
 
-    fn needs_gradients(&self) -> bool {
-        true
+    fn needs(&self) -> Set<Requirement> {
+        Requirement::set(&[Requirement::Gradients])
     }
 }

@@ -1,10 +1,11 @@
-//! The linear surrogate of Nettack and Metattack: two rounds of message passing without an
-//! activation, `Â² X W₁ W₂`, trained by gradient descent with momentum (Zügner et al. 2018; Zügner
-//! and Günnemann 2019).
+//! The linear surrogate of Nettack and Metattack: two layers without an activation, `Â² X W₁ W₂`,
+//! trained by gradient descent with momentum (Zügner et al. 2018,
+//! [arXiv:1805.07984](https://arxiv.org/abs/1805.07984); Zügner and Günnemann 2019,
+//! [arXiv:1902.08412](https://arxiv.org/abs/1902.08412)).
 //!
-//! What the graph does to it is all in `S = Â² X`. Its training can be gone through backwards:
-//! [`through_training`] gives the derivative of a loss of the trained weights by the rows of S that
-//! it was trained on, exactly, in `O(steps · rows · features · hidden)`.
+//! The graph enters through `S = Â² X` alone. Its training can be differentiated: [`through_training`]
+//! gives the exact derivative of a loss of the trained weights by the rows of S that it was trained
+//! on, in `O(steps · rows · features · hidden)`.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{CsrMatrix, Features, Graph};
@@ -14,15 +15,15 @@ use rayon::prelude::*;
 use crate::error::Result;
 use crate::tensor::{Device, Tensor};
 
-/// Width of the surrogate and its descent, as published.
+/// Hidden units, learning rate and momentum of the surrogate, as published.
 const HIDDEN: usize = 16;
 const RATE: f64 = 0.1;
 const MOMENTUM: f64 = 0.9;
-/// Steps of training whose derivatives are multiplied out together.
+/// Training steps whose derivatives are multiplied out together.
 const TOGETHER: usize = 10;
 
-/// Features as sparse rows in units of their mean size, so that descent of a fixed length suits
-/// words as well as shares of them; the identity where there are none.
+/// Features as sparse rows, divided by their mean absolute value, so that one learning rate suits
+/// counts as well as shares; the identity without features.
 pub(super) fn features_of(graph: &Graph) -> CsrMatrix<f32> {
     let x = match graph.features() {
         Some(Features::Sparse(x)) => x.clone(),
@@ -52,7 +53,7 @@ pub(super) struct Propagated {
 }
 
 impl Propagated {
-    /// O(edges · features of a node).
+    /// Computes both in O(edges · features of a node).
     pub fn new(graph: &Graph, x: &CsrMatrix<f32>) -> Result<Self> {
         let n = graph.num_nodes();
         let scales: Vec<f32> = (0..n as u32)
@@ -167,7 +168,7 @@ pub(super) struct Maps {
 }
 
 impl Maps {
-    /// Uniform draws within one over the root of their width.
+    /// Uniform weights within one over the root of their width.
     pub fn draw(features: usize, classes: usize, rng: &mut Rng) -> Result<Self> {
         let mut uniform = |rows: usize, cols: usize| {
             let bound = 1.0 / (cols.max(1) as f32).sqrt();
@@ -188,7 +189,7 @@ impl Maps {
     }
 }
 
-/// What a step of training saw and computed.
+/// A training step: its input and its intermediate results.
 struct Step {
     before: Maps,
     hidden: Tensor,
@@ -196,11 +197,11 @@ struct Step {
     shares: Vec<f32>,
     /// The derivative of the loss by the scores.
     slope: Tensor,
-    /// The same by the hidden values.
+    /// The derivative of the loss by the hidden values.
     back: Tensor,
 }
 
-/// A training, remembered.
+/// A training with all its steps.
 pub(super) struct Training {
     steps: Vec<Step>,
     /// The weights at its end.
@@ -252,7 +253,7 @@ pub(super) fn train(s: &Tensor, classes: &[u32], start: Maps, steps: usize) -> R
     })
 }
 
-/// Shares of classes, by rows.
+/// Softmax by rows.
 pub(super) fn softmax(mut scores: Vec<f32>, width: usize) -> Vec<f32> {
     for row in scores.chunks_mut(width.max(1)) {
         let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -279,8 +280,8 @@ fn slope_of(shares: &[f32], classes: &[u32], width: usize) -> Result<Tensor> {
     )?)
 }
 
-/// From the derivative of a loss by the trained weights to that by the rows they were trained on,
-/// through every step: rows × features.
+/// The derivative of a loss by the rows that the weights were trained on, through every training
+/// step, from its derivative by the trained weights: rows × features.
 pub(super) fn through_training(s: &Tensor, training: &Training, by_end: Maps) -> Result<Vec<f32>> {
     let (rows, features) = s.dims2()?;
     let width = by_end.second.dims()[1];

@@ -1,20 +1,19 @@
-//! What an attacker who follows gradients climbs, and when one attempt is better than another.
+//! The loss that gradient attacks maximise, and the comparison of two attempts.
 
 use gnarl_graph::named;
 
 use crate::train::argmax;
 
 named! {
-    /// What is climbed.
+    /// The loss to maximise.
     pub enum Loss as "loss" {
-        /// `-Σ tanh(m_i / s)` over the margins `m_i` by which the right class leads (Geisler et al.
-        /// 2021). Answers that are far right or already wrong count little: effort goes where it
-        /// decides something. s is the mean size of the margins at the start.
+        /// The tanh margin `-Σ tanh(m_i / s)` over the margins `m_i` of the true class (Geisler et
+        /// al. 2021, [arXiv:2110.14038](https://arxiv.org/abs/2110.14038)). Predictions with a large
+        /// margin of either sign count little. s is the mean absolute margin at the start.
         Margin = "margin",
-        /// The cross-entropy. Answers that are already wrong count most.
+        /// The cross-entropy. Predictions that are already wrong count most.
         CrossEntropy = "cross-entropy",
-        /// The cross-entropy of those answers alone that are still right (Geisler et al. 2021,
-        /// masked): no effort where nothing is left to win.
+        /// The cross-entropy of the correct predictions alone (masked; Geisler et al. 2021).
         Masked = "masked",
     }
 }
@@ -28,17 +27,17 @@ pub(super) struct Objective<'a> {
     scale: f64,
 }
 
-/// How an attempt stands.
+/// The state of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Standing {
-    /// Targets still answered right.
+    /// Targets that are still predicted correctly.
     pub right: usize,
-    /// The loss, the larger the better for the attacker.
+    /// The loss, which the attacker maximises.
     pub loss: f64,
 }
 
 impl Standing {
-    /// Fewer right answers, of equals the larger loss.
+    /// `true` with fewer correct predictions, or as many and a larger loss.
     pub fn beats(&self, other: &Standing) -> bool {
         self.right < other.right || (self.right == other.right && self.loss > other.loss)
     }
@@ -69,7 +68,7 @@ impl<'a> Objective<'a> {
         &scores[node as usize * self.width..(node as usize + 1) * self.width]
     }
 
-    /// By how much the right class leads, and over which; none where there is no other.
+    /// The margin of the true class and its rival; `None` with a single class.
     fn margin(&self, scores: &[f32], (node, class): (u32, u32)) -> Option<(f64, usize)> {
         let row = self.row(scores, node);
         let others = (0..row.len()).filter(|&c| c != class as usize);
@@ -80,12 +79,12 @@ impl<'a> Objective<'a> {
         ))
     }
 
-    /// How these scores stand.
+    /// The state of an attempt with these scores.
     pub fn standing(&self, scores: &[f32]) -> Standing {
         self.look(scores, None)
     }
 
-    /// How these scores stand, and the derivative of the loss by them.
+    /// The state of an attempt, and the gradient of the loss by the scores.
     pub fn standing_and_gradient(&self, scores: &[f32]) -> (Standing, Vec<f32>) {
         let mut gradient = vec![0f32; scores.len()];
         let standing = self.look(scores, Some(&mut gradient));
@@ -113,8 +112,8 @@ impl<'a> Objective<'a> {
                         gradient[first + rival] += slope;
                     }
                 }
-                // What is wrong already counts as won, at the loss of a coin between two classes:
-                // winning it is never a step back.
+                // A wrong prediction has the loss of a coin between two classes: changing the
+                // prediction of a target is never a step back.
                 Loss::Masked if argmax(row) != class as usize => {
                     standing.loss += std::f64::consts::LN_2
                 }
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn one_class_leaves_nothing_to_climb() {
+    fn one_class_leaves_nothing_to_maximise() {
         let objective = Objective::new(Loss::Margin, &[(0, 0)], &[1.0], 1);
         assert_eq!(
             objective.standing_and_gradient(&[1.0]),

@@ -1,10 +1,11 @@
-//! What every attack can do, what it sees, and what it gives.
+//! The interface of an attack: its requirements, properties, input and result.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gnarl_graph::names::{Choice, Setting, listed};
-use gnarl_graph::{Graph, Labels};
+use gnarl_graph::names::{Choice, listed};
+use gnarl_graph::sets::Set;
+use gnarl_graph::{Graph, Labels, named};
 
 use super::Attack;
 use crate::classifier::{Classifier, Through, WhiteBox};
@@ -12,128 +13,139 @@ use crate::error::{Error, Result};
 use crate::features::FeatureScaling;
 use crate::perturb::{Budget, Change, EdgeShare};
 
+named! {
+    /// An input that an attack cannot do without.
+    pub enum Requirement as "requirement" {
+        /// Gradients of a model with respect to features or edges.
+        Gradients = "gradients",
+        /// Predictions of a model, without gradients.
+        Predictions = "predictions",
+        /// Classes of all nodes, which the graphs of a set do not have.
+        Labels = "labels",
+        /// Training nodes and their classes.
+        TrainingNodes = "training-nodes",
+        /// Features as they are loaded, before a model scales them. An attack needs them if it
+        /// trains a surrogate of its own.
+        LoadedFeatures = "loaded-features",
+    }
+}
+
+named! {
+    /// A property of an attack.
+    pub enum Property as "property" {
+        /// Flips are chosen one after the other, and the first of them are those of a smaller
+        /// budget.
+        Greedy = "greedy",
+        /// Each target has flips of its own.
+        Targeted = "targeted",
+        /// Features are changed; the other attacks change edges alone.
+        Features = "features",
+        /// Candidates are compared by the model's predictions. The search takes everything between
+        /// the network and its predictions into account, even where gradients do not pass.
+        BlackBox = "black-box",
+    }
+}
+
+/// The largest number of flips for each target, or for each step.
+pub(super) const MAX_FLIPS: usize = 1 << 20;
+
 /// An attack with its settings.
 pub trait Method {
-    /// The changed graph. [`Attack::run`] calls it with a budget above zero and measures what it
-    /// gives.
-    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph>;
+    /// Attacks a graph. [`Attack::run`] calls it with a budget above zero and measures the result.
+    fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph>;
 
-    /// The same with the flips in the order in which they were found, of an attack that finds them
-    /// one after the other.
-    fn attack_in_order(&self, scene: &Scene<'_>, seed: u64) -> Result<(Graph, Option<Vec<Flip>>)> {
-        Ok((self.attack(scene, seed)?, None))
+    /// Attacks a graph and returns the flips in the order in which they were found, if the attack
+    /// finds them one after the other.
+    fn attack_in_order(
+        &self,
+        input: &AttackInput<'_>,
+        seed: u64,
+    ) -> Result<(Graph, Option<Vec<Flip>>)> {
+        Ok((self.attack(input, seed)?, None))
     }
 
-    /// What it may change. Fails for a number that is no budget.
+    /// The budget. Fails for a number that is not one.
     fn budget(&self) -> gnarl_graph::Result<Budget>;
 
-    /// What the number that a user gives as its budget counts.
+    /// The unit of the budget's number.
     fn unit(&self) -> &'static str {
         "share of the edges, rounded down to whole flips"
     }
 
-    /// Whether it finds flips one after the other, so that the first of them are what a smaller
-    /// budget would have found.
-    fn is_greedy(&self) -> bool {
-        false
+    /// The inputs that the attack cannot do without.
+    fn needs(&self) -> Set<Requirement> {
+        Set::EMPTY
     }
 
-    /// Whether it misleads each of a few targets by flips of its own.
-    fn is_targeted(&self) -> bool {
-        false
+    /// The properties of the attack.
+    fn properties(&self) -> Set<Property> {
+        Set::EMPTY
     }
 
-    /// Whether it needs to know what a model will be trained on.
-    fn needs_training(&self) -> bool {
-        false
-    }
-
-    /// Whether it works on features as they are loaded and not as a network takes them: one that
-    /// looks into a model of its own alone.
-    fn sees_loaded(&self) -> bool {
-        false
-    }
-
-    /// Whether it changes features; the others change edges.
-    fn changes_features(&self) -> bool {
-        false
-    }
-
-    /// Whether it goes by the classes of nodes, which the graphs of a set do not have.
-    fn needs_node_classes(&self) -> bool {
-        false
-    }
-
-    /// How often it asks the model, at least: what a search without end is refused by.
+    /// The number of model evaluations, at least. Searches that would not end are refused by it.
     fn passes(&self) -> f64 {
         1.0
     }
 
-    /// Bytes that its search holds at once, at least: what a search that would not fit is refused
-    /// by.
+    /// The memory of the search in bytes, at least. Searches that would not fit are refused by it.
     fn bytes(&self, graph: &Graph) -> f64 {
         let _ = graph;
         0.0
     }
-
-    /// Whether it follows a model's gradients.
-    fn needs_gradients(&self) -> bool {
-        false
-    }
-
-    /// Whether it judges what it finds by a model's answers, so that it sees what stands between
-    /// the network and them even where gradients do not.
-    fn judges_by_answers(&self) -> bool {
-        false
-    }
-
-    /// Whether it goes by classes: those that answers are to leave, or those of all nodes.
-    fn goes_by_classes(&self) -> bool {
-        self.asks_model() || self.needs_node_classes()
-    }
-
-    /// Whether it goes by what a model answers, with gradients or without.
-    fn asks_model(&self) -> bool {
-        self.needs_gradients()
-    }
 }
 
-/// The thesis' share of the edges (ch. 6).
-pub(super) const TENTH: f64 = 0.1;
+impl Attack {
+    /// `true` if the attack cannot do without an input.
+    pub fn needs(&self, requirement: Requirement) -> bool {
+        self.method().needs().contains(requirement)
+    }
 
-/// The setting of a budget of edges.
-pub(super) const OF_EDGES: Setting = Setting::new(
-    "budget",
-    "X",
-    "how much may change: a share of the edges, rounded down to whole flips [default: 0.1]",
-);
+    /// `true` if the attack has a property.
+    pub fn has(&self, property: Property) -> bool {
+        self.method().properties().contains(property)
+    }
+
+    /// `true` if the attack compares candidates by the model's predictions.
+    pub fn is_black_box(&self) -> bool {
+        self.has(Property::BlackBox)
+    }
+
+    /// `true` if the attack evaluates a model, with gradients or without.
+    pub fn queries_model(&self) -> bool {
+        self.needs(Requirement::Gradients) || self.needs(Requirement::Predictions)
+    }
+
+    /// `true` if the attack uses classes: of its targets, to attack predictions, or of all nodes.
+    pub fn uses_labels(&self) -> bool {
+        self.queries_model() || self.needs(Requirement::Labels)
+    }
+}
 
 /// A budget of edges.
 pub(super) fn edges(share: f64) -> gnarl_graph::Result<Budget> {
     EdgeShare::new(share).map(Budget::Edges)
 }
 
-/// What an attacker sees.
+/// The input of an attack: a graph and what the attacker knows.
 #[derive(Clone, Copy)]
-pub struct Scene<'a> {
-    /// The graph to change, its features as a model sees them.
+pub struct AttackInput<'a> {
+    /// The graph to change, with features as a model takes them.
     pub graph: &'a Graph,
-    /// The model to fool, or one to practise on in its place; none for an attack that looks at no
-    /// model.
+    /// The attacked model or a surrogate; `None` for an attack that evaluates no model.
     pub model: Option<&'a dyn Classifier>,
-    /// The answers that are to become wrong, by their row of the model's scores, and what the
-    /// attacker takes for their classes: nodes, or row 0 of a model that classifies graphs.
+    /// The predictions to attack, by their row of the model's scores, and the classes that the
+    /// attacker assumes for them: nodes, or row 0 of a graph classifier.
     pub targets: &'a [(u32, u32)],
-    /// What the attacker takes for the classes of all nodes.
+    /// The classes that the attacker assumes for all nodes.
     pub labels: Option<&'a Labels>,
-    /// The nodes that a model is trained on and their classes, for attacks on training.
+    /// The training nodes and their classes, for poisoning.
     pub training: &'a [(u32, u32)],
-    /// Set to end the search with what was found so far.
+    /// A flag that ends the search with the best result so far.
     pub stop: Option<&'a AtomicBool>,
 }
 
-impl<'a> Scene<'a> {
-    /// Whether the search is to end.
+impl<'a> AttackInput<'a> {
+    /// `true` if the search is to end.
     pub(super) fn stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
@@ -142,25 +154,22 @@ impl<'a> Scene<'a> {
     pub(super) fn white_box<A: Choice>(&self) -> Result<&'a WhiteBox> {
         let found = self.model.and_then(|model| model.white_box());
         found.ok_or_else(|| {
-            // They end at a defence that looks at features, or that changes the operator by itself.
+            // Gradients end at a defence that uses features or replaces the operator.
             let what = format!(
-                "{} follows gradients, and this model has none to give to its features",
+                "{} needs gradients with respect to features, and this model has none",
                 A::NAME
             );
             refused(format!("{what}; {}", without_gradients()))
         })
     }
 
-    /// The network and what stands before it, to take gradients through to edges.
+    /// The network and the defence before it, to take gradients through to edges.
     pub(super) fn see_through<A: Choice>(&self) -> Result<(&'a dyn Classifier, Through<'a>)> {
         let found = self
             .model
             .and_then(|model| Some((model, model.see_through()?)));
         found.ok_or_else(|| {
-            let what = format!(
-                "{} follows gradients, and this model has none to give",
-                A::NAME
-            );
+            let what = format!("{} needs gradients, and this model has none", A::NAME);
             refused(format!("{what}; {}", without_gradients()))
         })
     }
@@ -169,7 +178,7 @@ impl<'a> Scene<'a> {
     pub(super) fn some_targets<A: Choice>(&self) -> Result<&'a [(u32, u32)]> {
         match self.targets.is_empty() {
             true => Err(refused(format!(
-                "{} needs labelled nodes to mislead, and there are none",
+                "{} needs labelled target nodes, and there are none",
                 A::NAME
             ))),
             false => Ok(self.targets),
@@ -177,36 +186,35 @@ impl<'a> Scene<'a> {
     }
 }
 
-impl fmt::Debug for Scene<'_> {
+impl fmt::Debug for AttackInput<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scene")
+        f.debug_struct("AttackInput")
             .field("graph", self.graph)
             .field("targets", &self.targets.len())
             .finish_non_exhaustive()
     }
 }
 
-/// An attacked graph and how it differs from the one before.
+/// An attacked graph and its difference from the clean graph.
 #[derive(Debug, Clone)]
 pub struct Attacked {
     /// The graph.
     pub graph: Graph,
-    /// What is new in it.
+    /// The difference from the clean graph.
     pub change: Change,
-    /// Its flips, in the order in which they were found where the attack found them one by one.
+    /// The flips, in the order in which they were found if the attack is sequential.
     pub flips: Vec<Flip>,
-    /// How the features of the graph are scaled: as they are loaded, or as the model takes them
-    /// whose input was attacked.
+    /// The scaling of the graph's features: as loaded, or as the attacked model takes them.
     pub features: FeatureScaling,
 }
 
 impl Attacked {
-    /// Compares the graphs. O(nodes + edges + features). Fails where they have not the same nodes.
+    /// Compares the graphs in O(nodes + edges + features). Fails if their nodes differ.
     pub fn new(original: &Graph, graph: Graph) -> Result<Self> {
         Self::in_order(original, graph, None)
     }
 
-    /// With the order in which flips were found; else edges that are gone, then new ones.
+    /// Compares the graphs. Without an order, the flips are removed edges, then added edges.
     pub(super) fn in_order(
         original: &Graph,
         graph: Graph,
@@ -234,29 +242,29 @@ impl Attacked {
 /// One flip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flip {
-    /// What was flipped.
+    /// The flipped part.
     pub part: Part,
-    /// The node that it is to mislead, of a targeted attack.
+    /// The target, in a targeted attack.
     pub target: Option<u32>,
 }
 
-/// What a flip changes.
+/// The part of a graph that a flip changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// An edge between two nodes, that comes or goes.
+    /// An edge between two nodes, added or removed.
     Edge(u32, u32),
     /// A feature of a node, by its column: from 0 to 1 or back.
     Feature(u32, u32),
 }
 
-/// What to do about a model without gradients.
+/// Advice for a model without gradients.
 pub(super) fn without_gradients() -> String {
     let plain: Vec<&str> = Attack::all()
-        .filter(|a| !a.method().needs_gradients())
-        .map(|a| a.listed().name)
+        .filter(|a| !a.needs(Requirement::Gradients))
+        .map(|a| a.name())
         .collect();
     format!(
-        "attack it through a surrogate, or without gradients: by {}",
+        "attack it through a surrogate, or without gradients by {}",
         listed(&plain)
     )
 }

@@ -1,53 +1,70 @@
-//! Metattack (Zügner and Günnemann 2019): flips of edges that spoil the training itself, by the
-//! derivative of the trained model's loss with respect to the graph it is trained on.
+//! Metattack (Zügner and Günnemann 2019, [arXiv:1902.08412](https://arxiv.org/abs/1902.08412)):
+//! poisoning by edge flips, chosen by the meta-gradient: the gradient of the trained model's loss
+//! with respect to the graph that it is trained on.
 //!
-//! For each flip the linear surrogate (`linear`) is trained anew on the graph so far, and the
-//! derivative of its loss is taken through every step of that training to every pair of nodes.
-//! Meta-Self climbs the loss of unlabelled nodes with the classes that the surrogate gave them on
-//! the clean graph, Meta-Train that of the training nodes.
+//! For each flip the linear surrogate (`linear`) is trained anew on the graph so far, and its loss
+//! is differentiated through every step of that training with respect to every node pair. Meta-Self
+//! maximises the loss of unlabelled nodes, with the classes that the surrogate predicts on the clean
+//! graph. Meta-Train maximises the loss of the training nodes.
 //!
-//! The derivative by the n² entries of Â is a sum of products of thin matrices. With `S = Â² X`,
+//! The gradient by the n² entries of Â is a sum of products of thin matrices. With `S = Â² X`,
 //! `G = ∂L/∂S` and R the rows of G that come from training, `G = E Wᵀ + R`, so that
 //! `∂L/∂Â = E (ÂXW)ᵀ + (ÂE)(XW)ᵀ + R (ÂX)ᵀ + (ÂR) Xᵀ`: its largest entries are found tile by tile,
 //! and memory grows with edges, features and training nodes, never with n².
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
-use gnarl_graph::{CsrMatrix, Error as GraphError, Graph, named};
+use gnarl_graph::sets::Set;
+use gnarl_graph::{CsrMatrix, Graph, named};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::degrees::DegreeTest;
 use super::linear::{Maps, Propagated, features_of, softmax, through_training, times, train};
-use super::method::{Flip, Method, OF_EDGES, Part, Scene, TENTH, edges, refused};
+use super::method::{
+    AttackInput, Flip, MAX_FLIPS, Method, Part, Property, Requirement, edges, refused,
+};
 use crate::error::Result;
 use crate::perturb::{Budget, EdgeShare, Pair, flipped};
 use crate::tensor::{Device, Tensor, simd_dispatch};
 
 named! {
-    /// The nodes whose loss is climbed.
+    /// The nodes whose loss is maximised.
     pub enum Meta as "meta" {
-        /// Those that are not trained on, with the classes that the surrogate gives them.
+        /// Unlabelled nodes, with the classes that the surrogate predicts (Meta-Self).
         Own = "self",
-        /// Those that are trained on.
+        /// Training nodes (Meta-Train).
         Train = "train",
     }
 }
 
-/// How flips are sought.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// The largest number of steps of the surrogate's training.
+pub(super) const MAX_INNER_STEPS: usize = 10_000;
+
+/// Flips edges by the meta-gradient through the training of a surrogate.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "mettack",
+    about = "poisoned edges by meta-gradients (Metattack)",
+    constant
+)]
 pub struct Mettack {
-    /// Share of the edges.
+    /// Budget as a share of the edges, rounded down to whole flips.
+    #[setting(default = 0.1, range = 0.0..=1.0)]
     pub budget: f64,
-    /// The nodes whose loss is climbed.
+    /// Nodes whose loss is maximised, unlabelled nodes (Meta-Self) or training nodes (Meta-Train).
+    #[setting(default = Meta::Own)]
     pub meta: Meta,
-    /// Whether degrees must stay those of the same power law.
-    pub likelihood: bool,
-    /// Steps of the surrogate's training.
+    /// Likelihood-ratio test that keeps the degree distribution unchanged.
+    #[setting(default = false, was = "likelihood")]
+    pub degree_test: bool,
+    /// Number of steps of the surrogate's training.
+    #[setting(default = 100, range = 1..=MAX_INNER_STEPS)]
     pub inner_steps: usize,
-    /// Flips taken from one derivative; more than one is an approximation.
-    pub at_once: usize,
+    /// Number of flips for each meta-gradient; more than one is an approximation.
+    #[setting(default = 1, range = 1..=MAX_FLIPS, was = "at-once")]
+    pub flips_per_step: usize,
 }
 
 impl Mettack {
@@ -55,79 +72,25 @@ impl Mettack {
     pub const fn budget(budget: f64) -> Self {
         Self {
             budget,
-            meta: Meta::Own,
-            likelihood: false,
-            inner_steps: 100,
-            at_once: 1,
+            ..Self::DEFAULT
         }
-    }
-}
-
-impl Default for Mettack {
-    fn default() -> Self {
-        Self::budget(TENTH)
-    }
-}
-
-/// The setting of the surrogate's training.
-pub(super) const INNER_STEPS: Setting = Setting::new(
-    "inner-steps",
-    "N",
-    "steps of the surrogate's training [default: 100]",
-);
-/// The setting of flips at once.
-pub(super) const AT_ONCE: Setting = Setting::new(
-    "at-once",
-    "N",
-    "flips taken from one derivative, an approximation beyond 1 [default: 1]",
-);
-
-impl Choice for Mettack {
-    const NAME: &'static str = "mettack";
-    const ABOUT: &'static str = "edges that spoil training, by derivatives through it (Metattack)";
-    const SETTINGS: &'static [Setting] = &[
-        OF_EDGES,
-        Setting::new(
-            "meta",
-            "WHOSE",
-            "whose loss is climbed, that of unlabelled nodes (self) or of training nodes (train) [default: self]",
-        ),
-        Setting::new(
-            "likelihood",
-            "BOOL",
-            "whether degrees must stay those of the same power law [default: false]",
-        ),
-        INNER_STEPS,
-        AT_ONCE,
-    ];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        edges(self.budget)?;
-        for (name, count, most) in [
-            ("inner-steps", self.inner_steps, 10_000),
-            ("at-once", self.at_once, 1 << 20),
-        ] {
-            if !(1..=most).contains(&count) {
-                return Err(GraphError::setting(
-                    name,
-                    format!("{count} must lie in 1 to {most}"),
-                ));
-            }
-        }
-        Ok(())
     }
 }
 
 impl Method for Mettack {
-    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        Ok(self.attack_in_order(scene, seed)?.0)
+    fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
+        Ok(self.attack_in_order(input, seed)?.0)
     }
 
-    fn attack_in_order(&self, scene: &Scene<'_>, seed: u64) -> Result<(Graph, Option<Vec<Flip>>)> {
-        let flips = EdgeShare::new(self.budget)?.flips(scene.graph);
-        let mut search = Search::new(self, scene, seed)?;
-        while search.flips.len() < flips && !scene.stopped() {
-            let found = search.best(self.at_once.min(flips - search.flips.len()))?;
+    fn attack_in_order(
+        &self,
+        input: &AttackInput<'_>,
+        seed: u64,
+    ) -> Result<(Graph, Option<Vec<Flip>>)> {
+        let flips = EdgeShare::new(self.budget)?.flips(input.graph);
+        let mut search = Search::new(self, input, seed)?;
+        while search.flips.len() < flips && !input.stopped() {
+            let found = search.best(self.flips_per_step.min(flips - search.flips.len()))?;
             if found.is_empty() {
                 break;
             }
@@ -144,24 +107,24 @@ impl Method for Mettack {
         edges(self.budget)
     }
 
-    /// The number of flips does not change those before, taken one at a time.
-    fn is_greedy(&self) -> bool {
-        self.at_once == 1
+    fn needs(&self) -> Set<Requirement> {
+        Requirement::set(&[Requirement::TrainingNodes, Requirement::LoadedFeatures])
     }
 
-    fn needs_training(&self) -> bool {
-        true
-    }
-
-    fn sees_loaded(&self) -> bool {
-        true
+    /// Flips that are chosen one at a time do not depend on the budget.
+    fn properties(&self) -> Set<Property> {
+        if self.flips_per_step == 1 {
+            Property::set(&[Property::Greedy])
+        } else {
+            Set::EMPTY
+        }
     }
 }
 
 /// Rows and columns of a tile of pairs.
 const TILE: usize = 512;
 
-/// The attack as far as it has come.
+/// The state of the search.
 struct Search {
     settings: Mettack,
     seed: u64,
@@ -171,23 +134,23 @@ struct Search {
     /// Nodes trained on, ascending, and their classes.
     trained: Vec<u32>,
     trained_classes: Vec<u32>,
-    /// Nodes whose loss is climbed, and the classes they are taken to have.
-    climbed: Vec<(u32, u32)>,
+    /// Nodes whose loss is maximised, and their classes in that loss.
+    maximised: Vec<(u32, u32)>,
     test: Option<DegreeTest>,
     flips: Vec<Pair>,
 }
 
 impl Search {
-    fn new(settings: &Mettack, scene: &Scene<'_>, seed: u64) -> Result<Self> {
-        let graph = scene.graph.clone();
+    fn new(settings: &Mettack, input: &AttackInput<'_>, seed: u64) -> Result<Self> {
+        let graph = input.graph.clone();
         if graph.weights().is_some() {
             return Err(refused(
                 "mettack flips whole edges, and this graph has weights",
             ));
         }
-        let mut training = scene.training.to_vec();
+        let mut training = input.training.to_vec();
         training.sort_unstable();
-        let classes = scene.labels.map_or(0, |labels| labels.num_classes());
+        let classes = input.labels.map_or(0, |labels| labels.num_classes());
         if training.is_empty() || classes < 2 {
             return Err(refused(
                 "mettack spoils training, and there are no training nodes of two classes",
@@ -199,21 +162,21 @@ impl Search {
             seed,
             x: features_of(&graph),
             classes,
-            test: settings.likelihood.then(|| DegreeTest::new(&graph)),
+            test: settings.degree_test.then(|| DegreeTest::new(&graph)),
             graph,
             trained,
             trained_classes,
-            climbed: Vec::new(),
+            maximised: Vec::new(),
             flips: Vec::new(),
         };
-        search.climbed = match settings.meta {
+        search.maximised = match settings.meta {
             Meta::Train => training,
             Meta::Own => search.own_classes()?,
         };
         Ok(search)
     }
 
-    /// The classes that the surrogate gives the nodes it is not trained on.
+    /// The classes that the surrogate predicts for the nodes it is not trained on.
     fn own_classes(&self) -> Result<Vec<(u32, u32)>> {
         let propagated = Propagated::new(&self.graph, &self.x)?;
         let training = self.train(&propagated.rows(&self.trained)?, OWN_CLASSES)?;
@@ -243,21 +206,21 @@ impl Search {
         Ok(times(&propagated.a, &once, self.classes))
     }
 
-    /// The derivative of the loss by the graph, after a training from weights number `index`.
+    /// The meta-gradient, after a training from initial weights number `index`.
     fn derivative(&self, index: u64) -> Result<Derivative<'_>> {
         let (n, width) = (self.graph.num_nodes(), self.classes);
         let propagated = Propagated::new(&self.graph, &self.x)?;
         let s = propagated.rows(&self.trained)?;
         let training = self.train(&s, index)?;
         let end = &training.end;
-        // E: the derivative of the climbed loss by the scores.
+        // E: the gradient of the maximised loss with respect to the scores.
         let mut e = softmax(self.scores(&propagated, end)?, width);
-        let mut is_climbed = vec![None; n];
-        self.climbed
+        let mut class_of = vec![None; n];
+        self.maximised
             .iter()
-            .for_each(|&(u, c)| is_climbed[u as usize] = Some(c as usize));
-        let count = self.climbed.len().max(1) as f32;
-        for (row, class) in e.chunks_mut(width).zip(&is_climbed) {
+            .for_each(|&(u, c)| class_of[u as usize] = Some(c as usize));
+        let count = self.maximised.len().max(1) as f32;
+        for (row, class) in e.chunks_mut(width).zip(&class_of) {
             match class {
                 Some(c) => {
                     row[*c] -= 1.0;
@@ -302,8 +265,7 @@ impl Search {
             .collect())
     }
 
-    /// No node loses its last edge, no pair is flipped twice, and degrees pass the test where there
-    /// is one.
+    /// No node loses its last edge, no pair is flipped twice, and degrees pass the test if it is on.
     fn allows(&self, pair: Pair, joins: bool) -> bool {
         let degree = |u: u32| self.graph.neighbours(u).len();
         (joins || (degree(pair.0) > 1 && degree(pair.1) > 1))
@@ -314,7 +276,7 @@ impl Search {
                 .is_none_or(|test| test.allows(pair, joins))
     }
 
-    /// Makes those of the flips that are still allowed after the ones before.
+    /// Makes the flips that are still allowed after the flips before them.
     fn make(&mut self, found: &[Pair]) -> Result<()> {
         for (i, &pair) in found.iter().enumerate() {
             let joins = !self.graph.has_edge(pair.0, pair.1);
@@ -331,7 +293,7 @@ impl Search {
     }
 }
 
-/// The index of the training that gives unlabelled nodes their classes.
+/// The index of the training that predicts the classes of unlabelled nodes.
 const OWN_CLASSES: u64 = u64::MAX;
 
 /// `Xᵀ` times a dense matrix, by rows.
@@ -409,7 +371,7 @@ struct Derivative<'a> {
     /// R over the nodes trained on, and ÂR over them and their neighbours.
     r: ByFeature,
     ar: ByFeature,
-    /// What one more edge does through the degree of each node.
+    /// The derivative by one more edge through the degree of each node.
     by_degree: Vec<f32>,
 }
 
@@ -482,7 +444,7 @@ impl<'a> Derivative<'a> {
         sum
     }
 
-    /// What flipping a pair adds to the loss, to first order.
+    /// The first-order change of the loss by flipping a pair.
     #[cfg(test)]
     fn gain(&self, (u, v): Pair) -> f32 {
         let scales = &self.propagated.scales;
@@ -582,7 +544,7 @@ impl<'a> Derivative<'a> {
         }
     }
 
-    /// `M + Mᵀ` of what comes from training.
+    /// `M + Mᵀ` of the part that comes from training.
     fn add_wide(
         &self,
         rows: &std::ops::Range<usize>,
@@ -619,8 +581,8 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// From the derivatives by a node's entries to what joining it to each of the others adds to
-    /// the loss.
+    /// The change of the loss by joining a node to each of the others, from the derivatives by the
+    /// node's entries.
     fn to_gains(sums: &mut [f32], scale: f32, by_degree: f32, scales: &[f32], by_degrees: &[f32]) {
         for ((sum, other), by_other) in sums.iter_mut().zip(scales).zip(by_degrees) {
             *sum = *sum * scale * other + by_degree + by_other;
@@ -629,7 +591,7 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// Whether every number is at most this.
+    /// `true` if every number is at most this.
     fn none_above(values: &[f32], bound: f32) -> bool {
         values.iter().filter(|value| **value <= bound).count() == values.len()
     }
@@ -640,6 +602,7 @@ mod tests {
     use super::*;
     use crate::attack::{Attack, Attacked};
     use gnarl_graph::generate::{CsbmConfig, csbm};
+    use gnarl_graph::names::Choice;
 
     fn scene_of(graph: &Graph) -> Vec<(u32, u32)> {
         let labels = graph.labels().unwrap();
@@ -652,7 +615,7 @@ mod tests {
 
     fn run(graph: &Graph, attack: Mettack, seed: u64) -> Attacked {
         let training = scene_of(graph);
-        let scene = Scene {
+        let input = AttackInput {
             graph,
             model: None,
             targets: &[],
@@ -660,7 +623,7 @@ mod tests {
             training: &training,
             stop: None,
         };
-        Attack::from(attack).run(&scene, seed).unwrap()
+        Attack::from(attack).run(&input, seed).unwrap()
     }
 
     /// The trained loss as a function of a dense symmetric adjacency, in double precision, with
@@ -730,7 +693,7 @@ mod tests {
             }
         }
         let of = |&(u, class): &(u32, u32)| -scores(u as usize, &w1, &w2).1[class as usize].ln();
-        search.climbed.iter().map(of).sum::<f64>() / search.climbed.len() as f64
+        search.maximised.iter().map(of).sum::<f64>() / search.maximised.len() as f64
     }
 
     #[test]
@@ -746,7 +709,7 @@ mod tests {
         let training: Vec<(u32, u32)> = (0..6)
             .map(|u| (u, graph.labels().unwrap().get(u).unwrap()))
             .collect();
-        let scene = Scene {
+        let input = AttackInput {
             graph: &graph,
             model: None,
             targets: &[],
@@ -760,7 +723,7 @@ mod tests {
                 inner_steps: 12,
                 ..Mettack::default()
             };
-            let search = Search::new(&settings, &scene, 3).unwrap();
+            let search = Search::new(&settings, &input, 3).unwrap();
             let derivative = search.derivative(0).unwrap();
             let n = graph.num_nodes();
             let mut a = vec![0.0; n * n];
@@ -872,10 +835,10 @@ mod tests {
             w1 = w1.sub(&v1.affine(0.1, 0.0)?)?;
             w2 = w2.sub(&v2.affine(0.1, 0.0)?)?;
         }
-        let nodes: Vec<u32> = search.climbed.iter().map(|&(u, _)| u).collect();
+        let nodes: Vec<u32> = search.maximised.iter().map(|&(u, _)| u).collect();
         let nodes = Tensor::from_slice(&nodes, nodes.len(), &Device::Cpu)?;
         let taken = matrix(
-            indicators(&mut search.climbed.iter().map(|&(_, c)| c)),
+            indicators(&mut search.maximised.iter().map(|&(_, c)| c)),
             search.classes,
         )?;
         let probabilities = softmax(&s.index_select(&nodes, 0)?.matmul(&w1)?.matmul(&w2)?)?;
@@ -898,7 +861,7 @@ mod tests {
             gnarl_graph::dataset::load("cora", std::path::Path::new("nowhere"), 0).unwrap();
         let graph = loaded.content.graph().unwrap();
         let training = scene_of(graph);
-        let scene = Scene {
+        let input = AttackInput {
             graph,
             model: None,
             targets: &[],
@@ -906,7 +869,7 @@ mod tests {
             training: &training,
             stop: None,
         };
-        let mut search = Search::new(&Mettack::default(), &scene, 4).unwrap();
+        let mut search = Search::new(&Mettack::default(), &input, 4).unwrap();
         let n = graph.num_nodes() as u32;
         for flip in 0..2 {
             let slopes = dense_slopes(&search, flip).unwrap();
@@ -961,7 +924,7 @@ mod tests {
             &graph,
             Mettack {
                 inner_steps: 30,
-                at_once: 5,
+                flips_per_step: 5,
                 ..Mettack::budget(0.05)
             },
             1,
@@ -981,7 +944,7 @@ mod tests {
             &graph,
             Mettack {
                 inner_steps: 30,
-                likelihood: true,
+                degree_test: true,
                 ..Mettack::budget(0.05)
             },
             1,
@@ -998,9 +961,9 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_spoilt_is_said() {
+    fn impossible_poisoning_is_refused() {
         let graph = Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0;
-        let scene = Scene {
+        let input = AttackInput {
             graph: &graph,
             model: None,
             targets: &[],
@@ -1009,17 +972,17 @@ mod tests {
             stop: None,
         };
         let e = Attack::from(Mettack::budget(0.5))
-            .run(&scene, 0)
+            .run(&input, 0)
             .unwrap_err()
             .to_string();
         assert!(e.contains("no training nodes of two classes"), "{e}");
         let e = Mettack {
-            at_once: 0,
+            flips_per_step: 0,
             ..Mettack::default()
         }
         .check()
         .unwrap_err()
         .to_string();
-        assert_eq!(e, "at-once: 0 must lie in 1 to 1048576");
+        assert_eq!(e, "flips-per-step must be in [1, 1048576] (got 0)");
     }
 }

@@ -1,37 +1,37 @@
-//! Attacks: small changes to a graph's features or edges that make a model's answers wrong (thesis
-//! ch. 5, "Experimental Setup").
+//! Adversarial attacks: small changes to a graph's features or edges that make a model's predictions
+//! wrong (thesis ch. 5, "Experimental Setup").
 //!
-//! | file | what |
+//! | file | content |
 //! | --- | --- |
-//! | [`gaussian`] | noise on every feature |
-//! | [`pgd_features`] | projected gradient ascent on features |
-//! | [`pgd_structure`] | projected gradient ascent on edges, then draws of whole ones |
+//! | [`gaussian`] | Gaussian noise on every feature |
+//! | [`pgd_features`] | projected gradient ascent on features (PGD) |
+//! | [`pgd_structure`] | projected gradient ascent on edges, then discrete samples (PGD) |
+//! | [`prbcd`], [`grbcd`] | gradient attacks on random blocks of pairs, projected or greedy |
+//! | [`prbcd_local`] | PRBCD on the margin of each target |
+//! | [`nettack`] | a few flips for each target, by a linear surrogate |
+//! | [`mettack`] | poisoned edges by meta-gradients through training |
 //! | [`dice`] | edges within a class removed, edges between classes added |
-//! | [`random_flips`], [`random_add`], [`random_remove`] | edges at random |
-//! | [`method`] | what every attack can do, what it sees, and what it gives |
-//! | [`prbcd`], [`grbcd`] | the same on random blocks of pairs, projected or greedy |
-//! | [`nettack`] | a few flips at each of some targets |
-//! | [`prbcd_local`] | the same by the gradient of each target's own margin |
-//! | [`combined`] | edges as `mettack` has them, and noise on features |
-//! | [`genetic`] | edges by breeding, from answers alone |
-//! | [`mettack`] | edges that spoil training, by derivatives through it |
-//! | `linear` | the linear surrogate that it trains, and the way back through its training |
-//! | `degrees` | whether changed degrees could be noticed |
-//! | `block` | the search over random blocks of pairs that those on edges share |
-//! | [`loss`] | what an attack that follows gradients climbs |
+//! | [`random_flips`], [`random_add`], [`random_remove`] | random edges |
+//! | [`genetic`] | edges by a genetic algorithm, from predictions alone |
+//! | [`combined`] | edges by `mettack`, and Gaussian noise on features |
+//! | [`method`] | the interface: requirements, properties, input and result |
+//! | [`loss`] | the loss that gradient attacks maximise |
+//! | `linear` | the linear surrogate, and the derivative through its training |
+//! | `degrees` | the likelihood-ratio test of the degree distribution |
+//! | `block` | the search over random blocks of pairs |
 //!
-//! An attack sees a [`Scene`] and gives an [`Attacked`] graph, and [`Attack::run`] never hands one
-//! out that breaks its budget ([`Budget`]) or is not a valid graph. To add an attack: a file here
-//! with its settings, which implement [`Choice`] and [`Method`], and a line in the list below.
+//! An attack turns an [`AttackInput`] into an [`Attacked`] graph. [`Attack::run`] checks that the
+//! result keeps its budget ([`Budget`]) and is a valid graph. To add an attack, write a file here
+//! with its settings, which implement [`Choice`] and [`Method`], and add a line to the list below.
 //!
 //! [`Choice`]: gnarl_graph::names::Choice
 //!
 //! ```
-//! use gnarl::attack::{Attack, Scene, dice::Dice};
+//! use gnarl::attack::{Attack, AttackInput, dice::Dice};
 //! use gnarl_graph::generate::{CsbmConfig, csbm};
 //! let graph = csbm(&CsbmConfig::default(), 0)?;
 //! let attack = Attack::from(Dice::budget(0.1));
-//! let attacked = attack.run(&Scene { graph: &graph, model: None, targets: &[], labels: graph.labels(), training: &[], stop: None }, 1)?;
+//! let attacked = attack.run(&AttackInput { graph: &graph, model: None, targets: &[], labels: graph.labels(), training: &[], stop: None }, 1)?;
 //! assert_eq!(attacked.change.num_flips(), graph.num_edges() / 10);
 //! assert_eq!("dice".parse::<Attack>()?.with(&[("budget".into(), "0.1".into())])?, attack);
 //! # Ok::<(), gnarl::Error>(())
@@ -63,7 +63,7 @@ use gnarl_graph::choices;
 use gnarl_graph::limits::Demand;
 
 pub use loss::Loss;
-pub use method::{Attacked, Flip, Method, Part, Scene};
+pub use method::{AttackInput, Attacked, Flip, Method, Part, Property, Requirement};
 
 use crate::error::Result;
 use crate::perturb::Budget;
@@ -89,32 +89,32 @@ choices! {
 }
 
 impl Attack {
-    /// What it may change. Fails for a number that is no budget.
+    /// The budget. Fails for a number that is not one.
     pub fn budget(&self) -> gnarl_graph::Result<Budget> {
         self.method().budget()
     }
 
-    /// Attacks. A budget of nothing changes nothing. The result is measured: whatever breaks the
-    /// budget or is no valid graph is an internal error, not a result.
-    pub fn run(&self, scene: &Scene<'_>, seed: u64) -> Result<Attacked> {
+    /// Attacks a graph. A budget of zero changes nothing. The result is measured: a graph that
+    /// exceeds the budget or is not valid is an internal error.
+    pub fn run(&self, input: &AttackInput<'_>, seed: u64) -> Result<Attacked> {
         self.check()?;
         let budget = self.budget()?;
         if budget.is_zero() {
-            return Attacked::new(scene.graph, scene.graph.clone());
+            return Attacked::new(input.graph, input.graph.clone());
         }
         let what = format!(
             "{self} on {} nodes and {} edges",
-            scene.graph.num_nodes(),
-            scene.graph.num_edges()
+            input.graph.num_nodes(),
+            input.graph.num_edges()
         );
-        let demand = Demand::new(what).and_bytes(self.method().bytes(scene.graph));
-        demand.check("take a smaller block")?;
-        let (graph, order) = self.method().attack_in_order(scene, seed)?;
-        let attacked = Attacked::in_order(scene.graph, graph, order)?;
-        let allowed = budget.for_targets(scene.targets.len());
+        let demand = Demand::new(what).and_bytes(self.method().bytes(input.graph));
+        demand.check("take a smaller --block-size")?;
+        let (graph, order) = self.method().attack_in_order(input, seed)?;
+        let attacked = Attacked::in_order(input.graph, graph, order)?;
+        let allowed = budget.for_targets(input.targets.len());
         attacked
             .change
-            .assert_within(&allowed, scene.graph, &attacked.graph)?;
+            .assert_within(&allowed, input.graph, &attacked.graph)?;
         Ok(attacked)
     }
 }
@@ -141,46 +141,46 @@ mod tests {
         let short = |attack: Attack| match attack {
             Attack::PgdFeatures(pgd) => pgd_features::PgdFeatures {
                 steps: 3,
-                starts: 2,
+                restarts: 2,
                 ..pgd
             }
             .into(),
             Attack::PgdStructure(pgd) => pgd_structure::PgdStructure {
                 steps: 4,
-                block: 20,
-                roundings: 3,
+                block_size: 20,
+                final_samples: 3,
                 ..pgd
             }
             .into(),
             Attack::Prbcd(prbcd) => prbcd::Prbcd {
                 epochs: 4,
-                settling: 2,
-                block: 20,
-                roundings: 3,
+                finetune_epochs: 2,
+                block_size: 20,
+                final_samples: 3,
                 ..prbcd
             }
             .into(),
             Attack::Grbcd(grbcd) => grbcd::Grbcd {
                 steps: 4,
-                block: 20,
+                block_size: 20,
                 ..grbcd
             }
             .into(),
             Attack::Genetic(genetic) => genetic::Genetic {
-                population: 4,
+                population_size: 4,
                 generations: 2,
                 ..genetic
             }
             .into(),
             Attack::Mettack(mettack) => mettack::Mettack {
                 inner_steps: 4,
-                at_once: 3,
+                flips_per_step: 3,
                 ..mettack
             }
             .into(),
             Attack::Combined(combined) => combined::Combined {
                 inner_steps: 4,
-                at_once: 3,
+                flips_per_step: 3,
                 ..combined
             }
             .into(),
@@ -196,7 +196,7 @@ mod tests {
             Attack::PrbcdLocal(local) => prbcd_local::PrbcdLocal {
                 budget: (budget * 10.0) as usize,
                 epochs: 4,
-                block: 20,
+                block_size: 20,
                 ..local
             }
             .into(),
@@ -226,7 +226,7 @@ mod tests {
                 attack.budget().unwrap(),
                 Budget::Noise(_) | Budget::Features(_) | Budget::Both(..)
             );
-            assert_eq!(attack.method().changes_features(), on_features, "{attack}");
+            assert_eq!(attack.has(Property::Features), on_features, "{attack}");
         }
         let e = "dise".parse::<Attack>().unwrap_err().to_string();
         assert!(
@@ -260,8 +260,8 @@ mod tests {
             ),
             (
                 "pgd-features",
-                ("block", "3"),
-                "block: belongs to pgd-structure, prbcd, grbcd and prbcd-local",
+                ("block-size", "3"),
+                "block-size: belongs to pgd-structure, prbcd, grbcd and prbcd-local",
             ),
         ] {
             let e = name
@@ -278,11 +278,11 @@ mod tests {
     fn a_budget_of_nothing_changes_nothing_and_a_bad_one_is_refused() {
         let graph = graph(1);
         let (model, targets, training) = (
-            untrained(&graph, Backbone::Gcn),
+            untrained(&graph, Backbone::GCN),
             targets(&graph),
             training(&graph),
         );
-        let scene = Scene {
+        let input = AttackInput {
             graph: &graph,
             model: Some(&model),
             targets: &targets,
@@ -300,7 +300,7 @@ mod tests {
                 .into(),
                 other => other,
             };
-            let attacked = nothing.run(&scene, 1).unwrap();
+            let attacked = nothing.run(&input, 1).unwrap();
             assert_eq!(attacked.change.num_flips(), 0, "{attack}");
             assert_eq!(
                 attacked.change.features,
@@ -313,16 +313,26 @@ mod tests {
                 .unwrap_err()
                 .to_string();
             let is_whole = matches!(attack, Attack::Nettack(_) | Attack::PrbcdLocal(_));
-            assert!(
-                e == "budget: -1 must be a number of at least 0"
-                    || (is_whole && e.starts_with("budget: '-1' does not fit")),
-                "{attack}: {e}"
-            );
+            let range = match attack.budget().unwrap() {
+                _ if is_whole => "a whole number (got '-1')",
+                Budget::Noise(_) | Budget::Features(_) => ">= 0 (got -1)",
+                _ => "in [0, 1] (got -1)",
+            };
+            assert_eq!(e, format!("budget must be {range}"), "{attack}");
             let e = attack
                 .with(&given(&[("budget", "NaN")]))
                 .unwrap_err()
                 .to_string();
-            assert!(e.starts_with("budget: 'NaN' does not fit"), "{attack}: {e}");
+            let number = if is_whole {
+                "a whole number"
+            } else {
+                "a number"
+            };
+            assert_eq!(
+                e,
+                format!("budget must be {number} (got 'NaN')"),
+                "{attack}"
+            );
         }
         // What no parser looked at is refused when it runs.
         for bad in [f64::NAN, f64::INFINITY, 1e40] {
@@ -332,24 +342,24 @@ mod tests {
             ] {
                 assert!(
                     attack
-                        .run(&scene, 1)
+                        .run(&input, 1)
                         .unwrap_err()
                         .to_string()
-                        .starts_with("budget: "),
+                        .starts_with("budget"),
                     "{attack}: {bad}"
                 );
             }
         }
-        let no_targets = Scene {
+        let no_targets = AttackInput {
             targets: &[],
-            ..scene
+            ..input
         };
         for attack in quick(0.1)
             .into_iter()
-            .filter(|attack| attack.method().needs_gradients())
+            .filter(|attack| attack.needs(Requirement::Gradients))
         {
             let e = attack.run(&no_targets, 1).unwrap_err().to_string();
-            assert!(e.contains("needs labelled nodes to mislead"), "{e}");
+            assert!(e.contains("needs labelled target nodes"), "{e}");
         }
     }
 
@@ -357,12 +367,12 @@ mod tests {
     fn a_search_ends_when_somebody_asks_and_gives_what_it_has() {
         let graph = graph(1);
         let (model, targets, training) = (
-            trained(&graph, Backbone::Gcn),
+            trained(&graph, Backbone::GCN),
             targets(&graph),
             training(&graph),
         );
         let stop = std::sync::atomic::AtomicBool::new(true);
-        let scene = Scene {
+        let input = AttackInput {
             graph: &graph,
             model: Some(&model),
             targets: &targets,
@@ -374,25 +384,25 @@ mod tests {
         let long = [
             pgd_features::PgdFeatures {
                 steps: 1 << 40,
-                starts: 1 << 40,
+                restarts: 1 << 40,
                 ..Default::default()
             }
             .into(),
             pgd_structure::PgdStructure {
                 steps: 1 << 40,
-                block: 20,
+                block_size: 20,
                 ..Default::default()
             }
             .into(),
             prbcd::Prbcd {
                 epochs: 1 << 40,
-                block: 20,
+                block_size: 20,
                 ..Default::default()
             }
             .into(),
             grbcd::Grbcd {
                 steps: 1 << 40,
-                block: 20,
+                block_size: 20,
                 ..Default::default()
             }
             .into(),
@@ -404,7 +414,7 @@ mod tests {
         for attack in long {
             let (asked, found) = (
                 attack.budget().unwrap(),
-                attack.method().attack(&scene, 1).unwrap(),
+                attack.method().attack(&input, 1).unwrap(),
             );
             let change = crate::perturb::Change::between(&graph, &found).unwrap();
             change.assert_within(&asked, &graph, &found).unwrap();
@@ -418,12 +428,12 @@ mod tests {
         let block = (1 << 29) - 1;
         for attack in [
             prbcd::Prbcd {
-                block,
+                block_size: block,
                 ..Default::default()
             }
             .into(),
             Attack::from(grbcd::Grbcd {
-                block,
+                block_size: block,
                 ..Default::default()
             }),
         ] {
@@ -436,7 +446,7 @@ mod tests {
         let small = Graph::from_edges(4, [(0, 1)]).unwrap().0;
         assert_eq!(
             Attack::from(prbcd::Prbcd {
-                block,
+                block_size: block,
                 ..Default::default()
             })
             .method()
@@ -450,11 +460,11 @@ mod tests {
     fn the_seed_decides_and_threads_do_not() {
         let graph = graph(1);
         let (model, targets, training) = (
-            trained(&graph, Backbone::Gcn),
+            trained(&graph, Backbone::GCN),
             targets(&graph),
             training(&graph),
         );
-        let scene = Scene {
+        let input = AttackInput {
             graph: &graph,
             model: Some(&model),
             targets: &targets,
@@ -468,7 +478,7 @@ mod tests {
                     .num_threads(threads)
                     .build()
                     .unwrap();
-                let attacked = pool.install(|| attack.run(&scene, seed).unwrap());
+                let attacked = pool.install(|| attack.run(&input, seed).unwrap());
                 let bits: Vec<u32> = attacked
                     .graph
                     .features()
@@ -530,9 +540,9 @@ mod tests {
         fn budgets_are_kept_and_graphs_stay_valid(
             graph in any_graph(), share in 0f64..1.0, linf in any::<bool>(), whole in any::<bool>(), seed in any::<u64>()
         ) {
-            let model = untrained(&graph, Backbone::Gcn);
+            let model = untrained(&graph, Backbone::GCN);
             let (targets, training) = (targets(&graph), training(&graph));
-            let scene = Scene { graph: &graph, model: Some(&model), targets: &targets, labels: graph.labels(), training: &training, stop: None };
+            let input = AttackInput { graph: &graph, model: Some(&model), targets: &targets, labels: graph.labels(), training: &training, stop: None };
             for attack in quick(share) {
                 let attack = match attack {
                     Attack::PgdFeatures(pgd) => {
@@ -542,7 +552,7 @@ mod tests {
                     }
                     other => other,
                 };
-                let attacked = attack.run(&scene, seed);
+                let attacked = attack.run(&input, seed);
                 let Attacked { graph: after, change, .. } =
                     attacked.map_err(|e| TestCaseError::fail(format!("{attack}: {e}")))?;
                 let allowed = match attack {

@@ -1,123 +1,95 @@
-//! Nettack (Zügner et al. 2018): each target is misled by the flips at its own edges, and of its
-//! own binary features, that the linear surrogate (`linear`) finds worst.
+//! Nettack (Zügner et al. 2018, [arXiv:1805.07984](https://arxiv.org/abs/1805.07984)): each target is
+//! misclassified by the flips of its own edges, and of its own binary features, that reduce the
+//! margin of a linear surrogate (`linear`) most.
 //!
-//! Of every pair with the target the scores after a flip are known exactly at the cost of a few
-//! sums: with `Z = X W₁ W₂`, degrees `d` that count the node itself and
-//! `s_k = Σ_{j ∈ N[k]} Z_j / √d_j`, the target's scores are `d_v^-1/2 Σ_{k ∈ N[v]} s_k / d_k`, and
-//! a flip changes d at two nodes and one term. A flip is allowed where degrees stay those of the
-//! same power law (`degrees`) and nobody loses their last edge; a feature may come where it occurs
-//! together with enough of the target's own.
+//! The scores after a flip of a pair with the target are exact at the cost of a few sums: with
+//! `Z = X W₁ W₂`, degrees `d` that count the node itself and `s_k = Σ_{j ∈ N[k]} Z_j / √d_j`, the
+//! target's scores are `d_v^-1/2 Σ_{k ∈ N[v]} s_k / d_k`, and a flip changes d at two nodes and one
+//! term. A flip is allowed if degrees pass the likelihood-ratio test (`degrees`) and no node loses
+//! its last edge. A feature may be added if it co-occurs with enough of the target's features.
 //!
 //! Targets are attacked one after the other on one graph, as the published attacked graphs were
 //! made, each with its own budget.
 
 use std::collections::HashSet;
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
-use gnarl_graph::{CsrMatrix, DenseMatrix, Error as GraphError, Features, Graph, named};
+use gnarl_graph::sets::Set;
+use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph, named};
 use serde::{Deserialize, Serialize};
 
 use super::degrees::DegreeTest;
 use super::linear::{Maps, Propagated, features_of, times, train};
-use super::method::{Flip, Method, Part, Scene, refused};
+use super::method::{AttackInput, Flip, MAX_FLIPS, Method, Part, Property, Requirement, refused};
 use crate::error::Result;
 use crate::perturb::{Budget, Pair, flipped};
 
 named! {
-    /// What may be flipped.
-    pub enum Parts as "parts" {
+    /// The part of the input that Nettack perturbs.
+    pub enum Parts as "part to perturb" {
         /// Edges at the target.
         Structure = "structure",
         /// Features of the target.
         Features = "features",
-        /// Either, whichever is worse.
+        /// Edges and features, whichever reduces the margin more.
         Both = "both",
     }
 }
 
-/// How targets are misled.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Flips edges and binary features of each target.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "nettack",
+    about = "a few flips for each target, by a linear surrogate (Nettack)",
+    constant
+)]
 pub struct Nettack {
-    /// Flips for each target.
+    /// Budget as a number of flips for each target.
+    #[setting(default = 5, range = ..=MAX_FLIPS)]
     pub budget: usize,
-    /// What may be flipped.
-    pub parts: Parts,
-    /// Whether degrees must stay those of the same power law.
+    /// Part of the input to perturb.
+    #[setting(default = Parts::Structure, was = "parts")]
+    pub perturb: Parts,
+    /// Likelihood-ratio test that keeps the degree distribution unchanged.
+    #[setting(default = true)]
     pub degree_test: bool,
 }
 
 impl Nettack {
-    /// Flips of edges within the degree test.
+    /// The attack with this number of flips of edges for each target, within the degree test.
     pub const fn budget(flips: usize) -> Self {
         Self {
             budget: flips,
-            parts: Parts::Structure,
-            degree_test: true,
+            ..Self::DEFAULT
         }
-    }
-}
-
-impl Default for Nettack {
-    fn default() -> Self {
-        Self::budget(5)
     }
 }
 
 /// Steps of the surrogate's training.
 const STEPS: usize = 200;
 
-impl Choice for Nettack {
-    const NAME: &'static str = "nettack";
-    const ABOUT: &'static str =
-        "a few flips at each of some targets, by a linear surrogate (Nettack)";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "budget",
-            "X",
-            "how much may change: flips for each target [default: 5]",
-        )
-        .at_most(1 << 20),
-        Setting::new(
-            "parts",
-            "WHAT",
-            "what is flipped: structure, features or both [default: structure]",
-        ),
-        Setting::new(
-            "degree-test",
-            "BOOL",
-            "whether degrees must stay those of the same power law [default: true]",
-        ),
-    ];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        match self.budget <= 1 << 20 {
-            true => Ok(()),
-            false => Err(GraphError::setting(
-                "budget",
-                format!("{} flips for each target are too many", self.budget),
-            )),
-        }
-    }
-}
-
 impl Method for Nettack {
-    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        Ok(self.attack_in_order(scene, seed)?.0)
+    fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
+        Ok(self.attack_in_order(input, seed)?.0)
     }
 
-    fn attack_in_order(&self, scene: &Scene<'_>, seed: u64) -> Result<(Graph, Option<Vec<Flip>>)> {
-        let targets = scene.some_targets::<Self>()?;
-        let mut state = State::new(self, scene, seed)?;
+    fn attack_in_order(
+        &self,
+        input: &AttackInput<'_>,
+        seed: u64,
+    ) -> Result<(Graph, Option<Vec<Flip>>)> {
+        let targets = input.some_targets::<Self>()?;
+        let mut state = State::new(self, input, seed)?;
         for &(target, class) in targets {
             for _ in 0..self.budget {
-                if scene.stopped() || !state.flip_worst(target, class as usize) {
+                if input.stopped() || !state.flip_worst(target, class as usize) {
                     break;
                 }
             }
         }
-        Ok((state.attacked(scene.graph)?, Some(state.flips)))
+        Ok((state.attacked(input.graph)?, Some(state.flips)))
     }
 
     fn budget(&self) -> gnarl_graph::Result<Budget> {
@@ -128,24 +100,20 @@ impl Method for Nettack {
         "flips for each target"
     }
 
-    fn is_targeted(&self) -> bool {
-        true
+    fn needs(&self) -> Set<Requirement> {
+        Requirement::set(&[Requirement::TrainingNodes, Requirement::LoadedFeatures])
     }
 
-    fn needs_training(&self) -> bool {
-        true
-    }
-
-    fn sees_loaded(&self) -> bool {
-        true
+    fn properties(&self) -> Set<Property> {
+        Property::set(&[Property::Targeted])
     }
 }
 
-/// The graph as far as it is attacked.
+/// The graph with the flips so far.
 struct State {
     settings: Nettack,
     neighbours: Vec<Vec<u32>>,
-    /// Columns of each node's features, ascending; and nodes of each column on the clean graph.
+    /// Columns of each node's features, ascending, and nodes of each column on the clean graph.
     words: Vec<Vec<u32>>,
     nodes_of: Vec<Vec<u32>>,
     /// `W₁ W₂` in units of a feature, by rows, and `Z`.
@@ -158,20 +126,20 @@ struct State {
 }
 
 impl State {
-    fn new(settings: &Nettack, scene: &Scene<'_>, seed: u64) -> Result<Self> {
-        let graph = scene.graph;
+    fn new(settings: &Nettack, input: &AttackInput<'_>, seed: u64) -> Result<Self> {
+        let graph = input.graph;
         if graph.weights().is_some() {
             return Err(refused(
                 "nettack flips whole edges, and this graph has weights",
             ));
         }
-        let classes = scene.labels.map_or(0, |labels| labels.num_classes());
-        if scene.training.is_empty() || classes < 2 {
+        let classes = input.labels.map_or(0, |labels| labels.num_classes());
+        if input.training.is_empty() || classes < 2 {
             return Err(refused(
                 "nettack trains a surrogate, and there are no training nodes of two classes",
             ));
         }
-        let on_features = settings.parts != Parts::Structure;
+        let on_features = settings.perturb != Parts::Structure;
         let is_binary = graph
             .features()
             .is_some_and(|f| f.values().iter().all(|&v| v == 0.0 || v == 1.0));
@@ -181,12 +149,12 @@ impl State {
                 None => "the graph has none",
             };
             return Err(refused(format!(
-                "nettack flips features between 0 and 1, and {what}; --parts structure flips edges alone"
+                "nettack flips binary features, and {what}; --perturb structure flips edges alone"
             )));
         }
         let x = features_of(graph);
         let propagated = Propagated::new(graph, &x)?;
-        let (nodes, wanted): (Vec<u32>, Vec<u32>) = scene.training.iter().copied().unzip();
+        let (nodes, wanted): (Vec<u32>, Vec<u32>) = input.training.iter().copied().unzip();
         let start = Maps::draw(x.num_cols(), classes, &mut stream(seed, "nettack", 0))?;
         let trained = train(&propagated.rows(&nodes)?, &wanted, start, STEPS)?;
         let w = trained.end.product()?.flatten_all()?.to_vec1::<f32>()?;
@@ -216,7 +184,7 @@ impl State {
         })
     }
 
-    /// A node's degree, itself counted.
+    /// A node's degree, the node itself counted.
     fn degree(&self, u: u32) -> f64 {
         (self.neighbours[u as usize].len() + 1) as f64
     }
@@ -239,7 +207,7 @@ impl State {
         sum
     }
 
-    /// Makes the worst allowed flip for a target; false where there is none.
+    /// Makes the allowed flip with the smallest margin of a target; `false` if there is none.
     fn flip_worst(&mut self, target: u32, class: usize) -> bool {
         let mut best: Option<(f64, Part)> = None;
         let mut offer = |margin: f64, part: Part| {
@@ -247,15 +215,15 @@ impl State {
                 best = Some((margin, part));
             }
         };
-        let around = Around::new(self, target);
-        if self.settings.parts != Parts::Features {
+        let around = Neighbourhood::new(self, target);
+        if self.settings.perturb != Parts::Features {
             for u in (0..self.neighbours.len() as u32).filter(|&u| u != target) {
                 if self.allows_edge(target, u) {
                     offer(margin(&around.after_flip(u), class), edge(target, u));
                 }
             }
         }
-        if self.settings.parts != Parts::Structure {
+        if self.settings.perturb != Parts::Structure {
             let scores = around.scores();
             let weight = around.own_weight();
             for (f, adds) in self.allowed_words(target) {
@@ -286,7 +254,7 @@ impl State {
             && (!self.settings.degree_test || self.test.allows((target, u), joins))
     }
 
-    /// Features of the target that may be flipped, and whether they would come.
+    /// Features of the target that may be flipped, each with `true` if it would be added.
     fn allowed_words(&self, target: u32) -> Vec<(u32, bool)> {
         let own = &self.words[target as usize];
         let mut together = vec![0.0; self.nodes_of.len()];
@@ -340,7 +308,7 @@ impl State {
             Part::Feature(..) => None,
         });
         let attacked = flipped(graph, &edges.collect::<Vec<Pair>>())?;
-        if self.settings.parts == Parts::Structure {
+        if self.settings.perturb == Parts::Structure {
             return Ok(attacked);
         }
         let columns = graph.features().map_or(0, Features::num_cols);
@@ -373,7 +341,7 @@ fn edge(u: u32, v: u32) -> Part {
     Part::Edge(u.min(v), u.max(v))
 }
 
-/// Puts a value into an ascending list, or takes it out; whether it came.
+/// Inserts a value into an ascending list, or removes it; `true` if it was inserted.
 fn toggle(list: &mut Vec<u32>, value: u32) -> bool {
     match list.binary_search(&value) {
         Ok(place) => {
@@ -399,7 +367,7 @@ fn support(x: &CsrMatrix<f32>, node: usize) -> Vec<u32> {
     words
 }
 
-/// By how much the right class leads.
+/// The margin of the true class.
 fn margin(scores: &[f64], class: usize) -> f64 {
     let others = scores
         .iter()
@@ -409,21 +377,21 @@ fn margin(scores: &[f64], class: usize) -> f64 {
     scores[class] - others.fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// What the scores of a target after any one flip at it are made of.
-struct Around<'a> {
+/// The sums around a target from which its scores after one flip are computed.
+struct Neighbourhood<'a> {
     state: &'a State,
     target: u32,
     /// `Σ s_k / d_k` over its neighbours.
     sum: Vec<f64>,
     /// `Σ 1 / d_k` over its neighbours.
     weights: f64,
-    /// The same over those that a node shares with it.
+    /// `Σ 1 / d_k` over the neighbours that a node shares with it.
     shared: Vec<f64>,
     /// `s` of the target.
     own: Vec<f64>,
 }
 
-impl<'a> Around<'a> {
+impl<'a> Neighbourhood<'a> {
     fn new(state: &'a State, target: u32) -> Self {
         let mut sum = vec![0.0; state.classes];
         let (mut weights, mut shared) = (0.0, vec![0.0; state.neighbours.len()]);
@@ -447,7 +415,7 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// The target's scores as things are.
+    /// The target's scores without a flip.
     fn scores(&self) -> Vec<f64> {
         let d = self.state.degree(self.target);
         self.sum
@@ -457,13 +425,13 @@ impl<'a> Around<'a> {
             .collect()
     }
 
-    /// How much of a node's own features is in its scores: `[Â²]_vv`.
+    /// The weight of a node's own features in its scores, `[Â²]_vv`.
     fn own_weight(&self) -> f64 {
         let d = self.state.degree(self.target);
         (self.weights + 1.0 / d) / d
     }
 
-    /// The target's scores once the pair with `u` is flipped.
+    /// The target's scores after the pair with `u` is flipped.
     fn after_flip(&self, u: u32) -> Vec<f64> {
         let (state, v) = (self.state, self.target);
         let joined = state.neighbours[v as usize].binary_search(&u).is_ok();
@@ -531,7 +499,7 @@ mod tests {
 
     fn run(graph: &Graph, attack: Nettack, targets: &[(u32, u32)]) -> Result<Attacked> {
         let training = training(graph);
-        let scene = Scene {
+        let input = AttackInput {
             graph,
             model: None,
             targets,
@@ -539,7 +507,7 @@ mod tests {
             training: &training,
             stop: None,
         };
-        Attack::from(attack).run(&scene, 1)
+        Attack::from(attack).run(&input, 1)
     }
 
     /// The scores of a node by the definition: two rounds on the whole graph.
@@ -566,7 +534,7 @@ mod tests {
     fn incremental_scores_are_those_of_the_flipped_graph() {
         let graph = binary(graph(3));
         let training = training(&graph);
-        let scene = Scene {
+        let input = AttackInput {
             graph: &graph,
             model: None,
             targets: &[],
@@ -575,7 +543,7 @@ mod tests {
             stop: None,
         };
         let settings = Nettack {
-            parts: Parts::Both,
+            perturb: Parts::Both,
             ..Nettack::default()
         };
         let close = |a: &[f64], b: &[f64]| {
@@ -584,21 +552,21 @@ mod tests {
                 .all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + b.abs()))
         };
         for target in [0u32, 7, 31] {
-            let state = State::new(&settings, &scene, 2).unwrap();
-            let around = Around::new(&state, target);
+            let state = State::new(&settings, &input, 2).unwrap();
+            let around = Neighbourhood::new(&state, target);
             assert!(close(
                 &around.scores(),
                 &scores_by_definition(&state, target)
             ));
             for u in (0..200).filter(|&u| u != target) {
-                let mut after = State::new(&settings, &scene, 2).unwrap();
+                let mut after = State::new(&settings, &input, 2).unwrap();
                 after.make(edge(target, u));
                 assert!(
                     close(&around.after_flip(u), &scores_by_definition(&after, target)),
                     "{target} {u}"
                 );
             }
-            let mut with_word = State::new(&settings, &scene, 2).unwrap();
+            let mut with_word = State::new(&settings, &input, 2).unwrap();
             let (f, adds) = state.allowed_words(target)[0];
             with_word.make(Part::Feature(target, f));
             let sign = if adds { 1.0 } else { -1.0 };
@@ -633,7 +601,15 @@ mod tests {
             ..Nettack::budget(3)
         };
         for parts in [Parts::Structure, Parts::Features, Parts::Both] {
-            let attacked = run(&graph, Nettack { parts, ..free }, &targets).unwrap();
+            let attacked = run(
+                &graph,
+                Nettack {
+                    perturb: parts,
+                    ..free
+                },
+                &targets,
+            )
+            .unwrap();
             assert_eq!(attacked.flips.len(), 30, "{parts}");
             for &(target, _) in &targets {
                 let own = attacked
@@ -659,18 +635,21 @@ mod tests {
         let e = run(&graph, Nettack::default(), &[])
             .unwrap_err()
             .to_string();
-        assert!(e.contains("needs labelled nodes to mislead"), "{e}");
+        assert!(e.contains("needs labelled target nodes"), "{e}");
         let dense = super::super::testing::graph(1);
         let e = run(
             &dense,
             Nettack {
-                parts: Parts::Both,
+                perturb: Parts::Both,
                 ..free
             },
             &targets,
         )
         .unwrap_err()
         .to_string();
-        assert!(e.contains("--parts structure") && !e.contains('\n'), "{e}");
+        assert!(
+            e.contains("--perturb structure") && !e.contains('\n'),
+            "{e}"
+        );
     }
 }

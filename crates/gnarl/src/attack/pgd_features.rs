@@ -1,14 +1,16 @@
-//! Projected gradient ascent on features (Madry et al. 2018; thesis ch. 5, budget 15 %): from
-//! several starting points, steps along the gradient of the loss on the target nodes, each followed
-//! by a projection on the budget; the best attempt is kept.
+//! Projected gradient ascent on features (PGD; Madry et al. 2018,
+//! [arXiv:1706.06083](https://arxiv.org/abs/1706.06083); thesis ch. 5, budget 15 %): from several
+//! starting points, steps along the gradient of the loss on the target nodes, each followed by a
+//! projection on the budget. The best point is kept.
 //!
-//! All that a network uses of features X is often `X Q` for a narrow orthonormal Q ([`Reduced`]).
-//! Then a gradient by X is one by `X Q` times Qᵀ, it never leaves the space of Q, and in L2 the
-//! search is done on the `nodes · dim` coordinates with the same result. In Linf the perturbation
-//! has all its entries, but gradients and products are formed for some rows at a time.
+//! Many networks use features X only as `X Q` with a narrow orthonormal Q ([`Reduced`]). Then a
+//! gradient by X is a gradient by `X Q` times Qᵀ and stays in the space of Q. In L2 the search runs
+//! on the `nodes · dim` coordinates with the same result. In Linf the perturbation has all its
+//! entries, but gradients and products are formed for some rows at a time.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
+use gnarl_graph::sets::Set;
 use gnarl_graph::{DenseMatrix, Error as GraphError, Features, Graph};
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -16,7 +18,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::loss::{Loss, Objective, Standing};
-use super::method::{Method, Scene, refused};
+use super::method::{AttackInput, Method, Property, Requirement, refused};
 use crate::classifier::{Classifier, Reduced, WhiteBox};
 use crate::error::Result;
 use crate::nn::{Input, Propagation};
@@ -24,141 +26,91 @@ use crate::perturb::rows::{scale_to, shrink_to, write_row};
 use crate::perturb::{Budget, FeatureBudget, Norm, Radii, Scope};
 use crate::tensor::{Device, Tensor, Var};
 
-/// How perturbations of features are sought.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Projected gradient ascent on features.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "pgd-features",
+    about = "projected gradient ascent on features (PGD)",
+    check = Self::check_budget,
+    constant
+)]
 pub struct PgdFeatures {
-    /// Share of the features' norm.
+    /// Budget as a share of the features' norm.
+    #[setting(default = 0.15, range = 0.0..)]
     pub budget: f64,
-    /// The norm, L2 or L-infinity.
+    /// Norm of the budget, 2 or inf.
+    #[setting(default = Norm::L2)]
     pub norm: Norm,
-    /// Whether every node has a budget or the whole matrix one.
+    /// Rows that share one budget, each node alone or the whole matrix.
+    #[setting(default = Scope::Node)]
     pub scope: Scope,
-    /// What is climbed.
+    /// Loss to maximise.
+    #[setting(default = Loss::Margin)]
     pub loss: Loss,
-    /// Steps from each starting point.
+    /// Number of steps of gradient ascent.
+    #[setting(default = 100, range = 1..)]
     pub steps: usize,
-    /// Starting points: the features as they are, then random ones.
-    pub starts: usize,
-    /// The share of a node's entries that may move, those the search moves furthest. With less than
-    /// half, the median entry stays as it was, which is where a defence would read off noise.
+    /// Number of starting points, the clean features first, then random points of the budget.
+    #[setting(default = 2, range = 1.., was = "starts")]
+    pub restarts: usize,
+    /// Share of a node's features that may be perturbed, the largest perturbations.
+    ///
+    /// Below one half the median entry of a node stays unchanged, so that a defence that estimates
+    /// noise by the median sees none.
+    #[setting(default = 1.0, above = 0.0, range = ..=1.0)]
     pub support: f64,
 }
 
 impl PgdFeatures {
-    /// With this share of every node's L2 norm and the usual search.
+    /// The attack with this share of every node's L2 norm and the default search.
     pub const fn budget(budget: f64) -> Self {
-        let (norm, scope, loss) = (Norm::L2, Scope::Node, Loss::Margin);
         Self {
             budget,
-            norm,
-            scope,
-            loss,
-            steps: 100,
-            starts: 2,
-            support: 1.0,
+            ..Self::DEFAULT
         }
     }
 
     fn feature_budget(&self) -> gnarl_graph::Result<FeatureBudget> {
         FeatureBudget::new(self.budget, self.norm, self.scope)
     }
-}
 
-impl Default for PgdFeatures {
-    /// The thesis' 15 %.
-    fn default() -> Self {
-        Self::budget(0.15)
-    }
-}
-
-impl Choice for PgdFeatures {
-    const NAME: &'static str = "pgd-features";
-    const ABOUT: &'static str = "gradient ascent on features";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "budget",
-            "X",
-            "how much may change: a share of the features' norm [default: 0.15]",
-        ),
-        Setting::new(
-            "norm",
-            "P",
-            "the norm of a budget of features: 2 or inf [default: 2]",
-        ),
-        Setting::new(
-            "scope",
-            "WHOSE",
-            "whether every node has a budget or the whole matrix one: node or matrix [default: node]",
-        ),
-        LOSS,
-        STEPS,
-        Setting::new("starts", "N", "starting points of the ascent [default: 2]"),
-        Setting::new(
-            "support",
-            "SHARE",
-            "share of a node's features that may move; below one half a defence by the median sees nothing [default: 1]",
-        ),
-    ];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        let refuse = |name: &str, what: String| Err(GraphError::setting(name, what));
+    fn check_budget(&self) -> gnarl_graph::Result<()> {
         self.feature_budget()?;
         if !matches!(self.norm, Norm::L2 | Norm::Infinity) {
-            return refuse(
-                "norm",
-                format!("{} has no projection here: 2 or inf is needed", self.norm),
-            );
-        }
-        for (name, count) in [("steps", self.steps), ("starts", self.starts)] {
-            if count == 0 {
-                return refuse(name, "must be at least 1".into());
-            }
-        }
-        if !(self.support > 0.0 && self.support <= 1.0) {
-            return refuse(
-                "support",
-                format!("{} must be above 0 and at most 1", self.support),
-            );
+            return Err(GraphError::OutOfRange {
+                setting: "norm".into(),
+                range: "2 or inf, which have a projection".into(),
+                got: self.norm.to_string(),
+            });
         }
         if self.support < 1.0 && (self.norm, self.scope) == (Norm::L2, Scope::Matrix) {
-            return refuse(
-                "support",
-                "is for a budget of every node, not of the whole matrix".into(),
-            );
+            let what = "needs a budget for every node; take --scope node";
+            return Err(GraphError::setting("support", what));
         }
         Ok(())
     }
 }
 
-/// Of every ascent: what is climbed.
-pub(super) const LOSS: Setting = Setting::new(
-    "loss",
-    "NAME",
-    "what is climbed: margin, cross-entropy or masked (that of right answers alone) [default: margin]",
-);
-/// Of every ascent: how long.
-pub(super) const STEPS: Setting = Setting::new("steps", "N", "steps of ascent [default: 100]");
-
-/// The first step, as a share of the radius; the steps shrink to nothing in a straight line.
+/// The first step, as a share of the radius; step sizes decay linearly to zero.
 const FIRST_STEP: f64 = 0.5;
 /// Entries of a feature matrix that are formed at once.
 const BLOCK_ENTRIES: usize = 1 << 22;
 
 impl Method for PgdFeatures {
-    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        let model = scene.white_box::<Self>()?;
-        let targets = scene.some_targets::<Self>()?;
-        let features = scene
+    fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
+        let model = input.white_box::<Self>()?;
+        let targets = input.some_targets::<Self>()?;
+        let features = input
             .graph
             .features()
             .ok_or_else(|| refused("the graph has no features to attack"))?;
         if features.num_cols() == 0 || features.num_rows() == 0 {
-            return Ok(scene.graph.clone());
+            return Ok(input.graph.clone());
         }
         let field = Field::new(
             model,
-            scene.graph,
+            input.graph,
             features,
             self.feature_budget()?.radii(features),
             self.support,
@@ -166,8 +118,8 @@ impl Method for PgdFeatures {
         let clean = field.scores(&field.base)?;
         let objective = Objective::new(self.loss, targets, &clean, model.num_classes());
         let mut best = (objective.standing(&clean), field.nothing());
-        for start in 0..self.starts {
-            if scene.stopped() {
+        for start in 0..self.restarts {
+            if input.stopped() {
                 break;
             }
             let from = if start == 0 {
@@ -175,12 +127,12 @@ impl Method for PgdFeatures {
             } else {
                 field.random_start(seed, start as u64)
             };
-            let found = field.climb(from, &objective, self.steps, scene)?;
+            let found = field.ascend(from, &objective, self.steps, input)?;
             if found.0.beats(&best.0) {
                 best = found;
             }
         }
-        field.apply(scene.graph, &best.1)
+        field.apply(input.graph, &best.1)
     }
 
     fn budget(&self) -> gnarl_graph::Result<Budget> {
@@ -191,31 +143,31 @@ impl Method for PgdFeatures {
         "share of the features' norm"
     }
 
-    fn changes_features(&self) -> bool {
-        true
+    fn needs(&self) -> Set<Requirement> {
+        Requirement::set(&[Requirement::Gradients])
+    }
+
+    fn properties(&self) -> Set<Property> {
+        Property::set(&[Property::Features])
     }
 
     fn passes(&self) -> f64 {
-        2.0 * self.steps as f64 * self.starts as f64
-    }
-
-    fn needs_gradients(&self) -> bool {
-        true
+        2.0 * self.steps as f64 * self.restarts as f64
     }
 }
 
-/// Where perturbations live and how they are judged.
+/// The space of perturbations and their evaluation.
 struct Field<'a> {
     model: &'a WhiteBox,
     features: &'a Features,
     propagation: Propagation,
-    /// What the network uses of the features: `X Q`, or X.
+    /// The part of the features that the network uses: `X Q`, or X.
     base: Tensor,
     reduced: Option<&'a Reduced>,
     /// Numbers in a row of a perturbation.
     width: usize,
     radii: Radii,
-    /// How many entries of a row may move, where not all.
+    /// The number of entries of a row that may move; `None` for all.
     support: Option<usize>,
 }
 
@@ -229,11 +181,11 @@ impl<'a> Field<'a> {
     ) -> Result<Self> {
         let support =
             (support < 1.0).then(|| ((support * features.num_cols() as f64) as usize).max(1));
-        let input = model.input(graph)?;
+        let taken = model.input(graph)?;
         let reduced = model.reduced()?;
         let base = match reduced {
-            Some(reduced) => reduced.coordinates(&input)?,
-            None => input.to_dense()?,
+            Some(reduced) => reduced.coordinates(&taken)?,
+            None => taken.to_dense()?,
         };
         // In L2 a perturbation need not leave the space of Q.
         let width = match (radii.norm, reduced) {
@@ -260,14 +212,14 @@ impl<'a> Field<'a> {
         vec![0.0; self.num_rows() * self.width]
     }
 
-    /// The basis, where perturbations have more entries than the network uses.
+    /// The basis, if perturbations have more entries than the network uses.
     fn basis(&self) -> Option<&Tensor> {
         self.reduced
             .filter(|reduced| reduced.dim() != self.width)
             .map(|reduced| &reduced.basis)
     }
 
-    /// A point on the border of the budget: Gaussian directions in L2, a corner of the box in Linf.
+    /// A random point on the border of the budget: Gaussian directions in L2, corners in Linf.
     fn random_start(&self, seed: u64, start: u64) -> Vec<f32> {
         let mut delta = self.nothing();
         let purpose = format!("pgd features {start}");
@@ -296,7 +248,7 @@ impl<'a> Field<'a> {
         delta
     }
 
-    /// Leaves of a row only the entries that may move, the largest, of equals the first.
+    /// Keeps the largest entries of a row, ties by column, and sets the others to zero.
     fn keep_support(&self, row: &mut [f32]) {
         let Some(count) = self.support.filter(|count| *count < row.len()) else {
             return;
@@ -312,29 +264,29 @@ impl<'a> Field<'a> {
         order[count..].iter().for_each(|&i| row[i as usize] = 0.0);
     }
 
-    /// Steps of projected ascent, fewer where somebody asks to stop; the best point on the way.
-    fn climb(
+    /// Projected gradient ascent until it is stopped; the best point on the way.
+    fn ascend(
         &self,
         mut delta: Vec<f32>,
         objective: &Objective<'_>,
         steps: usize,
-        scene: &Scene<'_>,
+        input: &AttackInput<'_>,
     ) -> Result<(Standing, Vec<f32>)> {
         let mut best: Option<(Standing, Vec<f32>)> = None;
         for step in 0..=steps {
-            let input = Var::from_tensor(&self.input_with(&delta)?)?;
-            let scores = self.forward(input.as_tensor())?;
+            let moved = Var::from_tensor(&self.input_with(&delta)?)?;
+            let scores = self.forward(moved.as_tensor())?;
             let (standing, slope) =
                 objective.standing_and_gradient(&scores.flatten_all()?.to_vec1::<f32>()?);
             if best.as_ref().is_none_or(|(kept, _)| standing.beats(kept)) {
                 best = Some((standing, delta.clone()));
             }
-            if step == steps || scene.stopped() {
+            if step == steps || input.stopped() {
                 break;
             }
             let slope = Tensor::from_vec(slope, scores.shape(), &Device::Cpu)?;
             let grads = (scores * slope)?.sum_all()?.backward()?;
-            let Some(gradient) = grads.get(&input) else {
+            let Some(gradient) = grads.get(&moved) else {
                 break;
             };
             let share = FIRST_STEP * (1.0 - step as f64 / steps as f64);
@@ -358,7 +310,7 @@ impl<'a> Field<'a> {
         Ok(self.forward(input)?.flatten_all()?.to_vec1()?)
     }
 
-    /// What the network uses of the features with a perturbation.
+    /// The part of the perturbed features that the network uses.
     fn input_with(&self, delta: &[f32]) -> Result<Tensor> {
         let Some(basis) = self.basis() else {
             return Ok((&self.base + Tensor::from_slice(delta, self.base.shape(), &Device::Cpu)?)?);
@@ -375,8 +327,8 @@ impl<'a> Field<'a> {
         (BLOCK_ENTRIES / self.width).max(1)
     }
 
-    /// One step of `share` of the radius along the gradient by the network's input, and back into
-    /// the budget.
+    /// One step of `share` of the radius along the gradient by the network's input, then a
+    /// projection on the budget.
     fn step(&self, delta: &mut [f32], gradient: &Tensor, share: f64) -> Result<()> {
         if let Some(together) = self.radii.together {
             let gradient = gradient.flatten_all()?.to_vec1::<f32>()?;
@@ -497,8 +449,8 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Moves a row by `share · by`, less where rounding would take it further than the radius; how far
-/// it went.
+/// Moves a row by `share · by`, less if rounding would take it beyond the radius; returns the
+/// distance.
 fn move_row(row: &mut [f32], by: &[f32], share: f64, radius: f64, norm: Norm) -> f64 {
     let start = row.to_vec();
     // The last try is to stay.
@@ -535,10 +487,11 @@ mod tests {
     use crate::attack::{Attack, Attacked};
     use crate::classifier::to_matrix;
     use crate::nn::Backbone;
+    use gnarl_graph::names::Choice;
 
     fn run(model: &dyn Classifier, graph: &Graph, pgd: PgdFeatures) -> Attacked {
         let targets = targets(graph);
-        let scene = Scene {
+        let input = AttackInput {
             graph,
             model: Some(model),
             targets: &targets,
@@ -546,7 +499,7 @@ mod tests {
             training: &[],
             stop: None,
         };
-        Attack::from(pgd).run(&scene, 1).unwrap()
+        Attack::from(pgd).run(&input, 1).unwrap()
     }
 
     const MEASURES: [(Norm, Scope); 3] = [
@@ -593,15 +546,15 @@ mod tests {
     fn it_beats_noise_of_the_same_norm_on_trained_and_random_models() {
         let graph = graph(1);
         for (norm, scope) in MEASURES {
-            for climbed in [Loss::Margin, Loss::CrossEntropy] {
+            for maximised in [Loss::Margin, Loss::CrossEntropy] {
                 for model in [
-                    trained(&graph, Backbone::Gcn),
-                    untrained(&graph, Backbone::Gin),
+                    trained(&graph, Backbone::GCN),
+                    untrained(&graph, Backbone::GIN),
                 ] {
                     let pgd = PgdFeatures {
                         norm,
                         scope,
-                        loss: climbed,
+                        loss: maximised,
                         steps: 30,
                         ..PgdFeatures::budget(0.3)
                     };
@@ -610,16 +563,16 @@ mod tests {
                         .feature_budget()
                         .unwrap()
                         .radii(graph.features().unwrap());
-                    let by_pgd = loss(&model, &graph, &attacked, climbed);
+                    let by_pgd = loss(&model, &graph, &attacked, maximised);
                     for seed in 0..5 {
                         let noisy = noise(&graph, &radii, seed);
                         assert!(
                             accuracy(&model, &graph, &attacked) <= accuracy(&model, &graph, &noisy)
                         );
-                        let by_noise = loss(&model, &graph, &noisy, climbed);
+                        let by_noise = loss(&model, &graph, &noisy, maximised);
                         assert!(
                             by_pgd > by_noise,
-                            "{norm} {climbed}: {by_pgd} against {by_noise}"
+                            "{norm} {maximised}: {by_pgd} against {by_noise}"
                         );
                     }
                 }
@@ -630,7 +583,7 @@ mod tests {
     #[test]
     fn a_trained_model_falls() {
         let graph = graph(1);
-        let model = trained(&graph, Backbone::Gcn);
+        let model = trained(&graph, Backbone::GCN);
         let before = accuracy(&model, &graph, &graph);
         let after = accuracy(
             &model,
@@ -648,7 +601,7 @@ mod tests {
     #[test]
     fn the_reduced_gradient_is_the_gradient() {
         let graph = graph(3);
-        let model = trained(&graph, Backbone::Gcn);
+        let model = trained(&graph, Backbone::GCN);
         let reduced = model.reduced().unwrap().expect("a gcn of 8 on 12 features");
         let propagation = model.propagation(&graph).unwrap();
         let x = Var::from_tensor(&model.input(&graph).unwrap().to_dense().unwrap()).unwrap();
@@ -679,7 +632,7 @@ mod tests {
     #[test]
     fn every_setting_matters() {
         let graph = graph(1);
-        let model = trained(&graph, Backbone::Gcn);
+        let model = trained(&graph, Backbone::GCN);
         let of = |pgd: PgdFeatures| {
             run(&model, &graph, pgd)
                 .graph
@@ -689,7 +642,7 @@ mod tests {
         };
         let usual = PgdFeatures {
             steps: 5,
-            starts: 1,
+            restarts: 1,
             ..PgdFeatures::budget(0.3)
         };
         let base = of(usual);
@@ -722,17 +675,20 @@ mod tests {
         let refusal = |pgd: PgdFeatures| pgd.check().unwrap_err().to_string();
         assert_eq!(
             refusal(PgdFeatures { steps: 0, ..usual }),
-            "steps: must be at least 1"
+            "steps must be in [1, 1000000] (got 0)"
         );
         assert_eq!(
-            refusal(PgdFeatures { starts: 0, ..usual }),
-            "starts: must be at least 1"
+            refusal(PgdFeatures {
+                restarts: 0,
+                ..usual
+            }),
+            "restarts must be in [1, 1000000] (got 0)"
         );
         let e = refusal(PgdFeatures {
             norm: Norm::P(3.0),
             ..usual
         });
-        assert_eq!(e, "norm: 3 has no projection here: 2 or inf is needed");
+        assert_eq!(e, "norm must be 2 or inf, which have a projection (got 3)");
     }
 
     /// One step is half a radius along one gradient. Of several starting points the best is kept,
@@ -740,11 +696,11 @@ mod tests {
     #[test]
     fn more_steps_find_more_and_more_starts_never_less() {
         let graph = graph(1);
-        let model = trained(&graph, Backbone::Gcn);
+        let model = trained(&graph, Backbone::GCN);
         let of = |steps, starts| {
             let pgd = PgdFeatures {
                 steps,
-                starts,
+                restarts: starts,
                 loss: Loss::CrossEntropy,
                 ..PgdFeatures::budget(0.3)
             };
@@ -765,7 +721,7 @@ mod tests {
     #[test]
     fn tiny_budgets_are_kept_to_the_last_digit() {
         let graph = graph(1);
-        let model = trained(&graph, Backbone::Gcn);
+        let model = trained(&graph, Backbone::GCN);
         for share in [1e-12, 1e-8, 1e-4, 1e3] {
             for (norm, scope) in MEASURES {
                 // Every attack ends with the check.
@@ -786,7 +742,7 @@ mod tests {
     #[test]
     fn a_support_leaves_the_other_entries_alone() {
         let graph = graph(1);
-        let model = trained(&graph, Backbone::Gcn);
+        let model = trained(&graph, Backbone::GCN);
         let columns = graph.features().unwrap().num_cols();
         let moved = |support: f64| {
             let attacked = run(
@@ -794,7 +750,7 @@ mod tests {
                 &graph,
                 PgdFeatures {
                     steps: 20,
-                    starts: 1,
+                    restarts: 1,
                     support,
                     ..PgdFeatures::budget(0.3)
                 },
@@ -821,10 +777,7 @@ mod tests {
             .check()
             .unwrap_err()
             .to_string();
-            assert_eq!(
-                e,
-                format!("support: {support} must be above 0 and at most 1")
-            );
+            assert_eq!(e, format!("support must be in (0, 1] (got {support})"));
         }
         let matrix = PgdFeatures {
             support: 0.4,
@@ -836,7 +789,7 @@ mod tests {
                 .check()
                 .unwrap_err()
                 .to_string()
-                .contains("whole matrix")
+                .contains("support: needs a budget for every node")
         );
         assert!(
             PgdFeatures {

@@ -1,120 +1,96 @@
-//! Projected gradient ascent on edges: the relaxation of Xu et al. (2019), on random blocks of
-//! pairs as in PRBCD (Geisler et al. 2021).
+//! Projected gradient ascent on edges: the topology attack of Xu et al. (2019,
+//! [arXiv:1906.04214](https://arxiv.org/abs/1906.04214)), on random blocks of node pairs as in
+//! PRBCD (Geisler et al. 2021, [arXiv:2110.14038](https://arxiv.org/abs/2110.14038)).
 //!
-//! Every edge and a block of pairs without an edge have a flip variable in 0 to 1 (the room's
-//! `block`). A step goes along the gradient of the loss and back to variables that sum to at most
-//! the budget. In the first part of the search pairs that were left at zero make room for new ones,
-//! so that many more are seen than are held. In the end the variables are rounded: whole flips are
-//! drawn with them as probabilities, the largest ones are tried besides, and the best rounding is
-//! kept. Memory grows with edges plus block, never with nodes squared.
+//! Every edge and a block of pairs without an edge have a flip variable in 0 to 1 (`block`). A step
+//! follows the gradient of the loss, then projects to variables whose sum is at most the budget. In
+//! the first part of the search, pairs at zero are replaced by new ones, so that many more pairs are
+//! tried than are held. In the end discrete perturbations are sampled with the variables as
+//! probabilities, the largest variables are tried as well, and the best perturbation is kept. Memory
+//! grows with edges plus block size, never with nodes squared.
 //!
-//! Of a graph of a set whose degrees stand for features, the ascent takes these as they are;
-//! roundings are judged by the flipped graph's own, and as many draws of any pairs besides.
+//! If degrees stand in for features (a graph of a set), the ascent keeps them fixed. The final
+//! samples are judged with the degrees of the flipped graph, and as many uniform samples are tried
+//! besides.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::Graph;
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
-use gnarl_graph::{Error as GraphError, Graph};
+use gnarl_graph::sets::Set;
 use serde::{Deserialize, Serialize};
 
-use super::block::{Search, ascend};
+use super::block::{MAX_BLOCK, Search, ascend};
 use super::loss::{Loss, Objective};
-use super::method::{Method, OF_EDGES, Scene, TENTH, edges};
-use super::pgd_features::{LOSS, STEPS};
-use super::prbcd::{BLOCK, check_block};
+use super::method::{AttackInput, Method, Property, Requirement, edges};
 use crate::error::Result;
 use crate::perturb::{Budget, EdgeShare, flipped};
 
-/// How flips are sought.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Projected gradient ascent on edges.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "pgd-structure",
+    about = "projected gradient ascent on edges (PGD)",
+    constant
+)]
 pub struct PgdStructure {
-    /// Share of the edges.
+    /// Budget as a share of the edges, rounded down to whole flips.
+    #[setting(default = 0.1, range = 0.0..=1.0)]
     pub budget: f64,
-    /// What is climbed.
+    /// Loss to maximise.
+    #[setting(default = Loss::Margin)]
     pub loss: Loss,
-    /// Steps of ascent.
+    /// Number of steps of gradient ascent.
+    #[setting(default = 100, range = 1..)]
     pub steps: usize,
-    /// Pairs without an edge that have a variable at a time.
-    pub block: usize,
-    /// Roundings of the variables to whole flips, of which the best is kept.
-    pub roundings: usize,
+    /// Number of node pairs without an edge that are optimised at once.
+    #[setting(default = 50_000, range = ..=MAX_BLOCK, was = "block")]
+    pub block_size: usize,
+    /// Number of discrete perturbations sampled at the end, of which the best is kept.
+    #[setting(default = 20, range = 1.., was = "roundings")]
+    pub final_samples: usize,
 }
 
 impl PgdStructure {
-    /// With this share of the edges and the usual search; 20 roundings are Xu et al.'s.
+    /// The attack with this share of the edges and the default search; 20 final samples are those
+    /// of Xu et al.
     pub const fn budget(budget: f64) -> Self {
         Self {
             budget,
-            loss: Loss::Margin,
-            steps: 100,
-            block: 50_000,
-            roundings: 20,
+            ..Self::DEFAULT
         }
     }
 }
 
-impl Default for PgdStructure {
-    fn default() -> Self {
-        Self::budget(TENTH)
-    }
-}
-
-impl Choice for PgdStructure {
-    const NAME: &'static str = "pgd-structure";
-    const ABOUT: &'static str = "gradient ascent on edges";
-    const SETTINGS: &'static [Setting] = &[
-        OF_EDGES,
-        LOSS,
-        STEPS,
-        BLOCK,
-        Setting::new(
-            "roundings",
-            "N",
-            "roundings to whole flips, of which the best is kept [default: 20]",
-        ),
-    ];
-
-    /// Refuses a search of nothing and a block that no machine holds.
-    fn check(&self) -> gnarl_graph::Result<()> {
-        edges(self.budget)?;
-        for (name, count) in [("steps", self.steps), ("roundings", self.roundings)] {
-            if count == 0 {
-                return Err(GraphError::setting(name, "must be at least 1"));
-            }
-        }
-        check_block(self.block)
-    }
-}
-
-/// The mass that the first step moves, as a share of the budget.
+/// Size of the first step: the sum of its changes, as a share of the budget.
 const FIRST_STEP: f64 = 0.3;
-/// The part of the search in which new pairs come in, and the steps between two exchanges.
+/// Share of the search in which the block is resampled, and the steps between two resamplings.
 const EXPLORING: f64 = 0.7;
 const EXCHANGE_EVERY: usize = 3;
 
 impl Method for PgdStructure {
-    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        let model = scene.see_through::<Self>()?.0;
-        let targets = scene.some_targets::<Self>()?;
-        let flips = EdgeShare::new(self.budget)?.flips(scene.graph);
+    fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
+        let model = input.see_through::<Self>()?.0;
+        let targets = input.some_targets::<Self>()?;
+        let flips = EdgeShare::new(self.budget)?.flips(input.graph);
         if flips == 0 {
-            return Ok(scene.graph.clone());
+            return Ok(input.graph.clone());
         }
-        let clean = model.scores(scene.graph)?;
+        let clean = model.scores(input.graph)?;
         let objective = Objective::new(self.loss, targets, clean.data(), clean.num_cols());
         let rng = &mut stream(seed, "pgd structure", 0);
-        let mut search = Search::new::<Self>(scene, clean.data(), self.block, rng)?;
+        let mut search = Search::new::<Self>(input, clean.data(), self.block_size, rng)?;
 
         let exploring = (EXPLORING * self.steps as f64) as usize;
         for step in 0..self.steps {
-            if scene.stopped() {
+            if input.stopped() {
                 break;
             }
             if step > 0 && step < exploring && step % EXCHANGE_EVERY == 0 {
                 search.exchange(rng)?;
             }
             let slope = search.gradient(&objective)?;
-            // A long first part to explore, then steps that shrink so that the variables settle.
+            // A long first part explores; then the steps shrink so that the variables converge.
             let late = step.saturating_sub(exploring) as f64;
             ascend(
                 &mut search.flips,
@@ -124,8 +100,8 @@ impl Method for PgdStructure {
             );
         }
         Ok(flipped(
-            scene.graph,
-            &search.round(&objective, flips, self.roundings, rng)?,
+            input.graph,
+            &search.round(&objective, flips, self.final_samples, rng)?,
         )?)
     }
 
@@ -134,15 +110,15 @@ impl Method for PgdStructure {
     }
 
     fn passes(&self) -> f64 {
-        2.0 * self.steps as f64 + self.roundings as f64
+        2.0 * self.steps as f64 + self.final_samples as f64
     }
 
-    fn needs_gradients(&self) -> bool {
-        true
+    fn needs(&self) -> Set<Requirement> {
+        Requirement::set(&[Requirement::Gradients])
     }
 
-    fn judges_by_answers(&self) -> bool {
-        true
+    fn properties(&self) -> Set<Property> {
+        Property::set(&[Property::BlackBox])
     }
 }
 
@@ -158,6 +134,7 @@ mod tests {
     use crate::classifier::{Classifier, FromFn, WhiteBox};
     use crate::nn::Backbone;
     use crate::operator::{Cgso, Initialisation, OperatorChoice};
+    use gnarl_graph::names::Choice;
     use gnarl_graph::operator::ClassicalOperator;
 
     fn run(
@@ -167,7 +144,7 @@ mod tests {
         seed: u64,
     ) -> Result<Attacked> {
         let targets = targets(graph);
-        let scene = Scene {
+        let input = AttackInput {
             graph,
             model: Some(model),
             targets: &targets,
@@ -175,12 +152,12 @@ mod tests {
             training: &[],
             stop: None,
         };
-        attack.into().run(&scene, seed)
+        attack.into().run(&input, seed)
     }
 
     const QUICK: PgdStructure = PgdStructure {
         steps: 30,
-        block: 3000,
+        block_size: 3000,
         ..PgdStructure::budget(0.1)
     };
 
@@ -188,7 +165,7 @@ mod tests {
     fn it_beats_dice_and_chance() {
         let graph = graph(1);
         let flips = graph.num_edges() / 10;
-        for backbone in [Backbone::Gcn, Backbone::Sage] {
+        for backbone in [Backbone::GCN, Backbone::SAGE] {
             let model = trained(&graph, backbone);
             let of = |attack: Attack| run(&model, &graph, attack, 2).unwrap();
             let attacked = of(QUICK.into());
@@ -219,7 +196,7 @@ mod tests {
             objective.standing(model.scores(at).unwrap().data()).loss
         };
         for kind in ClassicalOperator::ALL {
-            let model = untrained_with(&graph, Backbone::Gcn, OperatorChoice::Classical(kind));
+            let model = untrained_with(&graph, Backbone::GCN, OperatorChoice::Classical(kind));
             let attacked = run(&model, &graph, QUICK, 1).unwrap();
             assert!(attacked.change.num_flips() > 0, "{kind}");
             assert!(
@@ -233,10 +210,10 @@ mod tests {
     fn what_has_no_gradient_is_refused_in_one_line_and_what_passes_no_messages_is_left_alone() {
         let graph = graph(1);
         for backbone in [
-            Backbone::Gat,
-            Backbone::GatV2,
-            Backbone::H2gcn,
-            Backbone::Pna,
+            Backbone::GAT,
+            Backbone::GATV2,
+            Backbone::H2GCN,
+            Backbone::PNA,
         ] {
             let e = run(&untrained(&graph, backbone), &graph, QUICK, 1)
                 .unwrap_err()
@@ -255,7 +232,7 @@ mod tests {
             );
         }
         let values = OperatorChoice::Classical(ClassicalOperator::NormalisedAdjacency);
-        for (backbone, operator) in [(Backbone::Gat, values), (Backbone::Pna, values)] {
+        for (backbone, operator) in [(Backbone::GAT, values), (Backbone::PNA, values)] {
             let model = untrained_with(&graph, backbone, operator);
             let e = run(&model, &graph, QUICK, 1).unwrap_err().to_string();
             assert!(
@@ -265,17 +242,17 @@ mod tests {
         }
         let closed = FromFn {
             num_classes: 3,
-            function: |g: &Graph| trained(g, Backbone::Gcn).scores(g),
+            function: |g: &Graph| trained(g, Backbone::GCN).scores(g),
         };
         for attack in [QUICK.into(), Attack::from(PgdFeatures::default())] {
             let e = run(&closed, &graph, attack, 1).unwrap_err().to_string();
             assert!(
-                e.contains("this model has none to give") && e.contains("through a surrogate"),
+                e.contains("this model has none") && e.contains("through a surrogate"),
                 "{e}"
             );
         }
         assert!(run(&closed, &graph, Dice::default(), 1).is_ok());
-        let mlp = run(&untrained(&graph, Backbone::Mlp), &graph, QUICK, 1).unwrap();
+        let mlp = run(&untrained(&graph, Backbone::MLP), &graph, QUICK, 1).unwrap();
         assert_eq!(mlp.change.num_flips(), 0);
     }
 
@@ -290,14 +267,14 @@ mod tests {
                 centrality: centrality.parse().unwrap(),
                 init,
             });
-            let model = untrained_with(&graph, Backbone::Gcn, operator);
+            let model = untrained_with(&graph, Backbone::GCN, operator);
             let scores = model.scores(&graph).unwrap();
             // What the model says now is right: every change is a loss.
             let own: Vec<(u32, u32)> = (0..200)
                 .map(|u| (u, crate::train::argmax(scores.row(u as usize)) as u32))
                 .collect();
             let of = |attack: Attack| {
-                let scene = Scene {
+                let input = AttackInput {
                     graph: &graph,
                     model: Some(&model),
                     targets: &own,
@@ -305,7 +282,7 @@ mod tests {
                     training: &[],
                     stop: None,
                 };
-                let attacked = attack.run(&scene, 1).unwrap();
+                let attacked = attack.run(&input, 1).unwrap();
                 assert!(attacked.change.num_flips() > 0);
                 let after = model.scores(&attacked.graph).unwrap();
                 own.iter()
@@ -318,7 +295,7 @@ mod tests {
             );
             assert!(
                 sought + 5 < any,
-                "{centrality}: {sought} answers stay, of flips at random {any}"
+                "{centrality}: {sought} predictions stay, under random flips {any}"
             );
         }
     }
@@ -326,7 +303,7 @@ mod tests {
     #[test]
     fn every_setting_matters() {
         let graph = graph(1);
-        let model = trained(&graph, Backbone::Gcn);
+        let model = trained(&graph, Backbone::GCN);
         let of = |pgd: PgdStructure| {
             let change = run(&model, &graph, pgd, 2).unwrap().change;
             (change.added, change.removed)
@@ -336,7 +313,7 @@ mod tests {
         for other in [
             PgdStructure { steps: 3, ..QUICK },
             PgdStructure {
-                block: 100,
+                block_size: 100,
                 ..QUICK
             },
             PgdStructure {
@@ -350,7 +327,10 @@ mod tests {
         ] {
             assert_ne!(of(other), base, "{other:?}");
         }
-        let no_block = of(PgdStructure { block: 0, ..QUICK });
+        let no_block = of(PgdStructure {
+            block_size: 0,
+            ..QUICK
+        });
         assert!(
             no_block.0.is_empty() && !no_block.1.is_empty(),
             "edges alone"
@@ -358,22 +338,19 @@ mod tests {
         let refusal = |pgd: PgdStructure| pgd.check().unwrap_err().to_string();
         assert_eq!(
             refusal(PgdStructure {
-                roundings: 0,
+                final_samples: 0,
                 ..QUICK
             }),
-            "roundings: must be at least 1"
+            "final-samples must be in [1, 1000000] (got 0)"
         );
         assert_eq!(
             refusal(PgdStructure { steps: 0, ..QUICK }),
-            "steps: must be at least 1"
+            "steps must be in [1, 1000000] (got 0)"
         );
         let e = refusal(PgdStructure {
-            block: 1 << 40,
+            block_size: 1 << 40,
             ..QUICK
         });
-        assert_eq!(
-            e,
-            "block: 1099511627776 pairs: at most 536870912 can be held"
-        );
+        assert_eq!(e, "block-size must be <= 536870912 (got 1099511627776)");
     }
 }

@@ -1,140 +1,85 @@
-//! PRBCD (Geisler et al. 2021, "Robustness of Graph Neural Networks at Scale"): projected gradient
-//! ascent on a random block of pairs.
+//! PRBCD, projected randomised block coordinate descent (Geisler et al. 2021, "Robustness of Graph
+//! Neural Networks at Scale", [arXiv:2110.14038](https://arxiv.org/abs/2110.14038)): projected
+//! gradient ascent on a random block of node pairs.
 //!
-//! In the first epochs the block is drawn anew after every step but for pairs that are in use; then
-//! it stays and steps shrink. The best state that was seen, by its largest variables taken as whole
-//! flips, is gone on from; in the end whole flips are drawn from the variables, and the best draw
-//! is kept. Every edge is in the block besides: drawn from all pairs, edges would hardly ever be
-//! seen, and what an attacker may remove would go unused. Memory grows with edges plus block.
+//! 1. In the first epochs the block is resampled after every step; pairs in use stay.
+//! 2. In the fine-tuning epochs the block is fixed and the learning rate shrinks. They start from
+//!    the best state so far, judged by its largest variables as discrete flips.
+//! 3. In the end discrete perturbations are sampled from the variables, and the best is kept.
+//!
+//! Every edge is part of the search besides the block: a block sampled from all pairs would hardly
+//! ever contain an edge, and no edge could be removed. Memory grows with edges plus block size.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::Graph;
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, stream};
-use gnarl_graph::{Error as GraphError, Graph};
+use gnarl_graph::sets::Set;
 use serde::{Deserialize, Serialize};
 
 use super::block::{self, MAX_BLOCK, Search, State, ascend};
 use super::loss::{Loss, Objective};
-use super::method::{Method, OF_EDGES, Scene, TENTH, edges};
-use super::pgd_features::LOSS;
+use super::method::{AttackInput, Method, Property, Requirement, edges};
 use crate::error::Result;
 use crate::perturb::{Budget, EdgeShare, Pair, flipped};
 
-/// How flips are sought.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Projected gradient ascent on random blocks of node pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "prbcd",
+    about = "projected randomised block coordinate descent on edges (PRBCD)",
+    constant
+)]
 pub struct Prbcd {
-    /// Share of the edges.
+    /// Budget as a share of the edges, rounded down to whole flips.
+    #[setting(default = 0.1, range = 0.0..=1.0)]
     pub budget: f64,
-    /// What is climbed.
+    /// Loss to maximise.
+    #[setting(default = Loss::Margin)]
     pub loss: Loss,
-    /// Epochs with a new block each, and epochs with the last one.
+    /// Number of epochs in which the random block is resampled.
+    #[setting(default = 100, range = 1.., flag = "attack-epochs")]
     pub epochs: usize,
-    /// Epochs with the last block, in steps that shrink.
-    pub settling: usize,
-    /// Pairs without an edge in a block.
-    pub block: usize,
-    /// Draws of whole flips at the end.
-    pub roundings: usize,
+    /// Number of fine-tuning epochs on the last block, with a shrinking learning rate.
+    #[setting(default = 25, was = "settling")]
+    pub finetune_epochs: usize,
+    /// Number of node pairs without an edge that are optimised at once.
+    #[setting(default = 250_000, range = ..=MAX_BLOCK, was = "block")]
+    pub block_size: usize,
+    /// Number of discrete perturbations sampled at the end, of which the best is kept.
+    #[setting(default = 20, range = 1.., was = "roundings")]
+    pub final_samples: usize,
 }
 
 impl Prbcd {
-    /// With this share of the edges and the published search: 100 epochs of new blocks, 25 to
-    /// settle, 20 draws.
+    /// The attack with this share of the edges and the published search: 100 epochs of new blocks,
+    /// 25 of fine-tuning, 20 final samples.
     pub const fn budget(budget: f64) -> Self {
         Self {
             budget,
-            loss: Loss::Margin,
-            epochs: 100,
-            settling: 25,
-            block: 250_000,
-            roundings: 20,
+            ..Self::DEFAULT
         }
     }
 }
 
-impl Default for Prbcd {
-    fn default() -> Self {
-        Self::budget(TENTH)
-    }
-}
-
-/// The setting of a block.
-pub(super) const BLOCK: Setting = Setting::new(
-    "block",
-    "PAIRS",
-    "pairs without an edge that are looked at together [default: 50000; of prbcd, grbcd 250000]",
-)
-.at_most(MAX_BLOCK as u64);
-
-impl Choice for Prbcd {
-    const NAME: &'static str = "prbcd";
-    const ABOUT: &'static str = "gradient ascent on random blocks of pairs (PRBCD)";
-    const SETTINGS: &'static [Setting] = &[
-        OF_EDGES,
-        LOSS,
-        Setting::new("epochs", "N", "epochs with a new block each [default: 100]")
-            .flag("attack-epochs"),
-        Setting::new(
-            "settling",
-            "N",
-            "epochs with the last block, in steps that shrink [default: 25]",
-        ),
-        BLOCK,
-        Setting::new(
-            "roundings",
-            "N",
-            "draws of whole flips at the end, of which the best is kept [default: 20]",
-        ),
-    ];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        edges(self.budget)?;
-        check_block(self.block)?;
-        for (name, count, least) in [
-            ("attack-epochs", self.epochs, 1),
-            ("settling", self.settling, 0),
-            ("roundings", self.roundings, 1),
-        ] {
-            if !(least..=1_000_000).contains(&count) {
-                return Err(GraphError::setting(
-                    name,
-                    format!("{count} must lie in {least} to 1000000"),
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Refuses a block that no machine holds.
-pub(super) fn check_block(block: usize) -> gnarl_graph::Result<()> {
-    match block > MAX_BLOCK {
-        true => Err(GraphError::setting(
-            "block",
-            format!("{block} pairs: at most {MAX_BLOCK} can be held"),
-        )),
-        false => Ok(()),
-    }
-}
-
-/// The mass that a step moves, as a share of the budget.
+/// Step size: the sum of the changes of a step, as a share of the budget.
 const STEP: f64 = 0.3;
 
 impl Method for Prbcd {
-    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        let model = scene.see_through::<Self>()?.0;
-        let targets = scene.some_targets::<Self>()?;
-        let flips = EdgeShare::new(self.budget)?.flips(scene.graph);
+    fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
+        let model = input.see_through::<Self>()?.0;
+        let targets = input.some_targets::<Self>()?;
+        let flips = EdgeShare::new(self.budget)?.flips(input.graph);
         if flips == 0 {
-            return Ok(scene.graph.clone());
+            return Ok(input.graph.clone());
         }
-        let clean = model.scores(scene.graph)?;
+        let clean = model.scores(input.graph)?;
         let objective = Objective::new(self.loss, targets, clean.data(), clean.num_cols());
         let rng = &mut stream(seed, "prbcd", 0);
-        let search = Search::new::<Self>(scene, clean.data(), self.block, rng)?;
+        let search = Search::new::<Self>(input, clean.data(), self.block_size, rng)?;
         Ok(flipped(
-            scene.graph,
-            &self.seek(scene, search, &objective, flips, rng)?,
+            input.graph,
+            &self.seek(input, search, &objective, flips, rng)?,
         )?)
     }
 
@@ -143,35 +88,35 @@ impl Method for Prbcd {
     }
 
     fn bytes(&self, graph: &Graph) -> f64 {
-        block::bytes(graph, self.block)
+        block::bytes(graph, self.block_size)
     }
 
     fn passes(&self) -> f64 {
-        2.0 * (self.epochs + self.settling) as f64 + self.roundings as f64
+        2.0 * (self.epochs + self.finetune_epochs) as f64 + self.final_samples as f64
     }
 
-    fn needs_gradients(&self) -> bool {
-        true
+    fn needs(&self) -> Set<Requirement> {
+        Requirement::set(&[Requirement::Gradients])
     }
 
-    fn judges_by_answers(&self) -> bool {
-        true
+    fn properties(&self) -> Set<Property> {
+        Property::set(&[Property::BlackBox])
     }
 }
 
 impl Prbcd {
-    /// The search itself: at most so many flips.
+    /// The search itself: at most `flips` flips.
     pub(super) fn seek(
         &self,
-        scene: &Scene<'_>,
+        input: &AttackInput<'_>,
         mut search: Search<'_>,
         objective: &Objective<'_>,
         flips: usize,
         rng: &mut Rng,
     ) -> Result<Vec<Pair>> {
         let mut best: Option<(_, State)> = None;
-        for epoch in 0..self.epochs + self.settling {
-            if scene.stopped() {
+        for epoch in 0..self.epochs + self.finetune_epochs {
+            if input.stopped() {
                 break;
             }
             let late = epoch.saturating_sub(self.epochs);
@@ -198,7 +143,7 @@ impl Prbcd {
         if let Some((_, state)) = best {
             search.restore(state);
         }
-        search.round(objective, flips, self.roundings, rng)
+        search.round(objective, flips, self.final_samples, rng)
     }
 }
 
@@ -210,11 +155,12 @@ mod tests {
     use crate::attack::testing::{accuracy, graph, targets, trained};
     use crate::attack::{Attack, Attacked, Part};
     use crate::nn::Backbone;
+    use gnarl_graph::names::Choice;
 
     fn run(attack: impl Into<Attack>, graph: &Graph, seed: u64) -> (Attacked, f64) {
-        let (model, targets) = (trained(graph, Backbone::Gcn), targets(graph));
+        let (model, targets) = (trained(graph, Backbone::GCN), targets(graph));
         let labels = graph.labels();
-        let scene = Scene {
+        let input = AttackInput {
             graph,
             model: Some(&model),
             targets: &targets,
@@ -222,7 +168,7 @@ mod tests {
             training: &[],
             stop: None,
         };
-        let attacked = attack.into().run(&scene, seed).unwrap();
+        let attacked = attack.into().run(&input, seed).unwrap();
         let accuracy = accuracy(&model, graph, &attacked.graph);
         (attacked, accuracy)
     }
@@ -233,13 +179,13 @@ mod tests {
         let (_, by_dice) = run(Dice::default(), &graph, 2);
         let prbcd = Prbcd {
             epochs: 25,
-            settling: 8,
-            block: 3000,
+            finetune_epochs: 8,
+            block_size: 3000,
             ..Prbcd::default()
         };
         let grbcd = Grbcd {
             steps: 20,
-            block: 3000,
+            block_size: 3000,
             ..Grbcd::default()
         };
         for attack in [Attack::from(prbcd), Attack::from(grbcd)] {
@@ -263,7 +209,7 @@ mod tests {
         let few = run(
             Grbcd {
                 steps: 10,
-                block: 3000,
+                block_size: 3000,
                 ..Grbcd::budget(0.05)
             },
             &graph,
@@ -279,12 +225,12 @@ mod tests {
         };
         assert!(few.flips.iter().all(is_new));
         let e = Prbcd {
-            roundings: 0,
+            final_samples: 0,
             ..Prbcd::default()
         }
         .check()
         .unwrap_err()
         .to_string();
-        assert_eq!(e, "roundings: 0 must lie in 1 to 1000000");
+        assert_eq!(e, "final-samples must be in [1, 1000000] (got 0)");
     }
 }

@@ -1,109 +1,86 @@
-//! PRBCD for one node at a time (Geisler et al. 2021, "local" attacks): each target is misled by
-//! flips of its own, found by the gradient of its own margin through the model itself, where
-//! [`nettack`](super::nettack) goes by a linear stand-in.
+//! Local PRBCD (Geisler et al. 2021, [arXiv:2110.14038](https://arxiv.org/abs/2110.14038)): each
+//! target has flips of its own, found by the gradient of its margin through the attacked model.
+//! [`nettack`](super::nettack) uses a linear surrogate instead.
 //!
-//! New edges have an end at the target or at one of its neighbours: of two convolutions no other
-//! pair reaches the target but by degrees. Any edge may go. Targets are attacked one after the
-//! other on one graph, as by Nettack, each with its own budget.
+//! New edges end at the target or at one of its neighbours: with two convolutions no other pair
+//! reaches the target except through degrees. Any edge may be removed. Targets are attacked one
+//! after the other on one graph, as in Nettack, each with its own budget.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::Graph;
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
-use gnarl_graph::{Error as GraphError, Graph};
+use gnarl_graph::sets::Set;
 use serde::{Deserialize, Serialize};
 
-use super::block::{self, Search};
+use super::block::{self, MAX_BLOCK, Search};
 use super::loss::{Loss, Objective};
-use super::method::{Flip, Method, Part, Scene};
-use super::pgd_features::LOSS;
-use super::prbcd::{BLOCK, Prbcd, check_block};
+use super::method::{AttackInput, Flip, MAX_FLIPS, Method, Part, Property, Requirement};
+use super::prbcd::Prbcd;
 use crate::error::Result;
 use crate::perturb::{Budget, flipped};
 
-/// How targets are misled.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Projected gradient ascent on random blocks of node pairs, one target at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "prbcd-local",
+    about = "a few flips for each target, by PRBCD on its own margin (local PRBCD)",
+    constant
+)]
 pub struct PrbcdLocal {
-    /// Flips for each target.
+    /// Budget as a number of flips for each target.
+    #[setting(default = 5, range = ..=MAX_FLIPS)]
     pub budget: usize,
-    /// What is climbed.
+    /// Loss to maximise.
+    #[setting(default = Loss::Margin)]
     pub loss: Loss,
-    /// Epochs for each target, the last fifth of them in steps that shrink.
+    /// Number of epochs for each target, the last fifth of them for fine-tuning.
+    #[setting(default = 50, range = 1.., flag = "attack-epochs")]
     pub epochs: usize,
-    /// Pairs without an edge in a block.
-    pub block: usize,
+    /// Number of node pairs without an edge that are optimised at once.
+    #[setting(default = 250_000, range = ..=MAX_BLOCK, was = "block")]
+    pub block_size: usize,
 }
 
 impl PrbcdLocal {
-    /// So many flips for each target, sought in fifty epochs.
+    /// The attack with this number of flips for each target, in fifty epochs.
     pub const fn budget(flips: usize) -> Self {
         Self {
             budget: flips,
-            loss: Loss::Margin,
-            epochs: 50,
-            block: 250_000,
+            ..Self::DEFAULT
         }
     }
 
     fn search(&self) -> Prbcd {
-        let settling = self.epochs / 5;
+        let finetune_epochs = self.epochs / 5;
         Prbcd {
             loss: self.loss,
-            epochs: self.epochs - settling,
-            settling,
-            block: self.block,
+            epochs: self.epochs - finetune_epochs,
+            finetune_epochs,
+            block_size: self.block_size,
             ..Prbcd::default()
         }
     }
 }
 
-impl Default for PrbcdLocal {
-    fn default() -> Self {
-        Self::budget(5)
-    }
-}
-
-impl Choice for PrbcdLocal {
-    const NAME: &'static str = "prbcd-local";
-    const ABOUT: &'static str =
-        "a few flips at each of some targets, by gradient ascent on blocks of pairs (local PRBCD)";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "budget",
-            "X",
-            "how much may change: flips for each target [default: 5]",
-        )
-        .at_most(1 << 20),
-        LOSS,
-        Setting::new("epochs", "N", "epochs for each target [default: 50]").flag("attack-epochs"),
-        BLOCK,
-    ];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        if self.budget > 1 << 20 {
-            return Err(GraphError::setting(
-                "budget",
-                format!("{} flips for each target are too many", self.budget),
-            ));
-        }
-        check_block(self.block)?;
-        self.search().check()
-    }
-}
-
 impl Method for PrbcdLocal {
-    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        Ok(self.attack_in_order(scene, seed)?.0)
+    fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
+        Ok(self.attack_in_order(input, seed)?.0)
     }
 
-    fn attack_in_order(&self, scene: &Scene<'_>, seed: u64) -> Result<(Graph, Option<Vec<Flip>>)> {
+    fn attack_in_order(
+        &self,
+        input: &AttackInput<'_>,
+        seed: u64,
+    ) -> Result<(Graph, Option<Vec<Flip>>)> {
         let (model, targets) = (
-            scene.see_through::<Self>()?.0,
-            scene.some_targets::<Self>()?,
+            input.see_through::<Self>()?.0,
+            input.some_targets::<Self>()?,
         );
-        let mut graph = scene.graph.clone();
+        let mut graph = input.graph.clone();
         let mut order = Vec::new();
         for (i, target) in targets.iter().enumerate() {
-            if scene.stopped() {
+            if input.stopped() {
                 break;
             }
             let rng = &mut stream(seed, "prbcd local", i as u64);
@@ -120,14 +97,14 @@ impl Method for PrbcdLocal {
                 .copied()
                 .chain([target.0])
                 .collect();
-            let here = Scene {
+            let here = AttackInput {
                 graph: &graph,
-                ..*scene
+                ..*input
             };
-            let search = Search::at_ends::<Self>(&here, clean.data(), self.block, ends, rng)?;
+            let search = Search::at_ends::<Self>(&here, clean.data(), self.block_size, ends, rng)?;
             let found = self
                 .search()
-                .seek(scene, search, &objective, self.budget, rng)?;
+                .seek(input, search, &objective, self.budget, rng)?;
             order.extend(found.iter().map(|&(u, v)| Flip {
                 part: Part::Edge(u, v),
                 target: Some(target.0),
@@ -145,28 +122,20 @@ impl Method for PrbcdLocal {
         "flips for each target"
     }
 
-    fn is_targeted(&self) -> bool {
-        true
+    fn needs(&self) -> Set<Requirement> {
+        Requirement::set(&[Requirement::Gradients, Requirement::Labels])
     }
 
-    fn needs_node_classes(&self) -> bool {
-        true
+    fn properties(&self) -> Set<Property> {
+        Property::set(&[Property::Targeted, Property::BlackBox])
     }
 
     fn bytes(&self, graph: &Graph) -> f64 {
-        block::bytes(graph, self.block)
+        block::bytes(graph, self.block_size)
     }
 
     fn passes(&self) -> f64 {
         self.search().passes()
-    }
-
-    fn needs_gradients(&self) -> bool {
-        true
-    }
-
-    fn judges_by_answers(&self) -> bool {
-        true
     }
 }
 
@@ -179,12 +148,12 @@ mod tests {
     use crate::classifier::Classifier;
     use crate::nn::Backbone;
 
-    /// An attacker who sees the model misleads at least as many targets as one who goes by a
-    /// stand-in, with as many flips each.
+    /// Gradients of the attacked model change at least as many predictions as a surrogate does, with
+    /// as many flips each.
     #[test]
-    fn the_model_itself_is_a_better_guide_than_a_stand_in() {
+    fn the_model_itself_is_a_better_guide_than_a_surrogate() {
         let graph = graph(1);
-        let model = trained(&graph, Backbone::Gcn);
+        let model = trained(&graph, Backbone::GCN);
         let right = |scores: &gnarl_graph::DenseMatrix<f32>, &(u, class): &(u32, u32)| {
             let row = scores.row(u as usize);
             (0..row.len()).all(|c| c == class as usize || row[c] < row[class as usize])
@@ -196,7 +165,7 @@ mod tests {
             .take(12)
             .collect();
         let training = training(&graph);
-        let scene = Scene {
+        let input = AttackInput {
             graph: &graph,
             model: Some(&model),
             targets: &some,
@@ -205,7 +174,7 @@ mod tests {
             stop: None,
         };
         let left = |attack: Attack| {
-            let attacked = attack.run(&scene, 3).unwrap();
+            let attacked = attack.run(&input, 3).unwrap();
             let scores = model.scores(&attacked.graph).unwrap();
             assert!(
                 attacked
@@ -222,7 +191,7 @@ mod tests {
             }
             .into(),
         );
-        let by_stand_in = left(
+        let by_surrogate = left(
             Nettack {
                 degree_test: false,
                 ..Nettack::budget(4)
@@ -230,8 +199,8 @@ mod tests {
             .into(),
         );
         assert!(
-            ours <= by_stand_in && ours < some.len() / 2,
-            "{ours} of {} left, by nettack {by_stand_in}",
+            ours <= by_surrogate && ours < some.len() / 2,
+            "{ours} of {} left, by nettack {by_surrogate}",
             some.len()
         );
     }

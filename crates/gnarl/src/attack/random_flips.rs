@@ -1,50 +1,37 @@
-//! Pairs of nodes flipped at random: what a structural attack must beat.
+//! Random flips of node pairs, the baseline of structure attacks
+//! (Dai et al. 2018, [arXiv:1806.02371](https://arxiv.org/abs/1806.02371)).
 
 use std::collections::HashSet;
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Method, OF_EDGES, Scene, TENTH, edges};
+use super::method::{AttackInput, Method, edges};
 use crate::error::Result;
 use crate::perturb::{Budget, EdgeShare, draw_pairs, flipped};
 
-/// Pairs drawn from all: joined ones are parted, the others, which are most, joined.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Flips random node pairs. Most pairs of a sparse graph have no edge, so most flips add one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(name = "random-flips", about = "random node pairs flipped")]
 pub struct RandomFlips {
-    /// Share of the edges.
+    /// Budget as a share of the edges, rounded down to whole flips.
+    #[setting(default = 0.1, range = 0.0..=1.0)]
     pub budget: f64,
 }
 
 impl RandomFlips {
-    /// With this share of the edges.
+    /// The attack with this share of the edges.
     pub const fn budget(budget: f64) -> Self {
         Self { budget }
     }
 }
 
-impl Default for RandomFlips {
-    fn default() -> Self {
-        Self::budget(TENTH)
-    }
-}
-
-impl Choice for RandomFlips {
-    const NAME: &'static str = "random-flips";
-    const ABOUT: &'static str = "pairs of nodes flipped at random";
-    const SETTINGS: &'static [Setting] = &[OF_EDGES];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        edges(self.budget).map(drop)
-    }
-}
-
 impl Method for RandomFlips {
-    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        let graph = scene.graph;
+    fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
+        let graph = input.graph;
         let rng = &mut stream(seed, "random flips", 0);
         let count = EdgeShare::new(self.budget)?.flips(graph);
         let pairs = draw_pairs(

@@ -1,48 +1,35 @@
-//! Edges removed at random: what an attack that removes edges must beat.
+//! Random edge deletion, the baseline of attacks that remove edges
+//! (Dai et al. 2018, [arXiv:1806.02371](https://arxiv.org/abs/1806.02371)).
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Method, OF_EDGES, Scene, TENTH, edges};
+use super::method::{AttackInput, Method, edges};
 use crate::error::Result;
 use crate::perturb::{Budget, EdgeShare, draw_edges, flipped};
 
-/// As many edges gone as the budget allows.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Removes random edges, as many as the budget allows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(name = "random-remove", about = "random edges removed")]
 pub struct RandomRemove {
-    /// Share of the edges.
+    /// Budget as a share of the edges, rounded down to whole flips.
+    #[setting(default = 0.1, range = 0.0..=1.0)]
     pub budget: f64,
 }
 
 impl RandomRemove {
-    /// With this share of the edges.
+    /// The attack with this share of the edges.
     pub const fn budget(budget: f64) -> Self {
         Self { budget }
     }
 }
 
-impl Default for RandomRemove {
-    fn default() -> Self {
-        Self::budget(TENTH)
-    }
-}
-
-impl Choice for RandomRemove {
-    const NAME: &'static str = "random-remove";
-    const ABOUT: &'static str = "edges removed at random";
-    const SETTINGS: &'static [Setting] = &[OF_EDGES];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        edges(self.budget).map(drop)
-    }
-}
-
 impl Method for RandomRemove {
-    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
-        let graph = scene.graph;
+    fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
+        let graph = input.graph;
         let rng = &mut stream(seed, "random flips", 0);
         let count = EdgeShare::new(self.budget)?.flips(graph);
         Ok(flipped(

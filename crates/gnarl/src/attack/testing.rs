@@ -3,7 +3,7 @@
 use gnarl_graph::Graph;
 use gnarl_graph::generate::{CsbmConfig, csbm};
 
-use super::{Attack, Scene};
+use super::{Attack, AttackInput};
 use crate::classifier::{Classifier, WhiteBox};
 use crate::nn::{Backbone, NetworkConfig};
 use crate::operator::OperatorChoice;
@@ -25,8 +25,7 @@ pub fn graph(seed: u64) -> Graph {
 fn config(backbone: Backbone) -> NetworkConfig {
     NetworkConfig {
         hidden: 8,
-        heads: 2,
-        ..NetworkConfig::new(backbone)
+        ..NetworkConfig::new(backbone.where_taken("heads", 2))
     }
 }
 
@@ -77,7 +76,7 @@ pub fn training(graph: &Graph) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// Per cent of the targets that a model answers right, on another version of the graph.
+/// Accuracy of a model on the targets in per cent, on another version of the graph.
 pub fn accuracy(model: &dyn Classifier, graph: &Graph, at: &Graph) -> f64 {
     let (scores, targets) = (model.scores(at).unwrap(), targets(graph));
     let right = targets
@@ -87,9 +86,9 @@ pub fn accuracy(model: &dyn Classifier, graph: &Graph, at: &Graph) -> f64 {
     100.0 * right as f64 / targets.len() as f64
 }
 
-/// What an attack that looks at no model changes.
+/// The change by an attack that evaluates no model.
 pub fn change(attack: impl Into<Attack>, graph: &Graph, seed: u64) -> Change {
-    let scene = Scene {
+    let input = AttackInput {
         graph,
         model: None,
         targets: &[],
@@ -97,5 +96,5 @@ pub fn change(attack: impl Into<Attack>, graph: &Graph, seed: u64) -> Change {
         training: &[],
         stop: None,
     };
-    attack.into().run(&scene, seed).unwrap().change
+    attack.into().run(&input, seed).unwrap().change
 }

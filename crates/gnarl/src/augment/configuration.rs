@@ -1,58 +1,41 @@
-//! The configuration model as an augmentation (thesis `gen:app:config_models`): edges broken with a
-//! chance and their halves rejoined at random, so that every node keeps its degree. [`rewire`] says
-//! how pairs that no simple graph has are avoided.
+//! Rewiring by the configuration model (Newman et al. 2001,
+//! [arXiv:cond-mat/0007235](https://arxiv.org/abs/cond-mat/0007235)): each edge is cut with the same
+//! probability and the half-edges are joined again at random, so every node keeps its degree.
+//! [`rewire`] describes how loops and multiple edges are avoided.
 
 use gnarl_graph::generate::rewire;
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
 use rand::RngExt;
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
-use super::transform::{COPIES, Copies, GraphTransform, check_share};
+use super::transform::{Copies, GraphTransform};
 
-/// Edges rejoined at random; degrees and what nodes carry stay.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Rewires random edges; degrees, features and labels stay.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "configuration",
+    about = "rewires random edges in copies of the training graphs; degrees stay",
+    constant
+)]
 pub struct Configuration {
-    /// the chance of an edge to break, 0 to 1.
-    pub strength: f64,
-    /// How often a copy is made.
+    /// Probability of rewiring an edge.
+    #[setting(default = 0.2, range = 0.0..=1.0, was = "strength")]
+    pub p: f64,
+    /// Schedule of the augmented copies: those of each epoch replace the training graphs, fixed ones
+    /// are added to them.
+    #[setting(default = Copies::EachEpoch)]
     pub copies: Copies,
 }
 
 impl Configuration {
-    /// With this share, copies made anew in every epoch.
-    pub const fn share(strength: f64) -> Self {
-        Self {
-            strength,
-            copies: Copies::EachEpoch,
-        }
-    }
-}
-
-impl Default for Configuration {
-    fn default() -> Self {
-        Self::share(0.2)
-    }
-}
-
-impl Choice for Configuration {
-    const NAME: &'static str = "configuration";
-    const ABOUT: &'static str = "copies with some edges rejoined at random, degrees kept";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "strength",
-            "X",
-            "the chance of an edge to break, 0 to 1 [default: 0.2]",
-        ),
-        COPIES,
-    ];
-
-    fn check(&self) -> Result<()> {
-        check_share(Self::NAME, self.strength)
+    /// Rewiring with this probability, and new copies in every epoch.
+    pub const fn new(p: f64) -> Self {
+        Self { p, ..Self::DEFAULT }
     }
 }
 
@@ -68,7 +51,7 @@ impl Augmentation for Configuration {
 
 impl GraphTransform for Configuration {
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
-        rewire(graph, self.strength, rng.random())
+        rewire(graph, self.p, rng.random())
     }
 }
 
@@ -76,6 +59,7 @@ impl GraphTransform for Configuration {
 mod tests {
     use super::*;
     use gnarl_graph::generate;
+    use gnarl_graph::names::Choice;
     use gnarl_graph::random::stream;
 
     #[test]
@@ -87,7 +71,7 @@ mod tests {
         };
         let graph = generate::erdos_renyi(40, 0.2, 1).unwrap();
         let moved = |rate, seed| {
-            let other = Configuration::share(rate)
+            let other = Configuration::new(rate)
                 .apply(&graph, &mut stream(seed, "configuration", 0))
                 .unwrap();
             assert_eq!(degrees(&other), degrees(&graph));
@@ -102,7 +86,7 @@ mod tests {
             (0..20).map(|s| moved(0.8, s)).sum(),
         );
         assert!(few > 0 && many > 2 * few, "{few}, {many}");
-        let e = Configuration::share(7.0).check().unwrap_err().to_string();
-        assert_eq!(e, "configuration: a strength of 7; it must lie in 0 to 1");
+        let e = Configuration::new(7.0).check().unwrap_err().to_string();
+        assert_eq!(e, "p must be in [0, 1] (got 7)");
     }
 }

@@ -1,9 +1,9 @@
-//! Structure corruption of training graphs (thesis ch. 7, "Robustness to Structure Corruption":
-//! "randomly removing or adding 10 % or 20 % of the edges in the training set").
+//! Structure corruption of training graphs: random removals and additions of edges, as in the
+//! robustness experiments of GRATIN ([arXiv:2411.08638](https://arxiv.org/abs/2411.08638)).
 //!
-//! A graph with m edges suffers `round(share · m)` changes. Each is a removal or an addition with
-//! equal chance; edges to remove and pairs to join are drawn uniformly and without repetition. Of a
-//! graph with too few free pairs as many are joined as there are.
+//! A graph with m edges gets `round(share · m)` changes. Each change is a removal or an addition with
+//! equal probability; edges to remove and pairs to join are sampled uniformly without replacement. A
+//! graph with too few free pairs gets as many additions as it has free pairs.
 
 use std::collections::HashSet;
 

@@ -1,56 +1,38 @@
-//! DropEdge (Rong et al. 2019; thesis ch. 7, baselines): every edge goes with the same chance, by
-//! itself.
+//! DropEdge (Rong et al. 2020, [arXiv:1907.10903](https://arxiv.org/abs/1907.10903)): every edge is
+//! removed with the same probability, independently of the others.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
 use rand::RngExt;
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
-use super::transform::{COPIES, Copies, GraphTransform, check_share};
+use super::transform::{Copies, GraphTransform};
 
-/// Edges removed at random; nodes and what they carry stay.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Removes random edges; nodes, features and labels stay.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "dropedge",
+    about = "removes random edges from copies of the training graphs",
+    constant
+)]
 pub struct DropEdge {
-    /// the chance of an edge to go, 0 to 1.
-    pub strength: f64,
-    /// How often a copy is made.
+    /// Probability of removing an edge.
+    #[setting(default = 0.2, range = 0.0..=1.0, was = "strength")]
+    pub p: f64,
+    /// Schedule of the augmented copies: those of each epoch replace the training graphs, fixed ones
+    /// are added to them.
+    #[setting(default = Copies::EachEpoch)]
     pub copies: Copies,
 }
 
 impl DropEdge {
-    /// With this share, copies made anew in every epoch.
-    pub const fn share(strength: f64) -> Self {
-        Self {
-            strength,
-            copies: Copies::EachEpoch,
-        }
-    }
-}
-
-impl Default for DropEdge {
-    fn default() -> Self {
-        Self::share(0.2)
-    }
-}
-
-impl Choice for DropEdge {
-    const NAME: &'static str = "dropedge";
-    const ABOUT: &'static str = "copies of the training graphs, or the graph, without some edges";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "strength",
-            "X",
-            "the chance of an edge to go, 0 to 1 [default: 0.2]",
-        ),
-        COPIES,
-    ];
-
-    fn check(&self) -> Result<()> {
-        check_share(Self::NAME, self.strength)
+    /// DropEdge with this probability, and new copies in every epoch.
+    pub const fn new(p: f64) -> Self {
+        Self { p, ..Self::DEFAULT }
     }
 }
 
@@ -66,10 +48,7 @@ impl Augmentation for DropEdge {
 
 impl GraphTransform for DropEdge {
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
-        let gone: Vec<(u32, u32)> = graph
-            .edges()
-            .filter(|_| rng.random_bool(self.strength))
-            .collect();
+        let gone: Vec<(u32, u32)> = graph.edges().filter(|_| rng.random_bool(self.p)).collect();
         graph.remove_edges(&gone)
     }
 
@@ -82,13 +61,14 @@ impl GraphTransform for DropEdge {
 mod tests {
     use super::*;
     use gnarl_graph::generate;
+    use gnarl_graph::names::Choice;
     use gnarl_graph::random::stream;
 
     #[test]
     fn the_rate_is_met_in_expectation() {
         let graph = generate::erdos_renyi(60, 0.2, 1).unwrap();
         for rate in [0.0, 0.1, 0.5, 1.0] {
-            let transform = DropEdge::share(rate);
+            let transform = DropEdge::new(rate);
             let left = |seed| {
                 transform
                     .apply(&graph, &mut stream(seed, "drop edge test", 0))
@@ -109,8 +89,8 @@ mod tests {
 
     #[test]
     fn a_rate_that_is_none_is_refused() {
-        let e = DropEdge::share(1.5).check().unwrap_err().to_string();
-        assert_eq!(e, "dropedge: a strength of 1.5; it must lie in 0 to 1");
-        assert!(DropEdge::share(f64::NAN).check().is_err());
+        let e = DropEdge::new(1.5).check().unwrap_err().to_string();
+        assert_eq!(e, "p must be in [0, 1] (got 1.5)");
+        assert!(DropEdge::new(f64::NAN).check().is_err());
     }
 }

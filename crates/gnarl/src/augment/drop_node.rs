@@ -1,61 +1,41 @@
-//! DropNode (You et al. 2020; thesis ch. 7, baselines): every node goes with the same chance, by
-//! itself, and its edges with it. Where the nodes of one graph are classified none can go: as in
-//! GRAND (Feng et al. 2020) a node's features go instead, all of them, and the features of the
-//! others are scaled up, so that what a layer sums over keeps its mean.
+//! DropNode: every node is removed with the same probability, with its edges (You et al. 2020,
+//! [arXiv:2010.13902](https://arxiv.org/abs/2010.13902)). In node classification no node can be
+//! removed. A node's features are set to zero instead, and the features of the others are scaled up
+//! so that sums over neighbours keep their expectation (GRAND, Feng et al. 2020,
+//! [arXiv:2005.11079](https://arxiv.org/abs/2005.11079)).
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
 use rand::RngExt;
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
-use super::transform::{
-    COPIES, Copies, GraphTransform, check_share, kept_factors, with_scaled_features,
-};
+use super::transform::{Copies, GraphTransform, kept_factors, with_scaled_features};
 
-/// Nodes removed at random. Of a graph with nodes one always stays: a graph without any says
-/// nothing about its class.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Removes random nodes; at least one node of each graph stays.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "dropnode",
+    about = "removes random nodes from copies of the training graphs, or the features of random nodes",
+    constant
+)]
 pub struct DropNode {
-    /// the chance of a node to go, 0 to 1.
-    pub strength: f64,
-    /// How often a copy is made.
+    /// Probability of removing a node.
+    #[setting(default = 0.2, range = 0.0..=1.0, was = "strength")]
+    pub p: f64,
+    /// Schedule of the augmented copies: those of each epoch replace the training graphs, fixed ones
+    /// are added to them.
+    #[setting(default = Copies::EachEpoch)]
     pub copies: Copies,
 }
 
 impl DropNode {
-    /// With this share, copies made anew in every epoch.
-    pub const fn share(strength: f64) -> Self {
-        Self {
-            strength,
-            copies: Copies::EachEpoch,
-        }
-    }
-}
-
-impl Default for DropNode {
-    fn default() -> Self {
-        Self::share(0.2)
-    }
-}
-
-impl Choice for DropNode {
-    const NAME: &'static str = "dropnode";
-    const ABOUT: &'static str = "copies of the training graphs without some nodes, or of the graph without the features of some";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "strength",
-            "X",
-            "the chance of a node to go, 0 to 1 [default: 0.2]",
-        ),
-        COPIES,
-    ];
-
-    fn check(&self) -> Result<()> {
-        check_share(Self::NAME, self.strength)
+    /// DropNode with this probability, and new copies in every epoch.
+    pub const fn new(p: f64) -> Self {
+        Self { p, ..Self::DEFAULT }
     }
 }
 
@@ -75,13 +55,13 @@ impl Augmentation for DropNode {
 
 impl GraphTransform for DropNode {
     fn apply_in_place(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
-        let kept = kept_factors(graph.num_nodes(), self.strength, rng);
+        let kept = kept_factors(graph.num_nodes(), self.p, rng);
         with_scaled_features(graph, |node, _| kept[node])
     }
 
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         let n = graph.num_nodes() as u32;
-        let mut left: Vec<u32> = (0..n).filter(|_| !rng.random_bool(self.strength)).collect();
+        let mut left: Vec<u32> = (0..n).filter(|_| !rng.random_bool(self.p)).collect();
         if left.is_empty() && n > 0 {
             left.push(rng.random_range(0..n));
         }
@@ -93,13 +73,14 @@ impl GraphTransform for DropNode {
 mod tests {
     use super::*;
     use gnarl_graph::generate;
+    use gnarl_graph::names::Choice;
     use gnarl_graph::random::stream;
 
     #[test]
     fn the_rate_is_met_in_expectation_and_one_node_stays() {
         let graph = generate::erdos_renyi(60, 0.2, 1).unwrap();
         for rate in [0.0, 0.1, 0.5] {
-            let transform = DropNode::share(rate);
+            let transform = DropNode::new(rate);
             let left = |seed| {
                 transform
                     .apply(&graph, &mut stream(seed, "drop node test", 0))
@@ -113,7 +94,7 @@ mod tests {
                 "{rate}: {kept}"
             );
         }
-        let all = DropNode::share(1.0);
+        let all = DropNode::new(1.0);
         let who = |seed| {
             let labelled = generate::star(5)
                 .unwrap()
@@ -133,8 +114,8 @@ mod tests {
             "any node may be the one: {seen:?}"
         );
         assert_eq!(
-            DropNode::share(-1.0).check().unwrap_err().to_string(),
-            "dropnode: a strength of -1; it must lie in 0 to 1"
+            DropNode::new(-1.0).check().unwrap_err().to_string(),
+            "p must be in [0, 1] (got -1)"
         );
     }
 }

@@ -1,58 +1,38 @@
-//! Feature masking (You et al. 2020; Zhu et al. 2020): every column of the features goes with the
-//! same chance, for all nodes of a graph alike. Those that stay are scaled up, so that what a layer
-//! sums over keeps its mean.
+//! Feature masking (You et al. 2020, [arXiv:2010.13902](https://arxiv.org/abs/2010.13902); Zhu et
+//! al. 2020, [arXiv:2006.04131](https://arxiv.org/abs/2006.04131)): every column of the features is
+//! set to zero with the same probability, for all nodes of a graph. The other columns are scaled up
+//! so that sums over columns keep their expectation.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
-use super::transform::{
-    COPIES, Copies, GraphTransform, check_share, kept_factors, with_scaled_features,
-};
+use super::transform::{Copies, GraphTransform, kept_factors, with_scaled_features};
 
-/// Columns of the features set to zero at random; nodes and edges stay.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Sets random columns of the features to zero; nodes and edges stay.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "feature-mask",
+    about = "sets random columns of the features to zero in copies of the training graphs",
+    constant
+)]
 pub struct FeatureMask {
-    /// The chance of a column to go, 0 to 1.
-    pub strength: f64,
-    /// How often a copy is made.
+    /// Probability of masking a column of the features.
+    #[setting(default = 0.2, range = 0.0..=1.0, was = "strength")]
+    pub p: f64,
+    /// Schedule of the augmented copies: those of each epoch replace the training graphs, fixed ones
+    /// are added to them.
+    #[setting(default = Copies::EachEpoch)]
     pub copies: Copies,
 }
 
 impl FeatureMask {
-    /// With this share, copies made anew in every epoch.
-    pub const fn share(strength: f64) -> Self {
-        Self {
-            strength,
-            copies: Copies::EachEpoch,
-        }
-    }
-}
-
-impl Default for FeatureMask {
-    fn default() -> Self {
-        Self::share(0.2)
-    }
-}
-
-impl Choice for FeatureMask {
-    const NAME: &'static str = "feature-mask";
-    const ABOUT: &'static str =
-        "copies of the training graphs, or the graph, without some columns of features";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "strength",
-            "X",
-            "the chance of a column to go, 0 to 1 [default: 0.2]",
-        ),
-        COPIES,
-    ];
-
-    fn check(&self) -> Result<()> {
-        check_share(Self::NAME, self.strength)
+    /// Feature masking with this probability, and new copies in every epoch.
+    pub const fn new(p: f64) -> Self {
+        Self { p, ..Self::DEFAULT }
     }
 }
 
@@ -73,7 +53,7 @@ impl Augmentation for FeatureMask {
 impl GraphTransform for FeatureMask {
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         let columns = graph.features().map_or(0, |features| features.num_cols());
-        let kept = kept_factors(columns, self.strength, rng);
+        let kept = kept_factors(columns, self.p, rng);
         with_scaled_features(graph, |_, column| kept[column])
     }
 }
@@ -81,6 +61,7 @@ impl GraphTransform for FeatureMask {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gnarl_graph::names::Choice;
     use gnarl_graph::random::stream;
     use gnarl_graph::{CsrMatrix, DenseMatrix, Features};
 
@@ -93,7 +74,7 @@ mod tests {
                 .unwrap()
                 .with_features(features.clone())
                 .unwrap();
-            let masked = FeatureMask::share(0.25)
+            let masked = FeatureMask::new(0.25)
                 .apply(&graph, &mut stream(1, "mask test", 0))
                 .unwrap();
             masked.features().unwrap().to_dense()
@@ -114,7 +95,7 @@ mod tests {
         // Five standard deviations of 200 coin tosses.
         let gone = found.row(0).iter().filter(|&&v| v == 0.0).count() as f64;
         assert!((gone - 50.0).abs() < 31.0, "{gone}");
-        let same = FeatureMask::share(0.0).apply(
+        let same = FeatureMask::new(0.0).apply(
             &Graph::empty(3)
                 .unwrap()
                 .with_features(dense.clone())
@@ -123,11 +104,11 @@ mod tests {
         );
         assert_eq!(same.unwrap().features(), Some(&dense));
         assert!(
-            FeatureMask::share(2.0)
+            FeatureMask::new(2.0)
                 .check()
                 .unwrap_err()
                 .to_string()
-                .contains("must lie in 0 to 1")
+                .contains("must be in [0, 1]")
         );
     }
 }

@@ -1,15 +1,14 @@
-//! G-Mixup (Han et al. 2022; thesis ch. 7, baselines): graphs drawn from mixtures of the graphons
-//! of two classes.
+//! G-Mixup (Han et al. 2022, [arXiv:2202.07179](https://arxiv.org/abs/2202.07179)): graphs sampled
+//! from mixtures of the graphons of two classes.
 //!
-//! Each class of the training graphs has a [`Graphon`]. The copy of a graph is drawn from
-//! `(1 - λ) W + λ W'`, where W is of its class, W' of the class of a partner and λ uniform up to
-//! the strength; it has as many nodes as the graph, but those that were drawn no edge are left out,
-//! and λ is the partner's share of the label. Where nodes carry features, a node takes the row of a
-//! node that stands at the same place in the order by degrees of a graph of the class, or with
-//! chance λ of the partner's class: the authors average those rows, which makes kinds of atoms into
-//! mixtures of them.
+//! Each class of the training graphs has a [`Graphon`]. The copy of a graph is sampled from
+//! `(1 - λ) W + λ W'`, where W is the graphon of its class, W' the graphon of a partner's class and
+//! λ uniform in 0 to `max_lambda`. It has as many nodes as the graph, without those that have no
+//! edge, and λ is the partner's share of the label. If nodes have features, a node takes the row of
+//! a node at the same rank by degree in a graph of the class, or with probability λ of the partner's
+//! class. The authors average these rows, which turns atom types into mixtures of them.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, mix};
 use gnarl_graph::{Features, Graph, Result};
 use rand::RngExt;
@@ -17,49 +16,33 @@ use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
 use super::graphon::Graphon;
-use super::transform::{COPIES_ONCE, Copies, GraphTransform, Taught, check_share, rows_of};
+use super::transform::{Copies, GraphTransform, Taught, rows_of};
 
-/// Graphs drawn from mixed graphons.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Samples graphs from mixed graphons.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "g-mixup",
+    about = "samples graphs from mixtures of the graphons of two classes",
+    constant
+)]
 pub struct GMixup {
-    /// The largest share of another class, 0 to 1.
-    pub strength: f64,
-    /// How often a copy is made.
+    /// Largest share λ of the other class.
+    #[setting(flag = "mixup-max-lambda", default = 0.2, range = 0.0..=1.0, was = "strength")]
+    pub max_lambda: f64,
+    /// Schedule of the augmented copies: those of each epoch replace the training graphs, fixed ones
+    /// are added to them.
+    #[setting(default = Copies::Fixed)]
     pub copies: Copies,
 }
 
 impl GMixup {
-    /// With this share, one copy of each graph.
-    pub const fn share(strength: f64) -> Self {
+    /// G-Mixup up to this share of the other class, with one copy for all epochs.
+    pub const fn new(max_lambda: f64) -> Self {
         Self {
-            strength,
-            copies: Copies::Fixed,
+            max_lambda,
+            ..Self::DEFAULT
         }
-    }
-}
-
-impl Default for GMixup {
-    fn default() -> Self {
-        Self::share(0.2)
-    }
-}
-
-impl Choice for GMixup {
-    const NAME: &'static str = "g-mixup";
-    const ABOUT: &'static str =
-        "graphs drawn from what the graphs of a class have in common, mixed with another class";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "strength",
-            "X",
-            "the largest share of another class, 0 to 1 [default: 0.2]",
-        ),
-        COPIES_ONCE,
-    ];
-
-    fn check(&self) -> Result<()> {
-        check_share(Self::NAME, self.strength)
     }
 }
 
@@ -116,7 +99,7 @@ impl GMixup {
         };
         let orders = graphs.iter().map(by_degree).collect();
         Ok(Graphons {
-            strength: self.strength,
+            max_lambda: self.max_lambda,
             graphs: graphs.to_vec(),
             classes: classes.to_vec(),
             members,
@@ -128,7 +111,7 @@ impl GMixup {
 
 /// What was learned: a graphon for each class, and who belongs to it.
 struct Graphons<'a> {
-    strength: f64,
+    max_lambda: f64,
     graphs: Vec<&'a Graph>,
     classes: Vec<u32>,
     members: Vec<Vec<usize>>,
@@ -139,8 +122,8 @@ struct Graphons<'a> {
 
 impl Taught for Graphons<'_> {
     fn copy(&self, graph: usize, partner: usize, rng: &mut Rng) -> Result<(Graph, f64)> {
-        let share = if self.strength > 0.0 {
-            rng.random_range(0.0..=self.strength)
+        let share = if self.max_lambda > 0.0 {
+            rng.random_range(0.0..=self.max_lambda)
         } else {
             0.0
         };
@@ -220,7 +203,7 @@ mod tests {
             .collect();
         let graphs: Vec<&Graph> = graphs.iter().collect();
         let classes: Vec<u32> = (0..40).map(|i| i % 2).collect();
-        let mixup = GMixup::share(0.5);
+        let mixup = GMixup::new(0.5);
         let taught = mixup.learn(&graphs, &classes, 1).unwrap().unwrap();
         let density = |from: usize, partner: usize| {
             let draws = (0..60).map(|i| {

@@ -1,24 +1,23 @@
-//! GeoMix (Zeng et al. 2024, "Graph Mixup on Approximate Gromov–Wasserstein Geodesics"; thesis ch.
-//! 7, baselines): a graph on the way from one training graph to another, and the label mixed by how
-//! far it has gone.
+//! GeoMix (Zeng et al. 2024, [ICML 2024](https://proceedings.mlr.press/v235/zeng24e.html)): graphs on
+//! an approximate Gromov–Wasserstein geodesic between two training graphs, with mixed labels.
 //!
 //! The copy of a graph with a partner is their barycentre in fused Gromov–Wasserstein distance,
 //!
 //! ```text
-//! argmin over (C, X) of (1 - λ) FGW(C, X; graph) + λ FGW(C, X; partner),   λ uniform in 0 to the strength
+//! argmin over (C, X) of (1 - λ) FGW(C, X; graph) + λ FGW(C, X; partner),   λ ~ U(0, max_lambda)
 //! ```
 //!
-//! with square loss, and structure and features weighed alike where nodes carry any, else structure
-//! alone. It begins at the graph itself, lying over itself node by node, so that a small share
-//! gives nearly the graph: `N` of its nodes where the copy has fewer, some of them twice where it
-//! has more. The number of nodes is `N = (1 - λ) n + λ n'`, rounded, but never more than
-//! [`MOST_NODES`]: of larger graphs a node of the copy stands for several. Pairs are joined where
-//! `C` is largest, as many as make the copy's mean degree `(1 - λ)` times the graph's plus `λ`
-//! times the partner's; features are `X`; the partner's share of the label is `λ`. The authors
-//! approximate the way by one of fewer dimensions, and so does `N`; their solver is another.
+//! with square loss. Structure and features have the same weight if nodes have features, otherwise
+//! the structure alone counts. The search starts at the graph itself with the identity coupling, so
+//! that a small λ gives nearly the graph: `N` of its nodes if the copy has fewer, some of them twice
+//! if it has more. The number of nodes is `N = (1 - λ) n + λ n'`, rounded, and at most
+//! [`MOST_NODES`]: a node of the copy of a larger graph stands for several nodes. The pairs with the
+//! largest `C` are joined, as many as make the copy's mean degree `(1 - λ)` times the graph's plus
+//! `λ` times the partner's. The features are `X`, and the partner's share of the label is `λ`. The
+//! authors approximate the geodesic in fewer dimensions; their solver differs.
 
 use gnarl_graph::distance::{BarycentreSettings, BarycentreStart, Space, transport};
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::{Choice, Settings};
 use gnarl_graph::random::Rng;
 use gnarl_graph::{CsrMatrix, DenseMatrix, Error, Features, Graph, Result};
 use rand::RngExt;
@@ -27,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
 use super::subgraph::grow;
-use super::transform::{COPIES_ONCE, Copies, GraphTransform, check_share};
+use super::transform::{Copies, GraphTransform};
 
 /// Most nodes of a copy. Time goes with the cube of it.
 pub const MOST_NODES: usize = 200;
@@ -39,48 +38,31 @@ const MAX_ROUNDS: usize = 10;
 /// edge.
 const TOLERANCE: f64 = 1e-3;
 
-/// Graphs on the way to another.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Interpolates between two training graphs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "geomix",
+    about = "interpolates each training graph with another one by a Gromov–Wasserstein barycentre",
+    constant
+)]
 pub struct GeoMix {
-    /// The largest share of the other graph, 0 to 1.
-    pub strength: f64,
-    /// How often a copy is made.
+    /// Largest share λ of the other graph.
+    #[setting(flag = "mixup-max-lambda", default = 0.5, range = 0.0..=1.0, was = "strength")]
+    pub max_lambda: f64,
+    /// Schedule of the augmented copies: those of each epoch replace the training graphs, fixed ones
+    /// are added to them.
+    #[setting(default = Copies::Fixed)]
     pub copies: Copies,
 }
 
 impl GeoMix {
-    /// Up to this share of the other graph, one copy for all epochs.
-    pub const fn share(strength: f64) -> Self {
+    /// GeoMix up to this share of the other graph, with one copy for all epochs.
+    pub const fn new(max_lambda: f64) -> Self {
         Self {
-            strength,
-            copies: Copies::Fixed,
+            max_lambda,
+            ..Self::DEFAULT
         }
-    }
-}
-
-impl Default for GeoMix {
-    /// Never nearer to the other graph than to its own.
-    fn default() -> Self {
-        Self::share(0.5)
-    }
-}
-
-impl Choice for GeoMix {
-    const NAME: &'static str = "geomix";
-    const ABOUT: &'static str =
-        "copies on the way to another training graph, by Gromov–Wasserstein barycentres";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "strength",
-            "X",
-            "the largest share of the other graph, 0 to 1 [default: 0.5]",
-        ),
-        COPIES_ONCE,
-    ];
-
-    fn check(&self) -> Result<()> {
-        check_share(Self::NAME, self.strength)
     }
 }
 
@@ -105,7 +87,7 @@ impl GraphTransform for GeoMix {
     }
 
     fn apply_with(&self, graph: &Graph, partner: &Graph, rng: &mut Rng) -> Result<(Graph, f64)> {
-        let share = self.strength * rng.random::<f64>();
+        let share = self.max_lambda * rng.random::<f64>();
         // A graph of no nodes is nowhere on the way.
         if share == 0.0 || graph.num_nodes() == 0 || partner.num_nodes() == 0 {
             return Ok((graph.clone(), 0.0));
@@ -355,7 +337,7 @@ mod tests {
             generate::erdos_renyi(20, 0.2, 1).unwrap(),
             generate::barabasi_albert(12, 3, 1).unwrap(),
         );
-        let transform = GeoMix::share(0.3);
+        let transform = GeoMix::new(0.3);
         let mut shares = Vec::new();
         for seed in 0..30 {
             let (copy, share) = transform.apply_with(&a, &b, &mut rng(seed)).unwrap();
@@ -364,11 +346,11 @@ mod tests {
         }
         assert!(shares.iter().all(|share| (0.0..=0.3).contains(share)));
         assert!(shares.iter().sum::<f64>() > 3.0, "0.15 on average");
-        let (same, share) = GeoMix::share(0.0).apply_with(&a, &b, &mut rng(1)).unwrap();
+        let (same, share) = GeoMix::new(0.0).apply_with(&a, &b, &mut rng(1)).unwrap();
         assert_eq!((same.targets(), share), (a.targets(), 0.0));
         let (none, one) = (Graph::empty(0).unwrap(), Graph::empty(1).unwrap());
         let apply = |graph: &Graph, partner: &Graph| {
-            let (copy, share) = GeoMix::share(1.0)
+            let (copy, share) = GeoMix::new(1.0)
                 .apply_with(graph, partner, &mut rng(1))
                 .unwrap();
             (copy.num_nodes(), copy.num_edges(), share > 0.0)

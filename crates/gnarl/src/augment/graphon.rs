@@ -1,10 +1,12 @@
 //! Graphons: what graphs of one kind have in common, whatever their size. A graphon W gives two
-//! places x, y in [0, 1] the chance `W(x, y)` of an edge (Lovász 2012); here it is constant on the
+//! places x, y in [0, 1] the chance `W(x, y)` of an edge (Lovász 2012,
+//! [doi:10.1090/coll/060](https://doi.org/10.1090/coll/060)); here it is constant on the
 //! cells of a grid.
 //!
 //! [`Graphon::estimate`] finds one for a class of graphs: nodes are put in order, adjacency
 //! matrices are averaged over the cells that their order gives them, and singular values that noise
-//! alone would have are cut off (Chatterjee 2015). An order by the very edges that are averaged
+//! alone would have are cut off (Chatterjee 2015,
+//! [arXiv:1212.1247](https://arxiv.org/abs/1212.1247)). An order by the very edges that are averaged
 //! makes rows look different that are not: the node that happens to have the most edges always
 //! comes first. So each pair of nodes is put into one of two halves by chance, one half gives the
 //! order and the other the averages, and both in turn. The order is by degree or by the second

@@ -1,8 +1,9 @@
-//! GRATIN (thesis ch. 7): for each class a density of the latent vectors of its training items,
-//! graphs of a set or nodes of one graph, by default a Gaussian mixture, and new vectors drawn from
-//! it: as many as the class has items, or so many that all classes have as many.
+//! GRATIN (Abbahaddou et al. 2025, [arXiv:2411.08638](https://arxiv.org/abs/2411.08638)): a density is
+//! fitted to the latent vectors of each class of the training graphs or nodes, by default a Gaussian
+//! mixture, and a fresh head is trained on these vectors and on samples of the density. Each class
+//! gets as many samples as it has items, or so many that all classes are of the same size.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::{mix, stream};
 use gnarl_graph::{DenseMatrix, Error, Result};
 use rayon::prelude::*;
@@ -10,108 +11,67 @@ use serde::{Deserialize, Serialize};
 
 use super::density::gaussian::{deviations, mean};
 use super::density::{Components, Density, FitReport, Mixture};
-use super::draws::Draws;
-use super::retrain::{DRAWS, EPOCHS, HEAD_EPOCHS, check_epochs};
-use super::{Augmentation, FreshHead, Through};
+use super::retrain::HEAD_EPOCHS;
+use super::{Augmentation, FreshHead, InfluenceLayers, Samples};
 use crate::tensor::simd_dispatch;
 
-/// New vectors drawn for every class.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Samples latent vectors of every class for a fresh head.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "gratin",
+    about = "trains a fresh head on latent vectors and on samples of densities fitted to them",
+    check = Self::components_fit_the_density,
+    constant
+)]
 pub struct Gratin {
-    /// What new vectors of a class are drawn from.
+    /// Density of the latent vectors of a class.
+    #[setting(default = Density::Mixture(Mixture::DEFAULT))]
     pub density: Density,
-    /// Of mixtures: how many Gaussians a class has; the best by BIC where nothing is said.
+    /// Number of components of the mixture of a class, or auto for the best one by BIC.
+    #[setting(open = "auto")]
     pub components: Option<Components>,
-    /// How many of each class.
-    pub draws: Draws,
-    /// The share of new vectors to keep, those of most influence on the validation items; all,
-    /// unasked, where nothing is said.
+    /// Number of latent vectors of each class to add: repeated by retrain, sampled by gratin.
+    #[setting(default = Samples::AsMany, flag = "augment-samples", was = "draws")]
+    pub samples: Samples,
+    /// Share of the sampled vectors to keep: those with the largest influence on validation items.
+    #[setting(range = 0.0..=1.0, open = "all, without computing influences")]
     pub select: Option<f64>,
-    /// Whose parameters influence is taken through.
-    pub through: Through,
-    /// Epochs of the fresh head.
+    /// Layers whose parameters influence is computed with: of the head exactly, of the whole network
+    /// by conjugate gradients.
+    #[setting(default = InfluenceLayers::Head, was = "through")]
+    pub influence_layers: InfluenceLayers,
+    /// Number of training epochs of the fresh head.
+    #[setting(default = HEAD_EPOCHS, range = 1..)]
     pub head_epochs: usize,
 }
 
 impl Gratin {
-    /// Mixtures by BIC, as many vectors as there are.
-    pub const fn new() -> Self {
-        Self {
-            density: Density::Mixture(Mixture {
-                components: Components::Auto,
-            }),
-            components: None,
-            draws: Draws::AsMany,
-            select: None,
-            through: Through::Head,
-            head_epochs: HEAD_EPOCHS,
-        }
-    }
-
-    /// How its vectors are drawn.
+    /// The density with its number of components, and the number of samples.
     pub fn drawing(&self) -> Drawing {
         let density = self.components.map_or(self.density, |components| {
             self.density.with_components(components)
         });
         Drawing {
             density,
-            draws: self.draws,
+            samples: self.samples,
         }
     }
-}
 
-impl Default for Gratin {
-    fn default() -> Self {
-        Self::new()
+    /// `true` if influence is computed with the parameters of the whole network.
+    pub fn uses_network_influence(&self) -> bool {
+        self.influence_layers == InfluenceLayers::Network
     }
-}
 
-impl Choice for Gratin {
-    const NAME: &'static str = "gratin";
-    const ABOUT: &'static str =
-        "a fresh head on the training vectors and new ones drawn from densities fitted to them";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "density",
-            "NAME",
-            "what new vectors of a class are drawn from: mixture (of Gaussians), variational (the same by variational Bayes), shrunken (one Gaussian for few vectors), shared (one with a covariance that all classes share), kernel, copula or gan [default: mixture]",
-        ),
-        Setting::new(
-            "components",
-            "N|auto",
-            "Gaussians in the mixture of a class, or auto for the best by BIC [default: auto]",
-        ),
-        DRAWS,
-        Setting::new(
-            "select",
-            "SHARE",
-            "keep this share of the new vectors, those of most influence on validation items",
-        ),
-        Setting::new(
-            "through",
-            "WHICH",
-            "influence through the head (exact) or the network (by conjugate gradients) [default: head]",
-        ),
-        EPOCHS,
-    ];
-
-    fn check(&self) -> Result<()> {
+    fn components_fit_the_density(&self) -> Result<()> {
         if self.components.is_some() && !self.density.takes_components() {
             let what = format!(
-                "belongs to mixtures; {} is {}",
-                self.density,
-                self.density.about()
+                "belongs to mixture and variational, and the density is {}",
+                self.density
             );
             return Err(Error::argument("components", what));
         }
-        if let Some(share) = self.select.filter(|share| !(0.0..=1.0).contains(share)) {
-            return Err(Error::argument(
-                "select",
-                format!("a share of {share} new vectors; it must lie in 0 to 1"),
-            ));
-        }
-        check_epochs(self.head_epochs)
+        Ok(())
     }
 }
 
@@ -119,8 +79,8 @@ impl Augmentation for Gratin {
     fn fresh_head(&self) -> Option<FreshHead> {
         Some(FreshHead {
             epochs: self.head_epochs,
-            draws: self.draws,
-            drawn: Some(*self),
+            samples: self.samples,
+            sampled: Some(*self),
         })
     }
 }
@@ -136,16 +96,16 @@ pub struct Drawn {
     pub fits: Vec<FitReport>,
 }
 
-/// How vectors are drawn.
+/// A density and the number of samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drawing {
-    /// From what.
+    /// The density to fit.
     pub density: Density,
-    /// How many of each class.
-    pub draws: Draws,
+    /// Number of samples of each class.
+    pub samples: Samples,
 }
 
-/// Fits and draws.
+/// Fits the density to each class and samples from it.
 pub fn draw(
     vectors: &DenseMatrix<f64>,
     classes: &[u32],
@@ -160,7 +120,7 @@ pub fn draw(
         );
         return Err(Error::argument("gratin", what));
     }
-    let counts = drawing.draws.of_classes(classes);
+    let counts = drawing.samples.of_classes(classes);
     let rows_of = |class: u32| {
         (0..classes.len() as u32)
             .filter(|&i| classes[i as usize] == class)
@@ -200,7 +160,8 @@ pub fn draw(
 }
 
 /// The mean distance between a new vector and the original ones of its class, over all such pairs:
-/// how far drawing goes, the term of the thesis' bound (`gen:thm:rademacher`) that can be computed.
+/// how far sampling goes: the term of the paper's bound on the generalisation error that can be
+/// computed.
 /// Zero where there is no pair. O(n² d) for classes of n.
 pub fn mean_distance(
     new: &DenseMatrix<f64>,
@@ -280,7 +241,7 @@ mod tests {
     fn as_many(components: Components) -> Drawing {
         Drawing {
             density: Mixture { components }.into(),
-            draws: Draws::AsMany,
+            samples: Samples::AsMany,
         }
     }
 
@@ -291,7 +252,7 @@ mod tests {
             let name = density.name();
             let drawing = Drawing {
                 density: density.with_components(Components::Fixed(1)),
-                draws: Draws::Level,
+                samples: Samples::Level,
             };
             let drawn = draw(&vectors, &classes, &drawing, 3).unwrap();
             let of = |class: u32| drawn.classes.iter().filter(|&&c| c == class).count();

@@ -1,10 +1,11 @@
-//! Influence functions (thesis ch. 7, `gen:thm:closed_formula`): what one more training item would
+//! Influence functions (Koh and Liang 2017, [arXiv:1703.04730](https://arxiv.org/abs/1703.04730);
+//! GRATIN, [arXiv:2411.08638](https://arxiv.org/abs/2411.08638)): what one more training item would
 //! do to the loss on a set, without training again.
 //!
 //! With a weight ε on the candidate's loss the loss on a set moves by
 //! `d ℓ_set / d ε = - g_setᵀ H⁻¹ g_candidate`, where the gradients `g` and the Hessian `H` of the
-//! training loss are those at its minimum. The influence here is the thesis' average over the set
-//! with its sign, `g_setᵀ H⁻¹ g_candidate`: positive where the candidate helps. A candidate beside
+//! training loss are those at its minimum. The influence here is the average over the set with the
+//! sign of GRATIN, `g_setᵀ H⁻¹ g_candidate`: positive where the candidate helps. A candidate beside
 //! N training items has ε = 1 / N.
 //!
 //! For the head, [`HeadInfluence`] is exact: `H` in closed form at the minimum that Newton's method
@@ -431,7 +432,7 @@ fn norm(a: &[f64]) -> f64 {
     dot(a, a).sqrt()
 }
 
-/// Fisher-guided selection (thesis `gen:subsec:fisher_gmm_augmentation`): the positions of the
+/// Fisher-guided selection: the positions of the
 /// `round(share · n)` candidates of most influence, ascending; of equals the first. Fails where
 /// `share` is none.
 ///

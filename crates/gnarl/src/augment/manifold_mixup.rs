@@ -1,11 +1,13 @@
-//! Manifold-Mixup (Wang et al. 2021; thesis ch. 7, baselines): in every training step the items'
-//! latent vectors are mixed with those of other items of the step, graphs of a batch or training
-//! nodes of one graph, and their labels in the same proportion.
+//! Mixup of latent vectors (Wang et al. 2021,
+//! [doi:10.1145/3442381.3449796](https://doi.org/10.1145/3442381.3449796); Manifold Mixup, Verma et
+//! al. 2019, [arXiv:1806.05236](https://arxiv.org/abs/1806.05236)): in every training step the
+//! latent vectors of the step's graphs or training nodes are mixed with each other, and their labels
+//! with the same weights.
 //!
-//! `h̃_i = λ h_i + (1 - λ) h_π(i)` with one `λ ~ Beta(α, α)` and one random order π a step. With α
-//! = 1 every λ is as likely.
+//! `h̃_i = λ h_i + (1 - λ) h_π(i)` with one `λ ~ Beta(α, α)` and one random permutation π for each
+//! step. `α = 1` is the uniform distribution.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Error, Result};
 use rand::seq::SliceRandom;
@@ -15,32 +17,18 @@ use serde::{Deserialize, Serialize};
 use super::Augmentation;
 use crate::train::Mixing;
 
-/// Latent vectors mixed while training.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Mixes latent vectors in every training step.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "manifold-mixup",
+    about = "mixes latent vectors in every training step",
+    constant
+)]
 pub struct ManifoldMixup {
-    /// α of the Beta distribution that λ is drawn from, above 0.
-    pub strength: f64,
-}
-
-impl Default for ManifoldMixup {
-    fn default() -> Self {
-        Self { strength: 1.0 }
-    }
-}
-
-impl Choice for ManifoldMixup {
-    const NAME: &'static str = "manifold-mixup";
-    const ABOUT: &'static str = "latent vectors mixed in every step of training";
-    const SETTINGS: &'static [Setting] = &[Setting::new(
-        "strength",
-        "X",
-        "alpha of the Beta distribution that shares are drawn from [default: 1]",
-    )];
-
-    fn check(&self) -> Result<()> {
-        self.shares().map(|_| ())
-    }
+    /// Parameter α of the Beta distribution of the mixing weight λ.
+    #[setting(default = 1.0, above = 0.0, flag = "mixup-alpha", was = "strength")]
+    pub alpha: f64,
 }
 
 impl Augmentation for ManifoldMixup {
@@ -50,24 +38,19 @@ impl Augmentation for ManifoldMixup {
 }
 
 impl ManifoldMixup {
-    fn shares(&self) -> Result<Beta<f64>> {
-        match Beta::new(self.strength, self.strength) {
-            Ok(shares) if self.strength.is_finite() => Ok(shares),
-            _ => Err(Error::argument(
-                "manifold-mixup",
-                format!("a strength of {}; it must be above 0", self.strength),
-            )),
-        }
+    fn weights(&self) -> Result<Beta<f64>> {
+        self.check_ranges()?;
+        Beta::new(self.alpha, self.alpha).map_err(|e| Error::argument("mixup-alpha", e.to_string()))
     }
 
-    /// Draws for a step of `count` items.
+    /// Samples the partners and the weight of a step with `count` items.
     pub fn draw(&self, count: usize, rng: &mut Rng) -> Result<Mixing> {
-        let shares = self.shares()?;
+        let weights = self.weights()?;
         let mut partners: Vec<u32> = (0..count as u32).collect();
         partners.shuffle(rng);
         Ok(Mixing {
             partners,
-            kept: shares.sample(rng),
+            kept: weights.sample(rng),
         })
     }
 }
@@ -75,12 +58,13 @@ impl ManifoldMixup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gnarl_graph::names::Choice;
     use gnarl_graph::random::stream;
 
     #[test]
     fn shares_are_beta_and_partners_an_order() {
         for (alpha, variance) in [(1.0, 1.0 / 12.0), (0.2, 1.0 / 5.6), (4.0, 1.0 / 36.0)] {
-            let mixup = ManifoldMixup { strength: alpha };
+            let mixup = ManifoldMixup { alpha };
             let draws: Vec<Mixing> = (0..4000)
                 .map(|i| mixup.draw(5, &mut stream(i, "mixup test", 0)).unwrap())
                 .collect();
@@ -101,14 +85,11 @@ mod tests {
             assert_eq!(partners, [0, 1, 2, 3, 4]);
         }
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let e = ManifoldMixup { strength: bad }
+            let e = ManifoldMixup { alpha: bad }
                 .check()
                 .unwrap_err()
                 .to_string();
-            assert_eq!(
-                e,
-                format!("manifold-mixup: a strength of {bad}; it must be above 0")
-            );
+            assert_eq!(e, format!("mixup-alpha must be > 0 (got {bad})"));
         }
     }
 }

@@ -1,26 +1,25 @@
-//! The data axis (thesis ch. 7): what a model is trained on.
+//! The augmentation axis: training-data augmentation in graph space and in latent space.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | [`transform`] | the interface of everything that makes one graph into another, once or anew in every epoch |
+//! | [`transform`] | the interface of augmentations that change graphs, once or in every epoch |
 //! | [`corruption`] | edges of training graphs removed and added at random |
 //! | [`drop_edge`], [`drop_node`], [`feature_mask`], [`subgraph`], [`submix`], [`geo_mix`], [`configuration`], [`g_mixup`] | augmentations in graph space, one each |
-//! | [`graphon`] | what the graphs of a class have in common |
+//! | [`graphon`] | graphons of classes of graphs, estimated and sampled from |
 //! | [`manifold_mixup`] | latent vectors mixed while training |
 //! | [`density`] | densities of latent vectors |
-//! | [`gratin`] | new latent vectors drawn from a density for each class |
+//! | [`gratin`] | latent vectors sampled from a density for each class |
 //! | [`retrain`] | the control: a fresh head on the original vectors |
-//! | [`draws`] | how many vectors of each class a fresh head gets |
-//! | [`influence`], [`network_influence`] | what one more training item would do, for the head and for whole networks |
+//! | [`samples`] | the number of vectors of each class that a fresh head gets |
+//! | [`influence`], [`network_influence`] | influence of one more training item, with the parameters of the head or of the network |
 //!
-//! [`Augment`] is the one list of the axis' choices: an augmentation is a file and a line in it.
-//! Retraining the head alone is the control that every augmentation in latent space is read
-//! against: the same fresh head, the same number of steps, the original vectors.
+//! [`Augment`] is the list of the axis' choices: an augmentation is a file and a line in it.
+//! Retraining the head alone is the control of every augmentation in latent space: the same fresh
+//! head, the same number of steps, the original vectors.
 
 pub mod configuration;
 pub mod corruption;
 pub mod density;
-pub mod draws;
 pub mod drop_edge;
 pub mod drop_node;
 pub mod feature_mask;
@@ -32,17 +31,17 @@ pub mod influence;
 pub mod manifold_mixup;
 pub mod network_influence;
 pub mod retrain;
+pub mod samples;
 pub mod subgraph;
 pub mod submix;
 pub mod transform;
 
-use gnarl_graph::names::Choice;
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 pub use configuration::Configuration;
 pub use corruption::Corruption;
 pub use density::{Components, Density};
-pub use draws::Draws;
 pub use drop_edge::DropEdge;
 pub use drop_node::DropNode;
 pub use feature_mask::FeatureMask;
@@ -52,12 +51,13 @@ pub use graphon::Graphon;
 pub use gratin::Gratin;
 pub use manifold_mixup::ManifoldMixup;
 pub use retrain::Retrain;
+pub use samples::Samples;
 pub use subgraph::Subgraph;
 pub use submix::SubMix;
 pub use transform::{Copies, GraphTransform};
 
 gnarl_graph::choices! {
-    /// The choices of the data axis: the one list that names, help, refusals and tests come from.
+    /// The training-data augmentations.
     pub enum Augment: dyn Augmentation as "augmentation" {
         Nothing(Nothing),
         Retrain(Retrain),
@@ -74,59 +74,55 @@ gnarl_graph::choices! {
     }
 }
 
-/// What an augmentation does: one of these, or nothing.
+/// An augmentation: it changes graphs, mixes latent vectors, trains a fresh head, or does nothing.
 pub trait Augmentation {
-    /// What it does to a training graph, and how often.
+    /// The transform of training graphs and the schedule of its copies.
     fn transform(&self) -> Option<(&dyn GraphTransform, Copies)> {
         None
     }
 
-    /// Whether its transform, [in place](GraphTransform::apply_in_place), keeps all nodes, so that
-    /// the nodes of one graph can be trained on the result.
+    /// `true` if the transform keeps all nodes [in place](GraphTransform::apply_in_place), so that it
+    /// works for node classification.
     fn keeps_nodes(&self) -> bool {
         false
     }
 
-    /// Whether what it does to one graph is done to its features, and not to its edges.
+    /// `true` if the transform changes the features of a single graph, and not its edges.
     fn works_on_features(&self) -> bool {
         false
     }
 
-    /// How it mixes latent vectors while training.
+    /// The mixing of latent vectors while training.
     fn mixup(&self) -> Option<ManifoldMixup> {
         None
     }
 
-    /// Whether an item may be of two classes, each with a share.
+    /// `true` if a training item may have two classes, each with a share.
     fn mixes_classes(&self) -> bool {
         self.mixup().is_some()
     }
 
-    /// The head it trains after the whole network.
+    /// The head that is trained after the whole network.
     fn fresh_head(&self) -> Option<FreshHead> {
         None
     }
 }
 
-/// A head that is trained after the whole network, on its vectors.
+/// A head that is trained after the whole network, on its latent vectors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FreshHead {
-    /// Its epochs.
+    /// Number of training epochs.
     pub epochs: usize,
-    /// How many vectors of each class stand beside the original ones.
-    pub draws: Draws,
-    /// Where they are drawn: how; else they are repeated.
-    pub drawn: Option<Gratin>,
+    /// Number of vectors of each class next to the original ones.
+    pub samples: Samples,
+    /// The density they are sampled from; without one, original vectors are repeated.
+    pub sampled: Option<Gratin>,
 }
 
-/// The training set as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// Trains on the original data.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[choice(name = "none", about = "trains on the original data")]
 pub struct Nothing {}
-
-impl Choice for Nothing {
-    const NAME: &'static str = "none";
-    const ABOUT: &'static str = "the training set as it is";
-}
 
 impl Augmentation for Nothing {}
 
@@ -137,18 +133,18 @@ impl Default for Augment {
 }
 
 impl Augment {
-    /// Whether the training set stays as it is, and so does the head.
+    /// `true` for training on the original data.
     pub fn is_nothing(&self) -> bool {
         matches!(self, Augment::Nothing(_))
     }
 }
 
 gnarl_graph::named! {
-    /// Which parameters influence is taken through.
-    pub enum Through as "parameters" {
-        /// The head's, exactly.
+    /// Layers whose parameters influence is computed with.
+    pub enum InfluenceLayers as "layers" {
+        /// The head, with the exact Hessian.
         Head = "head",
-        /// All of the network's, by conjugate gradients.
+        /// The whole network, by conjugate gradients.
         Network = "network",
     }
 }
@@ -156,6 +152,7 @@ gnarl_graph::named! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gnarl_graph::names::Kind;
 
     #[test]
     fn the_list_is_sound() {
@@ -181,17 +178,15 @@ mod tests {
                 usize::from(!augment.is_nothing()),
                 "{augment} does one thing"
             );
-            let wrong = augment
-                .with(&[("strength".into(), "-1".into())])
-                .unwrap_err()
-                .to_string();
-            let has_strength = method.transform().is_some() || method.mixup().is_some();
-            let expected = if has_strength {
-                format!("{augment}: a strength of -1")
-            } else {
-                "strength: belongs to".into()
-            };
-            assert!(wrong.starts_with(&expected), "{wrong}");
+            let reals = augment.listed().settings.iter();
+            for setting in reals.filter(|setting| matches!(setting.kind, Kind::Real)) {
+                let given = [(setting.name.to_string(), "-1".to_string())];
+                let e = augment.with(&given).unwrap_err().to_string();
+                assert!(
+                    e.starts_with(&format!("{} must be", setting.flag)),
+                    "{augment}: {e}"
+                );
+            }
         }
     }
 }

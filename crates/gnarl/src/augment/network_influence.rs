@@ -1,10 +1,11 @@
-//! Influence through a whole network (thesis `gen:app:dataset_impl`, after Koh and Liang 2017):
+//! Influence with the parameters of a whole network (Koh and Liang 2017,
+//! [arXiv:1703.04730](https://arxiv.org/abs/1703.04730)):
 //! implicit products with the curvature and conjugate gradients, for all parameters from the first
 //! layer to the head.
 //!
 //! The loss of a network is not convex and training ends before its minimum: its Hessian has
 //! directions of negative curvature there, in which an influence would change its sign. For
-//! cross-entropy the thesis takes the Fisher information in its place, which is the Hessian's
+//! cross-entropy the Fisher information takes its place, as in GRATIN; it is the Hessian's
 //! Gauss-Newton part, `mean of Jᵀ (diag(p) - p pᵀ) J` with the Jacobian `J` of the scores: never
 //! negative, and the Hessian itself for the head. The decay and a damping are added to its
 //! diagonal. `Jᵀ u` is one backward pass; it is linear in `u`, so that `J v` is the gradient of

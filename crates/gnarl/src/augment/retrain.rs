@@ -1,80 +1,38 @@
-//! The control of every augmentation in latent space: the training set as it is, then a fresh head
-//! on its vectors, for as many steps as the augmentation has.
+//! The control of every augmentation in latent space (GRATIN, Abbahaddou et al. 2025,
+//! [arXiv:2411.08638](https://arxiv.org/abs/2411.08638)): a fresh head is trained on the original
+//! latent vectors, for as many steps as with the augmentation.
 
-use gnarl_graph::names::{Choice, Setting};
-use gnarl_graph::{Error, Result};
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
-use super::{Augmentation, Draws, FreshHead};
+use super::{Augmentation, FreshHead, Samples};
 
-/// A fresh head on the original vectors.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Trains a fresh head on the original latent vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "retrain",
+    about = "trains a fresh head on the original latent vectors: the control of gratin",
+    constant
+)]
 pub struct Retrain {
-    /// How many vectors of each class are repeated beside the original ones.
-    pub draws: Draws,
-    /// Epochs of the head.
+    /// Number of latent vectors of each class to add: repeated by retrain, sampled by gratin.
+    #[setting(default = Samples::AsMany, flag = "augment-samples", was = "draws")]
+    pub samples: Samples,
+    /// Number of training epochs of the fresh head.
+    #[setting(default = HEAD_EPOCHS, range = 1..)]
     pub head_epochs: usize,
 }
 
-/// Epochs of a fresh head, thesis ch. 7.
+/// Training epochs of a fresh head, as in the paper.
 pub(super) const HEAD_EPOCHS: usize = 100;
-
-pub(super) const DRAWS: Setting = Setting::new(
-    "draws",
-    "HOW",
-    "how many vectors of each class stand beside the original ones, repeated or drawn: as-many (as there are; retrain repeats none) or level (up to twice the items of the largest class) [default: as-many]",
-);
-pub(super) const EPOCHS: Setting = Setting::new(
-    "head-epochs",
-    "N",
-    "epochs of the fresh head [default: 100]",
-);
-
-pub(super) fn check_epochs(epochs: usize) -> Result<()> {
-    if epochs > 0 {
-        Ok(())
-    } else {
-        Err(Error::argument(
-            "head-epochs",
-            "0 epochs; at least 1 is needed",
-        ))
-    }
-}
-
-impl Retrain {
-    /// The thesis' setting.
-    pub const fn new() -> Self {
-        Self {
-            draws: Draws::AsMany,
-            head_epochs: HEAD_EPOCHS,
-        }
-    }
-}
-
-impl Default for Retrain {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Choice for Retrain {
-    const NAME: &'static str = "retrain";
-    const ABOUT: &'static str =
-        "the training set as it is, then a fresh head: the control of gratin";
-    const SETTINGS: &'static [Setting] = &[DRAWS, EPOCHS];
-
-    fn check(&self) -> Result<()> {
-        check_epochs(self.head_epochs)
-    }
-}
 
 impl Augmentation for Retrain {
     fn fresh_head(&self) -> Option<FreshHead> {
         Some(FreshHead {
             epochs: self.head_epochs,
-            draws: self.draws,
-            drawn: None,
+            samples: self.samples,
+            sampled: None,
         })
     }
 }

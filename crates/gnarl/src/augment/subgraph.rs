@@ -1,58 +1,44 @@
-//! Subgraph sampling (You et al. 2020; thesis ch. 7, baselines): a connected part of the graph.
+//! Subgraph sampling (GraphCL, You et al. 2020,
+//! [arXiv:2010.13902](https://arxiv.org/abs/2010.13902)): a connected part of the graph.
 //!
-//! From a random node the part grows by random nodes next to it, as You et al.'s walk does, until
-//! it has its size or its component has no more.
+//! The part grows from a random node by random neighbours until it has the required size or covers
+//! its component.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
 use rand::RngExt;
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
-use super::transform::{COPIES, Copies, GraphTransform, check_share};
+use super::transform::{Copies, GraphTransform};
 
-/// A connected part of at most `⌈(1 - rate) n⌉` nodes, at least one where there are nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Keeps a connected part of at most `⌈(1 - drop_ratio) n⌉` nodes, and at least one node.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "subgraph",
+    about = "samples connected subgraphs of the training graphs",
+    constant
+)]
 pub struct Subgraph {
-    /// the share of nodes left out, 0 to 1.
-    pub strength: f64,
-    /// How often a copy is made.
+    /// Share of the nodes to leave out.
+    #[setting(default = 0.2, range = 0.0..=1.0, was = "strength")]
+    pub drop_ratio: f64,
+    /// Schedule of the augmented copies: those of each epoch replace the training graphs, fixed ones
+    /// are added to them.
+    #[setting(default = Copies::EachEpoch)]
     pub copies: Copies,
 }
 
 impl Subgraph {
-    /// With this share, copies made anew in every epoch.
-    pub const fn share(strength: f64) -> Self {
+    /// Subgraphs without this share of the nodes, and new copies in every epoch.
+    pub const fn new(drop_ratio: f64) -> Self {
         Self {
-            strength,
-            copies: Copies::EachEpoch,
+            drop_ratio,
+            ..Self::DEFAULT
         }
-    }
-}
-
-impl Default for Subgraph {
-    fn default() -> Self {
-        Self::share(0.2)
-    }
-}
-
-impl Choice for Subgraph {
-    const NAME: &'static str = "subgraph";
-    const ABOUT: &'static str = "connected parts of the training graphs";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "strength",
-            "X",
-            "the share of nodes left out, 0 to 1 [default: 0.2]",
-        ),
-        COPIES,
-    ];
-
-    fn check(&self) -> Result<()> {
-        check_share(Self::NAME, self.strength)
     }
 }
 
@@ -64,7 +50,7 @@ impl Augmentation for Subgraph {
 
 impl GraphTransform for Subgraph {
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
-        let size = ((1.0 - self.strength) * graph.num_nodes() as f64).ceil() as usize;
+        let size = ((1.0 - self.drop_ratio) * graph.num_nodes() as f64).ceil() as usize;
         let mut part = grow(graph, size.max(1), rng);
         part.sort_unstable();
         graph.subgraph(&part)
@@ -97,6 +83,7 @@ pub(super) fn grow(graph: &Graph, size: usize, rng: &mut Rng) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gnarl_graph::names::Choice;
     use gnarl_graph::random::stream;
     use gnarl_graph::{generate, properties};
 
@@ -108,7 +95,7 @@ mod tests {
             (two_triangles(), false),
         ] {
             for seed in 0..50 {
-                let part = Subgraph::share(0.25)
+                let part = Subgraph::new(0.25)
                     .apply(&graph, &mut stream(seed, "subgraph test", 0))
                     .unwrap();
                 assert_eq!(
@@ -120,7 +107,7 @@ mod tests {
                 assert!(part.edges().count() >= part.num_nodes() - 1);
             }
         }
-        let whole = Subgraph::share(0.0)
+        let whole = Subgraph::new(0.0)
             .apply(&generate::cycle(9).unwrap(), &mut stream(1, "t", 0))
             .unwrap();
         assert_eq!(
@@ -128,8 +115,8 @@ mod tests {
             generate::cycle(9).unwrap().targets(),
             "all of it, in its order"
         );
-        let e = Subgraph::share(2.0).check().unwrap_err().to_string();
-        assert_eq!(e, "subgraph: a strength of 2; it must lie in 0 to 1");
+        let e = Subgraph::new(2.0).check().unwrap_err().to_string();
+        assert_eq!(e, "drop-ratio must be in [0, 1] (got 2)");
     }
 
     fn two_triangles() -> Graph {

@@ -1,64 +1,49 @@
-//! SubMix (Yoo et al. 2022; thesis ch. 7, baselines): a connected part of a graph gives way to a
-//! part of another, and the label is mixed by the edges that came along.
+//! SubMix (Yoo et al. 2022, [arXiv:2202.10107](https://arxiv.org/abs/2202.10107)): a connected part
+//! of a graph is replaced by a part of another graph, and the labels are mixed by the shares of the
+//! edges.
 //!
-//! In both graphs a connected part of the same size is grown from a random node; its size is drawn
-//! uniformly from 1 to `rate · min(n, n')`. The part's nodes take features and inner edges of the
-//! other's, and keep their edges to the rest. The other's share of the label is that of its edges
-//! among all edges of the result; of its nodes where the result has no edges. The authors order
-//! nodes by diffusion from the root where we grow at random.
+//! In both graphs a connected part of the same size is grown from a random node. The size is uniform
+//! in 1 to `swap_ratio · min(n, n')`. The part's nodes take the features and inner edges of the
+//! other part, and keep their edges to the rest. The other graph's share of the label is the share
+//! of its edges among all edges of the result, or of its nodes if the result has no edges. The
+//! authors order nodes by diffusion from the root; gnarl grows the part at random.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Error, Features, Graph, Result};
 use rand::RngExt;
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
 use super::subgraph::grow;
-use super::transform::{COPIES, Copies, GraphTransform, check_share, rows_of};
+use super::transform::{Copies, GraphTransform, rows_of};
 
-/// Parts swapped between graphs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Replaces a connected part of a graph by a part of another graph.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "submix",
+    about = "replaces a part of each training graph by a part of another one",
+    constant
+)]
 pub struct SubMix {
-    /// the largest share of the smaller graph that is swapped, 0 to 1.
-    pub strength: f64,
-    /// How often a copy is made.
+    /// Largest share of the smaller graph to replace.
+    #[setting(default = 0.4, range = 0.0..=1.0, was = "strength")]
+    pub swap_ratio: f64,
+    /// Schedule of the augmented copies: those of each epoch replace the training graphs, fixed ones
+    /// are added to them.
+    #[setting(default = Copies::EachEpoch)]
     pub copies: Copies,
 }
 
 impl SubMix {
-    /// With this share, copies made anew in every epoch.
-    pub const fn share(strength: f64) -> Self {
+    /// SubMix with this largest share, and new copies in every epoch.
+    pub const fn new(swap_ratio: f64) -> Self {
         Self {
-            strength,
-            copies: Copies::EachEpoch,
+            swap_ratio,
+            ..Self::DEFAULT
         }
-    }
-}
-
-impl Default for SubMix {
-    fn default() -> Self {
-        Self::share(0.4)
-    }
-}
-
-impl Choice for SubMix {
-    const NAME: &'static str = "submix";
-    const ABOUT: &'static str =
-        "copies with a part of another training graph in the place of one of their own";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "strength",
-            "X",
-            "the largest share of the smaller graph that is swapped, 0 to 1 [default: 0.4]",
-        ),
-        COPIES,
-    ];
-
-    fn check(&self) -> Result<()> {
-        check_share(Self::NAME, self.strength)
     }
 }
 
@@ -79,7 +64,7 @@ impl GraphTransform for SubMix {
     }
 
     fn apply_with(&self, graph: &Graph, partner: &Graph, rng: &mut Rng) -> Result<(Graph, f64)> {
-        let most = (self.strength * graph.num_nodes().min(partner.num_nodes()) as f64) as usize;
+        let most = (self.swap_ratio * graph.num_nodes().min(partner.num_nodes()) as f64) as usize;
         if most == 0 {
             return Ok((graph.clone(), 0.0));
         }
@@ -204,7 +189,7 @@ mod tests {
             generate::erdos_renyi(20, 0.2, 1).unwrap(),
             generate::barabasi_albert(12, 3, 1).unwrap(),
         );
-        let transform = SubMix::share(0.5);
+        let transform = SubMix::new(0.5);
         let mut total = 0.0;
         for seed in 0..100 {
             let (mixed, share) = transform
@@ -225,7 +210,7 @@ mod tests {
                 "half of a node is none"
             );
         }
-        let (same, share) = SubMix::share(0.0)
+        let (same, share) = SubMix::new(0.0)
             .apply_with(&a, &b, &mut stream(1, "submix test", 0))
             .unwrap();
         assert_eq!((same.targets(), share), (a.targets(), 0.0));

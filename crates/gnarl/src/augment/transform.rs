@@ -1,6 +1,5 @@
 //! Augmentation in graph space: one graph in, another out.
 
-use gnarl_graph::names::Setting;
 use gnarl_graph::random::{Rng, mix, stream};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Error, Features, Graph, Result};
 use rand::RngExt;
@@ -103,21 +102,15 @@ pub(super) fn rows_of(width: usize, rows: &[(&Features, usize)]) -> Result<Featu
     Ok(Features::Dense(DenseMatrix::new(rows.len(), width, data)?))
 }
 
-/// Zero with this chance, else what keeps the mean of a sum.
-pub(super) fn kept_factors(count: usize, strength: f64, rng: &mut Rng) -> Vec<f32> {
-    let scale = if strength < 1.0 {
-        (1.0 / (1.0 - strength)) as f32
+/// Factors that are zero with probability `p` and keep the expectation of a sum, as in dropout.
+pub(super) fn kept_factors(count: usize, p: f64, rng: &mut Rng) -> Vec<f32> {
+    let scale = if p < 1.0 {
+        (1.0 / (1.0 - p)) as f32
     } else {
         0.0
     };
     (0..count)
-        .map(|_| {
-            if rng.random_bool(strength) {
-                0.0
-            } else {
-                scale
-            }
-        })
+        .map(|_| if rng.random_bool(p) { 0.0 } else { scale })
         .collect()
 }
 
@@ -171,42 +164,15 @@ pub fn transform_in_place(
     )
 }
 
-/// Refuses a share that is none; the strength of every transform is one.
-pub(super) fn check_share(op: &'static str, share: f64) -> Result<()> {
-    match (0.0..=1.0).contains(&share) {
-        true => Ok(()),
-        false => Err(Error::argument(
-            op,
-            format!("a strength of {share}; it must lie in 0 to 1"),
-        )),
-    }
-}
-
 gnarl_graph::named! {
-    /// How often a training graph is transformed. Copies of every epoch take the place of the
-    /// graphs, as DropEdge's authors do it; one copy for all epochs stands beside its graph, as
-    /// GRATIN's vectors do.
+    /// Schedule of the augmented copies.
     pub enum Copies as "copies" {
-        /// Once: the same copy in every epoch.
+        /// One copy for all epochs, next to its training graph.
         Fixed = "fixed",
-        /// Anew in every epoch.
+        /// A new copy in every epoch, in the place of its training graph, as in DropEdge.
         EachEpoch = "each-epoch",
     }
 }
-
-/// The setting of every transform.
-pub(super) const COPIES: Setting = Setting::new(
-    "copies",
-    "HOW",
-    "each-epoch (new ones in every epoch, in the place of the training graphs) or fixed (one of each beside them) [default: each-epoch]",
-);
-
-/// The same of what is dear to make or learned from all graphs.
-pub(super) const COPIES_ONCE: Setting = Setting::new(
-    "copies",
-    "HOW",
-    "fixed (one of each beside the training graphs) or each-epoch (new ones in every epoch, in their place) [default: fixed]",
-);
 
 /// A transformed graph and its label.
 #[derive(Debug, Clone)]
@@ -283,14 +249,21 @@ mod tests {
     use super::*;
     use crate::augment::Augment;
     use gnarl_graph::generate;
+    use gnarl_graph::names::Kind;
     use proptest::prelude::*;
 
-    fn every_transform(strength: f64) -> impl Iterator<Item = (&'static str, Augment)> {
-        let given = [("strength".to_string(), strength.to_string())];
+    /// Every transform with this value of its one real setting.
+    fn every_transform(value: f64) -> impl Iterator<Item = (&'static str, Augment)> {
         Augment::all()
             .filter(|augment| augment.method().transform().is_some())
             .map(move |augment| {
-                let augment = augment.with(&given).unwrap();
+                let mut real = augment.listed().settings.iter();
+                let real = real
+                    .find(|setting| matches!(setting.kind, Kind::Real))
+                    .unwrap();
+                let augment = augment
+                    .with(&[(real.name.to_string(), value.to_string())])
+                    .unwrap();
                 (augment.name(), augment)
             })
     }

@@ -55,7 +55,7 @@ impl GraphEarlyExit {
         let latent = match graph.num_nodes() {
             0 => Tensor::zeros((1, self.exits.latent_dim()), DType::F32, &Device::Cpu)?,
             nodes => {
-                let backbone = self.exits.config().network.backbone;
+                let backbone = self.exits.config().backbone;
                 let propagation = propagation(graph, backbone, self.operator)?;
                 let input = input_of_graph(graph, self.degrees, self.exits.in_dim())?;
                 let members = Membership::new(&[nodes]);

@@ -425,11 +425,10 @@ mod tests {
     fn the_reduced_network_is_the_network() {
         let graph = graph();
         let mut with_reduction = Vec::new();
-        for (name, backbone) in Backbone::ALL {
+        for (name, backbone) in Backbone::named() {
             let config = NetworkConfig {
                 hidden: 8,
-                heads: 2,
-                ..NetworkConfig::new(backbone)
+                ..NetworkConfig::new(backbone.where_taken("heads", 2))
             };
             let network = Network::new(&config, &Shape::new(40, 3, 1.0), 5).unwrap();
             let model = WhiteBox::new(network, OperatorChoice::Usual).unwrap();
@@ -471,7 +470,7 @@ mod tests {
     #[test]
     fn a_graph_with_other_features_is_refused_in_one_line() {
         let network = Network::new(
-            &NetworkConfig::new(Backbone::Gcn),
+            &NetworkConfig::new(Backbone::GCN),
             &Shape::new(41, 3, 1.0),
             5,
         )

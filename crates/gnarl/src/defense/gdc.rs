@@ -1,94 +1,69 @@
-//! GDC (Gasteiger et al. 2019, "Diffusion Improves Graph Learning"): messages come from the nodes
-//! that a walk with restarts visits most, near or far, so that no single edge decides. With
-//! `soft-median` it is the Soft-Median-GDC of Geisler et al. 2021, "Robustness of Graph Neural
-//! Networks at Scale".
+//! GDC (Gasteiger et al. 2019, "Diffusion Improves Graph Learning",
+//! [arXiv:1911.05485](https://arxiv.org/abs/1911.05485)): the propagation operator is the
+//! personalised PageRank matrix, sparsified to its top-k entries per row, so that no single edge has
+//! a large influence. With `soft-median` it is the Soft-Median-GDC of Geisler et al. 2021,
+//! "Robustness of Graph Neural Networks at Scale"
+//! ([arXiv:2110.14038](https://arxiv.org/abs/2110.14038)).
 //!
-//! `Π = α (I - (1 - α) Â)^-1` with `Â = D^-1/2 (A + I) D^-1/2`, of each row the k largest entries,
-//! which are then divided by their sum. A row is found by pushing (Andersen et al. 2006): what is
-//! left at a node u counts for nothing once it is below `ε √(d_i d_u)`, so that an entry is too
-//! small by at most `ε √(d_i d_j)`, at a cost of O(1 / (α ε)) a row however large the graph is.
-//! Memory is O(nodes · k); nothing of nodes squared is ever there. A loop counts for a node alone:
-//! its row is itself.
+//! `Π = α (I - (1 - α) Â)^-1` with `Â = D^-1/2 (A + I) D^-1/2`; of each row the k largest entries
+//! are kept and divided by their sum. A row is computed by the push algorithm (Andersen et al. 2006,
+//! [doi:10.1109/FOCS.2006.44](https://doi.org/10.1109/FOCS.2006.44)): a residual at a node u below
+//! `ε √(d_i d_u)` is dropped, so that an entry is too small by at most `ε √(d_i d_j)`, at a cost of
+//! O(1 / (α ε)) a row for any graph size. Memory is O(nodes · k); no matrix of nodes squared is
+//! stored. A self-loop counts for an isolated node alone: its row is itself.
 //!
-//! An attacker sees through it by `dΠ = (1 - α) / α · Π dÂ Π`, the slope of the inverse, with the 2
-//! k largest entries of each row of Π and with those entries kept that are kept at the weights at
-//! hand. A pair without an edge has a slope, too.
+//! Gradients of an adaptive attack use `dΠ = (1 - α) / α · Π dÂ Π`, the derivative of the inverse,
+//! with the 2 k largest entries of each row of Π, and with the top-k entries at the current weights.
+//! A pair without an edge has a gradient, too.
 
 use std::sync::Arc;
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::{Choice, Settings};
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{CsrMatrix, Graph};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Purify, nonzero};
+use super::{Preprocess, nonzero};
 use crate::classifier::{Filter, Relaxed, SeeThrough, Travel};
 use crate::error::Result;
 use crate::nn::Propagation;
 use crate::perturb::Pair;
 use crate::tensor::{Device, Operator, Pattern, Tensor, sandwiched, scatter_rows};
 
-/// Messages from the nodes that personalised PageRank ranks first.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Propagates with the top-k entries of personalised PageRank.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "gdc",
+    about = "propagation with sparsified personalised PageRank (GDC)"
+)]
 pub struct Gdc {
-    /// The chance that a walk starts again, α. 0.15 in both papers.
-    pub teleport: f64,
-    /// How many nodes a node hears, itself among them. 64 in Geisler et al.
-    pub neighbours: usize,
+    /// Teleport probability alpha of personalised PageRank.
+    ///
+    /// 0.15 in both papers.
+    #[setting(
+        default = 0.15,
+        above = 0.0,
+        below = 1.0,
+        flag = "gdc-alpha",
+        was = "teleport"
+    )]
+    pub alpha: f64,
+    /// Number of entries kept in each row of the diffusion matrix (top-k), the node itself included.
+    ///
+    /// 64 in Geisler et al. 2021.
+    #[setting(default = 64, range = 1.., flag = "gdc-k", was = "neighbours")]
+    pub k: usize,
 }
 
-impl Default for Gdc {
-    fn default() -> Self {
-        Self {
-            teleport: 0.15,
-            neighbours: 64,
-        }
-    }
-}
-
-impl Choice for Gdc {
-    const NAME: &'static str = "gdc";
-    const ABOUT: &'static str =
-        "messages from the nodes that personalised PageRank ranks first (GDC)";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "teleport",
-            "X",
-            "chance that a walk starts again, above 0 and below 1 [default: 0.15]",
-        )
-        .flag("gdc-teleport"),
-        Setting::new(
-            "neighbours",
-            "K",
-            "nodes that each node hears, itself among them [default: 64]",
-        )
-        .flag("gdc-neighbours"),
-    ];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        if !(self.teleport > 0.0 && self.teleport < 1.0) {
-            let what = format!("a teleport of {} must lie between 0 and 1", self.teleport);
-            return Err(gnarl_graph::Error::argument("gdc", what));
-        }
-        match self.neighbours {
-            0 => Err(gnarl_graph::Error::argument(
-                "gdc",
-                "with 0 neighbours nobody hears anything; take 1 or more",
-            )),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// ε: what is left to be pushed on counts for nothing below this times the root of two degrees.
+/// ε: residuals below ε times the root of two degrees are dropped.
 const TOLERANCE: f64 = 1e-4;
-/// An attacker's slope has so many times the entries that are kept.
+/// Entries of a row in the gradient, as a multiple of k.
 const SLOPE_ENTRIES: usize = 2;
 
-impl Purify for Gdc {
-    fn purified(&self, graph: &Graph) -> Result<Graph> {
+impl Preprocess for Gdc {
+    fn preprocessed(&self, graph: &Graph) -> Result<Graph> {
         self.check()?;
         Ok(graph.clone())
     }
@@ -105,10 +80,7 @@ impl Purify for Gdc {
 impl Travel for Gdc {
     fn propagation(&self, graph: &Graph) -> Result<Propagation> {
         self.check()?;
-        let mut rows = self.visited(
-            &ClassicalOperator::Adjacency.matrix(graph)?,
-            self.neighbours,
-        );
+        let mut rows = self.visited(&ClassicalOperator::Adjacency.matrix(graph)?, self.k);
         for row in &mut rows {
             let sum: f64 = row.iter().map(|(_, value)| value).sum();
             row.iter_mut().for_each(|(_, value)| *value /= sum);
@@ -129,17 +101,17 @@ impl SeeThrough for Gdc {
         Ok(Box::new(move |_, weights| {
             let walk = a_hat.operator_of(weights)?;
             let now = nonzero(&adjacency.operator_of(&weights.detach())?)?;
-            let rows = self.visited(&now, SLOPE_ENTRIES.saturating_mul(self.neighbours));
+            let rows = self.visited(&now, SLOPE_ENTRIES.saturating_mul(self.k));
             let by = operator(&rows)?;
             let kept = operator(
                 &rows
                     .into_iter()
-                    .map(|row| largest(row, self.neighbours))
+                    .map(|row| largest(row, self.k))
                     .collect::<Vec<_>>(),
             )?;
             let moved = (walk.values()? - walk.values()?.detach())?;
             let slope = sandwiched(&by, walk.pattern(), &moved, kept.pattern())?;
-            let values = (kept.values()? + (slope * ((1.0 - self.teleport) / self.teleport))?)?;
+            let values = (kept.values()? + (slope * ((1.0 - self.alpha) / self.alpha))?)?;
             let entries = values.elem_count();
             let sums =
                 scatter_rows(kept.pattern(), &values.reshape((entries, 1))?)?.flatten_all()?;
@@ -151,7 +123,7 @@ impl SeeThrough for Gdc {
     }
 
     fn how(&self) -> &'static str {
-        "by a stand-in: the slope of the diffusion over its largest entries, with those kept that are kept at every step"
+        "by an approximation: the gradient of the diffusion over its largest entries, with the top-k entries of every step"
     }
 }
 
@@ -198,8 +170,8 @@ impl Gdc {
             let u = node as usize;
             waits[u] = false;
             let mass = std::mem::take(&mut left[u]);
-            found[u] += self.teleport * mass;
-            let on = (1.0 - self.teleport) * mass / roots[u];
+            found[u] += self.alpha * mass;
+            let on = (1.0 - self.alpha) * mass / roots[u];
             let (columns, weights) = adjacency.row(u);
             let own = std::iter::once((node, 1.0));
             for (to, weight) in columns
@@ -233,13 +205,13 @@ impl Gdc {
     }
 }
 
-/// What a walk needs to remember of nodes.
+/// The state of the push algorithm.
 struct Scratch {
     /// The row so far.
     found: Vec<f64>,
-    /// What is still to be pushed on.
+    /// The residuals.
     left: Vec<f64>,
-    /// Who stands in the queue.
+    /// `true` for nodes in the queue.
     waits: Vec<bool>,
     queue: std::collections::VecDeque<u32>,
     touched: Vec<u32>,
@@ -257,7 +229,7 @@ impl Scratch {
     }
 }
 
-/// The largest entries of a row, of equals the first, by their columns.
+/// The largest entries of a row, ties by column, in the order of columns.
 fn largest(mut row: Vec<(u32, f64)>, most: usize) -> Vec<(u32, f64)> {
     if most < row.len() {
         row.select_nth_unstable_by(most, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -326,12 +298,12 @@ mod tests {
                     .collect();
                 row.iter_mut()
                     .zip(&now)
-                    .for_each(|(row, now)| *row += gdc.teleport * now);
-                now = next.iter().map(|v| (1.0 - gdc.teleport) * v).collect();
+                    .for_each(|(row, now)| *row += gdc.alpha * now);
+                now = next.iter().map(|v| (1.0 - gdc.alpha) * v).collect();
             }
             let mut order: Vec<usize> = (0..n).filter(|&v| row[v] > 0.0).collect();
             order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
-            order.truncate(gdc.neighbours);
+            order.truncate(gdc.k);
             let sum: f64 = order.iter().map(|&v| row[v]).sum();
             whole.extend((0..n).map(|v| {
                 if order.contains(&v) {
@@ -349,17 +321,7 @@ mod tests {
     #[test]
     fn a_pair_by_hand() {
         let graph = Graph::from_edges(3, [(0, 1)]).unwrap().0;
-        let of = |neighbours| {
-            dense(
-                &Gdc {
-                    teleport: 0.5,
-                    neighbours,
-                }
-                .propagation(&graph)
-                .unwrap()
-                .operator,
-            )
-        };
+        let of = |k| dense(&Gdc { alpha: 0.5, k }.propagation(&graph).unwrap().operator);
         let expected = [0.75, 0.25, 0.0, 0.25, 0.75, 0.0, 0.0, 0.0, 1.0];
         assert_close(&of(5), &expected, 1e-3, "all of it");
         assert_close(
@@ -379,25 +341,13 @@ mod tests {
             .map(|(i, (u, v))| (u, v, 0.5 + f64::from(i * 37 % 101) / 60.0))
             .collect();
         let graph = Graph::from_weighted_edges(40, edges).unwrap().0;
-        for gdc in [
-            Gdc {
-                teleport: 0.15,
-                neighbours: 40,
-            },
-            Gdc {
-                teleport: 0.3,
-                neighbours: 40,
-            },
-        ] {
+        for gdc in [Gdc { alpha: 0.15, k: 40 }, Gdc { alpha: 0.3, k: 40 }] {
             let found = dense(&gdc.propagation(&graph).unwrap().operator);
             // Entries are too small by up to 1e-4 √(d_i d_j), here some 6e-4, which their sum has
             // forty times.
             assert_close(&found, &reference(&graph, &gdc), 8e-3, "all of it");
         }
-        let gdc = Gdc {
-            teleport: 0.2,
-            neighbours: 7,
-        };
+        let gdc = Gdc { alpha: 0.2, k: 7 };
         let (found, expected) = (
             dense(&gdc.propagation(&graph).unwrap().operator),
             reference(&graph, &gdc),
@@ -426,7 +376,7 @@ mod tests {
         let relaxed =
             Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &candidates).unwrap();
         let gdc = Gdc {
-            neighbours: 9,
+            k: 9,
             ..Gdc::default()
         };
         let filter = gdc.ready(&graph, &relaxed).unwrap();
@@ -456,10 +406,7 @@ mod tests {
             .collect();
         let relaxed =
             Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &candidates).unwrap();
-        let gdc = Gdc {
-            teleport: 0.4,
-            neighbours: 9,
-        };
+        let gdc = Gdc { alpha: 0.4, k: 9 };
         let filter = gdc.ready(&graph, &relaxed).unwrap();
         let x = crate::tensor::testing::random(&[9, 2], 4);
         let count = relaxed.pairs().len();
@@ -503,22 +450,19 @@ mod tests {
     fn settings_that_mean_nothing_are_refused() {
         let graph = Graph::empty(3).unwrap();
         let fail = |gdc: Gdc| gdc.propagation(&graph).unwrap_err().to_string();
-        for teleport in [0.0, 1.0, -0.1, f64::NAN] {
+        for alpha in [0.0, 1.0, -0.1, f64::NAN] {
             let e = fail(Gdc {
-                teleport,
+                alpha,
                 ..Gdc::default()
             });
-            assert!(
-                e.contains("must lie between 0 and 1") && !e.contains('\n'),
-                "{e}"
-            );
+            assert_eq!(e, format!("gdc-alpha must be in (0, 1) (got {alpha})"));
         }
-        assert!(
+        assert_eq!(
             fail(Gdc {
-                neighbours: 0,
+                k: 0,
                 ..Gdc::default()
-            })
-            .contains("0 neighbours")
+            }),
+            "gdc-k must be in [1, 1000000] (got 0)"
         );
         assert_close(
             &dense(&Gdc::default().propagation(&graph).unwrap().operator)[..2],

@@ -1,62 +1,40 @@
 //! GCN-Jaccard (Wu et al. 2019, "Adversarial Examples for Graph Data: Deep Insights into Attack and
-//! Defense"): attacks on a structure mostly join nodes that share no features, so edges between
-//! such nodes are dropped.
+//! Defense", [arXiv:1903.01610](https://arxiv.org/abs/1903.01610)): edges between nodes with a small
+//! Jaccard similarity of features are removed. Structure attacks mostly join such nodes.
 //!
-//! Two nodes are alike by `|A ∩ B| / |A ∪ B|`, A and B being the features they have; what a
-//! feature's value is does not matter, as long as it is not zero. Two nodes without any feature
-//! share none, and are alike by zero.
+//! The similarity is `|A ∩ B| / |A ∪ B|` of the non-zero features A and B of two nodes; their values
+//! do not matter. Two nodes without features have similarity zero.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::{Choice, Settings};
 use gnarl_graph::{Features, Graph};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::Purify;
+use super::Preprocess;
 use crate::classifier::{Filter, Relaxed, SeeThrough};
 use crate::error::Result;
 use crate::nn::Propagation;
 use crate::perturb::Pair;
 use crate::tensor::{Device, Tensor};
 
-/// Drops the edges between nodes that are hardly alike.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Removes edges between nodes with dissimilar features.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "jaccard",
+    about = "edges between nodes with dissimilar features removed (GCN-Jaccard)"
+)]
 pub struct Jaccard {
-    /// Edges whose ends are alike by no more than this are dropped. DeepRobust's default is 0.01.
+    /// Largest Jaccard similarity of an edge that is removed.
+    ///
+    /// 0.01 is the default of DeepRobust.
+    #[setting(default = 0.01, range = 0.0..=1.0, flag = "jaccard-threshold")]
     pub threshold: f64,
 }
 
-impl Default for Jaccard {
-    fn default() -> Self {
-        Self { threshold: 0.01 }
-    }
-}
-
-impl Choice for Jaccard {
-    const NAME: &'static str = "jaccard";
-    const ABOUT: &'static str =
-        "without the edges between nodes that share no features (GCN-Jaccard)";
-    const SETTINGS: &'static [Setting] = &[Setting::new(
-        "threshold",
-        "X",
-        "edges of a Jaccard similarity up to this are dropped, 0 to 1 [default: 0.01]",
-    )
-    .flag("jaccard-threshold")];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        match (0.0..=1.0).contains(&self.threshold) {
-            true => Ok(()),
-            false => {
-                let what = format!("threshold {} must lie in 0 to 1", self.threshold);
-                Err(gnarl_graph::Error::argument("jaccard", what))
-            }
-        }
-    }
-}
-
-impl Purify for Jaccard {
+impl Preprocess for Jaccard {
     /// O(features of both ends) an edge.
-    fn purified(&self, graph: &Graph) -> Result<Graph> {
+    fn preprocessed(&self, graph: &Graph) -> Result<Graph> {
         let edges: Vec<Pair> = graph.edges().collect();
         let kept = self.keeps(graph, &edges)?;
         let dropped: Vec<Pair> = edges
@@ -74,11 +52,11 @@ impl Purify for Jaccard {
 }
 
 impl Jaccard {
-    /// Whether it would keep an edge between each of some pairs.
+    /// For each pair, `true` if an edge between the two nodes would be kept.
     fn keeps(&self, graph: &Graph, pairs: &[Pair]) -> Result<Vec<bool>> {
         self.check()?;
         let Some(features) = graph.features() else {
-            let what = "the graph has no features to compare nodes by; take a defense that needs none, or a graph with features";
+            let what = "the graph has no features to compare nodes by; take another --defense, or a graph with features";
             return Err(gnarl_graph::Error::argument("jaccard", what).into());
         };
         let supports: Vec<Vec<u32>> = (0..graph.num_nodes())
@@ -92,8 +70,8 @@ impl Jaccard {
     }
 }
 
-/// Which pairs it keeps depends on their features alone: gradients of the kept ones are exact, and
-/// the others have none.
+/// The kept pairs depend on features alone: their gradients are exact, and the other pairs have
+/// none.
 impl SeeThrough for Jaccard {
     fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
         let kept = self.keeps(graph, relaxed.pairs())?;
@@ -108,11 +86,11 @@ impl SeeThrough for Jaccard {
     }
 
     fn how(&self) -> &'static str {
-        "exactly: it goes by features, which edges do not change"
+        "exactly: the similarity depends on features alone"
     }
 }
 
-/// The features that a node has, ascending.
+/// The non-zero features of a node, ascending.
 fn support(features: &Features, node: usize) -> Vec<u32> {
     let mut columns: Vec<u32> = match features {
         Features::Dense(m) => (0..)
@@ -134,7 +112,7 @@ fn support(features: &Features, node: usize) -> Vec<u32> {
     columns
 }
 
-/// Jaccard's similarity of two ascending lists.
+/// The Jaccard similarity of two ascending lists.
 fn similarity(a: &[u32], b: &[u32]) -> f64 {
     let (mut i, mut j, mut shared) = (0, 0, 0usize);
     while i < a.len() && j < b.len() {
@@ -184,7 +162,7 @@ mod tests {
 
     fn left(graph: &Graph, threshold: f64) -> Vec<(u32, u32, f64)> {
         Jaccard { threshold }
-            .purified(graph)
+            .preprocessed(graph)
             .unwrap()
             .weighted_edges()
             .collect()
@@ -222,11 +200,14 @@ mod tests {
     fn graphs_without_edges_or_features() {
         let features = Features::Dense(DenseMatrix::zeros(3, 2));
         let empty = Graph::empty(3).unwrap();
-        let purified = Jaccard::default()
-            .purified(&empty.clone().with_features(features).unwrap())
+        let preprocessed = Jaccard::default()
+            .preprocessed(&empty.clone().with_features(features).unwrap())
             .unwrap();
-        assert_eq!((purified.num_nodes(), purified.num_edges()), (3, 0));
-        let e = Jaccard::default().purified(&empty).unwrap_err().to_string();
+        assert_eq!((preprocessed.num_nodes(), preprocessed.num_edges()), (3, 0));
+        let e = Jaccard::default()
+            .preprocessed(&empty)
+            .unwrap_err()
+            .to_string();
         assert!(
             e.contains("no features to compare nodes by") && !e.contains('\n'),
             "{e}"

@@ -1,16 +1,16 @@
-//! Defences that change a graph before a model sees it, while training and after.
+//! Defences that preprocess a graph before training and prediction.
 //!
-//! | file | what |
+//! | file | defence |
 //! | --- | --- |
-//! | [`nothing`] | the graph as it is |
-//! | [`jaccard`] | GCN-Jaccard: without the edges between nodes that share no features |
-//! | [`svd`] | GCN-SVD: the adjacency's largest singular values alone |
-//! | [`gdc`] | GDC: messages from the nodes that personalised PageRank ranks first |
+//! | [`nothing`] | none |
+//! | [`jaccard`] | GCN-Jaccard: edges between nodes with dissimilar features removed |
+//! | [`svd`] | GCN-SVD: low-rank adjacency by truncated SVD |
+//! | [`gdc`] | GDC: propagation with sparsified personalised PageRank |
 //!
-//! A defence looks at the graph alone, never at the attack or the model, so a model under it can be
-//! attacked like any other: by those who do not know it, and, where it lets gradients pass
-//! ([`Purify::see_through`]), by those who do. To add one: one file that implements [`Purify`], one
-//! line in [`Defense`].
+//! A defence depends on the graph alone, never on the attack or the model. A defended model can be
+//! attacked like any other: by transfer attacks, and, if gradients pass through the defence
+//! ([`Preprocess::see_through`]), by adaptive attacks. To add a defence, write a file that implements
+//! [`Preprocess`] and add a line to [`Defense`].
 
 pub mod gdc;
 pub mod jaccard;
@@ -31,8 +31,8 @@ use crate::error::Result;
 use crate::tensor::Operator;
 
 gnarl_graph::choices! {
-    /// What is done to a graph before a model sees it.
-    pub enum Defense: dyn Purify as "defense" {
+    /// A defence that preprocesses the graph.
+    pub enum Defense: dyn Preprocess as "defense" {
         Nothing(nothing::Nothing),
         Jaccard(jaccard::Jaccard),
         Svd(svd::Svd),
@@ -47,25 +47,25 @@ impl Default for Defense {
 }
 
 impl Defense {
-    /// Whether the graph stays as it is.
+    /// `true` if the graph stays as it is.
     pub fn is_nothing(&self) -> bool {
         matches!(self, Defense::Nothing(_))
     }
 }
 
-/// A graph in, a purified one out.
-pub trait Purify {
-    /// The graph as the model is to see it: the same nodes, features and labels, with fewer edges.
-    fn purified(&self, graph: &Graph) -> Result<Graph>;
+/// A preprocessing step on graphs.
+pub trait Preprocess {
+    /// The preprocessed graph: the same nodes, features and labels, with fewer edges.
+    fn preprocessed(&self, graph: &Graph) -> Result<Graph>;
 
-    /// What messages travel by in the place of the purified graph's operator, where a defence
-    /// changes that and not the graph.
+    /// The propagation operator that replaces the graph's own, if the defence changes the operator
+    /// and not the graph.
     fn travel(&self) -> Option<Arc<dyn Travel>> {
         None
     }
 
-    /// How gradients pass through it to the weights of edges; none where they do not, and an attack
-    /// says so.
+    /// Gradients through the defence to the weights of edges; `None` if there are none, and gradient
+    /// attacks are refused.
     fn see_through(&self) -> Option<&dyn SeeThrough> {
         None
     }
@@ -121,8 +121,12 @@ mod tests {
             fail("none", "0.5"),
             "threshold: belongs to jaccard, and the defense is none"
         );
-        assert!(fail("jaccard", "-0.5").contains("threshold -0.5 must lie in 0 to 1"));
-        assert!(fail("jaccard", "1.5").contains("threshold 1.5 must lie in 0 to 1"));
+        for value in ["-0.5", "1.5"] {
+            assert_eq!(
+                fail("jaccard", value),
+                format!("jaccard-threshold must be in [0, 1] (got {value})")
+            );
+        }
     }
 
     /// A defence keeps nodes, features and labels, and puts in no edge.
@@ -140,14 +144,14 @@ mod tests {
             .with_labels(labels)
             .unwrap();
         for defense in Defense::all() {
-            let purified = defense.method().purified(&graph).unwrap();
-            assert_eq!(purified.num_nodes(), 40, "{defense}");
+            let preprocessed = defense.method().preprocessed(&graph).unwrap();
+            assert_eq!(preprocessed.num_nodes(), 40, "{defense}");
             assert!(
-                purified.edges().all(|(u, v)| graph.has_edge(u, v)),
+                preprocessed.edges().all(|(u, v)| graph.has_edge(u, v)),
                 "{defense}"
             );
-            assert_eq!(purified.features(), graph.features(), "{defense}");
-            assert_eq!(purified.labels(), graph.labels(), "{defense}");
+            assert_eq!(preprocessed.features(), graph.features(), "{defense}");
+            assert_eq!(preprocessed.labels(), graph.labels(), "{defense}");
         }
     }
 }

@@ -1,23 +1,19 @@
-//! No defence: the graph as it is.
+//! No defence: the graph stays as it is.
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Choice;
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
-use super::Purify;
+use super::Preprocess;
 use crate::error::Result;
 
-/// The graph as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// Leaves the graph as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[choice(name = "none", about = "no defence")]
 pub struct Nothing {}
 
-impl Choice for Nothing {
-    const NAME: &'static str = "none";
-    const ABOUT: &'static str = "the graph as it is";
-}
-
-impl Purify for Nothing {
-    fn purified(&self, graph: &Graph) -> Result<Graph> {
+impl Preprocess for Nothing {
+    fn preprocessed(&self, graph: &Graph) -> Result<Graph> {
         Ok(graph.clone())
     }
 }

@@ -1,99 +1,76 @@
-//! GCN-SVD (Entezari et al. 2020, "All You Need Is Low (Rank)"): attacks mostly add to the small
-//! singular values of an adjacency, so a model sees the largest alone.
+//! GCN-SVD (Entezari et al. 2020, "All You Need Is Low (Rank)",
+//! [doi:10.1145/3336191.3371789](https://doi.org/10.1145/3336191.3371789)): the adjacency is replaced
+//! by its truncated singular value decomposition. Attacks mostly add to the small singular values.
 //!
 //! `A_k = U Λ Uᵀ` from the k eigenvalues of largest size, which for a symmetric matrix is the
-//! truncated singular value decomposition, and messages travel by `D^-1/2 (A_k + I) D^-1/2` with D
-//! its own row sums, as in DeepRobust. Entries of A_k may be negative and stay so; a row sum below
-//! a floor counts as the floor, 1/2 unless told, where DeepRobust's would give no number and the
-//! code of Mujkanovic et al. (2022) has 1e-5: there one node whose sum an attacker has brought
-//! below nothing drowns all others, and the defence is gone. Nothing of nodes squared is ever
-//! there: the operator is applied as its factors. Of fewer nodes than k all eigenvalues are taken;
-//! of two of one size, such as those of a bipartite part, either.
+//! truncated singular value decomposition, and the propagation operator is
+//! `D^-1/2 (A_k + I) D^-1/2` with D its own row sums, as in DeepRobust. Entries of A_k may be
+//! negative and stay so. A row sum below a minimum counts as that minimum, 1/2 by default:
+//! DeepRobust divides by the root of a negative number there, and the code of Mujkanovic et al.
+//! (2022, [arXiv:2301.13694](https://arxiv.org/abs/2301.13694)) has 1e-5. With 1e-5 one node whose
+//! row sum an attacker has made negative drowns all others, and the defence is gone. The operator is
+//! applied in factors; no matrix of nodes squared is stored. If there are fewer than k nodes, all
+//! eigenvalues are used; of two of one size, such as those of a bipartite part, either.
 //!
-//! An attacker sees through it by a stand-in: with U held as it is for the weights at hand and
-//! `P = U Uᵀ`, `A_k(w) = P A(w) + A(w) P - P A(w) P`, which is A_k there. Its slope has how the
-//! eigenvectors turn, too, to first order, with the eigenvalues that were cut off taken for zero
-//! beside those that are kept. Where a kept λ and a cut μ are close, a small change turns one
-//! vector into the other, which is what breaks this defence: for the first k that were cut, V with
-//! its μ, the stand-in has `U (G ∘ C) Vᵀ` and its transpose besides, with `C = Uᵀ A(w) V`, which is
-//! zero there, and `G = μ / (λ - μ)`: that is the slope itself.
+//! Gradients of an adaptive attack go through a differentiable approximation. With U constant at
+//! the current weights and `P = U Uᵀ`, it is `A_k(w) = P A(w) + A(w) P - P A(w) P`, which equals A_k
+//! there. Its gradient includes the rotation of the eigenvectors to first order, with the truncated
+//! eigenvalues taken for zero. If a kept λ and a truncated μ are close, a small change rotates one
+//! eigenvector into the other, which breaks this defence. So for the first k truncated eigenvectors
+//! V with eigenvalues μ, the approximation adds `U (G ∘ C) Vᵀ` and its transpose, with
+//! `C = Uᵀ A(w) V`, which is zero there, and `G = μ / (λ - μ)`: their part of the gradient is exact.
 
 use std::sync::Arc;
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::{Choice, Settings};
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::spectrum::{EigenSettings, Which, sparse_eigenpairs};
 use gnarl_graph::{CsrMatrix, Graph};
 use serde::{Deserialize, Serialize};
 
-use super::{Purify, nonzero};
+use super::{Preprocess, nonzero};
 use crate::classifier::{Filter, Relaxed, SeeThrough, Travel};
 use crate::error::Result;
 use crate::nn::Propagation;
 use crate::perturb::Pair;
 use crate::tensor::{DType, Device, Operator, Tensor};
 
-/// The adjacency's largest singular values alone.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Keeps the largest singular values of the adjacency.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "svd",
+    about = "low-rank adjacency by truncated SVD (GCN-SVD)",
+    constant
+)]
 pub struct Svd {
-    /// How many are kept. DeepRobust's default is 50.
+    /// Number of singular values that are kept.
+    ///
+    /// 50 is the default of DeepRobust.
+    #[setting(default = 50, range = 1.., flag = "svd-rank")]
     pub rank: usize,
-    /// The least that a row sum counts as. It decides how loud a node can get whose kept neighbours
-    /// add up to less than nothing.
-    #[serde(default = "usual_floor")]
-    pub floor: f32,
+    /// Minimum degree, the smallest value that a row sum of the low-rank adjacency counts as.
+    ///
+    /// It bounds the weight of a node whose kept entries sum to less than zero. With 1/2 no node
+    /// has more than twice the weight of an isolated node.
+    #[setting(
+        default = 0.5,
+        above = 0.0,
+        range = ..=1.0,
+        flag = "svd-min-degree",
+        was = "floor"
+    )]
+    pub min_degree: f32,
 }
 
-impl Default for Svd {
-    fn default() -> Self {
-        Self::USUAL
-    }
-}
-
-fn usual_floor() -> f32 {
-    Svd::USUAL.floor
-}
-
-impl Choice for Svd {
-    const NAME: &'static str = "svd";
-    const ABOUT: &'static str = "the adjacency's largest singular values alone (GCN-SVD)";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new("rank", "K", "singular values that are kept [default: 50]").flag("svd-rank"),
-        Setting::new(
-            "floor",
-            "SUM",
-            "the least that a row sum counts as [default: 0.5]",
-        )
-        .flag("svd-floor"),
-    ];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        if self.rank == 0 {
-            return Err(gnarl_graph::Error::argument(
-                "svd",
-                "a rank of 0 leaves no edge; at least 1 is needed",
-            ));
-        }
-        if !(self.floor > 0.0 && self.floor <= 1.0) {
-            let e = format!(
-                "a least row sum of {}, and it has to be above 0 and at most 1",
-                self.floor
-            );
-            return Err(gnarl_graph::Error::argument("svd", e));
-        }
-        Ok(())
-    }
-}
-
-/// Eigenvectors are as exact as single precision can tell.
+/// The tolerance of eigenvectors: single precision.
 const TOLERANCE: f64 = 1e-6;
-/// The most that a slope counts for nearness of a kept eigenvalue to one that was cut: of two of
-/// one size it has no end.
+/// The largest factor `μ / (λ - μ)`, which has no bound as a kept and a truncated eigenvalue
+/// approach each other.
 const MOST_NEAR: f32 = 20.0;
 
-impl Purify for Svd {
-    fn purified(&self, graph: &Graph) -> Result<Graph> {
+impl Preprocess for Svd {
+    fn preprocessed(&self, graph: &Graph) -> Result<Graph> {
         self.check()?;
         Ok(graph.clone())
     }
@@ -113,7 +90,7 @@ impl Travel for Svd {
             self.eigenpairs(&ClassicalOperator::Adjacency.matrix(graph)?, self.rank)?;
         let rank = values.len();
         let left = vectors.broadcast_mul(&Tensor::from_vec(values, (1, rank), &Device::Cpu)?)?;
-        Ok(normalised(&left, &vectors.t()?.contiguous()?, self.floor)?.into())
+        Ok(normalised(&left, &vectors.t()?.contiguous()?, self.min_degree)?.into())
     }
 }
 
@@ -145,29 +122,22 @@ impl SeeThrough for Svd {
             }
             let left = Tensor::cat(&left.iter().collect::<Vec<_>>(), 1)?;
             let right = Tensor::cat(&right.iter().collect::<Vec<_>>(), 0)?;
-            Ok(normalised(&left, &right, self.floor)?.into())
+            Ok(normalised(&left, &right, self.min_degree)?.into())
         }))
     }
 
     fn how(&self) -> &'static str {
-        "by a stand-in: the singular vectors are found anew at every step, and how they turn is taken to first order, exactly for the first that are cut off"
+        "by an approximation: the singular vectors are computed at every step, and their rotation to first order, exactly for the first truncated ones"
     }
 }
 
-/// Eigenvectors, `[nodes, count]`, and their eigenvalues, those of the largest size first.
+/// Eigenvectors, `[nodes, count]`, and their eigenvalues, the largest absolute value first.
 struct Eigenpairs {
     vectors: Tensor,
     values: Vec<f32>,
 }
 
 impl Svd {
-    /// DeepRobust's rank, and row sums by which no node is heard more than twice as loud as one
-    /// that is alone.
-    pub const USUAL: Self = Self {
-        rank: 50,
-        floor: 0.5,
-    };
-
     fn eigenpairs(&self, adjacency: &CsrMatrix<f64>, count: usize) -> Result<Eigenpairs> {
         self.check()?;
         let count = count.min(adjacency.num_rows());
@@ -188,7 +158,7 @@ impl Svd {
         })
     }
 
-    /// Those that are kept, and as many of the next.
+    /// The kept eigenpairs, and as many of the next.
     fn kept_and_cut(&self, adjacency: &CsrMatrix<f64>) -> Result<[Eigenpairs; 2]> {
         let Eigenpairs { vectors, values } = self.eigenpairs(adjacency, 2 * self.rank)?;
         let mut order: Vec<u32> = (0..values.len() as u32).collect();
@@ -233,14 +203,14 @@ fn nearness(kept: &Eigenpairs, cut: &Eigenpairs) -> Result<Tensor> {
 }
 
 /// `D^-1/2 (L R + I) D^-1/2`.
-fn normalised(left: &Tensor, right: &Tensor, floor: f32) -> Result<Operator> {
-    let floor = f64::from(floor);
+fn normalised(left: &Tensor, right: &Tensor, min_degree: f32) -> Result<Operator> {
+    let min_degree = f64::from(min_degree);
     let (nodes, _) = left.dims2()?;
     let sums =
         (left.matmul(&right.matmul(&Tensor::ones((nodes, 1), DType::F32, &Device::Cpu)?)?)? + 1.0)?;
     let sums = sums
-        .ge(floor)?
-        .where_cond(&sums, &sums.affine(0.0, floor)?)?;
+        .ge(min_degree)?
+        .where_cond(&sums, &sums.affine(0.0, min_degree)?)?;
     let scale = sums.powf(-0.5)?;
     let right = right.broadcast_mul(&scale.reshape((1, nodes))?)?;
     Ok(Operator::low_rank(
@@ -333,8 +303,8 @@ mod tests {
         assert_close(&dense(&found), &dense(&expected), 1e-4, "flipped");
     }
 
-    /// Of rank five of twelve the next five are there, and the slope of the stand-in is nearly that
-    /// of A_5 itself, which turns with every edge.
+    /// With rank five of twelve the gradient of the approximation is nearly that of A_5 itself,
+    /// whose eigenvectors rotate with every edge.
     #[test]
     fn slopes_have_how_singular_vectors_turn() {
         let graph = erdos_renyi(12, 0.4, 3).unwrap();
@@ -421,27 +391,29 @@ mod tests {
         });
     }
 
-    /// Rows that add up to 0.2 and 1.2, by hand: the first counts as the floor where that is more.
+    /// Row sums 0.2 and 1.2, by hand: the first counts as the minimum degree if that is more.
     #[test]
-    fn a_row_sum_counts_as_the_floor_at_least() {
+    fn a_row_sum_counts_as_the_minimum_degree_at_least() {
         let left = Tensor::from_vec(vec![-0.8f32, 0.2], (2, 1), &Device::Cpu).unwrap();
         let right = Tensor::from_vec(vec![1f32, 0.0], (1, 2), &Device::Cpu).unwrap();
-        for (floor, counts) in [(0.5f32, 0.5f32), (0.1, 0.2), (1e-5, 0.2)] {
-            let found = dense(&normalised(&left, &right, floor).unwrap());
+        for (min_degree, counts) in [(0.5f32, 0.5f32), (0.1, 0.2), (1e-5, 0.2)] {
+            let found = dense(&normalised(&left, &right, min_degree).unwrap());
             let expected = [0.2 / counts, 0.0, 0.2 / (1.2 * counts).sqrt(), 1.0 / 1.2];
-            assert_close(&found, &expected, 1e-5, &format!("a floor of {floor}"));
+            assert_close(
+                &found,
+                &expected,
+                1e-5,
+                &format!("a minimum degree of {min_degree}"),
+            );
         }
         let e = Svd {
-            floor: 0.0,
+            min_degree: 0.0,
             ..Svd::default()
         }
-        .purified(&Graph::empty(2).unwrap())
+        .preprocessed(&Graph::empty(2).unwrap())
         .unwrap_err()
         .to_string();
-        assert!(
-            e.contains("a least row sum of 0") && !e.contains('\n'),
-            "{e}"
-        );
+        assert_eq!(e, "svd-min-degree must be in (0, 1] (got 0)");
     }
 
     #[test]
@@ -457,9 +429,9 @@ mod tests {
             rank: 0,
             ..Svd::default()
         }
-        .purified(&empty)
+        .preprocessed(&empty)
         .unwrap_err()
         .to_string();
-        assert!(e.contains("a rank of 0") && !e.contains('\n'), "{e}");
+        assert_eq!(e, "svd-rank must be in [1, 1000000] (got 0)");
     }
 }

@@ -1,5 +1,6 @@
-//! AdaGCN (Sun et al. 2021; thesis ch. 4, baselines): AdaBoost over depths, by SAMME.R (Hastie et
-//! al. 2009).
+//! AdaGCN (Sun et al. 2021, [arXiv:1908.05081](https://arxiv.org/abs/1908.05081)): AdaBoost over
+//! depths, by SAMME.R (Hastie et al. 2009,
+//! [doi:10.4310/SII.2009.v2.n3.a8](https://doi.org/10.4310/SII.2009.v2.n3.a8)).
 //!
 //! Training nodes start with equal weights. For l = 0, 1, …, L, a two-layer perceptron is trained
 //! on `Φ^l X` with the weighted loss, starting from the parameters of the one before (the paper's
@@ -284,7 +285,7 @@ mod tests {
         use crate::nn::{Backbone, Group, NetworkConfig};
         use crate::weights::{Parseval, WeightsChoice, departure};
         let (graph, prepared) = crate::depth::exits::tests::prepared(
-            Backbone::AdaGcn,
+            Backbone::ADAGCN,
             crate::operator::OperatorChoice::Usual,
         );
         let labels = crate::testing::labels(&graph);
@@ -303,7 +304,7 @@ mod tests {
             let network = NetworkConfig {
                 hidden: 8,
                 weights,
-                ..NetworkConfig::new(Backbone::AdaGcn)
+                ..NetworkConfig::new(Backbone::ADAGCN)
             };
             let network = Network::new(&network, &prepared.shape(labels.num_classes()), 1).unwrap();
             let trained = train(&network, &problem, &config, 1, &Watch::quiet()).unwrap();

@@ -1,16 +1,16 @@
-//! The choice of the depth axis: one depth for all, or exits and a policy.
+//! The depth of a model: one depth for all nodes or graphs, or exits and a policy (ADMP-GNN,
+//! Abbahaddou et al. 2025, [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)).
 
-use gnarl_graph::names::{Choice, Setting};
-use gnarl_graph::{Error, Result};
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, Scheme};
 
-/// Deeper than any study goes: exits cost memory.
+/// The largest depth: every exit costs memory.
 const DEEPEST: usize = 1000;
 
 gnarl_graph::choices! {
-    /// How many rounds of message passing an item gets.
+    /// The number of propagation steps.
     pub enum Depth as "depth" {
         Fixed(Fixed),
         Sequential(Sequential),
@@ -18,92 +18,74 @@ gnarl_graph::choices! {
     }
 }
 
-/// As many rounds as the network has layers, for all alike.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// Gives all nodes or graphs the same number of layers.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[choice(name = "fixed", about = "the same number of layers for all")]
 pub struct Fixed {}
 
-impl Choice for Fixed {
-    const NAME: &'static str = "fixed";
-    const ABOUT: &'static str = "as many rounds as there are layers, for all alike";
-}
-
 impl Kind {
-    /// The policy of a model that names none.
+    /// The default policy.
     pub const USUAL: Self = Kind::Pool;
 }
 
-const LAST: Setting = Setting::new("last", "L", "the last exit [default: 5]").flag("max-depth");
-const POLICY: Setting = Setting::new("policy", "KIND", "which exit an item takes [default: pool]");
-
-macro_rules! exits {
-    ($(#[$meta:meta])* $Type:ident, $name:literal, $about:literal) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-        pub struct $Type {
-            /// The number of the last exit.
-            pub last: usize,
-            /// Which exit an item takes.
-            pub policy: Kind,
-        }
-
-        impl Default for $Type {
-            fn default() -> Self {
-                Self { last: 5, policy: Kind::USUAL }
-            }
-        }
-
-        impl Choice for $Type {
-            const NAME: &'static str = $name;
-            const ABOUT: &'static str = $about;
-            const SETTINGS: &'static [Setting] = &[LAST, POLICY];
-
-            fn check(&self) -> Result<()> {
-                match self.last {
-                    0..=DEEPEST => Ok(()),
-                    last => Err(Error::argument("max-depth", format!("{last} exits are more than {DEEPEST}"))),
-                }
-            }
-        }
-    };
+/// Trains an exit at every layer, one after the other (sequential training, ST).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "admp-st",
+    about = "ADMP-GNN with an exit at every layer, trained one after the other"
+)]
+pub struct Sequential {
+    /// Number of the last exit, with the first exit before any propagation.
+    #[setting(default = 5, range = 0..=DEEPEST, was = "last")]
+    pub max_depth: usize,
+    /// Policy that chooses the exit of each node or graph.
+    #[setting(default = Kind::USUAL)]
+    pub policy: Kind,
 }
 
-exits! {
-    /// An exit at every layer, trained one after the other.
-    Sequential, "admp-st", "an exit at every layer, trained one after the other"
+/// Trains an exit at every layer, all at once (aggregate loss minimisation, ALM).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "admp-alm",
+    about = "ADMP-GNN with an exit at every layer, all trained at once"
+)]
+pub struct Aggregate {
+    /// Number of the last exit, with the first exit before any propagation.
+    #[setting(default = 5, range = 0..=DEEPEST, was = "last")]
+    pub max_depth: usize,
+    /// Policy that chooses the exit of each node or graph.
+    #[setting(default = Kind::USUAL)]
+    pub policy: Kind,
 }
 
-exits! {
-    /// An exit at every layer, all trained at once.
-    Aggregate, "admp-alm", "an exit at every layer, all trained at once"
-}
-
-/// Exits at every layer: how they are trained, how many there are, and who takes which.
+/// Exits at every layer: their training, their number, and the policy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Exits {
-    /// How they are trained.
+    /// The training scheme.
     pub scheme: Scheme,
     /// The number of the last exit.
-    pub last: usize,
-    /// Which exit an item takes.
+    pub max_depth: usize,
+    /// The policy that chooses the exit of each node or graph.
     pub policy: Kind,
 }
 
 impl Exits {
-    /// Exits 0 to `last`, trained one after the other (ST).
-    pub const fn st(last: usize) -> Self {
+    /// Exits 0 to `max_depth`, trained one after the other (ST).
+    pub const fn st(max_depth: usize) -> Self {
         Self {
             scheme: Scheme::AdmpSt,
-            last,
+            max_depth,
             policy: Kind::USUAL,
         }
     }
 
-    /// Exits 0 to `last`, trained all at once (ALM).
-    pub const fn alm(last: usize) -> Self {
+    /// Exits 0 to `max_depth`, trained all at once (ALM).
+    pub const fn alm(max_depth: usize) -> Self {
         Self {
             scheme: Scheme::AdmpAlm,
-            last,
+            max_depth,
             policy: Kind::USUAL,
         }
     }
@@ -118,13 +100,13 @@ impl From<Exits> for Depth {
     fn from(
         Exits {
             scheme,
-            last,
+            max_depth,
             policy,
         }: Exits,
     ) -> Self {
         match scheme {
-            Scheme::AdmpSt => Depth::Sequential(Sequential { last, policy }),
-            Scheme::AdmpAlm => Depth::Aggregate(Aggregate { last, policy }),
+            Scheme::AdmpSt => Depth::Sequential(Sequential { max_depth, policy }),
+            Scheme::AdmpAlm => Depth::Aggregate(Aggregate { max_depth, policy }),
         }
     }
 }
@@ -134,14 +116,14 @@ impl Depth {
     pub fn exits(&self) -> Option<Exits> {
         match *self {
             Depth::Fixed(_) => None,
-            Depth::Sequential(Sequential { last, policy }) => Some(Exits {
+            Depth::Sequential(Sequential { max_depth, policy }) => Some(Exits {
                 scheme: Scheme::AdmpSt,
-                last,
+                max_depth,
                 policy,
             }),
-            Depth::Aggregate(Aggregate { last, policy }) => Some(Exits {
+            Depth::Aggregate(Aggregate { max_depth, policy }) => Some(Exits {
                 scheme: Scheme::AdmpAlm,
-                last,
+                max_depth,
                 policy,
             }),
         }
@@ -166,13 +148,19 @@ mod tests {
             assert_eq!(Depth::from(exits).exits(), Some(exits));
         }
         assert_eq!(Depth::default().exits(), None);
-        let given = [("last".to_string(), "1001".to_string())];
+        let given = [("max-depth".to_string(), "1001".to_string())];
         let e = "admp-st"
             .parse::<Depth>()
             .unwrap()
             .with(&given)
             .unwrap_err()
             .to_string();
-        assert_eq!(e, "max-depth: 1001 exits are more than 1000");
+        assert!(e.starts_with("max-depth") && e.contains("1000"), "{e}");
+        let old = r#"{"kind":"admp-alm","last":2,"policy":"degree+core"}"#;
+        let exits = serde_json::from_str::<Depth>(old).unwrap().exits().unwrap();
+        assert_eq!(
+            (exits.max_depth, exits.policy.to_string()),
+            (2, "degree+core".into())
+        );
     }
 }

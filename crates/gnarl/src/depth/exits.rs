@@ -1,9 +1,9 @@
-//! A network with an exit at every layer (thesis ch. 4, "Adaptive Message Passing Layer
-//! Integration").
+//! A network with an exit at every layer (ADMP-GNN, Abbahaddou et al. 2025,
+//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)).
 //!
 //! With `h^0 = X` and `h^l = dropout(relu(Layer_l(h^{l-1})))`, exit 0 is a linear map of X and exit
 //! `l >= 1` a layer of the same kind, as wide as there are classes, applied to `h^{l-1}`. For a GCN
-//! that is the thesis' `m^0 = x`, `m^1 = Φ x`, `m^{l+1} = Φ relu(W^l m^l + b^l)` with exits
+//! that is the paper's `m^0 = x`, `m^1 = Φ x`, `m^{l+1} = Φ relu(W^l m^l + b^l)` with exits
 //! `W~^l m^l + b~^l`. So exit `l` is a plain network of `l` layers.
 //!
 //! A learnable operator has scalars of its own for every round: round `t` is trained with stage `t`
@@ -18,8 +18,8 @@ use crate::error::Error;
 use crate::nn::entry::Place;
 use crate::nn::network::{add_scalars, drop_input, scalar_values};
 use crate::nn::{
-    Backbone, Gain, Input, Layer, Linear, NetworkConfig, OperatorScalar, ParamId, Params, Pass,
-    Propagation, Shape,
+    Backbone, Capability, Gain, Input, Layer, Linear, NetworkConfig, OperatorScalar, ParamId,
+    Params, Pass, Propagation, Shape,
 };
 use crate::tensor::{Operator, Result, Tensor};
 use crate::train::Model;
@@ -62,12 +62,8 @@ impl ExitNetwork {
             ..config.clone()
         }
         .check()?;
-        let Some(build) = config
-            .backbone
-            .entry()
-            .layer
-            .filter(|_| config.backbone.can_have_exits())
-        else {
+        let has_exits = config.backbone.provides(Capability::Exits);
+        let Some(layered) = config.backbone.method().layered().filter(|_| has_exits) else {
             return Err(no_room_for_exits(config.backbone));
         };
         let plan = config.plan(shape);
@@ -94,7 +90,7 @@ impl ExitNetwork {
                         to: config.hidden,
                         is_last: false,
                     };
-                    Some(build(&plan, place, &mut params, rng)?)
+                    Some(layered.layer(&plan, place, &mut params, rng)?)
                 }
             };
             let name = format!("exits.{t}");
@@ -116,7 +112,7 @@ impl ExitNetwork {
                         to: num_classes,
                         is_last: true,
                     };
-                    Exit::Layer(build(&plan, place, &mut params, rng)?)
+                    Exit::Layer(layered.layer(&plan, place, &mut params, rng)?)
                 }
             };
             let scalars = if t == 0 { &[] } else { shape.scalars };
@@ -277,7 +273,7 @@ impl ExitNetwork {
         let Some(hidden) = &self.stages[t].hidden else {
             return Ok(x.clone());
         };
-        let dropout = pass.dropout(self.config.dropout, t as u64);
+        let dropout = pass.dropout(self.config.dropout as f32, t as u64);
         let operator = self.operator(t - 1, propagation, at, pass)?;
         Ok(Input::Dense(
             hidden.forward_activated(&operator, x, pass, dropout)?,
@@ -288,19 +284,20 @@ impl ExitNetwork {
     fn reach_of(&self, rounds: usize) -> Option<usize> {
         match self.config.uses_batch_norm() {
             true => None,
-            false => Some(if self.config.backbone.uses_operator() {
-                rounds
-            } else {
-                0
-            }),
+            false => Some(
+                if self.config.backbone.provides(Capability::MessagePassing) {
+                    rounds
+                } else {
+                    0
+                },
+            ),
         }
     }
 }
 
 pub(super) fn no_room_for_exits(backbone: Backbone) -> Error {
-    let known = Backbone::ALL
-        .into_iter()
-        .filter(|(_, b)| b.can_have_exits())
+    let known = Backbone::named()
+        .filter(|(_, b)| b.provides(Capability::Exits))
         .map(|(name, _)| name);
     let known = known.collect::<Vec<_>>().join(", ");
     let what =
@@ -440,21 +437,16 @@ pub(super) mod tests {
             centrality: "degree+core".parse().unwrap(),
             init,
         });
-        for backbone in Backbone::ALL
-            .map(|(_, backbone)| backbone)
-            .into_iter()
-            .filter(|b| b.can_have_exits())
-        {
+        for backbone in Backbone::all().filter(|b| b.provides(Capability::Exits)) {
             for operator in [OperatorChoice::Usual, learned] {
-                if backbone == Backbone::Mlp && operator == learned {
+                if backbone.is(Backbone::MLP) && operator == learned {
                     continue;
                 }
                 let (_, prepared) = prepared(backbone, operator);
                 let config = NetworkConfig {
                     layers: 4,
                     hidden: 8,
-                    heads: 2,
-                    ..NetworkConfig::new(backbone)
+                    ..NetworkConfig::new(backbone.where_taken("heads", 2))
                 };
                 let exits = exits(&prepared, &config, 7).unwrap();
                 let scores = exits
@@ -463,7 +455,11 @@ pub(super) mod tests {
                 assert_eq!(scores.len(), 5);
                 for (l, scores) in scores.iter().enumerate() {
                     // A GCN of no layer is a linear map, which is a perceptron of one.
-                    let plain = if l == 0 { Backbone::Mlp } else { backbone };
+                    let plain = if l == 0 {
+                        Backbone::MLP
+                    } else {
+                        config.backbone
+                    };
                     let config = NetworkConfig {
                         backbone: plain,
                         layers: l.max(1),
@@ -498,8 +494,8 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_no_stack_of_layers_is_refused() {
-        let (_, prepared) = prepared(Backbone::Sgc, OperatorChoice::Usual);
-        let e = exits(&prepared, &NetworkConfig::new(Backbone::Sgc), 0)
+        let (_, prepared) = prepared(Backbone::SGC, OperatorChoice::Usual);
+        let e = exits(&prepared, &NetworkConfig::new(Backbone::SGC), 0)
             .unwrap_err()
             .to_string();
         assert!(
@@ -509,23 +505,23 @@ pub(super) mod tests {
         );
         let wrong = NetworkConfig {
             hidden: 0,
-            ..NetworkConfig::new(Backbone::Gcn)
+            ..NetworkConfig::new(Backbone::GCN)
         };
         assert!(
             exits(&prepared, &wrong, 0)
                 .unwrap_err()
                 .to_string()
-                .contains("hidden must be at least 1")
+                .contains("hidden must be in [1, 1000000] (got 0)")
         );
     }
 
     #[test]
     fn exits_start_the_same_whatever_comes_after() {
-        let (_, prepared) = prepared(Backbone::Gcn, OperatorChoice::Usual);
+        let (_, prepared) = prepared(Backbone::GCN, OperatorChoice::Usual);
         let config = |layers| NetworkConfig {
             layers,
             hidden: 8,
-            ..NetworkConfig::new(Backbone::Gcn)
+            ..NetworkConfig::new(Backbone::GCN)
         };
         let (few, many) = (
             exits(&prepared, &config(2), 3).unwrap(),

@@ -1,4 +1,5 @@
-//! A classifier of graphs with an exit at every layer: thesis ch. 4's exits on the graphs of ch. 7.
+//! A classifier of graphs with an exit at every layer: ADMP-GNN (Abbahaddou et al. 2025,
+//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)) for graph classification.
 //!
 //! With `h^0 = X` and `h^l = relu(Layer_l(dropout(h^{l-1})))`, exit `l` reads the nodes' `h^l` out
 //! into one vector for each graph and classifies it by a linear head of its own, with dropout
@@ -20,7 +21,7 @@ use crate::nn::entry::Place;
 use crate::nn::head::HEAD_SITE;
 use crate::nn::network::{add_scalars, drop_input, scalar_values};
 use crate::nn::{
-    Batch, ClassifierConfig, GraphModel, Head, Input, Layer, Linear, NetworkConfig, OperatorScalar,
+    Batch, Capability, GraphModel, Head, Input, Layer, Linear, NetworkConfig, OperatorScalar,
     ParamId, Params, Pass, Propagation, Shape,
 };
 use crate::tensor::{Dropout, Operator, dropout};
@@ -28,7 +29,7 @@ use crate::tensor::{Dropout, Operator, dropout};
 /// A classifier that answers after each of 0, 1, …, L rounds of message passing.
 #[derive(Debug)]
 pub struct ExitClassifier {
-    config: ClassifierConfig,
+    config: NetworkConfig,
     in_dim: usize,
     num_classes: usize,
     params: Params,
@@ -53,25 +54,17 @@ struct Round {
 }
 
 impl ExitClassifier {
-    /// Builds exits 0 to `config.network.layers`. A stage's weights are drawn from a stream of its
+    /// Builds exits 0 to `config.layers`. A stage's weights are drawn from a stream of its
     /// own: exits `0..=l` start the same whatever the number of layers.
-    pub fn new(config: &ClassifierConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
-        let network = &config.network;
-        let checked = NetworkConfig {
+    pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
+        let network = config;
+        NetworkConfig {
             layers: network.layers.max(1),
             ..network.clone()
-        };
-        ClassifierConfig {
-            network: checked,
-            ..config.clone()
         }
         .check()?;
-        let Some(build) = network
-            .backbone
-            .entry()
-            .layer
-            .filter(|_| network.backbone.can_have_exits())
-        else {
+        let has_exits = network.backbone.provides(Capability::Exits);
+        let Some(layered) = network.backbone.method().layered().filter(|_| has_exits) else {
             return Err(no_room_for_exits(network.backbone));
         };
         let Shape {
@@ -101,7 +94,7 @@ impl ExitClassifier {
                         to,
                         is_last: false,
                     };
-                    let layer = build(&plan, place, &mut params, rng)?;
+                    let layer = layered.layer(&plan, place, &mut params, rng)?;
                     let scalars =
                         add_scalars(&mut params, &format!("operator.{t}"), shape.scalars, rng)?;
                     Some(Round { layer, scalars })
@@ -129,7 +122,7 @@ impl ExitClassifier {
     }
 
     /// Its settings; the network's `layers` is the number of the last exit.
-    pub fn config(&self) -> &ClassifierConfig {
+    pub fn config(&self) -> &NetworkConfig {
         &self.config
     }
 
@@ -224,12 +217,12 @@ impl ExitClassifier {
     /// What layer `t` sees of `h^{t-1}`: dropout of features before the first, of representations
     /// before the others.
     fn dropped(&self, t: usize, x: &Input, pass: &Pass<'_>) -> Result<Input> {
-        let network = &self.config.network;
+        let network = &self.config;
         match (t, x) {
             (0 | 1, x) => drop_input(x, network.input_dropout, pass),
             (_, Input::Dense(x)) => Ok(Input::Dense(dropout(
                 x,
-                pass.dropout(network.dropout, (t - 2) as u64),
+                pass.dropout(network.dropout as f32, (t - 2) as u64),
             )?)),
             (_, x) => Ok(x.clone()),
         }
@@ -271,7 +264,7 @@ impl ExitClassifier {
 
     /// Class scores of exit `t` from its vectors.
     fn classify(&self, t: usize, vectors: &Tensor, site: u64, pass: &Pass<'_>) -> Result<Tensor> {
-        let dropped = dropout(vectors, pass.dropout(self.config.head_dropout, site))?;
+        let dropped = dropout(vectors, pass.dropout(self.config.head_dropout as f32, site))?;
         self.stages[t].head.forward(&Input::Dense(dropped), pass)
     }
 
@@ -313,7 +306,8 @@ impl GraphModel for ExitClassifier {
     }
 
     fn couples_graphs(&self) -> bool {
-        self.config.network.uses_batch_norm() || self.config.network.backbone.couples_graphs()
+        self.config.uses_batch_norm()
+            || !self.config.backbone.provides(Capability::IndependentGraphs)
     }
 
     fn num_classes(&self) -> usize {

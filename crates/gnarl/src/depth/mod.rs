@@ -1,14 +1,14 @@
-//! The depth axis (thesis ch. 4): after how many rounds of propagation a node, or a graph of a set,
-//! is answered, decided one by one, and how the answers on the way are combined.
+//! The depth axis: the number of propagation steps, for all nodes or graphs alike or chosen for each
+//! by a policy (ADMP-GNN, Abbahaddou et al. 2025, [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)).
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | [`choice`] | what a user chooses: one depth for all, or exits and a policy |
+//! | [`choice`] | the list of depths: one depth for all, or exits and a policy |
 //! | [`exits`] | a network that answers after every layer, for any backbone made of layers and any operator |
 //! | [`graph_exits`] | the same for sets of graphs: a readout and a head after every layer |
 //! | [`training`] | sequential training (ST) and aggregate loss minimisation (ALM) |
-//! | [`policies`] | which exit an item takes: buckets of centralities, confidence, pooled answers; the oracle |
-//! | [`fit`] | the small convex fits that policies are learned by |
+//! | [`policies`] | the policies that choose exits: buckets of centralities, confidence, pooled predictions; the oracle |
+//! | [`fit`] | the small convex fits of the policies |
 //! | [`adagcn`] | AdaBoost over depths |
 //!
 //! JK-Net, GCNII and GPR-GNN are networks like any other and live in

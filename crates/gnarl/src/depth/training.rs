@@ -1,4 +1,5 @@
-//! The two ways of training a network with exits (thesis ch. 4, "Training Scheme of ADMP-GNN").
+//! The two training schemes of a network with exits (ADMP-GNN, Abbahaddou et al. 2025,
+//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)).
 //!
 //! Sequential training (ST) goes through stages: stage `t` trains one layer and exit `t` on that
 //! exit's loss alone, with an optimiser of its own, then both stay as they are. What the frozen
@@ -115,15 +116,14 @@ mod tests {
         batch_norm: bool,
     ) -> ExitNetwork {
         let backbone = if batch_norm {
-            Backbone::Gin
+            Backbone::GIN
         } else {
-            Backbone::Gcn
+            Backbone::GCN
         };
         let config = NetworkConfig {
             layers,
             hidden: 8,
-            batch_norm,
-            ..NetworkConfig::new(backbone)
+            ..NetworkConfig::new(backbone.where_taken("batch-norm", batch_norm))
         };
         let exits =
             ExitNetwork::new(&config, &prepared.shape(labels(graph).num_classes()), 3).unwrap();
@@ -145,11 +145,11 @@ mod tests {
     #[test]
     fn a_stage_trains_its_own_weights_alone() {
         for operator in [OperatorChoice::Usual, learned()] {
-            let (graph, prepared) = prepared(Backbone::Gcn, operator);
+            let (graph, prepared) = prepared(Backbone::GCN, operator);
             let config = NetworkConfig {
                 layers: 3,
                 hidden: 8,
-                ..NetworkConfig::new(Backbone::Gcn)
+                ..NetworkConfig::new(Backbone::GCN)
             };
             let exits = ExitNetwork::new(&config, &prepared.shape(labels(&graph).num_classes()), 3)
                 .unwrap();
@@ -196,9 +196,9 @@ mod tests {
             (true, OperatorChoice::Usual),
         ] {
             let backbone = if batch_norm {
-                Backbone::Gin
+                Backbone::GIN
             } else {
-                Backbone::Gcn
+                Backbone::GCN
             };
             let (graph, prepared) = prepared(backbone, operator);
             let of = |layers, scheme| {
@@ -219,7 +219,7 @@ mod tests {
     /// features.
     #[test]
     fn frozen_inputs_are_those_of_the_whole_network() {
-        let (graph, prepared) = prepared(Backbone::Gcn, learned());
+        let (graph, prepared) = prepared(Backbone::GCN, learned());
         let exits = train_all(&graph, &prepared, 4, Scheme::AdmpSt, false);
         let whole = exits
             .predict(&prepared.propagation, &prepared.input)

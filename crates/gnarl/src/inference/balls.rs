@@ -1,8 +1,11 @@
-//! The thesis' neighbours: uniform in a ball of features, alike by the cosine of the feature
-//! matrices; or some flips of edges away, alike by the probability of that many flips.
+//! The neighbourhoods of RobustCRF (Abbahaddou et al. 2024,
+//! [arXiv:2411.05399](https://arxiv.org/abs/2411.05399)): features uniform in a ball, with the cosine of the
+//! feature matrices as similarity, or a few flipped edges, with the probability of that number of
+//! flips as similarity.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Features, Graph};
+use serde::{Deserialize, Deserializer};
 
 use super::crf::Neighbourhood;
 use super::{Input, Perturbed};
@@ -21,7 +24,7 @@ pub struct FeatureBall {
 /// How alike two matrices of features are: the weight g of a neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Similarity {
-    /// Their cosine, the thesis' g.
+    /// The cosine of the feature matrices, as in RobustCRF.
     Cosine,
     /// One, whatever they are: that of a plain average.
     One,
@@ -40,7 +43,7 @@ impl Similarity {
     }
 }
 
-/// The radius where none is given: the thesis' for Cora.
+/// The default radius: the published one for Cora.
 pub(super) fn usual_radius(part: Perturbed) -> f64 {
     match part {
         Perturbed::Features => 0.1,
@@ -48,8 +51,8 @@ pub(super) fn usual_radius(part: Perturbed) -> f64 {
     }
 }
 
-/// The share of a graph of a set that may be flipped where none is given: of the thesis' share of a
-/// large graph's edges a small one has not one.
+/// The default share of the edges of a graph of a set that may be flipped: the published share of the
+/// edges of a large graph is less than one edge of a small one.
 pub(super) const USUAL_SHARE_ON_SETS: f64 = 0.1;
 
 /// What tuning tries for the radius, the smallest first.
@@ -108,19 +111,31 @@ pub(super) fn dense_features(graph: &Graph) -> Result<DenseMatrix<f32>> {
 pub struct StructureBall {
     /// The radius in shares of the number of edges; the number of flips is rounded down.
     pub share: f64,
-    /// How the number of flips is drawn.
-    pub law: StructureLaw,
+    /// The distribution of the number of flips.
+    pub flips: FlipDistribution,
 }
 
 gnarl_graph::named! {
-    /// How the number of flips is drawn, and how alike that makes two graphs.
-    pub enum StructureLaw as "law" {
-        /// d flips with probability `C(r, d) / 2^r`, which is also how alike graphs d flips apart
-        /// are. It is not the share of the graphs at distance d (erratum 11); the published
-        /// settings are for it.
-        Thesis = "thesis",
-        /// Every graph of the ball as likely as the others, all alike by one.
+    /// The distribution of the number of flips, and the similarity of graphs that are so far apart.
+    pub enum FlipDistribution as "flip distribution" {
+        /// d flips with probability `C(r, d) / 2^r`, which is also the similarity of graphs d flips
+        /// apart. It is not the share of the graphs at distance d; the published settings are for it.
+        Binomial = "binomial",
+        /// Every graph of the ball with the same probability, and a similarity of one.
         Uniform = "uniform",
+    }
+}
+
+impl FlipDistribution {
+    /// Reads a stored name; earlier files have `thesis` for the binomial distribution.
+    pub(super) fn restored<'de, D: Deserializer<'de>>(d: D) -> std::result::Result<Self, D::Error> {
+        let name = String::deserialize(d)?;
+        let known = if name == "thesis" {
+            Self::Binomial.name()
+        } else {
+            &name
+        };
+        known.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -160,14 +175,14 @@ impl Neighbourhood for StructureBall {
         if radius == 0 {
             return Ok(None);
         }
-        let law = match self.law {
-            StructureLaw::Thesis => FlipLaw::Binomial,
-            StructureLaw::Uniform => FlipLaw::Uniform,
+        let law = match self.flips {
+            FlipDistribution::Binomial => FlipLaw::Binomial,
+            FlipDistribution::Uniform => FlipLaw::Uniform,
         };
         let pairs = FlipBall::new(centre.num_nodes(), radius, law)?.draw(rng);
-        let alike = match self.law {
-            StructureLaw::Thesis => binomial_share(radius, pairs.len()),
-            StructureLaw::Uniform => 1.0,
+        let alike = match self.flips {
+            FlipDistribution::Binomial => binomial_share(radius, pairs.len()),
+            FlipDistribution::Uniform => 1.0,
         };
         Ok(Some((flipped(centre, &pairs)?, alike)))
     }
@@ -232,7 +247,7 @@ mod tests {
 
             let ball = StructureBall {
                 share: 0.1,
-                law: StructureLaw::Uniform,
+                flips: FlipDistribution::Uniform,
             };
             let (neighbour, alike) = ball.draw(&graph, &answer, rng).unwrap().unwrap();
             let flips = graph
@@ -260,7 +275,7 @@ mod tests {
         assert!(
             StructureBall {
                 share: 0.0,
-                law: StructureLaw::Thesis
+                flips: FlipDistribution::Binomial
             }
             .draw(&graph, &answer, rng)
             .unwrap()
@@ -276,7 +291,7 @@ mod tests {
         assert!(e.contains("NaN"), "{e}");
         let e = StructureBall {
             share: -1.0,
-            law: StructureLaw::Thesis,
+            flips: FlipDistribution::Binomial,
         }
         .radius(&graph)
         .unwrap_err()

@@ -1,127 +1,93 @@
-//! Ours: RobustCRF's update over neighbours that look like clean inputs ([`CleanFeatures`],
-//! [`CleanEdges`]). There is no ball and no radius: how far neighbours lie is read off the input.
+//! The update of RobustCRF (Abbahaddou et al. 2024,
+//! [arXiv:2411.05399](https://arxiv.org/abs/2411.05399)) over neighbours that look like clean inputs
+//! ([`CleanFeatures`], [`CleanEdges`]). There is no ball and no radius: the distance of the
+//! neighbours is estimated from the input.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::robust_crf::SIGMAS;
 use super::{
-    Around, CHECK, CleanEdges, CleanFeatures, CleanGraphs, CleanInputs, Crf, Inference, Input,
-    Method, ON, Perturbed, Prior, STOP_EARLY, TUNED,
+    Around, CleanEdges, CleanFeatures, CleanGraphs, CleanInputs, Crf, Inference, Input, Method,
+    Perturbed, Prior, TUNED,
 };
 use crate::classifier::Classifier;
 use crate::error::Result;
 
-/// Settings of agreement over inputs that look clean.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Averages the predictions on neighbours that look like clean inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "clean-crf",
+    about = "predictions on neighbours that look like clean inputs, combined by a CRF (new in gnarl)",
+    check = Self::check_crf,
+    constant
+)]
 pub struct CleanCrf {
-    /// What neighbours differ in; open means features, unless an attack says otherwise.
-    pub on: Option<Perturbed>,
-    /// L: neighbours drawn around an input.
-    pub neighbours: usize,
-    /// K: updates. On features one is all there is: a cleaned input is its own neighbour.
-    pub updates: Option<usize>,
-    /// σ: the weight of the model's own answer.
+    /// Part of the input that the sampled neighbours change.
+    #[setting(
+        flag = "inference-target",
+        was = "on",
+        open = "the attacked part, otherwise features"
+    )]
+    pub target: Option<Perturbed>,
+    /// Number of neighbours sampled around an input (L).
+    #[setting(default = 5, flag = "crf-samples", was = "neighbours")]
+    pub samples: usize,
+    /// Number of CRF iterations (K), for structure: neighbours of neighbours are sampled from 2 on.
+    // On features one is all there is: a cleaned input is its own neighbour.
+    #[setting(
+        flag = "crf-iterations",
+        was = "updates",
+        open = "2 for structure, 1 for features"
+    )]
+    pub iterations: Option<usize>,
+    /// Weight of the model's own prediction against those on its neighbours.
+    #[setting(range = 0.0..=1.0, flag = "crf-sigma", open = "0.05")]
     pub sigma: Option<f64>,
-    /// Whether classes are averaged instead of probabilities.
-    pub hard: bool,
-    /// Whether to end as soon as no class can change any more.
+    /// Hard voting: averages predicted classes instead of probabilities.
+    #[setting(default = false, was = "hard")]
+    pub hard_voting: bool,
+    /// Stops as soon as no predicted class can change any more.
+    #[setting(default = false)]
     pub stop_early: bool,
-    /// Whether sigma is chosen on validation nodes.
+    /// Chooses sigma by the accuracy on validation nodes.
+    #[setting(default = false, flag = "inference-tune")]
     pub tune: bool,
-    /// Whether what is taken for clean has to prove itself on the training graph; where it does
-    /// not, answers are plain.
+    /// Falls back to plain inference where the method does not pass a test on the training data.
+    #[setting(default = true, flag = "inference-check")]
     pub check: bool,
 }
 
-/// Of a set: training graphs that a trial is made on, at most.
+/// Largest number of training graphs of a set in a trial.
 const TRIAL_GRAPHS: usize = 400;
-/// How much an input's own answer counts beside that of cleaned ones: little, since it is the one
-/// that was attacked.
+/// Default weight of the prediction on the input itself. It is small: the input is what was
+/// attacked.
 const SIGMA: f64 = 0.05;
 
 impl CleanCrf {
-    /// RobustCRF's L = 5, and K = 2 on structure.
-    pub const fn new() -> Self {
-        Self {
-            on: None,
-            neighbours: 5,
-            updates: None,
-            sigma: None,
-            hard: false,
-            stop_early: false,
-            tune: false,
-            check: true,
-        }
-    }
-
     fn crf(&self) -> Crf {
         let Self {
-            neighbours,
-            hard,
+            samples,
+            hard_voting,
             stop_early,
             ..
         } = *self;
-        let usual = if self.on == Some(Perturbed::Structure) {
+        let usual = if self.target == Some(Perturbed::Structure) {
             2
         } else {
             1
         };
-        let updates = self.updates.unwrap_or(usual);
         Crf {
-            neighbours,
-            updates,
+            samples,
+            iterations: self.iterations.unwrap_or(usual),
             sigma: self.sigma.unwrap_or(SIGMA),
-            hard,
+            hard_voting,
             stop_early,
         }
     }
-}
 
-impl Default for CleanCrf {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Choice for CleanCrf {
-    const NAME: &'static str = "clean-crf";
-    const ABOUT: &'static str = "agreement over inputs that look clean (ours)";
-    const SETTINGS: &'static [Setting] = &[
-        ON,
-        Setting::new(
-            "neighbours",
-            "L",
-            "neighbours drawn around an input [default: 5]",
-        ),
-        Setting::new(
-            "updates",
-            "K",
-            "on structure, updates: neighbours of neighbours are asked from 2 on [default: 2]",
-        ),
-        Setting::new(
-            "sigma",
-            "X",
-            "weight of the model's own answer, 0 to 1 [default: 0.05]",
-        )
-        .flag("crf-sigma"),
-        Setting::new(
-            "hard",
-            "BOOL",
-            "average classes instead of probabilities [default: false]",
-        ),
-        STOP_EARLY,
-        Setting::new(
-            "tune",
-            "BOOL",
-            "choose sigma by the accuracy on validation nodes [default: false]",
-        )
-        .flag("inference-tune"),
-        CHECK,
-    ];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
+    fn check_crf(&self) -> gnarl_graph::Result<()> {
         self.crf().check()
     }
 }
@@ -129,22 +95,22 @@ impl Choice for CleanCrf {
 impl Method for CleanCrf {
     fn on(&self, part: Perturbed) -> Inference {
         Self {
-            on: self.on.or(Some(part)),
+            target: self.target.or(Some(part)),
             ..*self
         }
         .into()
     }
 
     fn part(&self) -> Option<Perturbed> {
-        Some(self.on.unwrap_or(Perturbed::Features))
+        Some(self.target.unwrap_or(Perturbed::Features))
     }
 
     fn idle(&self) -> Option<(&'static str, &'static str)> {
-        if self.updates.is_some() && self.part() == Some(Perturbed::Features) {
-            let why = "belongs to structure: around features a cleaned input is its own neighbour, and one update is all there is";
-            return Some(("updates", why));
+        if self.iterations.is_some() && self.part() == Some(Perturbed::Features) {
+            let why = "belongs to structure: a cleaned input is its own neighbour in features, so there is one iteration";
+            return Some(("crf-iterations", why));
         }
-        (self.tune && self.sigma.is_some()).then_some(("sigma", TUNED))
+        (self.tune && self.sigma.is_some()).then_some(("crf-sigma", TUNED))
     }
 
     fn update(&self) -> Option<Crf> {
@@ -154,7 +120,7 @@ impl Method for CleanCrf {
     fn learn(&self, model: &dyn Classifier, clean: CleanInputs<'_>) -> Result<Option<Prior>> {
         let crf = self.crf();
         Ok(Some(
-            match (self.on.unwrap_or(Perturbed::Features), clean) {
+            match (self.target.unwrap_or(Perturbed::Features), clean) {
                 (Perturbed::Features, CleanInputs::Nodes { graph, train, .. }) => {
                     let prior = CleanFeatures::fit(graph, train)?;
                     Prior::Features(if self.check {
@@ -194,7 +160,7 @@ impl Method for CleanCrf {
     }
 
     fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<Around<'a>> {
-        match (self.on.unwrap_or(Perturbed::Features), prior?) {
+        match (self.target.unwrap_or(Perturbed::Features), prior?) {
             (Perturbed::Features, prior @ Prior::Features(_)) => Some(Around::Clean(prior)),
             (Perturbed::Structure, prior @ (Prior::Edges(_) | Prior::Graphs(_))) => {
                 Some(Around::Clean(prior))

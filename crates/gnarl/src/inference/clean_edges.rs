@@ -1,8 +1,10 @@
-//! Ours: neighbours drawn by leaving out edges that do not look like the training graph's.
+//! Neighbours sampled by dropping edges that do not look like those of the training graph (new in
+//! gnarl).
 //!
 //! In a clean graph edges join alike nodes, and nodes with many edges more often than nodes with
 //! few: an edge between u and v is as likely as `d_u d_v ω / 2m`, with ω by whether they are of one
-//! class (the degree-corrected block model of Karrer and Newman 2011). An edge that was put in
+//! class (the degree-corrected block model of Karrer and Newman 2011,
+//! [arXiv:1008.3926](https://arxiv.org/abs/1008.3926)). An edge that was put in
 //! joins any two nodes of different classes. The model's own answers say how alike nodes are. On
 //! the graph it was trained on, its answers agree along edges by some share; where they agree less
 //! on another graph, the share of edges that were put in is what makes up for it. Bayes' rule then
@@ -63,8 +65,8 @@ impl CleanEdges {
     pub fn tested(self, model: &dyn Classifier, graph: &Graph, crf: &Crf) -> Result<Self> {
         let clean = Trial::clean(model, &[graph])?;
         let crf = Crf {
-            neighbours: crf.neighbours.min(TRIAL_NEIGHBOURS),
-            updates: crf.updates.min(1),
+            samples: crf.samples.min(TRIAL_NEIGHBOURS),
+            iterations: crf.iterations.min(1),
             stop_early: false,
             ..*crf
         };

@@ -1,5 +1,4 @@
-//! Ours: neighbours drawn from the features that the input could have been before noise came over
-//! it.
+//! Neighbours sampled from the posterior of the clean features of a noisy input (new in gnarl).
 //!
 //! Features of words are mostly zero, and what is not zero has few values. From the training nodes'
 //! features we learn how often each column is not zero, and which values there are. An input that
@@ -145,7 +144,7 @@ impl CleanFeatures {
         if self.spread == 0.0 {
             let clean = Trial::clean(model, graphs)?;
             let crf = Crf {
-                neighbours: crf.neighbours.min(TRIAL_NEIGHBOURS),
+                samples: crf.samples.min(TRIAL_NEIGHBOURS),
                 stop_early: false,
                 ..*crf
             };

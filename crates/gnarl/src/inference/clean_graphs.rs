@@ -1,5 +1,5 @@
-//! Ours, for sets of graphs: neighbours drawn by leaving out edges that do not look like those of
-//! the training graphs.
+//! Neighbours sampled by dropping edges that do not look like those of the training graphs, for sets
+//! of graphs (new in gnarl).
 //!
 //! A classifier of graphs says nothing of single nodes, so that edges cannot be judged by its
 //! answers as [`CleanEdges`] does. The graphs of a set have much in common instead: which kinds of
@@ -234,8 +234,8 @@ impl CleanGraphs {
     pub fn tested(self, model: &dyn Classifier, graphs: &[&Graph], crf: &Crf) -> Result<Self> {
         let clean = Trial::clean(model, graphs)?;
         let crf = Crf {
-            neighbours: crf.neighbours.min(TRIAL_NEIGHBOURS),
-            updates: crf.updates.min(1),
+            samples: crf.samples.min(TRIAL_NEIGHBOURS),
+            iterations: crf.iterations.min(1),
             stop_early: false,
             ..*crf
         };

@@ -1,11 +1,12 @@
-//! RobustCRF's update (thesis eq. `crf:eqn:UpdateRule`).
+//! The update of RobustCRF (Abbahaddou et al. 2024,
+//! [arXiv:2411.05399](https://arxiv.org/abs/2411.05399)).
 //!
 //! Around an input a, L neighbours b are drawn, and
 //! `Y~_a = (σ Y_a + (1 - σ) Σ_b g_ab Y~_b) / (σ + (1 - σ) Σ_b g_ab)`, where every `Y~_b` is what
 //! K - 1 updates around b came to: `1 + L + … + L^K` evaluations of the model. With σ = 0, K = 1
-//! and g = 1 it is randomised smoothing. The mean-field density in the text has the wrong sign in
-//! its exponent; the update is right (erratum 11).
+//! and g = 1 it is randomised smoothing.
 
+use gnarl_graph::names::{Bounds, check_value};
 use gnarl_graph::random::{Rng, mix, stream};
 use gnarl_graph::{DenseMatrix, Graph};
 use rayon::prelude::*;
@@ -38,66 +39,70 @@ pub trait Neighbourhood: Sync {
 pub type Draws<'a, Input = Graph> =
     Box<dyn Fn(&mut Rng) -> Result<Option<(Input, f64)>> + Sync + 'a>;
 
+/// The allowed values of σ.
+const SIGMA: Option<Bounds> = Some(Bounds {
+    least: Some((0.0, true)),
+    most: Some((1.0, true)),
+});
+
 /// Settings of the update.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crf {
-    /// L: neighbours drawn around an input.
-    pub neighbours: usize,
-    /// K: updates.
-    pub updates: usize,
+    /// L: number of neighbours sampled around an input.
+    pub samples: usize,
+    /// K: number of iterations.
+    pub iterations: usize,
     /// σ: the weight of the model's own answer against its neighbours'.
     pub sigma: f64,
-    /// Whether a model's answer is one for its class and zero for the others, instead of the
-    /// softmax of its scores.
-    pub hard: bool,
+    /// Hard voting: the model's prediction is one for its class and zero for the others, instead of
+    /// the softmax of its scores.
+    pub hard_voting: bool,
     /// End as soon as no neighbour still to come can change any node's class. The classes are those
     /// of the whole update, the distributions are not.
     pub stop_early: bool,
 }
 
 impl Crf {
-    /// The thesis' L = 5 and K = 2.
+    /// The published L = 5 and K = 2.
     pub fn new(sigma: f64) -> Self {
         Self {
-            neighbours: 5,
-            updates: 2,
+            samples: 5,
+            iterations: 2,
             sigma,
-            hard: false,
+            hard_voting: false,
             stop_early: false,
         }
     }
 
     /// Randomised smoothing: the plain average over neighbours.
-    pub fn smoothing(neighbours: usize) -> Self {
+    pub fn smoothing(samples: usize) -> Self {
         Self {
-            neighbours,
-            updates: 1,
+            samples,
+            iterations: 1,
             sigma: 0.0,
-            hard: true,
+            hard_voting: true,
             stop_early: false,
         }
     }
 
     /// Evaluations of the model, if every neighbour is an input of its own.
     pub fn evaluations(&self) -> usize {
-        (0..=self.updates)
-            .map(|k| self.neighbours.saturating_pow(k as u32))
+        (0..=self.iterations)
+            .map(|k| self.samples.saturating_pow(k as u32))
             .fold(0, usize::saturating_add)
     }
 
     /// Refuses settings that mean nothing or would never end.
     pub fn check(&self) -> gnarl_graph::Result<()> {
         let refuse = |what: String| Err(gnarl_graph::Error::argument("inference", what));
-        if !(0.0..=1.0).contains(&self.sigma) {
-            return refuse(format!("sigma {} must lie in 0 to 1", self.sigma));
-        }
-        if self.sigma == 0.0 && (self.neighbours == 0 || self.updates == 0) {
-            return refuse("with sigma 0 there must be a neighbour and an update, or nothing is left to answer".into());
+        check_value("crf-sigma", &self.sigma, SIGMA)?;
+        if self.sigma == 0.0 && (self.samples == 0 || self.iterations == 0) {
+            return refuse("with a sigma of 0 no prediction is left without samples and iterations; use at least 1 of each".into());
         }
         if self.evaluations() > MOST_EVALUATIONS {
-            let (l, k) = (self.neighbours, self.updates);
+            let (l, k) = (self.samples, self.iterations);
             return refuse(format!(
-                "{l} neighbours and {k} updates take more than {MOST_EVALUATIONS} evaluations"
+                "{l} samples and {k} iterations need more than {MOST_EVALUATIONS} evaluations of the model; use fewer"
             ));
         }
         Ok(())
@@ -118,7 +123,7 @@ impl Crf {
             neighbourhood,
         };
         let own = by_graphs.evaluate(graph)?;
-        self.update(&by_graphs, graph, own, self.updates, seed)
+        self.update(&by_graphs, graph, own, self.iterations, seed)
     }
 
     /// `updates` updates around a centre. The draws of a place in the tree depend on its path
@@ -148,14 +153,14 @@ impl Crf {
         };
         let mut agreed = Agreement::new(&own, self.sigma);
         if self.stop_early {
-            for i in 0..self.neighbours {
-                if agreed.is_settled(self.neighbours - i) {
+            for i in 0..self.samples {
+                if agreed.is_settled(self.samples - i) {
                     break;
                 }
                 agreed.add(around(i)?.as_ref(), &own);
             }
         } else {
-            let answers: Vec<_> = (0..self.neighbours)
+            let answers: Vec<_> = (0..self.samples)
                 .into_par_iter()
                 .map(around)
                 .collect::<Result<_>>()?;
@@ -174,7 +179,7 @@ impl Crf {
                 "the model answers NaN",
             )));
         }
-        if !self.hard {
+        if !self.hard_voting {
             softmax_rows(&mut scores);
             return Ok(scores);
         }
@@ -392,8 +397,8 @@ mod tests {
         // (0.9 · 0.3 + 0.1 · 2 · 0.5 · 0.4) / (0.9 + 0.1 · 2 · 0.5) = 0.31, and the same down from
         // 0.6.
         let crf = Crf {
-            neighbours: 2,
-            updates: 1,
+            samples: 2,
+            iterations: 1,
             ..Crf::new(0.9)
         };
         let found = answer(
@@ -411,8 +416,8 @@ mod tests {
         // Around 0.4: (0.5 · 0.4 + 0.5 · 0.5) / 1 = 0.45; around 0.3: (0.5 · 0.3 + 0.5 · 0.45) / 1
         // = 0.375.
         let crf = Crf {
-            neighbours: 1,
-            updates: 2,
+            samples: 1,
+            iterations: 2,
             ..Crf::new(0.5)
         };
         let found = answer(
@@ -471,7 +476,7 @@ mod tests {
     #[test]
     fn smoothing_is_the_plain_average() {
         let crf = Crf {
-            hard: false,
+            hard_voting: false,
             ..Crf::smoothing(400)
         };
         let found = answer(crf, &Coin);
@@ -493,8 +498,8 @@ mod tests {
     #[test]
     fn the_seed_fixes_the_answer_whatever_the_threads() {
         let crf = Crf {
-            neighbours: 4,
-            updates: 3,
+            samples: 4,
+            iterations: 3,
             ..Crf::new(0.3)
         };
         let with = |threads: usize| {
@@ -515,8 +520,8 @@ mod tests {
     fn stopping_early_changes_no_class() {
         for sigma in [0.0, 0.3, 0.8] {
             let crf = Crf {
-                neighbours: 6,
-                updates: 2,
+                samples: 6,
+                iterations: 2,
                 ..Crf::new(sigma)
             };
             let early = Crf {
@@ -535,19 +540,19 @@ mod tests {
     #[test]
     fn settings_that_mean_nothing_are_refused() {
         for (crf, what) in [
-            (Crf::new(f64::NAN), "sigma NaN"),
-            (Crf::new(1.1), "sigma 1.1"),
+            (Crf::new(f64::NAN), "crf-sigma must be in [0, 1] (got NaN)"),
+            (Crf::new(1.1), "crf-sigma must be in [0, 1] (got 1.1)"),
             (
                 Crf {
-                    neighbours: 0,
+                    samples: 0,
                     ..Crf::new(0.0)
                 },
-                "nothing is left",
+                "no prediction is left",
             ),
             (
                 Crf {
-                    neighbours: 100,
-                    updates: 9,
+                    samples: 100,
+                    iterations: 9,
                     ..Crf::new(0.5)
                 },
                 "evaluations",

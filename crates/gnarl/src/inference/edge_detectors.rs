@@ -1,5 +1,5 @@
-//! Small networks that tell a graph's own edges from those that attacks put in (Li et al. 2024,
-//! "Boosting the Adversarial Robustness of Graph Neural Networks: An OOD Perspective").
+//! Small networks that tell a graph's own edges from adversarial ones (GOOD-AT, Li et al. 2024,
+//! [OpenReview](https://openreview.net/forum?id=DCDT918ZkI)).
 //!
 //! Each detector is trained on an attack of its own on the trained model: pairs that the gradient
 //! of the model's margins points to most, a few at a time, in random blocks of pairs, for shares of
@@ -760,7 +760,7 @@ mod tests {
         let graph = csbm(&config, 1).unwrap();
         let config = NetworkConfig {
             hidden: 8,
-            ..NetworkConfig::new(Backbone::Gcn)
+            ..NetworkConfig::new(Backbone::GCN)
         };
         let training = TrainConfig {
             epochs: 60,

@@ -1,20 +1,19 @@
-//! The inference axis: how an answer is read off a trained model (thesis ch. 6, "A Post-hoc
-//! Approach With Conditional Random Fields").
+//! The inference axis: rules that turn the scores of a trained model into predictions.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | [`plain`], [`robust_crf`], [`smoothing`], [`clean_crf`], [`good_at`] | the choices of [`Inference`], one file each |
 //! | [`reading`] | a choice fitted to a model: what a fitted model owns and a file keeps |
 //! | [`crf`] | RobustCRF's update over a tree of neighbours; randomised smoothing is a special case of it |
-//! | [`balls`] | the thesis' neighbours: uniform in a ball of features, or some flips of edges away |
-//! | [`clean_features`], [`clean_edges`], [`clean_graphs`] | ours: neighbours that look like clean inputs |
-//! | [`edge_detectors`] | GOOD-AT's: what an attacker's edges look like |
-//! | `trial` | whether those do any good, on what a model was trained on |
+//! | [`balls`] | RobustCRF's neighbours: uniform in a ball of features, or some flips of edges away |
+//! | [`clean_features`], [`clean_edges`], [`clean_graphs`] | neighbours that look like clean inputs |
+//! | [`edge_detectors`] | GOOD-AT's detectors of adversarial edges |
+//! | `trial` | tests of these neighbours and detectors on the training data |
 //! | [`external`] | a program in any language as a model, over a line protocol |
-//! | [`size`] | how many neighbours a graph has at least (lemma `crf:lem:size_CRF`) |
+//! | [`size`] | a lower bound on the number of neighbours of a graph |
 //!
-//! Around a graph of a set everything is as around one graph, with one answer in all in the place
-//! of one for each node.
+//! For a graph of a set everything is as for one graph, with one prediction instead of one for each
+//! node.
 //!
 //! Everything works on a [`Classifier`], and a model with its inference is one again
 //! ([`Defended`]), so that it can be attacked, measured and defended once more. To add an
@@ -38,10 +37,9 @@ pub mod smoothing;
 mod trial;
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Setting;
 use serde::{Deserialize, Serialize};
 
-pub use balls::{FeatureBall, Similarity, StructureBall, StructureLaw};
+pub use balls::{FeatureBall, FlipDistribution, Similarity, StructureBall};
 pub use clean_crf::CleanCrf;
 pub use clean_edges::CleanEdges;
 pub use clean_features::CleanFeatures;
@@ -60,7 +58,7 @@ use crate::classifier::Classifier;
 use crate::error::Result;
 
 gnarl_graph::choices! {
-    /// How answers are read off a model.
+    /// The inference rules.
     pub enum Inference: dyn Method as "inference" {
         Plain(plain::Plain),
         RobustCrf(robust_crf::RobustCrf),
@@ -71,7 +69,7 @@ gnarl_graph::choices! {
 }
 
 gnarl_graph::named! {
-    /// The part of an input that neighbours differ in.
+    /// The part of an input that sampled neighbours change.
     pub enum Perturbed as "part" {
         /// The features.
         Features = "features",
@@ -253,51 +251,8 @@ pub enum Prior {
     Detectors(EdgeDetectors),
 }
 
-// Settings that several choices have.
-const ON: Setting = Setting::new(
-    "on",
-    "PART",
-    "what neighbours differ in: features or structure [default: what is attacked, else features]",
-)
-.flag("inference-on");
-const UPDATES: Setting = Setting::new(
-    "updates",
-    "K",
-    "updates: neighbours of neighbours are asked from 2 on [default: 2]",
-);
-const RADIUS: Setting = Setting::new(
-    "radius",
-    "X",
-    "radius of the ball: a norm of features, or a share of edges [default: the thesis' for the dataset, of a graph of a set 0.1 of its edges]",
-);
-const STOP_EARLY: Setting = Setting::new(
-    "stop-early",
-    "BOOL",
-    "end as soon as no class can change any more [default: false]",
-);
-
-const CHECK: Setting = Setting::new(
-    "check",
-    "BOOL",
-    "answer plainly where the idea of clean inputs does not prove itself on the training graph [default: true]",
-)
-.flag("inference-check");
-
-/// Why a setting has no say in an inference that tunes itself.
-const TUNED: &str = "is chosen by tune on validation nodes; leave one of the two out";
-
-/// Refuses a radius that is none.
-fn check_radius(radius: Option<f64>) -> gnarl_graph::Result<()> {
-    match radius {
-        Some(radius) if !(radius >= 0.0 && radius.is_finite()) => {
-            Err(gnarl_graph::Error::argument(
-                "inference",
-                format!("a radius of {radius} must be at least 0"),
-            ))
-        }
-        _ => Ok(()),
-    }
-}
+/// The refusal of a setting that tuning chooses.
+const TUNED: &str = "is chosen on validation nodes by inference-tune; set one of the two";
 
 #[cfg(test)]
 mod tests {
@@ -332,8 +287,8 @@ mod tests {
 
     #[test]
     fn a_part_is_filled_in_only_where_it_is_open() {
-        let open = Inference::from(RobustCrf::new());
-        let on = |inference: Inference| inference.stored().unwrap().get("on").cloned();
+        let open = Inference::from(RobustCrf::default());
+        let on = |inference: Inference| inference.stored().unwrap().get("target").cloned();
         assert_eq!(on(open.on(Perturbed::Structure)), Some("structure".into()));
         assert_eq!(
             on(open.on(Perturbed::Structure).on(Perturbed::Features)),
@@ -355,42 +310,33 @@ mod tests {
                 .to_string()
         };
         for (name, setting, value, what) in [
-            ("robust-crf", "sigma", "2", "sigma 2 must lie in 0 to 1"),
-            (
-                "clean-crf",
-                "sigma",
-                "-0.1",
-                "sigma -0.1 must lie in 0 to 1",
-            ),
-            (
-                "robust-crf",
-                "radius",
-                "-1",
-                "a radius of -1 must be at least 0",
-            ),
-            ("smoothing", "radius", "nan", "radius: 'nan' does not fit"),
-            ("smoothing", "neighbours", "0", "there must be a neighbour"),
-            ("robust-crf", "neighbours", "5000", "evaluations"),
+            ("robust-crf", "sigma", "2", "crf-sigma must be in [0, 1]"),
+            ("clean-crf", "sigma", "-0.1", "crf-sigma must be in [0, 1]"),
+            ("robust-crf", "radius", "-1", "radius must be >= 0 (got -1)"),
+            ("smoothing", "radius", "nan", "radius must be a number"),
+            ("smoothing", "samples", "0", "use at least 1 of each"),
+            ("robust-crf", "samples", "5000", "evaluations"),
             (
                 "clean-crf",
                 "radius",
                 "1",
                 "radius: belongs to robust-crf and smoothing, and the inference is clean-crf",
             ),
-            ("plain", "hard", "true", "the inference is plain"),
+            ("plain", "hard-voting", "true", "the inference is plain"),
+            ("plain", "hard", "true", "is now hard-voting"),
             (
                 "good-at",
                 "detectors",
                 "0",
-                "without a detector nothing is detected",
+                "good-at-detectors must be in [1, 200]",
             ),
             (
                 "good-at",
                 "threshold",
                 "1.5",
-                "threshold 1.5 must lie in 0 to 1",
+                "good-at-threshold must be in [0, 1]",
             ),
-            ("robust-crf", "on", "edges", "unknown part 'edges'"),
+            ("robust-crf", "target", "edges", "unknown part 'edges'"),
         ] {
             let e = fail(name, setting, value);
             assert!(
@@ -401,9 +347,25 @@ mod tests {
     }
 
     #[test]
+    fn earlier_files_are_read() {
+        let old = r#"{"kind":"robust-crf","on":"structure","neighbours":3,"updates":1,"hard":true,"law":"thesis"}"#;
+        let expected = RobustCrf {
+            target: Some(Perturbed::Structure),
+            samples: 3,
+            iterations: 1,
+            hard_voting: true,
+            ..RobustCrf::default()
+        };
+        assert_eq!(
+            serde_json::from_str::<Inference>(old).unwrap(),
+            expected.into()
+        );
+    }
+
+    #[test]
     fn open_settings_mean_coras_values() {
         let values = |part: Perturbed| {
-            let crf = Inference::from(RobustCrf::new()).on(part);
+            let crf = Inference::from(RobustCrf::default()).on(part);
             let radius = match crf.method().around(None) {
                 Some(Around::Features(ball)) => ball.radius,
                 Some(Around::Structure(ball)) => ball.share,

@@ -1,18 +1,14 @@
 //! One forward pass.
 
-use gnarl_graph::names::Choice;
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::{Around, Crf, Inference, Method, Perturbed, Prior};
 
-/// One forward pass: the softmax of the model's scores.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// Predicts by one forward pass: the softmax of the model's scores.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[choice(name = "plain", about = "one forward pass")]
 pub struct Plain {}
-
-impl Choice for Plain {
-    const NAME: &'static str = "plain";
-    const ABOUT: &'static str = "one forward pass";
-}
 
 impl Method for Plain {
     fn on(&self, _: Perturbed) -> Inference {

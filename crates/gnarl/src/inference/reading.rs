@@ -309,7 +309,7 @@ mod tests {
     fn tuning_finds_what_helps_on_validation_nodes() {
         let (graph, model) = scene();
         let val: Vec<u32> = (10..30).collect();
-        let reading = Inference::from(RobustCrf::new())
+        let reading = Inference::from(RobustCrf::default())
             .fit(&model, &graph, &[])
             .unwrap();
         let Inference::RobustCrf(tuned) =
@@ -345,7 +345,7 @@ mod tests {
         let plain = Inference::from(Plain {}).fit(&model, &graph, &[]).unwrap();
         assert!(
             plain.is_plain()
-                && !Inference::from(RobustCrf::new())
+                && !Inference::from(RobustCrf::default())
                     .fit(&model, &graph, &[])
                     .unwrap()
                     .is_plain()
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn a_broken_file_is_refused_in_one_line() {
         let (graph, model) = scene();
-        let edges = Inference::from(CleanCrf::new())
+        let edges = Inference::from(CleanCrf::default())
             .on(Perturbed::Structure)
             .fit(&model, &graph, &[])
             .unwrap();
@@ -414,11 +414,15 @@ mod tests {
                 "does not belong to robust-crf",
             ),
             (
-                "/inference/on",
+                "/inference/target",
                 "features".into(),
                 "does not belong to clean-crf",
             ),
-            ("/inference/sigma", 7.into(), "sigma 7"),
+            (
+                "/inference/sigma",
+                7.into(),
+                "crf-sigma must be in [0, 1] (got 7)",
+            ),
         ] {
             let e = with(path, value);
             assert!(e.contains(what) && !e.contains('\n'), "{path}: {e}");

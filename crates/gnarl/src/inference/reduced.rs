@@ -1,4 +1,4 @@
-//! The same update with less work, for a network whose first maps are linear and narrow
+//! The update of [`Crf`] with less work, for a network whose first maps are linear and narrow
 //! ([`Reduced`](crate::classifier::Reduced)).
 //!
 //! Around features, a neighbour is drawn in the span of the network's first maps: a few coordinates
@@ -48,7 +48,7 @@ pub(super) fn answer(
             };
             let centre = Point::new(&input, &coordinates)?;
             let own = tree.evaluate(&centre)?;
-            crf.update(&tree, &centre, own, crf.updates, seed)?
+            crf.update(&tree, &centre, own, crf.iterations, seed)?
         }
         Around::Structure(_)
         | Around::Detected(_)
@@ -61,7 +61,7 @@ pub(super) fn answer(
                 neighbourhood: around.neighbourhood(),
             };
             let own = tree.evaluate(graph)?;
-            crf.update(&tree, graph, own, crf.updates, seed)?
+            crf.update(&tree, graph, own, crf.iterations, seed)?
         }
         _ => return Ok(None),
     };
@@ -217,7 +217,7 @@ impl Tree for Rewired<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inference::{FeatureBall, StructureBall, balls::StructureLaw};
+    use crate::inference::{FeatureBall, StructureBall, balls::FlipDistribution};
     use crate::nn::{Backbone, Network, NetworkConfig};
     use crate::operator::OperatorChoice;
     use gnarl_graph::Features;
@@ -234,7 +234,7 @@ mod tests {
             .unwrap();
         let config = NetworkConfig {
             hidden: 6,
-            ..NetworkConfig::new(Backbone::Gcn)
+            ..NetworkConfig::new(Backbone::GCN)
         };
         let network = Network::new(&config, &crate::nn::Shape::new(40, 3, 1.0), 5).unwrap();
         (
@@ -256,7 +256,7 @@ mod tests {
         let (model, graph) = scene();
         let ball = StructureBall {
             share: 0.3,
-            law: StructureLaw::Thesis,
+            flips: FlipDistribution::Binomial,
         };
         let crf = Crf::new(0.2);
         let short = answer(&crf, &model, &Around::Structure(ball), &graph, 7)
@@ -283,8 +283,8 @@ mod tests {
             similarity: Similarity::Cosine,
         };
         let crf = Crf {
-            neighbours: 3000,
-            updates: 1,
+            samples: 3000,
+            iterations: 1,
             ..Crf::new(0.1)
         };
         let short = answer(&crf, &model, &Around::Features(ball), &graph, 7)

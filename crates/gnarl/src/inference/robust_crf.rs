@@ -1,156 +1,126 @@
-//! The thesis' RobustCRF: agreement over a ball of inputs (sec. 6.3).
+//! RobustCRF (Abbahaddou et al. 2024, [arXiv:2411.05399](https://arxiv.org/abs/2411.05399)): the
+//! predictions on sampled neighbours of an input are combined by a conditional random field.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::balls::{
-    FeatureBall, Similarity, StructureBall, StructureLaw, USUAL_SHARE_ON_SETS, tried_radii,
+    FeatureBall, FlipDistribution, Similarity, StructureBall, USUAL_SHARE_ON_SETS, tried_radii,
     usual_radius,
 };
-use super::{
-    Around, Crf, Inference, Input, Method, ON, Perturbed, Prior, RADIUS, STOP_EARLY, TUNED,
-    UPDATES, check_radius,
-};
+use super::{Around, Crf, Inference, Input, Method, Perturbed, Prior, TUNED};
 
-/// RobustCRF's settings. An open sigma or radius has the thesis' value for Cora (tables
-/// `crf:tab:param_CRF_features` and `crf:tab:param_CRF_structure`).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Averages the predictions on sampled neighbours of the input with a conditional random field. An
+/// open sigma or radius has the published value for Cora.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "robust-crf",
+    about = "predictions on sampled neighbours of the input, combined by a CRF (RobustCRF)",
+    check = Self::check_crf,
+    constant
+)]
 pub struct RobustCrf {
-    /// What neighbours differ in; open means features, unless an attack says otherwise.
-    pub on: Option<Perturbed>,
-    /// L: neighbours drawn around an input.
-    pub neighbours: usize,
-    /// K: updates.
-    pub updates: usize,
-    /// σ: the weight of the model's own answer.
+    /// Part of the input that the sampled neighbours change.
+    #[setting(
+        flag = "inference-target",
+        was = "on",
+        open = "the attacked part, otherwise features"
+    )]
+    pub target: Option<Perturbed>,
+    /// Number of neighbours sampled around an input (L).
+    #[setting(default = 5, flag = "crf-samples", was = "neighbours")]
+    pub samples: usize,
+    /// Number of CRF iterations (K): neighbours of neighbours are sampled from 2 on.
+    #[setting(default = 2, flag = "crf-iterations", was = "updates")]
+    pub iterations: usize,
+    /// Weight of the model's own prediction against those on its neighbours.
+    #[setting(
+        range = 0.0..=1.0,
+        flag = "crf-sigma",
+        open = "0.9 for features, 0.05 for structure"
+    )]
     pub sigma: Option<f64>,
-    /// Of the ball: a norm of features, or a share of the edges.
+    /// Radius of the ball around the input: an L2 norm for features, a share of the edges for
+    /// structure.
+    #[setting(
+        range = 0.0..,
+        open = "0.1 for features, 0.02 for structure, 0.1 for the structure of a graph of a set"
+    )]
     pub radius: Option<f64>,
-    /// Whether classes are averaged instead of probabilities.
-    pub hard: bool,
-    /// Whether to end as soon as no class can change any more.
+    /// Hard voting: averages predicted classes instead of probabilities.
+    #[setting(default = false, was = "hard")]
+    pub hard_voting: bool,
+    /// Stops as soon as no predicted class can change any more.
+    #[setting(default = false)]
     pub stop_early: bool,
-    /// Of a ball of structures: how the number of flips is drawn.
-    pub law: StructureLaw,
-    /// Whether sigma and radius are chosen on validation nodes.
+    /// Distribution of the number of flipped edges, for structure.
+    #[setting(default = FlipDistribution::Binomial, was = "law")]
+    #[serde(deserialize_with = "FlipDistribution::restored")]
+    pub flip_distribution: FlipDistribution,
+    /// Chooses sigma and radius by the accuracy on validation nodes.
+    #[setting(default = false, flag = "inference-tune")]
     pub tune: bool,
 }
 
 impl RobustCrf {
-    /// The thesis' L = 5 and K = 2.
-    pub const fn new() -> Self {
-        Self {
-            on: None,
-            neighbours: 5,
-            updates: 2,
-            sigma: None,
-            radius: None,
-            hard: false,
-            stop_early: false,
-            law: StructureLaw::Thesis,
-            tune: false,
-        }
-    }
-
-    fn changed(&self) -> Perturbed {
-        self.on.unwrap_or(Perturbed::Features)
+    fn target(&self) -> Perturbed {
+        self.target.unwrap_or(Perturbed::Features)
     }
 
     fn crf(&self) -> Crf {
-        let sigma = self.sigma.unwrap_or(match self.changed() {
+        let sigma = self.sigma.unwrap_or(match self.target() {
             Perturbed::Features => 0.9,
             Perturbed::Structure => 0.05,
         });
         let Self {
-            neighbours,
-            updates,
-            hard,
+            samples,
+            iterations,
+            hard_voting,
             stop_early,
             ..
         } = *self;
         Crf {
-            neighbours,
-            updates,
+            samples,
+            iterations,
             sigma,
-            hard,
+            hard_voting,
             stop_early,
         }
     }
-}
 
-impl Default for RobustCrf {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Choice for RobustCrf {
-    const NAME: &'static str = "robust-crf";
-    const ABOUT: &'static str = "agreement over a ball of inputs (the thesis' RobustCRF)";
-    const SETTINGS: &'static [Setting] = &[
-        ON,
-        Setting::new(
-            "neighbours",
-            "L",
-            "neighbours drawn around an input [default: 5]",
-        ),
-        UPDATES,
-        Setting::new(
-            "sigma",
-            "X",
-            "weight of the model's own answer, 0 to 1 [default: the thesis' for the dataset]",
-        )
-        .flag("crf-sigma"),
-        RADIUS,
-        Setting::new(
-            "hard",
-            "BOOL",
-            "average classes instead of probabilities [default: false]",
-        ),
-        STOP_EARLY,
-        Setting::new(
-            "law",
-            "LAW",
-            "on structure, how the number of flips is drawn: thesis or uniform [default: thesis]",
-        ),
-        Setting::new(
-            "tune",
-            "BOOL",
-            "choose sigma and radius by the accuracy on validation nodes [default: false]",
-        )
-        .flag("inference-tune"),
-    ];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        check_radius(self.radius)?;
+    fn check_crf(&self) -> gnarl_graph::Result<()> {
         self.crf().check()
     }
 }
 
-/// What tuning tries for sigma: from the model's own answer to its neighbours'.
+/// The values of sigma that tuning compares, from the model's own prediction to those on the
+/// neighbours.
 pub(super) const SIGMAS: [f64; 6] = [0.95, 0.9, 0.8, 0.5, 0.2, 0.05];
 
 impl Method for RobustCrf {
     fn on(&self, part: Perturbed) -> Inference {
         Self {
-            on: self.on.or(Some(part)),
+            target: self.target.or(Some(part)),
             ..*self
         }
         .into()
     }
 
     fn part(&self) -> Option<Perturbed> {
-        Some(self.changed())
+        Some(self.target())
     }
 
     fn idle(&self) -> Option<(&'static str, &'static str)> {
-        let on_features = self.changed() == Perturbed::Features;
-        let law = "says how many edges are flipped, and neighbours differ in features; let them differ in structure";
+        let on_features = self.target() == Perturbed::Features;
+        let flips =
+            "belongs to structure, and the target is features; set inference-target to structure";
         match (self.tune, self.sigma, self.radius) {
-            (true, Some(_), _) => Some(("sigma", TUNED)),
+            (true, Some(_), _) => Some(("crf-sigma", TUNED)),
             (true, _, Some(_)) => Some(("radius", TUNED)),
-            _ if on_features && self.law != StructureLaw::Thesis => Some(("law", law)),
+            _ if on_features && self.flip_distribution != FlipDistribution::Binomial => {
+                Some(("flip-distribution", flips))
+            }
             _ => None,
         }
     }
@@ -160,15 +130,15 @@ impl Method for RobustCrf {
     }
 
     fn around<'a>(&self, _: Option<&'a Prior>) -> Option<Around<'a>> {
-        let radius = self.radius.unwrap_or(usual_radius(self.changed()));
-        Some(match self.changed() {
+        let radius = self.radius.unwrap_or(usual_radius(self.target()));
+        Some(match self.target() {
             Perturbed::Features => Around::Features(FeatureBall {
                 radius,
                 similarity: Similarity::Cosine,
             }),
             Perturbed::Structure => Around::Structure(StructureBall {
                 share: radius,
-                law: self.law,
+                flips: self.flip_distribution,
             }),
         })
     }
@@ -178,7 +148,7 @@ impl Method for RobustCrf {
     }
 
     fn on_sets(&self) -> Option<Inference> {
-        let is_open = self.radius.is_none() && !self.tune && self.changed() == Perturbed::Structure;
+        let is_open = self.radius.is_none() && !self.tune && self.target() == Perturbed::Structure;
         is_open.then(|| {
             Self {
                 radius: Some(USUAL_SHARE_ON_SETS),
@@ -189,7 +159,7 @@ impl Method for RobustCrf {
     }
 
     fn candidates(&self, of: Input) -> Vec<Inference> {
-        let radii = tried_radii(self.changed(), of);
+        let radii = tried_radii(self.target(), of);
         let settings = SIGMAS
             .iter()
             .flat_map(|&sigma| radii.iter().map(move |&radius| (sigma, radius)));

@@ -1,5 +1,5 @@
-//! How many graphs lie within r flips of a graph, at least (thesis lemma `crf:lem:size_CRF`), in
-//! log space: the number itself overflows at once.
+//! Lower bound on the number of graphs within r flips of a graph (RobustCRF, Abbahaddou et al. 2024,
+//! [arXiv:2411.05399](https://arxiv.org/abs/2411.05399)), in log space: the number itself overflows.
 
 /// The base-2 logarithm of the lemma's lower bound, `2^(H(ε) N) / sqrt(8 N ε (1 - ε))` with
 /// `N = n (n - 1) / 2` places for an edge and `ε = r / N`. Zero flips, or all of them, leave one

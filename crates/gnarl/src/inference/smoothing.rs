@@ -1,86 +1,65 @@
-//! Randomised smoothing (Cohen et al. 2019): the plain average over a ball of inputs. It is the
-//! control of RobustCRF: the same neighbours, all of one weight, and none of the model's own
-//! answer.
+//! Randomised smoothing (Cohen et al. 2019,
+//! [arXiv:1902.02918](https://arxiv.org/abs/1902.02918)): the average of the predictions in a ball
+//! around the input. It is the control of RobustCRF: the same neighbours with equal weights, and no
+//! weight on the model's own prediction.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::balls::{
-    FeatureBall, Similarity, StructureBall, StructureLaw, USUAL_SHARE_ON_SETS, tried_radii,
+    FeatureBall, FlipDistribution, Similarity, StructureBall, USUAL_SHARE_ON_SETS, tried_radii,
     usual_radius,
 };
-use super::{
-    Around, Crf, Inference, Input, Method, ON, Perturbed, Prior, RADIUS, TUNED, check_radius,
-};
+use super::{Around, Crf, Inference, Input, Method, Perturbed, Prior, TUNED};
 
-/// Smoothing's settings. An open radius has the thesis' value for Cora.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Averages the predictions on sampled neighbours of the input.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "smoothing",
+    about = "vote of the predictions on sampled neighbours of the input (randomised smoothing)",
+    check = Self::check_crf,
+    constant
+)]
 pub struct Smoothing {
-    /// What neighbours differ in; open means features, unless an attack says otherwise.
-    pub on: Option<Perturbed>,
-    /// Neighbours averaged over.
-    pub neighbours: usize,
-    /// Of the ball: a norm of features, or a share of the edges.
+    /// Part of the input that the sampled neighbours change.
+    #[setting(
+        flag = "inference-target",
+        was = "on",
+        open = "the attacked part, otherwise features"
+    )]
+    pub target: Option<Perturbed>,
+    /// Number of neighbours sampled around an input.
+    #[setting(default = 100, flag = "crf-samples", was = "neighbours")]
+    pub samples: usize,
+    /// Radius of the ball around the input: an L2 norm for features, a share of the edges for
+    /// structure.
+    #[setting(
+        range = 0.0..,
+        open = "0.1 for features, 0.02 for structure, 0.1 for the structure of a graph of a set"
+    )]
     pub radius: Option<f64>,
-    /// Whether classes are averaged instead of probabilities.
-    pub hard: bool,
-    /// Whether the radius is chosen on validation nodes.
+    /// Hard voting: averages predicted classes instead of probabilities.
+    #[setting(default = true, was = "hard")]
+    pub hard_voting: bool,
+    /// Chooses the radius by the accuracy on validation nodes.
+    #[setting(default = false, flag = "inference-tune")]
     pub tune: bool,
 }
 
 impl Smoothing {
-    /// The majority over a hundred neighbours.
-    pub const fn new() -> Self {
-        Self {
-            on: None,
-            neighbours: 100,
-            radius: None,
-            hard: true,
-            tune: false,
-        }
-    }
-
-    fn changed(&self) -> Perturbed {
-        self.on.unwrap_or(Perturbed::Features)
+    fn target(&self) -> Perturbed {
+        self.target.unwrap_or(Perturbed::Features)
     }
 
     fn crf(&self) -> Crf {
         Crf {
-            hard: self.hard,
-            ..Crf::smoothing(self.neighbours)
+            hard_voting: self.hard_voting,
+            ..Crf::smoothing(self.samples)
         }
     }
-}
 
-impl Default for Smoothing {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Choice for Smoothing {
-    const NAME: &'static str = "smoothing";
-    const ABOUT: &'static str = "the plain average over a ball of inputs (randomised smoothing)";
-    const SETTINGS: &'static [Setting] = &[
-        ON,
-        Setting::new("neighbours", "L", "neighbours averaged over [default: 100]"),
-        RADIUS,
-        Setting::new(
-            "hard",
-            "BOOL",
-            "average classes instead of probabilities [default: true]",
-        ),
-        Setting::new(
-            "tune",
-            "BOOL",
-            "choose the radius by the accuracy on validation nodes [default: false]",
-        )
-        .flag("inference-tune"),
-    ];
-
-    fn check(&self) -> gnarl_graph::Result<()> {
-        check_radius(self.radius)?;
+    fn check_crf(&self) -> gnarl_graph::Result<()> {
         self.crf().check()
     }
 }
@@ -88,14 +67,14 @@ impl Choice for Smoothing {
 impl Method for Smoothing {
     fn on(&self, part: Perturbed) -> Inference {
         Self {
-            on: self.on.or(Some(part)),
+            target: self.target.or(Some(part)),
             ..*self
         }
         .into()
     }
 
     fn part(&self) -> Option<Perturbed> {
-        Some(self.changed())
+        Some(self.target())
     }
 
     fn idle(&self) -> Option<(&'static str, &'static str)> {
@@ -107,15 +86,15 @@ impl Method for Smoothing {
     }
 
     fn around<'a>(&self, _: Option<&'a Prior>) -> Option<Around<'a>> {
-        let radius = self.radius.unwrap_or(usual_radius(self.changed()));
-        Some(match self.changed() {
+        let radius = self.radius.unwrap_or(usual_radius(self.target()));
+        Some(match self.target() {
             Perturbed::Features => Around::Features(FeatureBall {
                 radius,
                 similarity: Similarity::One,
             }),
             Perturbed::Structure => Around::Structure(StructureBall {
                 share: radius,
-                law: StructureLaw::Uniform,
+                flips: FlipDistribution::Uniform,
             }),
         })
     }
@@ -125,7 +104,7 @@ impl Method for Smoothing {
     }
 
     fn on_sets(&self) -> Option<Inference> {
-        let is_open = self.radius.is_none() && !self.tune && self.changed() == Perturbed::Structure;
+        let is_open = self.radius.is_none() && !self.tune && self.target() == Perturbed::Structure;
         is_open.then(|| {
             Self {
                 radius: Some(USUAL_SHARE_ON_SETS),
@@ -136,7 +115,7 @@ impl Method for Smoothing {
     }
 
     fn candidates(&self, of: Input) -> Vec<Inference> {
-        tried_radii(self.changed(), of)
+        tried_radii(self.target(), of)
             .iter()
             .map(|&radius| {
                 Self {
@@ -191,10 +170,10 @@ mod tests {
         let (graph, model, seed, count) = (graph(12, 2), model(), 5, 9);
         // A radius as large as the rows: by cosines the weights of draws would differ widely.
         let smoothing = Smoothing {
-            neighbours: count,
+            samples: count,
             radius: Some(2.0),
-            hard: false,
-            ..Smoothing::new()
+            hard_voting: false,
+            ..Smoothing::default()
         };
         let reading = Inference::from(smoothing).fit(&model, &graph, &[]).unwrap();
         let found = reading.answer(&model, &graph, seed).unwrap();
@@ -245,7 +224,7 @@ mod tests {
         let network = Network::new(
             &NetworkConfig {
                 hidden: 4,
-                ..NetworkConfig::new(Backbone::Gcn)
+                ..NetworkConfig::new(Backbone::GCN)
             },
             &crate::nn::Shape::new(40, 3, 1.0),
             5,
@@ -256,7 +235,7 @@ mod tests {
         // hundredths.
         let smoothing = Smoothing {
             radius: Some(6.0),
-            ..Smoothing::new()
+            ..Smoothing::default()
         };
         let found = Inference::from(smoothing)
             .fit(&model, &graph, &[])

@@ -1,6 +1,6 @@
-//! Whether neighbours that look clean do any good: answers on an input that was changed on purpose,
-//! with and without them, against the answers on the clean one. No label is needed, so that every
-//! node has a say, or every training graph of a set.
+//! Tests of neighbours that look clean: predictions on a perturbed input, with and without them,
+//! compared with the predictions on the clean one. No label is needed, so every node counts, or
+//! every training graph of a set.
 
 use gnarl_graph::{DenseMatrix, Graph};
 use rayon::prelude::*;

@@ -662,7 +662,7 @@ mod tests {
     use super::*;
     use crate::features::Scaler;
     use crate::model::graph_data::{GraphPreparation, NodeFeatures};
-    use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, Readout};
+    use crate::nn::{Backbone, NetworkConfig, Readout};
     use crate::operator::OperatorChoice;
     use crate::weights::{Orthonormal, WeightsChoice};
     use gnarl_graph::{Graph, generate};
@@ -689,23 +689,22 @@ mod tests {
             WeightsChoice::Orthonormal(Orthonormal::default()),
         );
         for (backbone, batch_norm, weights) in [
-            (Backbone::Gcn, false, free),
-            (Backbone::Gcn, false, orthonormal),
-            (Backbone::Gin, false, free),
-            (Backbone::Gin, true, free),
+            (Backbone::GCN, false, free),
+            (Backbone::GCN, false, orthonormal),
+            (Backbone::GIN, false, free),
+            (Backbone::GIN, true, free),
         ] {
             let data = GraphData::new(&graphs, backbone, &preparation).unwrap();
             let network = NetworkConfig {
                 hidden: 7,
                 dropout: 0.0,
-                batch_norm,
                 weights,
-                ..NetworkConfig::new(backbone)
+                ..NetworkConfig::new(backbone.where_taken("batch-norm", batch_norm))
             };
-            let config = ClassifierConfig {
-                network,
+            let config = NetworkConfig {
                 readout: Readout::Sum,
                 head_dropout: 0.5,
+                ..network
             };
             let classifier =
                 &GraphClassifier::new(&config, &crate::nn::Shape::new(data.in_dim(), 3, 0.0), 1)

@@ -7,7 +7,7 @@ use gnarl_graph::{Content, Error, Graph};
 
 use super::Plan;
 use crate::error::Result;
-use crate::nn::{Network, NetworkOption, Shape};
+use crate::nn::{Capability, Network, NetworkSetting, Shape};
 
 /// What to do about a network that is too large.
 const NARROWER: &str = "take fewer or narrower layers (hidden, layers, heads)";
@@ -74,7 +74,9 @@ impl Plan {
         let trainings = self.trainings(Some(content)) as f64 * fits;
         let steps = match self.task {
             Task::Node => 1.0,
-            Task::Graph => (sizes.graphs / self.batch_size as f64).ceil().max(1.0),
+            Task::Graph => (sizes.graphs / self.training.batch_size as f64)
+                .ceil()
+                .max(1.0),
         };
         let pass = self.pass(&sizes);
         let training =
@@ -124,7 +126,7 @@ impl Plan {
 
     /// Columns of a hidden representation; of a network without any, scores.
     fn width(&self, sizes: &Sizes) -> f64 {
-        let has_hidden = self.network.backbone.takes(NetworkOption::Hidden);
+        let has_hidden = self.network.backbone.takes(NetworkSetting::Hidden);
         if has_hidden {
             self.network.hidden as f64
         } else {
@@ -135,7 +137,9 @@ impl Plan {
     fn bytes(&self, sizes: &Sizes) -> Result<f64> {
         let at_once = match self.task {
             Task::Node => sizes.nodes,
-            Task::Graph => sizes.nodes * (self.batch_size as f64 / sizes.graphs.max(1.0)).min(1.0),
+            Task::Graph => {
+                sizes.nodes * (self.training.batch_size as f64 / sizes.graphs.max(1.0)).min(1.0)
+            }
         };
         // A layer's output, a gradient or what it is made of, scores and probabilities.
         let scores = if self.task == Task::Node {
@@ -152,11 +156,9 @@ impl Plan {
 
     /// Additions and multiplications of a forward pass.
     fn pass(&self, sizes: &Sizes) -> f64 {
-        let steps = match self.network.backbone.takes(NetworkOption::PropagationSteps) {
-            true => self.network.appnp_steps as f64 * sizes.classes as f64,
-            false => 0.0,
-        };
-        let messages = if self.network.backbone.uses_operator() {
+        let steps = self.network.backbone.method().propagation_steps();
+        let steps = steps.map_or(0.0, |steps| steps as f64 * sizes.classes as f64);
+        let messages = if self.network.backbone.provides(Capability::MessagePassing) {
             sizes.arcs
         } else {
             0.0
@@ -186,7 +188,7 @@ mod tests {
             (sizes.nodes, sizes.arcs, sizes.in_dim, sizes.classes),
             (34.0, 156.0, 34, 4)
         );
-        let plan = plan(Model::new(Backbone::Gcn).hidden(64));
+        let plan = plan(Model::new(Backbone::GCN).hidden(64));
         let (parameters, values) = (
             34.0 * 64.0 + 64.0 + 64.0 * 4.0 + 4.0,
             34.0 * 2.0 * (64.0 + 4.0),
@@ -212,7 +214,7 @@ mod tests {
                 .check_demand("karate", &data.content, fits, passes)
                 .map_err(|e| e.to_string())
         };
-        let gcn = Model::new(Backbone::Gcn);
+        let gcn = Model::new(Backbone::GCN);
         assert_eq!(check(gcn, 10.0, 1000.0), Ok(()));
         // A million by a million, 200 times, in sixteen bytes each.
         let wide = Model {
@@ -238,7 +240,7 @@ mod tests {
 
     #[test]
     fn files_hold_what_they_claim() {
-        let plan = plan(Model::new(Backbone::Gcn).hidden(64));
+        let plan = plan(Model::new(Backbone::GCN).hidden(64));
         assert!(
             plan.check_stored(34, 4, 10_000).is_ok(),
             "2,500 parameters of four bytes"

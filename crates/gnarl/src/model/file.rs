@@ -140,7 +140,11 @@ impl Fitted {
             );
             return Err(wrong(what));
         }
-        let description: Description = serde_json::from_str(text).map_err(broken)?;
+        let mut text: serde_json::Value = serde_json::from_str(text).map_err(broken)?;
+        if let Some(model) = text.get_mut("model") {
+            super::spec::modernise(model);
+        }
+        let description: Description = serde_json::from_value(text).map_err(broken)?;
         let tensors =
             load_safetensors(bytes).map_err(|e| wrong(format!("its tensors are broken: {e}")))?;
         description
@@ -179,7 +183,7 @@ impl Description {
                 ));
             }
             (Task::Graph, Some(_), Some(policy)) => {
-                let exits = ExitClassifier::new(&plan.classifier(), &shape, 0)?;
+                let exits = ExitClassifier::new(&plan.network, &shape, 0)?;
                 fill(exits.params(), tensors)?;
                 let degrees = self.node_features.and_then(NodeFeatures::degrees);
                 Learned::GraphExits(GraphEarlyExit::new(
@@ -190,7 +194,7 @@ impl Description {
                 )?)
             }
             (Task::Graph, None, _) => {
-                let classifier = GraphClassifier::new(&plan.classifier(), &shape, 0)?;
+                let classifier = GraphClassifier::new(&plan.network, &shape, 0)?;
                 fill(classifier.params(), tensors)?;
                 let degrees = self.node_features.and_then(NodeFeatures::degrees);
                 Learned::Graphs(WhiteBox::of_graphs(

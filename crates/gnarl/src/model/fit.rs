@@ -1,24 +1,24 @@
 //! From a model and data to a fitted model.
 
-use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use gnarl_graph::dataset::Task;
 use gnarl_graph::{Content, Error as GraphError, Graph, Labels, Split, SplitData};
 
+use super::NetworkOptions;
 use super::fit_graphs::{PreparedSet, SetSource};
 use super::fit_node::OnGraph;
 use super::fitted::{Fitted, Learned, TrainedOn};
 use super::graph_data::Inputs;
-use super::options::NetworkOptions;
-use super::report::{FitReport, Tried, TriedHead, TriedScaling, refused};
+use super::report::{FitReport, refused};
+use super::search::{Rule, Search, Selected, Trial};
 use super::{Model, Plan, fit_graphs, fit_node, fit_sampled};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::features::{FeatureKind, FeatureScaling, Scaler};
 use crate::inference::{CleanInputs, Perturbed, Reading};
 use crate::operator::{OperatorChoice, Prepared, RowOperator};
-use crate::train::{SampledProblem, Watch};
+use crate::train::{SampledProblem, Sampling, Watch};
 
 pub use super::options::FitOptions;
 
@@ -29,7 +29,7 @@ impl Model {
     /// ```
     /// use gnarl::prelude::*;
     /// let data = Dataset::load("karate")?;
-    /// let fitted = Model::new(Backbone::Gcn).epochs(50).fit(&data.split(0)?, 0)?;
+    /// let fitted = Model::new(Backbone::GCN).epochs(50).fit(&data.split(0)?, 0)?;
     /// assert!(fitted.accuracy(&data, Part::Train)? > 90.0);
     /// # Ok::<(), gnarl::Error>(())
     /// ```
@@ -77,7 +77,7 @@ impl Model {
                     return Err(refused("the graph has no labels to learn from"));
                 };
                 refuse_idle_scaling(self.features, std::slice::from_ref(graph))?;
-                let graph = plan.model.defense.method().purified(graph)?;
+                let graph = plan.model.defense.method().preprocessed(graph)?;
                 let scalings = plan.scalings(FeatureKind::of([&graph].into_iter()));
                 let scaled = scalings.into_iter().map(|scaling| {
                     let scaler = Scaler::fit(scaling, [&graph].into_iter())?;
@@ -195,11 +195,23 @@ struct ScaledGraph {
     rows: Vec<OnceLock<Arc<RowOperator>>>,
 }
 
-/// What fitting came to on the graph in the way of scaling that was settled on.
+/// One graph with everything that fitting a candidate needs.
+struct OneGraph<'a> {
+    ready: &'a Ready,
+    labels: &'a Labels,
+    scaled: &'a [ScaledGraph],
+    split: &'a Split,
+    seed: u64,
+    watch: &'a Watch<'a>,
+    /// Labelled validation nodes.
+    items: usize,
+}
+
+/// The result of fitting with the feature scaling that was selected.
 struct Scaled<'a> {
     on: &'a ScaledGraph,
     fitted: OnNodes,
-    scalings: Vec<TriedScaling>,
+    trials: Vec<Trial>,
 }
 
 /// What fitting to one graph came to.
@@ -229,6 +241,7 @@ impl Ready {
         }
     }
 
+    /// Selects feature scaling, then the initialisation of the operator, then the head.
     fn fit_graph(
         &self,
         labels: &Labels,
@@ -238,112 +251,22 @@ impl Ready {
         watch: &Watch<'_>,
     ) -> Result<Fitted> {
         let start = Instant::now();
-        let attempt = |on: &ScaledGraph, candidate: usize, plan: &Plan| {
-            if let Some(sampling) = plan.sampling {
-                let Plan { network, model, .. } = plan;
-                let make = || {
-                    Ok(Arc::new(RowOperator::new(
-                        &on.graph,
-                        &on.scaler,
-                        network.backbone,
-                        model.operator,
-                    )?))
-                };
-                let rows = once(&on.rows[candidate], make)?.clone();
-                let mean_log_degree = rows.mean_log_degree();
-                let problem = SampledProblem {
-                    rows,
-                    labels,
-                    split,
-                    sampling,
-                };
-                let (learned, report) = fit_sampled::fit(plan, &problem, &on.scaler, seed, watch)?;
-                return Ok(OnNodes {
-                    learned,
-                    report,
-                    mean_log_degree,
-                });
-            }
-            let make = || {
-                let other = scaled
-                    .iter()
-                    .find_map(|other| other.prepared[candidate].get());
-                let Plan { network, model, .. } = plan;
-                let mut prepared = Prepared::beside(
-                    &on.graph,
-                    network.backbone,
-                    model.operator,
-                    other.map(|other| &other.input),
-                )?;
-                if let Some(travel) = plan.model.defense.method().travel() {
-                    prepared.propagation = travel.propagation(&on.graph)?;
-                }
-                Ok(prepared)
-            };
-            let prepared = once(&on.prepared[candidate], make)?;
-            let on = OnGraph {
-                graph: &on.graph,
-                labels,
-                prepared,
-                split,
-            };
-            let (learned, report) = fit_node::fit(plan, &on, &self.options, seed, watch)?;
-            Ok(OnNodes {
-                learned,
-                report,
-                mean_log_degree: prepared.mean_log_degree,
-            })
+        let is_labelled = |u: &&u32| labels.get(**u).is_some();
+        let data = OneGraph {
+            ready: self,
+            labels,
+            scaled,
+            split,
+            seed,
+            watch,
+            items: split.val().iter().filter(is_labelled).count(),
         };
-        let items = split
-            .val()
-            .iter()
-            .filter(|&&u| labels.get(u).is_some())
-            .count();
-        let Scaled {
-            on,
-            fitted: first,
-            scalings,
-        } = settle_scaling(scaled, items, watch, |on| attempt(on, 0, self.scout(0)))?;
-        let first = Cell::new(Some(first));
-        let again = |candidate: usize| match first.take() {
-            Some(first) if candidate == 0 => Ok(first),
-            _ => attempt(on, candidate, self.scout(candidate)),
-        };
-        let Settled {
-            candidate,
-            fitted,
-            tried,
-        } = settle(&self.candidates, watch, again, |fitted| &fitted.report)?;
-        let fitted = match self.scouts.is_empty() {
-            true => fitted,
-            false => attempt(on, candidate, &self.candidates[candidate])?,
-        };
-        let (plan, usual) = (
-            &self.candidates[candidate],
-            Scaled {
-                on,
-                fitted,
-                scalings,
-            },
-        );
-        let (plan, kept, heads) = match self.headed.get(candidate) {
-            Some(headed) if items > 0 && !watch.stopped() => {
-                let with_head =
-                    settle_scaling(scaled, items, watch, |on| attempt(on, candidate, headed));
-                settle_head((plan, usual), (headed, with_head), items)?
-            }
-            _ => (plan, usual, Vec::new()),
-        };
-        let Scaled {
-            on,
-            fitted:
-                OnNodes {
-                    learned,
-                    report,
-                    mean_log_degree,
-                },
-            scalings,
-        } = kept;
+        let (plan, Scaled { on, fitted, trials }) = data.select()?;
+        let OnNodes {
+            learned,
+            report,
+            mean_log_degree,
+        } = fitted;
         let plan = plan.scaled_by(&on.scaler);
         let reading = match plan.sampling {
             Some(_) => Reading::default(),
@@ -351,11 +274,10 @@ impl Ready {
         };
         let (trusted, interrupted) = (reading.trusted(), report.interrupted || watch.stopped());
         let seconds = start.elapsed().as_secs_f64();
+        let names = (0..labels.num_classes() as u32).map(|class| labels.name(class));
         Ok(Fitted {
             learned,
-            classes: (0..labels.num_classes() as u32)
-                .map(|c| labels.name(c))
-                .collect(),
+            classes: names.collect(),
             mean_log_degree,
             scaler: on.scaler.clone(),
             inputs: Inputs::of_graph(&on.graph),
@@ -363,9 +285,7 @@ impl Ready {
             trained_on: self.trained_on(split),
             seed,
             report: FitReport {
-                tried,
-                scalings,
-                heads,
+                trials,
                 trusted,
                 seconds,
                 interrupted,
@@ -406,11 +326,18 @@ impl Ready {
             ))
         };
         let trial = |candidate: usize| attempt(candidate, self.scout(candidate));
-        let Settled {
+        let names = self.initialisations();
+        let search = Search {
+            setting: "init",
+            values: &names,
+            rule: Rule::Best,
+            items: split.val().len(),
+        };
+        let Selected {
             candidate,
             fitted,
-            tried,
-        } = settle(&self.candidates, watch, trial, |((_, report), _)| report)?;
+            trials,
+        } = search.run(watch, trial, |((_, report), _)| report.val_accuracy)?;
         let ((learned, report), mean_log_degree) = match self.scouts.is_empty() {
             true => fitted,
             false => attempt(candidate, &self.candidates[candidate])?,
@@ -432,7 +359,7 @@ impl Ready {
             trained_on: self.trained_on(split),
             seed,
             report: FitReport {
-                tried,
+                trials,
                 trusted,
                 interrupted,
                 ..report
@@ -445,6 +372,15 @@ impl Ready {
         self.scouts
             .get(candidate)
             .unwrap_or(&self.candidates[candidate])
+    }
+
+    /// The initialisations that are tried, by name.
+    fn initialisations(&self) -> Vec<String> {
+        let name = |plan: &Plan| match plan.model.operator {
+            OperatorChoice::Cgso(cgso) => cgso.init.to_string(),
+            other => other.to_string(),
+        };
+        self.candidates.iter().map(name).collect()
     }
 
     fn trained_on(&self, split: &Split) -> TrainedOn {
@@ -461,82 +397,152 @@ fn scouts_of(candidates: &[Plan]) -> Result<Vec<Plan>> {
     candidates.iter().map(Plan::scout).collect()
 }
 
-/// The way of scaling to keep, with what fitting came to there: the usual one, unless validation
-/// nodes are right about another by more than two standard errors of an accuracy. Without
-/// validation nodes, the usual one.
-fn settle_scaling<'a>(
-    scaled: &'a [ScaledGraph],
-    validation_nodes: usize,
-    watch: &Watch<'_>,
-    attempt: impl Fn(&'a ScaledGraph) -> Result<OnNodes>,
-) -> Result<Scaled<'a>> {
-    let Some((usual, others)) = scaled.split_first() else {
-        return Err(refused("there is no way of scaling to try"));
-    };
-    let mut best = (usual, attempt(usual)?);
-    let mut tried = Vec::new();
-    let noted = |on: &ScaledGraph, fitted: &OnNodes| TriedScaling {
-        scaling: on.scaler.scaling(),
-        val_accuracy: fitted.report.val_accuracy,
-    };
-    for other in others.iter().filter(|_| validation_nodes > 0) {
-        if watch.stopped() {
-            break;
+impl<'a> OneGraph<'a> {
+    /// Fits one candidate initialisation with one feature scaling.
+    fn attempt(&self, on: &'a ScaledGraph, candidate: usize, plan: &Plan) -> Result<OnNodes> {
+        if let Some(sampling) = plan.sampling {
+            return self.attempt_sampled(on, candidate, plan, sampling);
         }
-        if tried.is_empty() {
-            tried.push(noted(usual, &best.1));
-        }
-        // An input so large that training diverges is not better.
-        let fitted = match attempt(other) {
-            Err(Error::Diverged { .. }) => continue,
-            fitted => fitted?,
+        let prepared = once(&on.prepared[candidate], || {
+            self.prepared(on, candidate, plan)
+        })?;
+        let data = OnGraph {
+            graph: &on.graph,
+            labels: self.labels,
+            prepared,
+            split: self.split,
         };
-        tried.push(noted(other, &fitted));
-        if is_better(&fitted, &best.1, 2.0, validation_nodes) {
-            best = (other, fitted);
+        let options = &self.ready.options;
+        let (learned, report) = fit_node::fit(plan, &data, options, self.seed, self.watch)?;
+        Ok(OnNodes {
+            learned,
+            report,
+            mean_log_degree: prepared.mean_log_degree,
+        })
+    }
+
+    fn attempt_sampled(
+        &self,
+        on: &'a ScaledGraph,
+        candidate: usize,
+        plan: &Plan,
+        sampling: Sampling,
+    ) -> Result<OnNodes> {
+        let (backbone, operator) = (plan.network.backbone, plan.model.operator);
+        let make = || {
+            let rows = RowOperator::new(&on.graph, &on.scaler, backbone, operator)?;
+            Ok(Arc::new(rows))
+        };
+        let rows = once(&on.rows[candidate], make)?.clone();
+        let mean_log_degree = rows.mean_log_degree();
+        let problem = SampledProblem {
+            rows,
+            labels: self.labels,
+            split: self.split,
+            sampling,
+        };
+        let (learned, report) =
+            fit_sampled::fit(plan, &problem, &on.scaler, self.seed, self.watch)?;
+        Ok(OnNodes {
+            learned,
+            report,
+            mean_log_degree,
+        })
+    }
+
+    /// The operator and the input of a candidate; the input is shared between scalings.
+    fn prepared(&self, on: &ScaledGraph, candidate: usize, plan: &Plan) -> Result<Prepared> {
+        let mut others = self.scaled.iter();
+        let other = others.find_map(|other| other.prepared[candidate].get());
+        let input = other.map(|other| &other.input);
+        let (backbone, operator) = (plan.network.backbone, plan.model.operator);
+        let mut prepared = Prepared::beside(&on.graph, backbone, operator, input)?;
+        if let Some(travel) = plan.model.defense.method().travel() {
+            prepared.propagation = travel.propagation(&on.graph)?;
+        }
+        Ok(prepared)
+    }
+
+    /// Selects the feature scaling for one candidate.
+    fn select_scaling(&self, candidate: usize, plan: &Plan) -> Result<Scaled<'a>> {
+        let name = |on: &ScaledGraph| on.scaler.scaling().to_string();
+        let values: Vec<String> = self.scaled.iter().map(name).collect();
+        let search = Search {
+            setting: "features",
+            values: &values,
+            rule: Rule::Margin(2.0),
+            items: self.items,
+        };
+        let fit = |scaling: usize| self.attempt(&self.scaled[scaling], candidate, plan);
+        let selected = search.run(self.watch, fit, |fitted| fitted.report.val_accuracy)?;
+        Ok(Scaled {
+            on: &self.scaled[selected.candidate],
+            fitted: selected.fitted,
+            trials: selected.trials,
+        })
+    }
+
+    /// Selects everything that is open. The scaling is that of the first initialisation.
+    fn select(&self) -> Result<(&'a Plan, Scaled<'a>)> {
+        let ready = self.ready;
+        let Scaled {
+            on,
+            fitted,
+            mut trials,
+        } = self.select_scaling(0, ready.scout(0))?;
+        let mut first = Some(fitted);
+        let names = ready.initialisations();
+        let search = Search {
+            setting: "init",
+            values: &names,
+            rule: Rule::Best,
+            items: self.items,
+        };
+        let fit = |candidate: usize| match first.take() {
+            Some(first) if candidate == 0 => Ok(first),
+            _ => self.attempt(on, candidate, ready.scout(candidate)),
+        };
+        let selected = search.run(self.watch, fit, |fitted| fitted.report.val_accuracy)?;
+        trials.extend(selected.trials);
+        let candidate = selected.candidate;
+        let plan = &ready.candidates[candidate];
+        let fitted = match ready.scouts.is_empty() {
+            true => selected.fitted,
+            false => self.attempt(on, candidate, plan)?,
+        };
+        let plain = Scaled { on, fitted, trials };
+        match ready.headed.get(candidate) {
+            Some(headed) if self.items > 0 && !self.watch.stopped() => {
+                self.select_head((plan, plain), (headed, candidate))
+            }
+            _ => Ok((plan, plain)),
         }
     }
-    let (on, fitted) = best;
-    Ok(Scaled {
-        on,
-        fitted,
-        scalings: tried,
-    })
-}
 
-/// Whether validation nodes are right about `new` by more than so many standard errors of an
-/// accuracy.
-fn is_better(new: &OnNodes, old: &OnNodes, errors: f64, validation_nodes: usize) -> bool {
-    let (Some(so_far), Some(now)) = (old.report.val_accuracy, new.report.val_accuracy) else {
-        return false;
-    };
-    let share = so_far / 100.0;
-    now > so_far + errors * 100.0 * (share * (1.0 - share) / validation_nodes as f64).sqrt()
-}
-
-/// Bounded weights all the way, unless validation nodes are right about a free head by more than
-/// one standard error: a last map that is bounded, too, cannot leave out what tells no classes
-/// apart.
-fn settle_head<'a, 'b>(
-    (plain_plan, plain): (&'b Plan, Scaled<'a>),
-    (headed_plan, headed): (&'b Plan, Result<Scaled<'a>>),
-    validation_nodes: usize,
-) -> Result<(&'b Plan, Scaled<'a>, Vec<TriedHead>)> {
-    let noted = |head, fitted: &OnNodes| TriedHead {
-        head,
-        val_accuracy: fitted.report.val_accuracy,
-    };
-    let headed = match headed {
-        Err(Error::Diverged { .. }) => return Ok((plain_plan, plain, Vec::new())),
-        headed => headed?,
-    };
-    let tried = vec![noted(false, &plain.fitted), noted(true, &headed.fitted)];
-    Ok(
-        match is_better(&headed.fitted, &plain.fitted, 1.0, validation_nodes) {
-            true => (headed_plan, headed, tried),
-            false => (plain_plan, plain, tried),
-        },
-    )
+    /// Selects between constrained weights all the way and an unconstrained head, which can leave
+    /// out what a constrained last map cannot.
+    fn select_head(
+        &self,
+        (plan, plain): (&'a Plan, Scaled<'a>),
+        (headed, candidate): (&'a Plan, usize),
+    ) -> Result<(&'a Plan, Scaled<'a>)> {
+        let plans = [plan, headed];
+        let search = Search {
+            setting: "head",
+            values: &["false".to_string(), "true".to_string()],
+            rule: Rule::Margin(1.0),
+            items: self.items,
+        };
+        let mut plain = Some(plain);
+        let fit = |which: usize| match plain.take() {
+            Some(plain) if which == 0 => Ok(plain),
+            _ => self.select_scaling(candidate, headed),
+        };
+        let selected = search.run(self.watch, fit, |scaled| scaled.fitted.report.val_accuracy)?;
+        let mut kept = selected.fitted;
+        kept.trials.extend(selected.trials);
+        Ok((plans[selected.candidate], kept))
+    }
 }
 
 /// How answers are read off a model that was just trained; sigma and radius chosen on validation
@@ -570,77 +576,6 @@ fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
             let made = make()?;
             Ok(cell.get_or_init(|| made))
         }
-    }
-}
-
-/// What was settled on.
-struct Settled<T> {
-    candidate: usize,
-    fitted: T,
-    tried: Vec<Tried>,
-}
-
-/// Tries every initialisation that a learnable operator leaves open and keeps the one with the best
-/// validation accuracy, the first of equals. Test items have no say in it. An initialisation from
-/// which training diverges counts as the worst.
-fn settle<T>(
-    candidates: &[Plan],
-    watch: &Watch<'_>,
-    attempt: impl Fn(usize) -> Result<T>,
-    report: impl Fn(&T) -> &FitReport,
-) -> Result<Settled<T>> {
-    if candidates.len() == 1 {
-        return Ok(Settled {
-            candidate: 0,
-            fitted: attempt(0)?,
-            tried: Vec::new(),
-        });
-    }
-    let mut tried: Vec<Tried> = Vec::new();
-    let mut best: Option<(f64, usize, T)> = None;
-    let mut failure = None;
-    for (candidate, plan) in candidates.iter().enumerate() {
-        if best.is_some() && watch.stopped() {
-            break;
-        }
-        let init = match plan.model.operator {
-            OperatorChoice::Cgso(cgso) => cgso.init.to_string(),
-            other => other.to_string(),
-        };
-        match attempt(candidate) {
-            Ok(fitted) => {
-                let Some(accuracy) = report(&fitted).val_accuracy else {
-                    let what = "auto chooses on validation items, and there are none; name an initialisation";
-                    return Err(GraphError::argument("init", what).into());
-                };
-                tried.push(Tried {
-                    init,
-                    val_accuracy: Some(accuracy),
-                    failure: None,
-                });
-                if best.as_ref().is_none_or(|(best, ..)| accuracy > *best) {
-                    best = Some((accuracy, candidate, fitted));
-                }
-            }
-            Err(diverged @ Error::Diverged { .. }) => {
-                tried.push(Tried {
-                    init,
-                    val_accuracy: None,
-                    failure: Some(diverged.to_string()),
-                });
-                failure = Some(diverged);
-            }
-            Err(other) => return Err(other),
-        }
-    }
-    match (best, failure) {
-        (Some((_, candidate, fitted)), _) => Ok(Settled {
-            candidate,
-            fitted,
-            tried,
-        }),
-        (None, Some(failure)) => Err(failure),
-        (None, None) => Err(refused("there is no initialisation to try")),
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn fit(
 ) -> Result<(Learned, FitReport)> {
     let start = Instant::now();
     let shape = train_on.data.shape(on.source.labels().num_classes());
-    let exits = ExitClassifier::new(&plan.classifier(), &shape, seed)?;
+    let exits = ExitClassifier::new(&plan.network, &shape, seed)?;
     let stages = Stages {
         exits: &exits,
         plan,
@@ -126,7 +126,7 @@ impl Stages<'_> {
             train_on,
             &validate_on,
             &plan.training,
-            plan.batch_size,
+            plan.training.batch_size,
             seed,
             watch,
         )?])
@@ -182,7 +182,7 @@ impl Stages<'_> {
                 ..*train_on
             };
             let seed = mix(seed ^ mix(t as u64));
-            let (training, batch_size) = (&plan.training, plan.batch_size);
+            let (training, batch_size) = (&plan.training, plan.training.batch_size);
             trained.push(train_classifier(
                 &exits.stage(t),
                 &stage,
@@ -256,7 +256,7 @@ impl Stages<'_> {
         ];
         let on = TrainedClassifier {
             classifier: exit,
-            head_dropout: plan.head_dropout,
+            head_dropout: plan.network.head_dropout as f32,
             train,
             validation,
             test,

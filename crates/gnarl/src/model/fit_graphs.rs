@@ -24,7 +24,7 @@ use crate::classifier::{Classifier, WhiteBox};
 use crate::error::{Error, Result};
 use crate::features::{FeatureScaling, Scaler};
 use crate::inference::{CleanInputs, Reading};
-use crate::nn::{GraphClassifier, Head};
+use crate::nn::{Capability, GraphClassifier, Head};
 use crate::train::{MixedIn, Watch};
 
 /// The graphs of a set, and those trained on where they differ: shared by all folds,
@@ -46,18 +46,18 @@ impl SetSource {
         if set.labels().classes().iter().all(Option::is_none) {
             return Err(refused("the set has no labelled graphs"));
         }
-        let purify = |graph: &Graph| plan.model.defense.method().purified(graph);
+        let preprocess = |graph: &Graph| plan.model.defense.method().preprocessed(graph);
         let graphs = set
             .graphs()
             .iter()
-            .map(purify)
+            .map(preprocess)
             .collect::<Result<Vec<_>>>()?;
         let node_features = NodeFeatures::of(&graphs);
         plan.check_features(node_features == NodeFeatures::Own)?;
         let mut training = graphs.clone();
         if let Some(corruption) = options.corruption {
             let structure_is_seen = node_features.degrees().is_some() && !corruption.keep_degrees;
-            if !plan.model.backbone.uses_operator() && !structure_is_seen {
+            if !plan.model.backbone.provides(Capability::MessagePassing) && !structure_is_seen {
                 let what = format!("{} would not see the changed edges", plan.model.backbone);
                 return Err(gnarl_graph::Error::argument("corrupt", what).into());
             }
@@ -239,7 +239,7 @@ fn fit_classifier(
 ) -> Result<(Learned, FitReport)> {
     let start = Instant::now();
     let shape = train_on.data.shape(on.source.labels.num_classes());
-    let classifier = GraphClassifier::new(&plan.classifier(), &shape, seed)?;
+    let classifier = GraphClassifier::new(&plan.network, &shape, seed)?;
     let validate_on = on.evaluation(on.split.val())?;
     let (trained, copy_seconds) = on_copies(plan, on, train_on, seed, |on| {
         train_classifier(
@@ -247,7 +247,7 @@ fn fit_classifier(
             on,
             &validate_on,
             &plan.training,
-            plan.batch_size,
+            plan.training.batch_size,
             seed,
             watch,
         )
@@ -266,7 +266,7 @@ fn fit_classifier(
         let train = &Evaluation::new(train_on.data, train_on.graphs, train_on.classes)?;
         let on = TrainedClassifier {
             classifier: &classifier,
-            head_dropout: plan.head_dropout,
+            head_dropout: plan.network.head_dropout as f32,
             train,
             validation: &validate_on,
             test: &test_on,

@@ -16,6 +16,7 @@ use crate::depth::{Answers, Policy, Structure};
 use crate::error::Result;
 use crate::features::{FeatureScaling, Scaler};
 use crate::inference::{CleanInputs, Inference, Reading};
+use crate::nn::Capability;
 use crate::operator::RowOperator;
 use crate::perturb::Pair;
 use crate::train::argmax;
@@ -154,7 +155,7 @@ impl Fitted {
         self.check_columns(graph)?;
         Ok(self
             .scaler
-            .scaled(&self.plan.model.defense.method().purified(graph)?)?)
+            .scaled(&self.plan.model.defense.method().preprocessed(graph)?)?)
     }
 
     /// A graph with its features scaled as the network takes them, before any defence: what an
@@ -186,7 +187,7 @@ impl Fitted {
     /// The class of every node of a graph that is [`scaled`](Self::scaled), as the model's
     /// inference reads it. Where that tunes itself, on the validation nodes of this very graph.
     pub fn answers_on_scaled(&self, graph: &Graph, split: &Split) -> Result<Vec<usize>> {
-        let graph = self.plan.model.defense.method().purified(graph)?;
+        let graph = self.plan.model.defense.method().preprocessed(graph)?;
         let network = self.learned.classifier();
         let tunes = self.reading.inference().tunes();
         let tuned = tunes
@@ -204,10 +205,10 @@ impl Fitted {
     /// The class of each of some graphs of a set that are [`scaled`](Self::scaled), as the model's
     /// inference reads it.
     pub fn answers_on_scaled_graphs(&self, graphs: &[Graph]) -> Result<Vec<usize>> {
-        let purified = graphs
+        let preprocessed = graphs
             .iter()
-            .map(|g| self.plan.model.defense.method().purified(g));
-        let found = self.read_graphs(&purified.collect::<Result<Vec<_>>>()?, &self.reading)?;
+            .map(|g| self.plan.model.defense.method().preprocessed(g));
+        let found = self.read_graphs(&preprocessed.collect::<Result<Vec<_>>>()?, &self.reading)?;
         Ok((0..found.num_rows())
             .map(|g| argmax(found.row(g)))
             .collect())
@@ -348,7 +349,7 @@ impl Fitted {
         let graphs = set
             .graphs()
             .iter()
-            .map(|g| self.plan.model.defense.method().purified(g));
+            .map(|g| self.plan.model.defense.method().preprocessed(g));
         let graphs = graphs.collect::<Result<Vec<_>>>()?;
         let preparation = GraphPreparation::of(&self.plan, &self.scaler, node_features);
         let data = GraphData::new(&graphs, self.plan.network.backbone, &preparation)?;
@@ -503,7 +504,11 @@ impl Fitted {
         is_large
             && reading.is_plain()
             && is_undefended
-            && self.plan.network.backbone.can_be_sampled()
+            && self
+                .plan
+                .network
+                .backbone
+                .provides(Capability::SampledTraining)
     }
 
     /// A distribution for each of some graphs of a set that are made ready. An answer depends on
@@ -688,7 +693,13 @@ impl Classifier for Bare<'_> {
     }
 
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        let graph = self.fitted.plan.model.defense.method().purified(graph)?;
+        let graph = self
+            .fitted
+            .plan
+            .model
+            .defense
+            .method()
+            .preprocessed(graph)?;
         self.fitted.learned.classifier().scores(&graph)
     }
 
@@ -759,7 +770,7 @@ impl Classifier for Answering<'_> {
     /// Logarithms of the distributions.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let fitted = self.bare.fitted;
-        let graph = fitted.plan.model.defense.method().purified(graph)?;
+        let graph = fitted.plan.model.defense.method().preprocessed(graph)?;
         logarithms(
             &fitted
                 .reading

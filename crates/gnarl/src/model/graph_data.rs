@@ -505,7 +505,7 @@ mod tests {
         let path = Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0;
         let columns = |graph: &Graph, preparation: &GraphPreparation| {
             let data =
-                GraphData::new(std::slice::from_ref(graph), Backbone::Gcn, preparation).unwrap();
+                GraphData::new(std::slice::from_ref(graph), Backbone::GCN, preparation).unwrap();
             let Input::Sparse(x) = data.input else {
                 panic!("one-hot degrees are sparse")
             };
@@ -530,14 +530,14 @@ mod tests {
     /// gradients.
     #[test]
     fn what_is_heard_first_is_what_the_operator_gives() {
-        use crate::nn::{ClassifierConfig, GraphClassifier, NetworkConfig, Pass, Readout};
+        use crate::nn::{GraphClassifier, NetworkConfig, Pass, Readout};
         let graph = generate::erdos_renyi(30, 0.2, 1).unwrap();
         let graphs = std::slice::from_ref(&graph);
         for backbone in [
-            Backbone::Gcn,
-            Backbone::Gin,
-            Backbone::JkMax,
-            Backbone::JkCatGin,
+            Backbone::GCN,
+            Backbone::GIN,
+            Backbone::JK_MAX,
+            Backbone::JK_CAT_GIN,
         ] {
             let preparation = GraphPreparation {
                 operator: OperatorChoice::Usual,
@@ -551,10 +551,10 @@ mod tests {
                 dropout: 0.0,
                 ..NetworkConfig::new(backbone)
             };
-            let config = ClassifierConfig {
-                network,
+            let config = NetworkConfig {
                 readout: Readout::Sum,
                 head_dropout: 0.0,
+                ..network
             };
             let classifier = GraphClassifier::new(&config, &data.shape(2), 1).unwrap();
             let batch = data.batch(&[0]).unwrap();

@@ -13,7 +13,7 @@ use super::report::refused;
 use crate::augment::density::FitReport;
 use crate::augment::influence::{HeadInfluence, Labelled, select};
 use crate::augment::network_influence::{Items, NetworkInfluence};
-use crate::augment::{FreshHead as FreshHeadSettings, Gratin, Through, gratin};
+use crate::augment::{FreshHead as FreshHeadSettings, Gratin, InfluenceLayers, gratin};
 use crate::error::Result;
 use crate::nn::{GraphModel, Head, Input, Linear, Network};
 use crate::tensor::Tensor;
@@ -91,8 +91,9 @@ impl Headed for TrainedClassifier<'_> {
         on: &[Part],
     ) -> Result<Vec<Vec<f64>>> {
         let Some(classifier) = self.classifier.as_classifier() else {
-            let what = "influence goes through a whole network, and an exit is a part of one";
-            return Err(gnarl_graph::Error::setting("through", what).into());
+            let what =
+                "network needs a classifier with one head, and this model has exits; choose head";
+            return Err(gnarl_graph::Error::setting("influence-layers", what).into());
         };
         let network = NetworkInfluence::new(
             classifier,
@@ -165,7 +166,7 @@ impl Headed for TrainedNodes<'_> {
         _on: &[Part],
     ) -> Result<Vec<Vec<f64>>> {
         Err(refused(
-            "influence through the network is of sets of graphs; on one graph it goes through the head",
+            "influence with the layers of the network needs a set of graphs; on one graph choose head",
         ))
     }
 }
@@ -280,10 +281,10 @@ pub fn augmented_head(
 ) -> Result<FreshHead> {
     let start = Instant::now();
     let (original, validation) = (on.vectors(Part::Train)?, on.vectors(Part::Validation)?);
-    let draws = settings.draws;
+    let samples = settings.samples;
     // As many steps for an augmentation and its control: those of the vectors that the former has.
-    let beside: usize = draws.of_classes(&original.classes).iter().sum();
-    let steps = (original.classes.len() + beside).div_ceil(plan.batch_size);
+    let beside: usize = samples.of_classes(&original.classes).iter().sum();
+    let steps = (original.classes.len() + beside).div_ceil(plan.training.batch_size);
     let heads = Heads {
         on,
         plan,
@@ -293,9 +294,9 @@ pub fn augmented_head(
         seed,
         watch,
     };
-    let repeated = draws.repeated(&original.classes, seed);
+    let repeated = samples.repeated(&original.classes, seed);
     let control = || heads.train(&original.repeated_beside(&repeated)?);
-    let Some(gratin) = settings.drawn else {
+    let Some(gratin) = settings.sampled else {
         let (head, seconds) = (control()?, start.elapsed().as_secs_f64());
         let interrupted = watch.stopped();
         return Ok(FreshHead {
@@ -428,8 +429,8 @@ fn influences(
     } else {
         None
     };
-    match gratin.through {
-        Through::Head => {
+    match gratin.influence_layers {
+        InfluenceLayers::Head => {
             let decay = plan.training.weight_decay.max(LEAST_DECAY);
             let vectors = original.to_matrix()?;
             let train = Labelled {
@@ -451,7 +452,7 @@ fn influences(
             };
             Ok([of(validation)?, test.as_ref().map_or(Ok(Vec::new()), of)?])
         }
-        Through::Network => {
+        InfluenceLayers::Network => {
             let parts: &[Part] = if test.is_some() {
                 &[Part::Validation, Part::Test]
             } else {
@@ -503,7 +504,7 @@ impl<H: Headed> Heads<'_, H> {
         let fresh = model.fresh_head(*seed)?;
         let training = HeadTraining {
             epochs: *epochs,
-            batch_size: plan.batch_size,
+            batch_size: plan.training.batch_size,
             steps: Some(*steps),
         };
         Ok(train_head(

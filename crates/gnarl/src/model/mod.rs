@@ -19,6 +19,7 @@
 //! Everything above this room asks questions of fitted models and never reaches inside.
 
 pub mod batches;
+pub mod combine;
 mod demand;
 pub mod file;
 pub mod fit;
@@ -32,13 +33,18 @@ pub mod heads;
 pub mod options;
 pub mod plan;
 pub mod report;
+pub mod search;
 pub mod shared;
 pub mod spec;
 pub mod value;
 
 pub use fitted::{Fitted, Predictions};
-pub use options::{FitOptions, NetworkOptions, TrainingCorruption, TrainingOptions};
+pub use options::{FitOptions, TrainingCorruption};
+
+pub use crate::nn::NetworkOptions;
+pub use crate::train::TrainingOptions;
 pub use plan::Plan;
-pub use report::{FitReport, FreshHeadReport, Tried, TriedHead};
+pub use report::{FitReport, FreshHeadReport};
+pub use search::Trial;
 pub use shared::SharedTraining;
 pub use value::{Model, Section};

@@ -2,19 +2,17 @@
 //! combinations that cannot be, and options that would change nothing.
 
 use gnarl_graph::dataset::Task;
-use gnarl_graph::names::{check_counts, fields, listed};
 use gnarl_graph::sample::Fanout;
 use gnarl_graph::{Content, Error, Result};
 
-use super::{FitOptions, Model, NetworkOptions, TrainingOptions};
-use crate::augment::{Augment, Copies, Through};
-use crate::defense::Defense;
-use crate::depth::{Depth, Kind, Scheme};
+use super::{FitOptions, Model, combine};
+use crate::augment::Augment;
+use crate::depth::{Depth, Kind};
 use crate::features::{FeatureKind, FeatureScaling, Scaler};
-use crate::inference::{Inference, Perturbed};
-use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, NetworkOption, Readout, UsualOperator};
+use crate::inference::Perturbed;
+use crate::nn::{Backbone, Capability, NetworkConfig, NetworkOptions, NetworkSetting};
 use crate::operator::{Cgso, Initialisation, OperatorChoice};
-use crate::train::{Sampling, StepSchedule, TrainConfig};
+use crate::train::{Sampling, StepSchedule, TrainConfig, TrainingOptions, TrainingSetting};
 
 /// A model for a task, with nothing left open.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,28 +25,13 @@ pub struct Plan {
     pub network: NetworkConfig,
     /// Its training.
     pub training: TrainConfig,
-    /// Of sets of graphs: graphs in a training step.
-    pub batch_size: usize,
     /// Of one graph: how neighbourhoods are drawn; none where training is on the whole graph.
     pub sampling: Option<Sampling>,
-    /// Of sets of graphs: from nodes to graphs.
-    pub readout: Readout,
-    /// Of sets of graphs: dropout of graph vectors before the head.
-    pub head_dropout: f32,
     /// What is done to features.
     pub features: FeatureScaling,
 }
 
 impl Plan {
-    /// Of sets of graphs: the classifier's shape.
-    pub fn classifier(&self) -> ClassifierConfig {
-        ClassifierConfig {
-            network: self.network.clone(),
-            readout: self.readout,
-            head_dropout: self.head_dropout,
-        }
-    }
-
     /// The same with features scaled in this way, which settles what was left open.
     pub(super) fn scaled_by(&self, scaler: &Scaler) -> Self {
         let scaling = scaler.scaling();
@@ -63,7 +46,7 @@ impl Plan {
     /// one; else columns decide, and of words on one graph the validation nodes.
     pub(super) fn scalings(&self, kind: FeatureKind) -> Vec<FeatureScaling> {
         // GIN adds up what it aggregates: counts of words are mostly better than shares.
-        let counts = self.task == Task::Graph || self.network.backbone == Backbone::Gin;
+        let counts = self.task == Task::Graph || self.network.backbone.is(Backbone::GIN);
         match (self.features, kind) {
             (FeatureScaling::Auto, FeatureKind::Continuous) => vec![FeatureScaling::Standardised],
             (FeatureScaling::Auto, FeatureKind::Words) if self.task == Task::Node => {
@@ -87,11 +70,11 @@ impl Plan {
         }
         if let Augment::Gratin(gratin) = self.model.augment
             && gratin.select.is_none()
-            && gratin.through != Through::Head
+            && gratin.uses_network_influence()
             && !options.study_influence
         {
-            let why = "says how influence is found, and nothing is selected by it; say what share to select";
-            return Err(Error::setting("through", why));
+            let why = "belongs to select, which is not set; choose the share of the sampled vectors to keep";
+            return Err(Error::setting("influence-layers", why));
         }
         if options.study_influence && self.model.depth.exits().is_some() {
             let why = "the influence of vectors is studied on a classifier of one head; leave the depth fixed";
@@ -104,7 +87,7 @@ impl Plan {
     pub fn check_policies(&self, policies: &[Kind]) -> Result<()> {
         policies
             .iter()
-            .try_for_each(|policy| policy_of(self.task, *policy))
+            .try_for_each(|policy| combine::of_policy(self.task, *policy))
     }
 
     /// Refuses a set whose features a changed structure leaves as they are, for a backbone that
@@ -113,10 +96,10 @@ impl Plan {
         let method = self.model.augment.method();
         if !own_features && self.model.inference.method().part() == Some(Perturbed::Features) {
             let why = format!(
-                "{} looks around among features, and the graphs have none of their own; let neighbours differ in structure",
+                "{} samples features, and the graphs have no features of their own; choose structure",
                 self.model.inference
             );
-            return Err(Error::setting("inference-on", why));
+            return Err(Error::setting("inference-target", why));
         }
         if !own_features && matches!(self.model.augment, Augment::FeatureMask(_)) {
             let why = format!(
@@ -125,7 +108,7 @@ impl Plan {
             );
             return Err(Error::setting("augment", why));
         }
-        if !self.model.backbone.uses_operator()
+        if !self.model.backbone.provides(Capability::MessagePassing)
             && method.transform().is_some()
             && method.keeps_nodes()
             && !method.works_on_features()
@@ -167,8 +150,10 @@ impl Plan {
     /// may take more than one.
     pub fn trainings(&self, content: Option<&Content>) -> usize {
         let each = match self.model.depth.exits() {
-            Some(exits) => exits.scheme.num_trainings(exits.last),
-            None if self.network.backbone.has_learners() => self.network.layers + 1,
+            Some(exits) => exits.scheme.num_trainings(exits.max_depth),
+            None if !self.network.backbone.provides(Capability::JointTraining) => {
+                self.network.layers + 1
+            }
             None => 1,
         };
         let kind = match content {
@@ -200,7 +185,7 @@ impl Model {
     /// Refuses what cannot be or would change nothing, and fills in what was left open.
     pub fn plan(&self, task: Task) -> crate::Result<Plan> {
         self.check_choices()?;
-        refuse(self, task)?;
+        check_settings(self, task)?;
         let inference = if task == Task::Graph {
             self.inference.on_sets()
         } else {
@@ -209,76 +194,11 @@ impl Model {
         let network = network(self, task);
         let training = training(self, &network, task);
         let features = self.features.unwrap_or(FeatureScaling::Auto);
-        let of_sets = |value| {
-            if task == Task::Graph {
-                Some(value)
-            } else {
-                None
-            }
-        };
-        let readout = self.network.readout.unwrap_or(Readout::Mean);
-        let head_dropout = self.network.head_dropout.unwrap_or(HEAD_DROPOUT);
-        let batch_size = self.training.batch_size.unwrap_or(BATCH_SIZE);
         let sampling = sampling(self, &network)?;
-        let takes = |option| applies(self, option);
-        // Starts that are still to be tried have rates of their own.
-        let starts = matches!(self.operator, OperatorChoice::Cgso(Cgso { init, .. }) if init != Initialisation::Auto);
-        let rate = |given: Option<f64>, usual| given.or(starts.then_some(usual));
-        // So do a head, and what stands in its place.
-        let settles_head = head_is_open(self, &network, task);
         let model = Self {
             features: Some(features),
-            network: NetworkOptions {
-                hidden: takes(NetworkOption::Hidden).then_some(network.hidden),
-                layers: takes(NetworkOption::Layers).then_some(network.layers),
-                dropout: takes(NetworkOption::Dropout).then_some(rounded(network.dropout)),
-                input_dropout: takes(NetworkOption::InputDropout)
-                    .then_some(rounded(network.input_dropout)),
-                heads: takes(NetworkOption::Heads).then_some(network.heads),
-                attention_dropout: takes(NetworkOption::AttentionDropout)
-                    .then_some(rounded(network.attention_dropout)),
-                batch_norm: takes(NetworkOption::BatchNorm).then_some(network.batch_norm),
-                propagation_steps: takes(NetworkOption::PropagationSteps)
-                    .then_some(network.appnp_steps),
-                teleport: takes(NetworkOption::Teleport).then_some(network.appnp_alpha),
-                bias: takes(NetworkOption::Bias).then_some(network.bias),
-                head: (takes(NetworkOption::Head) && !settles_head).then_some(network.head),
-                orthogonal_start: takes(NetworkOption::OrthogonalStart)
-                    .then_some(network.orthogonal_start),
-                noise: takes(NetworkOption::Noise).then_some(rounded(network.noise)),
-                gain: (task == Task::Node && takes(NetworkOption::Gain) && !settles_head)
-                    .then_some(network.gain),
-                level: takes(NetworkOption::Level).then_some(network.level),
-                readout: if task == Task::Graph {
-                    Some(readout)
-                } else {
-                    None
-                },
-                head_dropout: of_sets(head_dropout),
-            },
-            training: TrainingOptions {
-                epochs: Some(training.epochs),
-                learning_rate: Some(training.learning_rate),
-                exponent_learning_rate: rate(
-                    self.training.exponent_learning_rate,
-                    training.exponent_learning_rate,
-                ),
-                scalar_learning_rate: rate(
-                    self.training.scalar_learning_rate,
-                    training.scalar_learning_rate,
-                ),
-                weight_decay: self
-                    .training
-                    .weight_decay
-                    .or((!settles_head).then_some(training.weight_decay)),
-                schedule: training.schedule,
-                keep: Some(training.keep),
-                patience: training.patience,
-                class_weights: Some(training.class_weights).filter(|weights| !weights.is_none()),
-                batch_size: (task == Task::Graph).then_some(batch_size),
-                batch_nodes: sampling.map(|sampling| sampling.batch_nodes),
-                fanout: sampling.map(|sampling| sampling.fanout),
-            },
+            network: self.filled_network(&network, task),
+            training: self.filled_training(&network, &training, sampling, task),
             inference,
             ..*self
         };
@@ -287,27 +207,54 @@ impl Model {
             model,
             network,
             training,
-            batch_size,
             sampling,
-            readout,
-            head_dropout: head_dropout as f32,
             features,
         };
-        match task {
-            Task::Node => checkable(&plan).check()?,
-            Task::Graph => ClassifierConfig {
-                network: checkable(&plan),
-                ..plan.classifier()
-            }
-            .check()?,
-        }
+        checkable(&plan).check()?;
         plan.training.check()?;
-        if plan.batch_size == 0 {
-            return Err(
-                Error::argument("batch-size", "batches of 0 graphs; at least 1 is needed").into(),
-            );
-        }
         Ok(plan)
+    }
+
+    /// The shared settings of the network, those filled in that apply and are settled.
+    fn filled_network(&self, network: &NetworkConfig, task: Task) -> NetworkOptions {
+        let settles_head = head_is_open(self, network, task);
+        NetworkOptions::from(network).only(|setting| match setting {
+            NetworkSetting::Head => applies(self, setting) && !settles_head,
+            NetworkSetting::Gain => task == Task::Node && applies(self, setting) && !settles_head,
+            NetworkSetting::Readout | NetworkSetting::HeadDropout => task == Task::Graph,
+            _ => applies(self, setting),
+        })
+    }
+
+    /// The settings of training, those filled in that are settled.
+    fn filled_training(
+        &self,
+        network: &NetworkConfig,
+        training: &TrainConfig,
+        sampling: Option<Sampling>,
+        task: Task,
+    ) -> TrainingOptions {
+        // Initialisations that are still to be tried have rates of their own, and so do a head and
+        // what stands in its place.
+        let starts = match self.operator {
+            OperatorChoice::Cgso(cgso) => cgso.init != Initialisation::Auto,
+            _ => false,
+        };
+        let settles_head = head_is_open(self, network, task);
+        let given = self.training.set();
+        let settled = TrainingOptions::from(training).only(|setting| match setting {
+            _ if given.contains(&setting) => true,
+            TrainingSetting::ExponentLearningRate | TrainingSetting::ScalarLearningRate => starts,
+            TrainingSetting::WeightDecay => !settles_head,
+            TrainingSetting::BatchSize => task == Task::Graph,
+            _ => true,
+        });
+        TrainingOptions {
+            class_weights: settled.class_weights.filter(|weights| !weights.is_none()),
+            batch_nodes: sampling.map(|sampling| sampling.batch_nodes),
+            fanout: sampling.map(|sampling| sampling.fanout),
+            ..settled
+        }
     }
 
     /// Refuses settings of the axes that mean nothing: those that were read are checked already,
@@ -315,14 +262,15 @@ impl Model {
     fn check_choices(&self) -> Result<()> {
         self.depth.check()?;
         self.weights.check()?;
-        check_counts(NetworkOptions::SETTINGS, &fields(&self.network)?)?;
-        check_counts(TrainingOptions::SETTINGS, &fields(&self.training)?)?;
+        self.backbone.check()?;
+        self.network.check()?;
+        self.training.check()?;
         self.inference.check()?;
         self.augment.check()?;
         self.defense.check()
     }
 
-    fn learns_operator(&self) -> bool {
+    pub(super) fn learns_operator(&self) -> bool {
         matches!(self.operator, OperatorChoice::Cgso(_))
     }
 }
@@ -332,91 +280,54 @@ const WORTH_SCOUTING: usize = 1000;
 /// Of the epochs on sets of graphs, one in so many is what a scout is trained for: before the first
 /// halving of the learning rate.
 const SCOUTING_SHARE: usize = 6;
-const HEAD_DROPOUT: f64 = 0.5;
-/// As in ch. 7's published runs.
-const BATCH_SIZE: usize = 256;
-
-/// The number that was written, where 32 bits had made it another.
-fn rounded(x: f32) -> f64 {
-    x.to_string().parse().unwrap_or(f64::from(x))
-}
 
 /// The network's shape: two layers of 64 with dropout 0.5 on one graph, of 32 without on sets
 /// (thesis ch. 7).
 fn network(model: &Model, task: Task) -> NetworkConfig {
     let options = &model.network;
-    let mut network = NetworkConfig::new(model.backbone);
+    let mut usual = NetworkConfig::new(model.backbone);
     if task == Task::Graph {
-        (network.hidden, network.dropout) = (32, 0.0);
+        (usual.hidden, usual.dropout) = (32, 0.0);
     }
-    let set = |slot: &mut f32, value: Option<f64>| *slot = value.map_or(*slot, |x| x as f32);
-    network.hidden = options.hidden.unwrap_or(network.hidden);
-    network.layers = match model.depth.exits() {
-        Some(exits) => exits.last,
-        None => options.layers.unwrap_or(network.layers),
-    };
-    set(&mut network.dropout, options.dropout);
-    set(&mut network.input_dropout, options.input_dropout);
-    network.heads = options.heads.unwrap_or(network.heads);
-    set(&mut network.attention_dropout, options.attention_dropout);
-    network.batch_norm = options.batch_norm.unwrap_or(network.batch_norm);
-    network.appnp_steps = options.propagation_steps.unwrap_or(network.appnp_steps);
-    network.appnp_alpha = options.teleport.unwrap_or(network.appnp_alpha);
-    network.bias = options.bias.unwrap_or(network.bias);
+    let mut network = options.resolve(&usual);
+    if let Some(exits) = model.depth.exits() {
+        network.layers = exits.max_depth;
+    }
     // A head that is trained again has to be there first.
     let trains_again = task == Task::Node && model.augment.method().fresh_head().is_some();
     let needs_head = trains_again && !model.backbone.has_head(model.weights.is_free());
-    network.head = options
-        .head
-        .unwrap_or(needs_head && model.backbone.takes(NetworkOption::Head));
-    network.orthogonal_start = options.orthogonal_start.unwrap_or(network.orthogonal_start);
-    set(&mut network.noise, options.noise);
-    network.level = options.level.unwrap_or(network.level);
+    let can_have_head = model.backbone.takes(NetworkSetting::Head);
+    network.head = options.head.unwrap_or(needs_head && can_have_head);
     network.weights = model.weights;
     // The head of a set's classifier is free and finds its own scale.
-    network.gain = options
-        .gain
-        .unwrap_or(task == Task::Node && network.needs_gain());
+    let gain = task == Task::Node && network.needs_gain();
+    network.gain = options.gain.unwrap_or(gain);
     network
 }
 
 /// Its training: 200 epochs on one graph; 300 on sets, the learning rate halved every 100 (thesis
 /// ch. 7).
 fn training(model: &Model, network: &NetworkConfig, task: Task) -> TrainConfig {
-    let options = &model.training;
-    let mut training = TrainConfig::default();
+    let mut usual = TrainConfig::default();
     if task == Task::Graph {
-        training.epochs = 300;
-        training.schedule = Some(StepSchedule {
+        usual.epochs = 300;
+        usual.schedule = Some(StepSchedule {
             every: 100,
             factor: 0.5,
         });
     }
-    training.epochs = options.epochs.unwrap_or(training.epochs);
-    training.learning_rate = options.learning_rate.unwrap_or(training.learning_rate);
     if let OperatorChoice::Cgso(Cgso {
         init: Initialisation::Near,
         ..
     }) = model.operator
     {
-        training.exponent_learning_rate /= Initialisation::SLOWER;
-        training.scalar_learning_rate /= Initialisation::SLOWER;
+        usual.exponent_learning_rate /= Initialisation::SLOWER;
+        usual.scalar_learning_rate /= Initialisation::SLOWER;
     }
-    training.exponent_learning_rate = options
-        .exponent_learning_rate
-        .unwrap_or(training.exponent_learning_rate);
-    training.scalar_learning_rate = options
-        .scalar_learning_rate
-        .unwrap_or(training.scalar_learning_rate);
     if network.gain {
-        training.weight_decay = model.weights.method().decay();
+        usual.weight_decay = model.weights.method().decay();
     }
-    training.weight_decay = options.weight_decay.unwrap_or(training.weight_decay);
-    training.schedule = options.schedule.or(training.schedule);
-    training.keep = options.keep.unwrap_or(training.keep);
-    training.patience = options.patience.or(training.patience);
-    training.class_weights = options.class_weights.unwrap_or(training.class_weights);
-    training
+    model.training.resolve(&usual)
 }
 
 /// Training nodes in a step, where neighbourhoods are drawn and nothing is said.
@@ -458,7 +369,7 @@ fn sampling(model: &Model, network: &NetworkConfig) -> Result<Option<Sampling>> 
         ));
     }
     let dropped_edges = match model.augment {
-        Augment::DropEdge(drop) => drop.strength,
+        Augment::DropEdge(drop) => drop.p,
         _ => 0.0,
     };
     Ok(Some(Sampling {
@@ -466,98 +377,6 @@ fn sampling(model: &Model, network: &NetworkConfig) -> Result<Option<Sampling>> 
         fanout,
         dropped_edges,
     }))
-}
-
-/// The sentence for what sampled neighbourhoods leave no room for.
-fn refuse_sampling(model: &Model, task: Task) -> Result<()> {
-    let TrainingOptions {
-        batch_nodes,
-        fanout,
-        ..
-    } = model.training;
-    let setting = match (batch_nodes, fanout) {
-        (Some(_), _) => "batch-nodes",
-        (None, Some(_)) => "fanout",
-        (None, None) => return Ok(()),
-    };
-    let no = |why: String| Err(Error::setting(setting, why));
-    if task == Task::Graph {
-        return no(
-            "belongs to one graph, and this is a set; its batches are of graphs, batch-size".into(),
-        );
-    }
-    if !model.backbone.can_be_sampled() {
-        let known: Vec<&str> = Backbone::ALL
-            .iter()
-            .filter(|(_, b)| b.can_be_sampled())
-            .map(|(name, _)| *name)
-            .collect();
-        let known = listed(&known);
-        return no(format!(
-            "{} is not trained on sampled neighbourhoods; take one of {known}",
-            model.backbone
-        ));
-    }
-    if let Some(exits) = model
-        .depth
-        .exits()
-        .filter(|exits| exits.scheme != Scheme::AdmpAlm)
-    {
-        let why = format!(
-            "{} trains layer after layer on the whole graph; admp-alm trains all exits at once",
-            exits.scheme
-        );
-        return no(why);
-    }
-    if !matches!(model.augment, Augment::Nothing(_) | Augment::DropEdge(_)) {
-        return no(format!(
-            "{} works on the whole graph; with sampled neighbourhoods dropedge is possible",
-            model.augment
-        ));
-    }
-    if !matches!(model.inference, Inference::Plain(_)) {
-        return no(format!(
-            "{} asks for the whole graph many times over; load the trained model to read it so",
-            model.inference
-        ));
-    }
-    if !matches!(model.defense, Defense::Nothing(_)) {
-        return no(format!(
-            "{} makes another graph first; import that one",
-            model.defense
-        ));
-    }
-    Ok(())
-}
-
-/// The sentence for what leaves no room for weights of classes.
-fn refuse_class_weights(model: &Model) -> Result<()> {
-    if model
-        .training
-        .class_weights
-        .is_none_or(|weights| weights.is_none())
-    {
-        return Ok(());
-    }
-    let (augment, method) = (model.augment, model.augment.method());
-    let no = |why: String| Err(Error::setting("class-weights", why));
-    if model.backbone.has_learners() {
-        return no(format!(
-            "{} has a weight for each node of its own, by who got it wrong",
-            model.backbone
-        ));
-    }
-    if method.mixes_classes() {
-        return no(format!(
-            "with {augment} an item is of two classes; take another augmentation"
-        ));
-    }
-    if method.fresh_head().is_some() {
-        return no(format!(
-            "{augment} trains a head again, which would not see them; its draws say how often a class is there"
-        ));
-    }
-    Ok(())
 }
 
 /// The network to be checked: one with exits has at least one layer to be checked by.
@@ -573,20 +392,12 @@ fn checkable(plan: &Plan) -> NetworkConfig {
     }
 }
 
-/// Refuses a policy that has nothing to say of a task's items.
-fn policy_of(task: Task, policy: Kind) -> Result<()> {
-    match policy.refused_on(task) {
-        Some(why) => Err(Error::setting("policy", format!("{policy} {why}"))),
-        None => Ok(()),
-    }
-}
-
 /// Whether an option of the network changes anything in this model.
-fn applies(model: &Model, option: NetworkOption) -> bool {
+fn applies(model: &Model, option: NetworkSetting) -> bool {
     let has_exits = model.depth.exits().is_some();
     let of_one_exit = matches!(
         option,
-        NetworkOption::Layers | NetworkOption::Head | NetworkOption::Noise
+        NetworkSetting::Layers | NetworkSetting::Head | NetworkSetting::Noise
     );
     model.backbone.takes(option) && !(has_exits && of_one_exit)
 }
@@ -601,283 +412,30 @@ fn head_is_open(model: &Model, network: &NetworkConfig, task: Task) -> bool {
         && task == Task::Node
         && is_bounded
         && !is_sampled
-        && applies(model, NetworkOption::Head)
+        && applies(model, NetworkSetting::Head)
 }
 
-/// The sentence for a network on one graph that has no head to be trained again.
-fn refuse_fresh_head(model: &Model) -> Result<()> {
-    let Model {
-        backbone, augment, ..
-    } = *model;
-    let no = |setting: &str, why: String| Err(Error::setting(setting, why));
-    if let Some(exits) = model.depth.exits() {
-        return no(
-            "augment",
-            format!(
-                "{augment} trains one head again, and {} has one at every exit",
-                exits.scheme
-            ),
-        );
+/// Refuses contradictory settings and what the sets of [`combine`] do not allow.
+fn check_settings(model: &Model, task: Task) -> Result<()> {
+    let mut given = model.network.set().into_iter();
+    if let Some(setting) = given.find(|setting| !model.backbone.takes(*setting)) {
+        return Err(model.backbone.refuse(setting));
     }
-    if !backbone.can_have_head() {
-        let known: Vec<&str> = Backbone::ALL
-            .iter()
-            .filter(|(_, b)| b.can_have_head())
-            .map(|(name, _)| *name)
-            .collect();
-        let known = listed(&known);
-        let why = format!(
-            "{backbone} has no head on one graph for {augment} to train again; take one of {known}"
-        );
-        return no("augment", why);
-    }
-    if model.network.head == Some(false) && !backbone.has_head(model.weights.is_free()) {
-        return no(
-            "head",
-            format!(
-                "{augment} trains it again, and {backbone} of {} weights has no other",
-                model.weights
-            ),
-        );
-    }
-    match augment {
-        Augment::Gratin(gratin) if gratin.through == Through::Network => no(
-            "through",
-            "influence goes through the network on sets of graphs; on one graph, through the head"
-                .into(),
-        ),
-        _ => Ok(()),
-    }
-}
-
-/// The sentence for what cannot be, or would change nothing.
-fn refuse(model: &Model, task: Task) -> Result<()> {
-    let backbone = model.backbone;
-    let no = |setting: &str, why: String| Err(Error::setting(setting, why));
-    if let Some(option) = model.network.set().find(|option| !applies(model, *option)) {
-        if backbone.takes(option) && option == NetworkOption::Layers {
-            return no(
-                "layers",
-                "belongs to a fixed depth; the last exit is max-depth".into(),
-            );
-        }
-        if backbone.takes(option) {
-            return no(
-                option.name(),
-                format!("belongs to a fixed depth, and the depth is {}", model.depth),
-            );
-        }
-        let takers: Vec<&str> = Backbone::ALL
-            .iter()
-            .filter(|(_, b)| b.takes(option))
-            .map(|(name, _)| *name)
-            .collect();
-        return no(
-            option.name(),
-            format!(
-                "belongs to {}, and the model is {backbone}",
-                listed(&takers)
-            ),
-        );
-    }
-    if !backbone.uses_operator() && model.operator != OperatorChoice::Usual {
-        return no(
-            "operator",
-            format!("{backbone} passes no messages: an operator would change nothing"),
-        );
-    }
-    if let OperatorChoice::Classical(operator) = model.operator
-        && !backbone.uses_operator_values()
-        && backbone.usual_operator() != UsualOperator::Classical(operator)
-    {
-        return no(
-            "operator",
-            format!("{backbone} does not use an operator's values and has the paper's alone"),
-        );
-    }
-    if !backbone.uses_operator() && !model.defense.is_nothing() {
-        return no(
-            "defense",
-            format!("{backbone} passes no messages: without some edges it would be the same"),
-        );
-    }
-    if model.defense.method().travel().is_some() {
-        let name = model.defense;
-        if task == Task::Graph {
-            let why = format!(
-                "{name} is of the edges of one graph, and these are many; take another for a set of graphs"
-            );
-            return no("defense", why);
-        }
-        let (is_known, leaves): (fn(Backbone) -> bool, &str) = match model.defense {
-            Defense::Svd(_) => (Backbone::applies_alone, "leaves none"),
-            _ => (hears_values, "has pairs with weights in their place"),
-        };
-        if !is_known(backbone) {
-            let known: Vec<&str> = Backbone::ALL
-                .iter()
-                .filter(|(_, b)| is_known(*b))
-                .map(|(name, _)| *name)
-                .collect();
-            let why = format!(
-                "{backbone} looks at single edges, and {name} {leaves}; take one of {}",
-                listed(&known)
-            );
-            return no("defense", why);
-        }
-        if model.operator != OperatorChoice::Usual {
-            return no(
-                "operator",
-                format!(
-                    "{name} makes an operator of its own, and {} would not be seen",
-                    model.operator
-                ),
-            );
-        }
-        if model.depth.exits().is_some() {
-            return no(
-                "defense",
-                format!(
-                    "{name} is for a fixed depth, and the depth is {}",
-                    model.depth
-                ),
-            );
-        }
-    }
-    if !backbone.uses_operator() && model.inference.method().part() == Some(Perturbed::Structure) {
-        return no(
-            "inference",
-            format!("{backbone} passes no messages: neighbours with other edges have its answer"),
-        );
-    }
-    if task == Task::Graph && !model.inference.method().works_on_sets() {
-        let why = "tells edges by the answers of their ends, and a graph of a set has one answer in all; take another";
-        return no("inference", format!("{} {why}", model.inference));
-    }
+    combine::check(model, task)?;
     if let Some((setting, why)) = model.inference.method().idle() {
-        return no(setting, why.into());
-    }
-    if let (true, Some(why)) = (model.learns_operator(), backbone.fixed_operator()) {
-        return no("operator", format!("{backbone} {why}"));
-    }
-    let rates = [
-        ("exponent-lr", model.training.exponent_learning_rate),
-        ("scalar-lr", model.training.scalar_learning_rate),
-    ];
-    if let Some((rate, _)) = rates
-        .iter()
-        .find(|(_, given)| given.is_some() && !model.learns_operator())
-    {
-        return no(
-            rate,
-            format!(
-                "belongs to a learned operator, cgso, and the operator is {}",
-                model.operator
-            ),
-        );
+        return Err(Error::setting(setting, why));
     }
     if let Some(exits) = model.depth.exits() {
-        if !backbone.can_have_exits() {
-            let known: Vec<&str> = Backbone::ALL
-                .iter()
-                .filter(|(_, b)| b.can_have_exits())
-                .map(|(name, _)| *name)
-                .collect();
-            let known = listed(&known);
-            return no(
-                "depth",
-                format!(
-                    "{backbone} is not a stack of layers with room for exits; take one of {known}"
-                ),
-            );
-        }
-        policy_of(task, exits.policy)?;
-        if let Augment::Gratin(gratin) = model.augment
-            && gratin.through == Through::Network
-        {
-            return no(
-                "through",
-                "network goes through a classifier of one head; with exits take head".into(),
-            );
-        }
+        combine::of_policy(task, exits.policy)?;
     }
-    if model.augment.method().fresh_head().is_some() && task == Task::Node {
-        refuse_fresh_head(model)?;
-    }
-    if model.augment.method().mixup().is_some() && task == Task::Node && backbone.has_learners() {
-        return no(
-            "augment",
-            format!("{backbone} is trained one learner after the other and has no vectors to mix"),
+    let trains_head = task == Task::Node && model.augment.method().fresh_head().is_some();
+    let has_head = model.backbone.has_head(model.weights.is_free());
+    if trains_head && model.network.head == Some(false) && !has_head {
+        let (backbone, augment, weights) = (model.backbone, model.augment, model.weights);
+        let why = format!(
+            "{augment} trains it again, and {backbone} with {weights} weights has no other"
         );
-    }
-    if let (Some((_, copies)), Task::Node) = (model.augment.method().transform(), task) {
-        if !model.augment.method().keeps_nodes() {
-            return no(
-                "augment",
-                format!(
-                    "{} changes which nodes there are and needs a set of graphs",
-                    model.augment
-                ),
-            );
-        }
-        if copies == Copies::Fixed {
-            return no(
-                "copies",
-                "of one graph a copy takes the graph's place: each-epoch is the only way".into(),
-            );
-        }
-        let sees_features = model.augment.method().works_on_features();
-        if backbone.has_learners() || !backbone.uses_operator() && !sees_features {
-            return no(
-                "augment",
-                format!("{backbone} would not see what {} changes", model.augment),
-            );
-        }
-    }
-    refuse_sampling(model, task)?;
-    refuse_class_weights(model)?;
-    match task {
-        Task::Node => {
-            let of_sets = [
-                ("readout", model.network.readout.is_some()),
-                ("head-dropout", model.network.head_dropout.is_some()),
-                ("batch-size", model.training.batch_size.is_some()),
-            ];
-            if let Some((setting, _)) = of_sets.iter().find(|(_, set)| *set) {
-                return no(
-                    setting,
-                    "belongs to sets of graphs, and this is one graph".into(),
-                );
-            }
-        }
-        Task::Graph => {
-            if model.network.gain.is_some() {
-                return no(
-                    "gain",
-                    "belongs to one graph: the head that reads classes off graphs finds its own scale".into(),
-                );
-            }
-            if backbone.has_learners() {
-                return no(
-                    "model",
-                    format!(
-                        "{backbone} is trained one learner after the other on the nodes of one graph; choose another for a set of graphs"
-                    ),
-                );
-            }
-            if !backbone.works_on_sets() {
-                let why = "compares all nodes of one graph with each other; choose another for a set of graphs";
-                return no("model", format!("{backbone} {why}"));
-            }
-        }
+        return Err(Error::setting("head", why));
     }
     Ok(())
-}
-
-/// Whether a network goes by an operator's values alone, so that any weighted pairs may take the
-/// place of edges.
-fn hears_values(backbone: Backbone) -> bool {
-    backbone.uses_operator()
-        && backbone.uses_operator_values()
-        && matches!(backbone.usual_operator(), UsualOperator::Classical(_))
 }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::heads::DrawReport;
+use super::search::Trial;
 use crate::error::Error;
-use crate::features::FeatureScaling;
 use crate::train::Trained;
 
 /// How fitting went.
@@ -18,15 +18,9 @@ pub struct FitReport {
     /// The scalars of a learnable operator with their learned values; none for a fixed one.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "by_name")]
     pub operator: Vec<(String, f64)>,
-    /// The ways of scaling features that were tried, where one had to be chosen.
+    /// The candidates of every setting that was selected on validation items.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub scalings: Vec<TriedScaling>,
-    /// Bounded weights all the way and with a free head, where that was left open.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub heads: Vec<TriedHead>,
-    /// The initialisations tried, where one had to be chosen.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tried: Vec<Tried>,
+    pub trials: Vec<Trial>,
     /// Where the inference tested its own assumption: how far it is trusted
     /// ([`Reading::trusted`](crate::inference::Reading::trusted)).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,36 +39,6 @@ pub struct FitReport {
     pub interrupted: bool,
 }
 
-/// What training on features scaled in one way came to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct TriedScaling {
-    /// The way.
-    pub scaling: FeatureScaling,
-    /// Validation accuracy, per cent.
-    pub val_accuracy: Option<f64>,
-}
-
-/// What training with a free head, or without, came to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct TriedHead {
-    /// Whether there was one.
-    pub head: bool,
-    /// Validation accuracy, per cent.
-    pub val_accuracy: Option<f64>,
-}
-
-/// What training from one initialisation of a learnable operator came to.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Tried {
-    /// The initialisation.
-    pub init: String,
-    /// Validation accuracy, per cent; none where training failed.
-    pub val_accuracy: Option<f64>,
-    /// Why it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub failure: Option<String>,
-}
-
 /// What a fresh head is read against, and how it came about.
 #[derive(Debug, Clone, Serialize)]
 pub struct FreshHeadReport {
@@ -91,6 +55,15 @@ pub struct FreshHeadReport {
     /// Where vectors were drawn: which.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drawn: Option<DrawReport>,
+}
+
+impl FitReport {
+    /// The candidates of one setting; empty where nothing had to be selected.
+    pub fn trials_of(&self, setting: &str) -> impl Iterator<Item = &Trial> {
+        self.trials
+            .iter()
+            .filter(move |trial| trial.setting == setting)
+    }
 }
 
 /// Named values as one object.

@@ -349,7 +349,7 @@ mod tests {
     }
 
     fn model() -> Model {
-        let mut model = Model::new(Backbone::Sage).epochs(3);
+        let mut model = Model::new(Backbone::SAGE).epochs(3);
         model.network.dropout = Some(0.0);
         model.training.batch_nodes = Some(16);
         model
@@ -433,7 +433,7 @@ mod tests {
                 .split(0)
                 .unwrap()
         };
-        let whole = SharedTraining::new(&Model::new(Backbone::Gcn), on(), 0)
+        let whole = SharedTraining::new(&Model::new(Backbone::GCN), on(), 0)
             .unwrap_err()
             .to_string();
         assert!(whole.contains("give batch-nodes"), "{whole}");

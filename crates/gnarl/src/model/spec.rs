@@ -24,6 +24,9 @@ impl Model {
     /// # Ok::<(), gnarl::Error>(())
     /// ```
     pub fn from_toml(text: &str) -> Result<Self> {
+        if let Some(present) = converted(text) {
+            return Self::from_toml(&present);
+        }
         let model: Self = toml::from_str(text).map_err(|e| {
             let line = e.span().map(|span| {
                 1 + text
@@ -41,6 +44,45 @@ impl Model {
         })?;
         Ok(model)
     }
+}
+
+/// A spec of before networks had settings of their own, as it is written now; `None` for others.
+fn converted(text: &str) -> Option<String> {
+    let table: toml::Table = toml::from_str(text).ok()?;
+    let mut value = serde_json::to_value(table).ok()?;
+    modernise(&mut value).then(|| toml::to_string(&value).ok())?
+}
+
+/// Moves settings that a network now has itself from `network` to `backbone`, in a model as it was
+/// stored before. Says whether there were any.
+pub(super) fn modernise(model: &mut serde_json::Value) -> bool {
+    use serde_json::Value;
+    let Some(name) = model["backbone"].as_str().map(str::to_string) else {
+        return false;
+    };
+    let Ok(backbone) = name.parse::<crate::nn::Backbone>() else {
+        return false;
+    };
+    let Some(network) = model.get_mut("network").and_then(Value::as_object_mut) else {
+        return false;
+    };
+    let settings = backbone.listed().settings;
+    let names = settings
+        .iter()
+        .flat_map(|s| [Some(s.name), s.was])
+        .flatten();
+    let mut own = serde_json::Map::new();
+    for name in names {
+        if let Some(value) = network.remove(name).filter(|value| !value.is_null()) {
+            own.insert(name.to_string(), value);
+        }
+    }
+    if own.is_empty() {
+        return false;
+    }
+    own.insert(gnarl_graph::names::KIND.into(), name.into());
+    model["backbone"] = Value::Object(own);
+    true
 }
 
 /// A value without what is null in it; TOML has no word for that.
@@ -76,11 +118,11 @@ mod tests {
 
     #[test]
     fn a_model_is_written_and_read_back() {
-        let plain = Model::new(Backbone::GatV2);
+        let plain = Model::new(Backbone::GATV2);
         let full = plain
             .operator(Cgso::by(Centrality::Core))
             .depth(Exits::st(3))
-            .augment(DropEdge::share(0.1))
+            .augment(DropEdge::new(0.1))
             .epochs(7)
             .hidden(24);
         for model in [plain, full]
@@ -90,6 +132,21 @@ mod tests {
             let text = model.to_toml().unwrap();
             assert_eq!(Model::from_toml(&text).unwrap(), model, "{text}");
         }
+    }
+
+    #[test]
+    fn files_of_before_networks_had_settings_are_read() {
+        let old = "backbone = \"rung\"\n[network]\nhidden = 16\nteleport = 0.2\nlevel = 4.0\n";
+        let model = Model::from_toml(old).unwrap();
+        let Backbone::Rung(rung) = model.backbone else {
+            panic!("{model:?}")
+        };
+        assert_eq!(
+            (rung.alpha, rung.gamma, model.network.hidden),
+            (0.2, 4.0, Some(16))
+        );
+        let e = Model::from_toml("backbone = \"gcn\"\n[network]\nteleport = 0.2\n").unwrap_err();
+        assert!(e.to_string().contains("teleport"), "{e}");
     }
 
     #[test]
@@ -103,8 +160,8 @@ mod tests {
                 "a whole number",
             ),
             (
-                "backbone = \"gcn\"\n[augment]\nkind = \"dropedge\"\nstrength = 2",
-                "must lie in 0 to 1",
+                "backbone = \"gcn\"\n[augment]\nkind = \"dropedge\"\np = 2",
+                "p must be in [0, 1]",
             ),
             ("backbone = ", "spec"),
         ] {

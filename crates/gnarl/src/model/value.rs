@@ -2,24 +2,38 @@
 
 use gnarl_graph::names::{self, Given, Listed, Setting};
 use gnarl_graph::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
 
-use super::options::{NetworkOptions, TrainingOptions};
 use crate::augment::Augment;
 use crate::defense::Defense;
 use crate::depth::Depth;
 use crate::features::FeatureScaling;
 use crate::inference::Inference;
-use crate::nn::Backbone;
+use crate::nn::{Backbone, NetworkConfig, NetworkOptions};
 use crate::operator::OperatorChoice;
+use crate::train::{TrainConfig, TrainingOptions};
 use crate::weights::WeightsChoice;
 
+/// Makes the choice of an axis and sets its settings, where they were given.
+macro_rules! choose {
+    ($given:ident, $choice:expr, $axis:literal, $Enum:ty) => {
+        if let Some(name) = $given.take($axis) {
+            $choice = name.parse()?;
+        }
+        let settings = &of_list(<$Enum>::LIST);
+        $choice = $choice
+            .with(&$given.of(settings))
+            .map_err(by_flag(settings))?;
+    };
+}
 /// A model before it is fitted: a backbone, a choice on each of the five axes, and how it is
 /// trained. Whatever is left open takes its usual value.
 ///
 /// ```
 /// use gnarl::prelude::*;
-/// let model = Model::new(Backbone::Gcn).operator(Cgso::by(Centrality::Core)).weights(Orthonormal::default());
+/// let model = Model::new(Backbone::GCN).operator(Cgso::by(Centrality::Core)).weights(Orthonormal::default());
 /// let text = model.to_toml()?;
 /// assert_eq!(Model::from_toml(&text)?, model);
 /// # Ok::<(), gnarl::Error>(())
@@ -27,44 +41,44 @@ use crate::weights::WeightsChoice;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Model {
-    /// The kind of network.
+    /// The network and its own settings.
+    #[serde(serialize_with = "by_name_alone")]
     pub backbone: Backbone,
-    /// What is done to features before the network sees them; by the backbone where nothing is
-    /// said.
+    /// Feature scaling; selected for the network and the data if left open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<FeatureScaling>,
-    /// Axis 1: the operator that messages travel by.
+    /// Axis 1: the message-passing operator.
     #[serde(default)]
     pub operator: OperatorChoice,
-    /// Axis 2: how many rounds, per item.
+    /// Axis 2: the depth, for all nodes or for each.
     #[serde(default)]
     pub depth: Depth,
-    /// Axis 3: how far a layer may stretch its input.
+    /// Axis 3: the constraint on the layers' Lipschitz constants.
     #[serde(default)]
     pub weights: WeightsChoice,
-    /// Axis 4: how an answer is read off.
+    /// Axis 4: the inference rule.
     #[serde(default)]
     pub inference: Inference,
-    /// Axis 5: what it is trained on.
+    /// Axis 5: the training-data augmentation.
     #[serde(default)]
     pub augment: Augment,
-    /// What is done to a graph before anything else, while training and after.
+    /// The preprocessing defence, applied to every input graph.
     #[serde(default)]
     pub defense: Defense,
-    /// The network's shape.
+    /// The settings that networks share.
     #[serde(default)]
     pub network: NetworkOptions,
-    /// How it is trained.
+    /// The settings of training.
     #[serde(default)]
     pub training: TrainingOptions,
 }
 
 impl Model {
-    /// A plain model: the paper's operator, one depth, free weights, one forward pass, the training
-    /// set as it is.
-    pub fn new(backbone: Backbone) -> Self {
+    /// A plain model: the operator of the network's paper, one depth, unconstrained weights, one
+    /// forward pass, no augmentation.
+    pub fn new(backbone: impl Into<Backbone>) -> Self {
         Self {
-            backbone,
+            backbone: backbone.into(),
             features: None,
             operator: OperatorChoice::default(),
             depth: Depth::default(),
@@ -77,7 +91,8 @@ impl Model {
         }
     }
 
-    /// With another operator.
+    /// Sets the message-passing operator.
+    #[must_use]
     pub fn operator(self, operator: impl Into<OperatorChoice>) -> Self {
         Self {
             operator: operator.into(),
@@ -85,7 +100,8 @@ impl Model {
         }
     }
 
-    /// With another depth.
+    /// Sets the depth.
+    #[must_use]
     pub fn depth(self, depth: impl Into<Depth>) -> Self {
         Self {
             depth: depth.into(),
@@ -93,7 +109,8 @@ impl Model {
         }
     }
 
-    /// With other weights.
+    /// Sets the weight constraint.
+    #[must_use]
     pub fn weights(self, weights: impl Into<WeightsChoice>) -> Self {
         Self {
             weights: weights.into(),
@@ -101,7 +118,8 @@ impl Model {
         }
     }
 
-    /// With another inference.
+    /// Sets the inference rule.
+    #[must_use]
     pub fn inference(self, inference: impl Into<Inference>) -> Self {
         Self {
             inference: inference.into(),
@@ -109,7 +127,8 @@ impl Model {
         }
     }
 
-    /// Trained on other data.
+    /// Sets the training-data augmentation.
+    #[must_use]
     pub fn augment(self, augment: impl Into<Augment>) -> Self {
         Self {
             augment: augment.into(),
@@ -117,7 +136,8 @@ impl Model {
         }
     }
 
-    /// On graphs that a defence has been over.
+    /// Sets the preprocessing defence, applied to every input graph.
+    #[must_use]
     pub fn defense(self, defense: impl Into<Defense>) -> Self {
         Self {
             defense: defense.into(),
@@ -125,7 +145,8 @@ impl Model {
         }
     }
 
-    /// With features scaled like this.
+    /// Sets the feature scaling.
+    #[must_use]
     pub fn features(self, features: FeatureScaling) -> Self {
         Self {
             features: Some(features),
@@ -133,7 +154,8 @@ impl Model {
         }
     }
 
-    /// With so many training epochs.
+    /// Sets the number of training epochs.
+    #[must_use]
     pub fn epochs(self, epochs: usize) -> Self {
         Self {
             training: TrainingOptions {
@@ -144,7 +166,8 @@ impl Model {
         }
     }
 
-    /// With hidden layers of this width.
+    /// Sets the width of hidden layers.
+    #[must_use]
     pub fn hidden(self, hidden: usize) -> Self {
         Self {
             network: NetworkOptions {
@@ -155,7 +178,8 @@ impl Model {
         }
     }
 
-    /// With so many layers.
+    /// Sets the number of layers.
+    #[must_use]
     pub fn layers(self, layers: usize) -> Self {
         Self {
             network: NetworkOptions {
@@ -166,152 +190,186 @@ impl Model {
         }
     }
 
-    /// Everything a model can be told, in sections, for command lines and other callers that speak
-    /// in words.
+    /// Every option of a model in sections, for front ends.
     pub fn sections() -> Vec<Section> {
-        let names = |list: &'static [Listed]| {
-            list.iter()
-                .map(|entry| (entry.name.to_string(), entry.about))
-                .collect()
-        };
-        let axis = |axis, title, list| Section {
-            axis,
-            title,
-            names: names(list),
-            settings: of_list(list),
-            list,
-        };
-        let operators = OperatorChoice::names().map(|name| (name, "")).collect();
         vec![
-            Section {
-                axis: None,
-                title: "The network",
-                names: Vec::new(),
-                settings: NetworkOptions::SETTINGS.to_vec(),
-                list: &[],
-            },
-            Section {
-                axis: Some("operator"),
-                title: "Operator",
-                names: operators,
-                settings: OperatorChoice::SETTINGS.to_vec(),
-                list: &[Listed {
-                    name: "cgso",
-                    about: "",
-                    settings: OperatorChoice::SETTINGS,
-                }],
-            },
-            axis(Some("depth"), "Depth", Depth::LIST),
-            axis(Some("weights"), "Weights", WeightsChoice::LIST),
-            axis(Some("inference"), "Inference", Inference::LIST),
-            axis(Some("augment"), "Data", Augment::LIST),
-            axis(Some("defense"), "Defence", Defense::LIST),
-            Section {
-                axis: None,
-                title: "Training",
-                names: Vec::new(),
-                settings: TrainingOptions::SETTINGS.to_vec(),
-                list: &[],
-            },
+            Section::of_axis("model", "Model", Backbone::LIST),
+            Section::of_settings("The network", NetworkOptions::SETTINGS, of_network),
+            Section::of_axis("operator", "Operator", OperatorChoice::LIST),
+            Section::of_axis("depth", "Depth", Depth::LIST),
+            Section::of_axis("weights", "Weights", WeightsChoice::LIST),
+            Section::of_axis("inference", "Inference", Inference::LIST),
+            Section::of_axis("augment", "Data", Augment::LIST),
+            Section::of_axis("defense", "Defence", Defense::LIST),
+            Section::of_settings("Training", TrainingOptions::SETTINGS, of_training),
         ]
     }
 
-    /// The same with options put over it, by their flags: `("weights", "orthonormal")`,
-    /// `("order", "3")`, `("lr", "0.02")`. An option of another choice than the one made is
-    /// refused, and so is one that nobody knows.
+    /// The JSON schema of a model as spec files have it.
+    pub fn schema() -> Value {
+        let mut properties = serde_json::Map::new();
+        let scalings: Vec<&str> = FeatureScaling::ALL.iter().map(|s| s.name()).collect();
+        properties.insert("features".into(), json!({"enum": scalings}));
+        for section in Self::sections() {
+            match section.axis {
+                Some("model") => properties.insert("backbone".into(), names::schema(section.list)),
+                Some(axis) => properties.insert(axis.into(), names::schema(section.list)),
+                None => properties.insert(section.key().into(), section.schema()),
+            };
+        }
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "A model of gnarl",
+            "type": "object",
+            "properties": properties,
+            "required": ["backbone"],
+            "additionalProperties": false,
+        })
+    }
+
+    /// Sets options by their flags: `("weights", "orthonormal")`, `("order", "3")`,
+    /// `("lr", "0.02")`. An option of another choice than the one made is refused, and so is an
+    /// unknown one.
     pub fn over(&self, options: &[Given]) -> Result<Self> {
         let mut given = Options::new(options);
         let mut model = *self;
         if let Some(name) = given.take("features") {
             model.features = Some(name.parse()?);
         }
-        let network = NetworkOptions::SETTINGS;
-        model.network =
-            names::overlaid(&self.network, &given.of(network)).map_err(by_flag(network))?;
-        let training = TrainingOptions::SETTINGS;
-        model.training =
-            names::overlaid(&self.training, &given.of(training)).map_err(by_flag(training))?;
-        if let Some(name) = given.take("operator") {
-            model.operator = name.parse()?;
-        }
-        model.operator = model.operator.with(&given.of(OperatorChoice::SETTINGS))?;
-        if let Some(name) = given.take("depth") {
-            model.depth = name.parse()?;
-        }
-        let depth = &of_list(Depth::LIST);
-        model.depth = model.depth.with(&given.of(depth)).map_err(by_flag(depth))?;
-        if let Some(name) = given.take("weights") {
-            model.weights = name.parse()?;
-        }
-        let weights = &of_list(WeightsChoice::LIST);
-        model.weights = model
-            .weights
-            .with(&given.of(weights))
-            .map_err(by_flag(weights))?;
-        if let Some(name) = given.take("inference") {
-            model.inference = name.parse()?;
-        }
-        let inference = &of_list(Inference::LIST);
-        model.inference = model
-            .inference
-            .with(&given.of(inference))
-            .map_err(by_flag(inference))?;
-        if let Some(name) = given.take("augment") {
-            model.augment = name.parse()?;
-        }
-        let augment = &of_list(Augment::LIST);
-        model.augment = model
-            .augment
-            .with(&given.of(augment))
-            .map_err(by_flag(augment))?;
-        if let Some(name) = given.take("defense") {
-            model.defense = name.parse()?;
-        }
-        let defense = &of_list(Defense::LIST);
-        model.defense = model
-            .defense
-            .with(&given.of(defense))
-            .map_err(by_flag(defense))?;
+        model.network = given.put(&self.network, NetworkOptions::SETTINGS)?;
+        model.training = given.put(&self.training, TrainingOptions::SETTINGS)?;
+        choose!(given, model.backbone, "model", Backbone);
+        choose!(given, model.operator, "operator", OperatorChoice);
+        choose!(given, model.depth, "depth", Depth);
+        choose!(given, model.weights, "weights", WeightsChoice);
+        choose!(given, model.inference, "inference", Inference);
+        choose!(given, model.augment, "augment", Augment);
+        choose!(given, model.defense, "defense", Defense);
         given.refuse_rest()?;
         Ok(model)
     }
 }
 
-/// What a model can be told about one of its parts.
+/// Networks without settings of their own are stored by name.
+fn by_name_alone<S: Serializer>(backbone: &Backbone, s: S) -> std::result::Result<S::Ok, S::Error> {
+    if backbone.listed().settings.is_empty() {
+        return s.serialize_str(backbone.name());
+    }
+    backbone.serialize(s)
+}
+
+/// The defaults of shared settings, by name.
+fn of_network() -> names::Fields {
+    names::fields(&NetworkOptions::from(&NetworkConfig::default())).unwrap_or_default()
+}
+
+/// The defaults of training, by name.
+fn of_training() -> names::Fields {
+    names::fields(&TrainingOptions::from(&TrainConfig::default())).unwrap_or_default()
+}
+
+/// The options of one part of a model.
 #[derive(Debug, Clone)]
 pub struct Section {
     /// The option that makes the choice, for an axis.
     pub axis: Option<&'static str>,
-    /// A heading.
+    /// The heading.
     pub title: &'static str,
-    /// The choices of an axis, and what they are.
+    /// The choices of an axis with their descriptions.
     pub names: Vec<(String, &'static str)>,
     /// The settings of all choices together.
     pub settings: Vec<Setting>,
-    /// The choices that have settings.
-    list: &'static [Listed],
+    /// The choices of an axis.
+    pub list: &'static [Listed],
+    defaults: fn() -> names::Fields,
 }
 
 impl Section {
-    /// Whose a setting of an axis is and what it is to them: the choices that mean the same by it
-    /// together. Empty where there is no choice.
-    pub fn takers(&self, setting: &Setting) -> Vec<(Vec<&'static str>, &'static str)> {
-        let mut found: Vec<(Vec<&'static str>, &'static str)> = Vec::new();
+    /// The section of a list of choices; `axis` is the option that makes the choice.
+    pub fn of_axis(axis: &'static str, title: &'static str, list: &'static [Listed]) -> Self {
+        let name = |entry: &Listed| (entry.name.to_string(), entry.about);
+        Self {
+            axis: Some(axis),
+            title,
+            names: list.iter().map(name).collect(),
+            settings: of_list(list),
+            list,
+            defaults: names::Fields::new,
+        }
+    }
+
+    fn of_settings(
+        title: &'static str,
+        settings: &'static [Setting],
+        defaults: fn() -> names::Fields,
+    ) -> Self {
+        Self {
+            axis: None,
+            title,
+            names: Vec::new(),
+            settings: settings.to_vec(),
+            list: &[],
+            defaults,
+        }
+    }
+
+    /// The key of the section in a spec file.
+    pub fn key(&self) -> &'static str {
+        self.axis.unwrap_or(if self.title == "Training" {
+            "training"
+        } else {
+            "network"
+        })
+    }
+
+    /// The help of a setting, as in `dropedge, dropnode: Probability of removing an edge`. The names
+    /// are left out where all choices take it and mean the same by it.
+    pub fn help(&self, setting: &Setting) -> String {
+        let takers = self.takers(setting);
+        match &takers[..] {
+            [] => setting.help((self.defaults)().get(setting.name)),
+            [(names, help)] if names.len() == self.list.len() => help.clone(),
+            _ => {
+                let each = takers
+                    .iter()
+                    .map(|(names, help)| format!("{}: {help}", names.join(", ")));
+                each.collect::<Vec<_>>().join("; ")
+            }
+        }
+    }
+
+    /// The choices that have a setting with the help they give it, those with the same help
+    /// together. Empty for a section without choices.
+    pub fn takers(&self, setting: &Setting) -> Vec<(Vec<&'static str>, String)> {
+        let mut found: Vec<(Vec<&'static str>, String)> = Vec::new();
         for entry in self.list {
-            let Some(own) = entry
-                .settings
-                .iter()
-                .find(|known| known.flag == setting.flag)
-            else {
+            let of_flag = |known: &&Setting| known.flag == setting.flag;
+            let Some(own) = entry.settings.iter().find(of_flag) else {
                 continue;
             };
-            match found.iter_mut().find(|(_, about)| *about == own.about) {
+            let help = entry.help(own);
+            match found.iter_mut().find(|(_, known)| *known == help) {
                 Some((names, _)) => names.push(entry.name),
-                None => found.push((vec![entry.name], own.about)),
+                None => found.push((vec![entry.name], help)),
             }
         }
         found
     }
+
+    fn schema(&self) -> Value {
+        let defaults = (self.defaults)();
+        let of = |s: &Setting| (s.name.to_string(), s.schema(defaults.get(s.name)));
+        let properties: serde_json::Map<String, Value> = self.settings.iter().map(of).collect();
+        json!({"type": "object", "properties": properties, "additionalProperties": false})
+    }
+}
+
+/// The option or options that have replaced an earlier name, if any.
+pub fn renamed(flag: &str) -> Option<String> {
+    let lists = Model::sections().into_iter().map(|section| section.list);
+    lists
+        .into_iter()
+        .find_map(|list| names::renamed(list, flag))
 }
 
 /// Errors about a setting under the name that it was given by.
@@ -358,10 +416,21 @@ impl<'a> Options<'a> {
         found
     }
 
+    /// Settings put over those of a value.
+    fn put<T>(&mut self, value: &T, settings: &[Setting]) -> Result<T>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        names::overlaid(value, &self.of(settings), settings).map_err(by_flag(settings))
+    }
+
     fn refuse_rest(&self) -> Result<()> {
         let Some((flag, _)) = self.left.first() else {
             return Ok(());
         };
+        if let Some(new) = renamed(flag) {
+            return Err(Error::setting(flag, format!("is now {new}")));
+        }
         let sections = Model::sections();
         let axes = sections
             .iter()
@@ -389,7 +458,7 @@ mod tests {
 
     #[test]
     fn options_are_put_over_a_model_and_strays_are_refused() {
-        let plain = Model::new(Backbone::Gcn);
+        let plain = Model::new(Backbone::GCN);
         let model = plain
             .over(&given(&[
                 ("operator", "cgso"),
@@ -401,20 +470,20 @@ mod tests {
                 ("inference", "robust-crf"),
                 ("crf-sigma", "0.5"),
                 ("augment", "dropedge"),
-                ("strength", "0.1"),
+                ("p", "0.1"),
                 ("features", "as-loaded"),
                 ("lr", "0.02"),
                 ("lr-step", "50:0.6"),
                 ("hidden", "16"),
             ]))
             .unwrap();
-        assert_eq!(model.depth.exits().unwrap().last, 3);
+        assert_eq!(model.depth.exits().unwrap().max_depth, 3);
         assert_eq!(
             (model.training.learning_rate, model.network.hidden),
             (Some(0.02), Some(16))
         );
         assert_eq!(model.training.schedule.unwrap().every, 50);
-        assert_eq!(model.augment, crate::augment::DropEdge::share(0.1).into());
+        assert_eq!(model.augment, crate::augment::DropEdge::new(0.1).into());
         let fail = |options: &[(&str, &str)]| plain.over(&given(options)).unwrap_err().to_string();
         assert_eq!(
             fail(&[("order", "3")]),
@@ -422,15 +491,18 @@ mod tests {
         );
         assert_eq!(
             fail(&[("centrality", "core")]),
-            "centrality: belongs to cgso, and the operator is the paper's"
+            "centrality: belongs to cgso, and the operator is usual"
         );
         assert_eq!(
             fail(&[("hiden", "3")]),
             "unknown option 'hiden'; did you mean hidden?"
         );
-        assert!(fail(&[("dropout", "much")]).starts_with("dropout: 'much' does not fit"));
+        assert_eq!(
+            fail(&[("dropout", "much")]),
+            "dropout must be a number (got 'much')"
+        );
         assert!(
-            fail(&[("lr", "quick")]).starts_with("lr: 'quick' does not fit"),
+            fail(&[("lr", "quick")]).starts_with("lr must be a number (got 'quick')"),
             "by the name it was given by"
         );
         assert!(fail(&[("crf-sigma", "0.5")]).starts_with("crf-sigma: belongs to robust-crf"));

@@ -1,229 +1,170 @@
-//! [`Backbone`]: the one list of networks, by the layer they are made of or by how they combine layers.
+//! [`Backbone`]: the list of networks, each with its own settings.
 //!
-//! To add one: a file with its layer (here) or its body (in [`bodies`]) and its `ENTRY`, the file's
-//! `mod` line, and a line in the list below. Names, help, files, networks, options and the tests
-//! over every backbone come from the list.
+//! To add one: a file with its settings and its layer (here) or its body (in [`bodies`](super::bodies)), the file's `mod` line,
+//! and a line in the list below. Names, help, files, options and the tests over every network come
+//! from the list.
 
-use std::fmt;
-use std::str::FromStr;
+use gnarl_graph::Error;
+use gnarl_graph::names::listed;
 
-use serde::{Deserialize, Serialize};
-
-// Every file of layers and bodies, so that a new one needs its line in the list alone.
 use super::bodies::*;
-use super::entry::{Entry, FirstAggregation, NetworkOption, UsualOperator};
+use super::config::NetworkSetting;
+use super::entry::{Architecture, Capability, FirstAggregation, UsualOperator};
 use super::*;
 
-/// The enum, its entries and `ALL` from lines of a variant and its entry.
+/// Stores a network in a report by its name alone.
+#[doc(hidden)]
+pub fn by_name<S: serde::Serializer>(
+    backbone: &Option<Backbone>,
+    s: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    match backbone {
+        Some(backbone) => s.serialize_str(backbone.name()),
+        None => s.serialize_none(),
+    }
+}
+
+/// The list, and a constant with the default settings for each line.
 macro_rules! backbones {
-    ($($(#[$doc:meta])* $Variant:ident => $entry:path),+ $(,)?) => {
-        /// The kinds of network. Stored by their names.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub enum Backbone { $($(#[$doc])* $Variant),+ }
+    ($(#[$meta:meta])* $($CONSTANT:ident = $Variant:ident($Type:ty)),+ $(,)?) => {
+        gnarl_graph::choices! {
+            $(#[$meta])*
+            pub enum Backbone: dyn Architecture as "model" { $($Variant($Type)),+ }
+        }
 
         impl Backbone {
-            /// Every backbone with its name.
-            pub const ALL: [(&'static str, Backbone); [$(Backbone::$Variant),+].len()] =
-                [$(($entry.name, Backbone::$Variant)),+];
-
-            pub(crate) fn entry(self) -> &'static Entry {
-                match self { $(Self::$Variant => &$entry),+ }
-            }
+            $(
+                #[doc = concat!("[`", stringify!($Variant), "`](Self::", stringify!($Variant), ") with its default settings.")]
+                pub const $CONSTANT: Self = Self::$Variant(<$Type>::DEFAULT);
+            )+
         }
     };
 }
 
 backbones! {
-    /// Graph convolutions (Kipf and Welling 2017).
-    Gcn => gcn::ENTRY,
-    /// Graph attention (Veličković et al. 2018).
-    Gat => gat::ENTRY,
-    /// Graph attention with dynamic ranking (Brody et al. 2022).
-    GatV2 => gatv2::ENTRY,
-    /// Graph isomorphism network (Xu et al. 2019).
-    Gin => gin::ENTRY,
-    /// GraphSAGE with mean aggregation (Hamilton et al. 2017).
-    Sage => sage::ENTRY,
-    /// Simple graph convolution (Wu et al. 2019).
-    Sgc => sgc::ENTRY,
-    /// Predict, then propagate (Gasteiger et al. 2019).
-    Appnp => appnp::ENTRY,
-    /// Principal neighbourhood aggregation (Corso et al. 2020).
-    Pna => pna::ENTRY,
-    /// Heterophily-aware GCN (Zhu et al. 2020).
-    H2gcn => h2gcn::ENTRY,
-    /// Features alone.
-    Mlp => mlp::ENTRY,
-    /// Jumping knowledge (Xu et al. 2018) over GCN layers: all representations side by side.
-    JkCat => jumping::CAT,
-    /// Jumping knowledge over GCN layers: the largest of each entry.
-    JkMax => jumping::MAX,
-    /// Jumping knowledge over GCN layers: LSTM attention.
-    JkLstm => jumping::LSTM,
-    /// Jumping knowledge over GIN layers: all representations side by side.
-    JkCatGin => jumping::CAT_GIN,
-    /// Jumping knowledge over GIN layers: the largest of each entry.
-    JkMaxGin => jumping::MAX_GIN,
-    /// Jumping knowledge over GIN layers: LSTM attention.
-    JkLstmGin => jumping::LSTM_GIN,
-    /// Initial residual and identity mapping (Chen et al. 2020).
-    Gcnii => gcnii::ENTRY,
-    /// Generalised PageRank with learned weights (Chien et al. 2021).
-    GprGnn => gpr::ENTRY,
-    /// Learned weights over GIN layers.
-    GprGin => gpr::OVER_GIN,
-    /// Gaussian representations that weigh uncertain neighbours less (Zhu et al. 2019, RGCN).
-    Rgcn => rgcn::ENTRY,
-    /// AdaBoost over depths (Sun et al. 2021).
-    AdaGcn => boosted::ENTRY,
-    /// Unbiased robust aggregation (Hou et al. 2024).
-    Rung => rung::ENTRY,
-    /// Graph convolutions that aggregate by a soft median (Geisler et al. 2021).
-    SoftMedian => soft_median::ENTRY,
-    /// Edges weighed by how alike their ends are (Zhang and Zitnik 2020).
-    GnnGuard => guard::ENTRY,
-    /// Elastic message passing (Liu et al. 2021).
-    ElasticGnn => elastic::ENTRY,
-    /// Even powers of the operator alone (Lei et al. 2022).
-    EvenNet => evennet::ENTRY,
-    /// Adaptive residual (Liu et al. 2021).
-    AirGnn => air::ENTRY,
-    /// Graph convolutions with a kernel of node features (Seddik et al. 2022).
-    GcnK => kernel::ENTRY,
+    /// A network with its own settings.
+    GCN = Gcn(gcn::Gcn),
+    GAT = Gat(gat::Gat),
+    GATV2 = GatV2(gatv2::GatV2),
+    GIN = Gin(gin::Gin),
+    SAGE = Sage(sage::Sage),
+    SGC = Sgc(sgc::Sgc),
+    APPNP = Appnp(appnp::Appnp),
+    PNA = Pna(pna::Pna),
+    H2GCN = H2gcn(h2gcn::H2gcn),
+    MLP = Mlp(mlp::Mlp),
+    JK_CAT = JkCat(jumping::JkCat),
+    JK_MAX = JkMax(jumping::JkMax),
+    JK_LSTM = JkLstm(jumping::JkLstm),
+    JK_CAT_GIN = JkCatGin(jumping::JkCatGin),
+    JK_MAX_GIN = JkMaxGin(jumping::JkMaxGin),
+    JK_LSTM_GIN = JkLstmGin(jumping::JkLstmGin),
+    GCNII = Gcnii(gcnii::Gcnii),
+    GPR_GNN = GprGnn(gpr::GprGnn),
+    GPR_GIN = GprGin(gpr::GprGin),
+    RGCN = Rgcn(rgcn::Rgcn),
+    ADAGCN = AdaGcn(boosted::AdaGcn),
+    RUNG = Rung(rung::Rung),
+    SOFT_MEDIAN = SoftMedian(soft_median::SoftMedian),
+    GNNGUARD = GnnGuard(guard::GnnGuard),
+    ELASTIC_GNN = ElasticGnn(elastic::ElasticGnn),
+    EVENNET = EvenNet(evennet::EvenNet),
+    AIRGNN = AirGnn(air::AirGnn),
+    GCN_K = GcnK(kernel::GcnK),
+}
+
+impl Default for Backbone {
+    fn default() -> Self {
+        Self::GCN
+    }
 }
 
 impl Backbone {
-    /// What it is called.
-    pub fn name(self) -> &'static str {
-        self.entry().name
+    /// Every network by name, with default settings.
+    pub fn named() -> impl Iterator<Item = (&'static str, Self)> {
+        Self::all().map(|backbone| (backbone.name(), backbone))
     }
 
-    /// What it is, in a line.
-    pub fn about(self) -> &'static str {
-        self.entry().about
+    /// Sets one of its own settings by name, where it has it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn where_taken(self, setting: &str, value: impl ToString) -> Self {
+        let given = [(setting.to_string(), value.to_string())];
+        self.with(&given).unwrap_or(self)
     }
 
-    /// The operator its paper uses.
-    pub fn usual_operator(self) -> UsualOperator {
+    /// The properties that do not depend on its settings.
+    pub fn entry(&self) -> super::entry::Entry {
+        self.method().entry()
+    }
+
+    /// Whether both are the same network, whatever their settings.
+    pub fn is(&self, other: Self) -> bool {
+        self.name() == other.name()
+    }
+
+    /// Whether it has a capability.
+    pub fn provides(&self, capability: Capability) -> bool {
+        self.entry().provides.contains(capability)
+    }
+
+    /// The names of the networks with a property, as `a, b and c`, or `every model but a and b`.
+    pub fn names_of(has: impl Fn(&Self) -> bool) -> String {
+        let (with, without): (Vec<Self>, Vec<Self>) = Self::all().partition(has);
+        let names = |of: &[Self]| listed(&of.iter().map(Self::name).collect::<Vec<_>>());
+        if without.len() < with.len() && !without.is_empty() {
+            return format!("every model but {}", names(&without));
+        }
+        names(&with)
+    }
+
+    /// The operator of its paper.
+    pub fn usual_operator(&self) -> UsualOperator {
         self.entry().usual_operator
     }
 
-    /// Whether it passes messages at all: false for a perceptron of the features.
-    pub fn uses_operator(self) -> bool {
-        self.entry().uses_operator
-    }
-
-    /// Whether the values of an operator matter to it, and not only which nodes it joins.
-    pub fn uses_operator_values(self) -> bool {
-        self.entry().uses_values
-    }
-
-    /// Why it cannot learn its operator; `None` where it can.
-    pub fn fixed_operator(self) -> Option<&'static str> {
+    /// The reason why it cannot learn its operator; `None` if it can.
+    pub fn fixed_operator(&self) -> Option<&'static str> {
         self.entry().fixed_operator
     }
 
-    /// Whether it is layer after layer.
-    pub fn is_stack(self) -> bool {
-        self.entry().layer.is_some()
+    /// Whether a shared setting changes it.
+    pub fn takes(&self, setting: NetworkSetting) -> bool {
+        match setting {
+            // Learners that are trained one after the other have no scores in common.
+            NetworkSetting::Gain => self.provides(Capability::JointTraining),
+            NetworkSetting::Readout | NetworkSetting::HeadDropout => true,
+            _ => self.entry().uses.contains(&setting),
+        }
     }
 
-    /// The settings it uses.
-    pub fn options(self) -> &'static [NetworkOption] {
-        self.entry().options
+    /// The refusal of a shared setting that would change nothing.
+    pub(crate) fn refuse(&self, setting: NetworkSetting) -> Error {
+        let takers = Self::names_of(|other| other.takes(setting));
+        let why = format!("belongs to {takers}, and the model is {self}");
+        Error::setting(setting.name(), why)
     }
 
-    /// Whether a setting makes any difference to it.
-    pub fn takes(self, option: NetworkOption) -> bool {
-        // Learners that are trained one after the other have no scores in common.
-        self.options().contains(&option) || option == NetworkOption::Gain && !self.has_learners()
-    }
-
-    /// The least number of layers it can have.
-    pub fn min_layers(self) -> usize {
+    /// The smallest number of layers.
+    pub fn min_layers(&self) -> usize {
         self.entry().min_layers
     }
 
-    /// Whether an exit can be put at every layer (thesis ch. 4).
-    pub fn can_have_exits(self) -> bool {
-        self.entry().exits
+    /// Whether classes may be predicted from its vectors by a linear map that is trained again by
+    /// itself: one that it has, or a head that a stack is given.
+    pub fn can_have_head(&self) -> bool {
+        self.provides(Capability::Head) || self.takes(NetworkSetting::Head)
     }
 
-    /// Whether training one graph of a batch depends on the others, batch normalisation apart.
-    pub fn couples_graphs(self) -> bool {
-        self.entry().couples_graphs
+    /// Whether it has such a map without being given one: with unconstrained weights, the last
+    /// layer may end in it.
+    pub fn has_head(&self, free_weights: bool) -> bool {
+        self.provides(Capability::Head) || self.provides(Capability::LastMap) && free_weights
     }
 
-    /// Whether it can be trained on sampled neighbourhoods and computed one layer after the other.
-    pub fn can_be_sampled(self) -> bool {
-        self.entry().sampled
-    }
-
-    /// Whether it is made of learners that are trained one after the other (AdaGCN).
-    pub fn has_learners(self) -> bool {
-        self.entry().has_learners
-    }
-
-    /// Whether it can classify the graphs of a set: neither learners one after the other, nor all
-    /// nodes compared with each other.
-    pub fn works_on_sets(self) -> bool {
-        !self.has_learners() && !self.entry().one_graph
-    }
-
-    /// Whether all it does with an operator is to apply it, so that one without entries will do.
-    pub fn applies_alone(self) -> bool {
-        self.entry().applies_alone
-    }
-
-    /// Whether classes may be read off its vectors by a linear map that is trained again by itself:
-    /// one that it has, or a head that a stack is given.
-    pub fn can_have_head(self) -> bool {
-        self.entry().has_head || self.takes(NetworkOption::Head)
-    }
-
-    /// Whether it has such a map without being given one: where weights are free, the last thing
-    /// that a layer does may be it.
-    pub fn has_head(self, free_weights: bool) -> bool {
-        self.entry().has_head || self.entry().last_map && free_weights
-    }
-
-    /// What its first layer computes of constant features before its weights come in.
-    pub fn first_aggregation(self) -> FirstAggregation {
+    /// The product with constant features that its first layer begins with.
+    pub fn first_aggregation(&self) -> FirstAggregation {
         self.entry().first_aggregation
-    }
-}
-
-impl TryFrom<String> for Backbone {
-    type Error = gnarl_graph::Error;
-
-    fn try_from(name: String) -> gnarl_graph::Result<Self> {
-        name.parse()
-    }
-}
-
-impl From<Backbone> for String {
-    fn from(backbone: Backbone) -> Self {
-        backbone.to_string()
-    }
-}
-
-impl fmt::Display for Backbone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Backbone {
-    type Err = gnarl_graph::Error;
-
-    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        let found = Self::ALL
-            .iter()
-            .find(|(known, _)| known.eq_ignore_ascii_case(name));
-        found.map(|(_, backbone)| *backbone).ok_or_else(|| {
-            gnarl_graph::Error::unknown("model", name, Self::ALL.iter().map(|(known, _)| *known))
-        })
     }
 }
 
@@ -232,38 +173,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back() {
-        for (name, backbone) in Backbone::ALL {
+    fn the_list_is_sound() {
+        gnarl_graph::names::assert_listed(Backbone::LIST, Backbone::all().map(|b| b.stored()));
+        let names: Vec<&str> = Backbone::all().map(|backbone| backbone.name()).collect();
+        for (i, backbone) in Backbone::all().enumerate() {
+            let name = backbone.name();
+            assert!(backbone.check().is_ok(), "{name}");
+            assert!(!names[..i].contains(&name), "{name} stands twice");
             assert_eq!(name.to_uppercase().parse::<Backbone>().unwrap(), backbone);
-            assert_eq!(backbone.to_string(), name);
-            assert_eq!(
-                serde_json::to_string(&backbone).unwrap(),
-                format!("\"{name}\"")
-            );
+            let exits = backbone.provides(Capability::Exits);
             assert!(
-                name.chars()
-                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
-                "{name}"
+                !exits || backbone.provides(Capability::Stack),
+                "{name}: exits need layers"
             );
-            assert!(!backbone.about().is_empty(), "{name}");
         }
         let e = "gcm".parse::<Backbone>().unwrap_err().to_string();
         assert!(e.contains("gcm") && e.contains("gcn"), "{e}");
-    }
-
-    #[test]
-    fn names_are_unique_and_exits_need_layers() {
-        for (i, (name, backbone)) in Backbone::ALL.into_iter().enumerate() {
-            assert!(
-                Backbone::ALL[..i]
-                    .iter()
-                    .all(|(earlier, _)| *earlier != name),
-                "{name} stands twice"
-            );
-            assert!(
-                !backbone.can_have_exits() || backbone.is_stack(),
-                "{name}: exits are put on layers"
-            );
-        }
     }
 }

@@ -7,44 +7,18 @@
 use std::ops::Range;
 
 use gnarl_graph::random::stream;
-use serde::{Deserialize, Serialize};
 
+use super::backbone::Backbone;
 use super::config::{NetworkConfig, Shape};
+use super::entry::Capability;
 use super::head::{Head, classify};
 use super::layer::OperatorScalar;
 use super::layer::Propagation;
 use super::linear::{Input, Linear};
 use super::network::Network;
 use super::params::{Params, Pass, Weights};
-use super::readout::{Membership, Readout};
+use super::readout::Membership;
 use crate::tensor::{DType, Device, Result, Tensor};
-
-/// Everything that fixes a classifier's shape.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ClassifierConfig {
-    /// The message passing.
-    pub network: NetworkConfig,
-    /// From nodes to graphs.
-    pub readout: Readout,
-    /// Dropout of graph vectors before the head.
-    pub head_dropout: f32,
-}
-
-impl ClassifierConfig {
-    /// Refuses what cannot be built, naming the setting and its range.
-    pub fn check(&self) -> gnarl_graph::Result<()> {
-        self.network.check()?;
-        if !(0.0..1.0).contains(&self.head_dropout) {
-            let what = format!(
-                "head dropout {} must be at least 0 and below 1",
-                self.head_dropout
-            );
-            return Err(gnarl_graph::Error::argument("model", what));
-        }
-        Ok(())
-    }
-}
 
 /// Several graphs side by side: one block-diagonal operator, their nodes one after the other.
 #[derive(Debug, Clone)]
@@ -98,7 +72,7 @@ pub trait GraphModel: Sync {
 /// A network that classifies graphs.
 #[derive(Debug)]
 pub struct GraphClassifier {
-    config: ClassifierConfig,
+    config: NetworkConfig,
     encoder: Network,
     head: Linear,
     num_classes: usize,
@@ -108,25 +82,19 @@ impl GraphClassifier {
     /// Builds the classifier with parameters drawn from the seed; the head's are `head.weight` and
     /// `head.bias`. Networks that are trained one learner after the other have no single
     /// representation and are refused.
-    pub fn new(config: &ClassifierConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
+    pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
         config.check()?;
-        if config.network.backbone.has_learners() {
+        if !config.backbone.provides(Capability::GraphSets) {
+            let able = Backbone::names_of(|other| other.provides(Capability::GraphSets));
             let what = format!(
-                "{} is trained one learner after the other on the nodes of one graph; choose another model for a set of graphs",
-                config.network.backbone
+                "{} does not classify sets of graphs; take {able}",
+                config.backbone
             );
-            return Err(gnarl_graph::Error::argument("graph classification", what).into());
+            return Err(gnarl_graph::Error::setting("model", what).into());
         }
-        if !config.network.backbone.works_on_sets() {
-            let what = format!(
-                "{} compares all nodes of one graph with each other; choose another model for a set of graphs",
-                config.network.backbone
-            );
-            return Err(gnarl_graph::Error::argument("graph classification", what).into());
-        }
-        let (hidden, num_classes) = (config.network.hidden, shape.num_classes);
+        let (hidden, num_classes) = (config.hidden, shape.num_classes);
         let mut encoder = Network::encoder(
-            &config.network,
+            config,
             &Shape {
                 num_classes: hidden,
                 ..*shape
@@ -151,7 +119,7 @@ impl GraphClassifier {
     }
 
     /// Its settings.
-    pub fn config(&self) -> &ClassifierConfig {
+    pub fn config(&self) -> &NetworkConfig {
         &self.config
     }
 
@@ -183,7 +151,8 @@ impl GraphClassifier {
     /// Whether what training sees of a graph depends on the others of its batch: statistics over
     /// nodes, or a term of the loss.
     pub fn couples_graphs(&self) -> bool {
-        self.config.network.uses_batch_norm() || self.config.network.backbone.couples_graphs()
+        self.config.uses_batch_norm()
+            || !self.config.backbone.provides(Capability::IndependentGraphs)
     }
 
     /// The scalars that it was built with, as they started; none for a fixed operator.
@@ -218,7 +187,7 @@ impl GraphClassifier {
 
     /// Class scores of graph vectors, before the softmax: `[graphs, num_classes]`.
     pub fn classify(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Tensor> {
-        classify(&self.head, self.config.head_dropout, latent, pass)
+        classify(&self.head, self.config.head_dropout as f32, latent, pass)
     }
 
     /// Class scores of a batch's graphs.
@@ -286,21 +255,17 @@ impl GraphModel for GraphClassifier {
 mod tests {
     use super::*;
     use crate::nn::Backbone;
-    use crate::nn::Backbone::Gcn;
+    use crate::nn::Readout;
     use crate::nn::testing::{adjacency, assert_close, path, plant};
 
-    fn config(backbone: Backbone) -> ClassifierConfig {
-        let network = NetworkConfig {
+    fn config(backbone: Backbone) -> NetworkConfig {
+        NetworkConfig {
             hidden: 1,
             layers: 1,
-            heads: 1,
             dropout: 0.0,
-            ..NetworkConfig::new(backbone)
-        };
-        ClassifierConfig {
-            network,
             readout: Readout::Mean,
             head_dropout: 0.0,
+            ..NetworkConfig::new(backbone.where_taken("heads", 1))
         }
     }
 
@@ -308,7 +273,8 @@ mod tests {
     fn by_hand() {
         // The path 0–1–2 with one feature: sums over neighbours 2, 5, 2, minus 3 and through ReLU
         // 0, 2, 0, mean 2/3.
-        let classifier = GraphClassifier::new(&config(Gcn), &Shape::new(1, 2, 0.0), 1).unwrap();
+        let classifier =
+            GraphClassifier::new(&config(Backbone::GCN), &Shape::new(1, 2, 0.0), 1).unwrap();
         plant(classifier.params(), "layers.0.weight", &[1.0]);
         plant(classifier.params(), "layers.0.bias", &[-3.0]);
         plant(classifier.params(), "head.weight", &[3.0, -6.0]);
@@ -357,15 +323,16 @@ mod tests {
     /// 5, 2, times 10 and minus 30 through ReLU 0, 20, 0, mean 20/3.
     #[test]
     fn a_network_that_ends_in_a_linear_map_has_room_for_the_head() {
-        let with_output = |config: ClassifierConfig| ClassifierConfig {
-            network: NetworkConfig {
-                head: true,
-                ..config.network
-            },
+        let with_output = |config: NetworkConfig| NetworkConfig {
+            head: true,
             ..config
         };
-        let classifier =
-            GraphClassifier::new(&with_output(config(Gcn)), &Shape::new(1, 2, 0.0), 1).unwrap();
+        let classifier = GraphClassifier::new(
+            &with_output(config(Backbone::GCN)),
+            &Shape::new(1, 2, 0.0),
+            1,
+        )
+        .unwrap();
         plant(classifier.params(), "layers.0.weight", &[1.0]);
         plant(classifier.params(), "layers.0.bias", &[0.0]);
         plant(classifier.params(), "output.weight", &[10.0]);
@@ -392,25 +359,19 @@ mod tests {
 
     #[test]
     fn what_cannot_be_built_is_named() {
-        let e = GraphClassifier::new(&config(Backbone::AdaGcn), &Shape::new(1, 2, 0.0), 1)
+        let e = GraphClassifier::new(&config(Backbone::ADAGCN), &Shape::new(1, 2, 0.0), 1)
             .unwrap_err()
             .to_string();
-        assert!(
-            e.contains("adagcn is trained one learner after the other"),
-            "{e}"
-        );
+        assert!(e.contains("adagcn does not classify sets of graphs"), "{e}");
         let e = GraphClassifier::new(
-            &ClassifierConfig {
+            &NetworkConfig {
                 head_dropout: 1.0,
-                ..config(Gcn)
+                ..config(Backbone::GCN)
             },
             &Shape::new(1, 2, 0.0),
             1,
         )
         .unwrap_err();
-        assert_eq!(
-            e.to_string(),
-            "model: head dropout 1 must be at least 0 and below 1"
-        );
+        assert_eq!(e.to_string(), "head-dropout must be in [0, 1) (got 1)");
     }
 }

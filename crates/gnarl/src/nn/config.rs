@@ -1,233 +1,128 @@
-//! [`NetworkConfig`]: everything that a user may set about a network.
+//! [`NetworkConfig`]: the settings that networks share, and the shape of their data.
 
-use serde::{Deserialize, Serialize};
+use gnarl_graph::Error;
+use gnarl_graph::names::Settings;
 
 use super::backbone::Backbone;
-use super::entry::{Level, NetworkOption, Plan};
+use super::entry::{Capability, Plan};
 use super::layer::OperatorScalar;
+use super::readout::Readout;
 use crate::weights::WeightsChoice;
 
-/// Everything that fixes a network's shape but the data it is for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The settings that networks share. A network's own settings are fields of its entry in
+/// [`Backbone`].
+#[derive(Debug, Clone, PartialEq, Settings)]
+#[partial(NetworkOptions, NetworkSetting)]
 pub struct NetworkConfig {
-    /// The kind of network.
+    /// The network and its own settings.
+    #[setting(skip)]
     pub backbone: Backbone,
-    /// Width of hidden representations (per head, for attention with several heads side by side:
-    /// the total).
+    /// The constraint on the weights.
+    #[setting(skip)]
+    pub weights: WeightsChoice,
+    /// Width of hidden representations, for attention that of all heads together.
+    #[setting(default = 64, range = 1.., open = "64; 32 for sets of graphs")]
     pub hidden: usize,
-    /// Rounds of message passing.
+    /// Number of layers; networks that combine layers may have none.
+    #[setting(default = 2, range = 0..=10_000)]
     pub layers: usize,
     /// Dropout between layers.
-    pub dropout: f32,
+    #[setting(default = 0.5, range = 0.0..1.0, open = "0.5; 0 for sets of graphs")]
+    pub dropout: f64,
     /// Dropout of the input features.
-    pub input_dropout: f32,
-    /// Attention heads of hidden layers.
-    pub heads: usize,
-    /// Dropout of attention coefficients.
-    pub attention_dropout: f32,
-    /// Batch normalisation inside GIN's perceptrons.
-    pub batch_norm: bool,
-    /// APPNP: steps of propagation.
-    pub appnp_steps: usize,
-    /// APPNP: the teleport probability, the share of the prediction kept at each step.
-    pub appnp_alpha: f64,
-    /// Whether the layers of GCN and GIN add an offset.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[setting(default = 0.0, range = 0.0..1.0)]
+    pub input_dropout: f64,
+    /// Bias terms in the layers.
+    #[setting(default = true)]
     pub bias: bool,
-    /// Whether a stack of layers ends in a linear map: all layers then have the hidden width.
-    #[serde(default, skip_serializing_if = "is_no")]
+    /// Linear map after the last layer.
+    #[setting(
+        default = false,
+        open = "false; true for gratin and retrain on one graph; selected on validation nodes for constrained weights"
+    )]
     pub head: bool,
-    /// Whether the maps that the weights axis works on start orthonormal.
-    #[serde(default, skip_serializing_if = "is_no")]
+    /// Orthonormal initial weights.
+    #[setting(default = false)]
     pub orthogonal_start: bool,
-    /// Deviation of the Gaussian noise that hidden representations of a stack get while training
-    /// (NoisyGNN).
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub noise: f32,
-    /// Whether scores are multiplied by a factor that their first spread sets
-    /// ([`gain`](super::gain)).
-    #[serde(default, skip_serializing_if = "is_no")]
+    /// Standard deviation of Gaussian noise on hidden representations during training (NoisyGNN).
+    #[setting(default = 0.0, range = 0.0..)]
+    pub noise: f64,
+    /// Learned factor on the class scores, initialised from their spread; for one graph.
+    #[setting(
+        default = false,
+        open = "true for sgc and for constrained weights without a head"
+    )]
     pub gain: bool,
-    /// What is asked of the weights.
-    #[serde(default, skip_serializing_if = "WeightsChoice::is_free")]
-    pub weights: WeightsChoice,
-    /// The number that a robust model's paper tunes; zero for others.
-    #[serde(default, skip_serializing_if = "is_no_level")]
-    pub level: f64,
-}
-
-fn yes() -> bool {
-    true
-}
-
-fn is_yes(set: &bool) -> bool {
-    *set
-}
-
-fn is_no(set: &bool) -> bool {
-    !set
-}
-
-fn is_zero(noise: &f32) -> bool {
-    *noise == 0.0
-}
-
-fn is_no_level(level: &f64) -> bool {
-    *level == 0.0
+    /// Readout from node vectors to a graph vector, for sets of graphs.
+    #[setting(default = Readout::Mean)]
+    pub readout: Readout,
+    /// Dropout of graph vectors before the head, for sets of graphs.
+    #[setting(default = 0.5, range = 0.0..1.0)]
+    pub head_dropout: f64,
 }
 
 impl NetworkConfig {
-    /// Two layers of 64 with dropout 0.5, attention with eight heads; APPNP's ten steps and 0.1 are
-    /// its paper's.
-    pub fn new(backbone: Backbone) -> Self {
+    /// A network with the defaults of the settings.
+    pub fn new(backbone: impl Into<Backbone>) -> Self {
         Self {
-            backbone,
-            hidden: 64,
-            layers: 2,
-            dropout: 0.5,
-            input_dropout: 0.0,
-            heads: if backbone.takes(NetworkOption::Heads) {
-                8
-            } else {
-                1
-            },
-            attention_dropout: 0.0,
-            batch_norm: false,
-            appnp_steps: 10,
-            appnp_alpha: 0.1,
-            bias: true,
-            head: false,
-            orthogonal_start: false,
-            noise: 0.0,
-            gain: false,
-            weights: WeightsChoice::FREE,
-            level: backbone.entry().level.map_or(0.0, |level| level.usual),
+            backbone: backbone.into(),
+            ..Self::default()
         }
     }
 
-    /// Whether scores need a factor ([`gain`](super::gain)): bounded weights all the way, or one
-    /// linear map of features.
+    /// Whether scores need a factor ([`gain`](super::gain)): all weights are constrained, or all
+    /// there is is one linear map of features.
     pub fn needs_gain(&self) -> bool {
-        let bounded = !self.weights.is_free() || self.backbone.entry().one_map;
-        bounded && !self.head && self.backbone.takes(NetworkOption::Gain)
+        let bounded = !self.weights.is_free() || self.backbone.provides(Capability::OneMap);
+        bounded && !self.head && self.backbone.takes(NetworkSetting::Gain)
     }
 
     /// Refuses what cannot be built, naming the setting and its range.
     pub fn check(&self) -> gnarl_graph::Result<()> {
-        let refuse = |what: String| Err(gnarl_graph::Error::argument("model", what));
-        if self.hidden == 0 {
-            return refuse("hidden must be at least 1".into());
-        }
+        self.check_ranges()?;
+        self.backbone.check()?;
+        self.weights.check()?;
         let min_layers = self.backbone.min_layers();
         if self.layers < min_layers {
-            return refuse(format!(
-                "layers must be at least {min_layers} for {}",
-                self.backbone
-            ));
+            return Err(Error::OutOfRange {
+                setting: "layers".into(),
+                range: format!(">= {min_layers} for {}", self.backbone),
+                got: self.layers.to_string(),
+            });
         }
-        for (name, rate) in [
-            ("dropout", self.dropout),
-            ("input dropout", self.input_dropout),
-            ("attention dropout", self.attention_dropout),
-        ] {
-            if !(0.0..1.0).contains(&rate) {
-                return refuse(format!("{name} {rate} must be at least 0 and below 1"));
-            }
+        let heads = self.backbone.method().heads();
+        if !self.hidden.is_multiple_of(heads) {
+            let why = format!("{heads} heads must divide the hidden width {}", self.hidden);
+            return Err(Error::setting("heads", why));
         }
-        if self.heads == 0 || !self.hidden.is_multiple_of(self.heads) {
-            return refuse(format!(
-                "{} heads must divide the hidden width {}",
-                self.heads, self.hidden
-            ));
-        }
-        self.weights.check()?;
-        let takes = |option| self.backbone.takes(option);
-        if !self.bias && !takes(NetworkOption::Bias) {
-            let known = takers(NetworkOption::Bias);
-            return refuse(format!(
-                "only {known} can do without offsets, not {}",
-                self.backbone
-            ));
-        }
-        if self.head && !takes(NetworkOption::Head)
-            || self.noise != 0.0 && !takes(NetworkOption::Noise)
+        let idle = [
+            (NetworkSetting::Bias, !self.bias),
+            (NetworkSetting::Head, self.head),
+            (NetworkSetting::Noise, self.noise != 0.0),
+        ];
+        match idle
+            .iter()
+            .find(|(setting, set)| *set && !self.backbone.takes(*setting))
         {
-            return refuse(format!(
-                "a head and noise are for stacks of layers, not for {}",
-                self.backbone
-            ));
+            Some((setting, _)) => Err(self.backbone.refuse(*setting)),
+            None => Ok(()),
         }
-        if !(self.noise >= 0.0 && self.noise.is_finite()) {
-            return refuse(format!("noise {} must be at least 0", self.noise));
-        }
-        match self.backbone.entry().level {
-            Some(Level { least, most, .. })
-                if !((least..=most).contains(&self.level) && self.level.is_finite()) =>
-            {
-                let range = if most.is_finite() {
-                    format!("lie in {least} to {most}")
-                } else {
-                    format!("be finite and at least {least}")
-                };
-                return refuse(format!(
-                    "level {} of {} must {range}",
-                    self.level, self.backbone
-                ));
-            }
-            None if self.level != 0.0 => {
-                return refuse(format!(
-                    "a level is for {}, not for {}",
-                    takers(NetworkOption::Level),
-                    self.backbone
-                ));
-            }
-            _ => {}
-        }
-        if !(0.0..=1.0).contains(&self.appnp_alpha) {
-            return refuse(format!(
-                "appnp alpha {} must lie in 0 to 1",
-                self.appnp_alpha
-            ));
-        }
-        Ok(())
     }
 
     /// Whether it normalises by statistics over the nodes of a batch.
     pub fn uses_batch_norm(&self) -> bool {
-        self.batch_norm && self.backbone.takes(NetworkOption::BatchNorm)
+        self.backbone.method().batch_norm()
     }
 
     /// What its body is built from.
-    pub(crate) fn plan(&self, shape: &Shape<'_>) -> Plan {
+    pub(crate) fn plan(&self, shape: &Shape<'_>) -> Plan<'_> {
         Plan {
-            entry: self.backbone.entry(),
+            network: self,
             in_dim: shape.in_dim,
             num_classes: shape.num_classes,
             mean_log_degree: shape.mean_log_degree,
-            hidden: self.hidden,
-            layers: self.layers,
-            dropout: self.dropout,
-            heads: self.heads,
-            attention_dropout: self.attention_dropout,
-            batch_norm: self.batch_norm,
-            propagation_steps: self.appnp_steps,
-            teleport: self.appnp_alpha,
-            bias: self.bias,
-            head: self.head,
-            noise: self.noise,
-            level: self.level,
         }
     }
-}
-
-/// The backbones that take an option, as `a, b and c`.
-fn takers(option: NetworkOption) -> String {
-    let takers = Backbone::ALL
-        .into_iter()
-        .filter(|(_, backbone)| backbone.takes(option))
-        .map(|(name, _)| name);
-    gnarl_graph::names::listed(&takers.collect::<Vec<_>>())
 }
 
 /// The data that a network is for.

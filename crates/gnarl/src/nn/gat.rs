@@ -4,51 +4,82 @@
 //! The operator gives the pattern (A + I) and scales the attention coefficients; with A_hat's
 //! pattern and value one this is the paper's layer.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;
-use super::body::ATTENTION_SITES;
-use super::entry::{Entry, NetworkOption, Place, Plan, UsualOperator};
+use super::body::{ATTENTION_SITES, Body};
+use super::config::NetworkSetting as S;
+use super::entry::{Architecture, Capability, Entry, Layered, Place, Plan, UsualOperator};
 use super::init::Init;
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Operator, Result, Tensor, additive_scores, dropout, segment_softmax};
 
-use NetworkOption::{
-    AttentionDropout, Dropout, Head, Heads, Hidden, InputDropout, Layers, Noise, OrthogonalStart,
-};
+/// Graph attention network (Veličković et al. 2018,
+/// [arXiv:1710.10903](https://arxiv.org/abs/1710.10903)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(name = "gat", constant, about = "graph attention")]
+pub struct Gat {
+    /// Attention heads of hidden layers.
+    #[setting(default = 8, range = 1..=10_000)]
+    pub heads: usize,
+    /// Dropout of attention coefficients.
+    #[setting(default = 0.0, range = 0.0..1.0)]
+    pub attention_dropout: f64,
+}
 
-/// What GAT and GATv2 use.
-pub(super) const OPTIONS: &[NetworkOption] = &[
-    Hidden,
-    Layers,
-    Dropout,
-    InputDropout,
-    Heads,
-    AttentionDropout,
-    Head,
-    OrthogonalStart,
-    Noise,
-];
+impl Architecture for Gat {
+    fn entry(&self) -> Entry {
+        Entry {
+            usual_operator: UsualOperator::SelfLoopPattern,
+            ..stack::entry(&[
+                S::Hidden,
+                S::Layers,
+                S::Dropout,
+                S::InputDropout,
+                S::Head,
+                S::OrthogonalStart,
+                S::Noise,
+            ])
+            .with(&[Capability::Exits, Capability::SampledTraining])
+        }
+    }
 
-pub(super) const ENTRY: Entry = Entry {
-    sampled: true,
-    usual_operator: UsualOperator::SelfLoopPattern,
-    exits: true,
-    ..stack::entry("gat", "graph attention", layer, OPTIONS)
-};
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        stack::build(self, plan, params, rng)
+    }
 
-fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
-    let settings = AttentionSettings::at(plan, at);
-    Ok(Box::new(Gat::new(
-        params,
-        at.name,
-        at.from,
-        at.to / settings.heads,
-        settings,
-        rng,
-    )?))
+    fn layered(&self) -> Option<&dyn Layered> {
+        Some(self)
+    }
+
+    fn heads(&self) -> usize {
+        self.heads
+    }
+}
+
+impl Layered for Gat {
+    fn layer(
+        &self,
+        _plan: &Plan<'_>,
+        at: Place<'_>,
+        params: &mut Params,
+        rng: &mut Rng,
+    ) -> Result<Box<dyn Layer>> {
+        let settings = AttentionSettings::at((self.heads, self.attention_dropout), at);
+        Ok(Box::new(GatConv::new(
+            params,
+            at.name,
+            at.from,
+            at.to / settings.heads,
+            settings,
+            rng,
+        )?))
+    }
 }
 
 /// Settings that GAT and GATv2 share.
@@ -67,13 +98,13 @@ pub struct AttentionSettings {
 }
 
 impl AttentionSettings {
-    /// Heads side by side, but one head where the class scores are given.
-    pub(super) fn at(plan: &Plan, at: Place<'_>) -> Self {
+    /// Concatenated heads; the layer that gives class scores has one.
+    pub(super) fn at((heads, dropout): (usize, f64), at: Place<'_>) -> Self {
         Self {
-            heads: if at.is_last { 1 } else { plan.heads },
+            heads: if at.is_last { 1 } else { heads },
             concat: !at.is_last,
             negative_slope: 0.2,
-            dropout: plan.attention_dropout,
+            dropout: dropout as f32,
             site: ATTENTION_SITES + at.site,
         }
     }
@@ -110,7 +141,7 @@ impl AttentionSettings {
 
 /// One GAT layer.
 #[derive(Debug)]
-pub struct Gat {
+pub struct GatConv {
     linear: Linear,
     attend_row: ParamId,
     attend_col: ParamId,
@@ -119,7 +150,7 @@ pub struct Gat {
     settings: AttentionSettings,
 }
 
-impl Gat {
+impl GatConv {
     /// `dim` values per head; Glorot weights, zero bias.
     pub fn new(
         params: &mut Params,
@@ -173,7 +204,7 @@ impl Gat {
     }
 }
 
-impl Layer for Gat {
+impl Layer for GatConv {
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let x = self.linear.forward(x, pass)?;
         let receivers = x.narrow(0, 0, operator.num_rows())?;
@@ -205,7 +236,7 @@ impl Layer for Gat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nn::gatv2::GatV2;
+    use crate::nn::gatv2::GatV2Conv;
     use crate::nn::layer::classical;
     use crate::nn::testing::{assert_close, path, plant, predict, rng};
     use gnarl_graph::operator::ClassicalOperator;
@@ -222,7 +253,7 @@ mod tests {
     #[test]
     fn by_hand() {
         let mut params = Params::default();
-        let layer = Gat::new(&mut params, "gat", 1, 1, SETTINGS, &mut rng()).unwrap();
+        let layer = GatConv::new(&mut params, "gat", 1, 1, SETTINGS, &mut rng()).unwrap();
         plant(&params, "gat.weight", &[1.0]);
         plant(&params, "gat.att_src", &[1.0]);
         plant(&params, "gat.att_dst", &[-3.0]);
@@ -255,11 +286,11 @@ mod tests {
         let a_hat = classical(&path(), ClassicalOperator::NormalisedAdjacency).unwrap();
         let pattern = Operator::from_pattern(a_hat.pattern().clone());
         let (mut gat_params, mut v2_params) = (Params::default(), Params::default());
-        let gat = Gat::new(&mut gat_params, "gat", 1, 1, SETTINGS, &mut rng()).unwrap();
+        let gat = GatConv::new(&mut gat_params, "gat", 1, 1, SETTINGS, &mut rng()).unwrap();
         plant(&gat_params, "gat.weight", &[1.0]);
         plant(&gat_params, "gat.att_src", &[0.0]);
         plant(&gat_params, "gat.att_dst", &[0.0]);
-        let v2 = GatV2::new(&mut v2_params, "gat", 1, 1, SETTINGS, &mut rng()).unwrap();
+        let v2 = GatV2Conv::new(&mut v2_params, "gat", 1, 1, SETTINGS, &mut rng()).unwrap();
         plant(&v2_params, "gat.left.weight", &[1.0]);
         plant(&v2_params, "gat.att", &[0.0]);
         let beside = 1.0 / 6f32.sqrt();

@@ -2,44 +2,92 @@
 //! ranking of neighbours may differ from node to node. The operator gives the pattern (A + I) and
 //! scales the coefficients.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;
-use super::entry::{Entry, Place, Plan, UsualOperator};
-use super::gat::{AttentionSettings, OPTIONS};
+use super::body::Body;
+use super::config::NetworkSetting as S;
+use super::entry::{Architecture, Capability, Entry, Layered, Place, Plan, UsualOperator};
+use super::gat::AttentionSettings;
 use super::init::Init;
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Operator, Result, Tensor, gatv2_scores};
 
-pub(super) const ENTRY: Entry = Entry {
-    sampled: true,
-    usual_operator: UsualOperator::SelfLoopPattern,
-    exits: true,
-    ..stack::entry(
-        "gatv2",
-        "graph attention whose ranking of neighbours may differ from node to node",
-        layer,
-        OPTIONS,
-    )
-};
+/// Graph attention with dynamic ranking (Brody et al. 2022,
+/// [arXiv:2105.14491](https://arxiv.org/abs/2105.14491)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "gatv2",
+    constant,
+    about = "graph attention with dynamic ranking of neighbours"
+)]
+pub struct GatV2 {
+    /// Attention heads of hidden layers.
+    #[setting(default = 8, range = 1..=10_000)]
+    pub heads: usize,
+    /// Dropout of attention coefficients.
+    #[setting(default = 0.0, range = 0.0..1.0)]
+    pub attention_dropout: f64,
+}
 
-fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
-    let settings = AttentionSettings::at(plan, at);
-    Ok(Box::new(GatV2::new(
-        params,
-        at.name,
-        at.from,
-        at.to / settings.heads,
-        settings,
-        rng,
-    )?))
+impl Architecture for GatV2 {
+    fn entry(&self) -> Entry {
+        Entry {
+            usual_operator: UsualOperator::SelfLoopPattern,
+            ..stack::entry(&[
+                S::Hidden,
+                S::Layers,
+                S::Dropout,
+                S::InputDropout,
+                S::Head,
+                S::OrthogonalStart,
+                S::Noise,
+            ])
+            .with(&[Capability::Exits, Capability::SampledTraining])
+        }
+    }
+
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        stack::build(self, plan, params, rng)
+    }
+
+    fn layered(&self) -> Option<&dyn Layered> {
+        Some(self)
+    }
+
+    fn heads(&self) -> usize {
+        self.heads
+    }
+}
+
+impl Layered for GatV2 {
+    fn layer(
+        &self,
+        _plan: &Plan<'_>,
+        at: Place<'_>,
+        params: &mut Params,
+        rng: &mut Rng,
+    ) -> Result<Box<dyn Layer>> {
+        let settings = AttentionSettings::at((self.heads, self.attention_dropout), at);
+        Ok(Box::new(GatV2Conv::new(
+            params,
+            at.name,
+            at.from,
+            at.to / settings.heads,
+            settings,
+            rng,
+        )?))
+    }
 }
 
 /// One GATv2 layer.
 #[derive(Debug)]
-pub struct GatV2 {
+pub struct GatV2Conv {
     left: Linear,
     right: Linear,
     attention: ParamId,
@@ -48,7 +96,7 @@ pub struct GatV2 {
     settings: AttentionSettings,
 }
 
-impl GatV2 {
+impl GatV2Conv {
     /// `dim` values per head; Glorot weights, zero biases.
     pub fn new(
         params: &mut Params,
@@ -88,7 +136,7 @@ impl GatV2 {
     }
 }
 
-impl Layer for GatV2 {
+impl Layer for GatV2Conv {
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let left = self.left.forward(x, pass)?;
         let right = self.right.forward(&x.head(operator.num_rows())?, pass)?;

@@ -1,55 +1,79 @@
 //! GCN (Kipf and Welling 2017): `Φ X W + b`, with Φ = A_hat unless another operator is given.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;
-use super::entry::{Entry, FirstAggregation, NetworkOption, Place, Plan};
+use super::body::Body;
+use super::config::NetworkSetting as S;
+use super::entry::{Architecture, Capability, Entry, FirstAggregation, Layered, Place, Plan};
 use super::layer::{Layer, propagate_activated, propagate_linear};
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
 use crate::tensor::{Dropout, Operator, Result, Tensor, relu_dropout};
 
-use NetworkOption::{
-    Bias, Dropout as DropoutRate, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart,
-};
+/// Graph convolutional network (Kipf and Welling 2017,
+/// [arXiv:1609.02907](https://arxiv.org/abs/1609.02907)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(name = "gcn", constant, about = "graph convolutions")]
+pub struct Gcn {}
 
-pub(super) const ENTRY: Entry = Entry {
-    sampled: true,
-    applies_alone: true,
-    exits: true,
-    last_map: true,
-    first_aggregation: FirstAggregation::Operator,
-    ..stack::entry(
-        "gcn",
-        "graph convolutions",
-        layer,
-        &[
-            Hidden,
-            Layers,
-            DropoutRate,
-            InputDropout,
-            Bias,
-            Head,
-            OrthogonalStart,
-            Noise,
-        ],
-    )
-};
+impl Architecture for Gcn {
+    fn entry(&self) -> Entry {
+        Entry {
+            first_aggregation: FirstAggregation::Operator,
+            ..stack::entry(&[
+                S::Hidden,
+                S::Layers,
+                S::Dropout,
+                S::InputDropout,
+                S::Bias,
+                S::Head,
+                S::OrthogonalStart,
+                S::Noise,
+            ])
+            .with(&[
+                Capability::Exits,
+                Capability::SampledTraining,
+                Capability::OperatorFree,
+                Capability::LastMap,
+            ])
+        }
+    }
 
-fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
-    Ok(Box::new(Gcn::with_bias(
-        params, at.name, at.from, at.to, plan.bias, rng,
-    )?))
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        stack::build(self, plan, params, rng)
+    }
+
+    fn layered(&self) -> Option<&dyn Layered> {
+        Some(self)
+    }
+}
+
+impl Layered for Gcn {
+    fn layer(
+        &self,
+        plan: &Plan<'_>,
+        at: Place<'_>,
+        params: &mut Params,
+        rng: &mut Rng,
+    ) -> Result<Box<dyn Layer>> {
+        Ok(Box::new(GcnConv::with_bias(
+            params, at.name, at.from, at.to, plan.bias, rng,
+        )?))
+    }
 }
 
 /// One graph convolution.
 #[derive(Debug)]
-pub struct Gcn {
+pub struct GcnConv {
     /// The linear map; its bias is added after the operator.
     pub linear: Linear,
 }
 
-impl Gcn {
+impl GcnConv {
     /// Glorot weights, zero bias.
     pub fn new(
         params: &mut Params,
@@ -76,7 +100,7 @@ impl Gcn {
     }
 }
 
-impl Layer for Gcn {
+impl Layer for GcnConv {
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let bias = self.linear.bias.map(|b| pass.weight(b));
         propagate_linear(operator, x, pass.weight(self.linear.weight), bias)
@@ -129,7 +153,7 @@ mod tests {
     #[test]
     fn by_hand() {
         let mut params = Params::default();
-        let layer = Gcn::new(&mut params, "gcn", 1, 1, &mut rng()).unwrap();
+        let layer = GcnConv::new(&mut params, "gcn", 1, 1, &mut rng()).unwrap();
         plant(&params, "gcn.weight", &[2.0]);
         plant(&params, "gcn.bias", &[1.0]);
         // With self-loops the degrees are 2, 3, 2: A_hat is 1/2, 1/3, 1/2 on the diagonal and 1/√6

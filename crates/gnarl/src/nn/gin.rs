@@ -4,61 +4,97 @@
 //! The thesis' text counts a node among its own neighbours and adds it once more; here it stands
 //! once (erratum 7).
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use super::batch_norm::BatchNorm;
 use super::bodies::stack;
-use super::entry::{Entry, FirstAggregation, NetworkOption, Place, Plan, UsualOperator};
+use super::body::Body;
+use super::config::NetworkSetting as S;
+use super::entry::{
+    Architecture, Capability, Entry, FirstAggregation, Layered, Place, Plan, UsualOperator,
+};
 use super::init::Init;
 use super::layer::{Layer, propagate_activated};
 use super::linear::{Input, Linear};
 use super::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Dropout, Operator, Result, Tensor, relu_dropout};
 
-use NetworkOption::{
-    BatchNorm as Normalisation, Bias, Dropout as DropoutRate, Head, Hidden, InputDropout, Layers,
-    Noise, OrthogonalStart,
-};
+/// Graph isomorphism network (Xu et al. 2019,
+/// [arXiv:1810.00826](https://arxiv.org/abs/1810.00826)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "gin",
+    constant,
+    about = "graph isomorphism network: a perceptron of the sum over neighbours"
+)]
+pub struct Gin {
+    /// Batch normalisation inside the perceptrons.
+    #[setting(default = false)]
+    pub batch_norm: bool,
+}
 
-pub(super) const ENTRY: Entry = Entry {
-    sampled: true,
-    usual_operator: UsualOperator::ADJACENCY,
-    exits: true,
-    last_map: true,
-    first_aggregation: FirstAggregation::OperatorWithSelf,
-    ..stack::entry(
-        "gin",
-        "graph isomorphism network: a perceptron of the sum over neighbours",
-        layer,
-        &[
-            Hidden,
-            Layers,
-            DropoutRate,
-            InputDropout,
-            Normalisation,
-            Bias,
-            Head,
-            OrthogonalStart,
-            Noise,
-        ],
-    )
-};
+impl Architecture for Gin {
+    fn entry(&self) -> Entry {
+        Entry {
+            usual_operator: UsualOperator::ADJACENCY,
+            first_aggregation: FirstAggregation::OperatorWithSelf,
+            ..stack::entry(&[
+                S::Hidden,
+                S::Layers,
+                S::Dropout,
+                S::InputDropout,
+                S::Bias,
+                S::Head,
+                S::OrthogonalStart,
+                S::Noise,
+            ])
+            .with(&[
+                Capability::Exits,
+                Capability::SampledTraining,
+                Capability::LastMap,
+            ])
+        }
+    }
 
-fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
-    let settings = GinSettings {
-        train_epsilon: false,
-        batch_norm: plan.batch_norm,
-        bias: plan.bias,
-    };
-    Ok(Box::new(Gin::new(
-        params,
-        at.name,
-        at.from,
-        plan.hidden,
-        at.to,
-        settings,
-        rng,
-    )?))
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        stack::build(self, plan, params, rng)
+    }
+
+    fn layered(&self) -> Option<&dyn Layered> {
+        Some(self)
+    }
+
+    fn batch_norm(&self) -> bool {
+        self.batch_norm
+    }
+}
+
+impl Layered for Gin {
+    fn layer(
+        &self,
+        plan: &Plan<'_>,
+        at: Place<'_>,
+        params: &mut Params,
+        rng: &mut Rng,
+    ) -> Result<Box<dyn Layer>> {
+        let settings = GinSettings {
+            train_epsilon: false,
+            batch_norm: self.batch_norm,
+            bias: plan.bias,
+        };
+        Ok(Box::new(GinConv::new(
+            params,
+            at.name,
+            at.from,
+            plan.hidden,
+            at.to,
+            settings,
+            rng,
+        )?))
+    }
 }
 
 /// Settings of a GIN layer.
@@ -84,14 +120,14 @@ impl Default for GinSettings {
 
 /// One GIN layer with a two-layer perceptron.
 #[derive(Debug)]
-pub struct Gin {
+pub struct GinConv {
     first: Linear,
     norm: Option<BatchNorm>,
     second: Linear,
     epsilon: Option<ParamId>,
 }
 
-impl Gin {
+impl GinConv {
     /// `in_dim → hidden → out_dim`, started as PyTorch starts linear layers.
     pub fn new(
         params: &mut Params,
@@ -143,7 +179,7 @@ impl Gin {
     }
 }
 
-impl Gin {
+impl GinConv {
     /// What stands between the two linear maps. The first one comes before the sum, which it
     /// commutes with and which it usually makes narrower.
     fn hidden(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Input> {
@@ -172,7 +208,7 @@ impl Gin {
     }
 }
 
-impl Layer for Gin {
+impl Layer for GinConv {
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         self.second.forward(&self.hidden(operator, x, pass)?, pass)
     }
@@ -212,9 +248,9 @@ mod tests {
 
     /// The perceptron of the tests below makes `s` into `s + 10 · max(5 - s, 0) + 0.5`, for s
     /// above 0.
-    fn planted(settings: GinSettings) -> (Params, Gin) {
+    fn planted(settings: GinSettings) -> (Params, GinConv) {
         let mut params = Params::default();
-        let layer = Gin::new(&mut params, "gin", 1, 2, 1, settings, &mut rng()).unwrap();
+        let layer = GinConv::new(&mut params, "gin", 1, 2, 1, settings, &mut rng()).unwrap();
         plant(&params, "gin.mlp.0.weight", &[1.0, -1.0]);
         plant(&params, "gin.mlp.0.bias", &[0.0, 5.0]);
         plant(&params, "gin.mlp.1.weight", &[1.0, 10.0]);

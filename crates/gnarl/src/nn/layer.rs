@@ -226,12 +226,12 @@ pub fn classical(graph: &Graph, kind: ClassicalOperator) -> gnarl_graph::Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nn::gat::{AttentionSettings, Gat};
-    use crate::nn::gatv2::GatV2;
-    use crate::nn::gcn::Gcn;
-    use crate::nn::gin::{Gin, GinSettings};
+    use crate::nn::gat::{AttentionSettings, GatConv};
+    use crate::nn::gatv2::GatV2Conv;
+    use crate::nn::gcn::GcnConv;
+    use crate::nn::gin::{GinConv, GinSettings};
     use crate::nn::params::Params;
-    use crate::nn::sage::Sage;
+    use crate::nn::sage::SageConv;
     use crate::nn::testing::{assert_close, path, rng};
     use crate::tensor::testing::{check_gradients, random, random_pattern};
 
@@ -334,12 +334,14 @@ mod tests {
         };
         let (mut params, rng) = (Params::default(), &mut rng());
         let layers: [Box<dyn Layer>; 6] = [
-            Box::new(Gcn::new(&mut params, "narrower", 4, 3, rng).unwrap()),
-            Box::new(Gcn::new(&mut params, "wider", 4, 5, rng).unwrap()),
-            Box::new(Sage::new(&mut params, "sage", 4, 3, rng).unwrap()),
-            Box::new(Gin::new(&mut params, "gin", 4, 3, 2, GinSettings::default(), rng).unwrap()),
-            Box::new(Gat::new(&mut params, "gat", 4, 2, attention, rng).unwrap()),
-            Box::new(GatV2::new(&mut params, "gatv2", 4, 2, attention, rng).unwrap()),
+            Box::new(GcnConv::new(&mut params, "narrower", 4, 3, rng).unwrap()),
+            Box::new(GcnConv::new(&mut params, "wider", 4, 5, rng).unwrap()),
+            Box::new(SageConv::new(&mut params, "sage", 4, 3, rng).unwrap()),
+            Box::new(
+                GinConv::new(&mut params, "gin", 4, 3, 2, GinSettings::default(), rng).unwrap(),
+            ),
+            Box::new(GatConv::new(&mut params, "gat", 4, 2, attention, rng).unwrap()),
+            Box::new(GatV2Conv::new(&mut params, "gatv2", 4, 2, attention, rng).unwrap()),
         ];
         let weights = params.weights().unwrap();
         let x = Input::Dense(random(&[6, 4], 2));

@@ -1,49 +1,70 @@
 //! A linear layer in the shape of a message-passing one, without any propagation. A stack of them
 //! is an MLP, the baseline that knows features alone.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;
-use super::entry::{Entry, NetworkOption, Place, Plan, UsualOperator};
+use super::body::Body;
+use super::config::NetworkSetting as S;
+use super::entry::{Architecture, Capability, Entry, Layered, Place, Plan, UsualOperator};
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
 use crate::tensor::{Dropout, Operator, Result, Tensor};
 
-use NetworkOption::{
-    Dropout as DropoutRate, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart,
-};
+/// Multilayer perceptron: features alone, without the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "mlp",
+    constant,
+    about = "a perceptron of the features alone, without the graph"
+)]
+pub struct Mlp {}
 
-pub(super) const ENTRY: Entry = Entry {
-    usual_operator: UsualOperator::ADJACENCY,
-    uses_operator: false,
-    fixed_operator: Some("does not use an operator's values: there is nothing for cgso to learn"),
-    min_layers: 0,
-    exits: true,
-    last_map: true,
-    ..stack::entry(
-        "mlp",
-        "a perceptron of the features alone, without propagation",
-        layer,
-        &[
-            Hidden,
-            Layers,
-            DropoutRate,
-            InputDropout,
-            Head,
-            OrthogonalStart,
-            Noise,
-        ],
-    )
-};
+impl Architecture for Mlp {
+    fn entry(&self) -> Entry {
+        Entry {
+            usual_operator: UsualOperator::ADJACENCY,
+            min_layers: 0,
+            fixed_operator: Some(
+                "does not use an operator's values: there is nothing for cgso to learn",
+            ),
+            ..stack::entry(&[
+                S::Hidden,
+                S::Layers,
+                S::Dropout,
+                S::InputDropout,
+                S::Head,
+                S::OrthogonalStart,
+                S::Noise,
+            ])
+            .with(&[Capability::Exits, Capability::LastMap])
+            .without(&[Capability::MessagePassing, Capability::EdgeWeights])
+        }
+    }
 
-fn layer(
-    _plan: &Plan,
-    at: Place<'_>,
-    params: &mut Params,
-    rng: &mut Rng,
-) -> Result<Box<dyn Layer>> {
-    Ok(Box::new(Dense::new(params, at.name, at.from, at.to, rng)?))
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        stack::build(self, plan, params, rng)
+    }
+
+    fn layered(&self) -> Option<&dyn Layered> {
+        Some(self)
+    }
+}
+
+impl Layered for Mlp {
+    fn layer(
+        &self,
+        _plan: &Plan<'_>,
+        at: Place<'_>,
+        params: &mut Params,
+        rng: &mut Rng,
+    ) -> Result<Box<dyn Layer>> {
+        Ok(Box::new(Dense::new(params, at.name, at.from, at.to, rng)?))
+    }
 }
 
 /// One layer of an MLP.

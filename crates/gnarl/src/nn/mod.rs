@@ -50,9 +50,9 @@ pub mod soft_median;
 pub(crate) mod testing;
 
 pub use backbone::Backbone;
-pub use classifier::{Batch, ClassifierConfig, GraphClassifier, GraphModel};
-pub use config::{NetworkConfig, Shape};
-pub use entry::{FirstAggregation, NetworkOption, UsualOperator};
+pub use classifier::{Batch, GraphClassifier, GraphModel};
+pub use config::{NetworkConfig, NetworkOptions, NetworkSetting, Shape};
+pub use entry::{Architecture, Capability, FirstAggregation, UsualOperator};
 pub use gain::Gain;
 pub use head::Head;
 pub use layer::{Layer, LearnableOperator, OperatorScalar, Propagation};

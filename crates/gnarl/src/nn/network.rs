@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gnarl_graph::random::{Rng, stream};
 
 use super::body::{Body, INPUT_SITE};
-use super::config::{NetworkConfig, Shape};
+use super::config::{NetworkConfig, NetworkSetting, Shape};
 use super::gain::Gain;
 use super::head::Head;
 use super::init::Init;
@@ -32,7 +32,7 @@ impl Network {
     /// Builds the network with parameters drawn from the seed.
     pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
         let mut network = Self::encoder(config, shape, seed)?;
-        if config.gain && config.backbone.takes(super::entry::NetworkOption::Gain) {
+        if config.gain && config.backbone.takes(NetworkSetting::Gain) {
             network.gain = Some(Gain::new(&mut network.params, "gain")?);
         }
         Ok(network)
@@ -44,7 +44,7 @@ impl Network {
         let mut params = Params::new(config.weights);
         let rng = &mut stream(seed, "network", 0);
         let plan = config.plan(shape);
-        let body = (plan.entry.build)(&plan, &mut params, rng)?;
+        let body = config.backbone.method().build(&plan, &mut params, rng)?;
         let scalars = add_scalars(&mut params, "operator", shape.scalars, rng)?;
         if config.orthogonal_start {
             params.start_orthogonal(&mut stream(seed, "orthogonal start", 0))?;
@@ -71,7 +71,7 @@ impl Network {
         config.check()?;
         let mut params = Params::counting(config.weights);
         let (plan, rng) = (config.plan(shape), &mut stream(0, "network", 0));
-        (plan.entry.build)(&plan, &mut params, rng)?;
+        config.backbone.method().build(&plan, &mut params, rng)?;
         Ok(params.counted())
     }
 
@@ -309,8 +309,8 @@ pub(crate) fn scalar_values(
 }
 
 /// Dropout of features; of sparse ones the stored values are dropped, which is the same thing.
-pub(crate) fn drop_input(x: &Input, rate: f32, pass: &Pass<'_>) -> Result<Input> {
-    let draw = pass.dropout(rate, INPUT_SITE);
+pub(crate) fn drop_input(x: &Input, rate: f64, pass: &Pass<'_>) -> Result<Input> {
+    let draw = pass.dropout(rate as f32, INPUT_SITE);
     if draw.rate == 0.0 {
         return Ok(x.clone());
     }
@@ -328,18 +328,18 @@ fn drop_values(x: &Operator, draw: crate::tensor::Dropout) -> Result<Operator> {
 mod tests {
     use super::*;
     use crate::nn::testing::{adjacency, path, plant};
-    use crate::nn::{Backbone, NetworkOption};
+    use crate::nn::{Backbone, Capability, NetworkSetting};
     use crate::tensor::{DType, Device};
     use crate::weights::WeightsChoice;
 
     /// Three identities with dropout 0.5 between them: what is left of a matrix of ones shows the
     /// masks.
-    fn identities(input_dropout: f32) -> Network {
+    fn identities(input_dropout: f64) -> Network {
         let config = NetworkConfig {
             layers: 3,
             hidden: 40,
             input_dropout,
-            ..NetworkConfig::new(Backbone::Mlp)
+            ..NetworkConfig::new(Backbone::MLP)
         };
         let network = Network::new(&config, &Shape::new(40, 40, 0.0), 1).unwrap();
         let identity: Vec<f32> = (0..1600)
@@ -405,13 +405,12 @@ mod tests {
             ..adjacency(&path()).into()
         };
         let x = Input::Dense(crate::tensor::testing::random(&[3, 6], 2));
-        for (name, backbone) in Backbone::ALL {
+        for (name, backbone) in Backbone::named() {
             let weights = WeightsChoice::Orthonormal(crate::weights::Orthonormal::default());
             let config = NetworkConfig {
                 hidden: 4,
-                heads: 2,
                 weights,
-                ..NetworkConfig::new(backbone)
+                ..NetworkConfig::new(backbone.where_taken("heads", 2))
             };
             let network = Network::new(&config, &Shape::new(6, 3, 1.0), 1).unwrap();
             let weights = network.params().weights().unwrap();
@@ -447,7 +446,7 @@ mod tests {
             layers: 1,
             head: true,
             bias: false,
-            ..NetworkConfig::new(Backbone::Gcn)
+            ..NetworkConfig::new(Backbone::GCN)
         };
         let network = Network::new(&config, &Shape::new(1, 1, 0.0), 1).unwrap();
         plant(network.params(), "layers.0.weight", &[1.0, -1.0]);
@@ -468,23 +467,23 @@ mod tests {
             (
                 NetworkConfig {
                     head: true,
-                    ..NetworkConfig::new(Backbone::Sgc)
+                    ..NetworkConfig::new(Backbone::SGC)
                 },
-                "stacks of layers, not for sgc",
+                "and the model is sgc",
             ),
             (
                 NetworkConfig {
                     bias: false,
-                    ..NetworkConfig::new(Backbone::Gat)
+                    ..NetworkConfig::new(Backbone::GAT)
                 },
-                "only gcn, gin and soft-median",
+                "belongs to gcn, gin and soft-median",
             ),
             (
                 NetworkConfig {
-                    noise: f32::NAN,
-                    ..NetworkConfig::new(Backbone::Gcn)
+                    noise: f64::NAN,
+                    ..NetworkConfig::new(Backbone::GCN)
                 },
-                "noise NaN",
+                "noise must be >= 0 (got NaN)",
             ),
         ] {
             let e = config.check().unwrap_err().to_string();
@@ -499,7 +498,7 @@ mod tests {
         let config = NetworkConfig {
             hidden: 1,
             bias: false,
-            ..NetworkConfig::new(Backbone::Gcn)
+            ..NetworkConfig::new(Backbone::GCN)
         };
         let network = Network::new(&config, &Shape::new(1, 2, 0.0), 1).unwrap();
         plant(network.params(), "layers.0.weight", &[1.0]);
@@ -531,7 +530,7 @@ mod tests {
         let config = NetworkConfig {
             noise: 0.5,
             dropout: 0.0,
-            ..NetworkConfig::new(Backbone::Gcn)
+            ..NetworkConfig::new(Backbone::GCN)
         };
         let network = Network::new(&config, &Shape::new(1, 2, 0.0), 1).unwrap();
         let weights = network.params().weights().unwrap();
@@ -560,12 +559,11 @@ mod tests {
     /// making would cost everything.
     #[test]
     fn sizes_are_known_before_anything_is_made() {
-        for (name, backbone) in Backbone::ALL {
+        for (name, backbone) in Backbone::named() {
             let config = NetworkConfig {
                 hidden: 8,
-                heads: 2,
                 layers: 3,
-                ..NetworkConfig::new(backbone)
+                ..NetworkConfig::new(backbone.where_taken("heads", 2))
             };
             let shape = Shape::new(6, 3, 1.0);
             let network = Network::encoder(&config, &shape, 1).unwrap();
@@ -584,7 +582,7 @@ mod tests {
         let wide = NetworkConfig {
             hidden: 1_000_000,
             layers: 3,
-            ..NetworkConfig::new(Backbone::Gcn)
+            ..NetworkConfig::new(Backbone::GCN)
         };
         let size = Network::size(&wide, &Shape::new(1_000_000, 1_000_000, 1.0)).unwrap();
         assert_eq!(
@@ -594,75 +592,34 @@ mod tests {
         );
     }
 
-    /// Two networks that differ in one option alone: whether anything that training sees does.
-    fn differs(backbone: Backbone, option: NetworkOption) -> bool {
-        let plain = NetworkConfig {
+    /// A network with one shared setting at another value.
+    fn changed(backbone: Backbone, setting: NetworkSetting) -> NetworkConfig {
+        let mut config = plain(backbone);
+        match setting {
+            NetworkSetting::Hidden => config.hidden = 6,
+            NetworkSetting::Layers => config.layers = 3,
+            NetworkSetting::Dropout => config.dropout = 0.1,
+            NetworkSetting::InputDropout => config.input_dropout = 0.5,
+            NetworkSetting::Bias => config.bias = false,
+            NetworkSetting::Head => config.head = true,
+            NetworkSetting::OrthogonalStart => config.orthogonal_start = true,
+            NetworkSetting::Noise => config.noise = 0.5,
+            NetworkSetting::Gain => config.gain = true,
+            NetworkSetting::Readout => config.readout = crate::nn::Readout::Sum,
+            NetworkSetting::HeadDropout => config.head_dropout = 0.1,
+        }
+        config
+    }
+
+    fn plain(backbone: Backbone) -> NetworkConfig {
+        NetworkConfig {
             hidden: 4,
-            heads: 1,
-            ..NetworkConfig::new(backbone)
-        };
-        let changed = match option {
-            NetworkOption::Hidden => NetworkConfig {
-                hidden: 6,
-                ..plain.clone()
-            },
-            NetworkOption::Layers => NetworkConfig {
-                layers: 3,
-                ..plain.clone()
-            },
-            NetworkOption::Dropout => NetworkConfig {
-                dropout: 0.1,
-                ..plain.clone()
-            },
-            NetworkOption::InputDropout => NetworkConfig {
-                input_dropout: 0.5,
-                ..plain.clone()
-            },
-            NetworkOption::Heads => NetworkConfig {
-                heads: 2,
-                ..plain.clone()
-            },
-            NetworkOption::AttentionDropout => NetworkConfig {
-                attention_dropout: 0.5,
-                ..plain.clone()
-            },
-            NetworkOption::BatchNorm => NetworkConfig {
-                batch_norm: true,
-                ..plain.clone()
-            },
-            NetworkOption::PropagationSteps => NetworkConfig {
-                appnp_steps: 3,
-                ..plain.clone()
-            },
-            NetworkOption::Teleport => NetworkConfig {
-                appnp_alpha: 0.5,
-                ..plain.clone()
-            },
-            NetworkOption::Bias => NetworkConfig {
-                bias: false,
-                ..plain.clone()
-            },
-            NetworkOption::Head => NetworkConfig {
-                head: true,
-                ..plain.clone()
-            },
-            NetworkOption::OrthogonalStart => NetworkConfig {
-                orthogonal_start: true,
-                ..plain.clone()
-            },
-            NetworkOption::Noise => NetworkConfig {
-                noise: 0.5,
-                ..plain.clone()
-            },
-            NetworkOption::Gain => NetworkConfig {
-                gain: true,
-                ..plain.clone()
-            },
-            NetworkOption::Level => NetworkConfig {
-                level: 0.7,
-                ..plain.clone()
-            },
-        };
+            ..NetworkConfig::new(backbone.where_taken("heads", 1))
+        }
+    }
+
+    /// Two networks: whether anything that training sees differs.
+    fn differ(plain: &NetworkConfig, changed: &NetworkConfig) -> bool {
         let graph = gnarl_graph::generate::erdos_renyi(30, 0.15, 3).unwrap();
         let propagation = Propagation {
             two_hop: Some(crate::nn::layer::two_hop_operator(&graph).unwrap()),
@@ -684,19 +641,42 @@ mod tests {
                 .map(|p| (p.name.clone(), values(p.var.as_tensor())));
             Some((values(&y), network.reach(), params.collect::<Vec<_>>()))
         };
-        let plain = seen(&plain).expect("the usual settings can be built");
-        seen(&changed).is_some_and(|changed| changed != plain)
+        let plain = seen(plain).expect("the usual settings can be built");
+        seen(changed).is_some_and(|changed| changed != plain)
     }
 
     #[test]
-    fn every_option_makes_a_difference_exactly_where_it_is_listed() {
-        for (name, backbone) in Backbone::ALL {
-            for &option in NetworkOption::ALL {
-                assert_eq!(
-                    differs(backbone, option),
-                    backbone.takes(option),
-                    "{option} of {name}"
-                );
+    fn shared_settings_make_a_difference_exactly_where_they_are_listed() {
+        // The readout and its dropout belong to classifiers of graphs.
+        let of_nodes = |s: &&NetworkSetting| {
+            !matches!(s, NetworkSetting::Readout | NetworkSetting::HeadDropout)
+        };
+        for (name, backbone) in Backbone::named() {
+            for setting in NetworkSetting::ALL.iter().copied().filter(|s| of_nodes(&s)) {
+                let differs = differ(&plain(backbone), &changed(backbone, setting));
+                assert_eq!(differs, backbone.takes(setting), "{setting} of {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_setting_of_a_network_makes_a_difference() {
+        use gnarl_graph::names::Kind;
+        for (name, backbone) in Backbone::named() {
+            let plain = plain(backbone);
+            for setting in backbone.listed().settings {
+                let value = match setting.kind {
+                    Kind::Count => "2",
+                    Kind::Real => "0.7",
+                    Kind::Switch => "true",
+                    Kind::Name(_) | Kind::Text(_) => panic!("{}: another value?", setting.name),
+                };
+                let given = [(setting.name.to_string(), value.to_string())];
+                let changed = NetworkConfig {
+                    backbone: plain.backbone.with(&given).unwrap(),
+                    ..plain.clone()
+                };
+                assert!(differ(&plain, &changed), "{} of {name}", setting.name);
             }
         }
     }
@@ -704,11 +684,10 @@ mod tests {
     #[test]
     fn the_operator_makes_a_difference_exactly_where_it_is_used() {
         let x = Input::Dense(crate::tensor::testing::random(&[3, 5], 2));
-        for (name, backbone) in Backbone::ALL {
+        for (name, backbone) in Backbone::named() {
             let config = NetworkConfig {
                 hidden: 4,
-                heads: 2,
-                ..NetworkConfig::new(backbone)
+                ..NetworkConfig::new(backbone.where_taken("heads", 2))
             };
             let network = Network::new(&config, &Shape::new(5, 3, 1.0), 1).unwrap();
             let weights = network.params().weights().unwrap();
@@ -725,42 +704,42 @@ mod tests {
             };
             let differs =
                 scores(path()) != scores(gnarl_graph::Graph::from_edges(3, [(0, 2)]).unwrap().0);
-            assert_eq!(differs, backbone.uses_operator(), "{name}");
+            assert_eq!(
+                differs,
+                backbone.provides(Capability::MessagePassing),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn reach_and_learners_are_those_of_the_entry() {
-        for (name, backbone) in Backbone::ALL {
+        for (name, backbone) in Backbone::named() {
             let network =
                 Network::new(&NetworkConfig::new(backbone), &Shape::new(5, 3, 1.0), 1).unwrap();
             assert_eq!(
                 network.num_learners() > 0,
-                backbone.has_learners(),
+                !backbone.provides(Capability::JointTraining),
                 "{name}"
             );
-            let expected = if backbone.uses_operator() { 2 } else { 0 };
+            let expected = if backbone.provides(Capability::MessagePassing) {
+                2
+            } else {
+                0
+            };
             assert!(
                 network.reach().is_none_or(|reach| reach == expected),
                 "{name}"
             );
         }
-        let normed = NetworkConfig {
-            batch_norm: true,
-            ..NetworkConfig::new(Backbone::Gcn)
-        };
-        let reach = |config| {
+        let normed =
+            |backbone: Backbone| NetworkConfig::new(backbone.where_taken("batch-norm", true));
+        let reach = |config: &NetworkConfig| {
             Network::new(config, &Shape::new(5, 3, 1.0), 1)
                 .unwrap()
                 .reach()
         };
-        assert_eq!(reach(&normed), Some(2), "a GCN has no batch normalisation");
-        assert_eq!(
-            reach(&NetworkConfig {
-                backbone: Backbone::Gin,
-                ..normed
-            }),
-            None
-        );
+        assert_eq!(reach(&normed(Backbone::GCN)), Some(2));
+        assert_eq!(reach(&normed(Backbone::GIN)), None);
     }
 }

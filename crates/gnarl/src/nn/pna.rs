@@ -10,47 +10,80 @@
 
 use std::sync::Arc;
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;
-use super::entry::{Entry, NetworkOption, Place, Plan, UsualOperator};
+use super::body::Body;
+use super::config::NetworkSetting as S;
+use super::entry::{Architecture, Capability, Entry, Layered, Place, Plan, UsualOperator};
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{Params, Pass};
 use crate::tensor::{Device, Extreme, Operator, Pattern, Result, Tensor, segment_extreme};
 
-use NetworkOption::{Dropout, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
+/// Principal neighbourhood aggregation (Corso et al. 2020,
+/// [arXiv:2004.05718](https://arxiv.org/abs/2004.05718)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "pna",
+    constant,
+    about = "principal neighbourhood aggregation: mean, min, max and standard deviation, scaled by degree"
+)]
+pub struct Pna {}
 
-pub(super) const ENTRY: Entry = Entry {
-    usual_operator: UsualOperator::ADJACENCY,
-    uses_values: false,
-    fixed_operator: Some("does not use an operator's values: there is nothing for cgso to learn"),
-    embedded: true,
-    ..stack::entry(
-        "pna",
-        "principal neighbourhood aggregation: mean, min, max and deviation, scaled by degree",
-        layer,
-        &[
-            Hidden,
-            Layers,
-            Dropout,
-            InputDropout,
-            Head,
-            OrthogonalStart,
-            Noise,
-        ],
-    )
-};
+impl Architecture for Pna {
+    fn entry(&self) -> Entry {
+        Entry {
+            usual_operator: UsualOperator::ADJACENCY,
+            fixed_operator: Some(
+                "does not use an operator's values: there is nothing for cgso to learn",
+            ),
+            ..stack::entry(&[
+                S::Hidden,
+                S::Layers,
+                S::Dropout,
+                S::InputDropout,
+                S::Head,
+                S::OrthogonalStart,
+                S::Noise,
+            ])
+            .without(&[Capability::EdgeWeights])
+        }
+    }
 
-fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
-    Ok(Box::new(Pna::new(
-        params,
-        at.name,
-        at.from,
-        at.to,
-        plan.mean_log_degree,
-        rng,
-    )?))
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        stack::build(self, plan, params, rng)
+    }
+
+    fn layered(&self) -> Option<&dyn Layered> {
+        Some(self)
+    }
+}
+
+impl Layered for Pna {
+    fn is_embedded(&self) -> bool {
+        true
+    }
+
+    fn layer(
+        &self,
+        plan: &Plan<'_>,
+        at: Place<'_>,
+        params: &mut Params,
+        rng: &mut Rng,
+    ) -> Result<Box<dyn Layer>> {
+        Ok(Box::new(PnaConv::new(
+            params,
+            at.name,
+            at.from,
+            at.to,
+            plan.mean_log_degree,
+            rng,
+        )?))
+    }
 }
 
 /// Mean, min, max and standard deviation.
@@ -63,7 +96,7 @@ const NO_VARIANCE: f32 = 1e-5;
 
 /// One PNA layer.
 #[derive(Debug)]
-pub struct Pna {
+pub struct PnaConv {
     /// `[2 · in_dim, in_dim]`: the receiver's half, then the sender's.
     before: Linear,
     /// `[13 · in_dim, out_dim]`: the node's own part, then the aggregates, scaler by scaler.
@@ -73,7 +106,7 @@ pub struct Pna {
     mean_log_degree: f64,
 }
 
-impl Pna {
+impl PnaConv {
     /// Started as PyTorch starts linear layers. `mean_log_degree` is δ.
     pub fn new(
         params: &mut Params,
@@ -112,7 +145,7 @@ impl Pna {
     }
 }
 
-impl Layer for Pna {
+impl Layer for PnaConv {
     /// Scaling rows commutes with the linear map after it, so the aggregates are stored once and
     /// not once per scaler.
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
@@ -190,7 +223,7 @@ mod tests {
         let graph = Graph::from_edges(4, [(0, 1), (1, 2)]).unwrap().0;
         let mut params = Params::default();
         let delta = 2f64.ln();
-        let layer = Pna::new(&mut params, "pna", 1, 13, delta, &mut rng()).unwrap();
+        let layer = PnaConv::new(&mut params, "pna", 1, 13, delta, &mut rng()).unwrap();
         let identity: Vec<f32> = (0..169)
             .map(|i| if i % 14 == 0 { 1.0 } else { 0.0 })
             .collect();

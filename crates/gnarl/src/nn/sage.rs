@@ -1,54 +1,74 @@
 //! GraphSAGE (Hamilton et al. 2017): `x_i W_self + b + (Φ x)_i W_neigh`, with Φ the mean H unless
 //! another is given.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;
-use super::entry::{Entry, NetworkOption, Place, Plan, UsualOperator};
+use super::body::Body;
+use super::config::NetworkSetting as S;
+use super::entry::{Architecture, Capability, Entry, Layered, Place, Plan, UsualOperator};
 use super::layer::{Layer, propagate_linear};
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
 use crate::tensor::{Operator, Result, Tensor};
 
-use NetworkOption::{Dropout, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
+/// GraphSAGE with mean aggregation (Hamilton et al. 2017,
+/// [arXiv:1706.02216](https://arxiv.org/abs/1706.02216)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(name = "sage", constant, about = "GraphSAGE with mean aggregation")]
+pub struct Sage {}
 
-pub(super) const ENTRY: Entry = Entry {
-    sampled: true,
-    usual_operator: UsualOperator::MEAN,
-    exits: true,
-    ..stack::entry(
-        "sage",
-        "GraphSAGE: a node's own representation beside the mean of its neighbours'",
-        layer,
-        &[
-            Hidden,
-            Layers,
-            Dropout,
-            InputDropout,
-            Head,
-            OrthogonalStart,
-            Noise,
-        ],
-    )
-};
+impl Architecture for Sage {
+    fn entry(&self) -> Entry {
+        Entry {
+            usual_operator: UsualOperator::MEAN,
+            ..stack::entry(&[
+                S::Hidden,
+                S::Layers,
+                S::Dropout,
+                S::InputDropout,
+                S::Head,
+                S::OrthogonalStart,
+                S::Noise,
+            ])
+            .with(&[Capability::Exits, Capability::SampledTraining])
+        }
+    }
 
-fn layer(
-    _plan: &Plan,
-    at: Place<'_>,
-    params: &mut Params,
-    rng: &mut Rng,
-) -> Result<Box<dyn Layer>> {
-    Ok(Box::new(Sage::new(params, at.name, at.from, at.to, rng)?))
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        stack::build(self, plan, params, rng)
+    }
+
+    fn layered(&self) -> Option<&dyn Layered> {
+        Some(self)
+    }
+}
+
+impl Layered for Sage {
+    fn layer(
+        &self,
+        _plan: &Plan<'_>,
+        at: Place<'_>,
+        params: &mut Params,
+        rng: &mut Rng,
+    ) -> Result<Box<dyn Layer>> {
+        Ok(Box::new(SageConv::new(
+            params, at.name, at.from, at.to, rng,
+        )?))
+    }
 }
 
 /// One GraphSAGE layer.
 #[derive(Debug)]
-pub struct Sage {
+pub struct SageConv {
     neighbours: Linear,
     own: Linear,
 }
 
-impl Sage {
+impl SageConv {
     /// Started as PyTorch starts linear layers; the bias belongs to the neighbours' map, as in
     /// PyTorch Geometric.
     pub fn new(
@@ -71,7 +91,7 @@ impl Sage {
     }
 }
 
-impl Layer for Sage {
+impl Layer for SageConv {
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let bias = self.neighbours.bias.map(|b| pass.weight(b));
         let aggregated = propagate_linear(operator, x, pass.weight(self.neighbours.weight), bias)?;
@@ -97,7 +117,7 @@ mod tests {
     #[test]
     fn by_hand() {
         let mut params = Params::default();
-        let layer = Sage::new(&mut params, "sage", 1, 1, &mut rng()).unwrap();
+        let layer = SageConv::new(&mut params, "sage", 1, 1, &mut rng()).unwrap();
         plant(&params, "sage.neighbours.weight", &[10.0]);
         plant(&params, "sage.neighbours.bias", &[0.5]);
         plant(&params, "sage.own.weight", &[1.0]);

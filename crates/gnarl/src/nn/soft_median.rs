@@ -9,11 +9,15 @@
 //! gradients go through its vector, the distances and the values. O(entries · width · log entries
 //! of a row).
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;
+use super::body::Body;
+use super::config::NetworkSetting as S;
 use super::edges::TINY;
-use super::entry::{Entry, Level, NetworkOption, Place, Plan};
+use super::entry::{Architecture, Entry, Layered, Place, Plan};
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
@@ -21,43 +25,63 @@ use crate::tensor::{
     DType, Device, Operator, Result, Tensor, add_bias, gather_cols, segment_median,
 };
 
-use NetworkOption::{Bias, Dropout, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
+/// Graph convolutions that aggregate by a soft median (Geisler et al. 2021,
+/// [arXiv:2110.14038](https://arxiv.org/abs/2110.14038)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "soft-median",
+    constant,
+    about = "graph convolutions that aggregate by a soft median"
+)]
+pub struct SoftMedian {
+    /// Temperature of the soft median; a low one is close to the median.
+    #[setting(default = 0.2, range = 1e-6.., was = "level")]
+    pub temperature: f64,
+}
 
-pub(super) const ENTRY: Entry = Entry {
-    level: Some(Level {
-        usual: 0.2,
-        least: 1e-6,
-        most: f64::INFINITY,
-    }),
-    ..stack::entry(
-        "soft-median",
-        "graph convolutions that trust neighbours near the median",
-        layer,
-        &[
-            Hidden,
-            Layers,
-            Dropout,
-            InputDropout,
-            Bias,
-            Head,
-            OrthogonalStart,
-            Noise,
-            NetworkOption::Level,
-        ],
-    )
-};
+impl Architecture for SoftMedian {
+    fn entry(&self) -> Entry {
+        stack::entry(&[
+            S::Hidden,
+            S::Layers,
+            S::Dropout,
+            S::InputDropout,
+            S::Bias,
+            S::Head,
+            S::OrthogonalStart,
+            S::Noise,
+        ])
+    }
 
-fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
-    let linear = Linear::glorot(params, at.name, at.from, at.to, plan.bias, rng)?;
-    Ok(Box::new(SoftMedian {
-        linear,
-        temperature: plan.level,
-    }))
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        stack::build(self, plan, params, rng)
+    }
+
+    fn layered(&self) -> Option<&dyn Layered> {
+        Some(self)
+    }
+}
+
+impl Layered for SoftMedian {
+    fn layer(
+        &self,
+        plan: &Plan<'_>,
+        at: Place<'_>,
+        params: &mut Params,
+        rng: &mut Rng,
+    ) -> Result<Box<dyn Layer>> {
+        let linear = Linear::glorot(params, at.name, at.from, at.to, plan.bias, rng)?;
+        Ok(Box::new(SoftMedianConv {
+            linear,
+            temperature: self.temperature,
+        }))
+    }
 }
 
 /// One such convolution.
 #[derive(Debug)]
-struct SoftMedian {
+struct SoftMedianConv {
     linear: Linear,
     temperature: f64,
 }
@@ -66,7 +90,7 @@ struct SoftMedian {
 /// as an exponent.
 const MOST: f64 = 20.0;
 
-impl Layer for SoftMedian {
+impl Layer for SoftMedianConv {
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let h = x.matmul(pass.weight(self.linear.weight), None)?;
         let y = soft_median(operator, &h, self.temperature)?;

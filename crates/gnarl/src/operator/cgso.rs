@@ -1,4 +1,5 @@
-//! The learnable centrality operator (thesis ch. 3, "CGNN"):
+//! Centrality graph shift operators (CGSO, Abbahaddou et al. 2024,
+//! [arXiv:2411.04655](https://arxiv.org/abs/2411.04655)) with learnable scalars:
 //!
 //! ```text
 //! Φ = m1 V^e1 + m2 V^e2 (A + a I) V^e3 + m3 I
@@ -481,7 +482,7 @@ mod tests {
                 &op.to_string(),
             );
         }
-        // The thesis' A_hat divides by the degrees without the self-loop.
+        // The paper's A_hat divides by the degrees without the self-loop.
         let ours = CgsoOperator::new(&graph, config("degree", Op::NormalisedAdjacency))
             .unwrap()
             .started()

@@ -1,11 +1,11 @@
-//! Which operator messages travel by, and what it makes of a graph.
+//! The message-passing operator of a model, and the propagation it gives on a graph.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use gnarl_graph::centrality::Centrality;
-use gnarl_graph::names::{self, Given, Setting};
+use gnarl_graph::names::{self, Fields, Given, Kind, Listed, Value};
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{Error, Graph};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -16,61 +16,110 @@ use crate::nn::layer::{classical, symmetric_normalised, two_hop_operator};
 use crate::nn::{Backbone, LearnableOperator, Propagation, UsualOperator};
 use crate::tensor::{Operator, Pattern};
 
-/// The operator that messages travel by. Stored by its name, a learnable one with its settings.
+/// The message-passing operator. A classical one is stored by its name, `cgso` with its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OperatorChoice {
-    /// What the backbone's paper uses.
+    /// The operator of the backbone's paper.
     #[default]
     Usual,
-    /// A classical operator by name.
+    /// A classical operator.
     Classical(ClassicalOperator),
     /// A learnable centrality operator.
     Cgso(Cgso),
 }
 
 const USUAL: &str = "usual";
-const CGSO: &str = "cgso";
+
+/// An entry without settings.
+const fn fixed(name: &'static str, about: &'static str) -> Listed {
+    Listed {
+        name,
+        about,
+        settings: &[],
+        defaults: Fields::new,
+    }
+}
 
 impl OperatorChoice {
-    /// What can be told of a learnable operator; the others take nothing.
-    pub const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "centrality",
-            "KIND[+KIND]",
-            "closed-degree, degree, core, pagerank, walks or walks:LENGTH, or two of them summed, as in degree+core [default: closed-degree]",
-        ),
-        Setting::new(
-            "init",
-            "NAME",
-            "the operator it starts as, near for A_hat and slow steps from there, or auto for the best on validation items [default: auto]",
-        ),
+    /// The list of operators: the paper's, the classical ones, and the learnable one.
+    pub const LIST: &'static [Listed] = &[
+        fixed(USUAL, "the operator of the backbone's paper"),
+        fixed("A", "adjacency matrix"),
+        fixed("L", "Laplacian D - A"),
+        fixed("Q", "signless Laplacian D + A"),
+        fixed("L_rw", "random-walk Laplacian I - D^-1 A"),
+        fixed("L_sym", "symmetric Laplacian I - D^-1/2 A D^-1/2"),
+        fixed("A_hat", "normalised adjacency (D+I)^-1/2 (A+I) (D+I)^-1/2"),
+        fixed("H", "mean over neighbours D^-1 A"),
+        Listed::of::<Cgso>(),
     ];
 
-    /// Every name: the paper's, the classical ones, and the learnable one.
-    pub fn names() -> impl Iterator<Item = String> {
-        let classical = ClassicalOperator::ALL.into_iter().map(|op| op.to_string());
-        std::iter::once(USUAL.to_string())
+    /// Every operator with its default settings, in the order of the list.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let classical = ClassicalOperator::ALL.into_iter().map(Self::Classical);
+        std::iter::once(Self::Usual)
             .chain(classical)
-            .chain([CGSO.to_string()])
+            .chain([Self::Cgso(Cgso::default())])
     }
 
-    /// The same with these settings put over its own.
-    pub fn with(self, given: &[Given]) -> gnarl_graph::Result<Self> {
-        match (self, given.first()) {
-            (OperatorChoice::Cgso(cgso), _) => {
-                Ok(OperatorChoice::Cgso(names::overlaid(&cgso, given)?))
-            }
-            (_, None) => Ok(self),
-            (_, Some((setting, _))) => Err(Error::setting(
-                setting,
-                format!("belongs to {CGSO}, and the operator is {self}"),
-            )),
+    /// The name in files and on the command line.
+    pub fn name(&self) -> &'static str {
+        self.listed().name
+    }
+
+    /// A description in a few words.
+    pub fn about(&self) -> &'static str {
+        self.listed().about
+    }
+
+    /// The entry of the list.
+    pub fn listed(&self) -> Listed {
+        let at = match self {
+            Self::Usual => 0,
+            // In the order of `ClassicalOperator::ALL`, after the usual one.
+            Self::Classical(operator) => 1 + *operator as usize,
+            Self::Cgso(_) => Self::LIST.len() - 1,
+        };
+        Self::LIST[at]
+    }
+
+    /// The operator with these settings in the place of its own. A setting of another operator is
+    /// refused.
+    pub fn with(&self, given: &[Given]) -> gnarl_graph::Result<Self> {
+        names::refuse_stray("operator", Self::LIST, &self.listed(), given)?;
+        let Self::Cgso(cgso) = self else {
+            return Ok(*self);
+        };
+        let settings = self.listed().settings;
+        let cgso = names::overlaid(cgso, given, settings)
+            .map_err(|e| names::by_flag(settings, e))
+            .map(Self::Cgso)?;
+        cgso.check()?;
+        Ok(cgso)
+    }
+
+    /// Refuses settings outside their ranges.
+    pub fn check(&self) -> gnarl_graph::Result<()> {
+        match self {
+            Self::Cgso(cgso) => names::Choice::check(cgso),
+            Self::Usual | Self::Classical(_) => Ok(()),
         }
     }
 
-    /// The operators that are trained to settle on one: from seven starts where the initialisation
-    /// is left open. By the closed degree, where `A_hat` is what a graph convolution has, also one
-    /// that stays near it: where there is little to learn an operator from, it costs least.
+    /// The name and the settings as they are stored.
+    pub fn stored(&self) -> gnarl_graph::Result<Fields> {
+        match self {
+            Self::Cgso(cgso) => names::stored(cgso),
+            Self::Usual | Self::Classical(_) => Ok(Fields::from_iter([(
+                names::KIND.into(),
+                self.name().into(),
+            )])),
+        }
+    }
+
+    /// The operators that are trained and compared on validation items: one for each initialisation
+    /// if it is open. With the closed degree, which makes `A_hat` the operator of a graph
+    /// convolution, one of them stays near `A_hat`: it costs least where there is little to learn.
     pub fn candidates(self) -> Vec<Self> {
         match self {
             OperatorChoice::Cgso(
@@ -89,6 +138,13 @@ impl OperatorChoice {
             settled => vec![settled],
         }
     }
+}
+
+impl Value for OperatorChoice {
+    const KIND: Kind = Kind::Name(|| {
+        let names = Self::LIST.iter().map(|known| known.name.to_string());
+        names.collect()
+    });
 }
 
 impl From<Cgso> for OperatorChoice {
@@ -117,29 +173,24 @@ impl FromStr for OperatorChoice {
     type Err = Error;
 
     fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        if name.eq_ignore_ascii_case(USUAL) {
-            return Ok(OperatorChoice::Usual);
+        // `l-sym` is `L_sym`, too.
+        if let Ok(classical) = name.parse() {
+            return Ok(OperatorChoice::Classical(classical));
         }
-        if name.eq_ignore_ascii_case(CGSO) {
-            return Ok(OperatorChoice::Cgso(Cgso::default()));
-        }
-        let known: Vec<String> = Self::names().collect();
-        let unknown = |_| Error::unknown("operator", name, known.iter().map(String::as_str));
-        name.parse().map(OperatorChoice::Classical).map_err(unknown)
+        let found = Self::all().find(|known| known.name().eq_ignore_ascii_case(name));
+        found.ok_or_else(|| {
+            Error::unknown("operator", name, Self::LIST.iter().map(|known| known.name))
+        })
     }
 }
 
 impl Serialize for OperatorChoice {
     fn serialize<S: Serializer>(&self, s: S) -> std::result::Result<S::Ok, S::Error> {
-        match self {
-            OperatorChoice::Usual => s.serialize_str(USUAL),
-            OperatorChoice::Classical(op) => s.collect_str(op),
-            OperatorChoice::Cgso(cgso) => {
-                let mut stored = names::Fields::from_iter([(names::KIND.to_string(), CGSO.into())]);
-                stored.append(&mut names::fields(cgso).map_err(serde::ser::Error::custom)?);
-                stored.serialize(s)
-            }
+        if self.listed().settings.is_empty() {
+            return s.serialize_str(self.name());
         }
+        let stored = self.stored().map_err(serde::ser::Error::custom)?;
+        stored.serialize(s)
     }
 }
 
@@ -149,22 +200,19 @@ impl<'de> Deserialize<'de> for OperatorChoice {
         let (name, settings) =
             names::parted("operator", Deserialize::deserialize(d)?).map_err(D::Error::custom)?;
         match name.parse().map_err(D::Error::custom)? {
-            OperatorChoice::Cgso(usual) => {
-                let mut all = names::fields(&usual).map_err(D::Error::custom)?;
-                all.extend(settings);
-                serde_json::from_value(all.into())
-                    .map(OperatorChoice::Cgso)
-                    .map_err(D::Error::custom)
-            }
+            OperatorChoice::Cgso(_) => names::restored(settings)
+                .map(OperatorChoice::Cgso)
+                .map_err(D::Error::custom),
             fixed if settings.is_empty() => Ok(fixed),
             fixed => Err(D::Error::custom(format!(
-                "operator {fixed} takes no settings"
+                "operator {} takes no settings",
+                fixed.name()
             ))),
         }
     }
 }
 
-/// The propagation that a choice of operator makes of one graph.
+/// The propagation of an operator on one graph.
 pub fn propagation(
     graph: &Graph,
     backbone: Backbone,
@@ -179,8 +227,8 @@ pub fn propagation(
     )
 }
 
-/// The propagation on a graph: the operator chosen and, for H2GCN, the two-hop one. The graph may
-/// be the disjoint union of `parts`. `task` is who asks, for what is refused.
+/// The propagation of an operator on a graph, with the two-hop operator for H2GCN. The graph may be
+/// the disjoint union of `parts`; `task` names the task in errors.
 pub fn propagation_of_union(
     task: &'static str,
     graph: &Graph,
@@ -210,7 +258,7 @@ pub fn propagation_of_union(
             UsualOperator::SymmetricNormalised => Operator::constant(&symmetric_normalised(graph)?),
         },
     };
-    let two_hop = (backbone == Backbone::H2gcn)
+    let two_hop = (backbone.is(Backbone::H2GCN))
         .then(|| two_hop_operator(graph))
         .transpose()?;
     Ok(Propagation {
@@ -268,6 +316,22 @@ mod tests {
     }
 
     #[test]
+    fn the_list_is_in_the_order_of_the_operators() {
+        for (entry, operator) in OperatorChoice::LIST.iter().zip(OperatorChoice::all()) {
+            assert_eq!(operator.name(), entry.name);
+            assert_eq!(entry.name.parse::<OperatorChoice>().unwrap(), operator);
+            if let OperatorChoice::Classical(classical) = operator {
+                assert_eq!(classical.to_string(), entry.name);
+            }
+            let stored = serde_json::to_value(operator).unwrap();
+            assert_eq!(stored.is_string(), entry.settings.is_empty());
+        }
+        assert_eq!(OperatorChoice::LIST.len(), OperatorChoice::all().count());
+        let e = "l-sim".parse::<OperatorChoice>().unwrap_err().to_string();
+        assert!(e.contains("unknown operator 'l-sim'"), "{e}");
+    }
+
+    #[test]
     fn settings_belong_to_the_learnable_one() {
         let given = [("centrality".to_string(), "walks:3".to_string())];
         let cgso = "cgso"
@@ -277,9 +341,6 @@ mod tests {
             .unwrap();
         assert_eq!(cgso.to_string(), "cgso, walks:3, from auto");
         let e = OperatorChoice::Usual.with(&given).unwrap_err().to_string();
-        assert_eq!(
-            e,
-            "centrality: belongs to cgso, and the operator is the paper's"
-        );
+        assert_eq!(e, "centrality: belongs to cgso, and the operator is usual");
     }
 }

@@ -1,27 +1,40 @@
-//! Which centralities a learnable operator has and where its scalars start.
+//! Settings of centrality graph shift operators (CGSO, Abbahaddou et al. 2024,
+//! [arXiv:2411.04655](https://arxiv.org/abs/2411.04655)): the centralities and the initialisation.
 
 use std::fmt;
 use std::str::FromStr;
 
 use gnarl_graph::Error;
 use gnarl_graph::centrality::Centrality;
+use gnarl_graph::names::{Kind, Settings, Value};
 use gnarl_graph::operator::ClassicalOperator;
 use serde::{Deserialize, Serialize};
 
 use crate::nn::OperatorScalar;
 
-/// A learnable centrality operator, without its graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Settings of a learnable centrality operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Settings)]
 #[serde(deny_unknown_fields)]
+#[choice(
+    name = "cgso",
+    about = "learnable centrality graph shift operator",
+    constant
+)]
 pub struct Cgso {
-    /// The centrality of V, or two whose operators are summed.
+    /// Centrality of the nodes: closed-degree, degree, core, pagerank, walks or walks:LENGTH; two
+    /// with a + between them give the sum of two operators, as degree+core.
+    // With the closed degree and `A_hat` the operator starts as a graph convolution, isolated nodes
+    // included.
+    #[setting(default = Centralities::one(Centrality::ClosedDegree))]
     pub centrality: Centralities,
-    /// Where the scalars start.
+    /// Initialisation of the scalars: the operator they start from, near for A_hat with smaller
+    /// learning rates, or auto for the best one on validation items.
+    #[setting(default = Initialisation::Auto)]
     pub init: Initialisation,
 }
 
 impl Cgso {
-    /// By a centrality, from whichever initialisation is best on validation items.
+    /// The operator of one centrality, with the best initialisation on validation items.
     pub const fn by(kind: Centrality) -> Self {
         Self {
             centrality: Centralities::one(kind),
@@ -29,7 +42,7 @@ impl Cgso {
         }
     }
 
-    /// By the sum of two operators, of two centralities that differ.
+    /// The sum of the operators of two different centralities.
     pub const fn by_sum(first: Centrality, second: Centrality) -> Self {
         Self {
             centrality: Centralities::sum(first, second),
@@ -37,7 +50,7 @@ impl Cgso {
         }
     }
 
-    /// From the scalars that give this classical operator when V = D.
+    /// Sets the initialisation: the scalars that give this classical operator when V = D.
     pub const fn from(self, operator: ClassicalOperator) -> Self {
         Self {
             init: Initialisation::Of(operator),
@@ -64,14 +77,6 @@ impl Cgso {
             .enumerate()
             .map(scalar)
             .collect()
-    }
-}
-
-impl Default for Cgso {
-    /// By the degree of the closed neighbourhood: from `A_hat` it starts as a plain graph
-    /// convolution, isolated nodes included.
-    fn default() -> Self {
-        Self::by(Centrality::ClosedDegree)
     }
 }
 
@@ -135,6 +140,10 @@ impl fmt::Display for Centralities {
     }
 }
 
+impl Value for Centralities {
+    const KIND: Kind = Kind::Text("NAME[+NAME]");
+}
+
 impl FromStr for Centralities {
     type Err = Error;
 
@@ -175,16 +184,16 @@ impl From<Centralities> for String {
     }
 }
 
-/// Where the seven scalars start (thesis `cgsO:tab:weights_initializations`).
+/// Initialisation of the seven scalars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Initialisation {
-    /// What gives this classical operator when V = D.
+    /// The scalars that give this classical operator when V = D.
     Of(ClassicalOperator),
-    /// That of `A_hat`, and stay near it: the scalars learn [`SLOWER`](Self::SLOWER) times slower.
+    /// The scalars of `A_hat`, with learning rates that are [`SLOWER`](Self::SLOWER) times smaller.
     Near,
-    /// Whichever of the seven has the best validation accuracy: the task tries them all. By the
-    /// closed degree `near` is tried, too.
+    /// The classical operator with the best validation accuracy: all seven are trained, and with the
+    /// closed degree also `near`.
     Auto,
 }
 
@@ -192,7 +201,13 @@ impl Initialisation {
     /// How many times slower scalars learn that are to stay near where they start.
     pub const SLOWER: f64 = 25.0;
 
-    /// The operator that scalars start as; none while it is open.
+    /// Every initialisation.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let classical = ClassicalOperator::ALL.into_iter().map(Initialisation::Of);
+        classical.chain([Initialisation::Near, Initialisation::Auto])
+    }
+
+    /// The operator that the scalars start from; `None` while it is open.
     pub fn start(self) -> Option<ClassicalOperator> {
         match self {
             Initialisation::Of(operator) => Some(operator),
@@ -212,21 +227,19 @@ impl fmt::Display for Initialisation {
     }
 }
 
+impl Value for Initialisation {
+    const KIND: Kind = Kind::Name(|| Self::all().map(|init| init.to_string()).collect());
+}
+
 impl FromStr for Initialisation {
     type Err = Error;
 
     fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        let other = [Initialisation::Near, Initialisation::Auto];
-        if let Some(found) = other
-            .into_iter()
-            .find(|init| name.eq_ignore_ascii_case(&init.to_string()))
-        {
+        let found = Self::all().find(|init| name.eq_ignore_ascii_case(&init.to_string()));
+        if let Some(found) = found {
             return Ok(found);
         }
-        let classical = ClassicalOperator::ALL.into_iter().map(|op| op.to_string());
-        let known: Vec<String> = classical
-            .chain(other.map(|init| init.to_string()))
-            .collect();
+        let known: Vec<String> = Self::all().map(|init| init.to_string()).collect();
         let unknown = |_| Error::unknown("initialisation", name, known.iter().map(String::as_str));
         name.parse().map(Initialisation::Of).map_err(unknown)
     }
@@ -269,7 +282,7 @@ impl Scalars {
     /// Their names, in the order everything keeps them in.
     pub const NAMES: [&str; 7] = ["m1", "m2", "m3", "e1", "e2", "e3", "a"];
 
-    /// Those that give a classical operator when V = D. For `A_hat` that is the thesis'
+    /// The scalars that give a classical operator when V = D. For `A_hat` that is the paper's
     /// `D^-1/2 (A + I) D^-1/2`, which is the renormalised `(D + I)^-1/2 (A + I) (D + I)^-1/2` only
     /// where v = deg + 1, the closed degree.
     pub fn of(operator: ClassicalOperator) -> Self {

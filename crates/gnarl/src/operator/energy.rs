@@ -1,5 +1,5 @@
-//! Dirichlet energy by depth (thesis ch. 3, appendix on SGC): how much of the differences along
-//! edges is left after listening k times, `Φ^k X`.
+//! Dirichlet energy by depth: the differences along edges that are left after k propagation steps,
+//! `Φ^k X`.
 
 use gnarl_graph::properties::{DirichletEnergy, dirichlet_energy};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Graph};
@@ -14,7 +14,7 @@ use crate::tensor::{Device, Operator, Tensor};
 pub struct DepthEnergy {
     /// Rounds of message passing.
     pub depth: usize,
-    /// The thesis' energy of `Φ^depth X`: rows over `sqrt(1 + degree)`.
+    /// The energy of `Φ^depth X`, with rows divided by `sqrt(1 + degree)`.
     pub energy: f64,
     /// The same over `‖Φ^depth X‖²`, which no scaling of Φ changes.
     pub relative: f64,

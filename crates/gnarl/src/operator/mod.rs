@@ -1,9 +1,9 @@
-//! The operator axis (thesis ch. 3): by what weights messages travel, learned.
+//! The operator axis: classical and learnable message-passing operators.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | [`config`] | which centralities, from which initialisation: what the user says and a checkpoint keeps |
-//! | [`choice`] | the choice of an operator, and the propagation it makes of a graph |
+//! | [`config`] | settings of the learnable operator: centralities and initialisation |
+//! | [`choice`] | the list of operators, and the propagation of an operator on a graph |
 //! | [`cgso`] | the learnable operator on a graph: from seven scalars to an [`Operator`](crate::tensor::Operator) |
 //! | [`prepared`] | a graph made ready for a network |
 //! | [`rows`] | a graph and its operator by its rows, for neighbourhoods and for one layer after the other |

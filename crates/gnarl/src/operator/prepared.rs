@@ -109,7 +109,7 @@ mod tests {
                 .unwrap()
         };
         let make = |graph: &Graph, other: Option<&Input>| {
-            Prepared::beside(graph, Backbone::Gcn, OperatorChoice::Usual, other)
+            Prepared::beside(graph, Backbone::GCN, OperatorChoice::Usual, other)
                 .unwrap()
                 .input
         };

@@ -303,6 +303,7 @@ fn gathered(vectors: &[f32], width: usize, nodes: &[u32]) -> Result<Input> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nn::Capability;
     use crate::nn::NetworkConfig;
     use crate::operator::{Cgso, Initialisation, Prepared};
     use gnarl_graph::generate::{CsbmConfig, csbm};
@@ -320,7 +321,7 @@ mod tests {
 
     fn choices(backbone: Backbone) -> Vec<OperatorChoice> {
         let mut all = vec![OperatorChoice::Usual];
-        if backbone.uses_operator_values() {
+        if backbone.provides(Capability::EdgeWeights) {
             all.extend(ClassicalOperator::ALL.map(OperatorChoice::Classical));
         }
         if backbone.fixed_operator().is_none() {
@@ -341,11 +342,7 @@ mod tests {
     fn whole_neighbourhoods_and_layers_give_what_the_whole_graph_gives() {
         let graph = graph();
         let items = [3u32, 50, 7, 119];
-        for backbone in Backbone::ALL
-            .map(|(_, backbone)| backbone)
-            .into_iter()
-            .filter(|b| b.can_be_sampled())
-        {
+        for backbone in Backbone::all().filter(|b| b.provides(Capability::SampledTraining)) {
             for choice in choices(backbone) {
                 for (layers, head) in [(1, false), (2, true), (3, false)] {
                     let what = format!("{backbone}, {choice}, {layers} layers");
@@ -354,8 +351,7 @@ mod tests {
                         layers,
                         head,
                         hidden: 8,
-                        heads: 2,
-                        ..NetworkConfig::new(backbone)
+                        ..NetworkConfig::new(backbone.where_taken("heads", 2))
                     };
                     let network = Network::new(&config, &prepared.shape(3), 3).unwrap();
                     let weights = network.params().weights().unwrap().detached();
@@ -404,7 +400,7 @@ mod tests {
         let rows = RowOperator::new(
             &bare,
             &Scaler::AsLoaded,
-            Backbone::Gcn,
+            Backbone::GCN,
             OperatorChoice::Usual,
         )
         .unwrap();

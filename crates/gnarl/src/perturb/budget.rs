@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use gnarl_graph::names::{Bounds, check_value};
 use gnarl_graph::{Error, Features, Graph, Result, named};
 
 use super::Norm;
@@ -172,12 +173,11 @@ pub struct EdgeShare {
 impl EdgeShare {
     /// Fails unless the share lies in 0 to 1.
     pub fn new(share: f64) -> Result<Self> {
-        if amount(share)? > 1.0 {
-            let what = format!(
-                "{share} is more than all edges; a share of the edges lies in 0 to 1, as in 0.1"
-            );
-            return Err(Error::argument("budget", what));
-        }
+        let bounds = Bounds {
+            least: Some((0.0, true)),
+            most: Some((1.0, true)),
+        };
+        check_value("budget", &share, Some(bounds))?;
         Ok(Self { share })
     }
 
@@ -195,12 +195,11 @@ impl EdgeShare {
 
 /// An amount that single precision can follow.
 fn amount(x: f64) -> Result<f64> {
-    if !(x >= 0.0 && x.is_finite()) {
-        return Err(Error::argument(
-            "budget",
-            format!("{x} must be a number of at least 0"),
-        ));
-    }
+    let bounds = Bounds {
+        least: Some((0.0, true)),
+        most: None,
+    };
+    check_value("budget", &x, Some(bounds))?;
     if x > LARGEST_RADIUS {
         let what =
             format!("{x:e} is beyond single precision: at most {LARGEST_RADIUS:e} is allowed");
@@ -220,11 +219,12 @@ mod tests {
             let all = [
                 Noise::new(bad).unwrap_err(),
                 FeatureBudget::new(bad, Norm::L2, Scope::Node).unwrap_err(),
-                EdgeShare::new(bad).unwrap_err(),
             ];
             for e in all.map(|e| e.to_string()) {
-                assert_eq!(e, format!("budget: {bad} must be a number of at least 0"));
+                assert_eq!(e, format!("budget must be >= 0 (got {bad})"));
             }
+            let e = EdgeShare::new(bad).unwrap_err().to_string();
+            assert_eq!(e, format!("budget must be in [0, 1] (got {bad})"));
         }
         let e = Noise::new(1e40).unwrap_err().to_string();
         assert_eq!(
@@ -232,10 +232,7 @@ mod tests {
             "budget: 1e40 is beyond single precision: at most 1e19 is allowed"
         );
         let e = EdgeShare::new(1.5).unwrap_err().to_string();
-        assert!(
-            e.contains("1.5 is more than all edges") && e.contains("0 to 1"),
-            "{e}"
-        );
+        assert_eq!(e, "budget must be in [0, 1] (got 1.5)");
         assert!(
             FeatureBudget::new(1.5, Norm::L2, Scope::Node).is_ok(),
             "features may move further than they are long"

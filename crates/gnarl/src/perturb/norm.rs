@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use gnarl_graph::names::{Kind, Value};
 use gnarl_graph::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -73,6 +74,10 @@ impl FromStr for Norm {
             )),
         }
     }
+}
+
+impl Value for Norm {
+    const KIND: Kind = Kind::Text("P");
 }
 
 impl Serialize for Norm {

@@ -9,11 +9,12 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::answer::{Answer, Moved, ScoreDistances};
+use super::region::Region;
 use super::watch::SampleWatch;
 use crate::classifier::{Classifier, Reduced, WhiteBox, to_matrix};
 use crate::error::Result;
 use crate::nn::{Input, Propagation};
-use crate::perturb::{Ball, FlipBall, FlipLaw, Norm, ReducedBall, Sampler, flipped};
+use crate::perturb::{Ball, FlipBall, Norm, ReducedBall, Sampler, flipped};
 use crate::tensor::{Device, Tensor};
 
 /// Quantile of the normal distribution that leaves 2.5 % above it.
@@ -21,46 +22,7 @@ const Z95: f64 = 1.959_963_984_540_054;
 /// Rows whose perturbations are drawn whole at a time, where only a projection of them is kept.
 const BLOCK: usize = 256;
 
-/// Where perturbed inputs are drawn from.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Region {
-    /// Features whose every row is within a ball.
-    Features(Ball),
-    /// Graphs within so many flips of edges.
-    Structure {
-        /// The most flips.
-        flips: usize,
-        /// The law of their number.
-        law: FlipLaw,
-    },
-    /// Both at once, each by its own law.
-    Both {
-        /// Where features are drawn from.
-        ball: Ball,
-        /// The most flips.
-        flips: usize,
-        /// The law of their number.
-        law: FlipLaw,
-    },
-}
-
 impl Region {
-    fn ball(&self) -> Option<&Ball> {
-        match self {
-            Region::Features(ball) | Region::Both { ball, .. } => Some(ball),
-            Region::Structure { .. } => None,
-        }
-    }
-
-    fn flips(&self) -> Option<(usize, FlipLaw)> {
-        match *self {
-            Region::Features(_) => None,
-            Region::Structure { flips, law } | Region::Both { flips, law, .. } => {
-                Some((flips, law))
-            }
-        }
-    }
-
     /// The graph with its edges drawn anew; `None` where they stay.
     fn draw_graph(&self, graph: &Graph, rng: &mut Rng) -> gnarl_graph::Result<Option<Graph>> {
         let Some((flips, law)) = self.flips() else {
@@ -464,6 +426,7 @@ mod tests {
     use crate::classifier::FromFn;
     use crate::nn::{Backbone, Network, NetworkConfig};
     use crate::operator::OperatorChoice;
+    use crate::perturb::FlipLaw;
     use crate::testing::{critical, kolmogorov, kolmogorov_two};
     use gnarl_graph::Labels;
     use gnarl_graph::generate::erdos_renyi;
@@ -515,8 +478,7 @@ mod tests {
     fn network(backbone: Backbone) -> WhiteBox {
         let config = NetworkConfig {
             hidden: 8,
-            heads: 2,
-            ..NetworkConfig::new(backbone)
+            ..NetworkConfig::new(backbone.where_taken("heads", 2))
         };
         WhiteBox::new(
             Network::new(&config, &crate::nn::Shape::new(30, 3, 1.0), 5).unwrap(),
@@ -534,7 +496,7 @@ mod tests {
             num_classes: 2,
             function: linear,
         };
-        let models: [&dyn Classifier; 2] = [&network(Backbone::Gcn), &outside];
+        let models: [&dyn Classifier; 2] = [&network(Backbone::GCN), &outside];
         for model in models {
             for (most, finished) in [(usize::MAX, true), (10, false)] {
                 let (told, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -606,7 +568,7 @@ mod tests {
     #[test]
     fn reduced_and_whole_features_agree_in_law() {
         let graph = random_graph();
-        for backbone in [Backbone::Gcn, Backbone::Gin, Backbone::Gat] {
+        for backbone in [Backbone::GCN, Backbone::GIN, Backbone::GAT] {
             let model = network(backbone);
             assert!(model.reduced().unwrap().is_some_and(|r| r.dim() == 8));
             let fast = estimate(&model, &graph, &features(Norm::L2, 3.0, 1500)).unwrap();
@@ -639,7 +601,7 @@ mod tests {
     /// In other norms the draws of both paths are the same ones, so are the distances.
     #[test]
     fn projecting_block_by_block_changes_nothing() {
-        let (graph, model) = (random_graph(), network(Backbone::Gcn));
+        let (graph, model) = (random_graph(), network(Backbone::GCN));
         let whole = FromFn {
             num_classes: 3,
             function: |graph: &Graph| model.scores(graph),
@@ -665,7 +627,7 @@ mod tests {
 
     #[test]
     fn flips_move_answers_the_same_on_both_paths() {
-        let (graph, model) = (random_graph(), network(Backbone::Gcn));
+        let (graph, model) = (random_graph(), network(Backbone::GCN));
         let region = Region::Structure {
             flips: 5,
             law: FlipLaw::Uniform,
@@ -738,7 +700,7 @@ mod tests {
 
     #[test]
     fn threads_do_not_change_a_bit() {
-        let (graph, model) = (random_graph(), network(Backbone::Gcn));
+        let (graph, model) = (random_graph(), network(Backbone::GCN));
         let bits = |threads| -> Vec<u64> {
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
@@ -753,7 +715,7 @@ mod tests {
 
     #[test]
     fn the_ends_of_every_range() {
-        let (graph, model) = (random_graph(), network(Backbone::Gcn));
+        let (graph, model) = (random_graph(), network(Backbone::GCN));
         let none = estimate(&model, &graph, &features(Norm::L2, 0.0, 3)).unwrap();
         assert_eq!(
             (

@@ -22,7 +22,7 @@ use super::train::{TrainResult, TrainStudy};
 use crate::error::{Error, Result};
 use crate::features::FeatureKind;
 use crate::model::Model;
-use crate::nn::Backbone;
+use crate::nn::{Backbone, Capability};
 use crate::train::Watch;
 
 /// What is tried and how often.
@@ -120,6 +120,7 @@ pub struct Tried {
     pub switched: Vec<Switched>,
     /// The kind of network, where it is another: the control without edges.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "crate::nn::backbone::by_name")]
     pub backbone: Option<Backbone>,
     /// Accuracy in per cent, or why it cannot be.
     #[serde(flatten)]
@@ -236,9 +237,12 @@ impl AdviseStudy {
     fn without_edges(&self) -> Option<Model> {
         let model = Model {
             features: self.model.features,
-            ..Model::new(Backbone::Mlp)
+            ..Model::new(Backbone::MLP)
         };
-        self.model.backbone.uses_operator().then_some(model)
+        self.model
+            .backbone
+            .provides(Capability::MessagePassing)
+            .then_some(model)
     }
 
     /// Looks at the data and tries, telling each choice as it is done.
@@ -543,7 +547,7 @@ mod tests {
 
     fn study() -> AdviseStudy {
         AdviseStudy {
-            model: Model::new(Backbone::Gcn).epochs(10),
+            model: Model::new(Backbone::GCN).epochs(10),
             runs: 1,
             seed: 3,
         }

@@ -1,11 +1,11 @@
-//! Models under attack: fit to a split, attack, and compare the answers on the same test nodes.
-//! Sets of graphs are attacked graph by graph (`attack_set`).
+//! Models under attack: fit a model to a split, attack it, and compare its predictions on the same
+//! test nodes. Sets of graphs are attacked graph by graph (`attack_set`).
 //!
-//! Evasion changes what a fitted model is given. Poisoning changes what it is trained on: the
-//! attacker, who cannot know the model yet, looks into a GCN of their own or into none, and the
-//! model is trained and judged on the changed graph.
+//! Evasion changes the input of a fitted model. Poisoning changes its training graph: the model does
+//! not exist yet, so the attacker uses a GCN surrogate or no model, and the model is trained and
+//! evaluated on the changed graph.
 //!
-//! Attacks see features as the network takes them, and edges before any defence has been over them.
+//! Attacks see features as the network takes them, and edges before any defence.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,10 +19,10 @@ use rand::seq::index::sample;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::attack_cache::{self, AttackCache};
 use super::attack_set;
-use super::made::{self, Made};
 use super::summary::Accuracy;
-use crate::attack::{Attack, Attacked, Scene};
+use crate::attack::{Attack, AttackInput, Attacked, Property, Requirement};
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
 use crate::features::FeatureScaling;
@@ -34,52 +34,51 @@ use crate::perturb::FeatureChange;
 use crate::train::{Watch, argmax, median};
 
 gnarl_graph::named! {
-    /// What is attacked: a trained model's input, or its training.
+    /// The attacked phase: prediction or training.
     pub enum Mode as "mode" {
-        /// The graph that a trained model is given.
+        /// The input graph of a trained model is attacked.
         Evasion = "evasion",
-        /// The graph that a model is trained on.
+        /// The training graph of a model is attacked.
         Poisoning = "poisoning",
     }
 }
 
 gnarl_graph::named! {
-    /// What the attacker takes for the classes of nodes.
-    pub enum Known as "labels" {
-        /// The true ones: the strongest attacker, and what DICE's reference does.
+    /// The class labels that the attacker has.
+    pub enum LabelKnowledge as "labels" {
+        /// True labels: the strongest attacker, and the setting of DICE's reference.
         True = "true",
-        /// The true ones of training nodes; elsewhere what the model that the attacker looks at
-        /// says.
+        /// True labels of training nodes, and predictions of the attacker's model elsewhere.
         Predicted = "predicted",
     }
 }
 
 gnarl_graph::named! {
-    /// What the attacker knows of a model whose answers are not read off plainly.
-    pub enum Sees as "what the attacker sees" {
-        /// Its answers: what is found is judged by them, and gradients go straight through the
-        /// inference. Attacks that judge by no answers see the network alone.
-        Answers = "answers",
-        /// The network inside, as in the thesis.
+    /// The attacker's access to a model with an inference rule.
+    pub enum AttackerAccess as "attacker access" {
+        /// The predictions after inference: black-box attacks compare candidates by them, and
+        /// gradients pass straight through the inference. Other attacks see the network alone.
+        Predictions = "predictions",
+        /// The network before inference, as in the thesis.
         Network = "network",
     }
 }
 
-/// The part of an input that an attack changes, which is what an inference against it looks around
-/// in.
+/// The part of the input that an attack changes, and that an inference rule against it perturbs.
 pub fn attacked_part(attack: &Attack) -> Perturbed {
-    if attack.method().changes_features() {
+    if attack.has(Property::Features) {
         Perturbed::Features
     } else {
         Perturbed::Structure
     }
 }
 
-/// Which answers are to become wrong, and are judged.
+/// The predictions that are attacked and evaluated.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Targets {
-    /// All test nodes; of an attack on targets forty of them by the thesis' rule (ch. 5): of those
-    /// that the model answers right the ten surest, the ten least sure and twenty at random.
+    /// All test nodes. A targeted attack has forty of them by the thesis' rule (ch. 5): of the
+    /// correct predictions the ten with the largest margin, the ten with the smallest margin and
+    /// twenty at random.
     #[default]
     Usual,
     /// These nodes.
@@ -93,51 +92,51 @@ pub struct AttackStudy {
     pub model: Model,
     /// The attack.
     pub attack: Attack,
-    /// What is attacked.
+    /// Evasion or poisoning.
     pub mode: Mode,
-    /// A model of their own that the attacker looks into instead; when poisoning there is nothing
-    /// else to look into, and it is a GCN unless said otherwise.
+    /// The attacker's surrogate (transfer attack). Poisoning needs one if the attack evaluates a
+    /// model: a GCN by default.
     pub surrogate: Option<Backbone>,
-    /// The answers that are attacked and judged.
+    /// The predictions that are attacked and evaluated.
     pub targets: Targets,
-    /// What the attacker knows of classes.
-    pub known: Known,
-    /// What the attacker knows of the inference.
-    pub sees: Sees,
-    /// How many runs: run `i` takes split or fold `i` (in turn) and seed `seed + i`.
+    /// The class labels that the attacker has.
+    pub labels: LabelKnowledge,
+    /// The attacker's access to the inference.
+    pub access: AttackerAccess,
+    /// The number of runs: run `i` takes split or fold `i` (in turn) and seed `seed + i`.
     pub runs: usize,
     /// The first run's seed.
     pub seed: u64,
 }
 
-/// One run: one split, one seed. Accuracies are of the test nodes or graphs, per cent, by a plain
-/// forward pass unless they say otherwise.
+/// One run: one split, one seed. Accuracies are of the test nodes or graphs, in per cent, by a plain
+/// forward pass unless stated otherwise.
 #[derive(Debug, Clone, Serialize)]
 pub struct AttackRun {
     /// The seed.
     pub seed: u64,
     /// The split's name.
     pub split: String,
-    /// Before the attack.
+    /// Accuracy before the attack.
     pub clean_accuracy: f64,
-    /// After it.
+    /// Accuracy after the attack.
     pub attacked_accuracy: f64,
-    /// Per cent of the nodes that were right before and are wrong after.
+    /// Share of the correct predictions that are wrong after the attack, in per cent.
     pub success_rate: f64,
-    /// The same inputs read by the model's inference, where that is not plain.
+    /// The model's inference rule on the same inputs; `None` for a plain forward pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub defended: Option<DefendedRun>,
-    /// Of the clean model on validation nodes.
+    /// Accuracy of the clean model on validation nodes.
     pub val_accuracy: Option<f64>,
     /// Edges added.
     pub edges_added: usize,
     /// Edges removed.
     pub edges_removed: usize,
-    /// How far features moved.
+    /// The change of features.
     pub features: FeatureChange,
     /// Median milliseconds of a training step.
     pub epoch_ms: f64,
-    /// Whether training was stopped from outside.
+    /// `true` if training was stopped early.
     pub interrupted: bool,
     /// Seconds of the attack alone.
     pub attack_seconds: f64,
@@ -148,30 +147,30 @@ pub struct AttackRun {
 /// The model's inference on the inputs of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DefendedRun {
-    /// Before the attack.
+    /// Accuracy before the attack.
     pub clean_accuracy: f64,
-    /// After it.
+    /// Accuracy after the attack.
     pub attacked_accuracy: f64,
-    /// Where the inference tested its own assumption: how far it is trusted.
+    /// The weight of an inference rule that tested its own assumption.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trusted: Option<f64>,
     /// Seconds of the two inferences.
     pub seconds: f64,
 }
 
-/// Answers on the same nodes before and after an attack, per cent.
+/// Accuracies on the same nodes before and after an attack, in per cent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verdict {
-    /// Right before.
+    /// Accuracy before the attack.
     pub clean_accuracy: f64,
-    /// Right after.
+    /// Accuracy after the attack.
     pub attacked_accuracy: f64,
-    /// Of those right before, wrong after; 0 where none was right.
+    /// Share of the correct predictions that are wrong after the attack; 0 if none was correct.
     pub success_rate: f64,
 }
 
 impl Verdict {
-    /// Compares answers on some nodes with their true classes.
+    /// Compares predictions on some nodes with their true classes.
     pub fn new(before: &[usize], after: &[usize], nodes: &[(u32, u32)]) -> Self {
         let right = |answers: &[usize], &(u, c): &(u32, u32)| answers[u as usize] == c as usize;
         let share = |part: usize, of: usize| 100.0 * part as f64 / of.max(1) as f64;
@@ -186,7 +185,7 @@ impl Verdict {
     }
 }
 
-/// The class that a model gives every node, or the graph.
+/// The predicted class of every node, or of the graph.
 pub fn answers(model: &dyn Classifier, graph: &Graph) -> Result<Vec<usize>> {
     let scores = model.scores(graph)?;
     Ok((0..scores.num_rows())
@@ -194,21 +193,21 @@ pub fn answers(model: &dyn Classifier, graph: &Graph) -> Result<Vec<usize>> {
         .collect())
 }
 
-/// Attacks the input of a classifier, whatever it is made of, and judges it on the test nodes of a
-/// split. The attacker looks at `surrogate` where there is one, else at the classifier itself.
+/// Attacks the input of any classifier and evaluates it on the test nodes of a split. The attacker
+/// uses `surrogate` if there is one, else the classifier itself.
 pub fn evade(
     graph: &Graph,
     classifier: &dyn Classifier,
     surrogate: Option<&dyn Classifier>,
     attack: &Attack,
-    known: Known,
+    knowledge: LabelKnowledge,
     split: &Split,
     seed: u64,
 ) -> Result<(Attacked, Verdict)> {
     let items = labelled(split.test(), true_labels(graph)?);
     let attacker = Attacker {
         attack,
-        known,
+        knowledge,
         split,
         items: &items,
         seed,
@@ -222,27 +221,27 @@ pub fn evade(
     Ok((attacked, Verdict::new(&before, &after, &items)))
 }
 
-/// Somebody who attacks one graph.
+/// An attacker of one graph.
 struct Attacker<'a> {
     attack: &'a Attack,
-    known: Known,
+    knowledge: LabelKnowledge,
     split: &'a Split,
-    /// What is to become wrong, with its true classes.
+    /// The predictions to attack, with their true classes.
     items: &'a [(u32, u32)],
     seed: u64,
     stop: Option<&'a AtomicBool>,
 }
 
 impl Attacker<'_> {
-    /// The attack with what the attacker knows, looking into a model.
+    /// The attack with the attacker's knowledge, and a model to evaluate.
     fn run(&self, graph: &Graph, model: Option<&dyn Classifier>) -> Result<Attacked> {
         let truth = true_labels(graph)?;
-        let guessed = match (self.known, model) {
-            (Known::True, _) => None,
-            (Known::Predicted, Some(model)) => {
+        let guessed = match (self.knowledge, model) {
+            (LabelKnowledge::True, _) => None,
+            (LabelKnowledge::Predicted, Some(model)) => {
                 Some(guesses(graph, truth, &answers(model, graph)?, self.split)?)
             }
-            (Known::Predicted, None) => {
+            (LabelKnowledge::Predicted, None) => {
                 return Err(refused("predicted labels need a model that predicts them"));
             }
         };
@@ -252,7 +251,7 @@ impl Attacker<'_> {
             labelled(&nodes, labels),
             labelled(self.split.train(), truth),
         );
-        let scene = Scene {
+        let input = AttackInput {
             graph,
             model,
             targets: &targets,
@@ -260,11 +259,11 @@ impl Attacker<'_> {
             training: &training,
             stop: self.stop,
         };
-        self.attack.run(&scene, self.seed)
+        self.attack.run(&input, self.seed)
     }
 }
 
-/// The attack on a graph as it is loaded, of one that looks into no model.
+/// Runs an attack that evaluates no model on a graph as it is loaded.
 pub fn attacked_alone(
     graph: &Graph,
     attack: &Attack,
@@ -280,7 +279,7 @@ pub fn attacked_alone(
     };
     Attacker {
         attack,
-        known: Known::True,
+        knowledge: LabelKnowledge::True,
         split,
         items: &items,
         seed,
@@ -289,7 +288,7 @@ pub fn attacked_alone(
     .run(graph, None)
 }
 
-/// True classes of training nodes, answers elsewhere.
+/// True classes of training nodes, predictions elsewhere.
 fn guesses(graph: &Graph, truth: &Labels, answers: &[usize], split: &Split) -> Result<Labels> {
     let mut classes: Vec<Option<u32>> = answers.iter().map(|&c| Some(c as u32)).collect();
     for &u in split.train() {
@@ -299,20 +298,20 @@ fn guesses(graph: &Graph, truth: &Labels, answers: &[usize], split: &Split) -> R
     Ok(Labels::new(classes, truth.num_classes())?)
 }
 
-/// Nodes that somebody named, each once, with their classes.
+/// Given target nodes, each once, with their classes.
 fn chosen(nodes: &[u32], labels: &Labels) -> Result<Vec<(u32, u32)>> {
     let mut known = vec![false; labels.len()];
     for &u in nodes {
         match known.get_mut(u as usize) {
             None => {
                 return Err(refused(&format!(
-                    "target {u}, and the graph has {} nodes",
+                    "target {u} is not a node; the graph has {} nodes",
                     labels.len()
                 )));
             }
             Some(true) => {
                 return Err(refused(&format!(
-                    "target {u} is named twice, and counts once; leave one out"
+                    "target {u} is named twice; leave one out"
                 )));
             }
             Some(known) => *known = true,
@@ -320,7 +319,7 @@ fn chosen(nodes: &[u32], labels: &Labels) -> Result<Vec<(u32, u32)>> {
     }
     match labelled(nodes, labels) {
         items if items.is_empty() => Err(refused(&format!(
-            "none of the {} targets has a class, by which an attack is judged; name nodes that have one",
+            "none of the {} targets has a class to evaluate the attack by; name nodes with a class",
             nodes.len()
         ))),
         items => Ok(items),
@@ -331,7 +330,7 @@ fn chosen(nodes: &[u32], labels: &Labels) -> Result<Vec<(u32, u32)>> {
 fn tested(split: &Split, labels: &Labels) -> Result<Vec<(u32, u32)>> {
     match labelled(split.test(), labels) {
         items if items.is_empty() => Err(refused(&format!(
-            "split {} has no labelled test nodes to judge an attack by",
+            "split {} has no labelled test nodes to evaluate an attack by",
             split.name()
         ))),
         items => Ok(items),
@@ -355,7 +354,7 @@ pub(super) fn refused(what: &str) -> Error {
     Error::Graph(gnarl_graph::Error::argument("attack", what))
 }
 
-/// The attacker's own model, with its usual training.
+/// The attacker's surrogate, with the default training.
 pub(super) fn fit_surrogate(
     on: &Content,
     backbone: Backbone,
@@ -375,31 +374,31 @@ pub(super) fn fit_surrogate(
 const SURROGATE: u64 = 0x5u64 << 60;
 
 impl AttackStudy {
-    fn looks_into_a_model(&self) -> bool {
-        self.attack.method().asks_model() || self.known == Known::Predicted
+    fn uses_model(&self) -> bool {
+        self.attack.queries_model() || self.labels == LabelKnowledge::Predicted
     }
 
-    /// The model of their own that the attacker trains, where they do.
+    /// The surrogate that the attacker trains, if any.
     pub(super) fn needed_surrogate(&self) -> Option<Backbone> {
-        let poisons = self.mode == Mode::Poisoning && self.looks_into_a_model();
-        self.surrogate.or(poisons.then_some(Backbone::Gcn))
+        let poisons = self.mode == Mode::Poisoning && self.uses_model();
+        self.surrogate.or(poisons.then_some(Backbone::GCN))
     }
 
-    /// Whether the attacker follows the gradients, or the answers, of the very model that is
-    /// judged, with all that stands around it.
+    /// `true` for an adaptive attack: the attacker uses gradients or predictions of the evaluated
+    /// model itself, with its defence and inference.
     pub fn is_adaptive(&self) -> bool {
         self.mode == Mode::Evasion
-            && self.attack.method().asks_model()
+            && self.attack.queries_model()
             && self.surrogate.is_none()
-            && (self.model.inference.is_plain() || self.sees_answers())
+            && (self.model.inference.is_plain() || self.sees_predictions())
     }
 
-    /// Whether what is found is judged by the answers of an inference.
-    pub fn sees_answers(&self) -> bool {
-        let is_there = self.mode == Mode::Evasion
+    /// `true` if the attack compares candidates by the predictions of an inference rule.
+    pub fn sees_predictions(&self) -> bool {
+        let has_inference = self.mode == Mode::Evasion
             && self.surrogate.is_none()
             && !self.model.inference.is_plain();
-        is_there && self.sees == Sees::Answers && self.attack.method().judges_by_answers()
+        has_inference && self.access == AttackerAccess::Predictions && self.attack.is_black_box()
     }
 
     /// Epochs of all trainings together, for progress.
@@ -412,104 +411,194 @@ impl AttackStudy {
             * self.runs) as u64)
     }
 
-    /// Refuses a surrogate that nobody would look into, and an attack on features that defences
-    /// take for granted.
+    /// Refuses predicted labels or a surrogate for an attack that does not use them.
     pub fn check(&self) -> gnarl_graph::Result<()> {
         self.attack.check()?;
-        let by_classes = self.attack.method().goes_by_classes();
-        if self.known == Known::Predicted && !by_classes {
-            let what = format!(
-                "{} goes by no classes, true or predicted; leave it out",
-                self.attack
-            );
+        let uses_labels = self.attack.uses_labels();
+        if self.labels == LabelKnowledge::Predicted && !uses_labels {
+            let what = format!("{} uses no labels; leave --labels out", self.attack);
             return Err(gnarl_graph::Error::argument("labels", what));
         }
-        if self.surrogate.is_some() && !self.looks_into_a_model() {
-            let of = if by_classes { " with true labels" } else { "" };
-            let what = format!("{}{of} looks into no model", self.attack);
+        if self.surrogate.is_some() && !self.uses_model() {
+            let with = if uses_labels { " with true labels" } else { "" };
+            let what = format!("{}{with} evaluates no model; leave it out", self.attack);
             return Err(gnarl_graph::Error::argument("surrogate, transfer", what));
         }
         Ok(())
     }
 
-    /// The model with its inference set on what is attacked, where that is left open.
+    /// Runs the study with these callbacks. [`AttackStudy::runner`] has more options.
+    pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<AttackResult> {
+        self.runner(watch).run(on)
+    }
+
+    /// A runner of the study, with options.
+    pub fn runner<'a>(&'a self, watch: &'a Watch<'a>) -> AttackRunner<'a> {
+        AttackRunner {
+            study: self,
+            cache: None,
+            watch,
+        }
+    }
+
+    /// The model, with an open part of its inference set to the attacked part.
     pub fn settled_model(&self) -> Model {
         self.model
             .inference(self.model.inference.on(attacked_part(&self.attack)))
     }
 
-    /// One run on a graph, made ready; the attacked graph has its features as they were loaded
-    /// where the attack left them alone.
+    /// The attacked and evaluated predictions, with their true classes.
+    fn items(
+        &self,
+        clean: &Fitted,
+        scaled: &Graph,
+        split: &Split,
+        seed: u64,
+    ) -> Result<Vec<(u32, u32)>> {
+        let labels = true_labels(scaled)?;
+        match &self.targets {
+            Targets::Nodes(nodes) => chosen(nodes, labels),
+            Targets::Usual if self.attack.has(Property::Targeted) => {
+                match by_rule(&clean.bare().scores(scaled)?, &tested(split, labels)?, seed) {
+                    right if right.is_empty() => Err(refused(
+                        "the model predicts no test node correctly, so no target is left; name --targets",
+                    )),
+                    right => Ok(right),
+                }
+            }
+            Targets::Usual => tested(split, labels),
+        }
+    }
+}
+
+/// Runs an [`AttackStudy`].
+#[derive(Clone, Copy)]
+pub struct AttackRunner<'a> {
+    study: &'a AttackStudy,
+    cache: Option<&'a AttackCache>,
+    watch: &'a Watch<'a>,
+}
+
+impl<'a> AttackRunner<'a> {
+    /// Shares attacked graphs with other models, if the attack evaluates none of them.
+    #[must_use]
+    pub fn cache(self, cache: &'a AttackCache) -> Self {
+        Self {
+            cache: Some(cache),
+            ..self
+        }
+    }
+
+    /// All runs in parallel, fewer at a time if attacked features are large. Runs that were stopped
+    /// before their end do not count.
+    pub fn run(&self, on: &Benchmark) -> Result<AttackResult> {
+        let start = Instant::now();
+        let study = self.study;
+        study.check()?;
+        if let Content::Graphs(set) = &on.content {
+            attack_set::check(&study.attack, set)?;
+        }
+        let ready = study
+            .settled_model()
+            .ready(&on.name, &on.content, FitOptions::default())?;
+        let (runs, passes) = (study.runs as f64, study.attack.method().passes());
+        ready
+            .plan()
+            .check_demand(&on.name, &on.content, runs, runs * passes)?;
+        let size = |graph: &Graph| graph.features().map_or(0, |f| f.num_rows() * f.num_cols());
+        let entries: usize = match &on.content {
+            Content::Graph(graph) => size(graph),
+            Content::Graphs(set) => set.graphs().iter().map(size).sum(),
+        };
+        let chunk = (ENTRIES_AT_ONCE / entries.max(1)).clamp(1, study.runs.max(1));
+        let all: Vec<usize> = (0..study.runs).collect();
+        let (mut runs, mut first) = (Vec::with_capacity(study.runs), None);
+        for some in all.chunks(chunk) {
+            for (run, attacked) in some
+                .par_iter()
+                .map(|&i| self.run_one(&ready, on, i))
+                .collect::<Result<Vec<_>>>()?
+            {
+                first = first.or(attacked);
+                runs.push(run);
+            }
+        }
+        runs.retain(|run| !run.interrupted);
+        let unfinished = study.runs - runs.len();
+        Ok(AttackResult {
+            runs,
+            unfinished,
+            first,
+            seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// One run, and the attacked graph of the first run on a graph.
     fn run_one(
         &self,
         ready: &Ready,
-        graph: &Graph,
-        split: &Split,
-        seed: u64,
-        made: Option<&Made>,
-        watch: &Watch<'_>,
-    ) -> Result<(AttackRun, Attacked)> {
+        on: &Benchmark,
+        i: usize,
+    ) -> Result<(AttackRun, Option<Attacked>)> {
+        let split = &on.splits[i % on.splits.len()];
+        let seed = self.study.seed.wrapping_add(i as u64);
+        let graph = match &on.content {
+            Content::Graph(graph) => graph,
+            Content::Graphs(set) => {
+                let run = self.study.run_on_set(ready, set, split, seed, self.watch)?;
+                return Ok((run, None));
+            }
+        };
         let start = Instant::now();
-        let clean = ready.fit(split, seed, watch)?;
-        let (mut run, attacked) =
-            self.run_sharing_fitted(&clean, graph, split, seed, made, watch)?;
+        let clean = ready.fit(split, seed, self.watch)?;
+        let (mut run, attacked) = self.run_fitted(&clean, graph, split, seed)?;
         run.seconds = start.elapsed().as_secs_f64();
-        Ok((run, attacked))
+        Ok((run, (i == 0).then_some(attacked)))
     }
 
-    /// One run of a model that is fitted already: with this study's settled model, to this split
-    /// and from this seed.
+    /// One run of a fitted model: the study's settled model, fitted to this split from this seed.
+    /// The attacked graph has its loaded features if the attack left them unchanged.
     pub(super) fn run_fitted(
         &self,
         clean: &Fitted,
         graph: &Graph,
         split: &Split,
         seed: u64,
-        watch: &Watch<'_>,
-    ) -> Result<(AttackRun, Attacked)> {
-        self.run_sharing_fitted(clean, graph, split, seed, None, watch)
-    }
-
-    fn run_sharing_fitted(
-        &self,
-        clean: &Fitted,
-        graph: &Graph,
-        split: &Split,
-        seed: u64,
-        made: Option<&Made>,
-        watch: &Watch<'_>,
     ) -> Result<(AttackRun, Attacked)> {
         let start = Instant::now();
+        let (study, watch) = (self.study, self.watch);
         let scaled = clean.scaled(graph)?;
-        let items = self.items(clean, &scaled, split, seed)?;
+        let items = study.items(clean, &scaled, split, seed)?;
         let content = Content::Graph(scaled);
         let epochs = clean.plan().training.epochs;
         let fit = |backbone| fit_surrogate(&content, backbone, epochs, split, seed, watch);
-        let surrogate = self.needed_surrogate().map(fit).transpose()?;
+        let surrogate = study.needed_surrogate().map(fit).transpose()?;
         let scaled = content.graph()?;
         let (victim, answering) = (clean.bare(), clean.answering());
-        let eyes: Option<&dyn Classifier> = match (&surrogate, self.mode) {
+        let model: Option<&dyn Classifier> = match (&surrogate, study.mode) {
             (Some(surrogate), _) => Some(surrogate.network()?),
-            (None, _) if self.sees_answers() => Some(&answering),
+            (None, _) if study.sees_predictions() => Some(&answering),
             (None, Mode::Evasion) => Some(&victim),
             (None, Mode::Poisoning) => None,
         };
         let before_attack = Instant::now();
         let stop = Some(watch.stop);
         let attacker = Attacker {
-            attack: &self.attack,
-            known: self.known,
+            attack: &study.attack,
+            knowledge: study.labels,
             split,
             items: &items,
             seed,
             stop,
         };
-        let on_loaded = self.attack.method().sees_loaded();
-        let make = || attacker.run(if on_loaded { graph } else { scaled }, eyes);
-        let shared = made.and_then(|made| Some((made, made::name_of(self, split, seed)?)));
+        let on_loaded = study.attack.needs(Requirement::LoadedFeatures);
+        let attack = || attacker.run(if on_loaded { graph } else { scaled }, model);
+        let shared = self
+            .cache
+            .and_then(|cache| Some((cache, attack_cache::name_of(study, split, seed)?)));
         let mut attacked = match shared {
-            Some((made, name)) => made.or(name, watch, make)?,
-            None => make()?,
+            Some((cache, name)) => cache.get_or_run(name, watch, attack)?,
+            None => attack()?,
         };
         let attack_seconds = before_attack.elapsed().as_secs_f64();
         let after = if on_loaded {
@@ -518,8 +607,8 @@ impl AttackStudy {
             attacked.graph.clone()
         };
         let judge = Judge {
-            model: self.settled_model(),
-            mode: self.mode,
+            model: study.settled_model(),
+            mode: study.mode,
             split,
             items: &items,
             seed,
@@ -541,126 +630,28 @@ impl AttackStudy {
         };
         Ok((run, attacked))
     }
-
-    /// What is attacked and judged, with its true classes.
-    fn items(
-        &self,
-        clean: &Fitted,
-        scaled: &Graph,
-        split: &Split,
-        seed: u64,
-    ) -> Result<Vec<(u32, u32)>> {
-        let labels = true_labels(scaled)?;
-        match &self.targets {
-            Targets::Nodes(nodes) => chosen(nodes, labels),
-            Targets::Usual if self.attack.method().is_targeted() => {
-                match by_rule(&clean.bare().scores(scaled)?, &tested(split, labels)?, seed) {
-                    right if right.is_empty() => Err(refused(
-                        "the model answers no test node right, so none is left to mislead; name targets",
-                    )),
-                    right => Ok(right),
-                }
-            }
-            Targets::Usual => tested(split, labels),
-        }
-    }
-
-    /// All runs side by side; where attacked features are large, fewer at a time. Runs that were
-    /// stopped before their end do not count.
-    pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<AttackResult> {
-        self.run_with(on, None, watch)
-    }
-
-    /// The same, with the attacked graphs that other models have left there where the attack looks
-    /// into none of them.
-    pub fn run_sharing(
-        &self,
-        on: &Benchmark,
-        made: &Made,
-        watch: &Watch<'_>,
-    ) -> Result<AttackResult> {
-        self.run_with(on, Some(made), watch)
-    }
-
-    fn run_with(
-        &self,
-        on: &Benchmark,
-        made: Option<&Made>,
-        watch: &Watch<'_>,
-    ) -> Result<AttackResult> {
-        let start = Instant::now();
-        self.check()?;
-        if let Content::Graphs(set) = &on.content {
-            attack_set::check(&self.attack, set)?;
-        }
-        let ready = self
-            .settled_model()
-            .ready(&on.name, &on.content, FitOptions::default())?;
-        let (runs, passes) = (self.runs as f64, self.attack.method().passes());
-        ready
-            .plan()
-            .check_demand(&on.name, &on.content, runs, runs * passes)?;
-        let size = |graph: &Graph| graph.features().map_or(0, |f| f.num_rows() * f.num_cols());
-        let entries: usize = match &on.content {
-            Content::Graph(graph) => size(graph),
-            Content::Graphs(set) => set.graphs().iter().map(size).sum(),
-        };
-        let at_once = (ENTRIES_AT_ONCE / entries.max(1)).clamp(1, self.runs.max(1));
-        let all: Vec<usize> = (0..self.runs).collect();
-        let one = |&i: &usize| {
-            let (split, seed) = (
-                &on.splits[i % on.splits.len()],
-                self.seed.wrapping_add(i as u64),
-            );
-            match &on.content {
-                Content::Graph(graph) => {
-                    let (run, attacked) = self.run_one(&ready, graph, split, seed, made, watch)?;
-                    Ok((run, (i == 0).then_some(attacked)))
-                }
-                Content::Graphs(set) => {
-                    Ok((self.run_on_set(&ready, set, split, seed, watch)?, None))
-                }
-            }
-        };
-        let (mut runs, mut first) = (Vec::with_capacity(self.runs), None);
-        for some in all.chunks(at_once) {
-            for (run, attacked) in some.par_iter().map(one).collect::<Result<Vec<_>>>()? {
-                first = first.or(attacked);
-                runs.push(run);
-            }
-        }
-        runs.retain(|run| !run.interrupted);
-        let unfinished = self.runs - runs.len();
-        Ok(AttackResult {
-            runs,
-            unfinished,
-            first,
-            seconds: start.elapsed().as_secs_f64(),
-        })
-    }
 }
 
-/// A model judged on a graph that somebody has attacked already.
+/// A model evaluated on a graph that is attacked already.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GivenStudy {
     /// The model.
     pub model: Model,
-    /// Whether the attacked graph is what a model trained on the clean one is given, or what it is
-    /// trained on.
+    /// Evasion: the attacked graph is the input of a model trained on the clean graph. Poisoning: it
+    /// is the training graph.
     pub mode: Mode,
-    /// How the features of the attacked graph are scaled already: as they are loaded, or as a model
-    /// takes them.
+    /// The scaling of the attacked graph's features: as loaded, or as a model takes them.
     pub features: FeatureScaling,
-    /// How many runs: run `i` takes split `i` (in turn) and seed `seed + i`.
+    /// The number of runs: run `i` takes split `i` (in turn) and seed `seed + i`.
     pub runs: usize,
     /// The first run's seed.
     pub seed: u64,
 }
 
 impl GivenStudy {
-    /// All runs side by side, on a benchmark and an attacked version of its graph. `targets` are
-    /// judged, or the test nodes. Fails where the model scales features otherwise than the attacked
-    /// graph's are scaled already.
+    /// All runs in parallel, on a benchmark and an attacked version of its graph. `targets` or the
+    /// test nodes are evaluated. Fails if the model scales features otherwise than the attacked
+    /// graph.
     pub fn run(
         &self,
         on: &Benchmark,
@@ -741,7 +732,7 @@ impl GivenStudy {
     }
 }
 
-/// What decides how a model did on a clean and an attacked graph, both scaled.
+/// The evaluation of a model on a clean and an attacked graph, both scaled.
 struct Judge<'a> {
     /// With its inference settled.
     model: Model,
@@ -780,7 +771,7 @@ impl Judge<'_> {
             .fit(self.split, self.seed, watch)
     }
 
-    /// The model's inference, before and after: models and what each is given.
+    /// The model's inference before and after the attack: models and their inputs.
     fn defended(&self, given: [(&Fitted, &Graph); 2]) -> Result<Option<DefendedRun>> {
         if self.model.inference.is_plain() {
             return Ok(None);
@@ -801,7 +792,7 @@ impl Judge<'_> {
         }))
     }
 
-    /// What is reported of a run, the change apart.
+    /// The report of a run, without the change.
     fn run(
         &self,
         clean: &Fitted,
@@ -830,9 +821,9 @@ impl Judge<'_> {
     }
 }
 
-/// The thesis' forty targets (ch. 5, as Nettack has them): of the items that are answered right the
-/// ten with the largest margin, the ten with the smallest and twenty others at random; fewer where
-/// there are fewer. In the order of their nodes.
+/// The thesis' forty targets (ch. 5, as in Nettack): of the correct predictions the ten with the
+/// largest margin, the ten with the smallest and twenty others at random; all if there are fewer. In
+/// the order of their nodes.
 fn by_rule(scores: &DenseMatrix<f32>, items: &[(u32, u32)], seed: u64) -> Vec<(u32, u32)> {
     const ENDS: usize = 10;
     const AT_RANDOM: usize = 20;
@@ -869,7 +860,7 @@ fn by_rule(scores: &DenseMatrix<f32>, items: &[(u32, u32)], seed: u64) -> Vec<(u
     chosen
 }
 
-/// Features of all runs at work, made dense: each holds a few copies of its own.
+/// The largest number of dense feature entries of all parallel runs; each run has a few copies.
 const ENTRIES_AT_ONCE: usize = 1 << 27;
 
 /// All runs that were finished.
@@ -877,21 +868,21 @@ const ENTRIES_AT_ONCE: usize = 1 << 27;
 pub struct AttackResult {
     /// In the order of their seeds.
     pub runs: Vec<AttackRun>,
-    /// Runs that were asked for and stopped before their end.
+    /// Runs that were stopped before their end.
     pub unfinished: usize,
-    /// The attacked graph of the first run, as far as it came; none of a set of graphs.
+    /// The attacked graph of the first run, complete or not; `None` for a set of graphs.
     pub first: Option<Attacked>,
     /// Seconds in all.
     pub seconds: f64,
 }
 
 impl AttackResult {
-    /// A value over the runs; fails where none was finished.
+    /// A value over the runs; fails without a finished run.
     pub fn over(&self, f: impl Fn(&AttackRun) -> f64) -> gnarl_graph::Result<Accuracy> {
         Accuracy::of(self.runs.iter().map(f).collect())
     }
 
-    /// What the model's inference makes of the same inputs; `None` for a plain forward pass.
+    /// The model's inference rule on the same inputs; `None` for a plain forward pass.
     pub fn defended(&self) -> gnarl_graph::Result<Option<DefendedReport>> {
         let Some(defended) = self
             .runs
@@ -914,16 +905,16 @@ impl AttackResult {
     }
 }
 
-/// What another inference makes of the same inputs.
+/// The accuracy of an inference rule on the inputs of all runs.
 #[derive(Debug, Serialize)]
 pub struct DefendedReport {
-    /// Before the attack.
+    /// Accuracy before the attack.
     pub clean_accuracy: Accuracy,
-    /// After it.
+    /// Accuracy after the attack.
     pub attacked_accuracy: Accuracy,
-    /// Defended minus bare, run by run.
+    /// Difference to a plain forward pass before the attack, run by run.
     pub clean_difference: PairedDifference,
-    /// The same after the attack.
+    /// Difference to a plain forward pass after the attack, run by run.
     pub attacked_difference: PairedDifference,
     /// Seconds of the two inferences of a run, on average.
     pub seconds: f64,
@@ -966,38 +957,38 @@ mod tests {
         let attack = match attack.into() {
             Attack::PgdStructure(pgd) => PgdStructure {
                 steps: 20,
-                block: 3000,
+                block_size: 3000,
                 ..pgd
             }
             .into(),
             Attack::Prbcd(prbcd) => Prbcd {
                 epochs: 15,
-                settling: 5,
-                block: 3000,
+                finetune_epochs: 5,
+                block_size: 3000,
                 ..prbcd
             }
             .into(),
             Attack::Grbcd(grbcd) => Grbcd {
                 steps: 20,
-                block: 3000,
+                block_size: 3000,
                 ..grbcd
             }
             .into(),
             Attack::Mettack(mettack) => Mettack {
                 inner_steps: 20,
-                at_once: 10,
+                flips_per_step: 10,
                 ..mettack
             }
             .into(),
             Attack::Genetic(genetic) => Genetic {
-                population: 6,
+                population_size: 6,
                 generations: 4,
                 ..genetic
             }
             .into(),
             other => other,
         };
-        let model = Model::new(Backbone::Gcn)
+        let model = Model::new(Backbone::GCN)
             .features(FeatureScaling::AsLoaded)
             .hidden(8)
             .epochs(40);
@@ -1007,8 +998,8 @@ mod tests {
             mode,
             surrogate: None,
             targets: Targets::Usual,
-            known: Known::True,
-            sees: Sees::Answers,
+            labels: LabelKnowledge::True,
+            access: AttackerAccess::Predictions,
             runs: 2,
             seed: 1,
         }
@@ -1082,7 +1073,7 @@ mod tests {
         };
         let (own, other) = (
             runs(&through(None)).unwrap(),
-            runs(&through(Some(Backbone::Gcn))).unwrap(),
+            runs(&through(Some(Backbone::GCN))).unwrap(),
         );
         let after = |runs: &[AttackRun]| mean(runs, |r| r.attacked_accuracy);
         assert!(
@@ -1098,7 +1089,7 @@ mod tests {
         let on_edges = study(PgdStructure::budget(0.1), Mode::Evasion);
         let gat = AttackStudy {
             model: Model {
-                backbone: Backbone::Gat,
+                backbone: Backbone::GAT,
                 ..on_edges.model
             },
             ..on_edges
@@ -1106,23 +1097,23 @@ mod tests {
         assert!(runs(&gat).unwrap_err().to_string().contains("surrogate"));
         assert!(
             runs(&AttackStudy {
-                surrogate: Some(Backbone::Gcn),
+                surrogate: Some(Backbone::GCN),
                 ..gat
             })
             .is_ok()
         );
         let e = runs(&AttackStudy {
-            surrogate: Some(Backbone::Gcn),
+            surrogate: Some(Backbone::GCN),
             ..study(Dice::budget(0.1), Mode::Evasion)
         })
         .unwrap_err();
         assert_eq!(
             e.to_string(),
-            "surrogate, transfer: dice with true labels looks into no model"
+            "surrogate, transfer: dice with true labels evaluates no model; leave it out"
         );
     }
 
-    /// What an inference method wrapped around a model is: scores, and no network to look into.
+    /// A classifier with scores and no network inside, as an inference rule around a model is.
     #[test]
     fn any_classifier_can_be_attacked() {
         let (on, study) = (benchmark(), study(PgdFeatures::budget(0.5), Mode::Evasion));
@@ -1139,7 +1130,7 @@ mod tests {
                 &closed,
                 surrogate,
                 &study.attack,
-                Known::True,
+                LabelKnowledge::True,
                 split,
                 1,
             )
@@ -1148,7 +1139,7 @@ mod tests {
             against(None)
                 .unwrap_err()
                 .to_string()
-                .contains("this model has none to give")
+                .contains("this model has none")
         );
         let (attacked, verdict) = against(Some(inner)).unwrap();
         assert!(
@@ -1176,9 +1167,9 @@ mod tests {
         let e = runs(&exits(PgdFeatures::budget(0.5).into()))
             .unwrap_err()
             .to_string();
-        assert!(e.contains("this model has none to give"), "{e}");
+        assert!(e.contains("this model has none"), "{e}");
         let through = runs(&AttackStudy {
-            surrogate: Some(Backbone::Gcn),
+            surrogate: Some(Backbone::GCN),
             ..exits(PgdFeatures::budget(0.5).into())
         })
         .unwrap();
@@ -1207,7 +1198,7 @@ mod tests {
         };
         let e = runs(&jaccard).unwrap_err().to_string();
         assert!(
-            e.contains("this model has none to give"),
+            e.contains("this model has none"),
             "an attacker cannot look through dropped edges: {e}"
         );
     }
@@ -1230,7 +1221,7 @@ mod tests {
         // budget's all the same.
         let truthful = study(Dice::budget(0.1), Mode::Evasion);
         let predicted = AttackStudy {
-            known: Known::Predicted,
+            labels: LabelKnowledge::Predicted,
             ..truthful.clone()
         };
         let (truthful, predicted) = (runs(&truthful).unwrap(), runs(&predicted).unwrap());
@@ -1249,7 +1240,7 @@ mod tests {
                     || a.attacked_accuracy != b.attacked_accuracy)
         );
         let poisoning = AttackStudy {
-            known: Known::Predicted,
+            labels: LabelKnowledge::Predicted,
             ..study(Dice::budget(0.1), Mode::Poisoning)
         };
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Several models under one attack at several budgets, judged on the same splits and, wherever the
-//! attack does not look into the model that is judged, on the very same inputs.
+//! Several models under one attack at several budgets, evaluated on the same splits and, if the
+//! attack does not depend on the evaluated model, on the same inputs.
 
 use std::sync::Arc;
 
@@ -8,10 +8,11 @@ use gnarl_graph::{Content, Graph};
 use serde::Serialize;
 
 use super::attack::{
-    AttackResult, AttackStudy, GivenStudy, Known, Mode, Sees, Targets, attacked_alone,
+    AttackResult, AttackStudy, AttackerAccess, GivenStudy, LabelKnowledge, Mode, Targets,
+    attacked_alone,
 };
 use super::summary::Accuracy;
-use crate::attack::{Attack, Attacked, Part};
+use crate::attack::{Attack, Attacked, Part, Property, Requirement};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::nn::Backbone;
@@ -27,14 +28,14 @@ pub struct Comparison {
     pub attacks: Vec<Attack>,
     /// What is attacked.
     pub mode: Mode,
-    /// A model of their own that the attacker looks into.
+    /// The attacker's surrogate (transfer attack).
     pub surrogate: Option<Backbone>,
-    /// The answers that are attacked and judged.
+    /// The predictions that are attacked and evaluated.
     pub targets: Targets,
-    /// What the attacker knows of classes.
-    pub known: Known,
-    /// What the attacker knows of an inference.
-    pub sees: Sees,
+    /// The class labels that the attacker has.
+    pub labels: LabelKnowledge,
+    /// The attacker's access to the inference.
+    pub access: AttackerAccess,
     /// How many runs of each.
     pub runs: usize,
     /// The first run's seed.
@@ -57,13 +58,13 @@ pub struct Cell {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case", untagged)]
 pub enum Outcome {
-    /// It was judged.
+    /// The model was evaluated.
     Judged {
         /// On clean inputs, by its inference.
         clean_accuracy: Accuracy,
         /// On attacked ones.
         attacked_accuracy: Accuracy,
-        /// Whether the attacker followed the gradients of the very model that was judged.
+        /// `true` if the attack was adaptive.
         adaptive: bool,
         /// Edges flipped and entries of features changed, on average; noise changes all of them.
         flips: f64,
@@ -78,13 +79,14 @@ pub enum Outcome {
 }
 
 impl Comparison {
-    /// Whether all models are judged on one attacked graph for each budget: the attack looks into
+    /// `true` if all models are evaluated on one attacked graph for each budget: the attack depends on
     /// none of them, and there is one split.
     fn shares_inputs(&self, on: &Benchmark) -> bool {
         let targets_known = matches!(self.targets, Targets::Nodes(_));
         self.attacks.iter().all(|attack| {
-            attack.method().sees_loaded() && (targets_known || !attack.method().is_targeted())
-        }) && self.known == Known::True
+            attack.needs(Requirement::LoadedFeatures)
+                && (targets_known || !attack.has(Property::Targeted))
+        }) && self.labels == LabelKnowledge::True
             && on.splits.len() == 1
             && on.content.task() == Task::Node
     }
@@ -154,7 +156,7 @@ impl Comparison {
             .attacks
             .iter()
             .map(
-                |attack| match (attack.budget(), attack.method().is_greedy()) {
+                |attack| match (attack.budget(), attack.has(Property::Greedy)) {
                     (Ok(Budget::Edges(share)), true) => Some(share.flips(graph)),
                     _ => None,
                 },
@@ -213,8 +215,8 @@ impl Comparison {
             mode: self.mode,
             surrogate: self.surrogate,
             targets: self.targets.clone(),
-            known: self.known,
-            sees: self.sees,
+            labels: self.labels,
+            access: self.access,
             runs: self.runs,
             seed: self.seed,
         };
@@ -250,7 +252,7 @@ fn outcome(result: &AttackResult, adaptive: bool) -> Result<Option<Outcome>> {
     }))
 }
 
-/// Nodes to judge by, as a study takes them.
+/// Nodes to attack and evaluate, as a study takes them.
 pub fn targets_of(nodes: Vec<u32>) -> Targets {
     Targets::Nodes(Arc::from(nodes))
 }
@@ -290,8 +292,8 @@ mod tests {
             mode,
             surrogate: None,
             targets: Targets::Usual,
-            known: Known::True,
-            sees: Sees::Answers,
+            labels: LabelKnowledge::True,
+            access: AttackerAccess::Predictions,
             runs: 2,
             seed: 1,
         };
@@ -309,7 +311,7 @@ mod tests {
         let cells = compare(
             vec![attack(0.0), attack(0.05), attack(0.1)],
             Mode::Poisoning,
-            &[Backbone::Gcn, Backbone::Mlp],
+            &[Backbone::GCN, Backbone::MLP],
         );
         assert_eq!(cells.len(), 6);
         let flips: Vec<f64> = cells
@@ -335,8 +337,8 @@ mod tests {
     fn what_cannot_be_attacked_is_said_and_the_rest_goes_on() {
         let prbcd = Prbcd {
             epochs: 4,
-            settling: 2,
-            block: 500,
+            finetune_epochs: 2,
+            block_size: 500,
             ..Prbcd::budget(0.05)
         };
         let nothing = Prbcd {
@@ -346,7 +348,7 @@ mod tests {
         let cells = compare(
             vec![nothing.into(), prbcd.into()],
             Mode::Evasion,
-            &[Backbone::Gcn, Backbone::Gat],
+            &[Backbone::GCN, Backbone::GAT],
         );
         for at in [0, 2] {
             assert!(
@@ -372,7 +374,7 @@ mod tests {
         let cells = compare(
             vec![Dice::budget(0.1).into()],
             Mode::Evasion,
-            &[Backbone::Gat],
+            &[Backbone::GAT],
         );
         assert!(matches!(
             &cells[0].outcome,

@@ -11,10 +11,10 @@ use gnarl_graph::{Content, Graph, GraphSet, Split};
 use rayon::prelude::*;
 
 use super::attack::{
-    AttackRun, AttackStudy, DefendedRun, Known, Mode, Verdict, answers, fit_surrogate, labelled,
-    refused,
+    AttackRun, AttackStudy, DefendedRun, LabelKnowledge, Mode, Verdict, answers, fit_surrogate,
+    labelled, refused,
 };
-use crate::attack::{Attack, Attacked, Scene};
+use crate::attack::{Attack, AttackInput, Attacked, Property, Requirement};
 use crate::classifier::Classifier;
 use crate::error::Result;
 use crate::features::FeatureScaling;
@@ -23,44 +23,38 @@ use crate::model::fit::{FitOptions, Ready};
 use crate::perturb::FeatureChange;
 use crate::train::{Watch, median};
 
-/// Refuses an attack on what the graphs of a set do not have: classes of nodes, or features of
+/// Refuses an attack that needs more than the graphs of a set have: classes of nodes, or features of
 /// their own.
 pub(super) fn check(attack: &Attack, set: &GraphSet) -> Result<()> {
-    let without = |kept: fn(&Attack) -> bool| -> String {
-        let on_sets = |a: &Attack| !a.method().needs_node_classes();
-        let names: Vec<&str> = Attack::all()
-            .filter(|a| on_sets(a) && kept(a))
-            .map(|a| a.listed().name)
-            .collect();
-        listed(&names)
-    };
-    if attack.method().needs_training() {
-        let others = without(|a| !a.method().changes_features() && !a.method().needs_training());
-        let what = format!("{attack} goes by training nodes, and a set of graphs has none");
-        return Err(refused(&format!("{what}; attack their edges by {others}")));
-    }
-    if attack.method().needs_node_classes() {
-        let others = without(|a| !a.method().changes_features() && !a.method().needs_training());
-        let what =
-            format!("{attack} goes by the classes of nodes, and the graphs of a set have none");
-        return Err(refused(&format!("{what}; attack their edges by {others}")));
-    }
-    if attack.method().changes_features()
+    let missing = if attack.needs(Requirement::TrainingNodes) {
+        "needs training nodes, and a set of graphs has none"
+    } else if attack.needs(Requirement::Labels) {
+        "needs the classes of nodes, and the graphs of a set have none"
+    } else if attack.has(Property::Features)
         && set.graphs().iter().all(|graph| graph.features().is_none())
     {
-        let others = without(|a| !a.method().changes_features() && !a.method().needs_training());
-        let what = format!("{attack} changes features, and the graphs have none of their own");
-        return Err(refused(&format!("{what}; attack their edges by {others}")));
-    }
-    Ok(())
+        "changes features, and the graphs have none of their own"
+    } else {
+        return Ok(());
+    };
+    let on_edges = |a: &Attack| {
+        !a.needs(Requirement::Labels)
+            && !a.needs(Requirement::TrainingNodes)
+            && !a.has(Property::Features)
+    };
+    let others: Vec<&str> = Attack::all().filter(on_edges).map(|a| a.name()).collect();
+    Err(refused(&format!(
+        "{attack} {missing}; attack their edges by {}",
+        listed(&others)
+    )))
 }
 
-/// What an attacker does to the graphs of a set.
+/// An attacker of the graphs of a set.
 struct Attacker<'a> {
     attack: &'a Attack,
-    /// The model looked into.
+    /// The model that the attacker evaluates.
     model: Option<&'a dyn Classifier>,
-    known: Known,
+    labels: LabelKnowledge,
     split: &'a Split,
     seed: u64,
 }
@@ -71,15 +65,15 @@ impl Attacker<'_> {
     fn run(&self, graphs: &[Graph], items: &[(u32, u32)]) -> Result<Vec<Attacked>> {
         let one = |&(item, class): &(u32, u32)| -> Result<Attacked> {
             let graph = &graphs[item as usize];
-            let class = match (self.known, self.model) {
-                (Known::True, _) => class,
-                (Known::Predicted, _) if self.split.train().contains(&item) => class,
-                (Known::Predicted, Some(model)) => answers(model, graph)?[0] as u32,
-                (Known::Predicted, None) => {
+            let class = match (self.labels, self.model) {
+                (LabelKnowledge::True, _) => class,
+                (LabelKnowledge::Predicted, _) if self.split.train().contains(&item) => class,
+                (LabelKnowledge::Predicted, Some(model)) => answers(model, graph)?[0] as u32,
+                (LabelKnowledge::Predicted, None) => {
                     return Err(refused("predicted labels need a model that predicts them"));
                 }
             };
-            let scene = Scene {
+            let input = AttackInput {
                 graph,
                 model: self.model,
                 targets: &[(0, class)],
@@ -88,7 +82,7 @@ impl Attacker<'_> {
                 stop: None,
             };
             self.attack
-                .run(&scene, mix(self.seed ^ mix(u64::from(item) + 1)))
+                .run(&input, mix(self.seed ^ mix(u64::from(item) + 1)))
         };
         items.par_iter().map(one).collect()
     }
@@ -127,7 +121,7 @@ impl AttackStudy {
         let test = labelled(split.test(), set.labels());
         if test.is_empty() {
             return Err(refused(&format!(
-                "fold {} has no labelled test graphs to judge an attack by",
+                "fold {} has no labelled test graphs to evaluate an attack by",
                 split.name()
             )));
         }
@@ -189,7 +183,7 @@ impl AttackStudy {
     ) -> Result<Outcome> {
         let start = Instant::now();
         let (victim, answering) = (clean.bare(), clean.answering());
-        let own: &dyn Classifier = if self.sees_answers() {
+        let own: &dyn Classifier = if self.sees_predictions() {
             &answering
         } else {
             &victim
@@ -198,7 +192,7 @@ impl AttackStudy {
         let attacker = Attacker {
             attack: &self.attack,
             model,
-            known: self.known,
+            labels: self.labels,
             split,
             seed,
         };
@@ -242,7 +236,7 @@ impl AttackStudy {
         let attacker = Attacker {
             attack: &self.attack,
             model: eyes,
-            known: self.known,
+            labels: self.labels,
             split,
             seed,
         };

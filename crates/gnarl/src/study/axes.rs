@@ -13,11 +13,11 @@ use gnarl_graph::names::Given;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::attack::{AttackRun, AttackStudy, Known, Mode, Sees, Targets};
+use super::attack::{AttackRun, AttackStudy, AttackerAccess, LabelKnowledge, Mode, Targets};
 use super::forecast::Planned;
 use super::summary::Accuracy;
 use super::train::TrainStudy;
-use crate::attack::Attack;
+use crate::attack::{Attack, Property};
 use crate::error::{Error, Result};
 use crate::features::FeatureScaling;
 use crate::model::fit::{FitOptions, Ready};
@@ -396,8 +396,8 @@ impl AxesStudy {
             mode: Mode::Evasion,
             surrogate: None,
             targets: Targets::Usual,
-            known: Known::True,
-            sees: Sees::Answers,
+            labels: LabelKnowledge::True,
+            access: AttackerAccess::Predictions,
             runs: self.runs,
             seed: self.seed,
         }
@@ -438,9 +438,7 @@ impl AxesStudy {
         let first = studies
             .first()
             .ok_or_else(|| refused("at least one attack is needed"))?;
-        let is_held = attacks
-            .iter()
-            .any(|attack| attack.method().changes_features());
+        let is_held = attacks.iter().any(|attack| attack.has(Property::Features));
         let scalings = if is_held {
             kept.scalings.clone()
         } else {
@@ -483,7 +481,12 @@ impl AxesStudy {
                 if fitted.model().inference != inference && !inference.is_plain() {
                     fitted = fitted.with_inference(inference, &on.content, true)?;
                 }
-                runs.push(study.run_fitted(&fitted, graph, split, seed, watch)?.0);
+                runs.push(
+                    study
+                        .runner(watch)
+                        .run_fitted(&fitted, graph, split, seed)?
+                        .0,
+                );
             }
             Ok((runs, fitted))
         };
@@ -595,7 +598,7 @@ mod tests {
 
     fn study() -> AxesStudy {
         AxesStudy {
-            model: Model::new(Backbone::Gcn).epochs(5),
+            model: Model::new(Backbone::GCN).epochs(5),
             runs: 2,
             seed: 0,
             attacks: Vec::new(),
@@ -779,7 +782,7 @@ mod tests {
             assert!(judged.minus_plain.is_some() && judged.attacked.is_empty());
         }
         let mlp = AxesStudy {
-            model: Model::new(Backbone::Mlp).epochs(2),
+            model: Model::new(Backbone::MLP).epochs(2),
             ..study
         };
         let refused = mlp
@@ -788,6 +791,9 @@ mod tests {
         let Outcome::Refused(why) = refused.outcome else {
             panic!("an operator for a perceptron")
         };
-        assert!(why.contains("passes no messages"), "{why}");
+        assert!(
+            why.contains("needs message passing, which mlp lacks"),
+            "{why}"
+        );
     }
 }

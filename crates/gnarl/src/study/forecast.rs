@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn epochs_are_those_of_all_trainings_and_time_grows_with_them() {
-        let gcn = Model::new(Backbone::Gcn);
+        let gcn = Model::new(Backbone::GCN);
         let cells = [
             planned("short", Ok(gcn.epochs(10))),
             planned("long", Ok(gcn.epochs(100_000))),
@@ -210,7 +210,7 @@ mod tests {
             planned("none", Err("no such choice".into())),
             planned(
                 "not so",
-                Ok(Model::new(Backbone::Mlp).layers(3).depth(Exits::st(2))),
+                Ok(Model::new(Backbone::MLP).layers(3).depth(Exits::st(2))),
             ),
         ];
         let found = forecast(&karate(), &cells, 1, &Watch::quiet()).unwrap();
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn a_stop_ends_it() {
         let stop = AtomicBool::new(true);
-        let cells = [planned("one", Ok(Model::new(Backbone::Gcn)))];
+        let cells = [planned("one", Ok(Model::new(Backbone::GCN)))];
         let e = forecast(&karate(), &cells, 1, &Watch::stopped_by(&stop))
             .unwrap_err()
             .to_string();

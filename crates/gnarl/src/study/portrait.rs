@@ -9,7 +9,7 @@ use gnarl_graph::{Content, DenseMatrix, Graph, Split};
 use gnarl_linalg::symmetric_eigen;
 use serde::Serialize;
 
-use super::attack::{Known, answers, evade};
+use super::attack::{LabelKnowledge, answers, evade};
 use crate::attack::{Attack, Flip, Part};
 use crate::error::{Error, Result};
 use crate::model::Fitted;
@@ -241,7 +241,15 @@ pub fn walk(
     steps: usize,
 ) -> Result<Walk> {
     let (scaled, model) = (fitted.scaled(graph)?, fitted.bare());
-    let (attacked, _) = evade(&scaled, &model, None, attack, Known::True, split, seed)?;
+    let (attacked, _) = evade(
+        &scaled,
+        &model,
+        None,
+        attack,
+        LabelKnowledge::True,
+        split,
+        seed,
+    )?;
     walk_along(fitted, graph, split, &attacked.flips, steps)
 }
 
@@ -339,7 +347,7 @@ mod tests {
     #[test]
     fn a_portrait_agrees_with_the_model() {
         let on = benchmark();
-        let fitted = Model::new(Backbone::Gcn)
+        let fitted = Model::new(Backbone::GCN)
             .hidden(8)
             .epochs(40)
             .depth(Exits::st(2))
@@ -384,14 +392,14 @@ mod tests {
     fn a_walk_begins_at_the_model_and_ends_with_all_flips() {
         let on = benchmark();
         let graph = on.content.graph().unwrap();
-        let fitted = Model::new(Backbone::Gcn)
+        let fitted = Model::new(Backbone::GCN)
             .hidden(8)
             .epochs(40)
             .fit(&on.split(0), 1)
             .unwrap();
         let attack = Grbcd {
             steps: 20,
-            block: 3000,
+            block_size: 3000,
             ..Grbcd::budget(0.1)
         }
         .into();

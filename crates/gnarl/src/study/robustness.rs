@@ -12,12 +12,14 @@ use serde::Serialize;
 use super::summary::Accuracy;
 use crate::classifier::{Classifier, WhiteBox};
 use crate::error::Result;
-use crate::inference::{Defended, Perturbed};
+use crate::inference::{Defended, Perturbed, Reading};
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
 use crate::robustness::bounds::{Distance, operator_distance};
 use crate::robustness::estimate::{drawn_graph, estimate_watched};
-use crate::robustness::{Bounds, Budget, Estimate, Region, SampleWatch, ScoreDistances, Settings};
+use crate::robustness::{
+    Bound, Bounds, Budget, Estimate, Region, SampleWatch, ScoreDistances, Settings, estimate,
+};
 use crate::train::Watch;
 
 /// A model, and the regions around its input that are looked at.
@@ -234,20 +236,47 @@ impl RobustnessStudy {
 
     /// The bounds of every case; fails where the model has none.
     fn bounds<'a>(&self, cases: &'a [Case<'_>]) -> Result<Vec<(&'a WhiteBox, Bounds)>> {
-        if !self.model.inference.is_plain() {
-            let what = "they are for a plain forward pass, not for another inference";
-            return Err(Error::argument("bounds", what).into());
-        }
-        let one = |case: &'a Case<'_>| match case.bare.white_box() {
-            Some(network) => Ok((network, Bounds::new(network, &case.input.graph)?)),
-            None => Err(Error::argument(
-                "bounds",
-                "they are for plain networks, without exits and defences",
-            )
-            .into()),
-        };
+        let is_plain = self.model.inference.is_plain();
+        let one = |case: &'a Case<'_>| bounds_of(&case.bare, is_plain, &case.input.graph);
         cases.iter().map(one).collect()
     }
+}
+
+/// The network of a classifier and its bounds around a graph. Fails for a classifier that has none.
+fn bounds_of<'a>(
+    model: &'a dyn Classifier,
+    is_plain: bool,
+    graph: &Graph,
+) -> Result<(&'a WhiteBox, Bounds)> {
+    let refuse = |what| Err(Error::argument("bounds", what).into());
+    match (is_plain, model.white_box()) {
+        (false, _) => refuse("they are for a plain forward pass, not for another inference"),
+        (true, None) => refuse("they are for plain networks of gnarl, without exits and defences"),
+        (true, Some(network)) => Ok((network, Bounds::new(network, graph)?)),
+    }
+}
+
+/// The robustness of one classifier around a graph whose features are scaled for it: an estimate by
+/// sampling, and the bounds or why there are none.
+pub fn measure(
+    model: &dyn Classifier,
+    reading: &Reading,
+    graph: &Graph,
+    settings: &Settings,
+) -> Result<(Estimate, Result<Vec<Bound>>)> {
+    let is_plain = reading.is_plain();
+    let defended = Defended {
+        model,
+        reading,
+        seed: settings.seed,
+    };
+    let found = match is_plain {
+        true => estimate(model, graph, settings)?,
+        false => estimate(&defended, graph, settings)?,
+    };
+    let bounds = bounds_of(model, is_plain, graph)
+        .and_then(|(_, bounds)| bounds.within(settings.region.budget()));
+    Ok((found, bounds))
 }
 
 /// A graph that is looked around, its features scaled.
@@ -384,20 +413,8 @@ fn bound(
     estimates: &[Estimate],
     watch: SampleWatch<'_>,
 ) -> Result<Vec<BoundReport>> {
-    let budget = |settings: &Settings| match settings.region {
-        Region::Features(ball) => Budget::Features {
-            norm: ball.norm(),
-            epsilon: ball.epsilon(),
-        },
-        Region::Structure { flips, .. } => Budget::Structure { flips },
-        Region::Both { ball, flips, .. } => Budget::Both {
-            norm: ball.norm(),
-            epsilon: ball.epsilon(),
-            flips,
-        },
-    };
     // Of one graph the drawn ones are the same in every run.
-    let distance = match (budget(settings), bounds.first(), cases.first()) {
+    let distance = match (settings.region.budget(), bounds.first(), cases.first()) {
         (
             Budget::Structure { .. },
             Some((model, _)),
@@ -411,7 +428,7 @@ fn bound(
     let mut found: Vec<BoundReport> = Vec::new();
     for (((_, bounds), case), estimate) in bounds.iter().zip(cases).zip(estimates) {
         let mut all: Vec<_> = bounds
-            .within(budget(&case.settings(settings)))?
+            .within(case.settings(settings).region.budget())?
             .into_iter()
             .map(|b| (b, None))
             .collect();

@@ -184,10 +184,10 @@ impl Speed {
                 .fold(f64::INFINITY, f64::min)
                 / 1e3)
         };
-        let mut sampled = Model::new(Backbone::Sage);
+        let mut sampled = Model::new(Backbone::SAGE);
         (sampled.training.batch_nodes, sampled.training.fanout) = (Some(1024), Some(fanout));
         let start = Instant::now();
-        let whole = size.whole_work() / epoch_seconds(Model::new(Backbone::Gcn))?.max(1e-6);
+        let whole = size.whole_work() / epoch_seconds(Model::new(Backbone::GCN))?.max(1e-6);
         let sampled = size.sampled_work() / epoch_seconds(sampled)?.max(1e-6);
         debug_assert!(start.elapsed().as_secs() < 600);
         Ok(Self { whole, sampled })

@@ -382,8 +382,8 @@ impl TrainResult {
             let tried = self
                 .runs
                 .iter()
-                .flat_map(|run| &run.fit.tried)
-                .filter(|tried| tried.init == *init);
+                .flat_map(|run| run.fit.trials_of("init"))
+                .filter(|trial| trial.value == *init);
             let values: Vec<f64> = tried.filter_map(|tried| tried.val_accuracy).collect();
             InitialisationReport {
                 init: init.clone(),
@@ -398,9 +398,8 @@ impl TrainResult {
         };
         first
             .fit
-            .tried
-            .iter()
-            .map(|tried| of(&tried.init))
+            .trials_of("init")
+            .map(|trial| of(&trial.value))
             .collect()
     }
 
@@ -526,7 +525,10 @@ impl<'a> Judge<'a> {
                 .transpose()?,
             None => None,
         };
-        let init = match (fitted.report().tried.is_empty(), fitted.model().operator) {
+        let init = match (
+            fitted.report().trials_of("init").next().is_none(),
+            fitted.model().operator,
+        ) {
             (false, crate::operator::OperatorChoice::Cgso(cgso)) => Some(cgso.init.to_string()),
             _ => None,
         };
@@ -536,7 +538,11 @@ impl<'a> Judge<'a> {
             test_accuracy,
             class_scores: fitted.class_scores(&predictions, content, split.test())?,
             features: fitted.scaler().scaling(),
-            chose_head: (!fitted.report().heads.is_empty())
+            chose_head: fitted
+                .report()
+                .trials_of("head")
+                .next()
+                .is_some()
                 .then(|| fitted.model().network.head == Some(true)),
             plain_test_accuracy,
             fit: fitted.report().clone(),

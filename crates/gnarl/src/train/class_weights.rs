@@ -4,6 +4,7 @@
 //! epoch weighs validation items the same way: an epoch that answers the largest class alone would
 //! be the best of all otherwise.
 
+use gnarl_graph::names::{Kind, Value};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -66,6 +67,10 @@ impl Each {
     pub fn weights(&self) -> &[f32] {
         &self.weights[..self.count]
     }
+}
+
+impl Value for ClassWeights {
+    const KIND: Kind = Kind::Text("HOW");
 }
 
 impl ClassWeights {

@@ -228,7 +228,7 @@ mod tests {
                 init,
             })
         };
-        for (name, backbone) in Backbone::ALL {
+        for (name, backbone) in Backbone::named() {
             for (layers, operator) in [
                 (1, OperatorChoice::Usual),
                 (2, OperatorChoice::Usual),
@@ -244,8 +244,7 @@ mod tests {
                 let config = NetworkConfig {
                     layers,
                     hidden: 8,
-                    heads: 2,
-                    ..NetworkConfig::new(backbone)
+                    ..NetworkConfig::new(backbone.where_taken("heads", 2))
                 };
                 let network = Network::new(&config, &prepared.shape(3), 3).unwrap();
                 let targets = Targets::new(&items, graph.labels().unwrap());
@@ -274,7 +273,7 @@ mod tests {
         let star = gnarl_graph::generate::star(30).unwrap();
         let labels = Labels::new(vec![Some(0); 30], 1).unwrap();
         let star = star.with_labels(labels).unwrap();
-        let prepared = Prepared::new(&star, Backbone::Gcn, OperatorChoice::Usual).unwrap();
+        let prepared = Prepared::new(&star, Backbone::GCN, OperatorChoice::Usual).unwrap();
         let targets = Targets::new(&(0..30).collect::<Vec<_>>(), star.labels().unwrap());
         let field = Field::new(&prepared.propagation, &prepared.input, &targets, Some(2)).unwrap();
         assert!(field.propagation.rounds.is_empty());

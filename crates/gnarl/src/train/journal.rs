@@ -427,12 +427,11 @@ mod tests {
     /// How a training goes: on the whole graph or on sampled neighbourhoods, with dropout, a
     /// schedule and early stopping.
     fn trained(graph: &Graph, sampled: bool, watch: &Watch<'_>) -> (Trained, Vec<Vec<f32>>) {
-        let prepared = Prepared::new(graph, Backbone::Gin, OperatorChoice::Usual).unwrap();
+        let prepared = Prepared::new(graph, Backbone::GIN, OperatorChoice::Usual).unwrap();
         let config = NetworkConfig {
             hidden: 8,
             dropout: 0.3,
-            batch_norm: true,
-            ..NetworkConfig::new(Backbone::Gin)
+            ..NetworkConfig::new(Backbone::GIN.where_taken("batch-norm", true))
         };
         let network = Network::new(&config, &prepared.shape(4), 3).unwrap();
         let schedule = Some(StepSchedule {
@@ -450,7 +449,7 @@ mod tests {
             let rows = RowOperator::new(
                 graph,
                 &Scaler::AsLoaded,
-                Backbone::Gin,
+                Backbone::GIN,
                 OperatorChoice::Usual,
             )
             .unwrap();
@@ -580,9 +579,9 @@ mod tests {
         ] {
             std::fs::write(&file, broken).unwrap();
             let journal = Journal::open(dir.path(), Duration::ZERO, asked(1), true).unwrap();
-            let prepared = Prepared::new(&graph, Backbone::Gcn, OperatorChoice::Usual).unwrap();
+            let prepared = Prepared::new(&graph, Backbone::GCN, OperatorChoice::Usual).unwrap();
             let network =
-                Network::new(&NetworkConfig::new(Backbone::Gcn), &prepared.shape(4), 3).unwrap();
+                Network::new(&NetworkConfig::new(Backbone::GCN), &prepared.shape(4), 3).unwrap();
             let mut entry = journal
                 .entry(network.params(), &TrainConfig::default(), 5)
                 .unwrap();

@@ -121,7 +121,7 @@ mod tests {
 
     fn two_blocks() -> (gnarl_graph::Graph, Prepared) {
         let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();
-        let prepared = Prepared::new(&graph, Backbone::Gcn, OperatorChoice::Usual).unwrap();
+        let prepared = Prepared::new(&graph, Backbone::GCN, OperatorChoice::Usual).unwrap();
         (graph, prepared)
     }
 
@@ -130,7 +130,7 @@ mod tests {
     fn mixed_scores_are_those_of_mixed_vectors() {
         let (graph, prepared) = two_blocks();
         let network = Network::new(
-            &NetworkConfig::new(Backbone::Gcn),
+            &NetworkConfig::new(Backbone::GCN),
             &prepared.shape(labels(&graph).num_classes()),
             1,
         )
@@ -181,7 +181,7 @@ mod tests {
         let (graph, prepared) = two_blocks();
         let fitted = |mixing: Option<Mixer<'_>>| {
             let shape = prepared.shape(labels(&graph).num_classes());
-            let network = Network::new(&NetworkConfig::new(Backbone::Gcn), &shape, 1).unwrap();
+            let network = Network::new(&NetworkConfig::new(Backbone::GCN), &shape, 1).unwrap();
             let plain = Problem::new(
                 &prepared.propagation,
                 &prepared.input,

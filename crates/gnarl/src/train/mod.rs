@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use gnarl_graph::names::{Kind, Settings, Value};
 use gnarl_graph::random::mix;
+use gnarl_graph::sample::Fanout;
 use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
 
@@ -34,29 +36,64 @@ use crate::tensor::{
 };
 use journal::State;
 
-/// How a network is trained.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The settings of training.
+#[derive(Debug, Clone, PartialEq, Serialize, Settings)]
+#[partial(TrainingOptions, TrainingSetting)]
 pub struct TrainConfig {
-    /// Passes over the training set.
+    /// Training epochs.
+    #[setting(default = 200, range = 1..=1_000_000_000, open = "200; 300 for sets of graphs")]
     pub epochs: usize,
-    /// Adam's learning rate.
+    /// Learning rate of Adam.
+    #[setting(default = 0.01, above = 0.0, flag = "lr")]
     pub learning_rate: f64,
-    /// Learning rate of operator exponents.
+    /// Learning rate of the exponents of cgso.
+    #[setting(
+        default = 0.005,
+        above = 0.0,
+        flag = "exponent-lr",
+        open = "0.005; 0.0002 from near"
+    )]
     pub exponent_learning_rate: f64,
-    /// Learning rate of an operator's other scalars.
+    /// Learning rate of the other scalars of cgso.
+    #[setting(
+        default = 0.01,
+        above = 0.0,
+        flag = "scalar-lr",
+        open = "0.01; 0.0004 from near"
+    )]
     pub scalar_learning_rate: f64,
-    /// L2 decay, added to the gradient of everything that is trained.
+    /// L2 decay, added to the gradient.
+    #[setting(
+        default = 5e-4,
+        range = 0.0..,
+        open = "5e-4; 0.01 for orthonormal, 0.02 for parseval, 0.05 for sgc"
+    )]
     pub weight_decay: f64,
-    /// Multiply the learning rate by `factor` every `every` epochs.
+    /// Step schedule of the learning rate: its factor every so many epochs, as in 50:0.6.
+    #[setting(flag = "lr-step", open = "none; 100:0.5 for sets of graphs")]
     pub schedule: Option<StepSchedule>,
-    /// Which epoch's weights are kept.
+    /// Epoch whose weights are kept.
+    #[setting(default = Keep::BestValidation)]
     pub keep: Keep,
-    /// Stop after this many epochs without a better validation loss. Needs validation items.
+    /// Epochs without a lower validation loss after which training stops; needs validation items.
+    #[setting(range = 1..)]
     pub patience: Option<usize>,
-    /// What items count in the loss, and in what chooses the epoch, by their classes.
+    /// Class weights in the loss: balanced, or one number per class, as in 1,5,2.5.
+    #[setting(default = ClassWeights::None)]
     #[serde(default, skip_serializing_if = "ClassWeights::is_none")]
     pub class_weights: ClassWeights,
+    /// Graphs per training step, for sets of graphs.
+    #[setting(default = 256, range = 1..)]
+    #[serde(skip)]
+    pub batch_size: usize,
+    /// Training nodes per step on sampled neighbourhoods, for one graph.
+    #[setting(range = 1.., open = "full-batch training; 1024 with a fanout")]
+    #[serde(skip)]
+    pub batch_nodes: Option<usize>,
+    /// Sampled neighbours per layer, the last layer first, or `all`, for one graph.
+    #[setting(open = "15,10 and then 5 with batch-nodes")]
+    #[serde(skip)]
+    pub fanout: Option<Fanout>,
 }
 
 /// A step schedule. Stored as `50:0.6`: every 50 epochs the learning rate times 0.6.
@@ -117,23 +154,6 @@ gnarl_graph::named! {
     }
 }
 
-impl Default for TrainConfig {
-    /// The GCN reference's learning rate and decay; 200 epochs; best-validation weights.
-    fn default() -> Self {
-        Self {
-            epochs: 200,
-            learning_rate: 0.01,
-            exponent_learning_rate: 0.005,
-            scalar_learning_rate: 0.01,
-            weight_decay: 5e-4,
-            schedule: None,
-            keep: Keep::BestValidation,
-            patience: None,
-            class_weights: ClassWeights::None,
-        }
-    }
-}
-
 impl TrainConfig {
     /// The learning rate of a kind of parameter.
     pub fn rate(&self, group: Group) -> f64 {
@@ -146,40 +166,26 @@ impl TrainConfig {
 
     /// Refuses settings that cannot train, naming the range.
     pub fn check(&self) -> Result<()> {
-        let refuse =
-            |what: String| Err(Error::Graph(gnarl_graph::Error::argument("training", what)));
-        if self.epochs == 0 {
-            return refuse("epochs must be at least 1".into());
+        self.check_ranges()?;
+        match self.schedule {
+            Some(schedule) => Ok(schedule.check()?),
+            None => Ok(()),
         }
-        let rates = [
-            ("lr", self.learning_rate),
-            ("exponent lr", self.exponent_learning_rate),
-            ("scalar lr", self.scalar_learning_rate),
-        ];
-        for (name, rate) in rates {
-            if !(rate > 0.0 && rate.is_finite()) {
-                return refuse(format!("{name} {rate} must be above 0"));
-            }
-        }
-        if !(self.weight_decay >= 0.0 && self.weight_decay.is_finite()) {
-            return refuse(format!(
-                "weight decay {} must be at least 0",
-                self.weight_decay
-            ));
-        }
-        if let Some(s) = self.schedule
-            && (s.every == 0 || !(s.factor > 0.0 && s.factor.is_finite()))
-        {
-            return refuse(format!(
-                "a schedule of × {} every {} epochs",
-                s.factor, s.every
-            ));
-        }
-        if self.patience == Some(0) {
-            return refuse("patience must be at least 1".into());
-        }
-        Ok(())
     }
+}
+
+impl StepSchedule {
+    fn check(&self) -> gnarl_graph::Result<()> {
+        if self.every > 0 && self.factor > 0.0 && self.factor.is_finite() {
+            return Ok(());
+        }
+        let why = format!("'{self}' needs at least one epoch and a factor above 0, as in 50:0.6");
+        Err(gnarl_graph::Error::setting("lr-step", why))
+    }
+}
+
+impl Value for StepSchedule {
+    const KIND: Kind = Kind::Text("EPOCHS:FACTOR");
 }
 
 /// What one epoch came to.

@@ -1,19 +1,18 @@
-//! The weights axis: how far a layer can stretch its input (thesis ch. 5, "Enhancing the Robustness
-//! of Graph Convolutional Networks").
+//! The weights axis: constraints on the Lipschitz constant of a layer.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `orthonormal` | every convolution's matrix replaced by a matrix with orthonormal columns or rows (GCORN, GIORN) |
-//! | `parseval` | a step towards orthonormal matrices after every update (Cissé et al. 2017) |
+//! | `orthonormal` | weight matrices with orthonormal columns or rows (GCORN, Abbahaddou et al. 2024, [arXiv:2404.17947](https://arxiv.org/abs/2404.17947)) |
+//! | `parseval` | a step towards orthonormal matrices after every update (Cissé et al. 2017, [arXiv:1704.08847](https://arxiv.org/abs/1704.08847)) |
 //!
-//! A choice of this axis works on the matrices of linear maps between representations
-//! ([`Group::Weight`](crate::nn::Group)), once per step, whatever the backbone and the operator. To
-//! add one: a file here, a line in [`WeightsChoice`].
+//! A constraint applies to the matrices of linear maps between representations
+//! ([`Group::Weight`](crate::nn::Group)), once per step, for every backbone and operator. To add one:
+//! a file here, a line in [`WeightsChoice`].
 
 mod orthonormal;
 mod parseval;
 
-use gnarl_graph::names::Choice;
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::tensor::{Result, Tensor};
@@ -23,7 +22,7 @@ pub use orthonormal::{Orthonormal, Scaling, departure, orthonormal};
 pub use parseval::Parseval;
 
 gnarl_graph::choices! {
-    /// What is asked of a network's weights.
+    /// The constraint on the weights of a network.
     pub enum WeightsChoice: dyn Constraint as "kind of weights" {
         Free(Free),
         Orthonormal(Orthonormal),
@@ -31,33 +30,29 @@ gnarl_graph::choices! {
     }
 }
 
-/// What a choice of this axis does to a matrix.
+/// A constraint on weight matrices.
 pub trait Constraint {
-    /// What a forward pass sees of a weight.
+    /// The weight that a forward pass uses.
     fn seen(&self, weight: &Tensor) -> Result<Tensor> {
         Ok(weight.clone())
     }
 
-    /// The value a weight gets after an update; `None` where it keeps the one it has.
+    /// The value of a weight after an update; `None` if it stays as it is.
     fn after_update(&self, _weight: &Tensor) -> Result<Option<Tensor>> {
         Ok(None)
     }
 
-    /// The usual decay of weights behind a factor on scores, which takes their scale out of their
-    /// hands: it may be much larger than elsewhere (docs/weights.md).
+    /// The default weight decay of networks with a learned factor on the scores. The factor carries
+    /// their scale, so the decay may be much larger than elsewhere (docs/weights.md).
     fn decay(&self) -> f64 {
         0.05
     }
 }
 
-/// Nothing is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// Leaves the weights unconstrained.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[choice(name = "free", about = "unconstrained weights")]
 pub struct Free {}
-
-impl Choice for Free {
-    const NAME: &'static str = "free";
-    const ABOUT: &'static str = "nothing is asked of them";
-}
 
 impl Constraint for Free {}
 
@@ -68,20 +63,20 @@ impl Default for WeightsChoice {
 }
 
 impl WeightsChoice {
-    /// Nothing is asked.
+    /// Unconstrained weights.
     pub const FREE: Self = WeightsChoice::Free(Free {});
 
-    /// Whether nothing is asked.
+    /// `true` for unconstrained weights.
     pub fn is_free(&self) -> bool {
         matches!(self, WeightsChoice::Free(_))
     }
 
-    /// What a forward pass sees of a weight.
+    /// The weight that a forward pass uses.
     pub(crate) fn seen(&self, weight: &Tensor) -> Result<Tensor> {
         self.method().seen(weight)
     }
 
-    /// The value a weight gets after an update; `None` where it keeps the one it has.
+    /// The value of a weight after an update; `None` if it stays as it is.
     pub(crate) fn after_update(&self, weight: &Tensor) -> Result<Option<Tensor>> {
         self.method().after_update(weight)
     }

@@ -1,19 +1,22 @@
-//! Björck orthonormalisation (thesis eq. `equation:bjork`): `W_0 = W / scale`, `Q_k = I - W_kᵀW_k`,
-//! `W_{k+1} = W_k (I + 1/2 Q_k + 3/8 Q_k² + … + (-1)^p C(-1/2, p) Q_k^p)`. Of a wide matrix the
-//! rows are made orthonormal.
+//! Orthonormal weights (GCORN, Abbahaddou et al. 2024,
+//! [arXiv:2404.17947](https://arxiv.org/abs/2404.17947)) by Björck orthonormalisation (Björck and
+//! Bowie 1971, [doi:10.1137/0708036](https://doi.org/10.1137/0708036)): `W_0 = W / scale`,
+//! `Q_k = I - W_kᵀW_k`,
+//! `W_{k+1} = W_k (I + 1/2 Q_k + 3/8 Q_k² + … + (-1)^p C(-1/2, p) Q_k^p)`. The columns of a tall
+//! matrix and the rows of a wide one become orthonormal.
 //!
 //! Every iterate is W times a polynomial in the Gram matrix `G = WᵀW`, so with `G = U Λ Uᵀ` the
 //! whole iteration is `W U p(Λ) Uᵀ`, where the scalar function p is the same iteration on one
-//! singular value. That costs one small eigendecomposition and two thin products whatever the order
-//! and the number of iterations, and the derivative is exact: that of a function of a symmetric
-//! matrix, from the divided differences of p (Daleckii and Krein).
+//! singular value. That costs one small eigendecomposition and two thin products for every order and
+//! number of iterations, and the derivative is exact: that of a function of a symmetric matrix, from
+//! the divided differences of p (Daleckii and Krein).
 //!
-//! The scale is treated as a constant of the step. Where the iteration has converged the result
-//! does not depend on it.
+//! The scale is treated as a constant of the step. Once the iteration has converged, the result does
+//! not depend on it.
 
 use std::sync::OnceLock;
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Constraint;
@@ -21,68 +24,36 @@ use crate::tensor::tape::{Computed, Gradients, Operation, Sinks, apply};
 use crate::tensor::{DType, Device, Result, Tensor, bail};
 
 gnarl_graph::named! {
-    /// What the weights are divided by before the iteration, which converges where all singular
-    /// values are below sqrt 3.
+    /// The scaling of the weights before the iteration, which converges if all singular values are
+    /// below sqrt 3.
     pub enum Scaling as "scaling" {
-        /// The largest singular value, exactly: the eigenvalues are at hand, so that no power
-        /// iteration has to estimate it.
+        /// Division by the largest singular value, which the eigenvalues give without power
+        /// iteration.
         Spectral = "spectral",
-        /// sqrt(rows · cols), as the published runs had it. It is far above the largest singular
-        /// value: small singular values need more iterations.
+        /// Division by sqrt(rows · cols), as in the published code. It is far above the largest
+        /// singular value, so small singular values need more iterations.
         Published = "published",
     }
 }
 
-/// Settings of the projection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Replaces every weight matrix by its orthonormal projection in the forward pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Settings)]
 #[serde(deny_unknown_fields)]
+#[choice(
+    name = "orthonormal",
+    about = "orthonormal projections of the weights in every forward pass: GCORN, GIORN"
+)]
 pub struct Orthonormal {
-    /// Terms of the expansion beyond the identity.
+    /// Order of Björck's expansion: the number of terms beyond the identity.
+    #[setting(default = 2, range = 1..=50)]
     pub order: usize,
-    /// Iterations.
+    /// Number of iterations of the projection.
+    #[setting(default = 25, range = 1..)]
     pub iterations: usize,
-    /// The division before the first.
+    /// Scaling of the weights before the first iteration: by their spectral norm, or by sqrt(rows ·
+    /// columns) as in the published code.
+    #[setting(default = Scaling::Spectral)]
     pub scaling: Scaling,
-}
-
-impl Default for Orthonormal {
-    /// The published order and number of iterations.
-    fn default() -> Self {
-        Self {
-            order: 2,
-            iterations: 25,
-            scaling: Scaling::Spectral,
-        }
-    }
-}
-
-impl Choice for Orthonormal {
-    const NAME: &'static str = "orthonormal";
-    const ABOUT: &'static str =
-        "every forward pass sees their orthonormal projection: GCORN, GIORN";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new("order", "P", "terms of Björck's expansion [default: 2]"),
-        Setting::new(
-            "iterations",
-            "N",
-            "iterations of the projection [default: 25]",
-        ),
-        Setting::new(
-            "scaling",
-            "KIND",
-            "what weights are divided by first, spectral (their norm) or published (sqrt of rows times columns) [default: spectral]",
-        ),
-    ];
-
-    /// Refuses settings that project nothing.
-    fn check(&self) -> gnarl_graph::Result<()> {
-        let refuse = |what: &str| Err(gnarl_graph::Error::argument("weights", what));
-        match (self.order, self.iterations) {
-            (0, _) | (51.., _) => refuse("the order of the projection must lie in 1 to 50"),
-            (_, 0) => refuse("the projection needs at least 1 iteration"),
-            _ => Ok(()),
-        }
-    }
 }
 
 impl Constraint for Orthonormal {
@@ -379,7 +350,7 @@ mod tests {
         Tensor::from_vec(values, (rows, cols), &Device::Cpu).unwrap()
     }
 
-    /// The iteration of the thesis, step by step, in double precision.
+    /// The iteration step by step, in double precision.
     fn by_steps(weight: &Tensor, scale: f64, order: usize, iterations: usize) -> Vec<f64> {
         let mut w = (weight.to_dtype(DType::F64).unwrap() / scale).unwrap();
         let eye = Tensor::eye(w.dims()[1], DType::F64, &Device::Cpu).unwrap();
@@ -513,7 +484,7 @@ mod tests {
             order: 0,
             ..Orthonormal::default()
         }
-        .check()
+        .check_ranges()
         .unwrap_err()
         .to_string();
         assert!(e.contains("order"), "{e}");

@@ -1,51 +1,31 @@
-//! Parseval regularisation (Cissé et al. 2017): after every update, `W ← (1 + β) W - β W WᵀW`, a
-//! gradient step on `|WᵀW - I|²`. Of a wide matrix the rows are drawn together, of a tall one the
-//! columns.
+//! Parseval regularisation (Cissé et al. 2017,
+//! [arXiv:1704.08847](https://arxiv.org/abs/1704.08847)): after every update, `W ← (1 + β) W - β W WᵀW`, a
+//! gradient step on `|WᵀW - I|²`. The rows of a wide matrix and the columns of a tall one become
+//! orthonormal.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Constraint;
 use crate::tensor::{Result, Tensor};
 
-/// Settings of the step.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Takes a step towards orthonormal weights after every update.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(deny_unknown_fields)]
+#[choice(
+    name = "parseval",
+    about = "a step towards orthonormal weights after every update"
+)]
 pub struct Parseval {
-    /// Its length.
+    /// Size of the step towards orthonormal weights after every update.
+    // The default holds the weights of a network of 16 units near orthonormal at learning rate 0.01.
+    // From a norm of one, a step of one half would overshoot.
+    #[setting(default = 0.01, above = 0.0, below = 0.5, flag = "parseval-beta")]
     pub beta: f64,
 }
 
-impl Default for Parseval {
-    /// Long enough to hold the weights of a network of 16 units near orthonormal at learning rate
-    /// 0.01.
-    fn default() -> Self {
-        Self { beta: 0.01 }
-    }
-}
-
-impl Choice for Parseval {
-    const NAME: &'static str = "parseval";
-    const ABOUT: &'static str = "every update is followed by a step towards orthonormal ones";
-    const SETTINGS: &'static [Setting] = &[Setting::new(
-        "beta",
-        "BETA",
-        "length of the step after every update [default: 0.01]",
-    )
-    .flag("parseval-beta")];
-
-    /// Refuses steps that go nowhere or too far: from a norm of one, β of one half would overshoot.
-    fn check(&self) -> gnarl_graph::Result<()> {
-        if self.beta > 0.0 && self.beta < 0.5 {
-            return Ok(());
-        }
-        let what = format!("parseval beta {} must be above 0 and below 0.5", self.beta);
-        Err(gnarl_graph::Error::argument("weights", what))
-    }
-}
-
 impl Constraint for Parseval {
-    /// More of it would work against the steps that keep the weights' size.
+    /// A larger decay would work against the steps, which keep the size of the weights.
     fn decay(&self) -> f64 {
         0.02
     }
@@ -87,7 +67,10 @@ mod tests {
             let end = departure(&weight).unwrap();
             assert!(start > 0.5 && end < 1e-3, "{shape:?}: {start} → {end}");
         }
-        let e = Parseval { beta: f64::NAN }.check().unwrap_err().to_string();
-        assert!(e.contains("parseval beta NaN"), "{e}");
+        let e = Parseval { beta: f64::NAN }
+            .check_ranges()
+            .unwrap_err()
+            .to_string();
+        assert_eq!(e, "parseval-beta must be in (0, 0.5) (got NaN)");
     }
 }

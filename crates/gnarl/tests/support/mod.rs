@@ -2,7 +2,7 @@
 //! bytes.
 #![allow(dead_code)]
 
-use gnarl::nn::NetworkOption;
+use gnarl::nn::NetworkSetting;
 use gnarl::prelude::*;
 use gnarl_graph::{Benchmark, generate};
 
@@ -34,8 +34,8 @@ pub fn folds_of(set: &GraphSet, count: usize, seed: u64) -> Benchmark {
 /// A model on features as they are, so wide where it has a width, with few heads where it has any.
 pub fn small(backbone: Backbone, hidden: usize) -> Model {
     let mut model = Model::new(backbone).features(FeatureScaling::AsLoaded);
-    model.network.hidden = backbone.takes(NetworkOption::Hidden).then_some(hidden);
-    model.network.heads = backbone.takes(NetworkOption::Heads).then_some(2);
+    model.network.hidden = backbone.takes(NetworkSetting::Hidden).then_some(hidden);
+    model.backbone = model.backbone.where_taken("heads", 2);
     model
 }
 

@@ -1,27 +1,29 @@
-//! How many Gaussians a class' mixture has.
+//! Number of components of the Gaussian mixture of a class.
 
 use std::fmt;
 use std::str::FromStr;
 
+use gnarl_graph::names::{Kind, Value};
 use gnarl_graph::{DenseMatrix, Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::FittedDensity;
 use super::gaussian_mixture::{Component, GaussianMixture, MixtureSettings};
 
-/// How many Gaussians a class' mixture has. Stored as `10` or `auto`.
+/// Number of components of a Gaussian mixture. Stored as `10` or `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "String")]
 pub enum Components {
-    /// So many, or as many as the class has graphs.
+    /// This number, or the number of items of the class if that is smaller.
     Fixed(usize),
-    /// For each class the number of [`CANDIDATES`] with the lowest Schwarz criterion (BIC), among
-    /// those whose every Gaussian has more vectors than dimensions: with fewer it is flat, and its
-    /// likelihood says nothing.
+    /// The number of [`CANDIDATES`] with the lowest BIC (Schwarz 1978,
+    /// [doi:10.1214/aos/1176344136](https://doi.org/10.1214/aos/1176344136)) for each class, among
+    /// those whose components all have more vectors than dimensions: with fewer, a covariance is
+    /// singular and its likelihood meaningless.
     Auto,
 }
 
-/// What [`Components::Auto`] tries.
+/// The numbers that [`Components::Auto`] compares.
 pub const CANDIDATES: [usize; 8] = [1, 2, 3, 5, 10, 20, 40, 50];
 
 impl fmt::Display for Components {
@@ -31,6 +33,10 @@ impl fmt::Display for Components {
             Components::Auto => f.write_str("auto"),
         }
     }
+}
+
+impl Value for Components {
+    const KIND: Kind = Kind::Text("N|auto");
 }
 
 impl FromStr for Components {

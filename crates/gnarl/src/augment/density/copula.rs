@@ -1,12 +1,13 @@
-//! A Gaussian copula with empirical margins (thesis ch. 7, appendix, Ablation Study; Nelsen 2006).
+//! A Gaussian copula with empirical margins (Nelsen 2006,
+//! [doi:10.1007/0-387-28678-0](https://doi.org/10.1007/0-387-28678-0)).
 //!
-//! Each coordinate has the distribution of its own values, linear between neighbours in their
-//! order; how coordinates go together is a Gaussian's: `z_ij = Φ⁻¹(rank_ij / (n + 1))` has the
-//! correlation R, shrunken as Ledoit and Wolf do it, since a class has few vectors. To draw,
-//! `z ~ N(0, R)`, and coordinate j is the quantile of its values at `Φ(z_j)`: no draw lies outside
-//! the range that was seen.
+//! Each coordinate has the empirical distribution of its values, linear between neighbouring values.
+//! The dependence of the coordinates is that of a Gaussian: `z_ij = Φ⁻¹(rank_ij / (n + 1))` has the
+//! correlation R, shrunken as by Ledoit and Wolf because a class has few vectors. A sample is
+//! `z ~ N(0, R)`, mapped to the quantile `Φ(z_j)` of coordinate j: it stays within the range of the
+//! data.
 
-use gnarl_graph::names::Choice;
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Result};
 use serde::{Deserialize, Serialize};
@@ -15,15 +16,10 @@ use super::gaussian::ledoit_wolf;
 use super::special::{normal_cdf, normal_quantile};
 use super::{Estimator, FitReport, FittedDensity, GaussianMixture, MixtureSettings};
 
-/// A Gaussian copula for each class.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// Fits a Gaussian copula to each class.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[choice(name = "copula", about = "Gaussian copula with empirical margins")]
 pub struct Copula {}
-
-impl Choice for Copula {
-    const NAME: &'static str = "copula";
-    const ABOUT: &'static str =
-        "each coordinate as it is distributed in a class, tied by a Gaussian";
-}
 
 impl Estimator for Copula {
     fn fit(

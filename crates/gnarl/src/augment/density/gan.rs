@@ -1,15 +1,15 @@
-//! A small adversarial pair that learns to draw vectors (thesis ch. 7, appendix, Ablation Study,
-//! "GAN"; Goodfellow et al. 2014).
+//! A small generative adversarial network that samples latent vectors (Goodfellow et al. 2014,
+//! [arXiv:1406.2661](https://arxiv.org/abs/1406.2661)).
 //!
-//! A generator makes vectors from noise, a critic tells them from those of the class; both have two
-//! hidden layers. The critic's matrices are divided by their largest singular value, found by power
-//! iteration (spectral normalisation, Miyato et al. 2018), and the losses are hinges, which keeps a
-//! pair of this size from running away. The two chase each other in circles, so the generator that
-//! is kept has the running mean of its weights. Vectors are standardised first. Draws that spread
-//! over much less than the vectors do are a collapse, and the report says so. How likely a vector
-//! is, such a pair does not say.
+//! A generator makes vectors from noise, and a critic tells them from the vectors of the class; both
+//! have two hidden layers. The critic's matrices are divided by their largest singular value, found
+//! by power iteration (spectral normalisation, Miyato et al. 2018,
+//! [arXiv:1802.05957](https://arxiv.org/abs/1802.05957)), and the losses are hinge losses, which keeps
+//! training stable at this size. The generator that is kept has the running mean of its weights.
+//! Vectors are standardised first. If samples spread much less than the vectors, the report says that
+//! the generator collapsed. The generator has no density at a vector.
 
-use gnarl_graph::names::Choice;
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::{DenseMatrix, Error, Result};
 use rand::RngExt;
@@ -20,14 +20,10 @@ use super::gaussian::{deviations, mean};
 use super::{Estimator, FitReport, FittedDensity, MixtureSettings};
 use crate::tensor::{self, Adam, AdamSettings, Device, Tensor, Var};
 
-/// A generator for each class.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// Trains a generator for each class against a critic.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[choice(name = "gan", about = "small generative adversarial network")]
 pub struct Gan {}
-
-impl Choice for Gan {
-    const NAME: &'static str = "gan";
-    const ABOUT: &'static str = "a small generator for each class, trained against a critic";
-}
 
 impl Estimator for Gan {
     fn fit(

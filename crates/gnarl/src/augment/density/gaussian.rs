@@ -1,6 +1,7 @@
-//! The shape of one Gaussian for a few vectors. With fewer vectors than numbers in them the sample
-//! covariance is flat, and nothing is drawn beside the plane they span; Ledoit and Wolf (2004) draw
-//! it towards a multiple of the identity, by as much as the vectors themselves say.
+//! Mean and shrunken covariance of one Gaussian for few vectors (Ledoit and Wolf 2004,
+//! [doi:10.1016/S0047-259X(03)00096-4](https://doi.org/10.1016/S0047-259X(03)00096-4)). With fewer
+//! vectors than dimensions the sample covariance is singular; shrinkage moves it towards a multiple
+//! of the identity, by an amount that is estimated from the vectors.
 
 use gnarl_graph::DenseMatrix;
 

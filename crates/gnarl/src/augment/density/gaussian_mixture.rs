@@ -1,4 +1,6 @@
-//! Gaussian mixtures with full covariances by expectation-maximisation, in f64.
+//! Gaussian mixtures with full covariances by expectation maximisation (Dempster et al. 1977,
+//! [doi:10.1111/j.2517-6161.1977.tb01600.x](https://doi.org/10.1111/j.2517-6161.1977.tb01600.x)), in
+//! f64.
 //!
 //! `p(x) = Σ_k w_k N(x; μ_k, Σ_k)`. From the clusters of one k-means++ start, rounds of
 //! responsibilities `r_ik ∝ w_k N(x_i; μ_k, Σ_k)` and `w_k = Σ_i r_ik / n`,
@@ -35,7 +37,7 @@ pub struct MixtureSettings {
 }
 
 impl MixtureSettings {
-    /// So many components; the thesis' 100 iterations and gain of 1e-3, scikit-learn's λ of 1e-6.
+    /// So many components, with scikit-learn's 100 iterations, tolerance of 1e-3 and λ of 1e-6.
     pub fn new(components: usize) -> Self {
         Self {
             components,

@@ -1,13 +1,12 @@
-//! Kernel density estimation (thesis ch. 7, appendix, Ablation Study): a small Gaussian about every
-//! point.
+//! Kernel density estimation (Parzen 1962,
+//! [doi:10.1214/aoms/1177704472](https://doi.org/10.1214/aoms/1177704472)): a Gaussian at every point.
 //!
-//! `p(x) = 1/n Σ_i N(x; x_i, h² I)`. The bandwidth h is that of [`bandwidths`] which makes each
-//! point most likely by the others (leave one out), so that no point vouches for itself. Drawn from
-//! exactly: a point, and noise about it.
+//! `p(x) = 1/n Σ_i N(x; x_i, h² I)`. The bandwidth h is the one of [`bandwidths`] with the largest
+//! leave-one-out likelihood. A sample is a random point plus Gaussian noise, which is exact.
 
 use std::f64::consts::TAU;
 
-use gnarl_graph::names::Choice;
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::{DenseMatrix, Result};
 use rand::RngExt;
@@ -19,14 +18,10 @@ use super::gaussian::{deviations, mean};
 use super::gaussian_mixture::log_sum;
 use super::{Estimator, FitReport, FittedDensity, MixtureSettings};
 
-/// A Gaussian about every vector of a class.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// Places a Gaussian kernel at every vector of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[choice(name = "kernel", about = "Gaussian kernel density estimate")]
 pub struct Kernel {}
-
-impl Choice for Kernel {
-    const NAME: &'static str = "kernel";
-    const ABOUT: &'static str = "a small Gaussian about every vector of a class";
-}
 
 /// Points that the bandwidth is chosen by, at most: their distances are kept.
 const CHOSEN_BY: usize = 2000;

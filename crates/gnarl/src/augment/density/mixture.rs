@@ -1,42 +1,25 @@
-//! The thesis' density: a mixture of Gaussians with full covariances for each class.
+//! Gaussian mixtures with full covariances, fitted by expectation maximisation (Dempster et al. 1977,
+//! [doi:10.1111/j.2517-6161.1977.tb01600.x](https://doi.org/10.1111/j.2517-6161.1977.tb01600.x)): the
+//! density of GRATIN.
 
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use gnarl_graph::{DenseMatrix, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{Components, Estimator, FittedDensity};
 
-/// A Gaussian mixture for each class.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Fits a Gaussian mixture to each class.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(deny_unknown_fields)]
+#[choice(
+    name = "mixture",
+    about = "Gaussian mixture by expectation maximisation",
+    constant
+)]
 pub struct Mixture {
-    /// How many Gaussians.
+    /// Number of components, or auto for the best one by BIC.
+    #[setting(default = Components::Auto)]
     pub components: Components,
-}
-
-impl Mixture {
-    /// As many Gaussians as Schwarz' criterion says.
-    pub const fn new() -> Self {
-        Self {
-            components: Components::Auto,
-        }
-    }
-}
-
-impl Default for Mixture {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Choice for Mixture {
-    const NAME: &'static str = "mixture";
-    const ABOUT: &'static str = "a mixture of Gaussians for each class";
-    const SETTINGS: &'static [Setting] = &[Setting::new(
-        "components",
-        "N|auto",
-        "Gaussians of a class, or auto for the best by BIC [auto]",
-    )];
 }
 
 impl Estimator for Mixture {

@@ -1,16 +1,16 @@
-//! Densities of latent vectors (thesis ch. 7, "GRATIN", and the ablation's other ways to estimate
-//! one).
+//! Densities of latent vectors for GRATIN, and the ones that its ablation compares
+//! ([arXiv:2411.08638](https://arxiv.org/abs/2411.08638)).
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | [`mixture`], [`variational`], [`shrunken`], [`shared`], [`kernel`], [`copula`], [`gan`] | the choices of [`Density`], one file each |
-//! | [`gaussian_mixture`], [`components`] | Gaussian mixtures with full covariances, by EM; how many Gaussians they have |
+//! | [`gaussian_mixture`], [`components`] | Gaussian mixtures by expectation maximisation; their number of components |
 //! | [`gaussian`] | the mean and the shrunken covariance of one Gaussian |
 //! | `special` | special functions |
 //!
-//! Each is fitted to points and then a [`FittedDensity`]: it draws, says how likely a point is
-//! where it can, and tells how the fit went. To add a density: one file that implements
-//! [`Estimator`], one line in [`Density`].
+//! A density is fitted to points and is then a [`FittedDensity`]: it samples, evaluates the density
+//! where it has one, and reports the fit. To add a density: one file that implements [`Estimator`],
+//! one line in [`Density`].
 
 pub mod components;
 pub mod copula;
@@ -39,7 +39,7 @@ pub use shrunken::Shrunken;
 pub use variational::Variational;
 
 gnarl_graph::choices! {
-    /// Which density is fitted to the vectors of a class.
+    /// The density that is fitted to the vectors of a class.
     pub enum Density: dyn Estimator as "density" {
         Mixture(mixture::Mixture),
         Variational(variational::Variational),
@@ -51,7 +51,7 @@ gnarl_graph::choices! {
     }
 }
 
-/// How a density is fitted.
+/// A way to fit a density.
 pub trait Estimator {
     /// Fits one to the points of a class. `deviations` are the points of all classes minus their
     /// class' mean.
@@ -64,12 +64,12 @@ pub trait Estimator {
 }
 
 impl Density {
-    /// Whether somebody says how many components it has.
+    /// `true` for a density with a number of components.
     pub fn takes_components(self) -> bool {
         matches!(self, Density::Mixture(_) | Density::Variational(_))
     }
 
-    /// The same with so many components, where it has any.
+    /// The density with another number of components, if it has components.
     pub fn with_components(self, components: Components) -> Self {
         match self {
             Density::Mixture(_) => Mixture { components }.into(),
@@ -91,11 +91,11 @@ pub trait FittedDensity: std::fmt::Debug + Send + Sync {
     /// not say how likely a vector is.
     fn log_density(&self, x: &[f64]) -> Option<f64>;
 
-    /// How the fit went.
+    /// The report of the fit.
     fn report(&self) -> &FitReport;
 }
 
-/// How a fit went.
+/// Report of a fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FitReport {
     /// Points fitted to.

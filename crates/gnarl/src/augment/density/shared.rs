@@ -1,21 +1,24 @@
-//! One Gaussian for each class with a covariance that all classes share, shrunken: a class of few
-//! vectors borrows the shape of the others, as in linear discriminant analysis.
+//! One Gaussian for each class with a covariance that all classes share, as in linear discriminant
+//! analysis (Fisher 1936,
+//! [doi:10.1111/j.1469-1809.1936.tb02137.x](https://doi.org/10.1111/j.1469-1809.1936.tb02137.x)),
+//! shrunken by Ledoit and Wolf 2004
+//! ([doi:10.1016/S0047-259X(03)00096-4](https://doi.org/10.1016/S0047-259X(03)00096-4)): for classes
+//! with few vectors.
 
-use gnarl_graph::names::Choice;
+use gnarl_graph::names::Settings;
 use gnarl_graph::{DenseMatrix, Result};
 use serde::{Deserialize, Serialize};
 
 use super::gaussian::{ledoit_wolf, mean};
 use super::{Estimator, FittedDensity, GaussianMixture};
 
-/// One Gaussian with a shrunken covariance that all classes share.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// Fits one Gaussian to each class with a shrunken covariance that all classes share.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[choice(
+    name = "shared",
+    about = "one Gaussian for each class with a shared covariance"
+)]
 pub struct Shared {}
-
-impl Choice for Shared {
-    const NAME: &'static str = "shared";
-    const ABOUT: &'static str = "one Gaussian a class, their shrunken covariance shared";
-}
 
 impl Estimator for Shared {
     fn fit(

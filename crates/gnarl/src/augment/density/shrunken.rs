@@ -1,21 +1,21 @@
-//! One Gaussian for each class, its covariance shrunken (Ledoit and Wolf 2004): for classes of few
-//! vectors.
+//! One Gaussian for each class with a shrunken covariance (Ledoit and Wolf 2004,
+//! [doi:10.1016/S0047-259X(03)00096-4](https://doi.org/10.1016/S0047-259X(03)00096-4)): for classes
+//! with few vectors.
 
-use gnarl_graph::names::Choice;
+use gnarl_graph::names::Settings;
 use gnarl_graph::{DenseMatrix, Result};
 use serde::{Deserialize, Serialize};
 
 use super::gaussian::{deviations, ledoit_wolf, mean};
 use super::{Estimator, FittedDensity, GaussianMixture};
 
-/// One Gaussian with a shrunken covariance.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// Fits one Gaussian with a shrunken covariance to each class.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[choice(
+    name = "shrunken",
+    about = "one Gaussian for each class with a shrunken covariance"
+)]
 pub struct Shrunken {}
-
-impl Choice for Shrunken {
-    const NAME: &'static str = "shrunken";
-    const ABOUT: &'static str = "one Gaussian a class, shrunken";
-}
 
 impl Estimator for Shrunken {
     fn fit(

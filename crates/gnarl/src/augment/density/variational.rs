@@ -1,14 +1,14 @@
-//! Gaussian mixtures by variational Bayes (thesis ch. 7, appendix, Ablation Study, "GMM w/ VBI";
-//! Bishop 2006, section 10.2; Blei and Jordan 2006).
+//! Gaussian mixtures by variational Bayes (Bishop 2006, section 10.2; Blei and Jordan 2006,
+//! [doi:10.1214/06-BA104](https://doi.org/10.1214/06-BA104)).
 //!
-//! The weights come from a stick that is broken at most so many times, each Gaussian has a
-//! normal-Wishart prior about the mean and the covariance of all points, and what the points do not
-//! need is left with next to no weight. Priors, order of steps and lower bound are those of
-//! scikit-learn's `BayesianGaussianMixture` with its defaults. What is drawn from, and what says
-//! how likely a point is, is the mixture with the posterior's mean weights, means and covariances.
+//! The weights come from a truncated stick-breaking process, and each component has a normal-Wishart
+//! prior with the mean and the covariance of all points. Components that the points do not need end
+//! with a weight near zero. The priors, the order of the steps and the lower bound are those of
+//! scikit-learn's `BayesianGaussianMixture` with its defaults. Samples and densities are those of the
+//! mixture with the posterior's mean weights, means and covariances.
 
 use gnarl_graph::community::{KMeans, kmeans};
-use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::names::Settings;
 use gnarl_graph::{DenseMatrix, Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -17,41 +17,22 @@ use super::gaussian_mixture::{Component, maximise, responsibilities};
 use super::special::{digamma, ln_beta, ln_gamma};
 use super::{Components, Estimator, FitReport, FittedDensity, GaussianMixture, MixtureSettings};
 
-/// A mixture for each class by variational Bayes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Fits a Gaussian mixture to each class by variational Bayes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(deny_unknown_fields)]
+#[choice(
+    name = "variational",
+    about = "Gaussian mixture by variational Bayes",
+    constant
+)]
 pub struct Variational {
-    /// How many Gaussians at most; `auto` is [`MOST`].
+    /// Largest number of components, or auto for 10.
+    #[setting(default = Components::Auto)]
     pub components: Components,
 }
 
-/// What `auto` stands for: the prior empties what is not needed.
+/// The largest number of components for `auto`: the prior empties those that are not needed.
 pub const MOST: usize = 10;
-
-impl Variational {
-    /// At most ten Gaussians.
-    pub const fn new() -> Self {
-        Self {
-            components: Components::Auto,
-        }
-    }
-}
-
-impl Default for Variational {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Choice for Variational {
-    const NAME: &'static str = "variational";
-    const ABOUT: &'static str = "a mixture of Gaussians for each class by variational Bayes";
-    const SETTINGS: &'static [Setting] = &[Setting::new(
-        "components",
-        "N|auto",
-        "Gaussians of a class at most, or auto for ten [auto]",
-    )];
-}
 
 impl Estimator for Variational {
     fn fit(
@@ -290,7 +271,7 @@ mod tests {
             })
             .collect();
         let points = DenseMatrix::new(400, 2, data).unwrap();
-        let fitted = Variational::new().fit(&points, &points, 3).unwrap();
+        let fitted = Variational::DEFAULT.fit(&points, &points, 3).unwrap();
         assert_eq!(fitted.report().components, 10);
         let clusters: Vec<u32> = (0..400).map(|i| i % 10).collect();
         let mixture = fit_from(
@@ -323,7 +304,7 @@ mod tests {
             vec![[1.0, 0.0], [2.0, 0.0], [4.0, 0.0]],
         ] {
             let points = DenseMatrix::new(rows.len(), 2, rows.concat()).unwrap();
-            let fitted = Variational::new().fit(&points, &points, 1).unwrap();
+            let fitted = Variational::DEFAULT.fit(&points, &points, 1).unwrap();
             let x = fitted.sample(&mut stream(1, "variational test", 1));
             assert!(x.iter().all(|v| v.is_finite()), "{x:?}");
         }
@@ -336,6 +317,6 @@ mod tests {
             "{e}"
         );
         let nan = DenseMatrix::new(1, 1, vec![f64::NAN]).unwrap();
-        assert!(Variational::new().fit(&nan, &nan, 1).is_err());
+        assert!(Variational::DEFAULT.fit(&nan, &nan, 1).is_err());
     }
 }

@@ -1,9 +1,11 @@
-//! The thesis' policies: nodes in buckets of a centrality, or of two in a grid, each with the exit
-//! that is best on its validation nodes (ch. 4, "Generalization to Test Nodes").
+//! The policies of ADMP-GNN (Abbahaddou et al. 2025,
+//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)): nodes in buckets of a centrality, or of two in
+//! a grid, each with the exit that is best on its validation nodes.
 
 use std::cmp::Reverse;
 
 use gnarl_graph::centrality::Centrality;
+use gnarl_graph::dataset::Task;
 use serde::{Deserialize, Serialize};
 
 use super::{Answers, Chosen, Family, Learned, Structure};
@@ -53,6 +55,13 @@ impl Family for Buckets {
             cuts,
             exits,
         })
+    }
+
+    fn refused_on(centralities: Centralities, task: Task) -> Option<&'static str> {
+        let mut all = centralities.iter();
+        (task == Task::Graph && all.any(|kind| kind == Centrality::PageRank)).then_some(
+            "does not work for graphs of a set, whose mean PageRank is 1 / size; use size",
+        )
     }
 }
 

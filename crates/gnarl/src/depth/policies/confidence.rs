@@ -1,6 +1,7 @@
 //! The first exit that is confident enough, as in early-exit networks (BranchyNet, Teerapittayanon
-//! et al. 2016): confidences are calibrated by a temperature for each exit (Guo et al. 2017), the
-//! threshold is learned.
+//! et al. 2016, [arXiv:1709.01686](https://arxiv.org/abs/1709.01686)): confidences are calibrated by
+//! a temperature for each exit (Guo et al. 2017,
+//! [arXiv:1706.04599](https://arxiv.org/abs/1706.04599)), and the threshold is learned.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
-//! A linear pool: the weighted mean of all exits' calibrated probabilities, weights by maximum
-//! likelihood.
+//! A linear opinion pool (Stone 1961,
+//! [doi:10.1214/aoms/1177704873](https://doi.org/10.1214/aoms/1177704873)): the weighted mean of all
+//! exits' calibrated probabilities, with weights by maximum likelihood.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,10 @@
-//! Logarithmic pools (Genest and Zidek 1986): a weighted sum of all exits' log-probabilities, by
-//! maximum likelihood. `blend` has the exits alone, `pool` an offset per class besides, `echo`
-//! besides what every exit answers for the node's neighbours, weighed by degree.
+//! Logarithmic opinion pools (Genest and Zidek 1986,
+//! [doi:10.1214/ss/1177013825](https://doi.org/10.1214/ss/1177013825)): a weighted sum of all exits'
+//! log-probabilities, by maximum likelihood. `blend` uses the exits alone, `pool` adds an offset per
+//! class, and `echo` also the predictions of every exit for the node's neighbours, weighted by
+//! degree.
 
+use gnarl_graph::dataset::Task;
 use serde::{Deserialize, Serialize};
 
 use super::{Answers, Chosen, Family, Learned, Structure};
@@ -10,13 +13,13 @@ use crate::error::Result;
 use crate::train::Targets;
 
 gnarl_graph::named! {
-    /// What a pool goes by.
+    /// The evidence that a pool combines.
     pub enum Evidence as "evidence" {
-        /// The answers of the exits.
+        /// The predictions of the exits.
         Exits = "exits",
-        /// Offsets per class besides.
+        /// The predictions and an offset per class.
         Offsets = "offsets",
-        /// Offsets, and the exits' answers for the neighbours, weighed by degree.
+        /// Offsets, and the exits' predictions for the neighbours, weighted by degree.
         Neighbours = "neighbours",
     }
 }
@@ -72,6 +75,12 @@ impl Family for Pool {
             evidence,
             coefficients,
         })
+    }
+
+    fn refused_on(evidence: Evidence, task: Task) -> Option<&'static str> {
+        (task == Task::Graph && evidence == Evidence::Neighbours).then_some(
+            "uses the predictions for a node's neighbours, and graphs of a set have none",
+        )
     }
 }
 

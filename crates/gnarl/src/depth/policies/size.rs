@@ -1,7 +1,8 @@
-//! Graphs of a set in buckets of their numbers of nodes, each with the exit that is best on its
-//! validation graphs: the thesis' buckets (ch. 4, "Generalization to Test Nodes") by what graphs
-//! differ in most.
+//! Buckets of the numbers of nodes of the graphs of a set, each with the exit that is best on its
+//! validation graphs: the buckets of ADMP-GNN (Abbahaddou et al. 2025,
+//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)) by the property in which graphs differ most.
 
+use gnarl_graph::dataset::Task;
 use serde::{Deserialize, Serialize};
 
 use super::buckets::{bucket, learned};
@@ -28,6 +29,11 @@ impl Family for Size {
             cuts: cuts.swap_remove(0),
             exits,
         })
+    }
+
+    fn refused_on((): (), task: Task) -> Option<&'static str> {
+        (task == Task::Node)
+            .then_some("compares the sizes of the graphs of a set, and this is one graph")
     }
 }
 

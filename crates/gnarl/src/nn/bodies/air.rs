@@ -5,39 +5,57 @@
 //! A node whose neighbours agree with it keeps its own answer, one that is unlike them listens:
 //! features that stand out are smoothed. λ in 0 to 1 and `γ = 1 / (2 (1 - λ))`, the paper's step.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::nn::body::Body;
+use crate::nn::config::NetworkSetting as S;
 use crate::nn::edges::TINY;
-use crate::nn::entry::{Entry, Level, NetworkOption, Plan};
+use crate::nn::entry::{Architecture, Capability, Entry, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
 use crate::tensor::{Result, Tensor};
 
-use NetworkOption::{Dropout, Hidden, InputDropout, OrthogonalStart, PropagationSteps};
+/// Message passing with an adaptive residual (Liu et al. 2021,
+/// [arXiv:2107.06996](https://proceedings.neurips.cc/paper/2021/hash/50abc3e730e36b387ca8e02c26dc0a22-Abstract.html)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "airgnn",
+    constant,
+    about = "propagation with a residual that adapts to every node"
+)]
+pub struct AirGnn {
+    /// Number of propagation steps after the perceptron (K).
+    #[setting(default = 10, range = 0..=10_000)]
+    pub propagation_steps: usize,
+    /// Weight of the smoothness term against the residual.
+    #[setting(default = 0.5, range = 0.0..=0.999, was = "level")]
+    pub lambda: f64,
+}
 
-pub(in crate::nn) const ENTRY: Entry = Entry {
-    applies_alone: true,
-    level: Some(Level {
-        usual: 0.5,
-        least: 0.0,
-        most: 0.999,
-    }),
-    ..Entry::new(
-        "airgnn",
-        "predict, then propagate with a residual that adapts to every node",
-        build,
-        &[
-            Hidden,
-            Dropout,
-            InputDropout,
-            PropagationSteps,
-            OrthogonalStart,
-            NetworkOption::Level,
-        ],
-    )
-};
+impl Architecture for AirGnn {
+    fn entry(&self) -> Entry {
+        Entry::new(&[S::Hidden, S::Dropout, S::InputDropout, S::OrthogonalStart])
+            .with(&[Capability::OperatorFree])
+    }
+
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        Ok(Box::new(Air {
+            first: Linear::kaiming(params, "mlp.0", plan.in_dim, plan.hidden, true, rng)?,
+            second: Linear::kaiming(params, "mlp.1", plan.hidden, plan.num_classes, true, rng)?,
+            dropout: plan.dropout as f32,
+            steps: self.propagation_steps,
+            slack: self.lambda / (2.0 * (1.0 - self.lambda)),
+        }))
+    }
+
+    fn propagation_steps(&self) -> Option<usize> {
+        Some(self.propagation_steps)
+    }
+}
 
 #[derive(Debug)]
 struct Air {
@@ -47,16 +65,6 @@ struct Air {
     steps: usize,
     /// γ λ
     slack: f64,
-}
-
-fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    Ok(Box::new(Air {
-        first: Linear::kaiming(params, "mlp.0", plan.in_dim, plan.hidden, true, rng)?,
-        second: Linear::kaiming(params, "mlp.1", plan.hidden, plan.num_classes, true, rng)?,
-        dropout: plan.dropout,
-        steps: plan.propagation_steps,
-        slack: plan.level / (2.0 * (1.0 - plan.level)),
-    }))
 }
 
 impl Body for Air {

@@ -1,36 +1,59 @@
 //! APPNP (Gasteiger et al. 2019): a two-layer perceptron, then personalised propagation
 //! `H ← (1 - α) Φ H + α H_0`.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::nn::body::Body;
-use crate::nn::entry::{Entry, NetworkOption, Plan};
+use crate::nn::config::NetworkSetting as S;
+use crate::nn::entry::{Architecture, Capability, Entry, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
 use crate::tensor::{Result, Tensor};
 
-use NetworkOption::{Dropout, Hidden, InputDropout, OrthogonalStart, PropagationSteps, Teleport};
+/// Predict, then propagate by personalised PageRank (Gasteiger et al. 2019,
+/// [arXiv:1810.05997](https://arxiv.org/abs/1810.05997)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "appnp",
+    constant,
+    about = "predict, then propagate by personalised PageRank"
+)]
+pub struct Appnp {
+    /// Teleport probability.
+    #[setting(default = 0.1, range = 0.0..=1.0, flag = "teleport", was = "teleport")]
+    pub alpha: f64,
+    /// Number of propagation steps after the perceptron (K).
+    #[setting(default = 10, range = 0..=10_000)]
+    pub propagation_steps: usize,
+}
 
-pub(in crate::nn) const ENTRY: Entry = Entry {
-    applies_alone: true,
-    ..Entry::new(
-        "appnp",
-        "predict, then propagate by personalised PageRank",
-        build,
-        &[
-            Hidden,
-            Dropout,
-            InputDropout,
-            PropagationSteps,
-            Teleport,
-            OrthogonalStart,
-        ],
-    )
-};
+impl Architecture for Appnp {
+    fn entry(&self) -> Entry {
+        Entry::new(&[S::Hidden, S::Dropout, S::InputDropout, S::OrthogonalStart])
+            .with(&[Capability::OperatorFree])
+    }
+
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        Ok(Box::new(AppnpBody {
+            first: Linear::kaiming(params, "mlp.0", plan.in_dim, plan.hidden, true, rng)?,
+            second: Linear::kaiming(params, "mlp.1", plan.hidden, plan.num_classes, true, rng)?,
+            dropout: plan.dropout as f32,
+            steps: self.propagation_steps,
+            alpha: self.alpha,
+        }))
+    }
+
+    fn propagation_steps(&self) -> Option<usize> {
+        Some(self.propagation_steps)
+    }
+}
 
 #[derive(Debug)]
-struct Appnp {
+struct AppnpBody {
     first: Linear,
     second: Linear,
     dropout: f32,
@@ -38,17 +61,7 @@ struct Appnp {
     alpha: f64,
 }
 
-fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    Ok(Box::new(Appnp {
-        first: Linear::kaiming(params, "mlp.0", plan.in_dim, plan.hidden, true, rng)?,
-        second: Linear::kaiming(params, "mlp.1", plan.hidden, plan.num_classes, true, rng)?,
-        dropout: plan.dropout,
-        steps: plan.propagation_steps,
-        alpha: plan.teleport,
-    }))
-}
-
-impl Body for Appnp {
+impl Body for AppnpBody {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let h = self
             .first

@@ -6,30 +6,75 @@
 //! the learners are trained, one after the other on reweighted nodes, is in
 //! [`depth::adagcn`](crate::depth::adagcn).
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::nn::body::Body;
-use crate::nn::entry::{Entry, NetworkOption, Plan};
+use crate::nn::config::NetworkSetting as S;
+use crate::nn::entry::{Architecture, Capability, Entry, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{Params, Pass};
 use crate::tensor::{Result, Tensor, add_bias, relu_dropout};
 
-use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
+/// AdaBoost over depths (Sun et al. 2021, [arXiv:1908.05081](https://arxiv.org/abs/1908.05081)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "adagcn",
+    constant,
+    about = "AdaBoost over depths: one perceptron per depth, trained in turn"
+)]
+pub struct AdaGcn {}
 
-pub(in crate::nn) const ENTRY: Entry = Entry {
-    min_layers: 0,
-    has_learners: true,
-    fixed_operator: Some(
-        "trains one learner after the other: an operator that cgso goes on learning would change under those already trained",
-    ),
-    ..Entry::new(
-        "adagcn",
-        "AdaBoost over depths: a perceptron for each, trained one after the other",
-        build,
-        &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart],
-    )
-};
+impl Architecture for AdaGcn {
+    fn entry(&self) -> Entry {
+        Entry {
+            min_layers: 0,
+            fixed_operator: Some(
+                "trains one learner after the other: an operator that cgso goes on learning would change under those already trained",
+            ),
+            ..Entry::new(&[
+                S::Hidden,
+                S::Layers,
+                S::Dropout,
+                S::InputDropout,
+                S::OrthogonalStart,
+            ])
+            .without(&[Capability::JointTraining, Capability::GraphSets])
+        }
+    }
+
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        let hidden = plan.hidden;
+        let mut learner = |i: usize| -> Result<Learner> {
+            Ok(Learner {
+                first: Linear::glorot(
+                    params,
+                    &format!("learners.{i}.0"),
+                    plan.in_dim,
+                    hidden,
+                    true,
+                    rng,
+                )?,
+                second: Linear::glorot(
+                    params,
+                    &format!("learners.{i}.1"),
+                    hidden,
+                    plan.num_classes,
+                    true,
+                    rng,
+                )?,
+            })
+        };
+        let learners = (0..=plan.layers).map(&mut learner).collect::<Result<_>>()?;
+        Ok(Box::new(Boosted {
+            learners,
+            dropout: plan.dropout as f32,
+        }))
+    }
+}
 
 #[derive(Debug)]
 struct Boosted {
@@ -41,35 +86,6 @@ struct Boosted {
 struct Learner {
     first: Linear,
     second: Linear,
-}
-
-fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let hidden = plan.hidden;
-    let mut learner = |i: usize| -> Result<Learner> {
-        Ok(Learner {
-            first: Linear::glorot(
-                params,
-                &format!("learners.{i}.0"),
-                plan.in_dim,
-                hidden,
-                true,
-                rng,
-            )?,
-            second: Linear::glorot(
-                params,
-                &format!("learners.{i}.1"),
-                hidden,
-                plan.num_classes,
-                true,
-                rng,
-            )?,
-        })
-    };
-    let learners = (0..=plan.layers).map(&mut learner).collect::<Result<_>>()?;
-    Ok(Box::new(Boosted {
-        learners,
-        dropout: plan.dropout,
-    }))
 }
 
 impl Body for Boosted {

@@ -8,39 +8,59 @@
 //! few large differences are allowed, as between classes. λ1 and λ2 are equal. An edge's weight
 //! multiplies its term, so that one of weight zero is none; degrees count a loop.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::nn::body::Body;
+use crate::nn::config::NetworkSetting as S;
 use crate::nn::edges::{Edges, TINY};
-use crate::nn::entry::{Entry, Level, NetworkOption, Plan, UsualOperator};
+use crate::nn::entry::{Architecture, Entry, Plan, UsualOperator};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
 use crate::tensor::{Result, Tensor, scatter_rows};
 
-use NetworkOption::{Dropout, Hidden, InputDropout, OrthogonalStart, PropagationSteps};
+/// Elastic message passing (Liu et al. 2021,
+/// [arXiv:2107.06996](https://arxiv.org/abs/2107.06996)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "elastic-gnn",
+    constant,
+    about = "elastic message passing: smooth except at a few edges"
+)]
+pub struct ElasticGnn {
+    /// Number of propagation steps after the perceptron (K).
+    #[setting(default = 10, range = 0..=10_000)]
+    pub propagation_steps: usize,
+    /// Weights of the L1 and the L2 smoothness term.
+    #[setting(default = 3.0, range = 1e-6.., was = "level")]
+    pub lambda: f64,
+}
 
-pub(in crate::nn) const ENTRY: Entry = Entry {
-    usual_operator: UsualOperator::ADJACENCY,
-    level: Some(Level {
-        usual: 3.0,
-        least: 1e-6,
-        most: f64::INFINITY,
-    }),
-    ..Entry::new(
-        "elastic-gnn",
-        "predict, then smooth but for a few sharp edges (elastic message passing)",
-        build,
-        &[
-            Hidden,
-            Dropout,
-            InputDropout,
-            PropagationSteps,
-            OrthogonalStart,
-            NetworkOption::Level,
-        ],
-    )
-};
+impl Architecture for ElasticGnn {
+    fn entry(&self) -> Entry {
+        Entry {
+            usual_operator: UsualOperator::ADJACENCY,
+            ..Entry::new(&[S::Hidden, S::Dropout, S::InputDropout, S::OrthogonalStart])
+        }
+    }
+
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        Ok(Box::new(Elastic {
+            first: Linear::kaiming(params, "mlp.0", plan.in_dim, plan.hidden, true, rng)?,
+            second: Linear::kaiming(params, "mlp.1", plan.hidden, plan.num_classes, true, rng)?,
+            dropout: plan.dropout as f32,
+            steps: self.propagation_steps,
+            lambda: self.lambda,
+        }))
+    }
+
+    fn propagation_steps(&self) -> Option<usize> {
+        Some(self.propagation_steps)
+    }
+}
 
 #[derive(Debug)]
 struct Elastic {
@@ -49,16 +69,6 @@ struct Elastic {
     dropout: f32,
     steps: usize,
     lambda: f64,
-}
-
-fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    Ok(Box::new(Elastic {
-        first: Linear::kaiming(params, "mlp.0", plan.in_dim, plan.hidden, true, rng)?,
-        second: Linear::kaiming(params, "mlp.1", plan.hidden, plan.num_classes, true, rng)?,
-        dropout: plan.dropout,
-        steps: plan.propagation_steps,
-        lambda: plan.level,
-    }))
 }
 
 impl Elastic {

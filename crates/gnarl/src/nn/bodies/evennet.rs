@@ -7,35 +7,76 @@
 //! without any degree is kept from growing without limit: degrees count as at least half of the
 //! smallest one there is.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::nn::body::Body;
+use crate::nn::config::NetworkSetting as S;
 use crate::nn::edges::Edges;
-use crate::nn::entry::{Entry, NetworkOption, Plan, UsualOperator};
+use crate::nn::entry::{Architecture, Entry, Plan, UsualOperator};
 use crate::nn::init::Init;
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Device, Result, Tensor};
 
-use NetworkOption::{Dropout, Hidden, InputDropout, OrthogonalStart, PropagationSteps, Teleport};
+/// Even powers of the operator alone (Lei et al. 2022,
+/// [arXiv:2205.13892](https://arxiv.org/abs/2205.13892)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "evennet",
+    constant,
+    about = "even powers of the operator alone, with learned weights"
+)]
+pub struct EvenNet {
+    /// Teleport probability that the learned weights start from.
+    #[setting(default = 0.1, range = 0.0..=1.0, flag = "teleport", was = "teleport")]
+    pub alpha: f64,
+    /// Number of propagation steps after the perceptron (K).
+    #[setting(default = 10, range = 0..=10_000)]
+    pub propagation_steps: usize,
+}
 
-pub(in crate::nn) const ENTRY: Entry = Entry {
-    usual_operator: UsualOperator::ADJACENCY,
-    ..Entry::new(
-        "evennet",
-        "a learned weight for every even number of rounds",
-        build,
-        &[
-            Hidden,
-            Dropout,
-            InputDropout,
-            PropagationSteps,
-            Teleport,
-            OrthogonalStart,
-        ],
-    )
-};
+impl Architecture for EvenNet {
+    fn entry(&self) -> Entry {
+        Entry {
+            usual_operator: UsualOperator::ADJACENCY,
+            ..Entry::new(&[S::Hidden, S::Dropout, S::InputDropout, S::OrthogonalStart])
+        }
+    }
+
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        let pairs = self.propagation_steps / 2;
+        let first = Linear::kaiming(params, "mlp.0", plan.in_dim, plan.hidden, true, rng)?;
+        let second = Linear::kaiming(params, "mlp.1", plan.hidden, plan.num_classes, true, rng)?;
+        let shares = params.add(
+            "shares".into(),
+            &[pairs + 1],
+            Init::Constant(0.0),
+            Group::Scalar,
+            rng,
+        )?;
+        let start = |k: usize| (self.alpha * (1.0 - self.alpha).powi(2 * k as i32)) as f32;
+        params.get(shares).var.set(&Tensor::from_vec(
+            (0..=pairs).map(start).collect(),
+            pairs + 1,
+            &Device::Cpu,
+        )?)?;
+        Ok(Box::new(Even {
+            first,
+            second,
+            shares,
+            pairs,
+            dropout: plan.dropout as f32,
+        }))
+    }
+
+    fn propagation_steps(&self) -> Option<usize> {
+        Some(self.propagation_steps)
+    }
+}
 
 #[derive(Debug)]
 struct Even {
@@ -44,32 +85,6 @@ struct Even {
     shares: ParamId,
     pairs: usize,
     dropout: f32,
-}
-
-fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let pairs = plan.propagation_steps / 2;
-    let first = Linear::kaiming(params, "mlp.0", plan.in_dim, plan.hidden, true, rng)?;
-    let second = Linear::kaiming(params, "mlp.1", plan.hidden, plan.num_classes, true, rng)?;
-    let shares = params.add(
-        "shares".into(),
-        &[pairs + 1],
-        Init::Constant(0.0),
-        Group::Scalar,
-        rng,
-    )?;
-    let start = |k: usize| (plan.teleport * (1.0 - plan.teleport).powi(2 * k as i32)) as f32;
-    params.get(shares).var.set(&Tensor::from_vec(
-        (0..=pairs).map(start).collect(),
-        pairs + 1,
-        &Device::Cpu,
-    )?)?;
-    Ok(Box::new(Even {
-        first,
-        second,
-        shares,
-        pairs,
-        dropout: plan.dropout,
-    }))
 }
 
 impl Body for Even {

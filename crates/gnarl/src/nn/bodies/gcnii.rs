@@ -5,28 +5,68 @@
 //! every ReLU, but `h_0` enters the residuals whole. As PyTorch Geometric's `GCN2Conv` with shared
 //! weights. With no layer it is a two-layer perceptron.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::nn::body::{Body, EMBEDDING_SITE, first_rows};
-use crate::nn::entry::{Entry, NetworkOption, Plan};
+use crate::nn::config::NetworkSetting as S;
+use crate::nn::entry::{Architecture, Capability, Entry, Plan};
 use crate::nn::init::Init;
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{DType, Device, Result, Tensor, dropout, relu_dropout};
 
-use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
+/// Deep GCN with initial residual and identity mapping (Chen et al. 2020,
+/// [arXiv:2007.02133](https://arxiv.org/abs/2007.02133)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "gcnii",
+    constant,
+    about = "initial residual and identity mapping"
+)]
+pub struct Gcnii {}
 
-pub(in crate::nn) const ENTRY: Entry = Entry {
-    min_layers: 0,
-    has_head: true,
-    ..Entry::new(
-        "gcnii",
-        "initial residual and identity mapping",
-        build,
-        &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart],
-    )
-};
+impl Architecture for Gcnii {
+    fn entry(&self) -> Entry {
+        Entry {
+            min_layers: 0,
+            ..Entry::new(&[
+                S::Hidden,
+                S::Layers,
+                S::Dropout,
+                S::InputDropout,
+                S::OrthogonalStart,
+            ])
+            .with(&[Capability::Head])
+        }
+    }
+
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        let hidden = plan.hidden;
+        let embed = Linear::kaiming(params, "embed", plan.in_dim, hidden, true, rng)?;
+        let mut weight = |i: usize| {
+            params.add(
+                format!("layers.{i}.weight"),
+                &[hidden, hidden],
+                Init::Glorot,
+                Group::Weight,
+                rng,
+            )
+        };
+        let weights = (0..plan.layers).map(&mut weight).collect::<Result<_>>()?;
+        let classify =
+            Linear::kaiming(params, "classify", hidden, plan.num_classes, true, rng)?.free(params);
+        Ok(Box::new(GcniiBody {
+            embed,
+            weights,
+            classify,
+            dropout: plan.dropout as f32,
+        }))
+    }
+}
 
 /// α of the paper: the share of the first representation in every round.
 const ALPHA: f64 = 0.1;
@@ -34,37 +74,14 @@ const ALPHA: f64 = 0.1;
 const THETA: f64 = 0.5;
 
 #[derive(Debug)]
-struct Gcnii {
+struct GcniiBody {
     embed: Linear,
     weights: Vec<ParamId>,
     classify: Linear,
     dropout: f32,
 }
 
-fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let hidden = plan.hidden;
-    let embed = Linear::kaiming(params, "embed", plan.in_dim, hidden, true, rng)?;
-    let mut weight = |i: usize| {
-        params.add(
-            format!("layers.{i}.weight"),
-            &[hidden, hidden],
-            Init::Glorot,
-            Group::Weight,
-            rng,
-        )
-    };
-    let weights = (0..plan.layers).map(&mut weight).collect::<Result<_>>()?;
-    let classify =
-        Linear::kaiming(params, "classify", hidden, plan.num_classes, true, rng)?.free(params);
-    Ok(Box::new(Gcnii {
-        embed,
-        weights,
-        classify,
-        dropout: plan.dropout,
-    }))
-}
-
-impl Body for Gcnii {
+impl Body for GcniiBody {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         self.classify
             .forward(&self.latent(propagation, x, pass)?, pass)

@@ -5,47 +5,110 @@
 //! The thesis' GPR-GIN is not defined there. Here the rounds are GIN layers: `H_0 = relu(X W + b)`,
 //! `H_k = dropout(relu(GIN_k(H_{k-1})))`, and a linear map of `Σ γ_k H_k`.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::nn::body::{Body, EMBEDDING_SITE, first_rows};
-use crate::nn::entry::{Entry, NetworkOption, Plan, UsualOperator};
-use crate::nn::gin::{Gin, GinSettings};
+use crate::nn::config::NetworkSetting as S;
+use crate::nn::entry::{Architecture, Capability, Entry, Plan, UsualOperator};
+use crate::nn::gin::{GinConv, GinSettings};
 use crate::nn::init::Init;
 use crate::nn::layer::{Layer, Propagation};
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Device, Result, Tensor};
 
-use NetworkOption::{BatchNorm, Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
+/// Generalised PageRank with learned weights (Chien et al. 2021,
+/// [arXiv:2006.07988](https://arxiv.org/abs/2006.07988)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[choice(
+    name = "gpr-gnn",
+    constant,
+    about = "generalised PageRank: a learned weight per propagation step"
+)]
+pub struct GprGnn {}
 
-pub(in crate::nn) const ENTRY: Entry = Entry {
-    min_layers: 0,
-    applies_alone: true,
-    ..Entry::new(
-        "gpr-gnn",
-        "generalised PageRank: a learned weight for every round",
-        build_bare,
-        &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart],
-    )
-};
+impl Architecture for GprGnn {
+    fn entry(&self) -> Entry {
+        let uses = &[
+            S::Hidden,
+            S::Layers,
+            S::Dropout,
+            S::InputDropout,
+            S::OrthogonalStart,
+        ];
+        Entry {
+            min_layers: 0,
+            ..Entry::new(uses).with(&[Capability::OperatorFree])
+        }
+    }
 
-pub(in crate::nn) const OVER_GIN: Entry = Entry {
-    usual_operator: UsualOperator::ADJACENCY,
-    min_layers: 0,
-    ..Entry::new(
-        "gpr-gin",
-        "a learned weight for every GIN layer",
-        build_over_gin,
-        &[
-            Hidden,
-            Layers,
-            Dropout,
-            InputDropout,
-            BatchNorm,
-            OrthogonalStart,
-        ],
-    )
-};
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        let (first, second, shares) = maps_and_shares(plan, params, rng)?;
+        let rounds = Rounds::Bare(plan.layers);
+        let dropout = plan.dropout as f32;
+        Ok(Box::new(Gpr {
+            first,
+            second,
+            shares,
+            rounds,
+            dropout,
+        }))
+    }
+}
+
+/// GIN layers whose outputs are added with learned weights.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(name = "gpr-gin", constant, about = "a learned weight per GIN layer")]
+pub struct GprGin {
+    /// Batch normalisation inside the perceptrons.
+    #[setting(default = false)]
+    pub batch_norm: bool,
+}
+
+impl Architecture for GprGin {
+    fn entry(&self) -> Entry {
+        Entry {
+            usual_operator: UsualOperator::ADJACENCY,
+            min_layers: 0,
+            ..Entry::new(&[
+                S::Hidden,
+                S::Layers,
+                S::Dropout,
+                S::InputDropout,
+                S::OrthogonalStart,
+            ])
+        }
+    }
+
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        let (first, second, shares) = maps_and_shares(plan, params, rng)?;
+        let hidden = plan.hidden;
+        let settings = GinSettings {
+            batch_norm: self.batch_norm,
+            ..GinSettings::default()
+        };
+        let mut gin = |i: usize| {
+            let name = format!("layers.{i}");
+            GinConv::new(params, &name, hidden, hidden, hidden, settings, rng)
+        };
+        let rounds = Rounds::Gin((0..plan.layers).map(&mut gin).collect::<Result<_>>()?);
+        let dropout = plan.dropout as f32;
+        Ok(Box::new(Gpr {
+            first,
+            second,
+            shares,
+            rounds,
+            dropout,
+        }))
+    }
+
+    fn batch_norm(&self) -> bool {
+        self.batch_norm
+    }
+}
 
 /// The teleport probability that the weights start from, the paper's choice for citation graphs.
 const ALPHA: f64 = 0.1;
@@ -64,51 +127,12 @@ enum Rounds {
     /// So many applications of the operator, after the second linear map.
     Bare(usize),
     /// Layers, before the second linear map.
-    Gin(Vec<Gin>),
-}
-
-fn build_bare(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let (first, second, shares) = maps_and_shares(plan, params, rng)?;
-    Ok(Box::new(Gpr {
-        first,
-        second,
-        shares,
-        rounds: Rounds::Bare(plan.layers),
-        dropout: plan.dropout,
-    }))
-}
-
-fn build_over_gin(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let (first, second, shares) = maps_and_shares(plan, params, rng)?;
-    let hidden = plan.hidden;
-    let settings = GinSettings {
-        batch_norm: plan.batch_norm,
-        ..GinSettings::default()
-    };
-    let mut gin = |i: usize| {
-        Gin::new(
-            params,
-            &format!("layers.{i}"),
-            hidden,
-            hidden,
-            hidden,
-            settings,
-            rng,
-        )
-    };
-    let rounds = Rounds::Gin((0..plan.layers).map(&mut gin).collect::<Result<_>>()?);
-    Ok(Box::new(Gpr {
-        first,
-        second,
-        shares,
-        rounds,
-        dropout: plan.dropout,
-    }))
+    Gin(Vec<GinConv>),
 }
 
 /// The perceptron's two maps, and the rounds' weights.
 fn maps_and_shares(
-    plan: &Plan,
+    plan: &Plan<'_>,
     params: &mut Params,
     rng: &mut Rng,
 ) -> Result<(Linear, Linear, ParamId)> {

@@ -10,40 +10,81 @@
 //! Which edges are left is taken as it is: gradients go through the similarities of those, not
 //! through the threshold, and while training, as in the authors' code, through neither.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::nn::body::Body;
+use crate::nn::config::NetworkSetting as S;
 use crate::nn::edges::{Edges, TINY, held};
-use crate::nn::entry::{Entry, Level, NetworkOption, Plan, UsualOperator};
+use crate::nn::entry::{Architecture, Entry, Plan, UsualOperator};
 use crate::nn::init::Init;
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Result, Tensor, add_bias, relu_dropout};
 
-use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
+/// GNNGuard: edge weights from the similarity of the ends (Zhang and Zitnik 2020,
+/// [arXiv:2006.08149](https://arxiv.org/abs/2006.08149)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "gnnguard",
+    constant,
+    about = "edge weights from the similarity of the ends, dissimilar edges dropped"
+)]
+pub struct GnnGuard {
+    /// Cosine similarity below which an edge is dropped.
+    #[setting(default = 0.1, range = 0.0..=1.0, was = "level")]
+    pub similarity_threshold: f64,
+}
 
-pub(in crate::nn) const ENTRY: Entry = Entry {
-    usual_operator: UsualOperator::ADJACENCY,
-    level: Some(Level {
-        usual: 0.1,
-        least: 0.0,
-        most: 1.0,
-    }),
-    ..Entry::new(
-        "gnnguard",
-        "rounds that weigh edges by how alike their ends are, and drop some",
-        build,
-        &[
-            Hidden,
-            Layers,
-            Dropout,
-            InputDropout,
-            OrthogonalStart,
-            NetworkOption::Level,
-        ],
-    )
-};
+impl Architecture for GnnGuard {
+    fn entry(&self) -> Entry {
+        Entry {
+            usual_operator: UsualOperator::ADJACENCY,
+            ..Entry::new(&[
+                S::Hidden,
+                S::Layers,
+                S::Dropout,
+                S::InputDropout,
+                S::OrthogonalStart,
+            ])
+        }
+    }
+
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        let count = plan.layers;
+        let layers = (0..count)
+            .map(|i| {
+                let from = if i == 0 { plan.in_dim } else { plan.hidden };
+                let to = if i + 1 == count {
+                    plan.num_classes
+                } else {
+                    plan.hidden
+                };
+                Linear::glorot(params, &format!("layers.{i}"), from, to, true, rng)
+            })
+            .collect::<Result<_>>()?;
+        let memory = (count > 1)
+            .then(|| {
+                params.add(
+                    "memory".into(),
+                    &[1],
+                    Init::Constant(0.0),
+                    Group::Scalar,
+                    rng,
+                )
+            })
+            .transpose()?;
+        Ok(Box::new(Guard {
+            layers,
+            memory,
+            dropout: plan.dropout as f32,
+            threshold: self.similarity_threshold,
+        }))
+    }
+}
 
 #[derive(Debug)]
 struct Guard {
@@ -56,38 +97,6 @@ struct Guard {
 
 /// The weights of a round: of entries, and of every node itself.
 type Weights = (Tensor, Tensor);
-
-fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let count = plan.layers;
-    let layers = (0..count)
-        .map(|i| {
-            let from = if i == 0 { plan.in_dim } else { plan.hidden };
-            let to = if i + 1 == count {
-                plan.num_classes
-            } else {
-                plan.hidden
-            };
-            Linear::glorot(params, &format!("layers.{i}"), from, to, true, rng)
-        })
-        .collect::<Result<_>>()?;
-    let memory = (count > 1)
-        .then(|| {
-            params.add(
-                "memory".into(),
-                &[1],
-                Init::Constant(0.0),
-                Group::Scalar,
-                rng,
-            )
-        })
-        .transpose()?;
-    Ok(Box::new(Guard {
-        layers,
-        memory,
-        dropout: plan.dropout,
-        threshold: plan.level,
-    }))
-}
 
 impl Guard {
     fn weights(&self, edges: &Edges, x: &Input, trains: bool) -> Result<Weights> {

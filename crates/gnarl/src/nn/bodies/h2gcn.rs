@@ -1,49 +1,66 @@
 //! H2GCN (Zhu et al. 2020): an embedding, rounds over one and two hops, everything side by side,
 //! then a linear map.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::nn::body::Body;
-use crate::nn::entry::{Entry, NetworkOption, Plan, UsualOperator};
+use crate::nn::config::NetworkSetting as S;
+use crate::nn::entry::{Architecture, Capability, Entry, Plan, UsualOperator};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
 use crate::tensor::{Result, Tensor, dropout, relu};
 
-use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
+/// One-hop and two-hop neighbourhoods kept apart, for heterophilous graphs (Zhu et al. 2020,
+/// [arXiv:2006.11468](https://arxiv.org/abs/2006.11468)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "h2gcn",
+    constant,
+    about = "one-hop and two-hop neighbourhoods side by side, for heterophilous graphs"
+)]
+pub struct H2gcn {}
 
-pub(in crate::nn) const ENTRY: Entry = Entry {
-    usual_operator: UsualOperator::SymmetricNormalised,
-    has_head: true,
-    ..Entry::new(
-        "h2gcn",
-        "rounds over one and two hops, kept side by side, for heterophilous graphs",
-        build,
-        &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart],
-    )
-};
+impl Architecture for H2gcn {
+    fn entry(&self) -> Entry {
+        Entry {
+            usual_operator: UsualOperator::SymmetricNormalised,
+            ..Entry::new(&[
+                S::Hidden,
+                S::Layers,
+                S::Dropout,
+                S::InputDropout,
+                S::OrthogonalStart,
+            ])
+            .with(&[Capability::Head])
+        }
+    }
+
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        let (hidden, rounds) = (plan.hidden, plan.layers);
+        let width = hidden * ((1usize << (rounds + 1)) - 1);
+        Ok(Box::new(H2gcnBody {
+            embed: Linear::glorot(params, "embed", plan.in_dim, hidden, false, rng)?,
+            classify: Linear::glorot(params, "classify", width, plan.num_classes, false, rng)?
+                .free(params),
+            rounds,
+            dropout: plan.dropout as f32,
+        }))
+    }
+}
 
 #[derive(Debug)]
-struct H2gcn {
+struct H2gcnBody {
     embed: Linear,
     classify: Linear,
     rounds: usize,
     dropout: f32,
 }
 
-fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let (hidden, rounds) = (plan.hidden, plan.layers);
-    let width = hidden * ((1usize << (rounds + 1)) - 1);
-    Ok(Box::new(H2gcn {
-        embed: Linear::glorot(params, "embed", plan.in_dim, hidden, false, rng)?,
-        classify: Linear::glorot(params, "classify", width, plan.num_classes, false, rng)?
-            .free(params),
-        rounds,
-        dropout: plan.dropout,
-    }))
-}
-
-impl Body for H2gcn {
+impl Body for H2gcnBody {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         self.classify
             .forward(&self.latent(propagation, x, pass)?, pass)

@@ -10,78 +10,116 @@
 //! As PyTorch Geometric's `JumpingKnowledge`: the LSTM has `L · hidden / 2` units in each
 //! direction. The layers are GCN's or GIN's. With no layer it is a linear map of the features.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::nn::body::{Body, first_rows};
-use crate::nn::entry::{BuildBody, Entry, FirstAggregation, NetworkOption, Plan, UsualOperator};
-use crate::nn::gcn::Gcn;
-use crate::nn::gin::{Gin, GinSettings};
+use crate::nn::config::NetworkSetting as S;
+use crate::nn::entry::{Architecture, Capability, Entry, FirstAggregation, Plan, UsualOperator};
+use crate::nn::gcn::GcnConv;
+use crate::nn::gin::{GinConv, GinSettings};
 use crate::nn::init::Init;
 use crate::nn::layer::{Layer, Propagation};
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{Params, Pass};
 use crate::tensor::{DType, Device, Result, Tensor};
 
-use NetworkOption::{BatchNorm, Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
+/// One network per kind of layer and way of joining.
+macro_rules! jumping {
+    ($($(#[$meta:meta])* $Type:ident = $name:literal, $about:literal, $joining:expr;)+) => {$(
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+        #[choice(name = $name, constant, about = $about)]
+        pub struct $Type {}
 
-const fn over_gcn(name: &'static str, about: &'static str, build: BuildBody) -> Entry {
-    let options = &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart];
-    Entry {
-        min_layers: 0,
-        has_head: true,
-        first_aggregation: FirstAggregation::Operator,
-        ..Entry::new(name, about, build, options)
-    }
+        impl Architecture for $Type {
+            fn entry(&self) -> Entry {
+                entry(FirstAggregation::Operator)
+            }
+
+            fn build(
+                &self,
+                plan: &Plan<'_>,
+                params: &mut Params,
+                rng: &mut Rng,
+            ) -> Result<Box<dyn Body>> {
+                build(plan, (&gcn_layer, $joining), params, rng)
+            }
+        }
+    )+};
 }
 
-const fn over_gin(name: &'static str, about: &'static str, build: BuildBody) -> Entry {
-    let options = &[
-        Hidden,
-        Layers,
-        Dropout,
-        InputDropout,
-        BatchNorm,
-        OrthogonalStart,
-    ];
-    Entry {
-        usual_operator: UsualOperator::ADJACENCY,
-        min_layers: 0,
-        has_head: true,
-        first_aggregation: FirstAggregation::OperatorWithSelf,
-        ..Entry::new(name, about, build, options)
-    }
+jumping! {
+    /// Jumping knowledge over GCN layers: all representations concatenated (Xu et al. 2018,
+    /// [arXiv:1806.03536](https://arxiv.org/abs/1806.03536)).
+    JkCat = "jk-cat", "jumping knowledge over GCN layers: concatenation", Joining::Cat;
+    /// Jumping knowledge over GCN layers: the largest of each entry.
+    JkMax = "jk-max", "jumping knowledge over GCN layers: maximum", Joining::Max;
+    /// Jumping knowledge over GCN layers: attention by an LSTM.
+    JkLstm = "jk-lstm", "jumping knowledge over GCN layers: LSTM attention", Joining::Lstm;
 }
 
-pub(in crate::nn) const CAT: Entry = over_gcn(
-    "jk-cat",
-    "jumping knowledge over GCN layers: all side by side",
-    |plan, params, rng| build(plan, (gcn_layer, Joining::Cat), params, rng),
-);
-pub(in crate::nn) const MAX: Entry = over_gcn(
-    "jk-max",
-    "jumping knowledge over GCN layers: the largest of each entry",
-    |plan, params, rng| build(plan, (gcn_layer, Joining::Max), params, rng),
-);
-pub(in crate::nn) const LSTM: Entry = over_gcn(
-    "jk-lstm",
-    "jumping knowledge over GCN layers: LSTM attention",
-    |plan, params, rng| build(plan, (gcn_layer, Joining::Lstm), params, rng),
-);
-pub(in crate::nn) const CAT_GIN: Entry = over_gin(
-    "jk-cat-gin",
-    "jumping knowledge over GIN layers: all side by side",
-    |plan, params, rng| build(plan, (gin_layer, Joining::Cat), params, rng),
-);
-pub(in crate::nn) const MAX_GIN: Entry = over_gin(
-    "jk-max-gin",
-    "jumping knowledge over GIN layers: the largest of each entry",
-    |plan, params, rng| build(plan, (gin_layer, Joining::Max), params, rng),
-);
-pub(in crate::nn) const LSTM_GIN: Entry = over_gin(
-    "jk-lstm-gin",
-    "jumping knowledge over GIN layers: LSTM attention",
-    |plan, params, rng| build(plan, (gin_layer, Joining::Lstm), params, rng),
-);
+/// One network per way of joining, over GIN layers.
+macro_rules! jumping_gin {
+    ($($(#[$meta:meta])* $Type:ident = $name:literal, $about:literal, $joining:expr;)+) => {$(
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        #[choice(name = $name, constant, about = $about)]
+        pub struct $Type {
+            /// Batch normalisation inside the perceptrons.
+            #[setting(default = false)]
+            pub batch_norm: bool,
+        }
+
+        impl Architecture for $Type {
+            fn entry(&self) -> Entry {
+                Entry {
+                    usual_operator: UsualOperator::ADJACENCY,
+                    ..entry(FirstAggregation::OperatorWithSelf)
+                }
+            }
+
+            fn build(
+                &self,
+                plan: &Plan<'_>,
+                params: &mut Params,
+                rng: &mut Rng,
+            ) -> Result<Box<dyn Body>> {
+                build(plan, (&gin_layer(self.batch_norm), $joining), params, rng)
+            }
+
+            fn batch_norm(&self) -> bool {
+                self.batch_norm
+            }
+        }
+    )+};
+}
+
+jumping_gin! {
+    /// Jumping knowledge over GIN layers: all representations concatenated.
+    JkCatGin = "jk-cat-gin", "jumping knowledge over GIN layers: concatenation", Joining::Cat;
+    /// Jumping knowledge over GIN layers: the largest of each entry.
+    JkMaxGin = "jk-max-gin", "jumping knowledge over GIN layers: maximum", Joining::Max;
+    /// Jumping knowledge over GIN layers: attention by an LSTM.
+    JkLstmGin = "jk-lstm-gin", "jumping knowledge over GIN layers: LSTM attention", Joining::Lstm;
+}
+
+fn entry(first_aggregation: FirstAggregation) -> Entry {
+    Entry {
+        min_layers: 0,
+        first_aggregation,
+        ..Entry::new(&[
+            S::Hidden,
+            S::Layers,
+            S::Dropout,
+            S::InputDropout,
+            S::OrthogonalStart,
+        ])
+        .with(&[Capability::Head])
+    }
+}
 
 #[derive(Debug)]
 struct Jumping {
@@ -106,19 +144,21 @@ enum Joining {
     Lstm,
 }
 
-/// Builds layer `i` of a width.
-type BuildOne = fn(&Plan, usize, usize, &mut Params, &mut Rng) -> Result<Box<dyn Layer>>;
+/// Builds layer `i` from its input width.
+type BuildOne<'a> =
+    &'a dyn Fn(&Plan<'_>, usize, usize, &mut Params, &mut Rng) -> Result<Box<dyn Layer>>;
 
 fn gcn_layer(
-    plan: &Plan,
+    plan: &Plan<'_>,
     i: usize,
     from: usize,
     params: &mut Params,
     rng: &mut Rng,
 ) -> Result<Box<dyn Layer>> {
-    Ok(Box::new(Gcn::new(
+    let name = format!("layers.{i}");
+    Ok(Box::new(GcnConv::new(
         params,
-        &format!("layers.{i}"),
+        &name,
         from,
         plan.hidden,
         rng,
@@ -126,30 +166,23 @@ fn gcn_layer(
 }
 
 fn gin_layer(
-    plan: &Plan,
-    i: usize,
-    from: usize,
-    params: &mut Params,
-    rng: &mut Rng,
-) -> Result<Box<dyn Layer>> {
-    let settings = GinSettings {
-        batch_norm: plan.batch_norm,
-        ..GinSettings::default()
-    };
-    Ok(Box::new(Gin::new(
-        params,
-        &format!("layers.{i}"),
-        from,
-        plan.hidden,
-        plan.hidden,
-        settings,
-        rng,
-    )?))
+    batch_norm: bool,
+) -> impl Fn(&Plan<'_>, usize, usize, &mut Params, &mut Rng) -> Result<Box<dyn Layer>> {
+    move |plan, i, from, params, rng| {
+        let (name, hidden) = (format!("layers.{i}"), plan.hidden);
+        let settings = GinSettings {
+            batch_norm,
+            ..GinSettings::default()
+        };
+        Ok(Box::new(GinConv::new(
+            params, &name, from, hidden, hidden, settings, rng,
+        )?))
+    }
 }
 
 fn build(
-    plan: &Plan,
-    (layer, joining): (BuildOne, Joining),
+    plan: &Plan<'_>,
+    (layer, joining): (BuildOne<'_>, Joining),
     params: &mut Params,
     rng: &mut Rng,
 ) -> Result<Box<dyn Body>> {
@@ -181,7 +214,7 @@ fn build(
         layers,
         join,
         classify,
-        dropout: plan.dropout,
+        dropout: plan.dropout as f32,
     }))
 }
 

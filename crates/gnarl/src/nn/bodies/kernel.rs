@@ -7,66 +7,73 @@
 //! `K H = X̂ (X̂ᵀ H)` costs what two products with the features do. Whatever is done to edges, the
 //! kernel stays.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::nn::body::Body;
+use crate::nn::config::NetworkSetting as S;
 use crate::nn::edges::{TINY, unit_rows};
-use crate::nn::entry::{Entry, Level, NetworkOption, Plan};
+use crate::nn::entry::{Architecture, Capability, Entry, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{Params, Pass};
 use crate::tensor::{DType, Device, Result, Tensor, add_bias, relu_dropout};
 
-use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
+/// Graph convolutions combined with a kernel of node features (Seddik et al. 2022,
+/// [arXiv:2109.01785](https://arxiv.org/abs/2109.01785)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "gcn-k",
+    constant,
+    about = "graph convolutions combined with a kernel of node features"
+)]
+pub struct GcnK {
+    /// Weight of the kernel against the operator.
+    #[setting(default = 0.5, range = 0.0..=1.0, was = "level")]
+    pub kernel_weight: f64,
+}
 
-pub(in crate::nn) const ENTRY: Entry = Entry {
-    applies_alone: true,
-    level: Some(Level {
-        usual: 0.5,
-        least: 0.0,
-        most: 1.0,
-    }),
-    one_graph: true,
-    ..Entry::new(
-        "gcn-k",
-        "graph convolutions beside a kernel of node features",
-        build,
-        &[
-            Hidden,
-            Layers,
-            Dropout,
-            InputDropout,
-            OrthogonalStart,
-            NetworkOption::Level,
-        ],
-    )
-};
+impl Architecture for GcnK {
+    fn entry(&self) -> Entry {
+        Entry::new(&[
+            S::Hidden,
+            S::Layers,
+            S::Dropout,
+            S::InputDropout,
+            S::OrthogonalStart,
+        ])
+        .with(&[Capability::OperatorFree])
+        .without(&[Capability::GraphSets])
+    }
+
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        let count = plan.layers;
+        let layers = (0..count)
+            .map(|i| {
+                let from = if i == 0 { plan.in_dim } else { plan.hidden };
+                let to = if i + 1 == count {
+                    plan.num_classes
+                } else {
+                    plan.hidden
+                };
+                Linear::glorot(params, &format!("layers.{i}"), from, to, true, rng)
+            })
+            .collect::<Result<_>>()?;
+        Ok(Box::new(ByKernel {
+            layers,
+            dropout: plan.dropout as f32,
+            share: self.kernel_weight,
+        }))
+    }
+}
 
 #[derive(Debug)]
 struct ByKernel {
     layers: Vec<Linear>,
     dropout: f32,
     share: f64,
-}
-
-fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let count = plan.layers;
-    let layers = (0..count)
-        .map(|i| {
-            let from = if i == 0 { plan.in_dim } else { plan.hidden };
-            let to = if i + 1 == count {
-                plan.num_classes
-            } else {
-                plan.hidden
-            };
-            Linear::glorot(params, &format!("layers.{i}"), from, to, true, rng)
-        })
-        .collect::<Result<_>>()?;
-    Ok(Box::new(ByKernel {
-        layers,
-        dropout: plan.dropout,
-        share: plan.level,
-    }))
 }
 
 /// `D_K^-1/2 K D_K^-1/2` as what it does.

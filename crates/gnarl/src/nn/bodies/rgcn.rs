@@ -8,27 +8,67 @@
 //! Gaussians near the standard one by a divergence; predicting takes the mean. The decay of the
 //! paper's loss is left to the training's own, so that networks compared without decay have none.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::nn::body::{Body, NOISE_SITES};
-use crate::nn::entry::{Entry, NetworkOption, Plan};
+use crate::nn::config::NetworkSetting as S;
+use crate::nn::entry::{Architecture, Capability, Entry, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
 use crate::tensor::{Operator, Result, Tensor, dropout, relu};
 
-use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
-
 /// The divergence is a term of the whole batch's loss: it couples the batch's graphs.
-pub(in crate::nn) const ENTRY: Entry = Entry {
-    couples_graphs: true,
-    ..Entry::new(
-        "rgcn",
-        "Gaussian representations that weigh uncertain neighbours less",
-        build,
-        &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart],
-    )
-};
+/// Robust GCN: Gaussian representations that weigh uncertain neighbours less (Zhu et al. 2019,
+/// [doi:10.1145/3292500.3330851](https://doi.org/10.1145/3292500.3330851)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "rgcn",
+    constant,
+    about = "Gaussian representations that weigh uncertain neighbours less"
+)]
+pub struct Rgcn {}
+
+impl Architecture for Rgcn {
+    fn entry(&self) -> Entry {
+        Entry::new(&[
+            S::Hidden,
+            S::Layers,
+            S::Dropout,
+            S::InputDropout,
+            S::OrthogonalStart,
+        ])
+        .without(&[Capability::IndependentGraphs])
+    }
+
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        let count = plan.layers;
+        let layers = (0..count)
+            .map(|i| {
+                let from = if i == 0 { plan.in_dim } else { plan.hidden };
+                let to = if i + 1 == count {
+                    plan.num_classes
+                } else {
+                    plan.hidden
+                };
+                let mut map = |part: &str| {
+                    Linear::glorot(params, &format!("layers.{i}.{part}"), from, to, false, rng)
+                };
+                Ok(Gaussian {
+                    mean: map("mean")?,
+                    variance: map("variance")?,
+                })
+            })
+            .collect::<Result<_>>()?;
+        Ok(Box::new(RgcnBody {
+            layers,
+            dropout: plan.dropout as f32,
+        }))
+    }
+}
 
 /// The paper's weight of the divergence.
 const DIVERGENCE: f64 = 5e-4;
@@ -36,7 +76,7 @@ const DIVERGENCE: f64 = 5e-4;
 const TINY: f64 = 1e-8;
 
 #[derive(Debug)]
-struct Rgcn {
+struct RgcnBody {
     layers: Vec<Gaussian>,
     dropout: f32,
 }
@@ -45,31 +85,6 @@ struct Rgcn {
 struct Gaussian {
     mean: Linear,
     variance: Linear,
-}
-
-fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let count = plan.layers;
-    let layers = (0..count)
-        .map(|i| {
-            let from = if i == 0 { plan.in_dim } else { plan.hidden };
-            let to = if i + 1 == count {
-                plan.num_classes
-            } else {
-                plan.hidden
-            };
-            let mut map = |part: &str| {
-                Linear::glorot(params, &format!("layers.{i}.{part}"), from, to, false, rng)
-            };
-            Ok(Gaussian {
-                mean: map("mean")?,
-                variance: map("variance")?,
-            })
-        })
-        .collect::<Result<_>>()?;
-    Ok(Box::new(Rgcn {
-        layers,
-        dropout: plan.dropout,
-    }))
 }
 
 impl Gaussian {
@@ -98,7 +113,7 @@ fn divergence(mean: &Tensor, variance: &Tensor) -> Result<Tensor> {
     apart.sum_all()? * (0.5 * DIVERGENCE / width as f64)
 }
 
-impl Body for Rgcn {
+impl Body for RgcnBody {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let (mut mean, mut variance) = (x.clone(), x.clone());
         for (i, layer) in self.layers.iter().enumerate() {
@@ -144,7 +159,7 @@ mod tests {
     fn by_hand() {
         let config = NetworkConfig {
             layers: 1,
-            ..NetworkConfig::new(Backbone::Rgcn)
+            ..NetworkConfig::new(Backbone::RGCN)
         };
         let network = Network::new(&config, &Shape::new(1, 1, 0.0), 1).unwrap();
         plant(network.params(), "layers.0.mean.weight", &[1.0]);
@@ -171,7 +186,7 @@ mod tests {
     #[test]
     fn training_draws_scores_and_notes_a_penalty_predicting_does_not() {
         let network = Network::new(
-            &NetworkConfig::new(Backbone::Rgcn),
+            &NetworkConfig::new(Backbone::RGCN),
             &Shape::new(4, 3, 0.0),
             1,
         )

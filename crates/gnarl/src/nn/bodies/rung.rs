@@ -9,46 +9,69 @@
 //! loop. `λ = α / (1 - α)` for the teleport α; `y` is at least 0.1, as in the authors' code. While
 //! training W is a constant, as there; of a prediction gradients go through it.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::nn::body::Body;
+use crate::nn::config::NetworkSetting as S;
 use crate::nn::edges::{Edges, TINY, held};
-use crate::nn::entry::{Entry, Level, NetworkOption, Plan, UsualOperator};
+use crate::nn::entry::{Architecture, Entry, Plan, UsualOperator};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
 use crate::tensor::{Result, Tensor};
 
-use NetworkOption::{Dropout, Hidden, InputDropout, OrthogonalStart, PropagationSteps, Teleport};
+/// Robust graph network by unbiased aggregation (Hou et al. 2024,
+/// [arXiv:2311.14934](https://arxiv.org/abs/2311.14934)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "rung",
+    constant,
+    about = "robust aggregation with unbiased edge weights (RUNG)"
+)]
+pub struct Rung {
+    /// Teleport probability.
+    #[setting(default = 0.1, range = 0.0..=1.0, flag = "teleport", was = "teleport")]
+    pub alpha: f64,
+    /// Number of propagation steps after the perceptron (K).
+    #[setting(default = 10, range = 0..=10_000)]
+    pub propagation_steps: usize,
+    /// Difference between the ends of an edge from which on it has no weight.
+    #[setting(default = 3.0, range = 1e-6.., was = "level")]
+    pub gamma: f64,
+}
 
-pub(in crate::nn) const ENTRY: Entry = Entry {
-    usual_operator: UsualOperator::ADJACENCY,
-    level: Some(Level {
-        usual: 3.0,
-        least: 1e-6,
-        most: f64::INFINITY,
-    }),
-    ..Entry::new(
-        "rung",
-        "predict, then propagate where neighbours are not too unlike (unbiased robust aggregation)",
-        build,
-        &[
-            Hidden,
-            Dropout,
-            InputDropout,
-            PropagationSteps,
-            Teleport,
-            OrthogonalStart,
-            NetworkOption::Level,
-        ],
-    )
-};
+impl Architecture for Rung {
+    fn entry(&self) -> Entry {
+        Entry {
+            usual_operator: UsualOperator::ADJACENCY,
+            ..Entry::new(&[S::Hidden, S::Dropout, S::InputDropout, S::OrthogonalStart])
+        }
+    }
+
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        Ok(Box::new(RungBody {
+            first: Linear::kaiming(params, "mlp.0", plan.in_dim, plan.hidden, true, rng)?,
+            second: Linear::kaiming(params, "mlp.1", plan.hidden, plan.num_classes, true, rng)?,
+            dropout: plan.dropout as f32,
+            steps: self.propagation_steps,
+            alpha: self.alpha,
+            gamma: self.gamma,
+        }))
+    }
+
+    fn propagation_steps(&self) -> Option<usize> {
+        Some(self.propagation_steps)
+    }
+}
 
 /// Added to squared differences: no weight is above five.
 const SOFTENING: f64 = 0.01;
 
 #[derive(Debug)]
-struct Rung {
+struct RungBody {
     first: Linear,
     second: Linear,
     dropout: f32,
@@ -57,18 +80,7 @@ struct Rung {
     gamma: f64,
 }
 
-fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    Ok(Box::new(Rung {
-        first: Linear::kaiming(params, "mlp.0", plan.in_dim, plan.hidden, true, rng)?,
-        second: Linear::kaiming(params, "mlp.1", plan.hidden, plan.num_classes, true, rng)?,
-        dropout: plan.dropout,
-        steps: plan.propagation_steps,
-        alpha: plan.teleport,
-        gamma: plan.level,
-    }))
-}
-
-impl Body for Rung {
+impl Body for RungBody {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let h = self
             .first

@@ -1,42 +1,50 @@
 //! SGC (Wu et al. 2019): `Φ^layers X W + b`.
 
+use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::nn::body::Body;
-use crate::nn::entry::{Entry, NetworkOption, Plan};
+use crate::nn::config::NetworkSetting as S;
+use crate::nn::entry::{Architecture, Capability, Entry, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
 use crate::tensor::{Result, Tensor};
 
-use NetworkOption::{InputDropout, Layers, OrthogonalStart};
+/// Simple graph convolution (Wu et al. 2019,
+/// [arXiv:1902.07153](https://arxiv.org/abs/1902.07153)).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "sgc",
+    constant,
+    about = "one linear map of propagated features"
+)]
+pub struct Sgc {}
 
-pub(in crate::nn) const ENTRY: Entry = Entry {
-    applies_alone: true,
-    one_map: true,
-    ..Entry::new(
-        "sgc",
-        "a linear map of propagated features",
-        build,
-        &[Layers, InputDropout, OrthogonalStart],
-    )
-};
+impl Architecture for Sgc {
+    fn entry(&self) -> Entry {
+        Entry::new(&[S::Layers, S::InputDropout, S::OrthogonalStart])
+            .with(&[Capability::OperatorFree, Capability::OneMap])
+    }
+
+    fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+        let linear = Linear::glorot(params, "linear", plan.in_dim, plan.num_classes, true, rng)?;
+        Ok(Box::new(SgcBody {
+            linear,
+            rounds: plan.layers,
+        }))
+    }
+}
 
 #[derive(Debug)]
-struct Sgc {
+struct SgcBody {
     linear: Linear,
     rounds: usize,
 }
 
-fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let linear = Linear::glorot(params, "linear", plan.in_dim, plan.num_classes, true, rng)?;
-    Ok(Box::new(Sgc {
-        linear,
-        rounds: plan.layers,
-    }))
-}
-
-impl Body for Sgc {
+impl Body for SgcBody {
     /// Φ^K (X W) + b: the linear map first, since it is the narrower side.
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let mut h = x.matmul(pass.weight(self.linear.weight), None)?;

@@ -4,23 +4,16 @@
 use gnarl_graph::random::Rng;
 
 use crate::nn::body::{Body, EMBEDDING_SITE, NOISE_SITES};
-use crate::nn::entry::{BuildLayer, Entry, NetworkOption, Place, Plan};
+use crate::nn::config::NetworkSetting;
+use crate::nn::entry::{Capability, Entry, Layered, Place, Plan};
 use crate::nn::layer::{Layer, Propagation};
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
 use crate::tensor::{Dropout, Operator, Result, Tensor};
 
-/// The entry of a stack of such layers.
-pub(in crate::nn) const fn entry(
-    name: &'static str,
-    about: &'static str,
-    layer: BuildLayer,
-    options: &'static [NetworkOption],
-) -> Entry {
-    Entry {
-        layer: Some(layer),
-        ..Entry::new(name, about, build, options)
-    }
+/// The entry of a stack of layers that uses these settings.
+pub(in crate::nn) fn entry(uses: &'static [NetworkSetting]) -> Entry {
+    Entry::new(uses).with(&[Capability::Stack])
 }
 
 #[derive(Debug)]
@@ -34,42 +27,31 @@ struct Stack {
     propagates: bool,
 }
 
-fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let Entry {
-        layer: Some(layer),
-        embedded,
-        uses_operator,
-        ..
-    } = *plan.entry
-    else {
-        crate::tensor::bail!("{} is not a stack of layers", plan.entry.name)
-    };
+/// Builds the body of a stack.
+pub(in crate::nn) fn build(
+    network: &dyn Layered,
+    plan: &Plan<'_>,
+    params: &mut Params,
+    rng: &mut Rng,
+) -> Result<Box<dyn Body>> {
+    let embedded = network.is_embedded();
     let count = plan.layers.max(1);
     let first = if embedded { plan.hidden } else { plan.in_dim };
     let layers = (0..count)
         .map(|i| {
             let is_last = i + 1 == count && !plan.head;
-            let (from, to) = (
-                if i == 0 { first } else { plan.hidden },
-                if is_last {
+            let place = Place {
+                name: &format!("layers.{i}"),
+                site: i as u64,
+                from: if i == 0 { first } else { plan.hidden },
+                to: if is_last {
                     plan.num_classes
                 } else {
                     plan.hidden
                 },
-            );
-            let name = format!("layers.{i}");
-            layer(
-                plan,
-                Place {
-                    name: &name,
-                    site: i as u64,
-                    from,
-                    to,
-                    is_last,
-                },
-                params,
-                rng,
-            )
+                is_last,
+            };
+            network.layer(plan, place, params, rng)
         })
         .collect::<Result<_>>()?;
     let embed = embedded
@@ -80,14 +62,16 @@ fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body
         .then(|| Linear::kaiming(params, "output", plan.hidden, plan.num_classes, true, rng))
         .transpose()?
         .map(|output| output.free(params));
-    let Plan { dropout, noise, .. } = *plan;
     Ok(Box::new(Stack {
         embed,
         layers,
-        dropout,
-        noise,
+        dropout: plan.dropout as f32,
+        noise: plan.noise as f32,
         output,
-        propagates: uses_operator,
+        propagates: network
+            .entry()
+            .provides
+            .contains(Capability::MessagePassing),
     }))
 }
 

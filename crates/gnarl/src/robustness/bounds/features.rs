@@ -77,14 +77,15 @@ mod tests {
     #[test]
     fn no_features_exceed_their_bound() {
         let graph = random_features(erdos_renyi(14, 0.25, 5).unwrap(), 9);
-        for backbone in [Backbone::Gcn, Backbone::Gin, Backbone::Sgc, Backbone::Mlp] {
+        for backbone in [Backbone::GCN, Backbone::GIN, Backbone::SGC, Backbone::MLP] {
             for layers in [1, 2, 3] {
                 for operator in [OperatorChoice::Usual]
                     .into_iter()
                     .chain(Op::ALL.map(OperatorChoice::Classical))
                 {
                     // The study's networks have a head and no offsets.
-                    let study = layers == 2 && matches!(backbone, Backbone::Gcn | Backbone::Gin);
+                    let study =
+                        layers == 2 && matches!(backbone, Backbone::Gcn(_) | Backbone::Gin(_));
                     let config = NetworkConfig {
                         head: study,
                         bias: !study,

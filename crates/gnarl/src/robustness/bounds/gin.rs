@@ -39,7 +39,7 @@ mod tests {
             hidden: 1,
             layers: 1,
             bias: false,
-            ..NetworkConfig::new(Backbone::Gin)
+            ..NetworkConfig::new(Backbone::GIN)
         };
         let network = Network::new(&config, &crate::nn::Shape::new(1, 1, 1.0), 1).unwrap();
         ["layers.0.mlp.0.weight", "layers.0.mlp.1.weight"]

@@ -96,7 +96,7 @@ mod tests {
     use super::super::{Bounds, Budget, Distance};
     use crate::classifier::WhiteBox;
     use crate::nn::testing::plant;
-    use crate::nn::{Backbone, ClassifierConfig, GraphClassifier, NetworkConfig, Readout, Shape};
+    use crate::nn::{Backbone, GraphClassifier, NetworkConfig, Readout, Shape};
     use crate::operator::OperatorChoice;
     use crate::perturb::{Ball, FlipBall, FlipLaw, Norm, Sampler, flipped};
     use crate::weights::{Orthonormal, WeightsChoice};
@@ -114,10 +114,10 @@ mod tests {
         in_dim: usize,
         degrees: Option<usize>,
     ) -> WhiteBox {
-        let config = ClassifierConfig {
-            network,
+        let config = NetworkConfig {
             readout,
             head_dropout: 0.0,
+            ..network
         };
         let classifier = GraphClassifier::new(&config, &Shape::new(in_dim, 3, 1.0), 5).unwrap();
         WhiteBox::of_graphs(classifier, OperatorChoice::Usual, degrees).unwrap()
@@ -127,8 +127,7 @@ mod tests {
         NetworkConfig {
             hidden: 5,
             layers: 2,
-            heads: 1,
-            ..NetworkConfig::new(backbone)
+            ..NetworkConfig::new(backbone.where_taken("heads", 1))
         }
     }
 
@@ -144,15 +143,13 @@ mod tests {
             (Readout::Sum, 4.0),
             (Readout::Max, 2.0),
         ] {
-            let config = ClassifierConfig {
-                network: NetworkConfig {
-                    hidden: 1,
-                    layers: 1,
-                    bias: false,
-                    ..NetworkConfig::new(Backbone::Gcn)
-                },
+            let config = NetworkConfig {
+                hidden: 1,
+                layers: 1,
+                bias: false,
                 readout,
                 head_dropout: 0.0,
+                ..NetworkConfig::new(Backbone::GCN)
             };
             let classifier = GraphClassifier::new(&config, &Shape::new(1, 2, 0.0), 1).unwrap();
             plant(classifier.params(), "layers.0.weight", &[1.0]);
@@ -185,7 +182,7 @@ mod tests {
     #[test]
     fn what_they_do_not_cover_is_said() {
         let graph = path(4).unwrap();
-        let model = classifier(network(Backbone::Gcn), Readout::Mean, 3, Some(2));
+        let model = classifier(network(Backbone::GCN), Readout::Mean, 3, Some(2));
         let bounds = Bounds::new(&model, &graph).unwrap();
         let e = bounds
             .within(Budget::Structure { flips: 1 })
@@ -195,7 +192,7 @@ mod tests {
             e.contains("degrees stand for features") && !e.contains('\n'),
             "{e}"
         );
-        let model = classifier(network(Backbone::Gat), Readout::Mean, 3, Some(2));
+        let model = classifier(network(Backbone::GAT), Readout::Mean, 3, Some(2));
         assert!(
             Bounds::new(&model, &graph)
                 .unwrap_err()
@@ -228,7 +225,7 @@ mod tests {
         #[test]
         fn no_sample_breaks_a_bound(graph in any_graph(), seed in any::<u64>()) {
             let rng = &mut stream(seed, "bound test", 5);
-            for backbone in [Backbone::Gcn, Backbone::Gin, Backbone::Sgc, Backbone::Mlp] {
+            for backbone in [Backbone::GCN, Backbone::GIN, Backbone::SGC, Backbone::MLP] {
                 for readout in READOUTS {
                     let weights = match rng.random::<bool>() {
                         true => WeightsChoice::Orthonormal(Orthonormal::default()),

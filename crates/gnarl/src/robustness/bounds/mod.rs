@@ -149,7 +149,7 @@ impl Bounds {
     /// bounds cover.
     pub fn new(model: &WhiteBox, graph: &Graph) -> Result<Self> {
         let plan = Plan::of(model)?;
-        let own = if plan.backbone == Backbone::Gin {
+        let own = if plan.backbone.is(Backbone::GIN) {
             1.0
         } else {
             0.0
@@ -199,7 +199,7 @@ impl Bounds {
             let one = Tensor::eye(model.network().num_classes(), DType::F32, factor.device())?;
             tail.push(Gains::of(&one.broadcast_mul(&factor)?)?);
         }
-        let gin = plan.backbone == Backbone::Gin;
+        let gin = plan.backbone.is(Backbone::GIN);
         let ending = plan
             .head
             .map(|head| Ending::new(model, head))
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn trained_networks_keep_their_bounds() {
         let graph = csbm(&CsbmConfig::default(), 0).unwrap();
-        for backbone in [Backbone::Gcn, Backbone::Gin] {
+        for backbone in [Backbone::GCN, Backbone::GIN] {
             for weights in [
                 WeightsChoice::FREE,
                 WeightsChoice::Orthonormal(Orthonormal::default()),
@@ -341,10 +341,10 @@ mod tests {
             )
         };
         for backbone in [
-            Backbone::Gat,
-            Backbone::Sage,
-            Backbone::Appnp,
-            Backbone::JkCat,
+            Backbone::GAT,
+            Backbone::SAGE,
+            Backbone::APPNP,
+            Backbone::JK_CAT,
         ] {
             let config = NetworkConfig {
                 hidden: 8,
@@ -358,15 +358,12 @@ mod tests {
                 "{e}"
             );
         }
-        let normed = NetworkConfig {
-            batch_norm: true,
-            ..config(Backbone::Gin, 2)
-        };
+        let normed = config(Backbone::GIN.where_taken("batch-norm", true), 2);
         let e = Bounds::new(&network(&normed).unwrap(), &graph)
             .unwrap_err()
             .to_string();
         assert!(e.contains("batch normalisation"), "{e}");
-        let bounds = Bounds::new(&network(&config(Backbone::Gcn, 2)).unwrap(), &graph).unwrap();
+        let bounds = Bounds::new(&network(&config(Backbone::GCN, 2)).unwrap(), &graph).unwrap();
         let e = bounds
             .within(Budget::Features {
                 norm: Norm::L2,
@@ -377,7 +374,7 @@ mod tests {
         assert!(e.contains("epsilon NaN"), "{e}");
         let edges: Vec<_> = graph.edges().map(|(u, v)| (u, v, 2.0)).collect();
         let weighted = random_features(Graph::from_weighted_edges(8, edges).unwrap().0, 5);
-        let bounds = Bounds::new(&network(&config(Backbone::Gcn, 2)).unwrap(), &weighted).unwrap();
+        let bounds = Bounds::new(&network(&config(Backbone::GCN, 2)).unwrap(), &weighted).unwrap();
         let e = bounds
             .within(Budget::Structure { flips: 1 })
             .unwrap_err()

@@ -24,17 +24,21 @@ pub(in crate::robustness) struct Map<'a> {
 }
 
 impl<'a> Plan<'a> {
+    /// `true` for a network whose linear maps have a known place.
+    pub fn covers(backbone: &Backbone) -> bool {
+        matches!(
+            backbone,
+            Backbone::Gcn(_) | Backbone::Gin(_) | Backbone::Sgc(_) | Backbone::Mlp(_)
+        )
+    }
+
     /// Fails with the reason where the network is none that the bounds cover.
     pub fn of(model: &'a WhiteBox) -> Result<Self> {
         let config = model.network().config();
         let backbone = config.backbone;
-        if !matches!(
-            backbone,
-            Backbone::Gcn | Backbone::Gin | Backbone::Sgc | Backbone::Mlp
-        ) {
-            return Err(not_covered(format!(
-                "{backbone}: they cover gcn, gin, sgc and mlp"
-            )));
+        if !Self::covers(&backbone) {
+            let covered = Backbone::names_of(Self::covers);
+            return Err(not_covered(format!("{backbone}: they cover {covered}")));
         }
         if config.uses_batch_norm() {
             return Err(not_covered("a network with batch normalisation".into()));
@@ -96,7 +100,8 @@ impl<'a> Plan<'a> {
         for map in tail {
             h = Input::Dense(h.relu()?).matmul(map.weight, map.bias)?;
         }
-        if let (Backbone::Sgc, Some(bias)) = (self.backbone, self.first().and_then(|map| map.bias))
+        if let (Backbone::Sgc(_), Some(bias)) =
+            (self.backbone, self.first().and_then(|map| map.bias))
         {
             h = add_bias(&h, bias)?;
         }
@@ -115,7 +120,7 @@ impl<'a> Plan<'a> {
     ) -> Result<Tensor> {
         let output = self.linear_output(maps, operator, messages)?;
         // SGC has no activations.
-        if self.backbone == Backbone::Sgc {
+        if self.backbone.is(Backbone::SGC) {
             Ok(output)
         } else {
             Ok(output.relu()?)
@@ -129,11 +134,11 @@ impl<'a> Plan<'a> {
         operator: &Operator,
         messages: Tensor,
     ) -> Result<Tensor> {
-        let is_sgc = self.backbone == Backbone::Sgc;
+        let is_sgc = self.backbone.is(Backbone::SGC);
         // SGC's bias comes after its last round.
         let bias = maps.first().and_then(|map| map.bias).filter(|_| !is_sgc);
         let mut output = operator.apply_with_bias(&messages, bias)?;
-        if self.backbone == Backbone::Gin {
+        if self.backbone.is(Backbone::GIN) {
             output = (output + messages)?;
         }
         for map in maps.iter().skip(1) {
@@ -162,7 +167,7 @@ impl<'a> Plan<'a> {
         let mut tail = Vec::new();
         match backbone {
             // The one map commutes with the rounds: it may stand before the first.
-            Backbone::Sgc => {
+            Backbone::Sgc(_) => {
                 for i in 0..layers {
                     rounds.push(if i == 0 {
                         vec![must("linear".into())?]
@@ -171,12 +176,12 @@ impl<'a> Plan<'a> {
                     });
                 }
             }
-            Backbone::Mlp => {
+            Backbone::Mlp(_) => {
                 for i in 0..layers.max(1) {
                     tail.push(must(format!("layers.{i}"))?);
                 }
             }
-            Backbone::Gin => {
+            Backbone::Gin(_) => {
                 for i in 0..layers {
                     rounds.push(vec![
                         must(format!("layers.{i}.mlp.0"))?,

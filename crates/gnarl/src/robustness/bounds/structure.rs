@@ -189,14 +189,14 @@ mod tests {
         let graph = random_features(bare, 4);
         let rng = &mut stream(1, "bound test", 4);
         for (backbone, layers) in [
-            (Backbone::Gcn, 1),
-            (Backbone::Gcn, 2),
-            (Backbone::Gin, 2),
-            (Backbone::Sgc, 2),
+            (Backbone::GCN, 1),
+            (Backbone::GCN, 2),
+            (Backbone::GIN, 2),
+            (Backbone::SGC, 2),
         ] {
             for operator in Op::ALL {
                 let config = NetworkConfig {
-                    head: backbone == Backbone::Gcn,
+                    head: backbone.is(Backbone::GCN),
                     ..config(backbone, layers)
                 };
                 let model = model(&config, 4, OperatorChoice::Classical(operator), 7);
@@ -248,8 +248,8 @@ mod tests {
     fn no_greedy_attacker_exceeds_it() {
         let graph = random_features(erdos_renyi(9, 0.3, 2).unwrap(), 3);
         for (backbone, operator) in [
-            (Backbone::Gcn, OperatorChoice::Usual),
-            (Backbone::Gin, OperatorChoice::Usual),
+            (Backbone::GCN, OperatorChoice::Usual),
+            (Backbone::GIN, OperatorChoice::Usual),
         ] {
             let model = model(&config(backbone, 2), 3, operator, 3);
             let bounds = Bounds::new(&model, &graph).unwrap();

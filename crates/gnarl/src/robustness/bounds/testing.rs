@@ -66,7 +66,7 @@ pub fn planted(operator: Op, in_dim: usize, classes: usize, weights: &[&[f32]]) 
     let config = NetworkConfig {
         hidden: 1,
         layers: weights.len(),
-        ..NetworkConfig::new(Backbone::Gcn)
+        ..NetworkConfig::new(Backbone::GCN)
     };
     let network = Network::new(&config, &Shape::new(in_dim, classes, 1.0), 1).unwrap();
     weights

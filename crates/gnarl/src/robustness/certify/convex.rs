@@ -55,12 +55,17 @@ pub struct BinaryGcn {
 }
 
 impl BinaryGcn {
+    /// `true` for networks of graph convolutions.
+    pub fn covers(backbone: &Backbone) -> bool {
+        matches!(backbone, Backbone::Gcn(_))
+    }
+
     /// Looks at a network on a graph as the network takes it. Fails with the reason where it is not
     /// covered.
     pub fn new(model: &WhiteBox, graph: &Graph) -> Result<Self> {
         let plan = Plan::of(model)?;
         let count = plan.rounds.len();
-        if plan.backbone != Backbone::Gcn
+        if !Self::covers(&plan.backbone)
             || !plan.tail.is_empty()
             || !(1..=2).contains(&count)
             || plan.head.is_some()

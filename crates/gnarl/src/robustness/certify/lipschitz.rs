@@ -50,7 +50,7 @@ const ROUNDING: f64 = 1e-5;
 
 /// What is needed of a network on a graph to certify its nodes.
 #[derive(Debug)]
-pub struct Lipschitz {
+pub struct LipschitzMargins {
     num_classes: usize,
     scores: Vec<f64>,
     features: usize,
@@ -63,7 +63,12 @@ pub struct Lipschitz {
     flips: std::result::Result<Rounds, String>,
 }
 
-impl Lipschitz {
+impl LipschitzMargins {
+    /// `true` for networks whose linear maps have a known place.
+    pub fn covers(backbone: &Backbone) -> bool {
+        Plan::covers(backbone)
+    }
+
     /// Looks at a network on a graph whose features are scaled. Fails with the reason where the
     /// network is none that is covered.
     ///
@@ -78,7 +83,7 @@ impl Lipschitz {
         let pass = Pass::evaluation(model.weights());
         let propagation = model.propagation(graph)?;
         let propagation = model.network().propagation(&propagation, &pass)?;
-        let own = if plan.backbone == Backbone::Gin {
+        let own = if plan.backbone.is(Backbone::GIN) {
             1.0
         } else {
             0.0
@@ -317,8 +322,8 @@ impl Rounds {
         };
         let sum = match (operator, plan.backbone) {
             _ if plan.rounds.is_empty() => Sum::Normalised,
-            (Op::NormalisedAdjacency, Backbone::Gcn | Backbone::Sgc) => Sum::Normalised,
-            (Op::Adjacency, Backbone::Gin) => Sum::Plain,
+            (Op::NormalisedAdjacency, Backbone::Gcn(_) | Backbone::Sgc(_)) => Sum::Normalised,
+            (Op::Adjacency, Backbone::Gin(_)) => Sum::Plain,
             (operator, backbone) => {
                 return Err(format!(
                     "flips under {operator} of {backbone} are not covered"

@@ -20,7 +20,7 @@ pub mod votes;
 
 pub use super::watch::SampleWatch;
 pub use convex::{BinaryGcn, FeatureFlips};
-pub use lipschitz::{Lipschitz, Scope};
+pub use lipschitz::{LipschitzMargins, Scope};
 pub use propagation::{Propagated, Steps, Threat};
 pub use sparse_smoothing::{Certainty, FlipNoise, Flips, Regions, Rule, largest};
 pub use votes::{Noise, Smoothed, Votes};

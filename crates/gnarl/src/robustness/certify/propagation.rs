@@ -72,6 +72,11 @@ pub struct Propagated<'a> {
 const ROUNDING: f64 = 1e-5;
 
 impl<'a> Propagated<'a> {
+    /// `true` for networks that predict from features alone, then propagate.
+    pub fn covers(backbone: &Backbone) -> bool {
+        matches!(backbone, Backbone::Appnp(_) | Backbone::Sgc(_))
+    }
+
     /// Predictions of one's own.
     pub fn new(
         graph: &'a Graph,
@@ -99,8 +104,8 @@ impl<'a> Propagated<'a> {
             _ => None,
         };
         let (teleport, steps) = match config.backbone {
-            Backbone::Appnp => (config.appnp_alpha, config.appnp_steps),
-            Backbone::Sgc => (0.0, config.layers),
+            Backbone::Appnp(appnp) => (appnp.alpha, appnp.propagation_steps),
+            Backbone::Sgc(_) => (0.0, config.layers),
             other => {
                 return Err(refused(format!(
                     "they are for appnp and sgc, which predict, then propagate; not for {other}"
@@ -125,7 +130,7 @@ impl<'a> Propagated<'a> {
             .collect();
         let mut predictions = DenseMatrix::new(rows, cols, predictions)?;
         let offsets = match config.backbone {
-            Backbone::Sgc => sgc_offsets(model)?,
+            Backbone::Sgc(_) => sgc_offsets(model)?,
             _ => vec![0.0; cols],
         };
         for u in 0..rows {

@@ -551,23 +551,22 @@ mod tests {
     #[test]
     fn shortcuts_are_the_classifier_on_noisy_graphs() {
         let graph = binary_graph(20, 70);
-        let head = |backbone| matches!(backbone, Backbone::Gcn | Backbone::Gin);
+        let head = |backbone| matches!(backbone, Backbone::Gcn(_) | Backbone::Gin(_));
         for backbone in [
-            Backbone::Gcn,
-            Backbone::Gin,
-            Backbone::Sgc,
-            Backbone::Mlp,
-            Backbone::Gat,
-            Backbone::Sage,
+            Backbone::GCN,
+            Backbone::GIN,
+            Backbone::SGC,
+            Backbone::MLP,
+            Backbone::GAT,
+            Backbone::SAGE,
         ] {
             for (layers, with_head) in [(1, false), (2, false), (3, true)] {
                 let with_head = with_head && head(backbone);
                 let config = NetworkConfig {
                     hidden: 20,
                     layers,
-                    heads: 2,
                     head: with_head,
-                    ..NetworkConfig::new(backbone)
+                    ..NetworkConfig::new(backbone.where_taken("heads", 2))
                 };
                 let network = model(&config, 70, OperatorChoice::Usual, 3);
                 let outside = FromFn {
@@ -603,7 +602,7 @@ mod tests {
         let network = model(
             &NetworkConfig {
                 hidden: 8,
-                ..NetworkConfig::new(Backbone::Gcn)
+                ..NetworkConfig::new(Backbone::GCN)
             },
             30,
             OperatorChoice::Usual,

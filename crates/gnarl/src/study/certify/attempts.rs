@@ -14,9 +14,10 @@ use rand::seq::IndexedRandom;
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
 
-use super::nodes::Subject;
+use super::Certificate;
+use super::nodes::Nodes;
 use super::result::{Attempts, CertifiedNode};
-use super::settings::Certificate;
+use super::threat::{Rows, ThreatModel};
 use crate::attack::nettack::{Nettack, Parts};
 use crate::classifier::{Classifier, WhiteBox, to_matrix};
 use crate::error::Result;
@@ -30,114 +31,107 @@ const INSIDE: f64 = 0.999;
 /// Steps of ascent within a radius of features.
 const STEPS: usize = 3;
 
-/// Attacks nodes inside their certified radii, `count` times, the nodes in turn. `None` for
-/// certificates by samples, which may be wrong now and then.
+/// Attacks within certified radii: how many, and from which seed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trial {
+    pub threat: ThreatModel,
+    pub count: usize,
+    pub seed: u64,
+}
+
+/// Attacks nodes inside their certified radii, the nodes in turn. `None` for certificates by
+/// samples, which may be wrong now and then.
 pub(super) fn attempts(
-    subject: &Subject<'_>,
+    nodes: &Nodes<'_>,
     certificate: &Certificate,
-    nodes: &[CertifiedNode],
-    count: usize,
-    seed: u64,
+    known: &[CertifiedNode],
+    trial: Trial,
     watch: &Watch<'_>,
 ) -> Result<Option<Attempts>> {
-    let within = |node: &&CertifiedNode| match certificate {
-        Certificate::LipschitzFeatures { .. } => node.radius > 0.0 && node.radius.is_finite(),
-        _ => node.radius >= 1.0,
+    let rows = certificate.method().rows(trial.threat);
+    let within = |node: &&CertifiedNode| match rows {
+        Rows::Distances => node.radius > 0.0 && node.radius.is_finite(),
+        Rows::Flips(_) | Rows::Samples => node.radius >= 1.0,
     };
-    let certified: Vec<&CertifiedNode> = nodes.iter().filter(within).collect();
-    if matches!(certificate, Certificate::Smoothing(_)) {
+    let certified: Vec<&CertifiedNode> = known.iter().filter(within).collect();
+    if rows == Rows::Samples {
         return Ok(None);
     }
+    let method = certificate.name();
     if certified.is_empty() {
         return Ok(Some(Attempts {
-            method: certificate.method(),
+            method,
             made: 0,
             broken: 0,
         }));
     }
-    let attempt = Attempt {
-        subject,
-        network: subject.network()?,
-        certificate,
-        seed,
-        watch,
-    };
+    let network = nodes.network()?;
     let one = |i: usize| -> Result<Option<bool>> {
-        match watch.stopped() {
-            true => Ok(None),
-            false => attempt.breaks(certified[i % certified.len()], i).map(Some),
+        if watch.stopped() {
+            return Ok(None);
         }
+        let attempt = Attempt {
+            nodes,
+            network,
+            threat: trial.threat,
+            is_strong: (i / nodes.items.test.len().max(1)).is_multiple_of(2),
+            seed: trial.seed,
+            watch,
+        };
+        let rng = &mut stream(trial.seed, "attempts", i as u64);
+        let node = certified[i % certified.len()];
+        certificate.method().breaks(&attempt, node, rng).map(Some)
     };
-    let found = (0..count)
+    let found = (0..trial.count)
         .into_par_iter()
         .map(one)
         .collect::<Result<Vec<_>>>()?;
     let made = found.iter().flatten().count();
     let broken = found.iter().flatten().filter(|broken| **broken).count();
     Ok(Some(Attempts {
-        method: certificate.method(),
+        method,
         made,
         broken,
     }))
 }
 
-struct Attempt<'a> {
-    subject: &'a Subject<'a>,
+/// One attack within the certified radius of a node, and the ways to make it.
+pub struct Attempt<'a> {
+    nodes: &'a Nodes<'a>,
     network: &'a WhiteBox,
-    certificate: &'a Certificate,
+    pub(super) threat: ThreatModel,
+    /// Whether it is to be as strong as we know, or random.
+    pub(super) is_strong: bool,
     seed: u64,
     watch: &'a Watch<'a>,
 }
 
 impl Attempt<'_> {
-    /// Whether attempt `i` on a node changes its class.
-    fn breaks(&self, node: &CertifiedNode, i: usize) -> Result<bool> {
-        let rng = &mut stream(self.seed, "attempts", i as u64);
-        let (u, strong) = (
-            node.node,
-            (i / self.subject.items.test.len().max(1)).is_multiple_of(2),
-        );
-        let flips = node.radius as usize;
-        let graph = match self.certificate {
-            Certificate::LipschitzFeatures { norm, scope, .. } => {
-                return self.moved_features_break(node, *norm, *scope, strong, rng);
-            }
-            Certificate::LipschitzEdges { .. } if strong => {
-                self.nettack(node, flips, Parts::Structure)?
-            }
-            Certificate::Exact {
-                threat: Threat::Both,
-                ..
-            } if strong => self.nettack(node, flips, Parts::Structure)?,
-            Certificate::LipschitzEdges { .. } => self.random_flips(u, flips, rng)?,
-            Certificate::Exact { threat, .. } => self.changed_around(u, flips, *threat, rng)?,
-            Certificate::LipschitzFlips { .. } | Certificate::Convex { local: None, .. }
-                if strong =>
-            {
-                self.nettack(node, flips, Parts::Features)?
-            }
-            Certificate::LipschitzFlips { .. } => self.flipped_features(u, flips, flips, rng)?,
-            Certificate::Convex { local, .. } => {
-                self.flipped_features(u, flips, local.unwrap_or(flips), rng)?
-            }
-            Certificate::Smoothing(_) => return Ok(false),
-        };
-        Ok(argmax(self.network.scores(&graph)?.row(u as usize)) != node.class)
+    /// Whether the class of a node is another one on a changed graph.
+    pub(super) fn changes_class(&self, node: &CertifiedNode, graph: &Graph) -> Result<bool> {
+        let scores = self.network.scores(graph)?;
+        Ok(argmax(scores.row(node.node as usize)) != node.class)
     }
 
-    fn nettack(&self, node: &CertifiedNode, budget: usize, parts: Parts) -> Result<Graph> {
+    /// The graph after Nettack on a node.
+    pub(super) fn nettack(
+        &self,
+        node: &CertifiedNode,
+        budget: usize,
+        parts: Parts,
+    ) -> Result<Graph> {
         let nettack = Nettack {
             budget,
-            parts,
+            perturb: parts,
             degree_test: false,
         };
-        self.subject
-            .nettacked(nettack, (node.node, node.class), self.seed, self.watch)
+        let node = (node.node, node.class);
+        self.nodes.nettacked(nettack, node, self.seed, self.watch)
     }
 
     /// The node, its neighbours and theirs.
     fn around(&self, u: u32) -> Vec<u32> {
-        let graph = &self.subject.scaled;
+        let graph = &self.nodes.scaled;
         let mut near = vec![u];
         for _ in 0..2 {
             near = near
@@ -151,8 +145,8 @@ impl Attempt<'_> {
     }
 
     /// So many flips, each with an end near the node.
-    fn random_flips(&self, u: u32, flips: usize, rng: &mut Rng) -> Result<Graph> {
-        let (graph, near) = (&self.subject.scaled, self.around(u));
+    pub(super) fn random_flips(&self, u: u32, flips: usize, rng: &mut Rng) -> Result<Graph> {
+        let (graph, near) = (&self.nodes.scaled, self.around(u));
         let nodes = graph.num_nodes() as u32;
         let mut pairs: Vec<Pair> = Vec::new();
         for _ in 0..flips {
@@ -170,8 +164,14 @@ impl Attempt<'_> {
     }
 
     /// Every node near this one loses or gains edges, none more than so many.
-    fn changed_around(&self, u: u32, each: usize, threat: Threat, rng: &mut Rng) -> Result<Graph> {
-        let graph = &self.subject.scaled;
+    pub(super) fn changed_around(
+        &self,
+        u: u32,
+        each: usize,
+        threat: Threat,
+        rng: &mut Rng,
+    ) -> Result<Graph> {
+        let graph = &self.nodes.scaled;
         let nodes = graph.num_nodes() as u32;
         let mut used = HashMap::<u32, usize>::new();
         let mut pairs: HashSet<Pair> = HashSet::new();
@@ -198,8 +198,14 @@ impl Attempt<'_> {
     }
 
     /// So many bits of nodes near this one flip, of each no more than so many.
-    fn flipped_features(&self, u: u32, flips: usize, local: usize, rng: &mut Rng) -> Result<Graph> {
-        let (graph, near) = (&self.subject.scaled, self.around(u));
+    pub(super) fn flipped_features(
+        &self,
+        u: u32,
+        flips: usize,
+        local: usize,
+        rng: &mut Rng,
+    ) -> Result<Graph> {
+        let (graph, near) = (&self.nodes.scaled, self.around(u));
         let Some(features) = graph.features() else {
             return Ok(graph.clone());
         };
@@ -225,15 +231,14 @@ impl Attempt<'_> {
 
     /// In the coordinates that the network looks at, where there are fewer of them than features:
     /// distances in L2 are the same there.
-    fn moved_features_break(
+    pub(super) fn moved_features_break(
         &self,
         node: &CertifiedNode,
         norm: Norm,
         scope: Scope,
-        strong: bool,
         rng: &mut Rng,
     ) -> Result<bool> {
-        let (u, network, graph) = (node.node as usize, self.network, &self.subject.scaled);
+        let (u, network, graph) = (node.node as usize, self.network, &self.nodes.scaled);
         let propagation = network.propagation(graph)?;
         let input = network.input(graph)?;
         let reduced = network.reduced()?.filter(|_| norm == Norm::L2);
@@ -249,7 +254,7 @@ impl Attempt<'_> {
         let radius = INSIDE * node.radius;
         let mut delta = vec![0f32; rows * width];
         for _ in 0..STEPS {
-            let direction: Vec<f32> = if strong {
+            let direction: Vec<f32> = if self.is_strong {
                 let input = Var::from_tensor(
                     &(&base + Tensor::from_slice(&delta, (rows, width), &Device::Cpu)?)?,
                 )?;
@@ -326,7 +331,28 @@ mod tests {
     use crate::model::fit::FitOptions;
     use crate::nn::Backbone;
     use crate::robustness::certify::SampleWatch;
+    use crate::study::certify::method::CertifyInput;
+    use crate::study::certify::threat::Target;
+    use crate::study::certify::{Exact, Lipschitz};
     use gnarl_graph::Content;
+    use gnarl_graph::dataset::Task;
+
+    fn moved(norm: Norm, scope: Scope) -> (Backbone, Target, Certificate) {
+        let lipschitz = Lipschitz {
+            norm,
+            scope,
+            ..Lipschitz::default()
+        };
+        (Backbone::GCN, Target::Features, lipschitz.into())
+    }
+
+    fn exact(threat: Threat) -> (Backbone, Target, Certificate) {
+        let exact = Exact {
+            threat: Some(threat),
+            max_radius: 3,
+        };
+        (Backbone::APPNP, Target::Edges, exact.into())
+    }
 
     /// Sound certificates stand; radii that are made larger by hand do not, so that an attempt can
     /// break what is wrong.
@@ -336,81 +362,55 @@ mod tests {
         let split = graph.splits()[0].clone();
         let content = Content::Graph(graph.clone());
         let certificates = [
-            (
-                Backbone::Gcn,
-                Certificate::LipschitzFeatures {
-                    norm: Norm::L2,
-                    scope: Scope::One,
-                    radii: vec![0.1],
-                },
-            ),
-            (
-                Backbone::Gcn,
-                Certificate::LipschitzFeatures {
-                    norm: Norm::L2,
-                    scope: Scope::Every,
-                    radii: vec![0.1],
-                },
-            ),
-            (
-                Backbone::Gcn,
-                Certificate::LipschitzFeatures {
-                    norm: Norm::L1,
-                    scope: Scope::Total,
-                    radii: vec![0.1],
-                },
-            ),
-            (
-                Backbone::Appnp,
-                Certificate::Exact {
-                    threat: Threat::Remove,
-                    most: 3,
-                },
-            ),
-            (
-                Backbone::Appnp,
-                Certificate::Exact {
-                    threat: Threat::Add,
-                    most: 3,
-                },
-            ),
+            moved(Norm::L2, Scope::One),
+            moved(Norm::L2, Scope::Every),
+            moved(Norm::L1, Scope::Total),
+            exact(Threat::Remove),
+            exact(Threat::Add),
         ];
         let mut stood = 0;
-        for (backbone, certificate) in certificates {
+        for (backbone, target, certificate) in certificates {
             let ready = Model::new(backbone)
                 .epochs(60)
                 .ready("csbm", &content, FitOptions::default())
                 .unwrap();
             let fitted = ready.fit(&split, 0, &Watch::quiet()).unwrap();
-            let subject = Subject::new(&fitted, &graph, split.test().to_vec()).unwrap();
-            let never = std::sync::atomic::AtomicBool::new(false);
-            let watch = SampleWatch {
-                on_samples: &|_| {},
-                stop: &never,
+            let nodes = Nodes::new(&fitted, &graph, split.test().to_vec()).unwrap();
+            let threat = ThreatModel {
+                target,
+                task: Task::Node,
             };
-            let nodes = subject
-                .certify(&certificate, 1.0, watch)
-                .unwrap()
-                .unwrap()
-                .nodes;
-            let tried = attempts(&subject, &certificate, &nodes, 120, 1, &Watch::quiet())
-                .unwrap()
-                .unwrap();
+            let input = CertifyInput {
+                threat,
+                median_norm: 1.0,
+                watch: SampleWatch::quiet(),
+            };
+            let series = certificate.method().on_nodes(&nodes, &input);
+            let known = series.unwrap().unwrap().nodes;
+            let trial = Trial {
+                threat,
+                count: 120,
+                seed: 1,
+            };
+            let try_all = |known: &[CertifiedNode]| {
+                attempts(&nodes, &certificate, known, trial, &Watch::quiet())
+                    .unwrap()
+                    .unwrap()
+            };
+            let tried = try_all(&known);
             assert!(
                 tried.broken == 0 && (tried.made == 120 || tried.made == 0),
                 "{certificate:?}: {tried:?}"
             );
             stood += usize::from(tried.made > 0);
-            let stretched: Vec<CertifiedNode> = nodes
+            let stretched: Vec<CertifiedNode> = known
                 .iter()
                 .map(|node| CertifiedNode {
                     radius: 40.0 * (node.radius + 1.0),
                     ..*node
                 })
                 .collect();
-            let tried = attempts(&subject, &certificate, &stretched, 120, 1, &Watch::quiet())
-                .unwrap()
-                .unwrap();
+            let tried = try_all(&stretched);
             assert!(tried.broken > 0, "{certificate:?}: {tried:?}");
         }
         assert!(stood >= 4, "too little was certified to be tried");

@@ -1,37 +1,89 @@
-//! What no attacker within a radius can change of a model's answers: the share of test nodes (of a
-//! set, test graphs) that a certificate holds, and the share that it holds and that are right,
-//! radius by radius.
+//! Certificates: the share of test nodes, or of the test graphs of a set, whose class no attacker
+//! within a radius can change, and the share that is certified and correct, radius by radius.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`smoothing`], [`lipschitz`], [`exact`], [`convex`] | the entries of [`Certificate`], one file each |
+//! | [`method`] | what a certificate declares: targets, required properties of the model, rows of its table |
+//! | [`threat`] | threat models: the part of the input that changes, and the rows of a table |
+//! | [`request`] | certificates as a user asks for them: names, and settings as text |
+//! | `nodes`, `sets` | a fitted model on its graph, and on the graphs of a set |
+//! | `attempts` | attacks inside certified radii |
+//! | `tables`, `sampling` | from radii, and from samples, to shares |
+//! | `result`, `report` | the result, its JSON and its CSV |
+//!
+//! To add a certificate: one file with its settings and its [`Method`], and one line in
+//! [`Certificate`].
 
 mod attempts;
+pub mod convex;
+pub mod exact;
+pub mod lipschitz;
+pub mod method;
 mod nodes;
+mod radii;
+mod report;
+pub mod request;
 mod result;
+mod sampling;
 mod sets;
-mod settings;
+pub mod smoothing;
 mod tables;
+pub mod threat;
 
 use std::time::Instant;
 
-use gnarl_graph::dataset::Benchmark;
-use gnarl_graph::{Content, CsrMatrix, Error, Features, Graph};
+use gnarl_graph::dataset::{Benchmark, Task};
+use gnarl_graph::{Content, CsrMatrix, Error, Features, Graph, GraphSet};
 
-use self::attempts::attempts;
-use self::nodes::{Subject, there_are};
-use self::sets::TestGraphs;
+use self::attempts::{Trial, attempts};
+use self::method::{AnyModel, CertifyInput};
+use self::nodes::Nodes;
+use self::sets::Graphs;
 use self::tables::{Items, Series, mean_of};
 use super::summary::Accuracy;
 use crate::classifier::Classifier;
 use crate::error::Result;
-use crate::features::Scaler;
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
-use crate::robustness::certify::{SampleWatch, Smoothed};
+use crate::robustness::certify::SampleWatch;
 use crate::train::Watch;
 
+pub use self::convex::Convex;
+pub use self::exact::Exact;
+pub use self::lipschitz::{Lipschitz, SHARES};
+pub use self::method::{Method, Requirement};
+pub use self::radii::RadiusList;
+pub use self::report::CertifyReport;
+pub use self::request::{MethodName, Request};
 pub use self::result::{Attempts, Cell, Certified, CertifiedNode, CertifyResult, Radius, Survived};
-pub use self::settings::{Asked, Certificate, Method, SHARES, SmoothingSettings, Target};
+pub use self::smoothing::Smoothing;
+pub use self::threat::{Rows, Target, ThreatModel};
 
-/// The graph with ones where its features are not zero.
-pub fn binarised(graph: &Graph) -> gnarl_graph::Result<Graph> {
+gnarl_graph::choices! {
+    /// A certificate: changes of the input within a radius do not change the predicted class.
+    pub enum Certificate: dyn Method as "certificate" {
+        Smoothing(smoothing::Smoothing),
+        Lipschitz(lipschitz::Lipschitz),
+        Exact(exact::Exact),
+        Convex(convex::Convex),
+    }
+}
+
+/// The same data with ones where features are not zero.
+pub fn binarised(content: &Content) -> gnarl_graph::Result<Content> {
+    Ok(match content {
+        Content::Graph(graph) => Content::Graph(binarised_graph(graph)?),
+        Content::Graphs(set) => {
+            let graphs = set.graphs().iter().map(binarised_graph);
+            let graphs = graphs.collect::<gnarl_graph::Result<Vec<_>>>()?;
+            let labels = set.labels().clone();
+            Content::Graphs(GraphSet::new(graphs, labels, set.num_node_labels())?)
+        }
+    })
+}
+
+fn binarised_graph(graph: &Graph) -> gnarl_graph::Result<Graph> {
     let Some(features) = graph.features() else {
         return Ok(graph.clone());
     };
@@ -43,12 +95,14 @@ pub fn binarised(graph: &Graph) -> gnarl_graph::Result<Graph> {
     graph.clone().with_features(Features::Sparse(ones))
 }
 
-/// A model, and certificates of its answers.
+/// A model, and certificates of its predictions.
 #[derive(Debug, Clone)]
 pub struct CertifyStudy {
     /// The model.
     pub model: Model,
-    /// At least one; the first says what an inference looks around in.
+    /// The part of the input that an attacker changes.
+    pub target: Target,
+    /// At least one certificate.
     pub certificates: Vec<Certificate>,
     /// Attack so many test nodes one by one at every number of flips that the certificates look at;
     /// none for no attack.
@@ -81,10 +135,7 @@ impl CertifyStudy {
 
     /// Samples of all runs together, for progress.
     pub fn samples(&self, on: &Benchmark) -> u64 {
-        let of = |certificate: &Certificate| match certificate {
-            Certificate::Smoothing(settings) => (settings.selection + settings.samples) as u64,
-            _ => 0,
-        };
+        let of = |certificate: &Certificate| certificate.method().samples() as u64;
         let graphs = |i: usize| match on.content {
             Content::Graph(_) => 1,
             Content::Graphs(_) => on
@@ -96,19 +147,65 @@ impl CertifyStudy {
         self.certificates.iter().map(of).sum::<u64>() * inputs as u64
     }
 
-    /// Refuses what means nothing, before anything is trained.
-    pub fn check(&self) -> gnarl_graph::Result<()> {
-        if self.runs == 0 || self.certificates.is_empty() {
-            return Err(Error::argument(
-                "certify",
-                "at least one run and one certificate are needed",
-            ));
+    fn threat(&self, on: &Benchmark) -> ThreatModel {
+        ThreatModel {
+            target: self.target,
+            task: on.content.task(),
         }
-        self.certificates.iter().try_for_each(Certificate::check)?;
-        let needs_network = |certificate: &Certificate| certificate.method() != Method::Smoothing;
-        if !self.model.inference.is_plain() && self.certificates.iter().any(needs_network) {
-            let what = "only smoothing certifies another inference than a plain forward pass; the others look into the network";
-            return Err(Error::argument("method", what));
+    }
+
+    /// Refuses what means nothing, and models that a certificate does not cover, before anything is
+    /// trained.
+    pub fn check(&self, on: &Benchmark) -> Result<()> {
+        if self.runs == 0 || self.certificates.is_empty() {
+            let what = "at least one run and one certificate are needed";
+            return Err(Error::argument("certify", what).into());
+        }
+        let threat = self.threat(on);
+        let mut all = self.certificates.iter();
+        all.try_for_each(|certificate| certificate.check_for(threat))?;
+        self.check_attacks(on)?;
+        let plan = self.model.plan(threat.task)?;
+        let mut all = self.certificates.iter();
+        Ok(all.try_for_each(|certificate| certificate.check_model(&plan, self.target))?)
+    }
+
+    /// Refuses attacks on certificates that have no radius to attack within.
+    fn check_attacks(&self, on: &Benchmark) -> gnarl_graph::Result<()> {
+        let threat = self.threat(on);
+        let has = |fits: fn(Rows) -> bool| {
+            let mut rows = self.certificates.iter().map(|c| c.method().rows(threat));
+            rows.any(fits)
+        };
+        let names = || Certificate::names_of(|other| other.method().samples() == 0);
+        for (option, count, fits, of) in [
+            (
+                "attempts",
+                self.attempts,
+                has(|rows| rows != Rows::Samples),
+                "",
+            ),
+            (
+                "attacked",
+                self.attacked,
+                has(|rows| matches!(rows, Rows::Flips(_))),
+                "flips by ",
+            ),
+        ] {
+            if count == 0 {
+                continue;
+            }
+            if !fits {
+                return Err(Error::argument(
+                    option,
+                    format!("belongs to {of}{}", names()),
+                ));
+            }
+            if matches!(on.content, Content::Graphs(_)) {
+                let name = &on.name;
+                let what = format!("attacks the nodes of one graph, and {name} is a set of graphs");
+                return Err(Error::argument(option, what));
+            }
         }
         Ok(())
     }
@@ -116,31 +213,8 @@ impl CertifyStudy {
     /// Fits, then certifies.
     pub fn run(&self, on: &Benchmark, watch: &CertifyWatch<'_>) -> Result<CertifyResult> {
         let start = Instant::now();
-        self.check()?;
-        if (self.attacked > 0 || self.attempts > 0) && matches!(on.content, Content::Graphs(_)) {
-            let what =
-                "the nodes of one graph are attacked one by one, and this is a set of graphs";
-            return Err(Error::argument("certify", what).into());
-        }
-        let ready = self
-            .model
-            .ready(&on.name, &on.content, FitOptions::default())?;
-        ready.plan().check_demand(
-            &on.name,
-            &on.content,
-            self.runs as f64,
-            self.samples(on) as f64,
-        )?;
-        let one = |ready: &Ready, i: usize| {
-            let (split, seed) = (
-                &on.splits[i % on.splits.len()],
-                self.seed.wrapping_add(i as u64),
-            );
-            ready.fit(split, seed, &watch.training)
-        };
-        let fitted = (0..self.runs)
-            .map(|i| one(&ready, i))
-            .collect::<Result<Vec<Fitted>>>()?;
+        self.check(on)?;
+        let fitted = self.fit(on, watch)?;
         let train_seconds = start.elapsed().as_secs_f64();
         let accuracies = fitted.iter().map(|model| {
             let predictions = model.predict(&on.content)?;
@@ -163,44 +237,17 @@ impl CertifyStudy {
             interrupted: watch.training.stopped(),
         };
         for certificate in &self.certificates {
-            let begun = Instant::now();
-            let mut series: Vec<Series> = Vec::new();
-            for subject in &subjects {
-                let samples = SampleWatch {
-                    on_samples: watch.on_samples,
-                    stop: watch.training.stop,
-                };
-                match subject.certify(certificate, result.median_norm, samples)? {
-                    Some(found) if !watch.training.stopped() => series.push(found),
-                    _ => result.interrupted = true,
-                }
-            }
+            self.certify(certificate, &subjects, watch, &mut result)?;
             if result.interrupted {
                 break;
             }
-            let seconds = begun.elapsed().as_secs_f64();
-            if let (OnData::Nodes(subject), Some(first), true) =
-                (&subjects[0], series.first(), self.attempts > 0)
-            {
-                let tried = attempts(
-                    subject,
-                    certificate,
-                    &first.nodes,
-                    self.attempts,
-                    self.seed,
-                    &watch.training,
-                )?;
-                result.attempts.extend(tried);
-            }
-            result
-                .certificates
-                .extend(mean_of(certificate.method(), series, seconds));
         }
-        if let (OnData::Nodes(subject), true) =
+        if let (OnData::Nodes(nodes), true) =
             (&subjects[0], self.attacked > 0 && !result.interrupted)
         {
-            result.survived = subject.attacked(
+            result.survived = nodes.attacked(
                 &self.certificates,
+                self.threat(on),
                 self.attacked,
                 self.seed,
                 &watch.training,
@@ -210,68 +257,168 @@ impl CertifyStudy {
         result.seconds = start.elapsed().as_secs_f64();
         Ok(result)
     }
+
+    /// The model of every run.
+    fn fit(&self, on: &Benchmark, watch: &CertifyWatch<'_>) -> Result<Vec<Fitted>> {
+        let ready = self
+            .model
+            .ready(&on.name, &on.content, FitOptions::default())?;
+        let (runs, samples) = (self.runs as f64, self.samples(on) as f64);
+        ready
+            .plan()
+            .check_demand(&on.name, &on.content, runs, samples)?;
+        let one = |ready: &Ready, i: usize| {
+            let split = &on.splits[i % on.splits.len()];
+            let seed = self.seed.wrapping_add(i as u64);
+            ready.fit(split, seed, &watch.training)
+        };
+        (0..self.runs).map(|i| one(&ready, i)).collect()
+    }
+
+    /// Adds one certificate of every model to a result, with attacks inside its radii.
+    fn certify(
+        &self,
+        certificate: &Certificate,
+        subjects: &[OnData<'_>],
+        watch: &CertifyWatch<'_>,
+        result: &mut CertifyResult,
+    ) -> Result<()> {
+        let begun = Instant::now();
+        let input = CertifyInput {
+            threat: ThreatModel {
+                target: self.target,
+                task: subjects[0].task(),
+            },
+            median_norm: result.median_norm,
+            watch: SampleWatch {
+                on_samples: watch.on_samples,
+                stop: watch.training.stop,
+            },
+        };
+        let mut series: Vec<Series> = Vec::new();
+        for subject in subjects {
+            match subject.certify(certificate, &input)? {
+                Some(found) if !watch.training.stopped() => series.push(found),
+                _ => result.interrupted = true,
+            }
+        }
+        if result.interrupted {
+            return Ok(());
+        }
+        let seconds = begun.elapsed().as_secs_f64();
+        if let (OnData::Nodes(nodes), Some(first), true) =
+            (&subjects[0], series.first(), self.attempts > 0)
+        {
+            let trial = Trial {
+                threat: input.threat,
+                count: self.attempts,
+                seed: self.seed,
+            };
+            let tried = attempts(nodes, certificate, &first.nodes, trial, &watch.training)?;
+            result.attempts.extend(tried);
+        }
+        let found = mean_of(certificate, input.threat, series, seconds);
+        result.certificates.extend(found);
+        Ok(())
+    }
 }
 
-/// One certificate of a fitted model for some items: nodes of a graph or graphs of a set; the test
-/// items where none are named. `None` where it was stopped.
+/// One certificate of a fitted model for some items: nodes of a graph or graphs of a set. If none
+/// are named, they are the test items of the data that the model was trained on, and all items of
+/// other data. `None` if it was stopped.
 pub fn certify(
     fitted: &Fitted,
     content: &Content,
     certificate: &Certificate,
+    target: Target,
     items: Option<Vec<u32>>,
     watch: SampleWatch<'_>,
 ) -> Result<Option<Certified>> {
     let start = Instant::now();
-    certificate.check()?;
-    let items = items.unwrap_or_else(|| fitted.trained_on().split.test().to_vec());
+    let task = content.task();
+    if task != fitted.task() {
+        let what = format!(
+            "the model classifies {}s, and this is no such data",
+            fitted.task()
+        );
+        return Err(Error::argument("certify", what).into());
+    }
+    let threat = ThreatModel { target, task };
+    certificate.check_for(threat)?;
+    certificate.check_model(fitted.plan(), target)?;
+    let items = items.unwrap_or_else(|| held_out(fitted, content));
     let subject = OnData::of(fitted, content, items)?;
-    let series = subject.certify(certificate, subject.median_norm(), watch)?;
-    let found = |series| {
-        mean_of(
-            certificate.method(),
-            vec![series],
-            start.elapsed().as_secs_f64(),
-        )
+    let input = CertifyInput {
+        threat,
+        median_norm: subject.median_norm(),
+        watch,
     };
-    Ok(series.and_then(found))
+    let series = subject.certify(certificate, &input)?;
+    let seconds = start.elapsed().as_secs_f64();
+    Ok(series.and_then(|series| mean_of(certificate, threat, vec![series], seconds)))
 }
 
-/// Smoothing of any classifier, for some nodes of a graph, or for 0 where it classifies the graph.
-/// `None` where it was stopped.
+/// The test items of the data that a model was trained on; all items of other data.
+fn held_out(fitted: &Fitted, content: &Content) -> Vec<u32> {
+    let trained_on = fitted.trained_on();
+    let test = trained_on.split.test();
+    if !test.is_empty() && trained_on.fingerprint == content.fingerprint() {
+        test.to_vec()
+    } else {
+        (0..content.num_items() as u32).collect()
+    }
+}
+
+/// A certificate of any classifier for some nodes of a graph, or for 0 if it classifies the graph.
+/// Refuses certificates that need a network. `None` if it was stopped.
 pub fn certify_any(
     model: &dyn Classifier,
     graph: &Graph,
-    settings: &SmoothingSettings,
+    certificate: &Certificate,
+    target: Target,
     items: Vec<u32>,
     seed: u64,
     watch: SampleWatch<'_>,
 ) -> Result<Option<Certified>> {
     let start = Instant::now();
-    settings.check()?;
-    let truth = (0..graph.num_nodes().max(1) as u32)
-        .map(|u| graph.labels().and_then(|labels| labels.get(u)))
-        .collect();
-    let items = Items::new(items, truth)?;
-    let smoothed = Smoothed {
-        model,
-        scaler: &Scaler::AsLoaded,
+    let threat = ThreatModel {
+        target,
+        task: Task::Node,
     };
-    let known = items.certainties(&smoothed, graph, settings, &items.test, (seed, ""), watch)?;
-    let series =
-        known.map(|known| items.smoothed(settings, model.num_classes(), there_are(graph), &known));
-    Ok(series.and_then(|series| {
-        mean_of(
-            Method::Smoothing,
-            vec![series],
-            start.elapsed().as_secs_f64(),
-        )
-    }))
+    certificate.check_for(threat)?;
+    check_any(certificate)?;
+    let label = |u: u32| graph.labels().and_then(|labels| labels.get(u));
+    let truth = (0..graph.num_nodes().max(1) as u32).map(label).collect();
+    let on = AnyModel {
+        model,
+        graph,
+        items: Items::new(items, truth)?,
+        seed,
+    };
+    let input = CertifyInput {
+        threat,
+        median_norm: 0.0,
+        watch,
+    };
+    let series = certificate.method().on_any(&on, &input)?;
+    let seconds = start.elapsed().as_secs_f64();
+    Ok(series.and_then(|series| mean_of(certificate, threat, vec![series], seconds)))
 }
 
-/// A fitted model on what it was fitted to.
+/// Refuses certificates that do not cover every classifier.
+pub fn check_any(certificate: &Certificate) -> gnarl_graph::Result<()> {
+    if certificate.method().requires().is_empty() {
+        return Ok(());
+    }
+    let others = Certificate::names_of(|other| other.method().requires().is_empty());
+    let what = format!("{certificate} looks into a network of gnarl's; {others} covers any model");
+    Err(Error::argument("method", what))
+}
+
+/// A fitted model on data.
 enum OnData<'a> {
-    Nodes(Subject<'a>),
-    Graphs(TestGraphs<'a>),
+    Nodes(Nodes<'a>),
+    Graphs(Graphs<'a>),
 }
 
 impl<'a> OnData<'a> {
@@ -282,35 +429,41 @@ impl<'a> OnData<'a> {
 
     fn of(fitted: &'a Fitted, content: &'a Content, items: Vec<u32>) -> Result<Self> {
         Ok(match content {
-            Content::Graph(graph) => OnData::Nodes(Subject::new(fitted, graph, items)?),
-            Content::Graphs(set) => OnData::Graphs(TestGraphs::new(fitted, set, items)?),
+            Content::Graph(graph) => OnData::Nodes(Nodes::new(fitted, graph, items)?),
+            Content::Graphs(set) => OnData::Graphs(Graphs::new(fitted, set, items)?),
         })
+    }
+
+    fn task(&self) -> Task {
+        match self {
+            OnData::Nodes(_) => Task::Node,
+            OnData::Graphs(_) => Task::Graph,
+        }
     }
 
     fn items(&self) -> &Items {
         match self {
-            OnData::Nodes(subject) => &subject.items,
+            OnData::Nodes(nodes) => &nodes.items,
             OnData::Graphs(graphs) => &graphs.items,
         }
     }
 
     fn median_norm(&self) -> f64 {
         match self {
-            OnData::Nodes(subject) => subject.median_norm,
+            OnData::Nodes(nodes) => nodes.median_norm,
             OnData::Graphs(graphs) => graphs.median_norm,
         }
     }
 
-    /// `None` where it was stopped.
+    /// `None` if it was stopped.
     fn certify(
         &self,
         certificate: &Certificate,
-        median_norm: f64,
-        watch: SampleWatch<'_>,
+        input: &CertifyInput<'_>,
     ) -> Result<Option<Series>> {
         match self {
-            OnData::Nodes(subject) => subject.certify(certificate, median_norm, watch),
-            OnData::Graphs(graphs) => graphs.certify(certificate, median_norm, watch),
+            OnData::Nodes(nodes) => certificate.method().on_nodes(nodes, input),
+            OnData::Graphs(graphs) => certificate.method().on_graphs(graphs, input),
         }
     }
 }
@@ -319,8 +472,7 @@ impl<'a> OnData<'a> {
 mod tests {
     use super::*;
     use crate::nn::Backbone;
-    use crate::perturb::{Norm, flipped};
-    use crate::robustness::certify::{FlipNoise, Noise, Rule, Scope};
+    use crate::perturb::flipped;
     use crate::train::argmax;
     use crate::weights::Orthonormal;
     use gnarl_graph::random::stream;
@@ -364,10 +516,11 @@ mod tests {
         }
     }
 
-    fn study(backbone: Backbone, certificates: Vec<Certificate>) -> CertifyStudy {
+    fn study(backbone: Backbone, target: Target, certificates: Vec<Certificate>) -> CertifyStudy {
         let model = Model::new(backbone).epochs(60);
         CertifyStudy {
             model,
+            target,
             certificates,
             attacked: 0,
             attempts: 0,
@@ -393,15 +546,19 @@ mod tests {
     fn no_flips_within_its_radius_change_the_class_of_a_graph() {
         let on = small_set();
         let mut certified = 0;
-        for backbone in [Backbone::Gcn, Backbone::Gin] {
+        for backbone in [Backbone::GCN, Backbone::GIN] {
             let model = Model::new(backbone)
                 .epochs(60)
                 .layers(1)
                 .hidden(4)
                 .weights(Orthonormal::default());
+            let lipschitz = Lipschitz {
+                max_radius: 2,
+                ..Lipschitz::default()
+            };
             let study = CertifyStudy {
                 model,
-                ..study(backbone, vec![Certificate::LipschitzEdges { most: 2 }])
+                ..study(backbone, Target::Edges, vec![lipschitz.into()])
             };
             let found = run(&study, &on);
             let fitted = study
@@ -448,76 +605,143 @@ mod tests {
         );
     }
 
+    fn smoothing(p_plus: f64, p_minus: f64) -> Smoothing {
+        Smoothing {
+            p_plus: Some(p_plus),
+            p_minus: Some(p_minus),
+            selection: 50,
+            samples: 400,
+            alpha: 0.05,
+            ..Smoothing::default()
+        }
+    }
+
+    fn assert_falling(certified: &Certified) {
+        let is_share = |cell: &Cell| cell.accurate_share <= cell.share && cell.share <= 1.0;
+        assert!(certified.certified.iter().all(is_share), "{certified:?}");
+        assert!(certified.certified[0].share > 0.0, "{certified:?}");
+    }
+
     #[test]
     fn graphs_are_certified_by_every_noise_and_by_moved_features() {
         let on = small_set();
-        let flips = |plus, minus| FlipNoise::new(plus, minus).unwrap();
-        let smoothing = |noise| {
-            Certificate::Smoothing(SmoothingSettings {
-                noise,
-                selection: 50,
-                samples: 400,
-                alpha: 0.05,
-                rule: Rule::TwoClass,
-                simultaneous: false,
-            })
+        let gaussian = Smoothing {
+            gaussian: Some(0.3),
+            p_plus: None,
+            p_minus: None,
+            ..smoothing(0.0, 0.0)
         };
-        let certificates = vec![
-            smoothing(Noise::Edges(flips(0.02, 0.2))),
-            smoothing(Noise::Features(flips(0.05, 0.3))),
-            smoothing(Noise::Both {
-                features: flips(0.05, 0.3),
-                edges: flips(0.02, 0.2),
-            }),
-            smoothing(Noise::Gaussian(0.3)),
-            Certificate::LipschitzFeatures {
-                norm: Norm::L2,
-                scope: Scope::One,
-                radii: vec![0.0, 0.01, 10.0],
-            },
-        ];
-        let study = study(Backbone::Gin, certificates);
-        assert_eq!(study.samples(&on), 4 * 450 * 5);
-        let found = run(&study, &on);
-        assert_eq!((found.certificates.len(), found.judged), (5, 5));
-        for certified in &found.certificates {
-            assert!(
-                certified
-                    .certified
-                    .iter()
-                    .all(|cell| cell.accurate_share <= cell.share && cell.share <= 1.0)
-            );
-            assert!(certified.certified[0].share > 0.0, "{certified:?}");
-        }
-        let moved: Vec<f64> = found.certificates[4]
-            .certified
-            .iter()
-            .map(|cell| cell.share)
-            .collect();
-        assert_eq!((moved[0], moved[2]), (1.0, 0.0));
+        let lipschitz = Lipschitz {
+            radii: Some(RadiusList::new(&[0.0, 0.01, 10.0]).unwrap()),
+            ..Lipschitz::default()
+        };
+        let of_features = study(
+            Backbone::GIN,
+            Target::Features,
+            vec![
+                smoothing(0.05, 0.3).into(),
+                gaussian.into(),
+                lipschitz.into(),
+            ],
+        );
+        assert_eq!(of_features.samples(&on), 2 * 450 * 5);
+        let edges = study(
+            Backbone::GIN,
+            Target::Edges,
+            vec![smoothing(0.02, 0.2).into()],
+        );
+        let of_both = Smoothing {
+            edge_p_plus: Some(0.02),
+            edge_p_minus: Some(0.2),
+            ..smoothing(0.05, 0.3)
+        };
+        let both = study(Backbone::GIN, Target::Both, vec![of_both.into()]);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(3)
             .build()
             .unwrap();
-        let again = pool.install(|| run(&study, &on));
-        for (one, other) in found.certificates.iter().zip(&again.certificates) {
+        for study in [&of_features, &edges, &both] {
+            let found = run(study, &on);
             assert_eq!(
-                (&one.certified, &one.nodes),
-                (&other.certified, &other.nodes)
+                (found.certificates.len(), found.judged),
+                (study.certificates.len(), 5)
             );
+            found.certificates.iter().for_each(assert_falling);
+            let again = pool.install(|| run(study, &on));
+            for (one, other) in found.certificates.iter().zip(&again.certificates) {
+                assert_eq!(
+                    (&one.certified, &one.nodes),
+                    (&other.certified, &other.nodes)
+                );
+            }
+            if let Some(moved) = found.certificates.get(2) {
+                let shares: Vec<f64> = moved.certified.iter().map(|cell| cell.share).collect();
+                assert_eq!((shares[0], shares[2]), (1.0, 0.0));
+            }
         }
-        let exact = CertifyStudy {
-            certificates: vec![Certificate::Convex {
-                local: None,
-                most: 2,
-            }],
-            ..study
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_before_training() {
+        let on = small_set();
+        let refusal = |study: &CertifyStudy| study.check(&on).unwrap_err().to_string();
+        let convex = study(
+            Backbone::GCN,
+            Target::Features,
+            vec![Convex::default().into()],
+        );
+        let e = refusal(&convex);
+        assert!(e.contains("convex covers the nodes of one graph, not a set of graphs"));
+        let lipschitz = || vec![Lipschitz::default().into()];
+        let e = refusal(&study(Backbone::GAT, Target::Edges, lipschitz()));
+        assert_eq!(
+            e,
+            "method: lipschitz covers gcn, gin, sgc and mlp, not gat; smoothing covers this model"
+        );
+        let attempts = CertifyStudy {
+            attempts: 5,
+            ..study(Backbone::GCN, Target::Features, lipschitz())
         };
-        let watch = CertifyWatch {
-            training: Watch::quiet(),
-            on_samples: &|_| {},
+        let e = refusal(&attempts);
+        assert!(
+            e.contains("attacks the nodes of one graph, and small is a set"),
+            "{e}"
+        );
+        let attacked = CertifyStudy {
+            attacked: 5,
+            ..study(Backbone::GCN, Target::Features, lipschitz())
         };
-        let e = exact.run(&on, &watch).unwrap_err().to_string();
-        assert!(e.contains("convex is for the nodes of one graph"), "{e}");
+        let e = refusal(&attacked);
+        assert_eq!(
+            e,
+            "attacked: belongs to flips by lipschitz, exact and convex"
+        );
+        let unused = Lipschitz {
+            max_radius: 3,
+            ..Lipschitz::default()
+        };
+        let e = refusal(&study(Backbone::GCN, Target::Features, vec![unused.into()]));
+        assert!(e.starts_with("max-radius: belongs to flips"), "{e}");
+    }
+
+    #[test]
+    fn the_list_says_what_is_stored() {
+        gnarl_graph::names::assert_listed(
+            Certificate::LIST,
+            Certificate::all().map(|c| c.stored()),
+        );
+        assert_eq!(
+            Certificate::LIST.iter().map(|c| c.name).collect::<Vec<_>>(),
+            ["smoothing", "lipschitz", "exact", "convex"]
+        );
+        for certificate in Certificate::all() {
+            let text = serde_json::to_string(&certificate).unwrap();
+            assert_eq!(
+                serde_json::from_str::<Certificate>(&text).unwrap(),
+                certificate,
+                "{text}"
+            );
+            assert!(!certificate.method().targets().is_empty());
+        }
     }
 }

@@ -1,36 +1,43 @@
-//! A fitted model on its graph: certificates of the test nodes, and what an attack leaves of them.
+//! A fitted model on its graph: certificates of test nodes, and their accuracy under an attack.
 
 use gnarl_graph::{Error, Graph};
 use rayon::prelude::*;
 
+use super::Certificate;
 use super::result::Survived;
-use super::settings::{Certificate, SHARES, SmoothingSettings};
-use super::tables::{Items, Series, ThereAre};
+use super::tables::Items;
+use super::threat::{Rows, ThreatModel};
 use crate::attack::nettack::{Nettack, Parts};
-use crate::attack::{Attack, Scene};
+use crate::attack::{Attack, AttackInput};
 use crate::classifier::{Classifier, WhiteBox};
 use crate::error::Result;
-use crate::inference::{Defended, Perturbed};
+use crate::inference::Perturbed;
 use crate::model::Fitted;
 use crate::perturb::{Norm, rows::row_norms};
-use crate::robustness::certify::{
-    BinaryGcn, Flips, Lipschitz, Propagated, SampleWatch, Scope, Smoothed,
-};
 use crate::train::{Watch, argmax, median};
 
 /// A fitted model on its graph.
-pub(super) struct Subject<'a> {
-    fitted: &'a Fitted,
+pub struct Nodes<'a> {
+    pub(super) fitted: &'a Fitted,
     bare: crate::model::fitted::Bare<'a>,
-    graph: &'a Graph,
-    pub scaled: Graph,
-    pub items: Items,
-    /// Of the rows of its features.
-    pub median_norm: f64,
+    pub(super) graph: &'a Graph,
+    pub(super) scaled: Graph,
+    pub(super) items: Items,
+    /// The median L2 norm of the rows of its features.
+    pub(super) median_norm: f64,
 }
 
-impl<'a> Subject<'a> {
-    pub fn new(fitted: &'a Fitted, graph: &'a Graph, test: Vec<u32>) -> Result<Self> {
+/// The refusal of a model that is no plain network.
+pub(super) fn no_network() -> crate::Error {
+    let covered = Certificate::names_of(|c| c.method().requires().is_empty());
+    let what = format!(
+        "models with exits or a defence are covered by {covered} alone; the others look into a plain network"
+    );
+    Error::argument("method", what).into()
+}
+
+impl<'a> Nodes<'a> {
+    pub(super) fn new(fitted: &'a Fitted, graph: &'a Graph, test: Vec<u32>) -> Result<Self> {
         let scaled = fitted.scaled(graph)?;
         let truth = match graph.labels() {
             Some(labels) => {
@@ -57,108 +64,13 @@ impl<'a> Subject<'a> {
         })
     }
 
-    pub fn network(&self) -> Result<&WhiteBox> {
-        let what = "only smoothing certifies models with exits or a defence; the others look into a plain network";
-        self.bare
-            .white_box()
-            .ok_or_else(|| Error::argument("method", what).into())
-    }
-
-    /// `None` where it was stopped.
-    pub fn certify(
-        &self,
-        certificate: &Certificate,
-        median_norm: f64,
-        watch: SampleWatch<'_>,
-    ) -> Result<Option<Series>> {
-        let whole = |most: usize| (0..=most).map(|r| r as f64).collect::<Vec<_>>();
-        Ok(Some(match certificate {
-            Certificate::Smoothing(settings) => return self.smooth(settings, watch),
-            Certificate::LipschitzFeatures { norm, scope, radii } => {
-                let known = Lipschitz::new(self.network()?, &self.scaled)?;
-                let reached = known.feature_radii(*norm, *scope)?;
-                let radii = match radii.is_empty() {
-                    true => SHARES.map(|share| share * median_norm).to_vec(),
-                    false => radii.clone(),
-                };
-                self.items.series(
-                    &radii,
-                    |u| (known.class(u), reached[u]),
-                    |radius, reached| radius == 0.0 || radius < reached,
-                )
-            }
-            Certificate::LipschitzFlips { most } => {
-                if !self.fitted.scaler().is_idle() {
-                    let what = "flips of features are certified as the network takes them; --features as-loaded leaves them as they are";
-                    return Err(Error::argument("lipschitz", what).into());
-                }
-                let known = Lipschitz::new(self.network()?, &self.scaled)?;
-                let in_l1 = known.feature_radii(Norm::L1, Scope::Total)?;
-                let in_l2 = known.feature_radii(Norm::L2, Scope::Total)?;
-                // The last number of flips whose distance is below a radius.
-                let below = |r: f64| {
-                    if r > 0.0 {
-                        (r.ceil() - 1.0).max(0.0)
-                    } else {
-                        0.0
-                    }
-                };
-                let of = |u: usize| {
-                    (
-                        known.class(u),
-                        below(in_l1[u]).max(below(in_l2[u] * in_l2[u])),
-                    )
-                };
-                self.items
-                    .series(&whole(*most), of, |r, reached| r <= reached)
-            }
-            Certificate::LipschitzEdges { most } => {
-                let known = Lipschitz::new(self.network()?, &self.scaled)?;
-                let reached = known.edge_radii(*most)?;
-                self.items.series(
-                    &whole(*most),
-                    |u| (known.class(u), reached[u] as f64),
-                    |r, reached| r <= reached,
-                )
-            }
-            Certificate::Exact { threat, most } => {
-                let network = self.network()?;
-                let reached = Propagated::of_model(network, &self.scaled)?.radii(*threat, *most)?;
-                let scores = network.scores(&self.scaled)?;
-                // Where rounding decides between two classes, nothing is promised.
-                let of = |u: usize| {
-                    let class = argmax(scores.row(u));
-                    (
-                        class,
-                        if class == reached[u].0 {
-                            reached[u].1 as f64
-                        } else {
-                            0.0
-                        },
-                    )
-                };
-                self.items
-                    .series(&whole(*most), of, |r, reached| r <= reached)
-            }
-            Certificate::Convex { local, most } => {
-                let known = BinaryGcn::new(self.network()?, &self.scaled)?;
-                let reached = known.radii(&self.items.test, local.unwrap_or(*most), *most);
-                let place: std::collections::HashMap<u32, usize> = self
-                    .items
-                    .test
-                    .iter()
-                    .enumerate()
-                    .map(|(i, &u)| (u, i))
-                    .collect();
-                let of = |u: usize| (known.class(u), reached[place[&(u as u32)]] as f64);
-                self.items
-                    .series(&whole(*most), of, |r, reached| r <= reached)
-            }
-        }))
+    /// The network, if the model is one and nothing else.
+    pub(super) fn network(&self) -> Result<&WhiteBox> {
+        self.bare.white_box().ok_or_else(no_network)
     }
 
     /// The graph after Nettack on one node, whose class is known.
-    pub fn nettacked(
+    pub(super) fn nettacked(
         &self,
         attack: Nettack,
         (u, class): (u32, usize),
@@ -171,7 +83,7 @@ impl<'a> Subject<'a> {
             .iter()
             .filter_map(|&v| Some((v, labels?.get(v)?)))
             .collect();
-        let scene = Scene {
+        let input = AttackInput {
             graph: &self.scaled,
             model: Some(self.network()?),
             targets: &[(u, class as u32)],
@@ -179,48 +91,37 @@ impl<'a> Subject<'a> {
             training: &training,
             stop: Some(watch.stop),
         };
-        Ok(Attack::Nettack(attack).run(&scene, seed)?.graph)
+        Ok(Attack::Nettack(attack).run(&input, seed)?.graph)
     }
 
-    /// Nettack on test nodes, one at a time, with every number of flips.
-    pub fn attacked(
+    /// Nettack on test nodes, one at a time, with every number of flips of the certificates.
+    pub(super) fn attacked(
         &self,
         certificates: &[Certificate],
+        threat: ThreatModel,
         attacked: usize,
         seed: u64,
         watch: &Watch<'_>,
     ) -> Result<Vec<Survived>> {
-        let (mut most, mut on_features) = (0, false);
-        for certificate in certificates {
-            let looked_at = match certificate {
-                Certificate::LipschitzEdges { most } | Certificate::Exact { most, .. } => *most,
-                Certificate::LipschitzFlips { most } | Certificate::Convex { most, .. } => *most,
-                _ => continue,
-            };
-            most = most.max(looked_at);
-            on_features |= certificate.moved_part() == Perturbed::Features;
-        }
-        let parts = if on_features {
-            Parts::Features
-        } else {
-            Parts::Structure
+        let most = |certificate: &Certificate| match certificate.method().rows(threat) {
+            Rows::Flips(most) => most,
+            Rows::Distances | Rows::Samples => 0,
+        };
+        let most = certificates.iter().map(most).max().unwrap_or(0);
+        let parts = match threat.target.part() {
+            Perturbed::Features => Parts::Features,
+            Perturbed::Structure => Parts::Structure,
         };
         let network = self.network()?;
         let clean = network.scores(&self.scaled)?;
         let step = (self.items.test.len() / attacked.max(1)).max(1);
-        let targets: Vec<u32> = self
-            .items
-            .test
-            .iter()
-            .copied()
-            .step_by(step)
-            .take(attacked)
-            .collect();
+        let test = self.items.test.iter().copied();
+        let targets: Vec<u32> = test.step_by(step).take(attacked).collect();
         let survives = |&u: &u32, radius: usize| -> Result<(bool, bool)> {
             let class = argmax(clean.row(u as usize));
             let nettack = Nettack {
                 budget: radius,
-                parts,
+                perturb: parts,
                 degree_test: false,
             };
             let attacked = self.nettacked(nettack, (u, class), seed, watch)?;
@@ -246,63 +147,5 @@ impl<'a> Subject<'a> {
             });
         }
         Ok(survived)
-    }
-    fn smooth(
-        &self,
-        settings: &SmoothingSettings,
-        watch: SampleWatch<'_>,
-    ) -> Result<Option<Series>> {
-        let defended = Defended {
-            model: &self.bare,
-            reading: self.fitted.reading(),
-            seed: self.fitted.seed(),
-        };
-        let model: &dyn Classifier = if self.fitted.reading().is_plain() {
-            &self.bare
-        } else {
-            &defended
-        };
-        // What Gaussian noise is put on is scaled before; flips come before scaling.
-        let smoothed = Smoothed {
-            model,
-            scaler: self.fitted.scaler(),
-        };
-        let seed = (self.fitted.seed(), "");
-        let known = self.items.certainties(
-            &smoothed,
-            self.graph,
-            settings,
-            &self.items.test,
-            seed,
-            watch,
-        )?;
-        let series = |known: Vec<_>| {
-            self.items.smoothed(
-                settings,
-                self.bare.num_classes(),
-                there_are(self.graph),
-                &known,
-            )
-        };
-        Ok(known.map(series))
-    }
-}
-
-/// How many features and edges of a graph can be added and deleted.
-pub(super) fn there_are(graph: &Graph) -> ThereAre {
-    let features = graph.features().map_or(Flips::default(), |features| {
-        let ones = features.num_nonzeros();
-        Flips {
-            additions: features.num_rows() * features.num_cols() - ones,
-            deletions: ones,
-        }
-    });
-    let (n, edges) = (graph.num_nodes(), graph.num_edges());
-    ThereAre {
-        features,
-        edges: Flips {
-            additions: n * n.saturating_sub(1) / 2 - edges,
-            deletions: edges,
-        },
     }
 }

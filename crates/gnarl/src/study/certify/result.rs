@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::settings::Method;
+use super::threat::Rows;
 use crate::study::summary::Accuracy;
 
 /// How far an attacker may go.
@@ -50,24 +50,26 @@ pub struct Cell {
 /// What one certificate came to.
 #[derive(Debug, Clone, Serialize)]
 pub struct Certified {
-    /// By which method.
-    pub method: Method,
-    /// By radius.
+    /// The name of the certificate.
+    pub method: &'static str,
+    /// The meaning of its radii.
+    #[serde(skip)]
+    pub rows: Rows,
+    /// Shares by radius.
     pub certified: Vec<Cell>,
-    /// Of smoothing by flips of one sort: by their number, whichever they are.
+    /// Smoothing by flips of one sort: shares by their number, whichever they are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_flips: Vec<Cell>,
     /// The largest radius at which a test node is certified in some run.
     pub max_radius: Option<Radius>,
-    /// Of smoothing by flips: the largest radii that so many samples certify at all, when all of
-    /// them agree.
+    /// Smoothing by flips: the largest radii that so many samples certify, if all of them agree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certifiable: Option<Radius>,
-    /// Of smoothing: the accuracy of the smoothed classifier, per cent.
+    /// Smoothing: the accuracy of the smoothed classifier, per cent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smoothed_accuracy: Option<f64>,
-    /// The largest, and the median, radius of a test node in the first run, of certificates that
-    /// have one number for each.
+    /// The median radius of a test item in the first run, for certificates with one number for
+    /// each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub median_radius: Option<f64>,
     /// The radius or the class of each test node in the first run.
@@ -106,8 +108,8 @@ pub struct Survived {
 /// Attacks inside certified radii.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Attempts {
-    /// Whose radii.
-    pub method: Method,
+    /// The name of the certificate.
+    pub method: &'static str,
     /// How many were made: none where no node is certified.
     pub made: usize,
     /// Those that changed a class, which no sound certificate allows.
@@ -156,14 +158,15 @@ impl Radius {
         [r_add, r_delete, edges_add, edges_delete]: [usize; 4],
         is_both: bool,
     ) -> Self {
-        match is_both {
-            true => Radius::Both {
+        if is_both {
+            Radius::Both {
                 r_add,
                 r_delete,
                 edges_add,
                 edges_delete,
-            },
-            false => Radius::Flips { r_add, r_delete },
+            }
+        } else {
+            Radius::Flips { r_add, r_delete }
         }
     }
 }

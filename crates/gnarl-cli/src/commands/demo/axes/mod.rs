@@ -22,12 +22,10 @@ use gnarl::depth::{Exits, Kind};
 use gnarl::model::Model;
 use gnarl::nn::Backbone;
 use gnarl::operator::{Cgso, Initialisation};
-use gnarl::perturb::Norm;
-use gnarl::robustness::certify::Scope;
 use gnarl::study::Accuracy;
 use gnarl::study::axes::{AxesStudy, Switched, UnderAttacks, Which};
 use gnarl::study::certify::{
-    Certificate, CertifiedNode, CertifyResult, CertifyStudy, CertifyWatch, Radius,
+    CertifiedNode, CertifyResult, CertifyStudy, CertifyWatch, Lipschitz, Radius, Target,
 };
 use gnarl::study::portrait::{Portrait, Walk, portrait, walk};
 use gnarl::study::train::{AugmentationReport, DepthReport, TrainStudy};
@@ -212,7 +210,7 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
         asked: PARTS,
     };
     let with = |model: Model| model.epochs(rough.unwrap_or(EPOCHS));
-    let plain = with(Model::new(Backbone::Gcn));
+    let plain = with(Model::new(Backbone::GCN));
 
     let cora = cora(global)?;
     let graph = cora.content.graph()?;
@@ -253,7 +251,7 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
     let split = &cora.splits[0];
     let attack = Grbcd {
         steps: if rough.is_some() { 5 } else { 40 },
-        block: 50_000,
+        block_size: 50_000,
         ..Grbcd::budget(WALKED)
     };
     let walk = walk(
@@ -454,15 +452,11 @@ fn certificates(
     ] {
         let results = (0..RUNS as u64)
             .map(|i| {
-                let certificate = Certificate::LipschitzFeatures {
-                    norm: Norm::L2,
-                    scope: Scope::One,
-                    radii: Vec::new(),
-                };
                 let seed = seed.wrapping_add(i);
                 let study = CertifyStudy {
                     model,
-                    certificates: vec![certificate],
+                    target: Target::Features,
+                    certificates: vec![Lipschitz::default().into()],
                     attacked: 0,
                     attempts: 0,
                     runs: 1,
@@ -556,7 +550,7 @@ fn mutag(
         content: loaded.content.clone(),
         splits,
     };
-    let model = with(Model::new(Backbone::Gin).augment(Gratin::default()));
+    let model = with(Model::new(Backbone::GIN).augment(Gratin::default()));
     let study = TrainStudy {
         seed: global.seed,
         ..TrainStudy::new(model)

@@ -29,17 +29,17 @@ pub const PLAIN: usize = 0;
 
 /// Every row, the plain GCN first.
 pub const ENTRIES: [Entry; 11] = [
-    usual("plain", "GCN", "A_hat", Backbone::Gcn),
+    usual("plain", "GCN", "A_hat", Backbone::GCN),
     gcn("A", ClassicalOperator::Adjacency),
     gcn("H = D^-1 A", ClassicalOperator::MeanAggregation),
     gcn("L_sym", ClassicalOperator::SymmetricLaplacian),
     learned("learned, by degree", Centrality::Degree),
-    usual("model", "SGC", "A_hat", Backbone::Sgc),
-    usual("model", "APPNP", "A_hat, 10 steps", Backbone::Appnp),
-    usual("model", "GraphSAGE", "H and itself", Backbone::Sage),
-    usual("model", "GIN", "A and itself", Backbone::Gin),
-    usual("model", "GATv2", "attention", Backbone::GatV2),
-    usual("model", "MLP", "none", Backbone::Mlp),
+    usual("model", "SGC", "A_hat", Backbone::SGC),
+    usual("model", "APPNP", "A_hat, 10 steps", Backbone::APPNP),
+    usual("model", "GraphSAGE", "H and itself", Backbone::SAGE),
+    usual("model", "GIN", "A and itself", Backbone::GIN),
+    usual("model", "GATv2", "attention", Backbone::GATV2),
+    usual("model", "MLP", "none", Backbone::MLP),
 ];
 
 const fn usual(
@@ -63,7 +63,7 @@ const fn gcn(operator: &'static str, kind: ClassicalOperator) -> Entry {
         axis: "operator",
         model: "GCN",
         operator,
-        backbone: Backbone::Gcn,
+        backbone: Backbone::GCN,
         choice,
     }
 }
@@ -79,7 +79,7 @@ const fn learned(operator: &'static str, kind: Centrality) -> Entry {
         axis: "operator",
         model: "GCN",
         operator,
-        backbone: Backbone::Gcn,
+        backbone: Backbone::GCN,
         choice,
     }
 }
@@ -104,7 +104,7 @@ mod tests {
         let plain = ENTRIES[PLAIN];
         assert_eq!(
             (plain.backbone, plain.choice),
-            (Backbone::Gcn, OperatorChoice::Usual)
+            (Backbone::GCN, OperatorChoice::Usual)
         );
         assert_eq!(
             ENTRIES.iter().filter(|entry| entry.axis == "plain").count(),

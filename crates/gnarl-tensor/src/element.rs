@@ -1,0 +1,198 @@
+//! What tensors are made of: single and double precision, and whole numbers as indices.
+
+use std::fmt::Debug;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
+use std::sync::Arc;
+
+use crate::buffer::{Buffer, Pool};
+use crate::elementary::exponential;
+
+/// The kind of number a tensor holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DType {
+    /// Single precision: what networks are made of.
+    F32,
+    /// Double precision: for gradient checks and small dense algebra.
+    F64,
+    /// Indices.
+    U32,
+}
+
+/// Where a tensor's values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Device {
+    /// In the program's own memory.
+    #[default]
+    Cpu,
+}
+
+/// The values of a tensor, shared by its views.
+#[derive(Debug, Clone)]
+pub enum Storage {
+    /// Single precision.
+    F32(Arc<Buffer<f32>>),
+    /// Double precision.
+    F64(Arc<Buffer<f64>>),
+    /// Indices.
+    U32(Arc<Buffer<u32>>),
+}
+
+impl Storage {
+    /// What it holds.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Storage::F32(_) => DType::F32,
+            Storage::F64(_) => DType::F64,
+            Storage::U32(_) => DType::U32,
+        }
+    }
+}
+
+/// A number that a tensor can hold.
+pub trait Element: Copy + Default + Debug + PartialOrd + Send + Sync + 'static {
+    /// Its kind.
+    const DTYPE: DType;
+    #[doc(hidden)]
+    fn pool() -> &'static Pool<Self>;
+    #[doc(hidden)]
+    fn wrap(buffer: Arc<Buffer<Self>>) -> Storage;
+    #[doc(hidden)]
+    fn find(storage: &Storage) -> Option<&Arc<Buffer<Self>>>;
+    #[doc(hidden)]
+    fn find_mut(storage: &mut Storage) -> Option<&mut Arc<Buffer<Self>>>;
+}
+
+macro_rules! element {
+    ($ty:ident, $kind:ident) => {
+        impl Element for $ty {
+            const DTYPE: DType = DType::$kind;
+
+            fn pool() -> &'static Pool<Self> {
+                static POOL: Pool<$ty> = Pool::new();
+                &POOL
+            }
+
+            fn wrap(buffer: Arc<Buffer<Self>>) -> Storage {
+                Storage::$kind(buffer)
+            }
+
+            fn find(storage: &Storage) -> Option<&Arc<Buffer<Self>>> {
+                match storage {
+                    Storage::$kind(buffer) => Some(buffer),
+                    _ => None,
+                }
+            }
+
+            fn find_mut(storage: &mut Storage) -> Option<&mut Arc<Buffer<Self>>> {
+                match storage {
+                    Storage::$kind(buffer) => Some(buffer),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+element!(f32, F32);
+element!(f64, F64);
+element!(u32, U32);
+
+/// A number with gradients: the arithmetic that kernels are written in, once for both precisions.
+pub trait Float:
+    Element
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + Sum
+{
+    /// Zero.
+    const ZERO: Self;
+    /// One.
+    const ONE: Self;
+    /// Below every number.
+    const LOWEST: Self;
+    /// Of values kept in both precisions those of this one.
+    fn pick<'a>(narrow: &'a [f32], wide: impl FnOnce() -> &'a [f64]) -> &'a [Self];
+    /// The nearest number.
+    fn of(value: f64) -> Self;
+    /// In double precision.
+    fn wide(self) -> f64;
+    /// `self · a + b`, rounded once.
+    fn mul_add(self, a: Self, b: Self) -> Self;
+    /// The exponential of what is at most zero, without branches in single precision, where it is
+    /// exact to some 4e-7.
+    fn quick_exp(self) -> Self;
+    /// The larger; of a number and no number the number.
+    fn larger(self, other: Self) -> Self;
+    /// Whether it is no number.
+    fn is_nan(self) -> bool;
+}
+
+macro_rules! float {
+    ($ty:ident, $exp:path, |$narrow:ident, $wide:ident| $picked:expr) => {
+        impl Float for $ty {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const LOWEST: Self = $ty::NEG_INFINITY;
+
+            fn pick<'a>($narrow: &'a [f32], $wide: impl FnOnce() -> &'a [f64]) -> &'a [Self] {
+                $picked
+            }
+
+            #[inline(always)]
+            fn of(value: f64) -> Self {
+                value as $ty
+            }
+            #[inline(always)]
+            fn wide(self) -> f64 {
+                f64::from(self)
+            }
+            #[inline(always)]
+            fn mul_add(self, a: Self, b: Self) -> Self {
+                $ty::mul_add(self, a, b)
+            }
+            #[inline(always)]
+            fn quick_exp(self) -> Self {
+                $exp(self)
+            }
+            #[inline(always)]
+            fn larger(self, other: Self) -> Self {
+                self.max(other)
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                $ty::is_nan(self)
+            }
+        }
+    };
+}
+
+float!(f32, exponential, |narrow, _wide| narrow);
+float!(f64, f64::exp, |_narrow, wide| wide());
+
+/// Evaluates an expression with the type of a tensor's numbers in the place of a name.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! by_precision {
+    ($op:expr, $dtype:expr, $name:ident => $body:expr) => {
+        match $dtype {
+            $crate::DType::F32 => {
+                type $name = f32;
+                $body
+            }
+            $crate::DType::F64 => {
+                type $name = f64;
+                $body
+            }
+            $crate::DType::U32 => {
+                $crate::bail!("{}: indices are not numbers to calculate with", $op)
+            }
+        }
+    };
+}
+
+pub(crate) use by_precision;

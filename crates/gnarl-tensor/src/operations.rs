@@ -1,0 +1,44 @@
+//! The list of tensor operations. An operation that stands in no list does not compile, and one that
+//! stands in this one or in another crate's is tested: its gradients of first and second order are
+//! compared with differences, on examples that it brings.
+
+use crate::all::*;
+use crate::tape::Same;
+
+/// Lists a crate's operations; `listed` gives them to its tests.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! operations {
+    ($($operation:ident),* $(,)?) => {
+        $(impl $crate::tape::Listed for $operation {})*
+
+        #[cfg(test)]
+        fn listed() -> Vec<$crate::testing::ListedOperation> {
+            use $crate::testing::{Examples, ListedOperation};
+            vec![$(ListedOperation {
+                name: stringify!($operation),
+                kind: std::any::type_name::<$operation>(),
+                examples: $operation::examples(),
+            }),*]
+        }
+    };
+}
+
+operations! {
+    Abs, Add, AddBias, Additive, Affine, AffineMap, ApplyConstant, ApplyFactored, ApplyPairs,
+    ApplyTransposed, ApplyVariable, Broadcast, Cast, Cat, Choose, ConstantConvolution, CrossEntropy,
+    DenseConvolution, Div, Elu, EntryValues, Exp, Gate, Gather, GatV2, GiveWinners, IndexAdd,
+    IndexSelect, Log, MatMul, Maximum, Mul, Narrow, Neg, Pad, PairProducts, PlainDropout, Powf, Recip,
+    Relu, ReluDropout, Reshape, Round, Same, SampledProducts, Sandwich, ScatterAdd, SegmentSoftmax,
+    Sign, SoftCrossEntropy, Sqr, Sqrt, Sub, SumTo, TakeWinners, Tanh, Transpose,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_has_its_gradients() {
+        crate::testing::check_operations(listed());
+    }
+}

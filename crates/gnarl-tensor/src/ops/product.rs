@@ -1,0 +1,198 @@
+//! The matrix product, with either side transposed, and the dense products that fused operations
+//! are made of.
+
+use crate::array::Tensor;
+use crate::device::OnDevice;
+use crate::element::by_precision;
+use crate::error::{Result, bail};
+use crate::tape::{Computed, Gradients, Operation, Sinks, Target, apply};
+
+/// `a · b`, each of them transposed where asked. Its gradients are of the same kind.
+#[derive(Clone, Copy)]
+pub(crate) struct MatMul {
+    turned: [bool; 2],
+}
+
+impl MatMul {
+    fn shape(self, a: &Tensor, b: &Tensor) -> Result<(usize, usize, usize)> {
+        let turn = |(rows, cols), turned| if turned { (cols, rows) } else { (rows, cols) };
+        let ((rows, inner), (b_rows, width)) = (
+            turn(a.dims2()?, self.turned[0]),
+            turn(b.dims2()?, self.turned[1]),
+        );
+        if inner != b_rows {
+            bail!("matmul: {rows} × {inner} by {b_rows} × {width}");
+        }
+        Ok((rows, inner, width))
+    }
+
+    /// The product that the gradient of the first and of the second factor is: which two of a, b
+    /// and the gradient.
+    fn to_first(self) -> (Self, bool) {
+        match self.turned {
+            [false, b] => (
+                Self {
+                    turned: [false, !b],
+                },
+                false,
+            ),
+            [true, b] => (Self { turned: [b, true] }, true),
+        }
+    }
+
+    fn to_second(self) -> (Self, bool) {
+        match self.turned {
+            [a, false] => (
+                Self {
+                    turned: [!a, false],
+                },
+                false,
+            ),
+            [a, true] => (Self { turned: [true, a] }, true),
+        }
+    }
+
+    /// Writes the product, or adds it.
+    fn write<T: OnDevice>(self, a: &Tensor, b: &Tensor, target: Target<'_, T>) -> Result<()> {
+        let (rows, inner, width) = self.shape(a, b)?;
+        let kernels = a.device().kernels::<T>();
+        let (a, b) = (a.values::<T>()?, b.values::<T>()?);
+        (kernels.dense_product)([&a, &b], self.turned, (rows, inner, width), target);
+        Ok(())
+    }
+}
+
+impl Operation for MatMul {
+    fn name(&self) -> &'static str {
+        "matmul"
+    }
+
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        let (a, b) = (&inputs[0], &inputs[1]);
+        let (rows, _, width) = self.shape(a, b)?;
+        by_precision!(self.name(), a.dtype(), T => {
+            let mut outcome = Ok(());
+            // SAFETY: a product that is not added to anything writes every value; an error is
+            // returned before it is read.
+            let y = unsafe {
+                Tensor::filled::<T>((rows, width), |out| {
+                    outcome = self.write(a, b, Target::Write(&mut *out));
+                    if outcome.is_err() {
+                        out.iter_mut().for_each(|out| _ = out.write(0.0));
+                    }
+                })
+            };
+            outcome.map(|()| y)
+        })
+    }
+
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        let (a, b) = (&at.inputs[0], &at.inputs[1]);
+        let to_a = at.to(0, || match self.to_first() {
+            (op, false) => apply(op, &[grad, b]),
+            (op, true) => apply(op, &[b, grad]),
+        })?;
+        let to_b = at.to(1, || match self.to_second() {
+            (op, false) => apply(op, &[a, grad]),
+            (op, true) => apply(op, &[grad, a]),
+        })?;
+        Ok(vec![to_a, to_b])
+    }
+
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let (a, b) = (&at.inputs[0], &at.inputs[1]);
+        by_precision!(self.name(), grad.dtype(), T => {
+            if to.wants(0) {
+                let (op, turned) = self.to_first();
+                let (left, right) = if turned { (b, &grad) } else { (&grad, b) };
+                product_to::<T>(op, left, right, 0, to)?;
+            }
+            if to.wants(1) {
+                let (op, turned) = self.to_second();
+                let (left, right) = if turned { (&grad, a) } else { (a, &grad) };
+                product_to::<T>(op, left, right, 1, to)?;
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Adds a product to the gradient of input `i`.
+fn product_to<T: OnDevice>(
+    op: MatMul,
+    left: &Tensor,
+    right: &Tensor,
+    i: usize,
+    to: &mut Sinks<'_>,
+) -> Result<()> {
+    op.shape(left, right)?;
+    left.values::<T>()?;
+    right.values::<T>()?;
+    // SAFETY: shapes and kinds fit, so the product is written in full.
+    unsafe { to.fill::<T>(i, |target| _ = op.write(left, right, target)) }
+}
+
+impl Tensor {
+    /// The product of two matrices.
+    pub fn matmul(&self, other: &Tensor) -> Result<Tensor> {
+        apply(
+            MatMul {
+                turned: [false, false],
+            },
+            &[self, other],
+        )
+    }
+
+    /// The product of two matrices, each transposed where `turned` says so.
+    #[doc(hidden)]
+    pub fn matmul_turned(&self, other: &Tensor, turned: [bool; 2]) -> Result<Tensor> {
+        apply(MatMul { turned }, &[self, other])
+    }
+}
+
+/// Adds `g · wᵀ` to the gradient of input `i`.
+pub(crate) fn by_transposed_to(g: &Tensor, w: &Tensor, i: usize, to: &mut Sinks<'_>) -> Result<()> {
+    by_precision!("product", g.dtype(), T => product_to::<T>(MatMul { turned: [false, true] }, g, w, i, to))
+}
+
+/// Adds `xᵀ · g` to the gradient of input `i`.
+pub(crate) fn transposed_by_to(x: &Tensor, g: &Tensor, i: usize, to: &mut Sinks<'_>) -> Result<()> {
+    by_precision!("product", g.dtype(), T => product_to::<T>(MatMul { turned: [true, false] }, x, g, i, to))
+}
+
+#[cfg(test)]
+mod examples {
+    use super::*;
+    use crate::testing::{Example, Examples};
+
+    impl Examples for MatMul {
+        fn examples() -> Vec<Example> {
+            let mut examples = Vec::new();
+            for (rows, inner, width) in [
+                (3, 4, 5),
+                (1, 7, 1),
+                (0, 3, 2),
+                (3, 0, 2),
+                (2, 3, 0),
+                (17, 1, 9),
+            ] {
+                for turned in [[false, false], [true, false], [false, true], [true, true]] {
+                    let a = if turned[0] {
+                        [inner, rows]
+                    } else {
+                        [rows, inner]
+                    };
+                    let b = if turned[1] {
+                        [width, inner]
+                    } else {
+                        [inner, width]
+                    };
+                    examples.push(Example::of(&[&a, &b], move |v| {
+                        apply(MatMul { turned }, &[&v[0], &v[1]])
+                    }));
+                }
+            }
+            examples
+        }
+    }
+}

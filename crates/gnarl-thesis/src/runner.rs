@@ -1,0 +1,929 @@
+//! Reproduces a table: every cell, side by side, each kept as soon as it is done.
+//!
+//! Run `i` of every cell of a column takes the same split and the same seed, so the rows of a table
+//! can be compared run by run. A dataset that is not there leaves a hole, a cell that fails leaves
+//! its message; neither ends the rest.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use gnarl_graph::dataset::load::is_embedded;
+use gnarl_graph::dataset::{self, Dataset, registry};
+use serde::Serialize;
+
+use super::cell::CellConfig;
+use super::kept::Shelf;
+use super::measured::Measured;
+use super::recipe::Recipe;
+use super::report::{Report, Status};
+use super::table::{Table, dataset_name};
+use super::work::{Work, folds_of};
+use gnarl::error::{Error, Result};
+use gnarl::study::attack_cache::AttackCache;
+
+/// How a table is reproduced.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Runs of a trained cell; the thesis has ten.
+    pub runs: usize,
+    /// The first run's seed.
+    pub seed: u64,
+    /// Whose settings trained rows use; several stand beside each other.
+    pub recipes: Vec<Recipe>,
+    /// Datasets to run, by name or alias; all where empty.
+    pub columns: Vec<String>,
+    /// Rows to run: the one of this label, else those whose labels have this in them, whatever the
+    /// case.
+    pub rows: Option<String>,
+    /// Where datasets are.
+    pub data_dir: PathBuf,
+    /// Where finished cells are kept: `cells/` in this folder.
+    pub out: PathBuf,
+    /// The part of the cells that is run here; all where nothing is said.
+    pub shard: Option<Shard>,
+    /// Where figures are kept in short ([`Shelf`]); those that are there are not run again.
+    pub results: Option<PathBuf>,
+}
+
+/// A part of all cells, whatever tables they are of: folders of different parts hold different
+/// files, and are put together by copying.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    part: usize,
+    of: usize,
+}
+
+impl Shard {
+    fn has(self, config: &CellConfig) -> Result<bool> {
+        Ok(config.hash()? % self.of as u64 == self.part as u64 - 1)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = gnarl_graph::Error;
+
+    /// `2/3`: the second of three.
+    fn from_str(text: &str) -> gnarl_graph::Result<Self> {
+        let parts = text
+            .split_once('/')
+            .and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+        match parts {
+            Some((part, of)) if (1..=of).contains(&part) => Ok(Self { part, of }),
+            _ => Err(gnarl_graph::Error::argument(
+                "shard",
+                format!("'{text}' is none; 2/3 is the second of three"),
+            )),
+        }
+    }
+}
+
+impl Settings {
+    /// Runs of a full reproduction.
+    pub const RUNS: usize = 10;
+    /// Runs of a quick one.
+    pub const QUICK_RUNS: usize = 3;
+
+    /// Ten runs of everything with the thesis' recipe.
+    pub fn new(data_dir: PathBuf, out: PathBuf) -> Self {
+        Self {
+            runs: Self::RUNS,
+            seed: 0,
+            recipes: vec![Recipe::Thesis],
+            columns: Vec::new(),
+            rows: None,
+            data_dir,
+            out,
+            shard: None,
+            results: None,
+        }
+    }
+}
+
+/// Where a reproduction stands, told after every cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Cells done, earlier runs' included.
+    pub done: usize,
+    /// Cells in all; of a shard its own.
+    pub total: usize,
+    /// Of those done, how many an earlier run had kept.
+    pub reused: usize,
+    /// Of those to run, how many an earlier run had kept with other numerics.
+    pub stale: usize,
+    /// Seconds left, once there is something to judge by. Cells count by the size of their dataset
+    /// and network.
+    pub seconds_left: Option<f64>,
+}
+
+/// What the runner tells and asks while it works.
+pub struct RunnerWatch<'a> {
+    /// Called after every cell.
+    pub on_cell: &'a (dyn Fn(&Progress) + Sync),
+    /// Set to end: cells that are not done are left for the next time.
+    pub stop: &'a AtomicBool,
+}
+
+/// How a cell ended.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It was run, now or earlier.
+    Measured(Box<Measured>),
+    /// Its dataset is not here, and what to do.
+    Hole(String),
+    /// It failed; why.
+    Failed(String),
+    /// The reproduction was stopped before.
+    NotRun,
+}
+
+impl Outcome {
+    pub(super) fn measured(measured: Measured) -> Self {
+        Outcome::Measured(Box::new(measured))
+    }
+}
+
+/// A cell to run: where it stands and what it is.
+#[derive(Debug)]
+pub struct Plan {
+    /// Position among the table's rows.
+    pub row: usize,
+    /// Position among the table's columns.
+    pub column: usize,
+    /// The recipe, for a trained row.
+    pub recipe: Option<Recipe>,
+    /// What to run.
+    pub config: CellConfig,
+}
+
+/// Runs the cells of a table that are not kept from an earlier run, and reports on all.
+///
+/// Fails for a table with a flaw, rows or columns that select nothing, and a folder that cannot be
+/// written to.
+pub fn reproduce(
+    table: &'static Table,
+    settings: &Settings,
+    watch: &RunnerWatch<'_>,
+) -> Result<Report> {
+    let mut reports = reproduce_all(&[table], settings, watch)?;
+    Ok(reports.swap_remove(0))
+}
+
+/// The same for several tables at once: what they share is run once, and those that need least are
+/// done first.
+pub fn reproduce_all(
+    tables: &[&'static Table],
+    settings: &Settings,
+    watch: &RunnerWatch<'_>,
+) -> Result<Vec<Report>> {
+    let start = Instant::now();
+    let mut cells = Cells::new(tables, settings)?;
+    std::fs::create_dir_all(&cells.folder).map_err(|e| gnarl_graph::Error::io(&cells.folder, e))?;
+    let clock = cells.clock();
+    (watch.on_cell)(&clock.progress());
+    cells.run(settings, &clock, watch)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let report = |(table, planned): (&&'static Table, &Vec<Planned>)| {
+        let outcomes = planned
+            .iter()
+            .map(|planned| cells.outcome(planned))
+            .collect();
+        let plans: Vec<&Plan> = planned.iter().map(|planned| &planned.plan).collect();
+        let report = Report::new(table, settings, &plans, outcomes, seconds)?;
+        // What another shard is to run is no interruption.
+        let was_stopped = watch.stop.load(Ordering::Relaxed);
+        Ok(Report {
+            interrupted: report.interrupted && was_stopped,
+            ..report
+        })
+    };
+    tables.iter().zip(&cells.plans).map(report).collect()
+}
+
+/// What a reproduction would do; nothing is run. The seconds are judged by cells that were timed
+/// before.
+pub fn dry_run(tables: &[&Table], settings: &Settings) -> Result<Progress> {
+    Ok(Cells::new(tables, settings)?.clock().progress())
+}
+
+/// The cells of some tables, each once however often it is shown.
+struct Cells {
+    folder: PathBuf,
+    configs: Vec<CellConfig>,
+    /// What is known of each.
+    outcomes: Vec<Option<Outcome>>,
+    /// The plans of each table.
+    plans: Vec<Vec<Planned>>,
+    /// Those to run here, in this order.
+    open: Vec<usize>,
+    /// Those of this shard, done or not.
+    here: usize,
+    /// Those that other numerics made.
+    stale: usize,
+}
+
+/// A plan, where its cell stands, and its figures where they are kept in short.
+struct Planned {
+    plan: Plan,
+    cell: usize,
+    kept: Option<Measured>,
+}
+
+/// The figures that are kept in short. Fails where those of these tables and settings would take
+/// the place of others.
+fn shelf_of(tables: &[&Table], settings: &Settings) -> Result<Shelf> {
+    let Some(folder) = &settings.results else {
+        return Ok(Shelf::default());
+    };
+    let shelf = Shelf::with(folder, tables)?;
+    tables
+        .iter()
+        .try_for_each(|table| shelf.check(table, settings))?;
+    Ok(shelf)
+}
+
+impl Cells {
+    fn new(tables: &[&Table], settings: &Settings) -> Result<Self> {
+        let folder = settings.out.join("cells");
+        let mut cells = Self {
+            folder,
+            configs: Vec::new(),
+            outcomes: Vec::new(),
+            plans: Vec::new(),
+            open: Vec::new(),
+            here: 0,
+            stale: 0,
+        };
+        check_columns(tables, &settings.columns)?;
+        let in_short = shelf_of(tables, settings)?;
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for table in tables {
+            let mut of_table = Vec::new();
+            for plan in plan(table, settings)? {
+                let text = plan.config.text()?;
+                let at = match known.get(&text) {
+                    Some(&at) => at,
+                    None => cells.add(&plan.config)?,
+                };
+                known.insert(text, at);
+                let kept = in_short.measured(table, &plan)?;
+                of_table.push(Planned {
+                    plan,
+                    cell: at,
+                    kept,
+                });
+            }
+            cells.plans.push(of_table);
+        }
+        cells.order(settings)?;
+        Ok(cells)
+    }
+
+    fn add(&mut self, config: &CellConfig) -> Result<usize> {
+        let outcome = config.stored(&self.folder)?.map(Outcome::measured);
+        self.stale += usize::from(outcome.is_none() && config.is_stale(&self.folder)?);
+        self.configs.push(config.clone());
+        self.outcomes.push(outcome);
+        Ok(self.configs.len() - 1)
+    }
+
+    /// Tables that need least come first, and within a table what needs least of its columns'
+    /// datasets at a time.
+    fn order(&mut self, settings: &Settings) -> Result<()> {
+        let is_here =
+            |config: &CellConfig| settings.shard.map_or(Ok(true), |shard| shard.has(config));
+        let here = self
+            .configs
+            .iter()
+            .map(is_here)
+            .collect::<Result<Vec<bool>>>()?;
+        self.here = here.iter().filter(|is_here| **is_here).count();
+        let mut open = vec![false; self.configs.len()];
+        for planned in self
+            .plans
+            .iter()
+            .flatten()
+            .filter(|planned| planned.kept.is_none())
+        {
+            open[planned.cell] = here[planned.cell] && self.outcomes[planned.cell].is_none();
+        }
+        let needs = |planned: &[Planned]| {
+            let mut of: Vec<usize> = planned
+                .iter()
+                .map(|planned| planned.cell)
+                .filter(|&at| open[at])
+                .collect();
+            of.sort_unstable();
+            of.dedup();
+            of.into_iter()
+                .map(|at| Amount::of(&self.configs[at]).work)
+                .sum::<f64>()
+        };
+        let mut tables: Vec<(f64, usize)> = self
+            .plans
+            .iter()
+            .map(|plans| needs(plans))
+            .zip(0..)
+            .collect();
+        tables.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut taken = vec![false; self.configs.len()];
+        for (_, table) in tables {
+            for at in self.plans[table].iter().map(|planned| planned.cell) {
+                if open[at] && !std::mem::replace(&mut taken[at], true) {
+                    self.open.push(at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is known for a plan: its cell's, else what is kept in short.
+    fn outcome(&self, planned: &Planned) -> Outcome {
+        let kept = || planned.kept.clone().map(Outcome::measured);
+        self.outcomes[planned.cell]
+            .clone()
+            .or_else(kept)
+            .unwrap_or(Outcome::NotRun)
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::new(self)
+    }
+
+    /// Runs what is open, side by side, and keeps each cell as soon as it is done.
+    fn run(&mut self, settings: &Settings, clock: &Clock, watch: &RunnerWatch<'_>) -> Result<()> {
+        let (configs, open, folder) = (&self.configs, &self.open, &self.folder);
+        let sources = Sources::new(configs, open, settings);
+        let found: Mutex<Vec<(usize, Outcome)>> = Mutex::new(Vec::new());
+        let broken: Mutex<Option<Error>> = Mutex::new(None);
+        let next = AtomicUsize::new(0);
+        // Plain threads that hand their work to rayon's pool: a pool thread that waits inside one
+        // cell would start another cell within it, and hold up the first until that is done.
+        let workers = rayon::current_num_threads().min(open.len());
+        std::thread::scope(|scope| {
+            let work = || {
+                scope.spawn(|| {
+                    while !watch.stop.load(Ordering::Relaxed) && lock(&broken).is_none() {
+                        let Some(&at) = open.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                            return;
+                        };
+                        let mut outcome = run_cell(&configs[at], &sources, watch.stop);
+                        if let Outcome::Measured(measured) = outcome {
+                            match configs[at].store(*measured, folder) {
+                                Ok(kept) => outcome = Outcome::measured(kept),
+                                Err(e) => {
+                                    lock(&broken).get_or_insert(e);
+                                    return;
+                                }
+                            }
+                        }
+                        if outcome == Outcome::NotRun {
+                            return;
+                        }
+                        (watch.on_cell)(&clock.advance(&configs[at], &outcome));
+                        lock(&found).push((at, outcome));
+                    }
+                })
+            };
+            let working: Vec<_> = (0..workers).map(|_| work()).collect();
+            help_the_pool(|| working.iter().all(|worker| worker.is_finished()));
+        });
+        if let Some(e) = lock(&broken).take() {
+            return Err(e);
+        }
+        let found = std::mem::take(&mut *lock(&found));
+        for (at, outcome) in found {
+            self.outcomes[at] = Some(outcome);
+        }
+        Ok(())
+    }
+}
+
+/// Until it is done: where this thread is one of the pool's, takes part in its work, which would
+/// have one thread less otherwise.
+fn help_the_pool(is_done: impl Fn() -> bool) {
+    while rayon::current_thread_index().is_some() && !is_done() {
+        if rayon::yield_now() != Some(rayon::Yield::Executed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// The report with every other cell of the table that is kept under the same runs and seed,
+/// whatever its recipe: what earlier selections found stands beside what this one did. Nothing is
+/// run; rows and columns without a cell stay out.
+pub fn with_stored(table: &'static Table, settings: &Settings, report: &Report) -> Result<Report> {
+    let mut recipes = settings.recipes.clone();
+    recipes.extend(
+        [Recipe::Thesis, Recipe::Default]
+            .into_iter()
+            .filter(|r| !settings.recipes.contains(r)),
+    );
+    let everything = Settings {
+        recipes,
+        columns: Vec::new(),
+        rows: None,
+        ..settings.clone()
+    };
+    let folder = settings.out.join("cells");
+    let in_short = shelf_of(&[table], settings)?;
+    let mut found = Vec::new();
+    for plan in plan(table, &everything)? {
+        let same_recipe = report.rows.iter().filter(|row| row.recipe == plan.recipe);
+        let asked = same_recipe
+            .flat_map(|row| &row.cells)
+            .find(|cell| cell.config == plan.config);
+        let message = || {
+            asked
+                .and_then(|cell| cell.message.clone())
+                .unwrap_or_default()
+        };
+        let outcome = match asked.map(|cell| cell.status) {
+            Some(Status::Hole) => Outcome::Hole(message()),
+            Some(Status::Failed) => Outcome::Failed(message()),
+            _ => {
+                let kept = in_short.measured(table, &plan)?;
+                plan.config
+                    .stored(&folder)?
+                    .or(kept)
+                    .map_or(Outcome::NotRun, Outcome::measured)
+            }
+        };
+        let is_shown = asked.is_some() || outcome != Outcome::NotRun;
+        found.push((plan, outcome, is_shown));
+    }
+    let shown = || {
+        found
+            .iter()
+            .filter(|(.., is_shown)| *is_shown)
+            .map(|(plan, ..)| plan)
+    };
+    let rows: HashSet<_> = shown().map(|plan| (plan.recipe, plan.row)).collect();
+    let columns: HashSet<_> = shown().map(|plan| plan.column).collect();
+    found.retain(|(plan, ..)| {
+        rows.contains(&(plan.recipe, plan.row)) && columns.contains(&plan.column)
+    });
+    let (plans, outcomes): (Vec<_>, Vec<_>) = found
+        .iter()
+        .map(|(plan, outcome, _)| (plan, outcome.clone()))
+        .unzip();
+    let whole = Report::new(table, &everything, &plans, outcomes, report.seconds)?;
+    // A cell that nobody asked for this time is no interruption.
+    Ok(Report {
+        interrupted: report.interrupted,
+        ..whole
+    })
+}
+
+/// The runs of a table's cells where so many are asked for: folds of sets are runs, and there are
+/// no more of them.
+pub(super) fn runs_of(table: &Table, asked: usize) -> usize {
+    let datasets = table
+        .columns
+        .iter()
+        .filter_map(|column| dataset_name(column));
+    datasets
+        .map(folds_of)
+        .max()
+        .map_or(asked, |most| asked.min(most))
+}
+
+/// Refuses a name of rows that says nothing.
+fn check_rows(settings: &Settings) -> Result<()> {
+    match settings
+        .rows
+        .as_deref()
+        .is_some_and(|rows| rows.trim().is_empty())
+    {
+        true => {
+            let what =
+                "an empty part of rows' names stands in all of them: leave it out for all rows";
+            Err(gnarl_graph::Error::argument("reproduce", what).into())
+        }
+        false => Ok(()),
+    }
+}
+
+/// The cells to run, column by column, so that a dataset is needed for as short a time as possible.
+pub(super) fn plan(table: &Table, settings: &Settings) -> Result<Vec<Plan>> {
+    let refuse = |what: String| {
+        Err(Error::Graph(gnarl_graph::Error::argument(
+            "reproduce",
+            what,
+        )))
+    };
+    if let Some(flaw) = table.flaw() {
+        return refuse(format!("table {}: {flaw}", table.name));
+    }
+    if settings.runs == 0 || settings.recipes.is_empty() {
+        return refuse(format!(
+            "{} runs of {} recipes: at least one of each",
+            settings.runs,
+            settings.recipes.len()
+        ));
+    }
+    check_rows(settings)?;
+    let columns = select_columns(table, &settings.columns)?;
+    let wanted = settings.rows.as_deref().unwrap_or("").to_lowercase();
+    let labels: Vec<String> = table
+        .rows
+        .iter()
+        .map(|row| row.label.to_lowercase())
+        .collect();
+    // A row that is called so is meant alone: GCN is part of the names of many.
+    let is_label = labels.contains(&wanted);
+    let is_wanted = |label: &String| {
+        if is_label {
+            *label == wanted
+        } else {
+            label.contains(&wanted)
+        }
+    };
+    let rows: Vec<usize> = (0..labels.len())
+        .filter(|&r| is_wanted(&labels[r]))
+        .collect();
+    if rows.is_empty() {
+        let labels: Vec<&str> = table.rows.iter().map(|row| row.label.as_str()).collect();
+        return refuse(format!(
+            "no row of {} has '{wanted}' in it; there are {}",
+            table.name,
+            labels.join(", ")
+        ));
+    }
+    let mut plans = Vec::new();
+    for &column in &columns {
+        let name = dataset_name(&table.columns[column]).expect("the table has no flaw");
+        for &row in &rows {
+            let spec = table.rows[row].spec;
+            let recipes: Vec<Option<Recipe>> = if spec.is_trained() {
+                settings.recipes.iter().copied().map(Some).collect()
+            } else {
+                vec![None]
+            };
+            for recipe in recipes {
+                let by = recipe.unwrap_or(Recipe::Thesis);
+                let config = CellConfig::new(spec, name, by, settings.runs, settings.seed)?;
+                plans.push(Plan {
+                    row,
+                    column,
+                    recipe,
+                    config,
+                });
+            }
+        }
+    }
+    Ok(plans)
+}
+
+/// Positions of the columns asked for, in the table's order; fails where it has none of them.
+fn select_columns(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
+    let mut chosen = vec![asked.is_empty(); table.columns.len()];
+    for at in asked.iter().filter_map(|name| column(table, name)) {
+        chosen[at] = true;
+    }
+    let chosen: Vec<usize> = (0..chosen.len()).filter(|&i| chosen[i]).collect();
+    match asked.first() {
+        Some(name) if chosen.is_empty() => {
+            let columns = table.columns.iter().map(String::as_str);
+            Err(gnarl_graph::Error::unknown("column", name, columns).into())
+        }
+        _ => Ok(chosen),
+    }
+}
+
+fn column(table: &Table, name: &str) -> Option<usize> {
+    let dataset = dataset_name(name);
+    table.columns.iter().position(|c| {
+        c.eq_ignore_ascii_case(name) || (dataset.is_some() && dataset_name(c) == dataset)
+    })
+}
+
+/// Fails for a column that none of the tables has.
+fn check_columns(tables: &[&Table], asked: &[String]) -> Result<()> {
+    let Some(name) = asked
+        .iter()
+        .find(|name| tables.iter().all(|table| column(table, name).is_none()))
+    else {
+        return Ok(());
+    };
+    let mut known: Vec<&str> = tables
+        .iter()
+        .flat_map(|table| table.columns.iter().map(String::as_str))
+        .collect();
+    known.sort_unstable();
+    known.dedup();
+    Err(gnarl_graph::Error::unknown("column", name, known).into())
+}
+
+/// Those of several tables that have any of the rows and any of the columns asked for. Fails for a
+/// column that none of them has, and where none is left.
+pub fn narrowed<'t>(tables: &[&'t Table], settings: &Settings) -> Result<Vec<&'t Table>> {
+    check_columns(tables, &settings.columns)?;
+    check_rows(settings)?;
+    let fits = |table: &&&Table| plan(table, settings).is_ok();
+    let left: Vec<&Table> = tables.iter().filter(fits).copied().collect();
+    match left.is_empty() {
+        true => Err(gnarl_graph::Error::argument(
+            "reproduce",
+            "none of the tables has such rows and columns",
+        )
+        .into()),
+        false => Ok(left),
+    }
+}
+
+fn run_cell(config: &CellConfig, sources: &Sources<'_>, stop: &AtomicBool) -> Outcome {
+    let outcome = sources.get(&config.dataset).and_then(|(loaded, made)| {
+        match config.run_sharing(&loaded, &made, stop) {
+            Ok(Some(measured)) => Ok(Outcome::measured(measured)),
+            Ok(None) => Ok(Outcome::NotRun),
+            Err(e) => Err(Outcome::Failed(e.to_string())),
+        }
+    });
+    sources.release(&config.dataset);
+    outcome.unwrap_or_else(|why| why)
+}
+
+/// Datasets, loaded when the first cell needs them and dropped after the last.
+struct Sources<'a> {
+    settings: &'a Settings,
+    by_name: HashMap<&'a str, Mutex<Source>>,
+}
+
+/// What became of a dataset.
+struct Source {
+    loaded: Option<std::result::Result<Arc<Dataset>, Outcome>>,
+    /// Attacked versions of its graph.
+    made: Arc<AttackCache>,
+    cells_left: usize,
+}
+
+impl<'a> Sources<'a> {
+    fn new(configs: &'a [CellConfig], open: &[usize], settings: &'a Settings) -> Self {
+        let mut cells: HashMap<&str, usize> = HashMap::new();
+        for &at in open {
+            *cells.entry(configs[at].dataset.as_str()).or_default() += 1;
+        }
+        let source = |cells_left| {
+            Mutex::new(Source {
+                loaded: None,
+                made: Arc::default(),
+                cells_left,
+            })
+        };
+        Self {
+            settings,
+            by_name: cells
+                .into_iter()
+                .map(|(name, count)| (name, source(count)))
+                .collect(),
+        }
+    }
+
+    /// The dataset and what was made of it, or what a cell that needs it comes to.
+    fn get(&self, name: &str) -> std::result::Result<(Arc<Dataset>, Arc<AttackCache>), Outcome> {
+        let mut source = lock(&self.by_name[name]);
+        let data_dir = &self.settings.data_dir;
+        let hole = || {
+            Err(Outcome::Hole(format!(
+                "not in the data folder; gnarl data get {name}"
+            )))
+        };
+        let load = || match dataset::load(name, data_dir, self.settings.seed) {
+            // A table is run on the files themselves: where its figures come from must not depend
+            // on the machine.
+            Ok(loaded)
+                if loaded
+                    .entry
+                    .is_some_and(|entry| is_embedded(entry, data_dir)) =>
+            {
+                hole()
+            }
+            Ok(loaded) => Ok(Arc::new(loaded)),
+            Err(gnarl_graph::Error::Absent { .. }) => hole(),
+            Err(e) => Err(Outcome::Failed(e.to_string())),
+        };
+        let loaded = source.loaded.get_or_insert_with(load).clone()?;
+        Ok((loaded, Arc::clone(&source.made)))
+    }
+
+    fn release(&self, name: &str) {
+        let mut source = lock(&self.by_name[name]);
+        source.cells_left -= 1;
+        if source.cells_left == 0 {
+            source.loaded = None;
+            source.made = Arc::default();
+        }
+    }
+}
+
+/// Judges the time left by cells that were timed, now or by earlier runs: seconds for the entries
+/// touched in an epoch, times width, epochs and runs, of the same kind of work where there are any,
+/// and most by those on a dataset of about the same size: of a small one, most of a step is not its
+/// entries.
+struct Clock {
+    total: usize,
+    reused: usize,
+    stale: usize,
+    workers: usize,
+    tally: Mutex<Tally>,
+}
+
+struct Tally {
+    done: usize,
+    pace: Pace,
+    /// What is left of each kind.
+    left: BTreeMap<&'static str, Vec<Amount>>,
+}
+
+/// Seconds of the cells of each kind that were timed, beside what was done. Summed in an order, so
+/// that rounding is the same each time.
+#[derive(Default)]
+pub(super) struct Pace {
+    timed: BTreeMap<&'static str, Vec<(f64, Amount)>>,
+}
+
+/// What a step of training costs however small the graph is, in entries: cells of a thousand
+/// entries take about as long as those of ten thousand.
+const STEP: f64 = 8000.0;
+
+/// How much a cell has to do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Amount {
+    /// Entries of its dataset.
+    size: f64,
+    /// These and those that a step costs besides, times what is done with each.
+    work: f64,
+}
+
+impl Amount {
+    fn of(config: &CellConfig) -> Self {
+        let size = registry::get(&config.dataset).map_or(1.0, |entry| {
+            (entry.expected.nodes
+                + 2 * entry
+                    .expected
+                    .undirected_edges
+                    .unwrap_or(entry.expected.nodes)) as f64
+        });
+        Self {
+            size,
+            work: (size + STEP) * config.work.effort(),
+        }
+    }
+
+    /// How much the pace of another says about this one's: a tenth for a dataset about twice as
+    /// large.
+    fn nearness(&self, other: &Self) -> f64 {
+        1.0 / (0.05 + (self.size / other.size).ln().powi(2))
+    }
+}
+
+impl Clock {
+    fn new(cells: &Cells) -> Self {
+        let mut tally = Tally {
+            done: 0,
+            pace: Pace::default(),
+            left: BTreeMap::new(),
+        };
+        for &at in &cells.open {
+            let config = &cells.configs[at];
+            tally
+                .left
+                .entry(config.work.kind())
+                .or_default()
+                .push(Amount::of(config));
+        }
+        for (config, outcome) in cells.configs.iter().zip(&cells.outcomes) {
+            if let Some(Outcome::Measured(measured)) = outcome {
+                tally.pace.time(config, measured);
+            }
+        }
+        // Figures that are kept in short were timed, too; a cell of several tables once.
+        let mut in_short: BTreeMap<usize, &Measured> = BTreeMap::new();
+        for planned in cells
+            .plans
+            .iter()
+            .flatten()
+            .filter(|planned| cells.outcomes[planned.cell].is_none())
+        {
+            if let Some(kept) = &planned.kept {
+                in_short.entry(planned.cell).or_insert(kept);
+            }
+        }
+        for (cell, kept) in in_short {
+            tally.pace.time(&cells.configs[cell], kept);
+        }
+        let workers = rayon::current_num_threads().min(cells.open.len()).max(1);
+        let (total, stale) = (cells.here, cells.stale);
+        Self {
+            total,
+            reused: total - cells.open.len(),
+            stale,
+            workers,
+            tally: Mutex::new(tally),
+        }
+    }
+
+    /// One more cell is done; one that was not measured took no time.
+    fn advance(&self, config: &CellConfig, outcome: &Outcome) -> Progress {
+        let mut tally = lock(&self.tally);
+        tally.done += 1;
+        let amount = Amount::of(config);
+        if let Some(left) = tally.left.get_mut(config.work.kind())
+            && let Some(at) = left.iter().position(|open| *open == amount)
+        {
+            left.remove(at);
+        }
+        if let Outcome::Measured(measured) = outcome {
+            tally.pace.time(config, measured);
+        }
+        drop(tally);
+        self.progress()
+    }
+
+    fn progress(&self) -> Progress {
+        let tally = lock(&self.tally);
+        let seconds_left = tally
+            .seconds_left()
+            .map(|seconds| seconds / self.workers as f64);
+        let done = self.reused + tally.done;
+        Progress {
+            done,
+            total: self.total,
+            reused: self.reused,
+            stale: self.stale,
+            seconds_left,
+        }
+    }
+}
+
+impl Tally {
+    /// One after another; `None` where nothing was timed yet that tells.
+    fn seconds_left(&self) -> Option<f64> {
+        let all = self
+            .left
+            .iter()
+            .flat_map(|(kind, left)| left.iter().map(move |amount| (kind, amount)));
+        all.map(|(kind, amount)| self.pace.judge(kind, amount))
+            .sum()
+    }
+}
+
+impl Pace {
+    /// By cells and what was found.
+    pub(super) fn of<'a>(cells: impl Iterator<Item = (&'a CellConfig, &'a Measured)>) -> Self {
+        let mut pace = Self::default();
+        cells.for_each(|(config, measured)| pace.time(config, measured));
+        pace
+    }
+
+    fn time(&mut self, config: &CellConfig, measured: &Measured) {
+        let amount = Amount::of(config);
+        if amount.work > 0.0 {
+            self.timed
+                .entry(config.work.kind())
+                .or_default()
+                .push((measured.seconds, amount));
+        }
+    }
+
+    /// Seconds that a cell would take; `None` where nothing was timed yet that tells.
+    pub(super) fn seconds(&self, config: &CellConfig) -> Option<f64> {
+        self.judge(config.work.kind(), &Amount::of(config))
+    }
+
+    fn judge(&self, kind: &str, amount: &Amount) -> Option<f64> {
+        let timed: Vec<&(f64, Amount)> = match self.timed.get(kind) {
+            Some(timed) => timed.iter().collect(),
+            // What is computed once takes longer for its effort than what is trained, and says
+            // nothing about it.
+            None => self
+                .timed
+                .iter()
+                .filter(|(kind, _)| **kind != Work::PROPERTY)
+                .flat_map(|(_, t)| t)
+                .collect(),
+        };
+        (!timed.is_empty()).then(|| judged(amount, &timed))
+    }
+}
+
+/// Seconds that a cell would take at the pace of those that were timed.
+fn judged(amount: &Amount, timed: &[&(f64, Amount)]) -> f64 {
+    let (seconds, work) = timed
+        .iter()
+        .fold((0.0, 0.0), |(seconds, work), (took, of)| {
+            let nearness = amount.nearness(of);
+            (seconds + nearness * took, work + nearness * of.work)
+        });
+    amount.work * seconds / work
+}
+
+/// A worker that panicked has left nothing half done: what the lock guards is replaced whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

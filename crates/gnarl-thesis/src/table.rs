@@ -1,0 +1,800 @@
+//! What a table of the thesis is: rows that say what to run, columns of datasets, and the figure
+//! printed in each cell. Tables are data, read from TOML:
+//!
+//! ```
+//! use gnarl_thesis::Table;
+//! let table = Table::from_toml(r#"
+//!     name = "toy:tab:noise"
+//!     title = "Accuracy under noise"
+//!     section = "ch. 5, made up"
+//!     columns = ["Cora", "CiteSeer"]
+//!     baseline.row = "GCN"
+//!
+//!     [[rows]]
+//!     label = "GCN"
+//!     spec.attacked.subject = { backbone = "gcn", chapter = "thesis-ch5" }
+//!     spec.attacked.threat = { attack = { kind = "gaussian", budget = 0.5 } }
+//!     spec.attacked.measure = { attacked = "bare" }
+//!     figures = ["68.4 ± 1.9", "OOM"]
+//! "#)?;
+//! assert_eq!(table.flaw(), None);
+//! # Ok::<(), gnarl_graph::Error>(())
+//! ```
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use gnarl_graph::centrality::Centrality;
+use gnarl_graph::community::Method;
+use gnarl_graph::dataset::load::BUILT_IN;
+use gnarl_graph::dataset::registry;
+use gnarl_graph::{Graph, GraphSet, properties};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::attacked::{Subject, Threat};
+use super::graphs::Classifier;
+use super::measure::{Agreement, Answer, Measure, Scalar};
+use gnarl::depth::Scheme;
+use gnarl::error::Result;
+use gnarl::inference::log2_neighbours_at_least;
+use gnarl::nn::Backbone;
+use gnarl::operator::OperatorChoice;
+
+/// A table of the thesis.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// The thesis' label, e.g. `cgsO:tab:graph_prop`.
+    pub name: String,
+    /// What it shows, in a line.
+    pub title: String,
+    /// Where in the thesis it stands.
+    pub section: String,
+    /// Datasets by a name or alias of the registry.
+    pub columns: Vec<String>,
+    /// What rows are compared with, run by run.
+    #[serde(default)]
+    pub baseline: Baseline,
+    /// What a reader must know: rows left out, and why.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// What is run on each dataset.
+    pub rows: Vec<Row>,
+}
+
+/// What rows are compared with, run by run; the default is nothing.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baseline {
+    /// The row that all others are compared with.
+    pub row: Option<String>,
+    /// Rows, named first, each with another that it is compared with besides; a row may stand in
+    /// several pairs.
+    #[serde(default)]
+    pub pairs: Vec<(String, String)>,
+}
+
+impl Baseline {
+    /// The rows that a row is compared with, in order.
+    pub fn of(&self, label: &str) -> Vec<&str> {
+        let named = self.pairs.iter().filter(|(row, _)| row == label);
+        self.row
+            .iter()
+            .filter(|row| *row != label)
+            .chain(named.map(|(_, baseline)| baseline))
+            .map(String::as_str)
+            .collect()
+    }
+}
+
+/// A row of a table.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Its name in the table.
+    pub label: String,
+    /// What it runs.
+    pub spec: Spec,
+    /// The thesis' figure for each column; left out in a file where the thesis has none.
+    #[serde(default)]
+    pub figures: Vec<Figure>,
+}
+
+/// What a row runs.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Spec {
+    /// Trains a network to classify nodes and takes its test accuracy in per cent, run by run; the
+    /// rest of the settings is the recipe's for the dataset.
+    NodeClassification {
+        /// The network.
+        backbone: Backbone,
+        /// The operator.
+        #[serde(default)]
+        operator: OperatorChoice,
+    },
+    /// Trains a network at every depth from 0 to [`MAX_DEPTH`] and takes the depth with the best
+    /// mean test accuracy, as the thesis did; the depth with the best mean validation accuracy
+    /// stands beside it.
+    BestDepth {
+        /// The network; GCN and GIN of no layers are a linear map of the features.
+        backbone: Backbone,
+    },
+    /// Trains a GCN of this depth on joined sparse and dense halves of the graph, and tests it on
+    /// both and on each.
+    Halves {
+        /// Layers; none is a linear map of the features.
+        depth: usize,
+    },
+    /// Trains a network of this depth with the settings of chapter 4; of no layer, a linear map.
+    FixedDepth {
+        /// The network.
+        backbone: Backbone,
+        /// Its rounds of message passing.
+        layers: usize,
+    },
+    /// Trains a network with exits at layers 0 to 5 and takes one of its accuracies.
+    AdaptiveDepth {
+        /// The network.
+        backbone: Backbone,
+        /// How its exits are trained.
+        scheme: Scheme,
+        /// Which accuracy.
+        measure: Measure,
+    },
+    /// Trains a model, attacks it, and takes one of its accuracies.
+    Attacked {
+        /// The model.
+        subject: Subject,
+        /// The attack, and how answers are read off.
+        threat: Threat,
+        /// Which accuracy.
+        measure: Measure,
+    },
+    /// Trains a classifier of graphs on the folds of a set, and takes one of its figures.
+    Graphs {
+        /// The classifier, and what it is trained on.
+        classifier: Classifier,
+        /// Which figure.
+        measure: Measure,
+    },
+    /// Trains a GCN with a learned operator, as the rows of accuracies do, and takes one of its
+    /// scalars.
+    Learned {
+        /// What it is learned from.
+        #[serde(deserialize_with = "by_name")]
+        centrality: Centrality,
+        /// The scalar.
+        scalar: Scalar,
+    },
+    /// Draws graphs, finds communities in them and takes how well these agree with the blocks.
+    Clustering {
+        /// How they are found.
+        method: Method,
+        /// Of spectral clustering, the centrality.
+        #[serde(deserialize_with = "by_name")]
+        centrality: Centrality,
+        /// Which measure of agreement.
+        agreement: Agreement,
+    },
+    /// Trains a network with exits at layers 0 to 5, one run after another, and takes its seconds.
+    ExitsTime {
+        /// The network.
+        backbone: Backbone,
+        /// How its exits are trained.
+        scheme: Scheme,
+    },
+    /// Trains a GCN and takes the seconds in which RobustCRF answers for all nodes, one run after
+    /// another.
+    InferenceTime {
+        /// Neighbours drawn around an input.
+        neighbours: usize,
+        /// Updates.
+        updates: usize,
+    },
+    /// Computes a property of the graph, once.
+    Property(Property),
+    /// Computes a property of a set of graphs, once.
+    SetProperty(SetProperty),
+}
+
+/// Reads what is stored by its name.
+fn by_name<'de, T, D>(from: D) -> std::result::Result<T, D::Error>
+where
+    T: FromStr<Err: Display>,
+    D: Deserializer<'de>,
+{
+    String::deserialize(from)?
+        .parse()
+        .map_err(serde::de::Error::custom)
+}
+
+/// The deepest network of ch. 4's comparison.
+pub const MAX_DEPTH: usize = 5;
+
+impl Spec {
+    /// Whether it is repeated over seeds and splits, with a recipe's settings.
+    pub fn is_trained(self) -> bool {
+        !matches!(self, Spec::Property(_) | Spec::SetProperty(_))
+    }
+
+    /// Which of a cell's accuracies it shows, where there are several.
+    pub fn measure(self) -> Option<Measure> {
+        match self {
+            Spec::AdaptiveDepth { measure, .. }
+            | Spec::Attacked { measure, .. }
+            | Spec::Graphs { measure, .. } => Some(measure),
+            Spec::Learned { scalar, .. } => Some(Measure::Scalar(scalar)),
+            Spec::Clustering { agreement, .. } => Some(Measure::Agreement(agreement)),
+            Spec::ExitsTime { .. } | Spec::InferenceTime { .. } => Some(Measure::TrainingSeconds),
+            _ => None,
+        }
+    }
+
+    /// What is wrong with it, if anything: an attack without meaning, an answer that nobody gives.
+    fn flaw(self) -> Option<String> {
+        let (threat, measure) = match self {
+            Spec::Attacked {
+                threat, measure, ..
+            } => (threat, measure),
+            Spec::Graphs {
+                classifier,
+                measure,
+            } => return classifier.flaw(measure),
+            _ => return None,
+        };
+        let is_defended = matches!(
+            measure,
+            Measure::Clean(Answer::Defended) | Measure::Attacked(Answer::Defended)
+        );
+        if is_defended && threat.inference.is_none() {
+            return Some("shows an inference that it does not run".to_string());
+        }
+        threat.attack.check().err().map(|e| e.to_string())
+    }
+}
+
+/// The name of a part that holds the number of nodes.
+pub const NODES: &str = "nodes";
+
+/// A number that a graph has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Property {
+    /// Nodes.
+    Nodes,
+    /// Edges, each once.
+    Edges,
+    /// Features of a node; none where it has none.
+    Features,
+    /// Classes that nodes have.
+    Classes,
+    /// The share of pairs that are joined.
+    Density,
+    /// Neighbours of a node, on average.
+    MeanDegree,
+    /// PageRank, on average: one over the number of nodes.
+    MeanPageRank,
+    /// Core number, on average.
+    MeanCore,
+    /// Walks of two steps from a node, on average.
+    MeanWalks,
+    /// The share of edges within a class.
+    Homophily,
+    /// The base-2 logarithm of the number of graphs within so many flips of an edge, at least
+    /// (lemma `crf:lem:size_CRF`).
+    Neighbours {
+        /// Flips.
+        radius: u32,
+    },
+}
+
+impl Property {
+    /// Its value for a graph; a graph without labelled edges has no homophily, which is an error.
+    pub fn of(self, graph: &Graph) -> Result<f64> {
+        let mean = |kind: Centrality| -> Result<f64> {
+            let scores = kind.scores(graph)?;
+            Ok(scores.iter().sum::<f64>() / scores.len().max(1) as f64)
+        };
+        match self {
+            Property::Nodes => Ok(graph.num_nodes() as f64),
+            Property::Edges => Ok(graph.num_edges() as f64),
+            Property::Features => {
+                Ok(graph.features().map_or(0, |features| features.num_cols()) as f64)
+            }
+            Property::Classes => Ok(graph.labels().map_or(0, |labels| {
+                labels.counts().iter().filter(|count| **count > 0).count()
+            }) as f64),
+            Property::Density => Ok(properties::density(graph)),
+            Property::MeanDegree => Ok(properties::degree_summary(graph).mean),
+            Property::MeanPageRank => mean(Centrality::PageRank),
+            Property::MeanCore => mean(Centrality::Core),
+            Property::MeanWalks => mean(Centrality::Walks { length: 2 }),
+            Property::Neighbours { radius } => Ok(log2_neighbours_at_least(
+                graph.num_nodes(),
+                f64::from(radius),
+            )),
+            Property::Homophily => properties::edge_homophily(graph).ok_or_else(|| {
+                gnarl_graph::Error::argument(
+                    "homophily",
+                    "no edge of the graph joins two labelled nodes",
+                )
+                .into()
+            }),
+        }
+    }
+
+    /// What it is drawn against: nodes, for a property that grows with them.
+    pub fn parts(self, graph: &Graph) -> Vec<(String, Vec<f64>)> {
+        match self {
+            Property::Neighbours { .. } => vec![(NODES.into(), vec![graph.num_nodes() as f64])],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A number that a set of graphs has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SetProperty {
+    /// Graphs.
+    Graphs,
+    /// Features that a node carries; none where models take degrees instead.
+    Features,
+    /// Nodes of a graph, on average.
+    MeanNodes,
+    /// Edges of a graph, on average.
+    MeanEdges,
+    /// Classes of graphs.
+    Classes,
+}
+
+impl SetProperty {
+    /// Its value for a set.
+    pub fn of(self, set: &GraphSet) -> f64 {
+        let features = || {
+            set.graphs()
+                .first()
+                .and_then(Graph::features)
+                .map_or(0, |features| features.num_cols())
+        };
+        let mean = |total: usize| total as f64 / set.len().max(1) as f64;
+        match self {
+            SetProperty::Graphs => set.len() as f64,
+            SetProperty::Features => features() as f64,
+            SetProperty::MeanNodes => mean(set.num_nodes()),
+            SetProperty::MeanEdges => mean(set.num_edges()),
+            SetProperty::Classes => set.labels().num_classes() as f64,
+        }
+    }
+}
+
+/// What the thesis prints in a cell. In a file a text as it is printed, `"68.4 ± 1.9"`, `"0.111"`,
+/// `"OOM"` or `"-"`, or a number that was counted, `2708`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(try_from = "Printed")]
+pub enum Figure {
+    /// Mean and standard deviation over ten runs, in per cent.
+    Accuracy {
+        /// The mean.
+        mean: f64,
+        /// The standard deviation.
+        std: f64,
+    },
+    /// One number, and what one is worth in its last printed digit. The thesis cuts digits off
+    /// where others round, so a difference below that is none. Of a number that was counted no
+    /// digit was cut off: half of one.
+    Value {
+        /// The number.
+        value: f64,
+        /// One in its last digit.
+        unit: f64,
+    },
+    /// The thesis ran out of memory.
+    OutOfMemory,
+    /// The thesis has no such cell.
+    Absent,
+}
+
+/// A figure as files have it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Printed {
+    Counted(u32),
+    Text(String),
+}
+
+impl TryFrom<Printed> for Figure {
+    type Error = gnarl_graph::Error;
+
+    fn try_from(printed: Printed) -> gnarl_graph::Result<Self> {
+        match printed {
+            Printed::Text(text) => text.parse(),
+            Printed::Counted(count) => Ok(Figure::Value {
+                value: f64::from(count),
+                unit: 0.5,
+            }),
+        }
+    }
+}
+
+impl FromStr for Figure {
+    type Err = gnarl_graph::Error;
+
+    fn from_str(text: &str) -> gnarl_graph::Result<Self> {
+        let number = |digits: &str| {
+            let what =
+                || format!("'{text}' is none; write 68.4 ± 1.9, 0.111, OOM, or - for no figure");
+            digits
+                .parse::<f64>()
+                .map_err(|_| gnarl_graph::Error::argument("figure", what()))
+        };
+        match (text, text.split_once(" ± ")) {
+            ("OOM", _) => Ok(Figure::OutOfMemory),
+            ("-", _) => Ok(Figure::Absent),
+            (_, Some((mean, std))) => Ok(Figure::Accuracy {
+                mean: number(mean)?,
+                std: number(std)?,
+            }),
+            (_, None) => {
+                let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
+                Ok(Figure::Value {
+                    value: number(text)?,
+                    unit: number(&format!("1e-{digits}"))?,
+                })
+            }
+        }
+    }
+}
+
+impl Table {
+    /// A table from its file.
+    ///
+    /// Fails for what is no table, names the line, and finds no flaw of a table that is one
+    /// ([`flaw`](Self::flaw)).
+    pub fn from_toml(text: &str) -> gnarl_graph::Result<Self> {
+        let read: std::result::Result<Self, _> = toml::from_str(text);
+        let mut table = read.map_err(|e| gnarl_graph::Error::argument("table", e.to_string()))?;
+        for row in &mut table.rows {
+            if row.figures.is_empty() {
+                row.figures = vec![Figure::Absent; table.columns.len()];
+            }
+        }
+        Ok(table)
+    }
+
+    /// The chapter it stands in.
+    pub fn chapter(&self) -> Option<u8> {
+        self.section
+            .strip_prefix("ch. ")?
+            .chars()
+            .next()?
+            .to_digit(10)
+            .map(|digit| digit as u8)
+    }
+
+    /// The label without its prefix: what files are called.
+    pub fn short_name(&self) -> &str {
+        self.name.rsplit(':').next().unwrap_or(&self.name)
+    }
+
+    /// Whether any row is trained.
+    pub fn is_trained(&self) -> bool {
+        self.rows.iter().any(|row| row.spec.is_trained())
+    }
+
+    /// What is wrong with it, if anything: rows of another length than the columns, names that
+    /// stand twice, datasets nobody knows, comparisons that say nothing, figures that cannot be.
+    pub fn flaw(&self) -> Option<String> {
+        let labels: Vec<&str> = self.rows.iter().map(|row| row.label.as_str()).collect();
+        let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
+        if let Some(name) = twice(&labels).or(twice(&columns)) {
+            return Some(format!("{name} stands twice"));
+        }
+        if let Some(name) = columns.iter().find(|name| dataset_name(name).is_none()) {
+            return Some(format!("dataset {name} is in no registry"));
+        }
+        let paired = self.baseline.pairs.iter();
+        let paired = paired.flat_map(|(row, baseline)| [row, baseline]);
+        let mut baselines = self.baseline.row.iter().chain(paired);
+        if let Some(name) = baselines.find(|name| !labels.contains(&name.as_str())) {
+            return Some(format!("baseline {name} is no row"));
+        }
+        for label in &labels {
+            let baselines = self.baseline.of(label);
+            if let Some(name) = twice(&baselines) {
+                return Some(format!("{label} is compared with {name} twice"));
+            }
+            if baselines.contains(label) {
+                return Some(format!("{label} is compared with itself"));
+            }
+        }
+        self.rows.iter().find_map(|row| {
+            if row.figures.len() != self.columns.len() {
+                return Some(format!(
+                    "{} has {} figures for {} columns",
+                    row.label,
+                    row.figures.len(),
+                    self.columns.len()
+                ));
+            }
+            if let Some(flaw) = row.spec.flaw() {
+                return Some(format!("{}: {flaw}", row.label));
+            }
+            let wrong = row
+                .figures
+                .iter()
+                .find(|figure| !figure.is_possible(row.spec))?;
+            Some(format!("{} has {wrong:?}", row.label))
+        })
+    }
+}
+
+/// A name that stands twice.
+fn twice<'t>(names: &[&'t str]) -> Option<&'t str> {
+    (1..names.len())
+        .find(|&i| names[..i].contains(&names[i]))
+        .map(|i| names[i])
+}
+
+impl Figure {
+    fn is_possible(self, spec: Spec) -> bool {
+        match self {
+            Figure::Accuracy { mean, std } => {
+                let is_scalar = matches!(spec, Spec::Learned { .. });
+                let possible = if is_scalar {
+                    -100.0..=100.0
+                } else {
+                    0.0..=100.0
+                };
+                let is_time = matches!(spec, Spec::InferenceTime { .. });
+                spec.is_trained()
+                    && (is_time || possible.contains(&mean))
+                    && (0.0..=100.0).contains(&std)
+            }
+            Figure::Value { value, unit } => {
+                let is_time = spec.measure().is_some_and(Measure::is_seconds);
+                (is_time || !spec.is_trained())
+                    && value.is_finite()
+                    && value >= 0.0
+                    && unit.is_finite()
+                    && unit > 0.0
+            }
+            Figure::OutOfMemory | Figure::Absent => true,
+        }
+    }
+}
+
+/// The name a dataset is loaded and configured by; `None` for one that is in no registry and not
+/// built in.
+pub fn dataset_name(name: &str) -> Option<&'static str> {
+    let built_in = || {
+        BUILT_IN
+            .into_iter()
+            .find(|known| known.eq_ignore_ascii_case(name))
+    };
+    registry::get(name)
+        .map(|entry| entry.name)
+        .or_else(built_in)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of one row on Karate, and lines besides, which may have further rows.
+    fn table(more: &str) -> Table {
+        let text = format!(
+            r#"
+            name = "x:tab:y"
+            title = ""
+            section = ""
+            columns = ["Karate"]
+            {more}
+
+            [[rows]]
+            label = "a"
+            spec.node-classification.backbone = "gin"
+            figures = ["50.0 ± 1.0"]
+            "#
+        );
+        Table::from_toml(&text).unwrap()
+    }
+
+    fn row(label: &str, spec: &str, figure: &str) -> Row {
+        let spec = format!("{spec}\nfigures = [{figure}]\nlabel = \"{label}\"");
+        toml::from_str(&spec).unwrap()
+    }
+
+    #[test]
+    fn a_row_may_be_compared_with_several() {
+        let baseline = |text: &str| toml::from_str::<Baseline>(text).unwrap();
+        let and = baseline(
+            r#"row = "a"
+            pairs = [["c", "b"]]"#,
+        );
+        assert_eq!(
+            [and.of("a"), and.of("b"), and.of("c")],
+            [vec![], vec!["a"], vec!["a", "b"]]
+        );
+        let pairs = baseline(r#"pairs = [["c", "a"], ["b", "a"], ["c", "b"]]"#);
+        assert_eq!(
+            [pairs.of("a"), pairs.of("b"), pairs.of("c")],
+            [vec![], vec!["a"], vec!["a", "b"]]
+        );
+        assert_eq!(baseline(r#"row = "a""#).of("c"), ["a"]);
+        assert!(Baseline::default().of("a").is_empty());
+    }
+
+    #[test]
+    fn figures_are_read_as_they_are_printed() {
+        let read = |text: &str| text.parse::<Figure>().unwrap();
+        let accuracy = Figure::Accuracy {
+            mean: -0.31,
+            std: 0.0,
+        };
+        assert_eq!(read("-0.31 ± 0.0"), accuracy);
+        let value = |value, unit| Figure::Value { value, unit };
+        assert_eq!(read("3204.098"), value(3204.098, 1e-3));
+        assert_eq!(read("0.00000590"), value(5.9e-6, 1e-8));
+        assert_eq!(read("87"), value(87.0, 1.0));
+        assert_eq!(
+            (read("OOM"), read("-")),
+            (Figure::OutOfMemory, Figure::Absent)
+        );
+        assert_eq!(
+            row("a", "spec.property = \"nodes\"", "2708").figures,
+            [value(2708.0, 0.5)]
+        );
+        let e = "68.4 +- 1.9".parse::<Figure>().unwrap_err().to_string();
+        assert!(e.contains("'68.4 +- 1.9' is none; write 68.4 ± 1.9"), "{e}");
+        let left_out = Table {
+            rows: vec![row("a", "spec.property = \"nodes\"", "")],
+            ..table("")
+        };
+        assert_eq!(left_out.flaw().unwrap(), "a has 0 figures for 1 columns");
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused_with_its_line() {
+        let e = Table::from_toml("name = \"x\"\ncolour = \"red\"")
+            .unwrap_err()
+            .to_string();
+        assert!(e.contains("line 2") && e.contains("colour"), "{e}");
+        let spec = "spec.node-classification = { backbone = \"gnc\" }";
+        let e = toml::from_str::<Row>(&format!("label = \"a\"\n{spec}")).unwrap_err();
+        assert!(e.to_string().contains("did you mean gcn"), "{e}");
+    }
+
+    #[test]
+    fn flaws_are_named() {
+        assert_eq!((table("").flaw(), table("").short_name()), (None, "y"));
+        assert_eq!(table("baseline.row = \"a\"").flaw(), None);
+        let flaw = |table: Table| table.flaw().unwrap();
+        let columns = |names: [&str; 2]| Table {
+            columns: names.map(String::from).to_vec(),
+            ..table("")
+        };
+        assert_eq!(
+            flaw(columns(["karate", "csbm"])),
+            "a has 1 figures for 2 columns"
+        );
+        assert_eq!(
+            flaw(columns(["karate", "corra"])),
+            "dataset corra is in no registry"
+        );
+        let plain = |label: &str| {
+            row(
+                label,
+                "spec.node-classification.backbone = \"gin\"",
+                "\"-\"",
+            )
+        };
+        let rows = |rows: Vec<Row>| Table { rows, ..table("") };
+        assert_eq!(flaw(rows(vec![plain("a"), plain("a")])), "a stands twice");
+        let compared = |text: &str| Table {
+            baseline: toml::from_str(text).unwrap(),
+            ..rows(vec![plain("a"), plain("b")])
+        };
+        assert_eq!(flaw(compared(r#"row = "c""#)), "baseline c is no row");
+        assert_eq!(
+            flaw(compared(r#"pairs = [["a", "c"]]"#)),
+            "baseline c is no row"
+        );
+        assert_eq!(
+            flaw(compared("row = \"a\"\npairs = [[\"d\", \"a\"]]")),
+            "baseline d is no row"
+        );
+        assert_eq!(
+            flaw(compared(r#"pairs = [["a", "a"]]"#)),
+            "a is compared with itself"
+        );
+        let twice = "row = \"a\"\npairs = [[\"b\", \"a\"]]";
+        assert_eq!(flaw(compared(twice)), "b is compared with a twice");
+        assert_eq!(
+            compared("row = \"a\"\npairs = [[\"a\", \"b\"]]").flaw(),
+            None
+        );
+    }
+
+    #[test]
+    fn rows_that_mean_nothing_are_flaws() {
+        let flaw = |spec: &str, figure: &str| {
+            let rows = vec![row("a", spec, figure)];
+            Table { rows, ..table("") }.flaw()
+        };
+        let attacked = |attack: &str, measure: &str| {
+            format!(
+                "spec.attacked.subject = {{ backbone = \"gcn\", chapter = \"thesis-ch5\" }}\n\
+                 spec.attacked.threat.attack = {attack}\nspec.attacked.measure = {{ {measure} }}"
+            )
+        };
+        let unread = attacked("\"dice\"", "attacked = \"defended\"");
+        assert_eq!(
+            flaw(&unread, "\"-\"").unwrap(),
+            "a: shows an inference that it does not run"
+        );
+        let no_augmentation = "spec.graphs.classifier.backbone = \"gcn\"\n\
+                               spec.graphs.measure = \"augmentation-seconds\"";
+        assert_eq!(
+            flaw(no_augmentation, "\"-\"").unwrap(),
+            "a: shows AugmentationSeconds, which none does not have"
+        );
+        let graphs = |corrupted: f64, measure: &str| {
+            format!(
+                "spec.graphs.classifier = {{ backbone = \"gcn\", corrupted = {corrupted:?} }}\n\
+                 spec.graphs.measure = \"{measure}\""
+            )
+        };
+        let too_much = flaw(&graphs(1.5, "test-accuracy"), "\"-\"").unwrap();
+        assert!(
+            too_much.starts_with("a: corruption: a share of 1.5"),
+            "{too_much}"
+        );
+        assert_eq!(flaw(&graphs(0.1, "training-seconds"), "\"812.5\""), None);
+        let plain = "spec.node-classification.backbone = \"gin\"";
+        assert_eq!(
+            flaw(plain, "\"100.1 ± 1.0\"").unwrap(),
+            "a has Accuracy { mean: 100.1, std: 1.0 }"
+        );
+        assert!(
+            flaw(plain, "\"1.0\"").is_some(),
+            "an accuracy has a deviation"
+        );
+    }
+
+    /// Karate: 34 nodes, 78 edges, core numbers and walks from NetworkX (see `data check`).
+    #[test]
+    fn properties_of_karate() {
+        let karate = gnarl_graph::dataset::embedded::karate();
+        let expect = [
+            (Property::Nodes, 34.0),
+            (Property::Edges, 78.0),
+            (Property::Features, 34.0),
+            (Property::Classes, 4.0),
+            (Property::Density, 2.0 * 78.0 / (34.0 * 33.0)),
+            (Property::MeanDegree, 156.0 / 34.0),
+            (Property::MeanPageRank, 1.0 / 34.0),
+            (Property::MeanCore, 99.0 / 34.0),
+            (Property::MeanWalks, 1212.0 / 34.0),
+            (Property::Homophily, 57.0 / 78.0),
+            // H(1 / 561) 561 - log2 sqrt(8 (1 - 1 / 561)), for the 561 pairs of 34 nodes.
+            (Property::Neighbours { radius: 1 }, 9.074_552_384_183_5),
+        ];
+        for (property, expected) in expect {
+            let found = property.of(&karate).unwrap();
+            assert!(
+                (found - expected).abs() < 1e-9,
+                "{property:?}: {found} against {expected}"
+            );
+        }
+        let bare = Graph::from_edges(2, [(0, 1)]).unwrap().0;
+        assert!(
+            Property::Homophily
+                .of(&bare)
+                .unwrap_err()
+                .to_string()
+                .contains("two labelled nodes")
+        );
+    }
+}

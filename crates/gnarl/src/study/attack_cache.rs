@@ -1,0 +1,154 @@
+//! A cache of attacked graphs. An attack that evaluates no model returns the same graph for every
+//! model, and Metattack (thesis ch. 5) takes longer than any training on its graph.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use gnarl_graph::Split;
+
+use super::attack::{AttackStudy, LabelKnowledge, Targets};
+use crate::attack::{Attacked, Property, Requirement};
+use crate::error::Result;
+use crate::perturb::Budget;
+use crate::train::Watch;
+
+/// Attacked graphs of one dataset, by attack, split and seed.
+#[derive(Debug, Default)]
+pub struct AttackCache(Mutex<HashMap<String, Attacked>>);
+
+impl AttackCache {
+    /// The cached graph of this name, or a new one. Two threads that miss at the same time both run
+    /// the attack: threads that share their work could wait for themselves.
+    pub(super) fn get_or_run(
+        &self,
+        name: String,
+        watch: &Watch<'_>,
+        run: impl FnOnce() -> Result<Attacked>,
+    ) -> Result<Attacked> {
+        let found = self.graphs().get(&name).cloned();
+        if let Some(attacked) = found {
+            return Ok(attacked);
+        }
+        let attacked = run()?;
+        // A stopped attack has the first of its flips alone.
+        if !watch.stopped() {
+            self.graphs().insert(name, attacked.clone());
+        }
+        Ok(attacked)
+    }
+
+    /// The number of graphs.
+    pub fn len(&self) -> usize {
+        self.graphs().len()
+    }
+
+    /// `true` without graphs.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn graphs(&self) -> std::sync::MutexGuard<'_, HashMap<String, Attacked>> {
+        // A graph is inserted whole or not at all.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The cache key of a run: everything that its attacked graph depends on. `None` if the graph depends
+/// on the model, or if features are attacked, whose copies are large.
+pub(super) fn name_of(study: &AttackStudy, split: &Split, seed: u64) -> Option<String> {
+    let attack = &study.attack;
+    let flips_alone = matches!(attack.budget(), Ok(Budget::Edges(_)));
+    let for_all = flips_alone
+        && attack.needs(Requirement::LoadedFeatures)
+        && !attack.queries_model()
+        && !attack.has(Property::Targeted)
+        && study.labels == LabelKnowledge::True
+        && study.targets == Targets::Usual;
+    let stored = serde_json::to_string(&study.attack).ok()?;
+    // The key has the nodes of the split: splits of two protocols may have the same name.
+    for_all.then(|| format!("{stored} {seed} {:?} {:?}", split.train(), split.test()))
+}
+
+#[cfg(test)]
+mod tests {
+    use gnarl_graph::generate::{CsbmConfig, csbm};
+    use gnarl_graph::{Benchmark, Content};
+
+    use super::*;
+    use crate::attack::dice::Dice;
+    use crate::attack::mettack::Mettack;
+    use crate::features::FeatureScaling;
+    use crate::model::Model;
+    use crate::nn::Backbone;
+    use crate::study::attack::{AttackerAccess, Mode};
+
+    #[test]
+    fn models_share_attacks_that_evaluate_no_model() {
+        let config = CsbmConfig {
+            num_nodes: 120,
+            num_classes: 3,
+            num_features: 12,
+            ..CsbmConfig::default()
+        };
+        let graph = csbm(&config, 1).unwrap();
+        let splits = graph.splits().to_vec();
+        let on = Benchmark {
+            name: "csbm".into(),
+            content: Content::Graph(graph),
+            splits,
+        };
+        let mettack = Mettack {
+            inner_steps: 10,
+            ..Mettack::budget(0.05)
+        };
+        let study = |backbone, features| AttackStudy {
+            model: Model::new(backbone).features(features).hidden(8).epochs(20),
+            attack: mettack.into(),
+            mode: Mode::Poisoning,
+            surrogate: None,
+            targets: Targets::Usual,
+            labels: LabelKnowledge::True,
+            access: AttackerAccess::Predictions,
+            runs: 2,
+            seed: 1,
+        };
+        let cache = AttackCache::default();
+        assert!(cache.is_empty());
+        let scalings = [FeatureScaling::AsLoaded, FeatureScaling::Standardised];
+        for (backbone, features) in [Backbone::GCN, Backbone::MLP].into_iter().zip(scalings) {
+            let study = study(backbone, features);
+            let (alone, shared) = (
+                study.run(&on, &Watch::quiet()),
+                study.runner(&Watch::quiet()).cache(&cache).run(&on),
+            );
+            let (alone, shared) = (alone.unwrap(), shared.unwrap());
+            for (a, b) in alone.runs.iter().zip(&shared.runs) {
+                assert_eq!(
+                    (a.attacked_accuracy, a.edges_added),
+                    (b.attacked_accuracy, b.edges_added)
+                );
+            }
+            assert_eq!(cache.len(), 2, "one for each run, whatever the model");
+        }
+        let dice = AttackStudy {
+            attack: Dice::budget(0.1).into(),
+            ..study(Backbone::GCN, scalings[0])
+        };
+        dice.runner(&Watch::quiet()).cache(&cache).run(&on).unwrap();
+        assert_eq!(
+            cache.len(),
+            2,
+            "features are as the model takes them: not shared"
+        );
+        let stopped = std::sync::atomic::AtomicBool::new(true);
+        let other = AttackStudy {
+            seed: 9,
+            ..study(Backbone::GCN, scalings[0])
+        };
+        let _ = other
+            .runner(&Watch::stopped_by(&stopped))
+            .cache(&cache)
+            .run(&on);
+        assert_eq!(cache.len(), 2, "what was stopped is not kept");
+    }
+}

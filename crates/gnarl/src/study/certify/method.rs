@@ -1,0 +1,226 @@
+//! The declaration of a certificate: the changes and models that it covers, the rows of its table,
+//! and how it certifies nodes and graphs.
+
+use gnarl_graph::dataset::Task;
+use gnarl_graph::names::listed;
+use gnarl_graph::random::Rng;
+use gnarl_graph::sets::Set;
+use gnarl_graph::{Error, Graph, named};
+
+use super::attempts::Attempt;
+use super::nodes::Nodes;
+use super::result::CertifiedNode;
+use super::sets::Graphs;
+use super::tables::{Items, Series};
+use super::threat::{Rows, Target, ThreatModel};
+use super::{Certificate, Smoothing};
+use crate::classifier::Classifier;
+use crate::error::Result;
+use crate::model::Plan;
+use crate::nn::Backbone;
+use crate::robustness::certify::{BinaryGcn, LipschitzMargins, Propagated, SampleWatch};
+
+named! {
+    /// A property of a model that a certificate relies on.
+    pub enum Requirement as "requirement" {
+        /// The nodes of one graph are classified.
+        OneGraph = "one-graph",
+        /// Predictions are a forward pass of the network.
+        PlainInference = "plain-inference",
+        /// The linear maps of the network have a known place.
+        KnownMaps = "known-maps",
+        /// The network predicts from features alone, then propagates.
+        PredictThenPropagate = "predict-then-propagate",
+        /// The network is made of graph convolutions.
+        GraphConvolutions = "graph-convolutions",
+    }
+}
+
+impl Requirement {
+    /// The models with this property and what this model is instead, as `appnp and sgc, not gcn`;
+    /// `None` if the model has the property.
+    pub fn unmet(self, plan: &Plan) -> Option<String> {
+        let inference = plan.model.inference;
+        match self {
+            Requirement::OneGraph => (plan.task == Task::Graph)
+                .then(|| "the nodes of one graph, not a set of graphs".into()),
+            Requirement::PlainInference => {
+                (!inference.is_plain()).then(|| format!("plain inference, not {inference}"))
+            }
+            Requirement::KnownMaps => unmet_by_network(plan, LipschitzMargins::covers),
+            Requirement::PredictThenPropagate => unmet_by_network(plan, Propagated::covers),
+            Requirement::GraphConvolutions => unmet_by_network(plan, BinaryGcn::covers),
+        }
+    }
+}
+
+fn unmet_by_network(plan: &Plan, covers: fn(&Backbone) -> bool) -> Option<String> {
+    let network = plan.model.backbone;
+    let covered = || format!("{}, not {network}", Backbone::names_of(covers));
+    (!covers(&network)).then(covered)
+}
+
+/// A setting without effect, and the certificates that it belongs to.
+pub type Unused = (&'static str, &'static str);
+
+/// The input of a certificate beside the model and its data.
+#[derive(Clone, Copy)]
+pub struct CertifyInput<'a> {
+    /// The changes that an attacker may make.
+    pub threat: ThreatModel,
+    /// The median L2 norm of a node's features, as the network takes them.
+    pub median_norm: f64,
+    /// The callbacks while samples are drawn.
+    pub watch: SampleWatch<'a>,
+}
+
+/// Any classifier on a graph: the items to certify are its nodes, or the graph itself.
+pub struct AnyModel<'a> {
+    /// The classifier.
+    pub model: &'a dyn Classifier,
+    /// The graph.
+    pub graph: &'a Graph,
+    pub(super) items: Items,
+    /// The seed of the samples.
+    pub seed: u64,
+}
+
+/// A certificate with its settings.
+pub trait Method {
+    /// The targets that it covers.
+    fn targets(&self) -> Set<Target>;
+
+    /// The properties of a model that it relies on.
+    fn requires(&self) -> Set<Requirement> {
+        Set::EMPTY
+    }
+
+    /// The settings without effect under a threat model.
+    fn unused(&self, threat: ThreatModel) -> Vec<Unused> {
+        let _ = threat;
+        Vec::new()
+    }
+
+    /// The certificate with open settings filled in; `None` if none is open.
+    fn filled(&self, threat: ThreatModel) -> Option<Certificate> {
+        let _ = threat;
+        None
+    }
+
+    /// The certificate with open settings that make it comparable with other certificates in one
+    /// table; `None` if there are none.
+    fn side_by_side(&self, threat: ThreatModel) -> Option<Certificate> {
+        let _ = threat;
+        None
+    }
+
+    /// The rows of its table.
+    fn rows(&self, threat: ThreatModel) -> Rows;
+
+    /// Its promise in words.
+    fn promise(&self, threat: ThreatModel) -> String;
+
+    /// Samples of one input.
+    fn samples(&self) -> usize {
+        0
+    }
+
+    /// Certifies nodes of one graph; `None` if it was stopped.
+    fn on_nodes(&self, nodes: &Nodes<'_>, input: &CertifyInput<'_>) -> Result<Option<Series>>;
+
+    /// Certifies graphs of a set; `None` if it was stopped.
+    fn on_graphs(&self, graphs: &Graphs<'_>, input: &CertifyInput<'_>) -> Result<Option<Series>> {
+        let _ = (graphs, input);
+        Err(Error::argument("certify", "the certificate does not cover sets of graphs").into())
+    }
+
+    /// Certifies any classifier; `None` if it was stopped.
+    fn on_any(&self, model: &AnyModel<'_>, input: &CertifyInput<'_>) -> Result<Option<Series>> {
+        let _ = (model, input);
+        Err(Error::argument("certify", "the certificate needs a network").into())
+    }
+
+    /// Attacks a node within its certified radius; `true` if its class changes. A certificate by
+    /// samples promises nothing about a single attack.
+    fn breaks(&self, attempt: &Attempt<'_>, node: &CertifiedNode, rng: &mut Rng) -> Result<bool> {
+        let _ = (attempt, node, rng);
+        Ok(false)
+    }
+}
+
+impl Certificate {
+    /// The names of the certificates with a property, as `a, b and c`.
+    pub fn names_of(has: impl Fn(&Self) -> bool) -> String {
+        let names: Vec<&str> = Self::all().filter(|c| has(c)).map(|c| c.name()).collect();
+        listed(&names)
+    }
+
+    /// The certificate with open settings filled in for a threat model.
+    pub fn filled(&self, threat: ThreatModel) -> Self {
+        self.method().filled(threat).unwrap_or(*self)
+    }
+
+    /// The certificate as it stands beside others in one table.
+    pub fn side_by_side(&self, threat: ThreatModel) -> Self {
+        self.method().side_by_side(threat).unwrap_or(*self)
+    }
+
+    /// Refuses settings outside their range, a target that is not covered, and settings that would
+    /// change nothing.
+    pub fn check_for(&self, threat: ThreatModel) -> gnarl_graph::Result<()> {
+        self.check()?;
+        self.check_target(threat.target)?;
+        let (stored, defaults) = (self.stored()?, (self.listed().defaults)());
+        let is_changed = |name: &str| stored.get(name) != defaults.get(name);
+        let unused = self.method().unused(threat);
+        match unused.into_iter().find(|(name, _)| is_changed(name)) {
+            Some(unused) => Err(self.refuse_unused(unused)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn check_target(&self, target: Target) -> gnarl_graph::Result<()> {
+        let targets = self.method().targets();
+        if targets.contains(target) {
+            return Ok(());
+        }
+        Err(Error::OutOfRange {
+            setting: "target".into(),
+            range: format!("{} for {self}", targets.names().join(" or ")),
+            got: target.to_string(),
+        })
+    }
+
+    /// The refusal of a setting that would change nothing.
+    pub(super) fn refuse_unused(&self, (name, whose): Unused) -> Error {
+        let setting = self.listed().settings.iter().find(|s| s.name == name);
+        let flag = setting.map_or(name, |setting| setting.flag);
+        Error::setting(flag, format!("belongs to {whose}"))
+    }
+
+    /// The reason why it does not cover a model, as `appnp and sgc, not gcn`; `None` if it does.
+    pub fn unmet(&self, plan: &Plan) -> Option<String> {
+        let mut requires = self.method().requires().iter();
+        requires.find_map(|requirement| requirement.unmet(plan))
+    }
+
+    /// Refuses a model that it does not cover.
+    pub fn check_model(&self, plan: &Plan, target: Target) -> gnarl_graph::Result<()> {
+        let Some(why) = self.unmet(plan) else {
+            return Ok(());
+        };
+        let others = Self::names_of(|other| {
+            other.method().targets().contains(target) && other.unmet(plan).is_none()
+        });
+        let what = format!("{self} covers {why}; {others} covers this model");
+        Err(Error::argument("method", what))
+    }
+
+    /// The settings of smoothing.
+    pub fn smoothing(&self) -> Option<&Smoothing> {
+        match self {
+            Certificate::Smoothing(smoothing) => Some(smoothing),
+            _ => None,
+        }
+    }
+}

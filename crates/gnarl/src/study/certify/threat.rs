@@ -1,0 +1,58 @@
+//! Threat models of certificates: the part of the input that changes, and the rows of a table.
+
+use gnarl_graph::dataset::Task;
+use gnarl_graph::named;
+
+use crate::inference::Perturbed;
+
+named! {
+    /// The part of the input that an attacker changes.
+    pub enum Target as "target" {
+        /// Features.
+        Features = "features",
+        /// Edges.
+        Edges = "edges",
+        /// Features and edges.
+        Both = "both",
+    }
+}
+
+impl Target {
+    /// The part in which neighbours of an inference differ.
+    pub fn part(self) -> Perturbed {
+        match self {
+            Target::Edges => Perturbed::Structure,
+            Target::Features | Target::Both => Perturbed::Features,
+        }
+    }
+}
+
+/// The changes that an attacker may make, and the kind of input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreatModel {
+    /// The part of the input that changes.
+    pub target: Target,
+    /// Nodes of one graph, or graphs of a set.
+    pub task: Task,
+}
+
+impl ThreatModel {
+    /// `node` or `graph`: the items that are classified.
+    pub fn item(&self) -> &'static str {
+        match self.task {
+            Task::Node => "node",
+            Task::Graph => "graph",
+        }
+    }
+}
+
+/// The rows of a certificate's table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// Radii in a norm; each item has one radius, and smaller changes are certified.
+    Distances,
+    /// Numbers of flips from 0 to this one; each item has a largest number.
+    Flips(usize),
+    /// Numbers of flips, or radii, that samples can certify.
+    Samples,
+}
