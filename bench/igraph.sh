@@ -12,7 +12,7 @@ if [ ! -x bench/.venv/bin/python ]; then
     python3 -m venv bench/.venv
 fi
 bench/.venv/bin/pip install --quiet --requirement bench/requirements.txt
-cargo build --release --package gnarl-graph --example scale
+cargo build --release --package gnarl-data --example scale
 gnarl="${CARGO_TARGET_DIR:-target}/release/examples/scale"
 
 dir="$(mktemp -d)"

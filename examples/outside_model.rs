@@ -6,7 +6,7 @@
 use gnarl::classifier::{Classifier, FromFn};
 use gnarl::inference::{Inference, Perturbed, RobustCrf};
 use gnarl::train::argmax;
-use gnarl_graph::dataset::embedded::karate;
+use gnarl_data::embedded::karate;
 use gnarl_graph::{DenseMatrix, Graph};
 
 pub(crate) fn main() -> gnarl::Result<()> {
@@ -23,7 +23,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
             let scores = (0..34)
                 .flat_map(|u| [8, 0, 23, 4].map(|known| shared(u, known)))
                 .collect();
-            Ok(DenseMatrix::new(34, 4, scores)?)
+            DenseMatrix::new(34, 4, scores)
         },
     };
 

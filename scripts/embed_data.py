@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Makes the two datasets that are part of the program from their public files.
 
-    python scripts/embed_data.py FOLDER crates/gnarl-graph/src/dataset/embedded
+    python scripts/embed_data.py FOLDER crates/gnarl-data/src/embedded
 
 FOLDER holds planetoid/ind.cora.* and tu/MUTAG/MUTAG_*.txt, as `gnarl data get cora mutag` fetches them. Needs NumPy and SciPy, which
 the pickles are made of. It reads the files by itself and not with gnarl's loaders, so that the test which compares the two
-(crates/gnarl-graph/tests/embedded.rs) can find either of them wrong.
+(crates/gnarl-data/tests/embedded.rs) can find either of them wrong.
 
 What it writes, compressed by zlib, is a row of numbers without sign, seven bits to the byte, the lowest first, the eighth bit for
 "more follows". Cora: what reading dropped (edges given, self-loops, nodes with one, repetitions), nodes, columns, classes, the class of

@@ -9,7 +9,7 @@ Needs NumPy and SciPy. The files are published with Lim et al., "Large Scale Lea
 (2021), in the repository CUAI/Non-Homophily-Large-Scale under data/.
 
 What is read: `A` and `local_info` (facebook100); `edge_index` or `A`, `label`, and `node_feat` or `features` (linkx).
-What is written is described in crates/gnarl-graph/src/dataset/linkx.rs: `edge_index`, `local_info` or `label`,
+What is written is described in crates/gnarl-data/src/linkx.rs: `edge_index`, `local_info` or `label`,
 `node_feat` where features are dense and CSR `attr_*` where they are sparse, and with --splits `train_idx`, `val_idx`
 and `test_idx`, one row per run. A splits file is a pickle, which can run code: give only one that you trust.
 """

@@ -37,7 +37,7 @@ strip "$folder/gnarl"
 "$folder/gnarl" completions fish > "$folder/completions/gnarl.fish"
 "$folder/gnarl" man --out "$folder/man" --quiet
 cp LICENSE-MIT LICENSE-APACHE "$folder/"
-cp crates/gnarl-graph/src/dataset/embedded/README.md "$folder/DATA.md"
+cp crates/gnarl-data/src/embedded/README.md "$folder/DATA.md"
 python3 scripts/licences.py gnarl-cli "$target" > "$folder/THIRD-PARTY.txt"
 
 # What is packed works: it trains, away from the repository.

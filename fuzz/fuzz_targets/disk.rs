@@ -1,7 +1,7 @@
 //! Folders of mapped arrays: a description, offsets and neighbours, separated by zero bytes.
 #![no_main]
 
-use gnarl_graph::dataset::disk;
+use gnarl_data::disk;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     disk::fuzz_folder(data);

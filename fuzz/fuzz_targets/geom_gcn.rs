@@ -1,7 +1,7 @@
 //! Geom-GCN: the text of nodes, the text of edges, or a split.
 #![no_main]
 
-use gnarl_graph::dataset::geom_gcn;
+use gnarl_data::geom_gcn;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let _ = geom_gcn::fuzz_nodes(data);

@@ -1,7 +1,7 @@
 //! Files of a training's checkpoints.
 #![no_main]
 
-use gnarl::train::fuzz_entry;
+use gnarl_nn::train::fuzz_entry;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let _ = fuzz_entry(data);

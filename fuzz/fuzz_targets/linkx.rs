@@ -1,7 +1,7 @@
 //! LINKX and Facebook100 arrays.
 #![no_main]
 
-use gnarl_graph::dataset::linkx;
+use gnarl_data::linkx;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     linkx::fuzz_linkx(data);

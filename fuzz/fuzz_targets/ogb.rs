@@ -1,7 +1,7 @@
 //! OGB's csv folder.
 #![no_main]
 
-use gnarl_graph::dataset::ogb;
+use gnarl_data::ogb;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     ogb::fuzz_ogb(data);

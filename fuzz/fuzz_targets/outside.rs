@@ -1,7 +1,7 @@
 //! What a program behind `--external` answers, line by line.
 #![no_main]
 
-use gnarl::inference::external::fuzz_answers;
+use gnarl_robust::inference::external::fuzz_answers;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     fuzz_answers(data);

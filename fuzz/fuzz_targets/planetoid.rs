@@ -1,7 +1,7 @@
 //! Planetoid: a pickle, or the list of test nodes.
 #![no_main]
 
-use gnarl_graph::dataset::planetoid;
+use gnarl_data::planetoid;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let _ = planetoid::fuzz_pickle(data);

@@ -3,7 +3,7 @@
 #![no_main]
 
 use gnarl::model::Model;
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else {

@@ -1,4 +1,4 @@
-"""Small tables by columns, written by pyarrow: what `crates/gnarl-graph/tests/columnar.rs` reads.
+"""Small tables by columns, written by pyarrow: what `crates/gnarl-data/tests/columnar.rs` reads.
 
     pip install pyarrow numpy && python tests/golden/make_columnar.py
 """
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 
-here = Path(__file__).parents[2] / "crates/gnarl-graph/tests/golden/columnar"
+here = Path(__file__).parents[2] / "crates/gnarl-data/tests/golden/columnar"
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What SciPy and NumPy find in archives that gnarl wrote: `crates/gnarl-graph/tests/golden/written.json`, which loader_scipy.rs reads.
+"""What SciPy and NumPy find in archives that gnarl wrote: `crates/gnarl-data/tests/golden/written.json`, which loader_scipy.rs reads.
 
     pip install numpy scipy && python tests/golden/make_written.py
 
@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 import scipy.sparse as sp
 
-here = Path(__file__).parents[2] / "crates/gnarl-graph/tests/golden"
+here = Path(__file__).parents[2] / "crates/gnarl-data/tests/golden"
 
 
 def found(path: Path) -> dict:

@@ -84,8 +84,8 @@ fn start(threads: Option<usize>) -> anyhow::Result<rayon::ThreadPool> {
     // Threads of a command's own, as those that run the cells of a table side by side, work on the
     // process' pool: it has to be as large. Where a process runs several commands the first has
     // sized it, and that is no error.
-    let _ = gnarl::tensor::start_threads(threads);
-    gnarl::tensor::thread_pool(threads).with_context(|| match threads {
+    let _ = gnarl_tensor::start_threads(threads);
+    gnarl_tensor::thread_pool(threads).with_context(|| match threads {
         Some(threads) => format!("--threads {threads}: the threads could not be started"),
         None => "the threads could not be started".to_string(),
     })
@@ -178,10 +178,9 @@ fn fail(error: &anyhow::Error) -> u8 {
     if output::is_broken_pipe(error) {
         return 0;
     }
-    let code = match of_graph(error) {
-        Some(Error::Download { .. } | Error::NotConverged { .. }) => 1,
+    let code = match error.downcast_ref::<Error>() {
+        Some(Error::Download { .. } | Error::NotConverged { .. } | Error::Internal { .. }) => 1,
         Some(_) => 2,
-        None if matches!(error.downcast_ref(), Some(gnarl::Error::Internal { .. })) => 1,
         None => match error.downcast_ref::<std::io::Error>() {
             Some(_) => 1,
             None => 2,
@@ -197,15 +196,6 @@ fn fail(error: &anyhow::Error) -> u8 {
     code
 }
 
-/// The error of data, arguments and files that this is, if it is one.
-fn of_graph(error: &anyhow::Error) -> Option<&Error> {
-    let within = || match error.downcast_ref::<gnarl::Error>() {
-        Some(gnarl::Error::Graph(e)) => Some(e),
-        _ => None,
-    };
-    error.downcast_ref::<Error>().or_else(within)
-}
-
 /// The error and its causes on one line; a message that already has its cause in it does not get it
 /// twice. A setting outside its range is named as it is typed.
 fn one_line(error: &anyhow::Error) -> String {
@@ -215,7 +205,7 @@ fn one_line(error: &anyhow::Error) -> String {
             line = format!("{line}: {cause}");
         }
     }
-    if let Some(outside @ Error::OutOfRange { .. }) = of_graph(error) {
+    if let Some(outside @ Error::OutOfRange { .. }) = error.downcast_ref::<Error>() {
         let outside = outside.to_string();
         line = line.replacen(&outside, &format!("--{outside}"), 1);
     }
@@ -243,7 +233,7 @@ mod tests {
             got: "-1".into(),
         };
         let expected = "--budget must be >= 0 (got -1)";
-        let error = anyhow::Error::from(gnarl::Error::from(error));
+        let error = anyhow::Error::from(error);
         assert_eq!(one_line(&error), expected);
         let error = error.context("a.toml");
         assert_eq!(one_line(&error), format!("a.toml: {expected}"));

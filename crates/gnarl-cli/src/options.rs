@@ -1,12 +1,12 @@
 //! Options of the command line that come from the library's lists of choices.
 
 use clap::Arg;
-use gnarl::attack::Attack;
 use gnarl::augment::density::Density;
 use gnarl::model::{Model, Section};
 use gnarl::study::certify::Certificate;
 use gnarl_graph::Error;
 use gnarl_graph::names::{Kind, Listed, Setting, renamed};
+use gnarl_robust::attack::Attack;
 
 /// An option under a heading.
 pub fn option(flag: &'static str, heading: &'static str) -> Arg {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use gnarl_graph::dataset::download::Progress;
+use gnarl_data::download::Progress;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 /// How long a job may stay silent.

@@ -1,4 +1,4 @@
-//! Everything that can go wrong below the network layers, as one enum.
+//! The error type of all gnarl crates.
 //!
 //! A message says what was wrong, where, and what to do, on one line: the command line prints it
 //! unchanged.
@@ -98,6 +98,67 @@ pub enum Error {
         /// The residual asked for.
         tolerance: f64,
     },
+
+    /// A tensor operation with shapes, types or devices that do not fit.
+    #[error("tensor: {what}")]
+    Tensor {
+        /// The operation and the reason.
+        what: String,
+    },
+
+    /// A value to be differentiated that is NaN or infinite.
+    #[error(
+        "tensor: a value to be differentiated is {value}{}",
+        from_operation(operation)
+    )]
+    NotFinite {
+        /// The value.
+        value: f32,
+        /// First operation that produced a non-finite value, if known.
+        operation: Option<String>,
+    },
+
+    /// Training diverged: the loss is NaN or infinite.
+    #[error(
+        "the loss became {loss} at epoch {epoch}{}: try a smaller learning rate than {learning_rate}, or row-normalised features; the weights of epoch {last_good} were kept",
+        operation.as_ref().map_or(String::new(), |from| format!(", as {from}"))
+    )]
+    Diverged {
+        /// The loss, NaN or infinite.
+        loss: f32,
+        /// First operation that produced a non-finite value, if known.
+        operation: Option<String>,
+        /// Epoch in which training diverged.
+        epoch: usize,
+        /// The last epoch with a finite loss.
+        last_good: usize,
+        /// The learning rate used.
+        learning_rate: f64,
+    },
+
+    /// A checkpoint that does not fit the data or the model it is loaded for.
+    #[error("{}: {what}", file.display())]
+    Checkpoint {
+        /// The file.
+        file: PathBuf,
+        /// The difference.
+        what: String,
+    },
+
+    /// A broken invariant of the library: never the fault of the input.
+    #[error("{op}: {what}; this is a fault in gnarl, please report it")]
+    Internal {
+        /// The operation.
+        op: &'static str,
+        /// The invariant that does not hold.
+        what: String,
+    },
+}
+
+fn from_operation(operation: &Option<String>) -> String {
+    operation
+        .as_ref()
+        .map_or(String::new(), |from| format!(": {from}"))
 }
 
 impl Error {
@@ -107,6 +168,19 @@ impl Error {
             op: op.into(),
             what: what.into(),
         }
+    }
+
+    /// Returns true if the request itself was refused: an argument, a file or a combination that
+    /// cannot be used. False for errors of a computation that had begun.
+    pub fn is_refusal(&self) -> bool {
+        !matches!(
+            self,
+            Error::Tensor { .. }
+                | Error::NotFinite { .. }
+                | Error::Diverged { .. }
+                | Error::Checkpoint { .. }
+                | Error::Internal { .. }
+        )
     }
 
     /// An [`Error::Argument`] about a setting by its name.

@@ -171,7 +171,8 @@ fn gathered(
 /// The features that a graph carries: as they are used, or packed, and unpacked when all of them
 /// are asked for.
 #[derive(Debug)]
-pub(crate) enum NodeFeatures {
+#[doc(hidden)]
+pub enum NodeFeatures {
     Whole(Features),
     Packed {
         rows: PackedRows,

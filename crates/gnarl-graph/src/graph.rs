@@ -49,13 +49,13 @@ pub struct Rows {
 /// and named splits.
 ///
 /// ```
-/// use gnarl_graph::Graph;
+/// use crate::Graph;
 /// // A triangle with a tail; (1, 0) repeats (0, 1) and (2, 2) is a self-loop.
 /// let (g, report) = Graph::from_edges(5, [(0, 1), (1, 0), (1, 2), (2, 0), (2, 2), (2, 3)])?;
 /// assert_eq!((g.num_nodes(), g.num_edges(), g.num_arcs()), (5, 4, 8));
 /// assert_eq!(g.neighbours(2), [0, 1, 3]);
 /// assert_eq!((report.duplicates, report.self_loops), (1, 1));
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Graph {
@@ -95,9 +95,9 @@ impl Graph {
     /// [`from_edges`](Self::from_edges) to put in order, or for an error.
     ///
     /// ```
-    /// let path = gnarl_graph::Graph::from_rows_as_they_are(vec![0, 1, 3, 4], vec![1, 0, 2, 1], None).unwrap();
+    /// let path = crate::Graph::from_rows_as_they_are(vec![0, 1, 3, 4], vec![1, 0, 2, 1], None).unwrap();
     /// assert_eq!(path.edges().collect::<Vec<_>>(), [(0, 1), (1, 2)]);
-    /// assert!(gnarl_graph::Graph::from_rows_as_they_are(vec![0, 1, 1], vec![1], None).is_err(), "one direction alone");
+    /// assert!(crate::Graph::from_rows_as_they_are(vec![0, 1, 1], vec![1], None).is_err(), "one direction alone");
     /// ```
     pub fn from_rows_as_they_are(
         offsets: Vec<u64>,
@@ -125,7 +125,8 @@ impl Graph {
     }
 
     /// The same of rows that may lie in a file.
-    pub(crate) fn from_stored(
+    #[doc(hidden)]
+    pub fn from_stored(
         offsets: Stored<u64>,
         targets: Stored<u32>,
         weights: Option<Stored<f64>>,
@@ -324,7 +325,8 @@ impl Graph {
     }
 
     /// The same of features that may be packed.
-    pub(crate) fn with_node_features(mut self, features: NodeFeatures) -> Result<Self> {
+    #[doc(hidden)]
+    pub fn with_node_features(mut self, features: NodeFeatures) -> Result<Self> {
         self.check_rows("features", features.num_rows())?;
         self.features = Some(Arc::new(features));
         Ok(self)
@@ -340,11 +342,11 @@ impl Graph {
     /// The same graph with a name for each node; the names must differ.
     ///
     /// ```
-    /// let path = gnarl_graph::Graph::from_edges(3, [(0, 1), (1, 2)])?.0;
+    /// let path = crate::Graph::from_edges(3, [(0, 1), (1, 2)])?.0;
     /// assert_eq!(path.node_name(2), "2");
     /// let path = path.with_node_names(["ada", "bob", "cyd"].map(String::from).to_vec())?;
     /// assert_eq!(path.subgraph(&[2, 0])?.node_name(0), "cyd");
-    /// # Ok::<(), gnarl_graph::Error>(())
+    /// # Ok::<(), crate::Error>(())
     /// ```
     pub fn with_node_names(mut self, names: Vec<String>) -> Result<Self> {
         self.check_rows("names", names.len())?;
@@ -561,7 +563,8 @@ impl Graph {
 /// reverse. Read row by row, the arcs upwards reach each node in the order of its own arcs
 /// downwards, so that a place in every row is all that is looked up. Ranges of nodes that are
 /// reached are looked at side by side.
-pub(crate) fn is_simple(offsets: &[u64], targets: &[u32], weights: Option<&[f64]>) -> bool {
+#[doc(hidden)]
+pub fn is_simple(offsets: &[u64], targets: &[u32], weights: Option<&[f64]>) -> bool {
     let arcs = targets.len();
     let in_order = offsets.first() == Some(&0)
         && offsets.last() == Some(&(arcs as u64))

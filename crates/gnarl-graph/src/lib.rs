@@ -3,7 +3,6 @@
 //! | room | what belongs there |
 //! | --- | --- |
 //! | [`graph`] | [`Graph`], an immutable undirected graph with features, labels and splits; [`GraphSet`] for many small ones |
-//! | [`dataset`] | the registry of datasets, download, and one file per format |
 //! | [`generate`] | random graphs, one file per model |
 //! | [`centrality`] | degree, core number, PageRank, walk count |
 //! | [`operator`] | classical and centrality shift operators as sparse matrices |
@@ -22,7 +21,7 @@
 //!
 //! A room uses those below it, never those above: error, random, limits, sets, names, files,
 //! stored and matrix; then features, labels, split, components, graph and graph set; then properties,
-//! centrality, operator, sample, metrics, distance and generate; then spectrum, dataset and
+//! centrality, operator, sample, metrics, distance and generate; then spectrum and
 //! community.
 //!
 //! # One word per thing
@@ -37,7 +36,6 @@ extern crate self as gnarl_graph;
 pub mod centrality;
 pub mod community;
 pub mod components;
-pub mod dataset;
 pub mod distance;
 pub mod error;
 pub mod features;
@@ -59,7 +57,6 @@ pub mod spectrum;
 pub mod split;
 pub mod stored;
 
-pub use dataset::{Benchmark, Content, Dataset, Part, SplitData};
 pub use error::{Error, Result};
 pub use features::Features;
 pub use graph::{BuildReport, Graph};

@@ -22,11 +22,11 @@ impl<T: Copy> CsrMatrix<T> {
     /// error.
     ///
     /// ```
-    /// use gnarl_graph::CsrMatrix;
+    /// use crate::CsrMatrix;
     /// let m = CsrMatrix::new(3, vec![0, 2, 2], vec![2, 0], vec![5.0, 1.0])?;
     /// assert_eq!(m.row(0), (&[0, 2][..], &[1.0, 5.0][..]));
     /// assert_eq!(m.row(1).0.len(), 0);
-    /// # Ok::<(), gnarl_graph::Error>(())
+    /// # Ok::<(), crate::Error>(())
     /// ```
     pub fn new(
         num_cols: usize,
@@ -81,7 +81,8 @@ impl<T: Copy> CsrMatrix<T> {
     }
 
     /// Wraps arrays that are valid by construction.
-    pub(crate) fn from_parts(
+    #[doc(hidden)]
+    pub fn from_parts(
         num_cols: usize,
         offsets: impl Into<Stored<u64>>,
         indices: impl Into<Stored<u32>>,

@@ -117,10 +117,10 @@ fn check_lengths(op: &'static str, a: &str, len_a: usize, b: &str, len_b: usize)
 /// Of two clusterings without information (one cluster each, or no items) the score is 1.
 ///
 /// ```
-/// use gnarl_graph::metrics::adjusted_mutual_information;
+/// use crate::metrics::adjusted_mutual_information;
 /// assert_eq!(adjusted_mutual_information(&[0, 0, 1, 1], &[7, 7, 3, 3])?, 1.0);
 /// assert_eq!(adjusted_mutual_information(&[0, 0, 0, 0], &[0, 1, 2, 3])?, 0.0);
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 pub fn adjusted_mutual_information(a: &[u32], b: &[u32]) -> Result<f64> {
     let table = Contingency::new("adjusted_mutual_information", a, b)?;

@@ -591,7 +591,7 @@ pub fn restored<C: Choice>(settings: Map<String, Json>) -> Result<C> {
 /// The words after `as` say what is chosen.
 ///
 /// ```
-/// gnarl_graph::named! {
+/// crate::named! {
 ///     /// What is attacked.
 ///     pub enum Mode as "mode" {
 ///         /// A trained model's input.
@@ -687,7 +687,7 @@ macro_rules! named {
 /// usual settings). With `dyn Trait` behind the name, `method` gives the choice as that.
 ///
 /// ```
-/// use gnarl_graph::names::Settings;
+/// use crate::names::Settings;
 /// use serde::{Deserialize, Serialize};
 ///
 /// /// Flips pairs of nodes at random.
@@ -702,7 +702,7 @@ macro_rules! named {
 /// #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 /// #[choice(name = "nothing", about = "no change")]
 /// pub struct Nothing {}
-/// gnarl_graph::choices! {
+/// crate::choices! {
 ///     /// What is done.
 ///     pub enum Deed as "deed" { Nothing(Nothing), Flip(Flip) }
 /// }
@@ -710,7 +710,7 @@ macro_rules! named {
 /// assert_eq!(deed, Deed::Flip(Flip { share: 0.5 }));
 /// let e = "nothing".parse::<Deed>()?.with(&[("share".into(), "0.5".into())]).unwrap_err();
 /// assert_eq!(e.to_string(), "share: belongs to flip, and the deed is nothing");
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 #[macro_export]
 macro_rules! choices {

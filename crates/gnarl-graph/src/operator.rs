@@ -51,11 +51,11 @@ impl ClassicalOperator {
     /// normalised operator refuses negative degrees.
     ///
     /// ```
-    /// use gnarl_graph::{Graph, operator::ClassicalOperator};
+    /// use crate::{operator::ClassicalOperator, Graph};
     /// let g = Graph::from_edges(3, [(0, 1), (1, 2)])?.0;
     /// let h = ClassicalOperator::MeanAggregation.matrix(&g)?;
     /// assert_eq!(h.row(1), (&[0, 2][..], &[0.5, 0.5][..]));
-    /// # Ok::<(), gnarl_graph::Error>(())
+    /// # Ok::<(), crate::Error>(())
     /// ```
     pub fn matrix(self, graph: &Graph) -> Result<CsrMatrix<f64>> {
         let Factors {

@@ -259,10 +259,10 @@ pub enum DirichletEnergy {
 /// parallel.
 ///
 /// ```
-/// use gnarl_graph::{DenseMatrix, generate::path, properties::{DirichletEnergy, dirichlet_energy}};
+/// use crate::{generate::path, properties::{dirichlet_energy, DirichletEnergy}, DenseMatrix};
 /// let x = DenseMatrix::new(3, 1, vec![1.0, 2.0, 4.0])?;
 /// assert_eq!(dirichlet_energy(&path(3)?, &x, DirichletEnergy::Unnormalised)?, 1.0 + 4.0);
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 pub fn dirichlet_energy(graph: &Graph, x: &DenseMatrix<f64>, kind: DirichletEnergy) -> Result<f64> {
     const OP: &str = "dirichlet_energy";

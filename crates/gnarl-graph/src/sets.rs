@@ -2,9 +2,9 @@
 //! properties.
 //!
 //! ```
-//! use gnarl_graph::sets::Set;
+//! use crate::sets::Set;
 //!
-//! gnarl_graph::named! {
+//! crate::named! {
 //!     /// A property of an attack.
 //!     pub enum Property as "property" {
 //!         /// Changes are chosen one after the other.

@@ -131,7 +131,7 @@ pub fn dense(array: &Bound<'_, PyAny>, what: &str) -> PyResult<DenseMatrix<f32>>
     let (rows, columns) = (typed.shape()[0], typed.shape()[1]);
     let data = typed.as_slice().map_err(|e| not(e.to_string()))?;
     finite(data, columns, what)?;
-    DenseMatrix::new(rows, columns, data.to_vec()).map_err(crate::errors::raised_by_graph)
+    DenseMatrix::new(rows, columns, data.to_vec()).map_err(crate::errors::raised)
 }
 
 /// A matrix of finite numbers of 64 bits.
@@ -154,7 +154,7 @@ pub fn dense64(array: &Bound<'_, PyAny>, what: &str) -> PyResult<DenseMatrix<f64
             data[at]
         )));
     }
-    DenseMatrix::new(rows, columns, data.to_vec()).map_err(crate::errors::raised_by_graph)
+    DenseMatrix::new(rows, columns, data.to_vec()).map_err(crate::errors::raised)
 }
 
 /// A sparse matrix of finite numbers of 32 bits, from its three arrays.

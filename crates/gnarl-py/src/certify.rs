@@ -4,18 +4,19 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use gnarl::robustness::SampleWatch;
 use gnarl::study::certify::{
     self as study, Certificate, Certified, CertifiedNode, Request, Target,
 };
+use gnarl_data::Content;
+use gnarl_graph::Error as GraphError;
 use gnarl_graph::names::Given;
-use gnarl_graph::{Content, Error as GraphError};
+use gnarl_robust::robustness::SampleWatch;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::arrays::ids;
-use crate::errors::{raised_by_graph, wrong};
+use crate::errors::{raised, wrong};
 use crate::graph::{PyGraph, data};
 use crate::model::PyFitted;
 use crate::outside::{Questioned, Subject, question};
@@ -41,7 +42,7 @@ fn watch(stop: &AtomicBool) -> SampleWatch<'_> {
 /// The certificate that is asked for on some data, and its target.
 fn chosen(request: &Request, content: &Content) -> PyResult<(Certificate, Target)> {
     let threat = request.threat(Some(content));
-    let certificates = request.certificates(threat).map_err(raised_by_graph)?;
+    let certificates = request.certificates(threat).map_err(raised)?;
     let first = certificates.into_iter().next();
     let first = first.ok_or_else(|| wrong("method: name a certificate"))?;
     Ok((first, threat.target))
@@ -63,11 +64,11 @@ pub fn certify<'py>(
     seed: u64,
     n_jobs: Option<usize>,
 ) -> PyResult<Found<'py>> {
-    let method: Certificate = method.parse().map_err(raised_by_graph)?;
+    let method: Certificate = method.parse().map_err(raised)?;
     let target = target.map(str::parse).transpose();
     let request = Request {
         methods: vec![study::MethodName::One(method)],
-        target: target.map_err(raised_by_graph)?,
+        target: target.map_err(raised)?,
         settings,
     };
     let items = items.map(|items| ids(items, "items")).transpose()?;
@@ -93,7 +94,7 @@ pub fn certify<'py>(
         };
         (work::run(py, n_jobs, &stop, None, certify)?, target)
     } else {
-        study::check_any(&method).map_err(raised_by_graph)?;
+        study::check_any(&method).map_err(raised)?;
         let graph = on.cast::<PyGraph>()?.get();
         let content = Content::Graph(graph.graph.clone());
         let (certificate, target) = chosen(&request, &content)?;
@@ -116,7 +117,7 @@ pub fn certify<'py>(
         (question(py, n_jobs, &stop, subject, certify)?, target)
     };
     let Some(found) = found else {
-        return Err(raised_by_graph(GraphError::argument(
+        return Err(raised(GraphError::argument(
             "certify",
             "stopped before all samples were drawn",
         )));

@@ -5,21 +5,8 @@ use pyo3::exceptions::{
     PyArithmeticError, PyFileNotFoundError, PyOSError, PyRuntimeError, PyValueError,
 };
 
-/// The exception for an error of gnarl.
-pub fn raised(error: gnarl::Error) -> PyErr {
-    match error {
-        gnarl::Error::Graph(error) => raised_by_graph(error),
-        gnarl::Error::Diverged { .. }
-        | gnarl::Error::Tensor(gnarl::TensorError::NotFinite { .. }) => {
-            PyArithmeticError::new_err(error.to_string())
-        }
-        gnarl::Error::Internal { .. } => PyRuntimeError::new_err(error.to_string()),
-        other => PyValueError::new_err(other.to_string()),
-    }
-}
-
-/// The exception for an error of the ground floor.
-pub fn raised_by_graph(error: gnarl_graph::Error) -> PyErr {
+/// Returns the Python exception for an error of gnarl.
+pub fn raised(error: gnarl_graph::Error) -> PyErr {
     use gnarl_graph::Error;
     let text = error.to_string();
     match error {
@@ -28,7 +15,10 @@ pub fn raised_by_graph(error: gnarl_graph::Error) -> PyErr {
         }
         Error::Absent { .. } => PyFileNotFoundError::new_err(text),
         Error::Io { .. } | Error::Download { .. } => PyOSError::new_err(text),
-        Error::NotConverged { .. } => PyArithmeticError::new_err(text),
+        Error::Internal { .. } => PyRuntimeError::new_err(text),
+        Error::NotConverged { .. } | Error::Diverged { .. } | Error::NotFinite { .. } => {
+            PyArithmeticError::new_err(text)
+        }
         Error::OutOfRange {
             setting,
             range,

@@ -1,15 +1,16 @@
 //! Graphs and sets of graphs as Python sees them.
 
-use gnarl_graph::dataset::registry::{self, Entry};
-use gnarl_graph::dataset::{Sources, data_dir, load};
-use gnarl_graph::{BuildReport, Content, Dataset, Features, Graph, GraphSet, Labels, Split};
+use gnarl_data::registry::{self, Entry};
+use gnarl_data::{Content, Dataset};
+use gnarl_data::{Sources, data_dir, load};
+use gnarl_graph::{BuildReport, Features, Graph, GraphSet, Labels, Split};
 use numpy::{PyArray1, PyArray2};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::arrays::{dense, ids, offsets, reals, shared, shared_matrix, sparse};
-use crate::errors::{raised_by_graph, wrong};
+use crate::errors::{raised, wrong};
 use crate::work;
 
 /// The module that turns what people have into what is needed here, and back.
@@ -72,7 +73,7 @@ pub fn split_of((name, train, val, test): &Parts<'_>) -> PyResult<Split> {
         ids(val, "validation items")?,
         ids(test, "test items")?,
     );
-    split.map_err(raised_by_graph)
+    split.map_err(raised)
 }
 
 /// A split handed over to Python.
@@ -103,7 +104,7 @@ fn labels_of(codes: &Bound<'_, PyAny>, names: Vec<String>) -> PyResult<Labels> {
     let classes = codes.iter().map(|&c| u32::try_from(c).ok()).collect();
     Labels::new(classes, names.len())
         .and_then(|labels| labels.with_names(names))
-        .map_err(raised_by_graph)
+        .map_err(raised)
 }
 
 fn given_labels<'py>(py: Python<'py>, labels: &Labels) -> Bound<'py, PyArray1<i64>> {
@@ -158,7 +159,7 @@ impl PyGraph {
                 ),
             }
         });
-        let (graph, report) = made.map_err(raised_by_graph)?;
+        let (graph, report) = made.map_err(raised)?;
         Ok(Self {
             report,
             ..Self::of(graph, "graph")
@@ -237,27 +238,27 @@ impl PyGraph {
             new.graph = new
                 .graph
                 .with_features(Features::Dense(dense(x, "x")?))
-                .map_err(raised_by_graph)?;
+                .map_err(raised)?;
         }
         if let Some((indptr, indices, data, columns)) = sparse_x {
             let matrix = sparse((&indptr, &indices, &data), columns, "x")?;
             new.graph = new
                 .graph
                 .with_features(Features::Sparse(matrix))
-                .map_err(raised_by_graph)?;
+                .map_err(raised)?;
         }
         if let Some((codes, names)) = y {
             new.graph = new
                 .graph
                 .with_labels(labels_of(&codes, names)?)
-                .map_err(raised_by_graph)?;
+                .map_err(raised)?;
         }
         if let Some(splits) = splits {
             let splits = splits.iter().map(split_of).collect::<PyResult<Vec<_>>>()?;
-            new.graph = new.graph.with_splits(splits).map_err(raised_by_graph)?;
+            new.graph = new.graph.with_splits(splits).map_err(raised)?;
         }
         if let Some(names) = node_names {
-            new.graph = new.graph.with_node_names(names).map_err(raised_by_graph)?;
+            new.graph = new.graph.with_node_names(names).map_err(raised)?;
         }
         new.scaled = scaled.unwrap_or(new.scaled);
         if let Some(registered) = registered {
@@ -435,8 +436,8 @@ impl PyGraph {
     fn protocol<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<(Self, GivenSplit<'py>)> {
         let first =
             dataset(&self.name, Content::Graph(self.graph.clone()), self.entry).benchmark(seed, 1);
-        let first = first.map_err(raised_by_graph)?.first();
-        let graph = first.content.graph().map_err(raised_by_graph)?.clone();
+        let first = first.map_err(raised)?.first();
+        let graph = first.content.graph().map_err(raised)?.clone();
         Ok((self.instead(graph), given_split(py, &first.split)))
     }
 
@@ -471,7 +472,7 @@ impl PyGraph {
         Ok(self.instead(
             self.graph
                 .subgraph(&ids(&nodes, "nodes")?)
-                .map_err(raised_by_graph)?,
+                .map_err(raised)?,
         ))
     }
 
@@ -603,7 +604,7 @@ impl PyGraphSet {
         let splits = splits.iter().map(split_of).collect::<PyResult<Vec<_>>>()?;
         let set = set
             .and_then(|set| set.with_splits(splits))
-            .map_err(raised_by_graph)?;
+            .map_err(raised)?;
         let entry = if registered {
             registry::get(&name)
         } else {
@@ -651,10 +652,7 @@ impl PyGraphSet {
     fn protocol<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<GivenSplit<'py>> {
         let first =
             dataset(&self.name, Content::Graphs(self.set.clone()), self.entry).benchmark(seed, 1);
-        Ok(given_split(
-            py,
-            &first.map_err(raised_by_graph)?.first().split,
-        ))
+        Ok(given_split(py, &first.map_err(raised)?.first().split))
     }
 
     fn __len__(&self) -> usize {
@@ -759,7 +757,7 @@ pub fn load_dataset<'py>(
     seed: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
     let folder = self::data_dir(data_dir.as_deref());
-    let loaded = work::quietly(py, None, move || Ok(load(&name, &folder, seed)?))?;
+    let loaded = work::quietly(py, None, move || load(&name, &folder, seed))?;
     let Dataset {
         name,
         content,
@@ -786,7 +784,7 @@ pub fn load_dataset<'py>(
 /// The names of the datasets that are known, the built-in ones first.
 #[pyfunction]
 pub fn dataset_names(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
-    let names: Vec<&str> = gnarl_graph::dataset::load::BUILT_IN
+    let names: Vec<&str> = gnarl_data::load::BUILT_IN
         .into_iter()
         .chain(registry::names())
         .collect();

@@ -5,19 +5,20 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gnarl::attack::Attack;
 use gnarl::augment::density::Density;
-use gnarl::features::FeatureScaling;
-use gnarl::inference::{Inference, Reading};
 use gnarl::model::fit::FitOptions;
 use gnarl::model::{Fitted, Model, Section};
-use gnarl::nn::Backbone;
 use gnarl::study::certify::Certificate;
 use gnarl::study::predict;
-use gnarl::train::{Epoch, Watch, argmax};
-use gnarl_graph::dataset::Task;
+use gnarl_data::Content;
+use gnarl_data::Task;
 use gnarl_graph::names::{Given, KIND, Kind, Listed, Setting};
-use gnarl_graph::{Content, DenseMatrix, Graph};
+use gnarl_graph::{DenseMatrix, Graph};
+use gnarl_nn::features::FeatureScaling;
+use gnarl_nn::networks::Backbone;
+use gnarl_nn::train::{Epoch, Watch, argmax};
+use gnarl_robust::attack::Attack;
+use gnarl_robust::inference::{Inference, Reading};
 use gnarl_thesis::Recipe;
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
@@ -25,7 +26,7 @@ use pyo3::types::PyBytes;
 use serde_json::{Value as Json, json};
 
 use crate::arrays::{Csr, given, given_csr};
-use crate::errors::{raised, raised_by_graph, wrong};
+use crate::errors::{raised, wrong};
 use crate::graph::{GivenSplit, Parts, PyGraph, data, dataset, given_split, split_of};
 use crate::work;
 
@@ -125,13 +126,13 @@ impl Words {
                     "spec: describes the whole model; leave out the name of one",
                 ));
             }
-            (Some(name), None) => Model::new(name.parse::<Backbone>().map_err(raised_by_graph)?),
+            (Some(name), None) => Model::new(name.parse::<Backbone>().map_err(raised)?),
             (None, Some(text)) => Model::from_toml(text).map_err(raised)?,
             (None, None) => Model::new(Backbone::GCN),
         };
-        let recipe: Recipe = self.recipe.parse().map_err(raised_by_graph)?;
+        let recipe: Recipe = self.recipe.parse().map_err(raised)?;
         Ok(recipe.fill(
-            described.over(&self.options).map_err(raised_by_graph)?,
+            described.over(&self.options).map_err(raised)?,
             dataset,
             task,
         ))
@@ -139,7 +140,7 @@ impl Words {
 }
 
 fn task(name: &str) -> PyResult<Task> {
-    name.parse().map_err(raised_by_graph)
+    name.parse().map_err(raised)
 }
 
 /// The model that words mean, everything filled in, as TOML.
@@ -183,9 +184,7 @@ pub fn fit(
     let model = words.model(&on.name, on.content.task())?;
     let split = split.as_ref().map(split_of).transpose()?;
     if let Some(split) = &split {
-        split
-            .check_range(on.content.num_items())
-            .map_err(raised_by_graph)?;
+        split.check_range(on.content.num_items()).map_err(raised)?;
     }
     let plan = model.plan(on.content.task()).map_err(raised)?;
     let total = plan.trainings(Some(&on.content)) * plan.training.epochs;
@@ -315,7 +314,7 @@ impl PyFitted {
         let inference = name
             .parse::<Inference>()
             .and_then(|known| known.with(&settings))
-            .map_err(raised_by_graph)?;
+            .map_err(raised)?;
         let on = data(on)?;
         let fitted = self.fitted.clone();
         let changed = work::quietly(py, n_jobs, move || {
@@ -435,23 +434,23 @@ impl PyFitted {
             let Some(network) = fitted.network()?.white_box() else {
                 let what =
                     "a model with exits has one for each of them; this is for models of one depth";
-                return Err(gnarl_graph::Error::argument("operator", what).into());
+                return Err(gnarl_graph::Error::argument("operator", what));
             };
             let operator = network.learned_operator(&prepared)?;
             if operator.is_pattern_only() {
                 let what = "this model weighs neighbours by itself and has no operator of its own";
-                return Err(gnarl_graph::Error::argument("operator", what).into());
+                return Err(gnarl_graph::Error::argument("operator", what));
             }
             let values = operator.values()?.flatten_all()?.to_vec1::<f32>()?;
             let pattern = operator.pattern();
             let offsets = pattern.offsets().iter().map(|&at| at as u64).collect();
             let values = values.into_iter().map(f64::from).collect();
-            Ok(gnarl_graph::CsrMatrix::new(
+            gnarl_graph::CsrMatrix::new(
                 pattern.num_cols(),
                 offsets,
                 pattern.indices().to_vec(),
                 values,
-            )?)
+            )
         })?;
         Ok(given_csr(py, &matrix))
     }
@@ -481,7 +480,11 @@ impl PyFitted {
 
 /// Distributions on a graph whose features are scaled already: after the defence, as the model's
 /// inference reads them.
-fn on_scaled(fitted: &Fitted, graph: &Graph, plainly: bool) -> gnarl::Result<DenseMatrix<f32>> {
+fn on_scaled(
+    fitted: &Fitted,
+    graph: &Graph,
+    plainly: bool,
+) -> gnarl_graph::Result<DenseMatrix<f32>> {
     let plain = Reading::default();
     let reading = if plainly { &plain } else { fitted.reading() };
     predict::under(fitted, reading, graph, fitted.seed())

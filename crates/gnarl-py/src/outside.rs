@@ -4,23 +4,23 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gnarl::attack::{Attack, AttackInput, Property};
-use gnarl::classifier::Classifier;
-use gnarl::defense::Defense;
-use gnarl::inference::{Inference, Reading};
-use gnarl::perturb::flipped;
-use gnarl::robustness::{RegionOptions, Settings};
 use gnarl::study::predict::{Clean, fit_inference, under, without_inputs};
 use gnarl::study::robustness::measure;
 use gnarl_graph::names::Given;
 use gnarl_graph::{DenseMatrix, Error as GraphError, Graph};
+use gnarl_robust::attack::{Attack, AttackInput, Property};
+use gnarl_robust::classifier::Classifier;
+use gnarl_robust::defense::Defense;
+use gnarl_robust::inference::{Inference, Reading};
+use gnarl_robust::perturb::flipped;
+use gnarl_robust::robustness::{RegionOptions, Settings};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::arrays::{dense, given, ids};
-use crate::errors::{raised, raised_by_graph, wrong};
+use crate::errors::{raised, wrong};
 use crate::graph::PyGraph;
 use crate::model::PyFitted;
 use crate::work;
@@ -93,8 +93,8 @@ impl Classifier for Outside {
         self.num_classes
     }
 
-    fn scores(&self, graph: &Graph) -> gnarl::Result<DenseMatrix<f32>> {
-        let gone = |what: String| gnarl::Error::Graph(GraphError::argument("model", what));
+    fn scores(&self, graph: &Graph) -> gnarl_graph::Result<DenseMatrix<f32>> {
+        let gone = |what: String| GraphError::argument("model", what);
         if self.stop.load(Ordering::Relaxed) {
             return Err(gone("nobody waits for its answers any more".into()));
         }
@@ -225,7 +225,7 @@ pub(crate) fn question<T: Send + 'static>(
     n_jobs: Option<usize>,
     stop: &Arc<AtomicBool>,
     asked: Questioned,
-    put: impl FnOnce(&Questioned) -> gnarl::Result<T> + Send + 'static,
+    put: impl FnOnce(&Questioned) -> gnarl_graph::Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let asked = Arc::new(asked);
     let worker = asked.clone();
@@ -253,7 +253,7 @@ impl PyDefended {
         let inference = name
             .parse::<Inference>()
             .and_then(|known| known.with(&settings))
-            .map_err(raised_by_graph)?;
+            .map_err(raised)?;
         if inference.tunes() {
             return Err(wrong(
                 "tune: chooses on validation nodes while a model is fitted; give sigma and radius here",
@@ -366,7 +366,7 @@ pub fn attack<'py>(
     let attack = name
         .parse::<Attack>()
         .and_then(|known| known.with(&settings))
-        .map_err(raised_by_graph)?;
+        .map_err(raised)?;
     let original = graph.get().clone();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
@@ -383,8 +383,7 @@ pub fn attack<'py>(
             return Err(GraphError::argument(
                 "attack",
                 format!("target {row}, and the graph has {rows} nodes"),
-            )
-            .into());
+            ));
         }
         if let (Some(model), Some((_, class))) = (
             model,
@@ -396,7 +395,7 @@ pub fn attack<'py>(
                 "a target of class {class}, and the model knows {}",
                 model.num_classes()
             );
-            return Err(GraphError::argument("attack", what).into());
+            return Err(GraphError::argument("attack", what));
         }
         attack.run(
             &AttackInput {
@@ -447,7 +446,7 @@ pub fn attack<'py>(
                 .chain(&change.removed)
                 .copied()
                 .collect();
-            original.instead(flipped(&original.graph, &flips).map_err(raised_by_graph)?)
+            original.instead(flipped(&original.graph, &flips).map_err(raised)?)
         }
     };
     let features = serde_json::to_string(&change.features).map_err(|e| wrong(e.to_string()))?;
@@ -470,7 +469,7 @@ pub fn purified(
     let defense = name
         .parse::<Defense>()
         .and_then(|known| known.with(&settings))
-        .map_err(raised_by_graph)?;
+        .map_err(raised)?;
     let (like, on) = (graph.get().clone(), graph.get().graph.clone());
     Ok(like.instead(work::quietly(py, None, move || {
         defense.method().preprocessed(&on)
@@ -496,12 +495,12 @@ pub fn robustness<'py>(
     n_jobs: Option<usize>,
 ) -> PyResult<(String, Bound<'py, PyArray1<f64>>)> {
     let words = RegionOptions {
-        target: target.parse().map_err(raised_by_graph)?,
-        norm: norm.map(str::parse).transpose().map_err(raised_by_graph)?,
+        target: target.parse().map_err(raised)?,
+        norm: norm.map(str::parse).transpose().map_err(raised)?,
         flips,
-        sampler: sampler.parse().map_err(raised_by_graph)?,
+        sampler: sampler.parse().map_err(raised)?,
     };
-    let region = words.region(epsilon).map_err(raised_by_graph)?;
+    let region = words.region(epsilon).map_err(raised)?;
     let settings = Settings {
         region,
         samples,

@@ -14,12 +14,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{Csr, given, given_csr, ids};
-use crate::errors::{raised_by_graph, wrong};
+use crate::errors::{raised, wrong};
 use crate::graph::PyGraph;
 use crate::work;
 
 fn centrality_named(name: &str) -> PyResult<Centrality> {
-    name.parse().map_err(raised_by_graph)
+    name.parse().map_err(raised)
 }
 
 /// How central each node is.
@@ -34,7 +34,7 @@ pub fn centrality<'py>(
     let (kind, graph) = (centrality_named(kind)?, graph.get().graph.clone());
     Ok(PyArray1::from_vec(
         py,
-        work::quietly(py, n_jobs, move || Ok(kind.scores(&graph)?))?,
+        work::quietly(py, n_jobs, move || kind.scores(&graph))?,
     ))
 }
 
@@ -45,11 +45,11 @@ pub fn operator<'py>(
     graph: &Bound<'py, PyGraph>,
     name: &str,
 ) -> PyResult<Csr<'py>> {
-    let operator: ClassicalOperator = name.parse().map_err(raised_by_graph)?;
+    let operator: ClassicalOperator = name.parse().map_err(raised)?;
     let graph = graph.get().graph.clone();
     Ok(given_csr(
         py,
-        &work::quietly(py, None, move || Ok(operator.matrix(&graph)?))?,
+        &work::quietly(py, None, move || operator.matrix(&graph))?,
     ))
 }
 
@@ -64,12 +64,12 @@ pub fn centrality_operator<'py>(
 ) -> PyResult<Csr<'py>> {
     let (kind, graph) = (centrality_named(kind)?, graph.get().graph.clone());
     let matrix = work::quietly(py, None, move || {
-        Ok(gnarl_graph::operator::centrality_operator(
+        gnarl_graph::operator::centrality_operator(
             &graph,
             &kind.values(&graph)?,
             e2,
             e3,
-        )?)
+        )
     })?;
     Ok(given_csr(py, &matrix))
 }
@@ -109,27 +109,27 @@ pub fn eigenpairs<'py>(
     }
     let pairs = match exponents {
         None => {
-            let operator: ClassicalOperator = name.parse().map_err(raised_by_graph)?;
+            let operator: ClassicalOperator = name.parse().map_err(raised)?;
             work::quietly(py, n_jobs, move || {
-                Ok(sparse_eigenpairs(
+                sparse_eigenpairs(
                     &operator.matrix(&graph)?,
                     k,
                     which,
                     &EigenSettings::default(),
-                )?)
+                )
             })?
         }
         Some((e2, e3)) => {
             let kind = centrality_named(name)?;
             work::quietly(py, n_jobs, move || {
-                Ok(centrality_eigenpairs(
+                centrality_eigenpairs(
                     &graph,
                     &kind.values(&graph)?,
                     e2,
                     e3,
                     k,
                     which,
-                )?)
+                )
             })?
         }
     };
@@ -150,7 +150,7 @@ pub fn spectrum_report(
 ) -> PyResult<String> {
     let (kind, graph) = (centrality_named(kind)?, graph.get().graph.clone());
     let found = work::quietly(py, n_jobs, move || {
-        Ok(report(&graph, kind, &ReportSettings::default())?)
+        report(&graph, kind, &ReportSettings::default())
     })?;
     serde_json::to_string(&found).map_err(|e| wrong(e.to_string()))
 }
@@ -171,7 +171,7 @@ pub fn communities<'py>(
     seed: u64,
     n_jobs: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let method: Method = method.parse().map_err(raised_by_graph)?;
+    let method: Method = method.parse().map_err(raised)?;
     let of_cgso = [
         ("centrality", centrality.is_some()),
         ("e2", e2.is_some()),
@@ -203,7 +203,7 @@ pub fn communities<'py>(
         ..usual
     };
     let graph = graph.get().graph.clone();
-    let found = work::quietly(py, n_jobs, move || Ok(cluster(&graph, &config, seed)?))?;
+    let found = work::quietly(py, n_jobs, move || cluster(&graph, &config, seed))?;
     Ok(PyArray1::from_iter(py, found.into_iter().map(i64::from)))
 }
 
@@ -219,7 +219,7 @@ pub fn modularity(
         &ids(communities, "communities")?,
         resolution,
     )
-    .map_err(raised_by_graph)
+    .map_err(raised)
 }
 
 /// What can be said about a graph in numbers.
@@ -320,7 +320,7 @@ pub fn generate(
             let attachment = attachment
                 .map(|name| name.parse())
                 .transpose()
-                .map_err(raised_by_graph)?;
+                .map_err(raised)?;
             let config = SbbamConfig {
                 block_sizes: given.take("block_sizes")?.unwrap_or(usual.block_sizes),
                 r: given.take("r")?.unwrap_or(usual.r),
@@ -355,7 +355,7 @@ pub fn generate(
         return Err(wrong(format!("{kind}: unknown setting {stray}")));
     }
     Ok(PyGraph::of(
-        work::quietly(py, None, move || Ok(draw()?))?,
+        work::quietly(py, None, draw)?,
         kind,
     ))
 }

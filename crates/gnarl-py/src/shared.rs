@@ -4,11 +4,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl::model::SharedTraining;
-use gnarl_graph::{Content, SplitData};
+use gnarl_data::{Content, SplitData};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
-use crate::errors::{raised, raised_by_graph, wrong};
+use crate::errors::{raised, wrong};
 use crate::graph::{Parts, data, dataset, split_of};
 use crate::model::{PyFitted, Words};
 use crate::work;
@@ -26,8 +26,8 @@ type Share<'py> = (f32, Bound<'py, PyArray1<f32>>, usize);
 /// Weights and moments, then learning rates and steps.
 type State<'py> = (Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<f64>>);
 
-fn over() -> gnarl::Error {
-    gnarl_graph::Error::argument("shared training", "it is finished").into()
+fn over() -> gnarl_graph::Error {
+    gnarl_graph::Error::argument("shared training", "it is finished")
 }
 
 impl PySharedTraining {
@@ -35,7 +35,7 @@ impl PySharedTraining {
     fn with<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut SharedTraining) -> gnarl::Result<T> + Send + 'static,
+        work: impl FnOnce(&mut SharedTraining) -> gnarl_graph::Result<T> + Send + 'static,
     ) -> PyResult<T> {
         let training = self.training.clone();
         work::quietly(py, self.n_jobs, move || {
@@ -66,9 +66,7 @@ impl PySharedTraining {
         let model = words.model(&on.name, on.content.task())?;
         let split = split.as_ref().map(split_of).transpose()?;
         if let Some(split) = &split {
-            split
-                .check_range(on.content.num_items())
-                .map_err(raised_by_graph)?;
+            split.check_range(on.content.num_items()).map_err(raised)?;
         }
         let training = work::quietly(py, n_jobs, move || {
             let on = match (split, on.content) {

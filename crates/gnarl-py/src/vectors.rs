@@ -11,11 +11,11 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
 use crate::arrays::{dense64, given, ids};
-use crate::errors::{raised_by_graph, wrong};
+use crate::errors::{raised, wrong};
 use crate::work;
 
 fn density_named(name: &str, components: Option<&str>) -> PyResult<Density> {
-    let density: Density = name.parse().map_err(raised_by_graph)?;
+    let density: Density = name.parse().map_err(raised)?;
     let Some(components) = components else {
         return Ok(density);
     };
@@ -24,7 +24,7 @@ fn density_named(name: &str, components: Option<&str>) -> PyResult<Density> {
             "components: belongs to mixtures, and the density is {density}"
         )));
     }
-    let components: Components = components.parse().map_err(raised_by_graph)?;
+    let components: Components = components.parse().map_err(raised)?;
     Ok(density.with_components(components))
 }
 
@@ -64,9 +64,9 @@ impl PyDensity {
             let about = (0..n)
                 .flat_map(|i| points.row(i).iter().zip(&mean).map(|(x, m)| x - m))
                 .collect();
-            Ok(density
+            density
                 .method()
-                .fit(&points, &DenseMatrix::new(n, d, about)?, seed)?)
+                .fit(&points, &DenseMatrix::new(n, d, about)?, seed)
         })?;
         Ok(Self {
             fitted: Arc::from(fitted),
@@ -169,10 +169,10 @@ pub fn gratin<'py>(
     }
     let drawing = Drawing {
         density: density_named(density, components)?,
-        samples: samples.parse().map_err(raised_by_graph)?,
+        samples: samples.parse().map_err(raised)?,
     };
     let drawn = work::quietly(py, n_jobs, move || {
-        Ok(draw(&vectors, &classes, &drawing, seed)?)
+        draw(&vectors, &classes, &drawing, seed)
     })?;
     let fits = serde_json::to_string(&drawn.fits).map_err(|e| wrong(e.to_string()))?;
     let of = PyArray1::from_iter(py, drawn.classes.iter().map(|&c| i64::from(c)));
@@ -208,13 +208,13 @@ pub fn influence<'py>(
             vectors: &on.0,
             classes: &on.1,
         })?;
-        Ok(head.of(
+        head.of(
             Labelled {
                 vectors: &candidates.0,
                 classes: &candidates.1,
             },
             &direction,
-        )?)
+        )
     })?;
     Ok(PyArray1::from_vec(py, found))
 }

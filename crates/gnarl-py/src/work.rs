@@ -50,7 +50,7 @@ fn pool(threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     if let Some(known) = pools.by_size.get(&threads) {
         return Ok(known.clone());
     }
-    let new = Arc::new(gnarl::tensor::thread_pool(threads).map_err(|e| raised(e.into()))?);
+    let new = Arc::new(gnarl_tensor::thread_pool(threads).map_err(|e| raised(e.into()))?);
     pools.by_size.insert(threads, new.clone());
     Ok(new)
 }
@@ -76,7 +76,7 @@ pub fn run<T: Send + 'static>(
     threads: Option<usize>,
     stop: &Arc<AtomicBool>,
     tick: Option<Tick<'_>>,
-    work: impl FnOnce() -> gnarl::Result<T> + Send + 'static,
+    work: impl FnOnce() -> gnarl_graph::Result<T> + Send + 'static,
 ) -> PyResult<T> {
     // On a thread of a pool already, as when a model of one's own asks gnarl: to wait for another
     // could be to wait for oneself.
@@ -121,12 +121,12 @@ pub fn run<T: Send + 'static>(
 pub fn quietly<T: Send + 'static>(
     py: Python<'_>,
     threads: Option<usize>,
-    work: impl FnOnce() -> gnarl::Result<T> + Send + 'static,
+    work: impl FnOnce() -> gnarl_graph::Result<T> + Send + 'static,
 ) -> PyResult<T> {
     run(py, threads, &Arc::new(AtomicBool::new(false)), None, work)
 }
 
-type Outcome<T> = Result<gnarl::Result<T>, Box<dyn Any + Send>>;
+type Outcome<T> = Result<gnarl_graph::Result<T>, Box<dyn Any + Send>>;
 
 fn wait<T: Send>(
     py: Python<'_>,

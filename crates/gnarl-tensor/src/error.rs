@@ -28,6 +28,18 @@ impl Error {
     }
 }
 
+impl From<Error> for gnarl_graph::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Refused(what) => Self::Tensor { what },
+            Error::NotFinite { value, from } => Self::NotFinite {
+                value,
+                operation: from,
+            },
+        }
+    }
+}
+
 /// Returns with an [`Error`] of these words.
 #[doc(hidden)]
 #[macro_export]

@@ -4,18 +4,18 @@
 //! forward pass and by the cell's inference. Rows that show one of these each share it, so that
 //! their paired differences are between answers to the same input.
 
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
 use serde::Deserialize;
 
 use super::recipe::Recipe;
-use gnarl::attack::Attack;
-use gnarl::defense::Defense;
-use gnarl::inference::Inference;
 use gnarl::model::Model;
-use gnarl::nn::Backbone;
-use gnarl::operator::OperatorChoice;
 use gnarl::study::attack::Mode;
-use gnarl::weights::WeightsChoice;
+use gnarl_nn::networks::Backbone;
+use gnarl_nn::operator::OperatorChoice;
+use gnarl_nn::weights::WeightsChoice;
+use gnarl_robust::attack::Attack;
+use gnarl_robust::defense::Defense;
+use gnarl_robust::inference::Inference;
 
 /// A model of the studies.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use gnarl_graph::Dataset;
+use gnarl_data::Dataset;
 use serde::{Deserialize, Serialize};
 
 use super::measured::Measured;
 use super::recipe::Recipe;
 use super::table::Spec;
 use super::work::Work;
-use gnarl::error::{Error, Result};
 use gnarl::study::attack_cache::AttackCache;
+use gnarl_graph::{Error, Result};
 
 /// Raised when the same configuration comes to other figures: cells of an older number are then
 /// stale.
@@ -142,7 +142,7 @@ impl CellConfig {
 
 /// Cannot happen for the types of a cell; an error is kinder than a promise.
 fn unserialisable(e: serde_json::Error) -> Error {
-    Error::Graph(gnarl_graph::Error::argument("cell", e.to_string()))
+    Error::argument("cell", e.to_string())
 }
 
 /// FNV-1a, 64 bits: the same on every machine and in every version, which the standard library's
@@ -156,8 +156,8 @@ pub(super) fn fnv1a(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl::nn::Backbone;
-    use gnarl::operator::OperatorChoice;
+    use gnarl_nn::networks::Backbone;
+    use gnarl_nn::operator::OperatorChoice;
 
     fn of(backbone: Backbone) -> Spec {
         Spec::NodeClassification {

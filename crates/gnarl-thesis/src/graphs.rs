@@ -4,14 +4,14 @@
 //! figures are those of that command with the same recipe, `--runs` and `--inits`. Cells that show
 //! seconds train on one core, one fold after the other, so that nothing else is counted in.
 
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
 use serde::{Deserialize, Serialize};
 
 use super::measure::Measure;
 use super::recipe::Recipe;
 use gnarl::augment::{Augment, Corruption};
 use gnarl::model::Model;
-use gnarl::nn::Backbone;
+use gnarl_nn::networks::Backbone;
 
 /// Few training graphs, of one class fewer still: of class `i` modulo classes in fold `i`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

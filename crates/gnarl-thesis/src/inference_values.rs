@@ -1,6 +1,6 @@
 //! The thesis' radius and sigma of RobustCRF by dataset.
 
-use gnarl::inference::{Inference, Perturbed};
+use gnarl_robust::inference::{Inference, Perturbed};
 
 /// A dataset with its radius and sigma.
 type Values = (&'static str, f64, f64);
@@ -55,7 +55,7 @@ pub fn thesis_inference(inference: Inference, dataset: &str) -> Inference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl::inference::{CleanCrf, RobustCrf, Smoothing};
+    use gnarl_robust::inference::{CleanCrf, RobustCrf, Smoothing};
 
     #[test]
     fn open_settings_have_the_thesis_values_and_given_ones_stay() {

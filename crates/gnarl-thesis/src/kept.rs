@@ -19,7 +19,7 @@ use super::report::{Report, recipe_name};
 use super::runner::{Outcome, Pace, Plan, Settings, plan, runs_of};
 use super::table::Table;
 use super::tables;
-use gnarl::error::{Error, Result};
+use gnarl_graph::{Error, Result};
 
 /// The figures of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -139,11 +139,11 @@ impl Kept {
             .collect::<Result<Vec<_>>>()?
             .join(",\n");
         let whole = format!("{}[\n{lines}\n]}}\n", head.trim_end_matches("[]}"));
-        std::fs::create_dir_all(folder).map_err(|e| gnarl_graph::Error::io(folder, e))?;
-        Ok(write_atomically(
+        std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+        write_atomically(
             &folder.join(format!("{}.json", table.short_name())),
             whole.as_bytes(),
-        )?)
+        )
     }
 
     /// Reads it back; `None` where the folder has none of this table.
@@ -152,14 +152,10 @@ impl Kept {
         let text = match std::fs::read(&file) {
             Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(gnarl_graph::Error::io(&file, e).into()),
+            Err(e) => return Err(Error::io(&file, e)),
         };
-        let wrong = |what: String| {
-            Error::Graph(gnarl_graph::Error::argument(
-                "results",
-                format!("{}: {what}", file.display()),
-            ))
-        };
+        let wrong =
+            |what: String| Error::argument("results", format!("{}: {what}", file.display()));
         let kept: Self = serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))?;
         if kept.table != table.name {
             return Err(wrong(format!(
@@ -352,10 +348,10 @@ impl Shelf {
             .and_then(|kept| kept.hinders(table, settings));
         let file = || self.folder.join(format!("{}.json", table.short_name()));
         match hinders {
-            Some(what) => Err(Error::Graph(gnarl_graph::Error::argument(
+            Some(what) => Err(Error::argument(
                 "results",
                 format!("{}: {what}", file().display()),
-            ))),
+            )),
             None => Ok(()),
         }
     }
@@ -456,7 +452,7 @@ fn short(splits: &[String]) -> String {
 }
 
 fn unreadable(e: serde_json::Error) -> Error {
-    Error::Graph(gnarl_graph::Error::argument("results", e.to_string()))
+    Error::argument("results", e.to_string())
 }
 
 #[cfg(test)]

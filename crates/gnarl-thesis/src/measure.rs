@@ -1,6 +1,6 @@
 //! Which of a cell's figures a row shows.
 
-use gnarl::depth::Kind;
+use gnarl_nn::depth::Kind;
 use serde::Deserialize;
 
 /// Which of the figures of a cell that holds several: of a network with exits, of a model under

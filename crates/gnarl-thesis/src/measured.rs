@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::measure::{Answer, Measure};
 use super::table::MAX_DEPTH;
 use gnarl::augment::Copies;
-use gnarl::depth::Kind;
-use gnarl::operator::{Centralities, OperatorChoice};
 use gnarl::study::attack::AttackRun;
 use gnarl::study::train::{ExitRun, Run, TrainResult};
+use gnarl_nn::depth::Kind;
+use gnarl_nn::operator::{Centralities, OperatorChoice};
 
 /// What a cell found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

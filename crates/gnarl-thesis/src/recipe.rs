@@ -9,13 +9,13 @@
 //! for 300 epochs; weight decay matters more than anything there: without it noise hurts a GCN far
 //! more. Chapter 7 does not say which epoch's weights are tested: the last one here.
 
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
 
 use gnarl::augment::{Augment, Components};
-use gnarl::features::FeatureScaling;
 use gnarl::model::{Model, NetworkOptions};
-use gnarl::nn::{Backbone, NetworkSetting};
-use gnarl::train::{Keep, StepSchedule};
+use gnarl_nn::features::FeatureScaling;
+use gnarl_nn::networks::{Backbone, NetworkSetting};
+use gnarl_nn::train::{Keep, StepSchedule};
 
 use super::inference_values::thesis_inference;
 
@@ -195,9 +195,9 @@ mod tests {
     use super::*;
     use gnarl::augment::Gratin;
     use gnarl::augment::density::{Density, Shared};
-    use gnarl::depth::Exits;
-    use gnarl::inference::RobustCrf;
-    use gnarl::nn::Capability;
+    use gnarl_nn::depth::Exits;
+    use gnarl_nn::networks::Capability;
+    use gnarl_robust::inference::RobustCrf;
 
     #[test]
     fn the_default_is_the_librarys_whatever_the_dataset_is_called() {

@@ -8,7 +8,7 @@ use super::measured::Measured;
 use super::recipe::Recipe;
 use super::runner::{Outcome, Plan, Settings, runs_of};
 use super::table::{Figure, Table};
-use gnarl::error::Result;
+use gnarl_graph::Result;
 
 /// The number of runs behind a figure of the thesis.
 const THESIS_RUNS: f64 = 10.0;

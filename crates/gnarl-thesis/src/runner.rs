@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gnarl_graph::dataset::load::is_embedded;
-use gnarl_graph::dataset::{self, Dataset, registry};
+use gnarl_data as dataset;
+use gnarl_data::load::is_embedded;
+use gnarl_data::{Dataset, registry};
 use serde::Serialize;
 
 use super::cell::CellConfig;
@@ -22,8 +23,8 @@ use super::recipe::Recipe;
 use super::report::{Report, Status};
 use super::table::{Table, dataset_name};
 use super::work::{Work, folds_of};
-use gnarl::error::{Error, Result};
 use gnarl::study::attack_cache::AttackCache;
+use gnarl_graph::{Error, Result};
 
 /// How a table is reproduced.
 #[derive(Debug, Clone)]
@@ -73,7 +74,7 @@ impl FromStr for Shard {
             .and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
         match parts {
             Some((part, of)) if (1..=of).contains(&part) => Ok(Self { part, of }),
-            _ => Err(gnarl_graph::Error::argument(
+            _ => Err(Error::argument(
                 "shard",
                 format!("'{text}' is none; 2/3 is the second of three"),
             )),
@@ -182,7 +183,7 @@ pub fn reproduce_all(
 ) -> Result<Vec<Report>> {
     let start = Instant::now();
     let mut cells = Cells::new(tables, settings)?;
-    std::fs::create_dir_all(&cells.folder).map_err(|e| gnarl_graph::Error::io(&cells.folder, e))?;
+    std::fs::create_dir_all(&cells.folder).map_err(|e| Error::io(&cells.folder, e))?;
     let clock = cells.clock();
     (watch.on_cell)(&clock.progress());
     cells.run(settings, &clock, watch)?;
@@ -502,7 +503,7 @@ fn check_rows(settings: &Settings) -> Result<()> {
         true => {
             let what =
                 "an empty part of rows' names stands in all of them: leave it out for all rows";
-            Err(gnarl_graph::Error::argument("reproduce", what).into())
+            Err(Error::argument("reproduce", what))
         }
         false => Ok(()),
     }
@@ -510,12 +511,7 @@ fn check_rows(settings: &Settings) -> Result<()> {
 
 /// The cells to run, column by column, so that a dataset is needed for as short a time as possible.
 pub(super) fn plan(table: &Table, settings: &Settings) -> Result<Vec<Plan>> {
-    let refuse = |what: String| {
-        Err(Error::Graph(gnarl_graph::Error::argument(
-            "reproduce",
-            what,
-        )))
-    };
+    let refuse = |what: String| Err(Error::argument("reproduce", what));
     if let Some(flaw) = table.flaw() {
         return refuse(format!("table {}: {flaw}", table.name));
     }
@@ -589,7 +585,7 @@ fn select_columns(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
     match asked.first() {
         Some(name) if chosen.is_empty() => {
             let columns = table.columns.iter().map(String::as_str);
-            Err(gnarl_graph::Error::unknown("column", name, columns).into())
+            Err(Error::unknown("column", name, columns))
         }
         _ => Ok(chosen),
     }
@@ -616,7 +612,7 @@ fn check_columns(tables: &[&Table], asked: &[String]) -> Result<()> {
         .collect();
     known.sort_unstable();
     known.dedup();
-    Err(gnarl_graph::Error::unknown("column", name, known).into())
+    Err(Error::unknown("column", name, known))
 }
 
 /// Those of several tables that have any of the rows and any of the columns asked for. Fails for a
@@ -627,11 +623,9 @@ pub fn narrowed<'t>(tables: &[&'t Table], settings: &Settings) -> Result<Vec<&'t
     let fits = |table: &&&Table| plan(table, settings).is_ok();
     let left: Vec<&Table> = tables.iter().filter(fits).copied().collect();
     match left.is_empty() {
-        true => Err(gnarl_graph::Error::argument(
-            "reproduce",
-            "none of the tables has such rows and columns",
-        )
-        .into()),
+        true => {
+            Err(Error::argument("reproduce", "none of the tables has such rows and columns"))
+        }
         false => Ok(left),
     }
 }
@@ -704,7 +698,7 @@ impl<'a> Sources<'a> {
                 hole()
             }
             Ok(loaded) => Ok(Arc::new(loaded)),
-            Err(gnarl_graph::Error::Absent { .. }) => hole(),
+            Err(Error::Absent { .. }) => hole(),
             Err(e) => Err(Outcome::Failed(e.to_string())),
         };
         let loaded = source.loaded.get_or_insert_with(load).clone()?;

@@ -24,21 +24,21 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use gnarl_data::load::BUILT_IN;
+use gnarl_data::registry;
 use gnarl_graph::centrality::Centrality;
 use gnarl_graph::community::Method;
-use gnarl_graph::dataset::load::BUILT_IN;
-use gnarl_graph::dataset::registry;
 use gnarl_graph::{Graph, GraphSet, properties};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::attacked::{Subject, Threat};
 use super::graphs::Classifier;
 use super::measure::{Agreement, Answer, Measure, Scalar};
-use gnarl::depth::Scheme;
-use gnarl::error::Result;
-use gnarl::inference::log2_neighbours_at_least;
-use gnarl::nn::Backbone;
-use gnarl::operator::OperatorChoice;
+use gnarl_graph::Result;
+use gnarl_nn::depth::Scheme;
+use gnarl_nn::networks::Backbone;
+use gnarl_nn::operator::OperatorChoice;
+use gnarl_robust::inference::log2_neighbours_at_least;
 
 /// A table of the thesis.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -319,7 +319,6 @@ impl Property {
                     "homophily",
                     "no edge of the graph joins two labelled nodes",
                 )
-                .into()
             }),
         }
     }
@@ -766,7 +765,7 @@ mod tests {
     /// Karate: 34 nodes, 78 edges, core numbers and walks from NetworkX (see `data check`).
     #[test]
     fn properties_of_karate() {
-        let karate = gnarl_graph::dataset::embedded::karate();
+        let karate = gnarl_data::embedded::karate();
         let expect = [
             (Property::Nodes, 34.0),
             (Property::Edges, 78.0),

@@ -152,7 +152,7 @@ mod tests {
     use crate::recipe::Recipe;
     use crate::table::{Figure, Spec, dataset_name};
     use crate::work::Work;
-    use gnarl_graph::dataset::Task;
+    use gnarl_data::Task;
 
     #[test]
     fn every_table_is_sound() {

@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use gnarl_data::Task;
+use gnarl_data::registry::{self, Protocol};
+use gnarl_data::{Benchmark, Content, Dataset};
 use gnarl_graph::centrality::Centrality;
 use gnarl_graph::community::study::{Score, sbbam_scores};
 use gnarl_graph::community::{ClusterConfig, Method};
-use gnarl_graph::dataset::Task;
-use gnarl_graph::dataset::registry::{self, Protocol};
 use gnarl_graph::generate::{Halves, SbbamConfig, sparse_dense_halves};
-use gnarl_graph::{Benchmark, Content, Dataset, Error as GraphError, Graph, Split};
+use gnarl_graph::{Error as GraphError, Graph, Split};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -19,21 +20,21 @@ use super::measure::Agreement;
 use super::measured::{ByAttack, ByDepth, LearnedOperator, Measured, POLICIES, Times};
 use super::recipe::Recipe;
 use super::table::{MAX_DEPTH, Property, SetProperty, Spec};
-use gnarl::attack::Attack;
 use gnarl::augment::{Copies, Corruption};
-use gnarl::depth::{Exits, Kind, Scheme};
-use gnarl::error::Result;
-use gnarl::inference::{Inference, RobustCrf};
 use gnarl::model::fit::FitOptions;
 use gnarl::model::{Fitted, Model, TrainingCorruption};
-use gnarl::nn::Backbone;
-use gnarl::operator::{Centralities, Cgso, OperatorChoice};
 use gnarl::study::attack::{
     AttackStudy, AttackerAccess, LabelKnowledge, Mode, Targets, attacked_part,
 };
 use gnarl::study::attack_cache::AttackCache;
 use gnarl::study::train::{ExitRun, Run, TrainResult, TrainStudy};
-use gnarl::train::Watch;
+use gnarl_graph::Result;
+use gnarl_nn::depth::{Exits, Kind, Scheme};
+use gnarl_nn::networks::Backbone;
+use gnarl_nn::operator::{Centralities, Cgso, OperatorChoice};
+use gnarl_nn::train::Watch;
+use gnarl_robust::attack::Attack;
+use gnarl_robust::inference::{Inference, RobustCrf};
 
 /// Graphs that are drawn for each run asked for: the thesis' 200 where it has ten runs elsewhere.
 const GRAPHS_A_RUN: usize = 20;
@@ -640,7 +641,7 @@ fn halves(graph: &Graph, setting: &Runs<Joined>, stop: &AtomicBool) -> Result<Op
             graph, num_sparse, ..
         } = sparse_dense_halves(graph, setting.more.nodes, seed)?;
         let Some(labels) = graph.labels() else {
-            return Err(GraphError::argument("halves", "the graph has no labels").into());
+            return Err(GraphError::argument("halves", "the graph has no labels"));
         };
         // Ch. 3's protocol for the two graphs the halves come from.
         let split = Split::per_class(labels, 20, 500, 1000, seed)?;
@@ -661,7 +662,7 @@ fn halves(graph: &Graph, setting: &Runs<Joined>, stop: &AtomicBool) -> Result<Op
         };
         let mut result = study.run(&benchmark, &Watch::stopped_by(stop))?;
         let (Some(fitted), false) = (&result.kept, result.runs.is_empty()) else {
-            return Err(GraphError::argument("halves", "stopped before a run was done").into());
+            return Err(GraphError::argument("halves", "stopped before a run was done"));
         };
         let predictions = fitted.predict(&benchmark.content)?;
         let accuracy = |items: &[u32]| fitted.accuracy_on(&predictions, &benchmark.content, items);

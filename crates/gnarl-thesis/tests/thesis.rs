@@ -9,8 +9,8 @@ use gnarl::augment::{Copies, Corruption, GMixup, SubMix};
 use gnarl::model::{FitOptions, TrainingCorruption};
 use gnarl::prelude::*;
 use gnarl::study::train::TrainStudy;
-use gnarl::train::Watch;
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
+use gnarl_nn::train::Watch;
 use gnarl_thesis::cell::CellConfig;
 use gnarl_thesis::kept::Kept;
 use gnarl_thesis::report::{CellReport, RowReport, Status, Thesis};
@@ -570,7 +570,7 @@ fn the_best_depth_is_chosen_on_test_and_on_validation() {
     let model = Recipe::Thesis.fill_chapter_4(Model::new(Backbone::JK_MAX).layers(depth), "karate");
     assert_eq!(
         (model.training.schedule, model.training.keep),
-        (None, Some(gnarl::train::Keep::Last))
+        (None, Some(gnarl_nn::train::Keep::Last))
     );
     let karate = Dataset::load("karate").unwrap().benchmark(0, 3).unwrap();
     let alone = TrainStudy {

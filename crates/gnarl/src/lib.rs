@@ -28,27 +28,15 @@
 
 #![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
 
-pub mod attack;
 pub mod augment;
-pub mod classifier;
-pub mod defense;
-pub mod depth;
-pub mod error;
-pub mod features;
-pub mod inference;
 pub mod model;
-pub mod nn;
-mod operations;
-pub mod operator;
-pub mod perturb;
 pub mod prelude;
-pub mod robustness;
 pub mod study;
-#[cfg(test)]
-mod testing;
-pub mod train;
-pub mod weights;
 
-pub use error::{Error, Result, TensorError};
+pub use gnarl_data as data;
 pub use gnarl_graph as graph;
+pub use gnarl_graph::{Error, Result};
+pub use gnarl_nn::networks as nn;
+pub use gnarl_nn::{depth, features, operator, train, weights};
+pub use gnarl_robust::{attack, classifier, defense, inference, perturb, robustness};
 pub use gnarl_tensor as tensor;

@@ -10,13 +10,14 @@ use gnarl::augment::{Components, Copies, Corruption, Density, InfluenceLayers, S
 use gnarl::model::batches::{Evaluation, TrainingSet, scores as scores_of, train_classifier};
 use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
 use gnarl::model::{FitOptions, TrainingCorruption};
-use gnarl::nn::{GraphClassifier, Param, Pass};
 use gnarl::prelude::*;
 use gnarl::study::train::{Run, TrainResult, TrainStudy};
-use gnarl::train::{Epoch, Keep, Watch};
-use gnarl_graph::dataset::Task;
+use gnarl_data::Benchmark;
+use gnarl_data::Task;
+use gnarl_graph::generate;
 use gnarl_graph::random::stream;
-use gnarl_graph::{Benchmark, generate};
+use gnarl_nn::networks::{GraphClassifier, Param, Pass};
+use gnarl_nn::train::{Epoch, Keep, Watch};
 use rand::RngExt;
 use support::{folds_of, on_threads, small};
 
@@ -467,14 +468,14 @@ fn gradient(classifier: &GraphClassifier, on: &Evaluation, item: Option<usize>) 
         .iter()
         .map(|batch| classifier.scores(batch, &pass).unwrap())
         .collect();
-    let scores = gnarl::tensor::Tensor::cat(&scores, 0).unwrap();
+    let scores = gnarl_tensor::Tensor::cat(&scores, 0).unwrap();
     let rows: Vec<u32> = item.map_or_else(
         || (0..on.classes().len() as u32).collect(),
         |i| vec![i as u32],
     );
     let classes = rows.iter().map(|&i| on.classes()[i as usize]).collect();
     let loss =
-        gnarl::tensor::masked_cross_entropy(&scores, &Arc::new(rows), &Arc::new(classes)).unwrap();
+        gnarl_tensor::masked_cross_entropy(&scores, &Arc::new(rows), &Arc::new(classes)).unwrap();
     let grads = loss.backward().unwrap();
     let of = |p: &Param| match grads.get(&p.var) {
         Some(grad) => grad.flatten_all().unwrap().to_vec1::<f32>().unwrap(),
@@ -496,7 +497,7 @@ fn nudge(classifier: &GraphClassifier, mut at: usize, by: f32) {
             let mut values = p.var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
             values[at] += by;
             let moved =
-                gnarl::tensor::Tensor::from_vec(values, p.var.dims(), &gnarl::tensor::Device::Cpu)
+                gnarl_tensor::Tensor::from_vec(values, p.var.dims(), &gnarl_tensor::Device::Cpu)
                     .unwrap();
             return p.var.set(&moved).unwrap();
         }
@@ -525,7 +526,7 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
     let plan = model.plan(Task::Graph).unwrap();
     let preparation = GraphPreparation::of(
         &plan,
-        &gnarl::features::Scaler::AsLoaded,
+        &gnarl_nn::features::Scaler::AsLoaded,
         NodeFeatures::of(set.graphs()),
     );
     let data = GraphData::new(set.graphs(), Backbone::GCN, &preparation).unwrap();

@@ -3,19 +3,19 @@
 
 use std::sync::atomic::AtomicBool;
 
-use gnarl::classifier::{Classifier, WhiteBox};
-use gnarl::features::Scaler;
-use gnarl::graph::random::{Rng, stream};
-use gnarl::graph::{DenseMatrix, Features, Graph};
-use gnarl::nn::{Backbone, Network, NetworkConfig, Shape};
-use gnarl::operator::OperatorChoice;
-use gnarl::perturb::{Ball, Norm, Sampler, flipped};
-use gnarl::robustness::certify::{
+use gnarl_graph::random::{Rng, stream};
+use gnarl_graph::{DenseMatrix, Features, Graph};
+use gnarl_nn::features::Scaler;
+use gnarl_nn::networks::{Backbone, Network, NetworkConfig, Shape};
+use gnarl_nn::operator::OperatorChoice;
+use gnarl_nn::weights::{Orthonormal, WeightsChoice};
+use gnarl_robust::classifier::{Classifier, WhiteBox};
+use gnarl_robust::perturb::{Ball, Norm, Sampler, flipped};
+use gnarl_robust::robustness::certify::{
     BinaryGcn, Certainty, FlipNoise, Flips, LipschitzMargins, Noise, Propagated, Regions, Rule,
     SampleWatch, Scope, Smoothed, Steps, Threat,
 };
-use gnarl::tensor::{Device, Tensor};
-use gnarl::weights::{Orthonormal, WeightsChoice};
+use gnarl_tensor::{Device, Tensor};
 use proptest::prelude::*;
 use rand::RngExt;
 
@@ -439,9 +439,9 @@ fn levels_hold_in_a_simulation() {
     let graph = graph_of(1, &[], 1, || 1.0);
     let function = |graph: &Graph| {
         let shown = graph.features().unwrap().to_dense().data()[0];
-        Ok(DenseMatrix::new(1, 2, vec![0.5, shown])?)
+        DenseMatrix::new(1, 2, vec![0.5, shown])
     };
-    let model = gnarl::classifier::FromFn {
+    let model = gnarl_robust::classifier::FromFn {
         num_classes: 2,
         function,
     };

@@ -4,12 +4,12 @@
 use crate::support;
 
 use gnarl::model::FitOptions;
-use gnarl::nn::{Network, NetworkConfig};
-use gnarl::operator::{Initialisation, Prepared};
 use gnarl::prelude::*;
 use gnarl::study::train::{Run, TrainStudy};
-use gnarl::train::{Watch, predict};
-use gnarl_graph::Benchmark;
+use gnarl_data::Benchmark;
+use gnarl_nn::networks::{Network, NetworkConfig};
+use gnarl_nn::operator::{Initialisation, Prepared};
+use gnarl_nn::train::{Watch, predict};
 use support::{bytes, embedded, on_graph, on_threads, small};
 
 fn cgso(centrality: &str, init: &str) -> Cgso {

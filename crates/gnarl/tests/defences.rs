@@ -1,22 +1,23 @@
 //! Networks that are made to withstand attacks, as an attacker sees them who knows them: scores at
 //! whole flips are those of the flipped graph, and gradients to flips are those of differences.
 
-use gnarl::attack::Attack;
-use gnarl::attack::pgd_features::PgdFeatures;
-use gnarl::attack::prbcd::Prbcd;
-use gnarl::classifier::{Classifier, Relaxed, WhiteBox};
-use gnarl::defense::{Defense, Gdc, Jaccard, Nothing, Svd};
-use gnarl::features::FeatureScaling;
-use gnarl::inference::{GoodAt, Inference, RobustCrf};
 use gnarl::model::Model;
-use gnarl::nn::{Backbone, Network, NetworkConfig, Propagation, Shape, UsualOperator};
-use gnarl::operator::OperatorChoice;
-use gnarl::perturb::flipped;
 use gnarl::study::attack::{AttackStudy, AttackerAccess, LabelKnowledge, Mode, Targets};
-use gnarl::tensor::{Device, Tensor, Var};
-use gnarl::train::Watch;
+use gnarl_data::{Benchmark, Content};
 use gnarl_graph::random::stream;
-use gnarl_graph::{Benchmark, Content, DenseMatrix, Features, Graph, Split, generate};
+use gnarl_graph::{DenseMatrix, Features, Graph, Split, generate};
+use gnarl_nn::features::FeatureScaling;
+use gnarl_nn::networks::{Backbone, Network, NetworkConfig, Propagation, Shape, UsualOperator};
+use gnarl_nn::operator::OperatorChoice;
+use gnarl_nn::train::Watch;
+use gnarl_robust::attack::Attack;
+use gnarl_robust::attack::pgd_features::PgdFeatures;
+use gnarl_robust::attack::prbcd::Prbcd;
+use gnarl_robust::classifier::{Classifier, Relaxed, WhiteBox};
+use gnarl_robust::defense::{Defense, Gdc, Jaccard, Nothing, Svd};
+use gnarl_robust::inference::{GoodAt, Inference, RobustCrf};
+use gnarl_robust::perturb::flipped;
+use gnarl_tensor::{Device, Tensor, Var};
 use rand::RngExt;
 
 const NODES: usize = 24;
@@ -187,7 +188,7 @@ fn candidates_have_slopes_before_they_are_edges() {
         let (model, relaxed) = (model(backbone), relaxed(&graph, backbone, &candidates));
         let flips = Tensor::zeros(
             relaxed.pairs().len(),
-            gnarl::tensor::DType::F32,
+            gnarl_tensor::DType::F32,
             &Device::Cpu,
         )
         .unwrap();

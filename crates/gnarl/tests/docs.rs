@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use gnarl::graph::dataset::Task;
 use gnarl::prelude::*;
+use gnarl_data::Task;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 

@@ -1,7 +1,7 @@
 //! The tape, from outside: random computations against differences, of first and second order, and
 //! training that is differentiated itself.
 
-use gnarl::tensor::{DType, Device, Result, Tensor, Var};
+use gnarl_tensor::{DType, Device, Result, Tensor, Var};
 use proptest::prelude::*;
 
 /// One step of a random computation: which operation, and on which of the results so far.
@@ -87,7 +87,7 @@ fn direction(len: usize) -> Vec<f64> {
 }
 
 /// `Σ direction · gradient`, as a tensor.
-fn along(vars: &[Var], grads: &gnarl::tensor::GradStore) -> Option<Tensor> {
+fn along(vars: &[Var], grads: &gnarl_tensor::GradStore) -> Option<Tensor> {
     let parts = vars.iter().filter_map(|v| {
         let towards = Tensor::from_vec(direction(v.elem_count()), v.dims(), &Device::Cpu).unwrap();
         Some(grads.get(v)?.mul(&towards).unwrap().sum_all().unwrap())
@@ -157,8 +157,7 @@ fn products_with_a_hessian_are_exact() {
         std::sync::Arc::new(vec![0, 1, 2]),
         std::sync::Arc::new(vec![2, 0, 1]),
     );
-    let loss =
-        gnarl::tensor::masked_cross_entropy(&x.matmul(&w).unwrap(), &rows, &classes).unwrap();
+    let loss = gnarl_tensor::masked_cross_entropy(&x.matmul(&w).unwrap(), &rows, &classes).unwrap();
     let v = Tensor::new(&[[1f64, 0.5, -1.0], [0.25, -0.75, 2.0]], &Device::Cpu).unwrap();
     let slope = loss
         .backward_recorded()

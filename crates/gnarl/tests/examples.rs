@@ -6,7 +6,7 @@ macro_rules! examples {
         mod $name;
 
         #[test]
-        fn $name() -> gnarl::Result<()> {
+        fn $name() -> gnarl_graph::Result<()> {
             $name::main()
         }
     )+};

@@ -3,17 +3,17 @@
 use crate::support;
 
 use gnarl::augment::{Components, Copies};
-use gnarl::depth::{ExitClassifier, Kind, Scheme};
 use gnarl::model::FitOptions;
 use gnarl::model::batches::{Evaluation, TrainingSet, answers, scores, train_classifier};
 use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
-use gnarl::nn::{Capability, GraphClassifier, GraphModel, NetworkConfig, Params, Readout};
-use gnarl::operator::Initialisation;
 use gnarl::prelude::*;
 use gnarl::study::train::{Run, TrainResult, TrainStudy};
-use gnarl::train::{Keep, TrainConfig, Watch};
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
 use gnarl_graph::generate;
+use gnarl_nn::depth::{ExitClassifier, Kind, Scheme};
+use gnarl_nn::networks::{Capability, GraphClassifier, GraphModel, NetworkConfig, Params, Readout};
+use gnarl_nn::operator::Initialisation;
+use gnarl_nn::train::{Keep, TrainConfig, Watch};
 use support::{bytes, folds_of, on_threads, small};
 
 /// Cycles and stars of 4 to 9 nodes, in turn.
@@ -46,7 +46,7 @@ fn odd_graphs() -> Vec<Graph> {
 }
 
 fn data_of(graphs: &[Graph], backbone: Backbone, operator: OperatorChoice) -> GraphData {
-    let features = gnarl::features::Scaler::AsLoaded;
+    let features = gnarl_nn::features::Scaler::AsLoaded;
     let preparation = GraphPreparation {
         operator,
         features,
@@ -95,8 +95,8 @@ fn plant(exits: &ExitClassifier, l: usize, plain: &GraphClassifier) {
     }
 }
 
-fn assert_close(found: &gnarl::tensor::Tensor, expected: &gnarl::tensor::Tensor, what: &str) {
-    let rows = |t: &gnarl::tensor::Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+fn assert_close(found: &gnarl_tensor::Tensor, expected: &gnarl_tensor::Tensor, what: &str) {
+    let rows = |t: &gnarl_tensor::Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
     let (found, expected) = (rows(found), rows(expected));
     assert_eq!(found.len(), expected.len(), "{what}");
     for (a, b) in found.iter().zip(&expected) {

@@ -3,19 +3,20 @@
 use crate::support;
 
 use gnarl::augment::{Components, Copies, Corruption};
-use gnarl::depth::Exits;
-use gnarl::features::one_hot_degrees;
 use gnarl::model::batches::{HeadTraining, Vectors, scores as scores_of, train_head};
 use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
 use gnarl::model::{FitOptions, TrainingCorruption};
-use gnarl::nn::{Capability, GraphClassifier, Head, NetworkConfig, Pass, Readout};
-use gnarl::operator::Initialisation;
 use gnarl::prelude::*;
 use gnarl::study::train::{Run, TrainResult, TrainStudy};
-use gnarl::train::{Epoch, Journal, Keep, TrainConfig, Watch};
-use gnarl_graph::dataset::Task;
+use gnarl_data::Benchmark;
+use gnarl_data::Task;
 use gnarl_graph::random::stream;
-use gnarl_graph::{Benchmark, CsrMatrix, DenseMatrix, generate};
+use gnarl_graph::{CsrMatrix, DenseMatrix, generate};
+use gnarl_nn::depth::Exits;
+use gnarl_nn::features::one_hot_degrees;
+use gnarl_nn::networks::{Capability, GraphClassifier, Head, NetworkConfig, Pass, Readout};
+use gnarl_nn::operator::Initialisation;
+use gnarl_nn::train::{Epoch, Journal, Keep, TrainConfig, Watch};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -72,7 +73,7 @@ fn with_features(graphs: Vec<Graph>, sparse: bool) -> Vec<Graph> {
 fn preparation(graphs: &[Graph], operator: OperatorChoice) -> GraphPreparation {
     GraphPreparation {
         operator,
-        features: gnarl::features::Scaler::AsLoaded,
+        features: gnarl_nn::features::Scaler::AsLoaded,
         node_features: NodeFeatures::of(graphs),
     }
 }
@@ -200,9 +201,9 @@ fn gradients_of_a_batch_are_the_mean_of_its_graphs() {
                 let rows = std::sync::Arc::new((0..ids.len() as u32).collect());
                 let classes =
                     std::sync::Arc::new(ids.iter().map(|&g| classes[g as usize]).collect());
-                let loss = gnarl::tensor::masked_cross_entropy(&scores, &rows, &classes).unwrap();
+                let loss = gnarl_tensor::masked_cross_entropy(&scores, &rows, &classes).unwrap();
                 let grads = loss.backward().unwrap();
-                let of = |p: &gnarl::nn::Param| match grads.get(&p.var) {
+                let of = |p: &gnarl_nn::networks::Param| match grads.get(&p.var) {
                     Some(grad) => grad.flatten_all().unwrap().to_vec1::<f32>().unwrap(),
                     None => vec![0.0; p.var.elem_count()],
                 };
@@ -429,10 +430,10 @@ fn a_fresh_head_is_a_control_of_its_own() {
 #[test]
 fn a_head_takes_as_many_steps_as_asked() {
     let vectors = |values: &[f32], classes: &[u32]| Vectors {
-        latent: gnarl::tensor::Tensor::from_slice(
+        latent: gnarl_tensor::Tensor::from_slice(
             values,
             (classes.len(), 1),
-            &gnarl::tensor::Device::Cpu,
+            &gnarl_tensor::Device::Cpu,
         )
         .unwrap(),
         classes: classes.to_vec(),

@@ -4,24 +4,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gnarl::nn::batch_norm::BatchNorm;
-use gnarl::nn::gat::{AttentionSettings, GatConv};
-use gnarl::nn::gatv2::GatV2Conv;
-use gnarl::nn::gcn::GcnConv;
-use gnarl::nn::gin::{GinConv, GinSettings};
-use gnarl::nn::layer::{classical, symmetric_normalised, two_hop_operator};
-use gnarl::nn::pna::PnaConv;
-use gnarl::nn::readout::Membership;
-use gnarl::nn::sage::SageConv;
-use gnarl::nn::{
-    Backbone, Group, Input, Layer, Network, NetworkConfig, Params, Pass, Propagation, Readout,
-    Shape,
-};
-use gnarl::operator::{OperatorChoice, Prepared};
-use gnarl::tensor::{Device, GradStore, Operator, Pattern, Tensor, Var};
 use gnarl_graph::Graph;
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::random::stream;
+use gnarl_nn::networks::batch_norm::BatchNorm;
+use gnarl_nn::networks::gat::{AttentionSettings, GatConv};
+use gnarl_nn::networks::gatv2::GatV2Conv;
+use gnarl_nn::networks::gcn::GcnConv;
+use gnarl_nn::networks::gin::{GinConv, GinSettings};
+use gnarl_nn::networks::layer::{classical, symmetric_normalised, two_hop_operator};
+use gnarl_nn::networks::pna::PnaConv;
+use gnarl_nn::networks::readout::Membership;
+use gnarl_nn::networks::sage::SageConv;
+use gnarl_nn::networks::{
+    Backbone, Group, Input, Layer, Network, NetworkConfig, Params, Pass, Propagation, Readout,
+    Shape,
+};
+use gnarl_nn::operator::{OperatorChoice, Prepared};
+use gnarl_tensor::{Device, GradStore, Operator, Pattern, Tensor, Var};
 use serde::Deserialize;
 use serde_json::Value;
 

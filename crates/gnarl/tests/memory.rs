@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use gnarl::tensor::{
+use gnarl_graph::generate::erdos_renyi;
+use gnarl_graph::operator::ClassicalOperator;
+use gnarl_tensor::{
     Adam, AdamSettings, Device, Dropout, Operator, Tensor, Var, affine, masked_cross_entropy,
     memory_use,
 };
-use gnarl_graph::generate::erdos_renyi;
-use gnarl_graph::operator::ClassicalOperator;
 
 const NODES: usize = 2000;
 const WIDTH: usize = 64;

@@ -10,15 +10,15 @@ use crate::support;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use gnarl::depth::Kind;
-use gnarl::inference::Perturbed;
 use gnarl::model::Section;
-use gnarl::nn::{Capability, NetworkSetting, UsualOperator};
 use gnarl::prelude::*;
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
 use gnarl_graph::names::{Given, Setting};
 use gnarl_graph::random::stream;
 use gnarl_graph::{DenseMatrix, generate};
+use gnarl_nn::depth::Kind;
+use gnarl_nn::networks::{Capability, NetworkSetting, UsualOperator};
+use gnarl_robust::inference::Perturbed;
 use rand::RngExt;
 use rayon::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
@@ -140,7 +140,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(model: &Model, on: &SplitData) -> gnarl::Result<Self> {
+    fn of(model: &Model, on: &SplitData) -> gnarl_graph::Result<Self> {
         let fitted = model.fit(on, 3)?;
         let predictions = fitted.predict(&on.content)?;
         // Inputs that look clean are their own neighbours for one of the inferences.
@@ -356,7 +356,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A fitted model, or nothing where it is refused in one line.
-    fn seen(&mut self, what: &str, model: gnarl::Result<Model>) -> Option<Seen> {
+    fn seen(&mut self, what: &str, model: gnarl_graph::Result<Model>) -> Option<Seen> {
         match model.and_then(|model| Seen::of(&model, self.on)) {
             Ok(seen) => Some(seen),
             Err(e) => {
@@ -391,12 +391,10 @@ impl<'a> Walk<'a> {
                 .find(|(flag, _)| *flag == setting.flag)
                 .map_or(&[][..], |(_, beside)| beside);
             let what = format!("{what}, {} {value}", setting.flag);
-            let before = model.over(&given(beside)).map_err(Into::into);
+            let before = model.over(&given(beside));
             let after = before.as_ref().ok().map(|model| {
                 model
-                    .over(&given(&[(setting.flag, &value)]))
-                    .map_err(Into::into)
-            });
+                    .over(&given(&[(setting.flag, &value)]))});
             let before = if beside.is_empty() {
                 None
             } else {

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use gnarl::augment::{Components, Samples};
 use gnarl::model::FitOptions;
-use gnarl::nn::{Network, NetworkConfig, NetworkSetting, Pass};
-use gnarl::operator::Prepared;
 use gnarl::prelude::*;
-use gnarl::train::{Watch, predict};
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
+use gnarl_nn::networks::{Network, NetworkConfig, NetworkSetting, Pass};
+use gnarl_nn::operator::Prepared;
+use gnarl_nn::train::{Watch, predict};
 use support::{bytes, embedded, on_graph, on_threads, small, test_accuracy};
 
 const GRATIN: Gratin = Gratin {

@@ -2,26 +2,27 @@
 
 use crate::support;
 
-use gnarl::attack::gaussian::Gaussian;
-use gnarl::attack::genetic::Genetic;
-use gnarl::attack::grbcd::Grbcd;
-use gnarl::attack::pgd_features::PgdFeatures;
-use gnarl::attack::pgd_structure::PgdStructure;
-use gnarl::attack::prbcd::Prbcd;
-use gnarl::attack::random_flips::RandomFlips;
-use gnarl::attack::{Attack, AttackInput, Property, Requirement};
-use gnarl::classifier::Classifier;
-use gnarl::inference::Perturbed;
-use gnarl::nn::Capability;
-use gnarl::perturb::{Ball, FlipLaw, Norm, Sampler};
 use gnarl::prelude::*;
-use gnarl::robustness::{Region, Settings};
 use gnarl::study::attack::{AttackRun, AttackStudy, AttackerAccess, LabelKnowledge, Mode, Targets};
 use gnarl::study::robustness::{RobustnessStudy, RobustnessWatch};
-use gnarl::train::Watch;
-use gnarl_graph::dataset::Task;
+use gnarl_data::Benchmark;
+use gnarl_data::Task;
 use gnarl_graph::random::stream;
-use gnarl_graph::{Benchmark, CsrMatrix, DenseMatrix, generate};
+use gnarl_graph::{CsrMatrix, DenseMatrix, generate};
+use gnarl_nn::networks::Capability;
+use gnarl_nn::train::Watch;
+use gnarl_robust::attack::gaussian::Gaussian;
+use gnarl_robust::attack::genetic::Genetic;
+use gnarl_robust::attack::grbcd::Grbcd;
+use gnarl_robust::attack::pgd_features::PgdFeatures;
+use gnarl_robust::attack::pgd_structure::PgdStructure;
+use gnarl_robust::attack::prbcd::Prbcd;
+use gnarl_robust::attack::random_flips::RandomFlips;
+use gnarl_robust::attack::{Attack, AttackInput, Property, Requirement};
+use gnarl_robust::classifier::Classifier;
+use gnarl_robust::inference::Perturbed;
+use gnarl_robust::perturb::{Ball, FlipLaw, Norm, Sampler};
+use gnarl_robust::robustness::{Region, Settings};
 use proptest::prelude::*;
 use rand::RngExt;
 use support::{bytes, on_threads};
@@ -104,7 +105,7 @@ fn study(model: Model, attack: impl Into<Attack>, mode: Mode) -> AttackStudy {
     }
 }
 
-fn runs(study: &AttackStudy, on: &Benchmark) -> gnarl::Result<Vec<AttackRun>> {
+fn runs(study: &AttackStudy, on: &Benchmark) -> gnarl_graph::Result<Vec<AttackRun>> {
     Ok(study.run(on, &Watch::quiet())?.runs)
 }
 
@@ -531,7 +532,7 @@ fn robustness(
     model: Model,
     flips: bool,
     on: &Benchmark,
-) -> gnarl::Result<gnarl::study::robustness::RobustnessResult> {
+) -> gnarl_graph::Result<gnarl::study::robustness::RobustnessResult> {
     let settings = Settings {
         region: region(flips),
         samples: 6,

@@ -5,15 +5,16 @@ use crate::support;
 use std::sync::atomic::AtomicBool;
 
 use gnarl::model::{FitOptions, NetworkOptions, TrainingOptions};
-use gnarl::nn::{Network, NetworkConfig};
-use gnarl::operator::Prepared;
 use gnarl::prelude::*;
 use gnarl::study::train::TrainStudy;
-use gnarl::train::{ClassWeights, Watch, predict};
-use gnarl_graph::dataset::Task;
+use gnarl_data::Benchmark;
+use gnarl_data::Task;
+use gnarl_graph::DenseMatrix;
 use gnarl_graph::metrics::ClassScores;
 use gnarl_graph::random::stream;
-use gnarl_graph::{Benchmark, DenseMatrix};
+use gnarl_nn::networks::{Network, NetworkConfig};
+use gnarl_nn::operator::Prepared;
+use gnarl_nn::train::{ClassWeights, Watch, predict};
 use rand::RngExt;
 use support::{bytes, embedded, on_graph, on_threads, small, test_accuracy};
 

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use gnarl::features::FeatureKind;
-use gnarl::nn::Backbone;
 use gnarl::study::advise::{Advice, AdviseStudy, Looks, Outcome, Tried};
-use gnarl::train::Watch;
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
+use gnarl_nn::features::FeatureKind;
+use gnarl_nn::networks::Backbone;
+use gnarl_nn::train::Watch;
 use serde::Serialize;
 
 use super::dry_run::{DryRun, Instead};

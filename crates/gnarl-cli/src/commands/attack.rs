@@ -6,12 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::RangedU64ValueParser;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use gnarl::attack::{Attack, Attacked, Part, Requirement};
-use gnarl::features::FeatureScaling;
-use gnarl::inference::Perturbed;
 use gnarl::model::fit::FitOptions;
 use gnarl::model::{Model, Section};
-use gnarl::nn::Backbone;
 use gnarl::study::Accuracy;
 use gnarl::study::attack::{
     AttackResult, AttackRun, AttackStudy, AttackerAccess, DefendedReport, GivenStudy,
@@ -20,11 +16,16 @@ use gnarl::study::attack::{
 use gnarl::study::attack_compare::targets_of;
 use gnarl::study::forecast::Planned;
 use gnarl::study::portrait::walk_along;
-use gnarl::train::{Watch, median};
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
+use gnarl_data::{Benchmark, Dataset};
 use gnarl_graph::metrics::PairedDifference;
 use gnarl_graph::names::{Given, Setting, by_flag, listed};
-use gnarl_graph::{Benchmark, Dataset, Error, Graph};
+use gnarl_graph::{Error, Graph};
+use gnarl_nn::features::FeatureScaling;
+use gnarl_nn::networks::Backbone;
+use gnarl_nn::train::{Watch, median};
+use gnarl_robust::attack::{Attack, Attacked, Part, Requirement};
+use gnarl_robust::inference::Perturbed;
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
@@ -224,7 +225,7 @@ pub struct AttackConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     on: Option<String>,
     mode: Mode,
-    #[serde(serialize_with = "gnarl::nn::backbone::by_name")]
+    #[serde(serialize_with = "gnarl_nn::networks::backbone::by_name")]
     surrogate: Option<Backbone>,
     /// The file of the nodes that are misled and judged.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -532,7 +533,7 @@ impl Asked<'_> {
             ..
         } = *self;
         let graph = benchmark.content.graph()?;
-        let read = gnarl_graph::dataset::attacked::read_onto(graph, file)?;
+        let read = gnarl_data::attacked::read_onto(graph, file)?;
         let features = match read.scaling {
             Some(name) => name
                 .parse()
@@ -773,7 +774,7 @@ fn write_attacked(
 ) -> anyhow::Result<Vec<String>> {
     let scaling =
         (attacked.features != FeatureScaling::AsLoaded).then(|| attacked.features.to_string());
-    gnarl_graph::dataset::npz_writer::save_scaled(file, &attacked.graph, scaling.as_deref())?;
+    gnarl_data::npz_writer::save_scaled(file, &attacked.graph, scaling.as_deref())?;
     let name = |u: u32| original.node_name(u);
     let mut csv = csv::Writer::from_writer(Vec::new());
     csv.write_record(["order", "change", "node", "other", "target"])?;

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use gnarl::attack::Attack;
 use gnarl::model::Model;
-use gnarl::nn::Backbone;
 use gnarl::study::attack::{AttackerAccess, LabelKnowledge, Mode, attacked_part};
 use gnarl::study::attack_compare::{Cell, Comparison, Outcome};
-use gnarl::train::Watch;
 use gnarl_graph::Error;
+use gnarl_nn::networks::Backbone;
+use gnarl_nn::train::Watch;
+use gnarl_robust::attack::Attack;
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ pub struct CompareReport {
     mode: Mode,
     labels: LabelKnowledge,
     sees: AttackerAccess,
-    #[serde(serialize_with = "gnarl::nn::backbone::by_name")]
+    #[serde(serialize_with = "gnarl_nn::networks::backbone::by_name")]
     transfer: Option<Backbone>,
     /// The file of the nodes that are misled and judged.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use gnarl::attack::Attack;
 use gnarl::model::Model;
 use gnarl::study::axes::{AxesStudy, Combination, Judged, Outcome, Which};
-use gnarl::train::Watch;
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
+use gnarl_nn::train::Watch;
+use gnarl_robust::attack::Attack;
 use serde::Serialize;
 
 use super::dry_run::{DryRun, Instead};

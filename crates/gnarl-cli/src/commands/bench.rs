@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
-use gnarl::inference::Inference;
 use gnarl::model::Model;
-use gnarl::operator::OperatorChoice;
-use gnarl::train::{Keep, median};
 use gnarl_graph::operator::ClassicalOperator;
+use gnarl_nn::operator::OperatorChoice;
+use gnarl_nn::train::{Keep, median};
+use gnarl_robust::inference::Inference;
 use serde::Serialize;
 
 use super::growth::GrowthArgs;
@@ -87,11 +87,11 @@ pub fn inference(
     // What a plain pass needs besides the model is made once, as a server would.
     let (propagation, input) = (white.propagation(&graph)?, white.input(&graph)?);
     let (mut plain, mut agreed) = (Vec::new(), Vec::new());
-    let timed = |times: &mut Vec<f64>, work: &dyn Fn() -> gnarl::Result<()>| {
+    let timed = |times: &mut Vec<f64>, work: &dyn Fn() -> gnarl_graph::Result<()>| {
         let start = Instant::now();
         work()?;
         times.push(start.elapsed().as_secs_f64() * 1e3);
-        gnarl::Result::Ok(())
+        gnarl_graph::Result::Ok(())
     };
     for _ in 0..args.rounds {
         for _ in 0..PASSES {

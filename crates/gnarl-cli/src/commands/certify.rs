@@ -10,9 +10,9 @@ use gnarl::study::certify::{
     Radius, Request, Rows, Survived, Target, binarised,
 };
 use gnarl::study::{Accuracy, forecast};
-use gnarl::train::Watch;
+use gnarl_data::{Benchmark, Dataset};
 use gnarl_graph::names::Given;
-use gnarl_graph::{Benchmark, Dataset};
+use gnarl_nn::train::Watch;
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use gnarl::study::forecast::{Cell, Planned, forecast};
-use gnarl::train::Watch;
-use gnarl_graph::Benchmark;
+use gnarl_data::Benchmark;
+use gnarl_nn::train::Watch;
 use serde::Serialize;
 
 use super::train::SpecReport;

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gnarl::model::Model;
-use gnarl::nn::Backbone;
-use gnarl::operator::{
+use gnarl_data::Benchmark;
+use gnarl_data::Task;
+use gnarl_graph::Error;
+use gnarl_graph::centrality::Centrality;
+use gnarl_graph::operator::ClassicalOperator;
+use gnarl_nn::networks::Backbone;
+use gnarl_nn::operator::{
     Centralities, Cgso, DepthEnergy, Initialisation, OperatorChoice, energy_by_depth,
 };
-use gnarl_graph::centrality::Centrality;
-use gnarl_graph::dataset::Task;
-use gnarl_graph::operator::ClassicalOperator;
-use gnarl_graph::{Benchmark, Error};
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
@@ -150,7 +151,7 @@ fn follow(
     args: &EnergyArgs,
     name: String,
     operator: OperatorChoice,
-) -> gnarl::Result<OperatorEnergy> {
+) -> gnarl_graph::Result<OperatorEnergy> {
     let mut model = args.recipe.fill(
         Model::new(Backbone::SGC).operator(operator),
         &on.name,
@@ -163,7 +164,7 @@ fn follow(
     let fitted = model.fit(&on.first(), seed)?;
     let graph = fitted.prepared(on.content.graph()?)?;
     let Some(network) = fitted.network()?.white_box() else {
-        return Err(Error::argument("energy", "the model is no plain network").into());
+        return Err(Error::argument("energy", "the model is no plain network"));
     };
     let energies = energy_by_depth(
         &graph,

@@ -4,10 +4,11 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::model::Model;
 use gnarl::model::fit::{FitOptions, Ready};
-use gnarl::nn::Backbone;
-use gnarl::train::{Keep, Watch, median};
+use gnarl_data::Content;
 use gnarl_graph::generate::{CsbmConfig, csbm};
-use gnarl_graph::{Content, Error, Split};
+use gnarl_graph::{Error, Split};
+use gnarl_nn::networks::Backbone;
+use gnarl_nn::train::{Keep, Watch, median};
 use serde::Serialize;
 
 use crate::global::Global;

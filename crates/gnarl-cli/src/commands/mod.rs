@@ -29,7 +29,8 @@ pub mod schema;
 pub mod spectrum;
 pub mod train;
 
-use gnarl_graph::dataset::{self, Content, Dataset};
+use gnarl_data as dataset;
+use gnarl_data::{Content, Dataset};
 use gnarl_graph::{Error, Graph};
 
 use crate::global::Global;

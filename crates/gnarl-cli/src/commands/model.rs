@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use gnarl::depth::Kind;
-use gnarl::features::FeatureScaling;
 use gnarl::model::{Model, Section};
-use gnarl::nn::Backbone;
-use gnarl_graph::dataset::Task;
-use gnarl_graph::dataset::registry::Protocol;
+use gnarl_data::Task;
+use gnarl_data::registry::Protocol;
+use gnarl_data::{Benchmark, Dataset};
+use gnarl_graph::Error;
 use gnarl_graph::names::Given;
-use gnarl_graph::{Benchmark, Dataset, Error};
+use gnarl_nn::depth::Kind;
+use gnarl_nn::features::FeatureScaling;
+use gnarl_nn::networks::Backbone;
 use gnarl_thesis::Recipe;
 
 use super::load;

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use gnarl::model::Fitted;
 use gnarl::study::portrait::{Portrait, Walk, portrait};
-use gnarl_graph::{Content, Error, Graph, Split};
+use gnarl_data::Content;
+use gnarl_graph::{Error, Graph, Split};
 
 use crate::output::{self, count};
 use crate::page::graph::{GraphData, rounded};
@@ -142,26 +143,27 @@ impl Looked<'_> {
                 format!("training {}", i + 1)
             }
         };
-        let lines = |title: &str, label: &str, of: &dyn Fn(&gnarl::train::Epoch) -> Option<f64>| {
-            let series = trained.iter().enumerate().filter_map(|(i, training)| {
-                let values: Vec<f64> = training.curve.iter().filter_map(of).collect();
-                (!values.is_empty()).then(|| Series {
-                    name: name(i),
-                    values,
-                    ..Series::default()
+        let lines =
+            |title: &str, label: &str, of: &dyn Fn(&gnarl_nn::train::Epoch) -> Option<f64>| {
+                let series = trained.iter().enumerate().filter_map(|(i, training)| {
+                    let values: Vec<f64> = training.curve.iter().filter_map(of).collect();
+                    (!values.is_empty()).then(|| Series {
+                        name: name(i),
+                        values,
+                        ..Series::default()
+                    })
+                });
+                let series: Vec<Series> = series.collect();
+                let (x, y) = (Axis::of("epoch"), Axis::of(label));
+                (!series.is_empty()).then(|| {
+                    Component::from(Lines {
+                        title: title.into(),
+                        x,
+                        y,
+                        series,
+                    })
                 })
-            });
-            let series: Vec<Series> = series.collect();
-            let (x, y) = (Axis::of("epoch"), Axis::of(label));
-            (!series.is_empty()).then(|| {
-                Component::from(Lines {
-                    title: title.into(),
-                    x,
-                    y,
-                    series,
-                })
-            })
-        };
+            };
         let loss = lines("Loss", "training loss", &|epoch| {
             Some(f64::from(epoch.loss))
         });

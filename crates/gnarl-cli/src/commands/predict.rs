@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use gnarl::features::FeatureScaling;
-use gnarl::inference::{External, Inference};
 use gnarl::model::Fitted;
 use gnarl::study::predict::{self, ClassifierStudy, PredictResult};
-use gnarl_graph::dataset::columnar::{self, Column};
+use gnarl_data::columnar::{self, Column};
+use gnarl_data::{Content, Dataset};
 use gnarl_graph::metrics::ClassScores;
 use gnarl_graph::names::{Given, Listed};
-use gnarl_graph::{Content, Dataset, DenseMatrix, Error};
+use gnarl_graph::{DenseMatrix, Error};
+use gnarl_nn::features::FeatureScaling;
+use gnarl_robust::inference::{External, Inference};
 use serde::Serialize;
 
 use super::classes::ByClass;
@@ -335,7 +336,7 @@ fn write_embeddings(file: &Path, fitted: &Fitted, content: &Content) -> anyhow::
         return Err(Error::argument("--embeddings", what).into());
     };
     if ends_in(file, "npy") {
-        gnarl_graph::dataset::npz_writer::save_matrix(file, &vectors)?;
+        gnarl_data::npz_writer::save_matrix(file, &vectors)?;
     } else {
         let mut lines = csv::Writer::from_writer(Vec::new());
         let columns = (0..vectors.num_cols()).map(|i| format!("x{i}"));

@@ -218,7 +218,7 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
         );
         return Err(Error::argument("reproduce", what).into());
     }
-    let data_dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
+    let data_dir = gnarl_data::data_dir(global.data_dir.as_deref());
     let settings = Settings {
         runs: args.runs.unwrap_or(if args.quick {
             Settings::QUICK_RUNS

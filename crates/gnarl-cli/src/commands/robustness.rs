@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::model::Model;
-use gnarl::perturb::{Norm, Sampler};
-use gnarl::robustness::bounds::Distance;
-use gnarl::robustness::{Estimate, RegionOptions, Settings, Target};
 use gnarl::study::robustness::{RadiusReport, RobustnessStudy, RobustnessWatch};
 use gnarl::study::{Accuracy, forecast};
-use gnarl::train::Watch;
-use gnarl_graph::Content;
-use gnarl_graph::dataset::Task;
+use gnarl_data::Content;
+use gnarl_data::Task;
+use gnarl_nn::train::Watch;
+use gnarl_robust::perturb::{Norm, Sampler};
+use gnarl_robust::robustness::bounds::Distance;
+use gnarl_robust::robustness::{Estimate, RegionOptions, Settings, Target};
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
@@ -632,7 +632,7 @@ impl Report for RobustnessReport {
                 format!("{:.4}{interval}", found.mean),
                 format!("{:.1}", 100.0 * found.changed),
             ];
-            let range = |e: &gnarl::robustness::Exceedance| {
+            let range = |e: &gnarl_robust::robustness::Exceedance| {
                 format!(
                     "{:.2} [{:.2}, {:.2}]",
                     e.probability, e.interval[0], e.interval[1]

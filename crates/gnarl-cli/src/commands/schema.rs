@@ -1,10 +1,10 @@
 //! `gnarl schema`: the JSON schema of the files that gnarl reads, for editors and other programs.
 
 use clap::Args;
-use gnarl::attack::Attack;
 use gnarl::model::Model;
 use gnarl::study::certify::Certificate;
 use gnarl_graph::names::{self, Listed};
+use gnarl_robust::attack::Attack;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -64,9 +64,9 @@ impl Report for SchemaReport {
 mod tests {
     use super::*;
     use gnarl::augment::Augment;
-    use gnarl::inference::Inference;
-    use gnarl::nn::Backbone;
-    use gnarl_graph::dataset::Task;
+    use gnarl_data::Task;
+    use gnarl_nn::networks::Backbone;
+    use gnarl_robust::inference::Inference;
 
     /// Checks a value against the part of JSON Schema that gnarl's schemas use.
     fn check(schema: &Value, value: &Value, place: &str) -> Result<(), String> {

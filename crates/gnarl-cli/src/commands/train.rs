@@ -6,7 +6,6 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::augment::{Augment, Copies, Corruption, Samples};
-use gnarl::features::FeatureScaling;
 use gnarl::model::fit::FitOptions;
 use gnarl::model::{Model, TrainingCorruption};
 use gnarl::study::Accuracy;
@@ -15,10 +14,12 @@ use gnarl::study::train::{
     AugmentationReport, DepthReport, InferenceReport, InitialisationReport, KeepRun,
     LatentDistance, PolicyAccuracy, Run, Scores, TrainResult, TrainStudy,
 };
-use gnarl::train::{Journal, Watch};
-use gnarl_graph::dataset::Task;
+use gnarl_data::Benchmark;
+use gnarl_data::Task;
 use gnarl_graph::metrics::paired_difference;
-use gnarl_graph::{Benchmark, Error, Split};
+use gnarl_graph::{Error, Split};
+use gnarl_nn::features::FeatureScaling;
+use gnarl_nn::train::{Journal, Watch};
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 

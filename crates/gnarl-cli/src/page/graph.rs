@@ -454,7 +454,7 @@ pub fn rounded(value: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl_graph::dataset::embedded::karate;
+    use gnarl_data::embedded::karate;
 
     #[test]
     fn a_graph_has_its_nodes_edges_and_classes() {

@@ -7,7 +7,7 @@ use std::path::Path;
 use assert_cmd::Command;
 use serde_json::Value;
 
-#[path = "../../../gnarl-graph/tests/common/mod.rs"]
+#[path = "../../../gnarl-data/tests/common/mod.rs"]
 mod data;
 pub use data::{real_data, summary};
 

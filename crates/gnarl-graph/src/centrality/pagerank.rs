@@ -50,11 +50,11 @@ const BLOCK: usize = 4096;
 /// `[0, 1)`, for negative weights, and where the tolerance is not reached.
 ///
 /// ```
-/// use gnarl_graph::{Graph, centrality::{PageRank, pagerank}};
+/// use crate::{centrality::{pagerank, PageRank}, Graph};
 /// let star = Graph::from_edges(4, [(0, 1), (0, 2), (0, 3)])?.0;
 /// let pr = pagerank(&star, &PageRank::default())?;
 /// assert!(pr[0] > 0.47 && (pr.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 pub fn pagerank(graph: &Graph, settings: &PageRank) -> Result<Vec<f64>> {
     const OP: &str = "pagerank";

@@ -23,10 +23,10 @@ const LEAST_GAIN: f64 = 1e-12;
 /// is not a number of at least zero.
 ///
 /// ```
-/// use gnarl_graph::{Graph, community::louvain};
+/// use crate::{community::louvain, Graph};
 /// let g = Graph::from_edges(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (2, 3)])?.0;
 /// assert_eq!(louvain(&g, 1.0, 7)?, [0, 0, 0, 1, 1, 1]);
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 pub fn louvain(graph: &Graph, resolution: f64, seed: u64) -> Result<Vec<u32>> {
     refuse_negative_weights(OP, graph)?;

@@ -99,13 +99,13 @@ impl ClusterConfig {
 /// The community of each node.
 ///
 /// ```
-/// use gnarl_graph::{Graph, community::{ClusterConfig, Method, cluster}};
+/// use crate::{community::{cluster, ClusterConfig, Method}, Graph};
 /// let g = Graph::from_edges(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (2, 3)])?.0;
 /// for method in [Method::Cgso, Method::FastGreedy, Method::Walktrap] {
 ///     let config = ClusterConfig { clusters: Some(2), ..ClusterConfig::new(method) };
 ///     assert_eq!(cluster(&g, &config, 7)?, [0, 0, 0, 1, 1, 1], "{method}");
 /// }
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 pub fn cluster(graph: &Graph, config: &ClusterConfig, seed: u64) -> Result<Vec<u32>> {
     let method = config.method;

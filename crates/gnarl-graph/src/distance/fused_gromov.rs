@@ -153,12 +153,12 @@ impl FusedGromov {
     /// [`MAX_ALIGNED_NODES`] nodes.
     ///
     /// ```
-    /// use gnarl_graph::{distance::{FusedGromov, Space}, generate::path};
+    /// use crate::{distance::{FusedGromov, Space}, generate::path};
     /// // All of a path of three nodes is laid over one node: 4 of its 9 ordered pairs are joined, and those of the one node are not.
     /// let (a, b) = (Space::of_graph(&path(3)?)?, Space::of_graph(&path(1)?)?);
     /// let found = FusedGromov { alpha: 1.0, ..Default::default() }.between(&a, &b)?;
     /// assert!((found.value - 4.0 / 9.0).abs() < 1e-12);
-    /// # Ok::<(), gnarl_graph::Error>(())
+    /// # Ok::<(), crate::Error>(())
     /// ```
     pub fn between(&self, a: &Space, b: &Space) -> Result<Coupling> {
         check_alpha(self.alpha)?;

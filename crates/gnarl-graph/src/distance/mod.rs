@@ -61,13 +61,13 @@ pub enum FeatureNorm {
 /// the spectral norm.
 ///
 /// ```
-/// use gnarl_graph::{distance::{StructureNorm, structure_distance}, generate::{cycle, path}};
+/// use crate::{distance::{structure_distance, StructureNorm}, generate::{cycle, path}};
 /// // One edge apart: 2 ordered pairs, √2, and 1.
 /// let (a, b) = (path(4)?, cycle(4)?);
 /// assert_eq!(structure_distance(&a, &b, StructureNorm::Hamming)?, 2.0);
 /// assert_eq!(structure_distance(&a, &b, StructureNorm::Frobenius)?, 2f64.sqrt());
 /// assert!((structure_distance(&a, &b, StructureNorm::Spectral)? - 1.0).abs() < 1e-9);
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 pub fn structure_distance(a: &Graph, b: &Graph, norm: StructureNorm) -> Result<f64> {
     check_nodes("structure_distance", a, b)?;

@@ -52,13 +52,13 @@ pub struct TransportPlan {
 /// totals that differ.
 ///
 /// ```
-/// use gnarl_graph::{DenseMatrix, distance::transport};
+/// use crate::{distance::transport, DenseMatrix};
 /// // Half of the first row's mass has to go the long way.
 /// let cost = DenseMatrix::new(2, 2, vec![0.0, 3.0, 1.0, 0.0])?;
 /// let plan = transport(&cost, &[0.5, 0.5], &[0.25, 0.75])?;
 /// assert_eq!(plan.masses.data(), [0.25, 0.25, 0.0, 0.5]);
 /// assert_eq!(plan.cost, 0.75);
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 pub fn transport(cost: &DenseMatrix<f64>, rows: &[f64], columns: &[f64]) -> Result<TransportPlan> {
     if (cost.num_rows(), cost.num_cols()) != (rows.len(), columns.len()) {

@@ -15,9 +15,9 @@ use crate::random::{Rng, stream};
 /// The same process as NetworkX's `barabasi_albert_graph(n, r)`. Fails unless `1 <= r < n`.
 ///
 /// ```
-/// let g = gnarl_graph::generate::barabasi_albert(100, 5, 7)?;
+/// let g = crate::generate::barabasi_albert(100, 5, 7)?;
 /// assert_eq!(g.num_edges(), 95 * 5);
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 pub fn barabasi_albert(n: usize, r: usize, seed: u64) -> Result<Graph> {
     const OP: &str = "barabasi_albert";

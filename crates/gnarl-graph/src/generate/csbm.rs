@@ -117,11 +117,11 @@ impl CsbmConfig {
 /// left, validation takes half of them).
 ///
 /// ```
-/// use gnarl_graph::generate::{CsbmConfig, csbm};
+/// use crate::generate::{csbm, CsbmConfig};
 /// let g = csbm(&CsbmConfig::default(), 7)?;
 /// let split = g.split("public")?;
 /// assert_eq!((split.train().len(), split.val().len(), split.test().len()), (80, 200, 500));
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 pub fn csbm(config: &CsbmConfig, seed: u64) -> Result<Graph> {
     let graph = sbm(&config.structure()?, seed)?;

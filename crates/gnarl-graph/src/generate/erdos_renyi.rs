@@ -10,10 +10,10 @@ use crate::random::{Rng, stream};
 /// `G(n, p)`: each pair of `n` nodes joined with probability `p`, independently. O(n + m) expected.
 ///
 /// ```
-/// let g = gnarl_graph::generate::erdos_renyi(1000, 0.01, 7)?;
+/// let g = crate::generate::erdos_renyi(1000, 0.01, 7)?;
 /// assert_eq!(g.num_nodes(), 1000);
 /// assert!((g.num_edges() as f64 - 4995.0).abs() < 300.0);
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 pub fn erdos_renyi(n: usize, p: f64, seed: u64) -> Result<Graph> {
     const OP: &str = "erdos_renyi";

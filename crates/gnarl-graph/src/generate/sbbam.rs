@@ -97,10 +97,10 @@ impl SbbamConfig {
 /// expected.
 ///
 /// ```
-/// use gnarl_graph::generate::{SbbamConfig, sbbam};
+/// use crate::generate::{sbbam, SbbamConfig};
 /// let g = sbbam(&SbbamConfig::default(), 7)?;
 /// assert_eq!(g.labels().unwrap().counts(), [100, 100, 100]);
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 pub fn sbbam(config: &SbbamConfig, seed: u64) -> Result<Graph> {
     config.check()?;

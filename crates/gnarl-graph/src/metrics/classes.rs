@@ -48,11 +48,11 @@ impl ClassScores {
     /// probabilities of all classes. O(items log items) for each class.
     ///
     /// ```
-    /// use gnarl_graph::{DenseMatrix, metrics::ClassScores};
+    /// use crate::{metrics::ClassScores, DenseMatrix};
     /// let probabilities = DenseMatrix::new(4, 2, vec![0.9f32, 0.1, 0.6, 0.4, 0.65, 0.35, 0.2, 0.8])?;
     /// let scores = ClassScores::new(&[0, 0, 1, 1], &[0, 0, 0, 1], Some(&probabilities), 2)?;
     /// assert_eq!((scores.balanced_accuracy, scores.roc_auc), (0.75, Some(0.75)));
-    /// # Ok::<(), gnarl_graph::Error>(())
+    /// # Ok::<(), crate::Error>(())
     /// ```
     pub fn new(
         truth: &[u32],

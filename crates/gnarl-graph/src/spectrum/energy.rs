@@ -33,11 +33,11 @@ pub struct Energy {
 /// a few columns at a time.
 ///
 /// ```
-/// use gnarl_graph::dataset::embedded::karate;
-/// use gnarl_graph::spectrum::energies;
+/// use gnarl_data::embedded::karate;
+/// use crate::spectrum::energies;
 /// // One-hot rows of two classes differ by 2, and 21 edges join two communities.
 /// assert_eq!(energies(&karate())?.labels.unwrap().unnormalised, 42.0);
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 pub fn energies(graph: &Graph) -> Result<Energies> {
     let features = graph

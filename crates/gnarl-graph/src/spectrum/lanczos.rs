@@ -102,7 +102,7 @@ impl EigenSettings {
 /// a multiple eigenvalue is found, however many components a graph has.
 ///
 /// ```
-/// use gnarl_graph::{Graph, operator::ClassicalOperator, spectrum::{EigenSettings, Which, sparse_eigenpairs}};
+/// use crate::{operator::ClassicalOperator, spectrum::{sparse_eigenpairs, EigenSettings, Which}, Graph};
 /// // Two components: the Laplacian has a zero for each.
 /// let g = Graph::from_edges(4, [(0, 1), (2, 3)])?.0;
 /// let l = ClassicalOperator::Laplacian.matrix(&g)?;
@@ -110,7 +110,7 @@ impl EigenSettings {
 /// for (value, expected) in pairs.values.iter().zip([0.0, 0.0, 2.0]) {
 ///     assert!((value - expected).abs() < 1e-14);
 /// }
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 pub fn sparse_eigenpairs(
     matrix: &CsrMatrix<f64>,

@@ -143,12 +143,12 @@ pub struct Inequality {
 /// A part that does not converge is left out and named in the notes.
 ///
 /// ```
-/// use gnarl_graph::{Graph, centrality::Centrality, spectrum::{ReportSettings, report}};
+/// use crate::{centrality::Centrality, spectrum::{report, ReportSettings}, Graph};
 /// let k3 = Graph::from_edges(3, [(0, 1), (0, 2), (1, 2)])?.0;
 /// let r = report(&k3, Centrality::Degree, &ReportSettings::default())?;
 /// assert!((r.gap.laplacian.unwrap() - 1.5).abs() < 1e-14);
 /// assert!(r.inequalities.iter().all(|i| i.holds));
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), crate::Error>(())
 /// ```
 pub fn report(
     graph: &Graph,

@@ -13,7 +13,7 @@ use super::density::gaussian::{deviations, mean};
 use super::density::{Components, Density, FitReport, Mixture};
 use super::retrain::HEAD_EPOCHS;
 use super::{Augmentation, FreshHead, InfluenceLayers, Samples};
-use crate::tensor::simd_dispatch;
+use gnarl_tensor::simd_dispatch;
 
 /// Samples latent vectors of every class for a fresh head.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]

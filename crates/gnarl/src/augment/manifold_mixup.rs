@@ -15,7 +15,7 @@ use rand_distr::{Beta, Distribution};
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
-use crate::train::Mixing;
+use gnarl_nn::train::Mixing;
 
 /// Mixes latent vectors in every training step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]

@@ -16,9 +16,9 @@
 use std::sync::Arc;
 
 use super::influence::{CgSettings, conjugate_gradients, dot};
-use crate::error::Result;
-use crate::nn::{Batch, GraphClassifier, Group, ParamId, Pass, Weights};
-use crate::tensor::{Device, GradStore, Tensor, Var, masked_cross_entropy};
+use gnarl_graph::Result;
+use gnarl_nn::networks::{Batch, GraphClassifier, Group, ParamId, Pass, Weights};
+use gnarl_tensor::{Device, GradStore, Tensor, Var, masked_cross_entropy};
 
 /// Koh and Liang's.
 const DAMPING: f64 = 0.01;
@@ -154,7 +154,7 @@ impl<'a> NetworkInfluence<'a> {
     /// Solves for a set of graphs. Each iteration of conjugate gradients takes a forward pass, two
     /// backward ones and one through the first of these over the training graphs.
     pub fn direction(&self, batches: &[Batch], classes: &[u32]) -> Result<NetworkDirection> {
-        let refuse = |what: &str| Err(gnarl_graph::Error::argument("influence", what).into());
+        let refuse = |what: &str| Err(gnarl_graph::Error::argument("influence", what));
         if classes.is_empty() {
             return refuse("an influence on an empty set; there must be an item in it");
         }
@@ -189,7 +189,7 @@ impl<'a> NetworkInfluence<'a> {
             Items::Graphs(batches) => batches
                 .iter()
                 .map(|b| self.classifier.scores(b, &pass))
-                .collect::<crate::tensor::Result<_>>()?,
+                .collect::<gnarl_tensor::Result<_>>()?,
         };
         let mut influences = Vec::with_capacity(classes.len());
         for scores in &scores {

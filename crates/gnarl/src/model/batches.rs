@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use super::graph_data::GraphData;
 use crate::augment::ManifoldMixup;
-use crate::error::{Error, Result, TensorError};
-use crate::nn::{Batch, GraphClassifier, GraphModel, Head, Params, Pass, Weights};
-use crate::tensor::{DType, Device, GradStore, Tensor, Var};
-use crate::train::{
+use gnarl_graph::{Error, Result};
+use gnarl_nn::networks::{Batch, GraphClassifier, GraphModel, Head, Params, Pass, Weights};
+use gnarl_nn::train::{
     Course, MixedIn, Targets, TrainConfig, Trained, Validation, Watch, follow, gradients,
     mixed_cross_entropy,
 };
+use gnarl_tensor::{DType, Device, GradStore, Tensor, Var};
 
 /// Graphs with their classes in kept batches, for what is asked again and again.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ pub fn answers(model: &dyn GraphModel, batches: &[Batch]) -> Result<Vec<Tensor>>
         true => Tensor::zeros((0, classes), DType::F32, &Device::Cpu),
         false => beside.narrow(1, i * classes, classes)?.contiguous(),
     };
-    Ok((0..count).map(one).collect::<crate::tensor::Result<_>>()?)
+    Ok((0..count).map(one).collect::<gnarl_tensor::Result<_>>()?)
 }
 
 /// The class scores of all graphs made ready, from each place where the model answers.
@@ -147,18 +147,18 @@ pub(super) fn softmax_rows(
         row.iter_mut()
             .for_each(|z| *z = (f64::from(*z - largest).exp() / sum) as f32);
     }
-    Ok(DenseMatrix::new(rows, cols, data)?)
+    DenseMatrix::new(rows, cols, data)
 }
 
 fn side_by_side(
     width: usize,
     batches: &[Batch],
-    one: impl Fn(&Batch) -> crate::tensor::Result<Tensor> + Send + Sync,
+    one: impl Fn(&Batch) -> gnarl_tensor::Result<Tensor> + Send + Sync,
 ) -> Result<Tensor> {
     let parts = batches
         .par_iter()
         .map(one)
-        .collect::<crate::tensor::Result<Vec<_>>>()?;
+        .collect::<gnarl_tensor::Result<Vec<_>>>()?;
     Ok(match parts.is_empty() {
         true => Tensor::zeros((0, width), DType::F32, &Device::Cpu)?,
         false => Tensor::cat(&parts, 0)?,
@@ -248,7 +248,7 @@ pub fn train_classifier(
 /// The loss of every answer, added up.
 fn summed(answers: &[Tensor], loss: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
     let Some((first, others)) = answers.split_first() else {
-        return Err(crate::tensor::Error::msg("a model that answers nowhere").into());
+        return Err(gnarl_tensor::Error::msg("a model that answers nowhere").into());
     };
     others
         .iter()
@@ -256,8 +256,7 @@ fn summed(answers: &[Tensor], loss: impl Fn(&Tensor) -> Result<Tensor>) -> Resul
 }
 
 fn check_batches(batch_size: usize, items: usize) -> Result<()> {
-    let refuse =
-        |what: &str| Err(gnarl_graph::Error::argument("graph classification", what).into());
+    let refuse = |what: &str| Err(Error::argument("graph classification", what));
     match (batch_size, items) {
         (0, _) => refuse("batches of 0 graphs; at least 1 is needed"),
         (_, 0) => refuse("there are no labelled graphs to train on"),
@@ -340,7 +339,7 @@ impl Graphs<'_> {
             // Statistics and terms of the loss are of a whole step: `couples_graphs` should have
             // said so.
             match pass.has_notes() {
-                true => Err(crate::tensor::Error::msg(
+                true => Err(gnarl_tensor::Error::msg(
                     "a part of a step has noted what belongs to all of it",
                 )
                 .into()),
@@ -442,16 +441,15 @@ impl Course for Graphs<'_> {
         let latent = Var::from_tensor(&Tensor::cat(&parts, 0)?.detach())?;
         let (loss, mut grads) = match gradients(self.loss(step, &latent, pass)?, pass) {
             // The tape of the loss ends at the vectors; where they came from, the parts know.
-            Err(Error::Tensor(TensorError::NotFinite { value, from })) => {
+            Err(Error::NotFinite { value, operation }) => {
                 let deeper = parts
                     .iter()
                     .find_map(|part| part.first_not_finite().transpose())
                     .transpose()?;
-                return Err(TensorError::NotFinite {
+                return Err(Error::NotFinite {
                     value,
-                    from: deeper.or(from),
-                }
-                .into());
+                    operation: deeper.or(operation),
+                });
             }
             descended => descended?,
         };
@@ -467,7 +465,7 @@ impl Course for Graphs<'_> {
             .into_par_iter()
             .zip(&from)
             .map(of_part)
-            .collect::<crate::tensor::Result<_>>()?;
+            .collect::<gnarl_tensor::Result<_>>()?;
         of_parts
             .into_iter()
             .try_for_each(|of_part| grads.extend(of_part))?;
@@ -514,11 +512,11 @@ impl Vectors {
     pub fn to_matrix(&self) -> Result<DenseMatrix<f64>> {
         let (rows, cols) = self.latent.dims2()?;
         let values = self.latent.flatten_all()?.to_vec1::<f32>()?;
-        Ok(DenseMatrix::new(
+        DenseMatrix::new(
             rows,
             cols,
             values.into_iter().map(f64::from).collect(),
-        )?)
+        )
     }
 
     /// These vectors, and some of them behind them once more.
@@ -660,12 +658,12 @@ impl Course for HeadCourse<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::Scaler;
     use crate::model::graph_data::{GraphPreparation, NodeFeatures};
-    use crate::nn::{Backbone, NetworkConfig, Readout};
-    use crate::operator::OperatorChoice;
-    use crate::weights::{Orthonormal, WeightsChoice};
     use gnarl_graph::{Graph, generate};
+    use gnarl_nn::features::Scaler;
+    use gnarl_nn::networks::{Backbone, NetworkConfig, Readout};
+    use gnarl_nn::operator::OperatorChoice;
+    use gnarl_nn::weights::{Orthonormal, WeightsChoice};
 
     /// The gradients of one step in parts against those of all its graphs in one tape.
     #[test]
@@ -706,9 +704,12 @@ mod tests {
                 head_dropout: 0.5,
                 ..network
             };
-            let classifier =
-                &GraphClassifier::new(&config, &crate::nn::Shape::new(data.in_dim(), 3, 0.0), 1)
-                    .unwrap();
+            let classifier = &GraphClassifier::new(
+                &config,
+                &gnarl_nn::networks::Shape::new(data.in_dim(), 3, 0.0),
+                1,
+            )
+            .unwrap();
             let validate_on = &Evaluation::new(&data, &ids[..4], &classes[..4]).unwrap();
             let on = &TrainingSet {
                 data: &data,
@@ -761,7 +762,7 @@ mod tests {
                         .to_vec1::<f32>()
                         .unwrap()
                 };
-                crate::nn::testing::assert_close(&values(&grads), &values(&at_once), 1e-4, &p.name);
+                gnarl_nn::testing::assert_close(&values(&grads), &values(&at_once), 1e-4, &p.name);
             }
         }
     }

@@ -4,18 +4,18 @@
 //! A choice names the [`Capability`] that it needs; the network, the task and the other choices
 //! provide capabilities. Refusals, their messages and the table in the docs come from these sets.
 
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
 use gnarl_graph::named;
 use gnarl_graph::sets::Set;
 use gnarl_graph::{Error, Result};
 
 use super::Model;
 use crate::augment::{Augment, Copies};
-use crate::defense::Defense;
-use crate::depth::{Kind, Scheme};
-use crate::inference::{Inference, Perturbed};
-use crate::nn::{Backbone, Capability, NetworkSetting, UsualOperator};
-use crate::operator::OperatorChoice;
+use gnarl_nn::depth::{Kind, Scheme};
+use gnarl_nn::networks::{Backbone, Capability, NetworkSetting, UsualOperator};
+use gnarl_nn::operator::OperatorChoice;
+use gnarl_robust::defense::Defense;
+use gnarl_robust::inference::{Inference, Perturbed};
 
 named! {
     /// A circumstance that a choice may need: the task, or another choice.
@@ -84,27 +84,6 @@ impl Need {
             choice: choice.to_string(),
             needs: needs.to_vec(),
         }
-    }
-}
-
-impl Backbone {
-    /// Its capabilities: those it declares, and those that follow.
-    pub fn capabilities(&self) -> Set<Capability> {
-        let entry = self.entry();
-        let mut all = entry.provides;
-        let uses_edges = all.contains(Capability::MessagePassing);
-        let uses_values = all.contains(Capability::EdgeWeights);
-        if entry.fixed_operator.is_none() {
-            all = all.with(Capability::LearnableOperator);
-        }
-        if uses_edges && uses_values && matches!(entry.usual_operator, UsualOperator::Classical(_))
-        {
-            all = all.with(Capability::AnyOperator);
-        }
-        if self.can_have_head() {
-            all = all.with(Capability::HeadTraining);
-        }
-        all
     }
 }
 

@@ -1,13 +1,14 @@
 //! What a plan asks of the machine, before anything is made: the one estimate that training,
 //! studies and files are refused by.
 
-use gnarl_graph::dataset::Task;
+use gnarl_data::Content;
+use gnarl_data::Task;
 use gnarl_graph::limits::Demand;
-use gnarl_graph::{Content, Error, Graph};
+use gnarl_graph::{Error, Graph};
 
 use super::Plan;
-use crate::error::Result;
-use crate::nn::{Capability, Network, NetworkSetting, Shape};
+use gnarl_graph::Result;
+use gnarl_nn::networks::{Capability, Network, NetworkSetting, Shape};
 
 /// What to do about a network that is too large.
 const NARROWER: &str = "take fewer or narrower layers (hidden, layers, heads)";
@@ -84,9 +85,9 @@ impl Plan {
         let what = format!("{} on {name}", self.network.backbone);
         let bytes = self.bytes(&sizes)?;
         Demand::new(&what).and_bytes(bytes).check(NARROWER)?;
-        Ok(Demand::new(what)
+        Demand::new(what)
             .and_operations(training + passes * pass)
-            .check(LESS)?)
+            .check(LESS)
     }
 
     /// Refuses a model of a file that would not fit into it: `in_dim` columns and so many classes,
@@ -102,7 +103,7 @@ impl Plan {
                 let what = format!(
                     "it claims at least {least:.0} parameters, which a file of {bytes} bytes cannot hold"
                 );
-                Err(Error::argument("model", what).into())
+                Err(Error::argument("model", what))
             }
         }
     }
@@ -110,7 +111,7 @@ impl Plan {
     fn parameters(&self, in_dim: usize, classes: usize) -> Result<f64> {
         let network = match self.model.depth.exits() {
             // The last exit may stand before the first layer.
-            Some(_) => crate::nn::NetworkConfig {
+            Some(_) => gnarl_nn::networks::NetworkConfig {
                 layers: self.network.layers.max(1),
                 ..self.network.clone()
             },
@@ -172,8 +173,8 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::model::Model;
-    use crate::nn::Backbone;
-    use gnarl_graph::Dataset;
+    use gnarl_data::Dataset;
+    use gnarl_nn::networks::Backbone;
 
     fn plan(model: Model) -> Plan {
         model.plan(Task::Node).unwrap()

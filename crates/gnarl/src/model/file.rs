@@ -4,22 +4,22 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use gnarl_data::Task;
 use gnarl_graph::Split;
-use gnarl_graph::dataset::Task;
 use serde::{Deserialize, Serialize};
 
 use super::fitted::{Fitted, Learned, TrainedOn};
 use super::graph_data::{Inputs, NodeFeatures};
 use super::report::FitReport;
 use super::{Model, Plan};
-use crate::classifier::{EarlyExit, GraphEarlyExit, WhiteBox};
-use crate::depth::{ExitClassifier, ExitNetwork, Policy};
-use crate::error::{Error, Result};
-use crate::features::Scaler;
-use crate::inference::Reading;
-use crate::nn::{GraphClassifier, Network, OperatorScalar, Params, Shape};
-use crate::operator::OperatorChoice;
-use crate::tensor::{Device, Tensor, load_safetensors};
+use gnarl_graph::{Error, Result};
+use gnarl_nn::depth::{ExitClassifier, ExitNetwork, Policy};
+use gnarl_nn::features::Scaler;
+use gnarl_nn::networks::{GraphClassifier, Network, OperatorScalar, Params, Shape};
+use gnarl_nn::operator::OperatorChoice;
+use gnarl_robust::classifier::{EarlyExit, GraphEarlyExit, WhiteBox};
+use gnarl_robust::inference::Reading;
+use gnarl_tensor::{Device, Tensor, load_safetensors};
 
 /// What stands in the metadata.
 #[derive(Debug, Serialize, Deserialize)]
@@ -58,10 +58,10 @@ const PARTS: [&str; 3] = ["split.train", "split.validation", "split.test"];
 impl Fitted {
     /// Writes the model to a file, whole or not at all.
     pub fn save(&self, file: impl AsRef<Path>) -> Result<()> {
-        Ok(gnarl_graph::files::write_atomically(
+        gnarl_graph::files::write_atomically(
             file.as_ref(),
             &self.to_bytes()?,
-        )?)
+        )
     }
 
     /// What [`save`](Self::save) writes.
@@ -112,10 +112,7 @@ impl Fitted {
     /// Reads a model that [`save`](Self::save) wrote.
     pub fn load(file: impl AsRef<Path>) -> Result<Self> {
         let file = file.as_ref();
-        Self::from_bytes(
-            &std::fs::read(file).map_err(|e| gnarl_graph::Error::io(file, e))?,
-            file,
-        )
+        Self::from_bytes(&std::fs::read(file).map_err(|e| Error::io(file, e))?, file)
     }
 
     /// Reads what [`to_bytes`](Self::to_bytes) gave; errors name the `source`.
@@ -158,7 +155,7 @@ impl Fitted {
 
 impl Description {
     fn fitted(self, tensors: &HashMap<String, Tensor>, bytes: usize) -> Result<Fitted> {
-        let wrong = |what: String| Error::Graph(gnarl_graph::Error::argument("model", what));
+        let wrong = |what: String| Error::argument("model", what);
         let plan = self.model.plan(self.task)?;
         plan.check_stored(self.in_dim, self.classes.len(), bytes)?;
         self.scaler.check(self.in_dim)?;
@@ -260,7 +257,7 @@ fn scalars(plan: &Plan) -> Vec<OperatorScalar> {
 
 /// Puts stored values into the parameters of a model built by its description.
 fn fill(params: &Params, tensors: &HashMap<String, Tensor>) -> Result<()> {
-    let wrong = |what: String| Error::Graph(gnarl_graph::Error::argument("model", what));
+    let wrong = |what: String| Error::argument("model", what);
     for p in params.list() {
         let Some(tensor) = tensors.get(&p.name) else {
             return Err(wrong(format!("parameter {} is missing", p.name)));

@@ -3,8 +3,9 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use gnarl_graph::dataset::Task;
-use gnarl_graph::{Content, Error as GraphError, Graph, Labels, Split, SplitData};
+use gnarl_data::Task;
+use gnarl_data::{Content, SplitData};
+use gnarl_graph::{Error as GraphError, Graph, Labels, Split};
 
 use super::NetworkOptions;
 use super::fit_graphs::{PreparedSet, SetSource};
@@ -14,11 +15,11 @@ use super::graph_data::Inputs;
 use super::report::{FitReport, refused};
 use super::search::{Rule, Search, Selected, Trial};
 use super::{Model, Plan, fit_graphs, fit_node, fit_sampled};
-use crate::error::Result;
-use crate::features::{FeatureKind, FeatureScaling, Scaler};
-use crate::inference::{CleanInputs, Perturbed, Reading};
-use crate::operator::{OperatorChoice, Prepared, RowOperator};
-use crate::train::{SampledProblem, Sampling, Watch};
+use gnarl_graph::Result;
+use gnarl_nn::features::{FeatureKind, FeatureScaling, Scaler};
+use gnarl_nn::operator::{OperatorChoice, Prepared, RowOperator};
+use gnarl_nn::train::{SampledProblem, Sampling, Watch};
+use gnarl_robust::inference::{CleanInputs, Perturbed, Reading};
 
 pub use super::options::FitOptions;
 
@@ -27,11 +28,11 @@ impl Model {
     /// initialisations and policies. `seed` fixes every random draw.
     ///
     /// ```
-    /// use gnarl::prelude::*;
+    /// use crate::prelude::*;
     /// let data = Dataset::load("karate")?;
     /// let fitted = Model::new(Backbone::GCN).epochs(50).fit(&data.split(0)?, 0)?;
     /// assert!(fitted.accuracy(&data, Part::Train)? > 90.0);
-    /// # Ok::<(), gnarl::Error>(())
+    /// # Ok::<(), gnarl_graph::Error>(())
     /// ```
     pub fn fit(&self, on: &SplitData, seed: u64) -> Result<Fitted> {
         self.fit_watched(on, seed, &Watch::quiet())
@@ -596,8 +597,7 @@ fn refuse_idle_scaling(asked: Option<FeatureScaling>, graphs: &[Graph]) -> Resul
         (Some(scaling), Some(why)) => Err(GraphError::setting(
             "features",
             format!("{scaling} would change nothing: {why}"),
-        )
-        .into()),
+        )),
         _ => Ok(()),
     }
 }

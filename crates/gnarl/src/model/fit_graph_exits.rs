@@ -18,13 +18,13 @@ use super::fitted::Learned;
 use super::graph_data::GraphData;
 use super::heads::{DrawReport, FreshHead, TrainedClassifier, augmented_head};
 use super::report::{FitReport, FreshHeadReport};
-use crate::classifier::GraphEarlyExit;
-use crate::depth::{
+use gnarl_graph::Result;
+use gnarl_nn::depth::{
     Answers, ExitClassifier, Exits, Policy, Scheme, Structure, cross_fitted_accuracy,
 };
-use crate::error::Result;
-use crate::nn::Head;
-use crate::train::{Targets, Trained, Watch};
+use gnarl_nn::networks::Head;
+use gnarl_nn::train::{Targets, Trained, Watch};
+use gnarl_robust::classifier::GraphEarlyExit;
 
 /// What every exit says of every graph made ready.
 pub(super) fn answers(early: &GraphEarlyExit, data: &GraphData) -> Result<Answers> {
@@ -270,8 +270,8 @@ fn advanced(exits: &ExitClassifier, t: usize, data: &GraphData) -> Result<GraphD
     Ok(data.with_input(exits.advance(t, data.propagation(), data.input())?))
 }
 
-fn internal(what: &str) -> crate::Error {
-    crate::Error::Internal {
+fn internal(what: &str) -> gnarl_graph::Error {
+    gnarl_graph::Error::Internal {
         op: "fit",
         what: what.to_string(),
     }

@@ -20,12 +20,12 @@ use super::report::{FitReport, FreshHeadReport, refused};
 use super::{Plan, fit_graph_exits};
 use crate::augment::transform::{Copier, transform_all};
 use crate::augment::{Copies, GraphTransform};
-use crate::classifier::{Classifier, WhiteBox};
-use crate::error::{Error, Result};
-use crate::features::{FeatureScaling, Scaler};
-use crate::inference::{CleanInputs, Reading};
-use crate::nn::{Capability, GraphClassifier, Head};
-use crate::train::{MixedIn, Watch};
+use gnarl_graph::{Error, Result};
+use gnarl_nn::features::{FeatureScaling, Scaler};
+use gnarl_nn::networks::{Capability, GraphClassifier, Head};
+use gnarl_nn::train::{MixedIn, Watch};
+use gnarl_robust::classifier::{Classifier, WhiteBox};
+use gnarl_robust::inference::{CleanInputs, Reading};
 
 /// The graphs of a set, and those trained on where they differ: shared by all folds,
 /// initialisations and operators.
@@ -59,15 +59,14 @@ impl SetSource {
             let structure_is_seen = node_features.degrees().is_some() && !corruption.keep_degrees;
             if !plan.model.backbone.provides(Capability::MessagePassing) && !structure_is_seen {
                 let what = format!("{} would not see the changed edges", plan.model.backbone);
-                return Err(gnarl_graph::Error::argument("corrupt", what).into());
+                return Err(Error::argument("corrupt", what));
             }
             if corruption.keep_degrees {
                 if node_features == NodeFeatures::Own {
-                    return Err(gnarl_graph::Error::argument(
+                    return Err(Error::argument(
                         "keep-degrees",
                         "the graphs have features of their own, not degrees",
-                    )
-                    .into());
+                    ));
                 }
                 let before: Vec<&Graph> = training.iter().collect();
                 training = node_features.fixed(&before)?.unwrap_or(training);
@@ -91,7 +90,7 @@ impl SetSource {
             .train()
             .iter()
             .filter_map(|&g| self.training.get(g as usize));
-        Ok(Scaler::fit(scaling, training)?)
+        Scaler::fit(scaling, training)
     }
 
     /// The graphs made ready for an operator.
@@ -140,7 +139,7 @@ impl SetSource {
         let scaled = |graphs: &[u32], of: &[Graph]| -> Result<Vec<Graph>> {
             graphs
                 .iter()
-                .map(|&g| Ok(scaler.scaled(&of[g as usize])?))
+                .map(|&g| scaler.scaled(&of[g as usize]))
                 .collect()
         };
         let training = scaled(split.train(), &self.training)?;
@@ -379,10 +378,10 @@ fn with_copies<T>(
         }
         // The graphs themselves were made ready before: what fails here is a copy.
         let of_copies = |e: Error| {
-            Error::from(gnarl_graph::Error::setting(
+            Error::setting(
                 "augment",
                 format!("of copies by {}: {e}", plan.model.augment),
-            ))
+            )
         };
         let data =
             GraphData::new(&graphs, plan.network.backbone, &preparation).map_err(of_copies)?;

@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use gnarl_data::Part;
 use gnarl_graph::random::{mix, stream};
-use gnarl_graph::{Graph, Labels, Part, Split};
+use gnarl_graph::{Graph, Labels, Split};
 
 use super::fitted::Learned;
 use super::heads::{self, Headed, TrainedNodes, augmented_head};
@@ -12,14 +13,14 @@ use super::report::{FitReport, FreshHeadReport};
 use super::{Model, Plan};
 use crate::augment::ManifoldMixup;
 use crate::augment::transform::transform_in_place;
-use crate::classifier::{EarlyExit, WhiteBox};
-use crate::depth::{
+use gnarl_graph::Result;
+use gnarl_nn::depth::{
     Answers, ExitNetwork, Exits, Policy, Structure, adagcn, cross_fitted_accuracy, train_exits,
 };
-use crate::error::Result;
-use crate::nn::{Head, Input, Network};
-use crate::operator::{Prepared, propagation};
-use crate::train::{Anew, Mixer, Mixing, Problem, Scene, Targets, Watch, predict, train};
+use gnarl_nn::networks::{Head, Input, Network};
+use gnarl_nn::operator::{Prepared, propagation};
+use gnarl_nn::train::{Anew, Mixer, Mixing, Problem, Scene, Targets, Watch, predict, train};
+use gnarl_robust::classifier::{EarlyExit, WhiteBox};
 
 /// A graph that is prepared already (defended, features scaled), made ready for an operator, and a
 /// split of its nodes.
@@ -84,7 +85,7 @@ fn changed(model: &Model, graph: &Graph, seed: u64, epoch: usize) -> Result<Scen
         }),
         (true, None) => {
             let what = format!("{} changes features, and the graph has none", model.augment);
-            Err(gnarl_graph::Error::setting("augment", what).into())
+            Err(gnarl_graph::Error::setting("augment", what))
         }
         (false, _) => {
             let travel = model.defense.method().travel();

@@ -6,15 +6,15 @@ use std::time::Instant;
 use super::Plan;
 use super::fitted::Learned;
 use super::report::FitReport;
-use crate::classifier::{EarlyExit, WhiteBox};
-use crate::depth::{Answers, ExitNetwork, Exits, Policy, Structure, cross_fitted_accuracy};
-use crate::error::Result;
-use crate::features::Scaler;
-use crate::nn::Network;
-use crate::operator::Prepared;
-use crate::train::{
+use gnarl_graph::Result;
+use gnarl_nn::depth::{Answers, ExitNetwork, Exits, Policy, Structure, cross_fitted_accuracy};
+use gnarl_nn::features::Scaler;
+use gnarl_nn::networks::Network;
+use gnarl_nn::operator::Prepared;
+use gnarl_nn::train::{
     ClassWeights, SampledProblem, Targets, Trained, Watch, sampled_accuracy, train_sampled,
 };
+use gnarl_robust::classifier::{EarlyExit, WhiteBox};
 
 /// Fits. Validation accuracy is that of sampled neighbourhoods, by which the epoch was chosen: a
 /// look at all nodes is for those who ask.

@@ -1,25 +1,26 @@
 //! [`Fitted`]: a model with everything it needs to answer.
 
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
+use gnarl_data::{Content, Dataset, Part};
 use gnarl_graph::metrics::ClassScores;
-use gnarl_graph::{
-    Content, Dataset, DenseMatrix, Error as GraphError, Graph, GraphSet, Labels, Part, Split,
-};
+use gnarl_graph::{DenseMatrix, Error as GraphError, Graph, GraphSet, Labels, Split};
 use rayon::prelude::*;
 
 use super::fit_graph_exits;
 use super::graph_data::{GraphData, GraphPreparation, Inputs, NodeFeatures};
 use super::report::FitReport;
 use super::{Model, Plan, batches};
-use crate::classifier::{Classifier, EarlyExit, GraphEarlyExit, Through, WhiteBox, to_matrix};
-use crate::depth::{Answers, Policy, Structure};
-use crate::error::Result;
-use crate::features::{FeatureScaling, Scaler};
-use crate::inference::{CleanInputs, Inference, Reading};
-use crate::nn::Capability;
-use crate::operator::RowOperator;
-use crate::perturb::Pair;
-use crate::train::argmax;
+use gnarl_graph::Result;
+use gnarl_nn::depth::{Answers, Policy, Structure};
+use gnarl_nn::features::{FeatureScaling, Scaler};
+use gnarl_nn::networks::Capability;
+use gnarl_nn::operator::RowOperator;
+use gnarl_nn::train::argmax;
+use gnarl_robust::classifier::{
+    Classifier, EarlyExit, GraphEarlyExit, Through, WhiteBox, to_matrix,
+};
+use gnarl_robust::inference::{CleanInputs, Inference, Reading};
+use gnarl_robust::perturb::Pair;
 
 /// A model with weights. It knows how features are scaled, its operator and scalars, who takes
 /// which exit, how answers are read off, what its classes are called, and which items of which data
@@ -132,7 +133,7 @@ impl Fitted {
         self.params().num_trained()
     }
 
-    pub(super) fn params(&self) -> &crate::nn::Params {
+    pub(super) fn params(&self) -> &gnarl_nn::networks::Params {
         match &self.learned {
             Learned::Network(network) | Learned::Graphs(network) => network.params(),
             Learned::Exits(early) => early.exits.params(),
@@ -153,16 +154,16 @@ impl Fitted {
     /// measures of robustness work on such graphs, with [`network`](Self::network).
     pub fn prepared(&self, graph: &Graph) -> Result<Graph> {
         self.check_columns(graph)?;
-        Ok(self
+        self
             .scaler
-            .scaled(&self.plan.model.defense.method().preprocessed(graph)?)?)
+            .scaled(&self.plan.model.defense.method().preprocessed(graph)?)
     }
 
     /// A graph with its features scaled as the network takes them, before any defence: what an
     /// attacker changes.
     pub fn scaled(&self, graph: &Graph) -> Result<Graph> {
         self.check_columns(graph)?;
-        Ok(self.scaler.scaled(graph)?)
+        self.scaler.scaled(graph)
     }
 
     /// What [`scaled`](Self::scaled) does.
@@ -236,7 +237,7 @@ impl Fitted {
     ) -> Result<Self> {
         let settled = self.plan.model.inference(inference).settled_for(on);
         let inference = settled.plan(self.task())?.model.inference;
-        let refuse = |what: &str| Err(GraphError::argument("inference", what).into());
+        let refuse = |what: &str| Err(GraphError::argument("inference", what));
         if inference.tunes() && !is_trained_on {
             return refuse("tuning needs validation items, and none of these are known to be such");
         }
@@ -310,7 +311,7 @@ impl Fitted {
     }
 
     fn check_columns(&self, graph: &Graph) -> Result<()> {
-        let refuse = |what: String| Err(GraphError::argument("predict", what).into());
+        let refuse = |what: String| Err(GraphError::argument("predict", what));
         match (graph.num_features(), self.inputs.own_features) {
             (None, true) => refuse(format!(
                 "the graph has no features, and the model takes {}",
@@ -333,7 +334,7 @@ impl Fitted {
 
     /// The graphs of a set after the defence, and made ready for the classifier inside.
     fn prepared_set(&self, set: &GraphSet) -> Result<(Vec<Graph>, GraphData)> {
-        let refuse = |what: String| Err(GraphError::argument("predict", what).into());
+        let refuse = |what: String| Err(GraphError::argument("predict", what));
         let Some(node_features) = self.inputs.node_features else {
             return refuse("the model does not say where node features come from".into());
         };
@@ -370,8 +371,7 @@ impl Fitted {
             return Err(GraphError::argument(
                 "predict",
                 format!("the model's answer for item {item} is not a finite number"),
-            )
-            .into());
+            ));
         }
         let classes = (0..probabilities.num_rows())
             .map(|i| argmax(probabilities.row(i)) as u32)
@@ -393,7 +393,7 @@ impl Fitted {
     /// graph; `None` where the network has scores alone. Fails for a model with exits, which has
     /// one at every exit.
     pub fn embeddings(&self, content: &Content) -> Result<Option<DenseMatrix<f32>>> {
-        let refuse = |what: &str| Err(GraphError::argument("embeddings", what).into());
+        let refuse = |what: &str| Err(GraphError::argument("embeddings", what));
         match (content, &self.learned) {
             (Content::Graph(graph), Learned::Network(network)) => {
                 let graph = self.prepared(graph)?;
@@ -438,7 +438,7 @@ impl Fitted {
         content: &Content,
         reading: &Reading,
     ) -> Result<(DenseMatrix<f32>, Option<Vec<usize>>)> {
-        let refuse = |what: &str| Err(GraphError::argument("predict", what).into());
+        let refuse = |what: &str| Err(GraphError::argument("predict", what));
         let around_each = |set: &GraphSet| {
             let prepared = set
                 .graphs()
@@ -500,7 +500,10 @@ impl Fitted {
     /// whole graph is made: where it lies on disk, or was trained on by sampling.
     fn goes_by_layers(&self, graph: &Graph, reading: &Reading) -> bool {
         let is_large = graph.is_on_disk() || self.plan.sampling.is_some();
-        let is_undefended = matches!(self.plan.model.defense, crate::defense::Defense::Nothing(_));
+        let is_undefended = matches!(
+            self.plan.model.defense,
+            gnarl_robust::defense::Defense::Nothing(_)
+        );
         is_large
             && reading.is_plain()
             && is_undefended
@@ -524,7 +527,7 @@ impl Fitted {
             .iter()
             .flat_map(|answer| answer.data().iter().copied())
             .collect();
-        Ok(DenseMatrix::new(answers.len(), self.classes.len(), rows)?)
+        DenseMatrix::new(answers.len(), self.classes.len(), rows)
     }
 
     /// Of a model with exits: which of them is taken.
@@ -553,7 +556,7 @@ impl Fitted {
     /// What policies know of items, for [`exit_answers`](Self::exit_answers).
     pub fn structure<'a>(
         content: &'a Content,
-        kinds: &[crate::depth::Kind],
+        kinds: &[gnarl_nn::depth::Kind],
     ) -> Result<Structure<'a>> {
         Structure::of(content, kinds)
     }
@@ -582,7 +585,7 @@ impl Fitted {
                 "{} is not what the model was trained on ({}): none of its items is known to be held out",
                 data.name, self.trained_on.dataset
             );
-            return Err(GraphError::argument("accuracy", what).into());
+            return Err(GraphError::argument("accuracy", what));
         };
         let items = part.of(&self.trained_on.split);
         let predictions = self.predict(&content)?;
@@ -592,7 +595,6 @@ impl Fitted {
                     "accuracy",
                     format!("no {part} item of {} has a label", data.name),
                 )
-                .into()
             })
     }
 
@@ -752,7 +754,7 @@ fn logarithms(of: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
         .iter()
         .map(|&p| p.max(f32::MIN_POSITIVE).ln())
         .collect();
-    Ok(DenseMatrix::new(of.num_rows(), of.num_cols(), found)?)
+    DenseMatrix::new(of.num_rows(), of.num_cols(), found)
 }
 
 /// A fitted model on graphs whose features are scaled already: defence and inference included,

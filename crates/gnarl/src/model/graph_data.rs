@@ -10,13 +10,13 @@ use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph};
 use serde::{Deserialize, Serialize};
 
 use super::Plan;
-use crate::error::Result;
-use crate::features::{Scaler, one_hot_degrees};
-use crate::nn::{
+use gnarl_graph::Result;
+use gnarl_nn::features::{Scaler, one_hot_degrees};
+use gnarl_nn::networks::{
     Backbone, Batch, FirstAggregation, Input, Membership, OperatorScalar, Propagation, Shape,
 };
-use crate::operator::{OperatorChoice, mean_log_degree, propagation_of_union};
-use crate::tensor::{DType, Device, Operator, Tensor};
+use gnarl_nn::operator::{OperatorChoice, mean_log_degree, propagation_of_union};
+use gnarl_tensor::{DType, Device, Operator, Tensor};
 
 const TASK: &str = "graph classification";
 
@@ -229,8 +229,7 @@ impl GraphData {
             return Err(gnarl_graph::Error::argument(
                 TASK,
                 "the nodes carry features of no columns",
-            )
-            .into());
+            ));
         }
         let input = Input::from_features(&preparation.features.apply(&features))?;
         let mut propagation =
@@ -344,7 +343,7 @@ impl GraphData {
                         "graph {} stands twice in a batch for a learned operator",
                         twice[0]
                     );
-                    return Err(gnarl_graph::Error::argument(TASK, what).into());
+                    return Err(gnarl_graph::Error::argument(TASK, what));
                 }
                 let nodes: Vec<u32> = ranges
                     .iter()
@@ -359,7 +358,7 @@ impl GraphData {
                 let filled = ranges.iter().filter(|r| !r.is_empty());
                 let rows = filled
                     .map(|r| x.narrow(0, r.start, r.len()))
-                    .collect::<crate::tensor::Result<Vec<_>>>()?;
+                    .collect::<gnarl_tensor::Result<Vec<_>>>()?;
                 Input::Dense(match rows.is_empty() {
                     true => Tensor::zeros((0, self.input.dim()), DType::F32, &Device::Cpu)?,
                     false => Tensor::cat(&rows, 0)?,
@@ -530,7 +529,7 @@ mod tests {
     /// gradients.
     #[test]
     fn what_is_heard_first_is_what_the_operator_gives() {
-        use crate::nn::{GraphClassifier, NetworkConfig, Pass, Readout};
+        use gnarl_nn::networks::{GraphClassifier, NetworkConfig, Pass, Readout};
         let graph = generate::erdos_renyi(30, 0.2, 1).unwrap();
         let graphs = std::slice::from_ref(&graph);
         for backbone in [
@@ -588,7 +587,7 @@ mod tests {
                 }
                 all
             });
-            crate::nn::testing::assert_close(&with, &without, 1e-4, &backbone.to_string());
+            gnarl_nn::testing::assert_close(&with, &without, 1e-4, &backbone.to_string());
         }
     }
 

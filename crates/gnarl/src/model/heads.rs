@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use gnarl_graph::dataset::Part;
+use gnarl_data::Part;
 use gnarl_graph::{DenseMatrix, Labels, Split};
 use serde::Serialize;
 
@@ -14,10 +14,10 @@ use crate::augment::density::FitReport;
 use crate::augment::influence::{HeadInfluence, Labelled, select};
 use crate::augment::network_influence::{Items, NetworkInfluence};
 use crate::augment::{FreshHead as FreshHeadSettings, Gratin, InfluenceLayers, gratin};
-use crate::error::Result;
-use crate::nn::{GraphModel, Head, Input, Linear, Network};
-use crate::tensor::Tensor;
-use crate::train::{Problem, Targets, Watch, argmax};
+use gnarl_graph::Result;
+use gnarl_nn::networks::{GraphModel, Head, Input, Linear, Network};
+use gnarl_nn::train::{Problem, Targets, Watch, argmax};
+use gnarl_tensor::Tensor;
 
 /// A trained model whose classes a head reads off vectors, and the items around it: graphs of a
 /// set, or nodes of one graph.
@@ -93,7 +93,7 @@ impl Headed for TrainedClassifier<'_> {
         let Some(classifier) = self.classifier.as_classifier() else {
             let what =
                 "network needs a classifier with one head, and this model has exits; choose head";
-            return Err(gnarl_graph::Error::setting("influence-layers", what).into());
+            return Err(gnarl_graph::Error::setting("influence-layers", what));
         };
         let network = NetworkInfluence::new(
             classifier,
@@ -448,7 +448,7 @@ fn influences(
                     vectors: &vectors,
                     classes: &set.classes,
                 })?;
-                Ok(head.of(candidates, &direction)?)
+                head.of(candidates, &direction)
             };
             Ok([of(validation)?, test.as_ref().map_or(Ok(Vec::new()), of)?])
         }
@@ -474,7 +474,7 @@ fn to_tensor(vectors: &DenseMatrix<f64>) -> Result<Tensor> {
     Ok(Tensor::from_vec(
         values,
         (vectors.num_rows(), vectors.num_cols()),
-        &crate::tensor::Device::Cpu,
+        &gnarl_tensor::Device::Cpu,
     )?)
 }
 

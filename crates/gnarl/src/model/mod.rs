@@ -41,8 +41,8 @@ pub mod value;
 pub use fitted::{Fitted, Predictions};
 pub use options::{FitOptions, TrainingCorruption};
 
-pub use crate::nn::NetworkOptions;
-pub use crate::train::TrainingOptions;
+pub use gnarl_nn::networks::NetworkOptions;
+pub use gnarl_nn::train::TrainingOptions;
 pub use plan::Plan;
 pub use report::{FitReport, FreshHeadReport};
 pub use search::Trial;

@@ -1,18 +1,19 @@
 //! From a model as somebody wrote it to one with nothing left open: the one place that refuses
 //! combinations that cannot be, and options that would change nothing.
 
-use gnarl_graph::dataset::Task;
+use gnarl_data::Content;
+use gnarl_data::Task;
 use gnarl_graph::sample::Fanout;
-use gnarl_graph::{Content, Error, Result};
+use gnarl_graph::{Error, Result};
 
 use super::{FitOptions, Model, combine};
 use crate::augment::Augment;
-use crate::depth::{Depth, Kind};
-use crate::features::{FeatureKind, FeatureScaling, Scaler};
-use crate::inference::Perturbed;
-use crate::nn::{Backbone, Capability, NetworkConfig, NetworkOptions, NetworkSetting};
-use crate::operator::{Cgso, Initialisation, OperatorChoice};
-use crate::train::{Sampling, StepSchedule, TrainConfig, TrainingOptions, TrainingSetting};
+use gnarl_nn::depth::{Depth, Kind};
+use gnarl_nn::features::{FeatureKind, FeatureScaling, Scaler};
+use gnarl_nn::networks::{Backbone, Capability, NetworkConfig, NetworkOptions, NetworkSetting};
+use gnarl_nn::operator::{Cgso, Initialisation, OperatorChoice};
+use gnarl_nn::train::{Sampling, StepSchedule, TrainConfig, TrainingOptions, TrainingSetting};
+use gnarl_robust::inference::Perturbed;
 
 /// A model for a task, with nothing left open.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,7 +139,7 @@ impl Plan {
     }
 
     /// The quicker model.
-    pub(super) fn scout(&self) -> crate::Result<Plan> {
+    pub(super) fn scout(&self) -> gnarl_graph::Result<Plan> {
         let mut quicker = self.model.depth(Depth::default());
         if self.task == Task::Graph {
             quicker.training.epochs = Some(self.training.epochs.div_ceil(SCOUTING_SHARE));
@@ -183,7 +184,7 @@ impl Plan {
 
 impl Model {
     /// Refuses what cannot be or would change nothing, and fills in what was left open.
-    pub fn plan(&self, task: Task) -> crate::Result<Plan> {
+    pub fn plan(&self, task: Task) -> gnarl_graph::Result<Plan> {
         self.check_choices()?;
         check_settings(self, task)?;
         let inference = if task == Task::Graph {

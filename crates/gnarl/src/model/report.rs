@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::heads::DrawReport;
 use super::search::Trial;
-use crate::error::Error;
-use crate::train::Trained;
+use gnarl_graph::Error;
+use gnarl_nn::train::Trained;
 
 /// How fitting went.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -22,7 +22,7 @@ pub struct FitReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<Trial>,
     /// Where the inference tested its own assumption: how far it is trusted
-    /// ([`Reading::trusted`](crate::inference::Reading::trusted)).
+    /// ([`Reading::trusted`](gnarl_robust::inference::Reading::trusted)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trusted: Option<f64>,
     /// Where the data axis trained a fresh head: what it is read against, and how it came about.
@@ -76,5 +76,5 @@ fn by_name<S: serde::Serializer>(
 
 /// What cannot be fitted.
 pub(super) fn refused(what: &str) -> Error {
-    gnarl_graph::Error::argument("fit", what).into()
+    Error::argument("fit", what)
 }

@@ -7,9 +7,9 @@
 use serde::Serialize;
 
 use super::report::refused;
-use crate::error::{Error, Result};
-use crate::train::Watch;
 use gnarl_graph::Error as GraphError;
+use gnarl_graph::{Error, Result};
+use gnarl_nn::train::Watch;
 
 /// One candidate of a setting, and how well it did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -133,7 +133,7 @@ impl Search<'_> {
         }
         let setting = self.setting;
         let why = "auto needs validation items, and there are none; name a value";
-        Err(GraphError::setting(setting, why).into())
+        Err(GraphError::setting(setting, why))
     }
 
     fn is_better(&self, new: Option<f64>, old: Option<f64>) -> bool {
@@ -196,7 +196,7 @@ mod tests {
         let diverged = || Error::Diverged {
             epoch: 3,
             loss: f32::NAN,
-            from: None,
+            operation: None,
             last_good: 2,
             learning_rate: 0.01,
         };

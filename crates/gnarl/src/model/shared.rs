@@ -9,21 +9,22 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use gnarl_graph::{Content, Split, SplitData};
+use gnarl_data::{Content, SplitData};
+use gnarl_graph::Split;
 
 use super::fit::FitOptions;
 use super::fitted::{Fitted, Learned, TrainedOn};
 use super::graph_data::Inputs;
 use super::report::{FitReport, refused};
 use super::{Model, Plan};
-use crate::classifier::WhiteBox;
-use crate::error::Result;
-use crate::features::{FeatureKind, Scaler};
-use crate::inference::Reading;
-use crate::nn::{Group, Network};
-use crate::operator::RowOperator;
-use crate::tensor::{Adam, AdamSettings, Device, GradStore, Tensor};
-use crate::train::{Batches, SampledProblem, Targets};
+use gnarl_graph::Result;
+use gnarl_nn::features::{FeatureKind, Scaler};
+use gnarl_nn::networks::{Group, Network};
+use gnarl_nn::operator::RowOperator;
+use gnarl_nn::train::{Batches, SampledProblem, Targets};
+use gnarl_robust::classifier::WhiteBox;
+use gnarl_robust::inference::Reading;
+use gnarl_tensor::{Adam, AdamSettings, Device, GradStore, Tensor};
 
 /// One worker's copy of a model on its way.
 #[derive(Debug)]
@@ -330,8 +331,8 @@ impl SharedTraining {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nn::Backbone;
     use gnarl_graph::generate::{CsbmConfig, csbm};
+    use gnarl_nn::networks::Backbone;
 
     fn ready(model: Model) -> SharedTraining {
         let graph = csbm(
@@ -342,7 +343,7 @@ mod tests {
             1,
         )
         .unwrap();
-        let on = gnarl_graph::Dataset::from_graph("mine", graph)
+        let on = gnarl_data::Dataset::from_graph("mine", graph)
             .split(0)
             .unwrap();
         SharedTraining::new(&model, on, 4).unwrap()
@@ -428,7 +429,7 @@ mod tests {
     #[test]
     fn what_cannot_be_shared_is_refused() {
         let on = || {
-            gnarl_graph::Dataset::load("karate")
+            gnarl_data::Dataset::load("karate")
                 .unwrap()
                 .split(0)
                 .unwrap()

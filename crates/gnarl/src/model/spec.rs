@@ -3,7 +3,7 @@
 use gnarl_graph::Error;
 
 use super::Model;
-use crate::error::Result;
+use gnarl_graph::Result;
 
 impl Model {
     /// The model as TOML.
@@ -11,17 +11,17 @@ impl Model {
         let value =
             serde_json::to_value(self).map_err(|e| Error::argument("spec", e.to_string()))?;
         let table = without_nulls(value).unwrap_or_default();
-        Ok(toml::to_string(&table).map_err(|e| Error::argument("spec", e.to_string()))?)
+        toml::to_string(&table).map_err(|e| Error::argument("spec", e.to_string()))
     }
 
     /// A model from TOML, as [`to_toml`](Self::to_toml) writes it or by hand: what is left out
     /// takes its usual value, unknown keys are refused.
     ///
     /// ```
-    /// use gnarl::prelude::*;
+    /// use crate::prelude::*;
     /// let model = Model::from_toml("backbone = \"gcn\"\noperator = \"A\"\n[training]\nepochs = 50\n")?;
     /// assert_eq!(model.training.epochs, Some(50));
-    /// # Ok::<(), gnarl::Error>(())
+    /// # Ok::<(), gnarl_graph::Error>(())
     /// ```
     pub fn from_toml(text: &str) -> Result<Self> {
         if let Some(present) = converted(text) {
@@ -60,7 +60,7 @@ pub(super) fn modernise(model: &mut serde_json::Value) -> bool {
     let Some(name) = model["backbone"].as_str().map(str::to_string) else {
         return false;
     };
-    let Ok(backbone) = name.parse::<crate::nn::Backbone>() else {
+    let Ok(backbone) = name.parse::<gnarl_nn::networks::Backbone>() else {
         return false;
     };
     let Some(network) = model.get_mut("network").and_then(Value::as_object_mut) else {
@@ -111,10 +111,10 @@ fn without_nulls(value: serde_json::Value) -> Option<serde_json::Value> {
 mod tests {
     use super::*;
     use crate::augment::{Augment, DropEdge};
-    use crate::depth::Exits;
-    use crate::nn::Backbone;
-    use crate::operator::Cgso;
     use gnarl_graph::centrality::Centrality;
+    use gnarl_nn::depth::Exits;
+    use gnarl_nn::networks::Backbone;
+    use gnarl_nn::operator::Cgso;
 
     #[test]
     fn a_model_is_written_and_read_back() {

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::augment::Augment;
-use crate::defense::Defense;
-use crate::depth::Depth;
-use crate::features::FeatureScaling;
-use crate::inference::Inference;
-use crate::nn::{Backbone, NetworkConfig, NetworkOptions};
-use crate::operator::OperatorChoice;
-use crate::train::{TrainConfig, TrainingOptions};
-use crate::weights::WeightsChoice;
+use gnarl_nn::depth::Depth;
+use gnarl_nn::features::FeatureScaling;
+use gnarl_nn::networks::{Backbone, NetworkConfig, NetworkOptions};
+use gnarl_nn::operator::OperatorChoice;
+use gnarl_nn::train::{TrainConfig, TrainingOptions};
+use gnarl_nn::weights::WeightsChoice;
+use gnarl_robust::defense::Defense;
+use gnarl_robust::inference::Inference;
 
 /// Makes the choice of an axis and sets its settings, where they were given.
 macro_rules! choose {
@@ -32,11 +32,11 @@ macro_rules! choose {
 /// trained. Whatever is left open takes its usual value.
 ///
 /// ```
-/// use gnarl::prelude::*;
+/// use crate::prelude::*;
 /// let model = Model::new(Backbone::GCN).operator(Cgso::by(Centrality::Core)).weights(Orthonormal::default());
 /// let text = model.to_toml()?;
 /// assert_eq!(Model::from_toml(&text)?, model);
-/// # Ok::<(), gnarl::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

@@ -8,22 +8,23 @@
 
 use std::time::Instant;
 
-use gnarl_graph::dataset::{Benchmark, Task};
+use gnarl_data::{Benchmark, Task};
+use gnarl_data::{Content, SplitData};
 use gnarl_graph::metrics::{PairedDifference, mean_std, paired_difference};
 use gnarl_graph::properties::edge_homophily;
 use gnarl_graph::random::stream;
-use gnarl_graph::{Content, Error as GraphError, Graph, GraphSet, Labels, Split, SplitData};
+use gnarl_graph::{Error as GraphError, Graph, GraphSet, Labels, Split};
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
 use super::axes::{Switched, with_switched};
 use super::forecast::Planned;
 use super::train::{TrainResult, TrainStudy};
-use crate::error::{Error, Result};
-use crate::features::FeatureKind;
 use crate::model::Model;
-use crate::nn::{Backbone, Capability};
-use crate::train::Watch;
+use gnarl_graph::{Error, Result};
+use gnarl_nn::features::FeatureKind;
+use gnarl_nn::networks::{Backbone, Capability};
+use gnarl_nn::train::Watch;
 
 /// What is tried and how often.
 #[derive(Debug, Clone)]
@@ -120,7 +121,7 @@ pub struct Tried {
     pub switched: Vec<Switched>,
     /// The kind of network, where it is another: the control without edges.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[serde(serialize_with = "crate::nn::backbone::by_name")]
+    #[serde(serialize_with = "gnarl_nn::networks::backbone::by_name")]
     pub backbone: Option<Backbone>,
     /// Accuracy in per cent, or why it cannot be.
     #[serde(flatten)]
@@ -393,9 +394,11 @@ impl Judge<'_> {
                 })
             }
             // A plain model that cannot be is an error; a choice that cannot be is said.
-            Err(Error::Graph(why)) if plain.is_some() => Outcome::Refused(why.to_string()),
-            Err(diverged @ Error::Diverged { .. }) if plain.is_some() => {
-                Outcome::Refused(diverged.to_string())
+            Err(why)
+                if plain.is_some()
+                    && (why.is_refusal() || matches!(why, Error::Diverged { .. })) =>
+            {
+                Outcome::Refused(why.to_string())
             }
             Err(other) => return Err(other),
         };
@@ -419,7 +422,7 @@ impl Judge<'_> {
         };
         let result = study.run(&self.on, self.watch)?;
         if result.unfinished > 0 {
-            return Err(GraphError::argument("advise", "stopped before its fits were done").into());
+            return Err(GraphError::argument("advise", "stopped before its fits were done"));
         }
         self.shares(&result)
     }
@@ -511,7 +514,7 @@ fn held_back(labels: &Labels, split: &Split, seed: u64) -> Result<Vec<Split>> {
             train.len(),
             val.len()
         );
-        return Err(GraphError::argument("advise", what).into());
+        return Err(GraphError::argument("advise", what));
     }
     let known = train.len() + val.len();
     let share = train.len() as f64 / known as f64;
@@ -537,7 +540,7 @@ fn held_back(labels: &Labels, split: &Split, seed: u64) -> Result<Vec<Split>> {
     let folds = ((2.0 / (1.0 - share)).round() as usize)
         .clamp(3, 10)
         .min(known);
-    Ok(Split::folds(labels, folds, seed)?)
+    Split::folds(labels, folds, seed)
 }
 
 #[cfg(test)]

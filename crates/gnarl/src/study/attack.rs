@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use gnarl_graph::dataset::Benchmark;
+use gnarl_data::Benchmark;
+use gnarl_data::Content;
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
 use gnarl_graph::random::{mix, stream};
-use gnarl_graph::{Content, DenseMatrix, Graph, Labels, Split};
+use gnarl_graph::{DenseMatrix, Graph, Labels, Split};
 use rand::seq::index::sample;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -22,16 +23,16 @@ use serde::Serialize;
 use super::attack_cache::{self, AttackCache};
 use super::attack_set;
 use super::summary::Accuracy;
-use crate::attack::{Attack, AttackInput, Attacked, Property, Requirement};
-use crate::classifier::Classifier;
-use crate::error::{Error, Result};
-use crate::features::FeatureScaling;
-use crate::inference::Perturbed;
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
-use crate::nn::Backbone;
-use crate::perturb::FeatureChange;
-use crate::train::{Watch, argmax, median};
+use gnarl_graph::{Error, Result};
+use gnarl_nn::features::FeatureScaling;
+use gnarl_nn::networks::Backbone;
+use gnarl_nn::train::{Watch, argmax, median};
+use gnarl_robust::attack::{Attack, AttackInput, Attacked, Property, Requirement};
+use gnarl_robust::classifier::Classifier;
+use gnarl_robust::inference::Perturbed;
+use gnarl_robust::perturb::FeatureChange;
 
 gnarl_graph::named! {
     /// The attacked phase: prediction or training.
@@ -295,7 +296,7 @@ fn guesses(graph: &Graph, truth: &Labels, answers: &[usize], split: &Split) -> R
         classes[u as usize] = truth.get(u).or(classes[u as usize]);
     }
     debug_assert_eq!(classes.len(), graph.num_nodes());
-    Ok(Labels::new(classes, truth.num_classes())?)
+    Labels::new(classes, truth.num_classes())
 }
 
 /// Given target nodes, each once, with their classes.
@@ -351,7 +352,7 @@ fn true_labels(graph: &Graph) -> Result<&Labels> {
 }
 
 pub(super) fn refused(what: &str) -> Error {
-    Error::Graph(gnarl_graph::Error::argument("attack", what))
+    Error::argument("attack", what)
 }
 
 /// The attacker's surrogate, with the default training.
@@ -417,12 +418,12 @@ impl AttackStudy {
         let uses_labels = self.attack.uses_labels();
         if self.labels == LabelKnowledge::Predicted && !uses_labels {
             let what = format!("{} uses no labels; leave --labels out", self.attack);
-            return Err(gnarl_graph::Error::argument("labels", what));
+            return Err(Error::argument("labels", what));
         }
         if self.surrogate.is_some() && !self.uses_model() {
             let with = if uses_labels { " with true labels" } else { "" };
             let what = format!("{}{with} evaluates no model; leave it out", self.attack);
-            return Err(gnarl_graph::Error::argument("surrogate, transfer", what));
+            return Err(Error::argument("surrogate, transfer", what));
         }
         Ok(())
     }
@@ -688,7 +689,7 @@ impl GivenStudy {
                 let what = format!(
                     "the attacked graph's are {theirs}, and the model takes them {own}: say --features {theirs}"
                 );
-                return Err(gnarl_graph::Error::setting("features", what).into());
+                return Err(Error::setting("features", what));
             }
             let before = clean.scaled(graph)?;
             let after = if is_loaded {
@@ -923,19 +924,19 @@ pub struct DefendedReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attack::dice::Dice;
-    use crate::attack::gaussian::Gaussian;
-    use crate::attack::genetic::Genetic;
-    use crate::attack::grbcd::Grbcd;
-    use crate::attack::mettack::Mettack;
-    use crate::attack::pgd_features::PgdFeatures;
-    use crate::attack::pgd_structure::PgdStructure;
-    use crate::attack::prbcd::Prbcd;
-    use crate::classifier::FromFn;
-    use crate::defense::Jaccard;
-    use crate::depth::Exits;
-    use crate::inference::CleanCrf;
     use gnarl_graph::generate::{CsbmConfig, csbm};
+    use gnarl_nn::depth::Exits;
+    use gnarl_robust::attack::dice::Dice;
+    use gnarl_robust::attack::gaussian::Gaussian;
+    use gnarl_robust::attack::genetic::Genetic;
+    use gnarl_robust::attack::grbcd::Grbcd;
+    use gnarl_robust::attack::mettack::Mettack;
+    use gnarl_robust::attack::pgd_features::PgdFeatures;
+    use gnarl_robust::attack::pgd_structure::PgdStructure;
+    use gnarl_robust::attack::prbcd::Prbcd;
+    use gnarl_robust::classifier::FromFn;
+    use gnarl_robust::defense::Jaccard;
+    use gnarl_robust::inference::CleanCrf;
 
     fn benchmark() -> Benchmark {
         let config = CsbmConfig {

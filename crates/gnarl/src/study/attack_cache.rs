@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use gnarl_graph::Split;
 
 use super::attack::{AttackStudy, LabelKnowledge, Targets};
-use crate::attack::{Attacked, Property, Requirement};
-use crate::error::Result;
-use crate::perturb::Budget;
-use crate::train::Watch;
+use gnarl_graph::Result;
+use gnarl_nn::train::Watch;
+use gnarl_robust::attack::{Attacked, Property, Requirement};
+use gnarl_robust::perturb::Budget;
 
 /// Attacked graphs of one dataset, by attack, split and seed.
 #[derive(Debug, Default)]
@@ -71,16 +71,16 @@ pub(super) fn name_of(study: &AttackStudy, split: &Split, seed: u64) -> Option<S
 
 #[cfg(test)]
 mod tests {
+    use gnarl_data::{Benchmark, Content};
     use gnarl_graph::generate::{CsbmConfig, csbm};
-    use gnarl_graph::{Benchmark, Content};
 
     use super::*;
-    use crate::attack::dice::Dice;
-    use crate::attack::mettack::Mettack;
-    use crate::features::FeatureScaling;
     use crate::model::Model;
-    use crate::nn::Backbone;
     use crate::study::attack::{AttackerAccess, Mode};
+    use gnarl_nn::features::FeatureScaling;
+    use gnarl_nn::networks::Backbone;
+    use gnarl_robust::attack::dice::Dice;
+    use gnarl_robust::attack::mettack::Mettack;
 
     #[test]
     fn models_share_attacks_that_evaluate_no_model() {

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::dataset::{Benchmark, Task};
-use gnarl_graph::{Content, Graph};
+use gnarl_data::Content;
+use gnarl_data::{Benchmark, Task};
+use gnarl_graph::Graph;
 use serde::Serialize;
 
 use super::attack::{
@@ -12,12 +13,12 @@ use super::attack::{
     attacked_alone,
 };
 use super::summary::Accuracy;
-use crate::attack::{Attack, Attacked, Part, Property, Requirement};
-use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::nn::Backbone;
-use crate::perturb::{Budget, Pair, flipped};
-use crate::train::Watch;
+use gnarl_graph::Result;
+use gnarl_nn::networks::Backbone;
+use gnarl_nn::train::Watch;
+use gnarl_robust::attack::{Attack, Attacked, Part, Property, Requirement};
+use gnarl_robust::perturb::{Budget, Pair, flipped};
 
 /// Models, and an attack on each of them at each budget.
 #[derive(Debug, Clone)]
@@ -117,7 +118,7 @@ impl Comparison {
                 let outcome = match outcome {
                     Ok(Some(outcome)) => outcome,
                     Ok(None) => return Ok(cells),
-                    Err(Error::Graph(e)) => Outcome::Refused {
+                    Err(e) if e.is_refusal() => Outcome::Refused {
                         refused: e.to_string(),
                     },
                     Err(e) => return Err(e),
@@ -260,11 +261,11 @@ pub fn targets_of(nodes: Vec<u32>) -> Targets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attack::dice::Dice;
-    use crate::attack::mettack::Mettack;
-    use crate::attack::prbcd::Prbcd;
-    use crate::features::FeatureScaling;
     use gnarl_graph::generate::{CsbmConfig, csbm};
+    use gnarl_nn::features::FeatureScaling;
+    use gnarl_robust::attack::dice::Dice;
+    use gnarl_robust::attack::mettack::Mettack;
+    use gnarl_robust::attack::prbcd::Prbcd;
 
     fn compare(attacks: Vec<Attack>, mode: Mode, models: &[Backbone]) -> Vec<Cell> {
         let config = CsbmConfig {

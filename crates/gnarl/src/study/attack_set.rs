@@ -5,23 +5,24 @@
 
 use std::time::Instant;
 
+use gnarl_data::Content;
 use gnarl_graph::names::listed;
 use gnarl_graph::random::mix;
-use gnarl_graph::{Content, Graph, GraphSet, Split};
+use gnarl_graph::{Graph, GraphSet, Split};
 use rayon::prelude::*;
 
 use super::attack::{
     AttackRun, AttackStudy, DefendedRun, LabelKnowledge, Mode, Verdict, answers, fit_surrogate,
     labelled, refused,
 };
-use crate::attack::{Attack, AttackInput, Attacked, Property, Requirement};
-use crate::classifier::Classifier;
-use crate::error::Result;
-use crate::features::FeatureScaling;
 use crate::model::Fitted;
 use crate::model::fit::{FitOptions, Ready};
-use crate::perturb::FeatureChange;
-use crate::train::{Watch, median};
+use gnarl_graph::Result;
+use gnarl_nn::features::FeatureScaling;
+use gnarl_nn::train::{Watch, median};
+use gnarl_robust::attack::{Attack, AttackInput, Attacked, Property, Requirement};
+use gnarl_robust::classifier::Classifier;
+use gnarl_robust::perturb::FeatureChange;
 
 /// Refuses an attack that needs more than the graphs of a set have: classes of nodes, or features of
 /// their own.
@@ -296,11 +297,11 @@ impl AttackStudy {
 
 /// The set with other graphs in the place of its own.
 fn with_graphs(set: &GraphSet, graphs: Vec<Graph>) -> Result<GraphSet> {
-    Ok(GraphSet::new(
+    GraphSet::new(
         graphs,
         set.labels().clone(),
         set.num_node_labels(),
-    )?)
+    )
 }
 
 /// The classes of items by their place among them.

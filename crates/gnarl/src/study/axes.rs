@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use gnarl_graph::dataset::{Benchmark, Task};
+use gnarl_data::{Benchmark, Task};
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
 use gnarl_graph::names::Given;
 use rayon::prelude::*;
@@ -17,12 +17,12 @@ use super::attack::{AttackRun, AttackStudy, AttackerAccess, LabelKnowledge, Mode
 use super::forecast::Planned;
 use super::summary::Accuracy;
 use super::train::TrainStudy;
-use crate::attack::{Attack, Property};
-use crate::error::{Error, Result};
-use crate::features::FeatureScaling;
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
-use crate::train::Watch;
+use gnarl_graph::{Error, Result};
+use gnarl_nn::features::FeatureScaling;
+use gnarl_nn::train::Watch;
+use gnarl_robust::attack::{Attack, Property};
 
 /// What is switched on and how often it is run.
 #[derive(Debug, Clone)]
@@ -211,7 +211,7 @@ impl AxesStudy {
             let mut found = (0..all.len()).filter(|&i| is_it(&all[i])).peekable();
             if found.peek().is_none() {
                 let names: Vec<String> = all.iter().map(|one| name(one).replace(' ', "")).collect();
-                return Err(gnarl_graph::Error::argument(
+                return Err(Error::argument(
                     "rows",
                     format!("there is no row {row:?}; there are {}", names.join(", ")),
                 ));
@@ -307,7 +307,7 @@ impl AxesStudy {
         let found = self.judge(switched, on, kept, watch);
         let (clean, attacked) = match found {
             Ok(found) => found,
-            Err(Error::Graph(why)) => return Ok(refused(why.to_string())),
+            Err(why) if why.is_refusal() => return Ok(refused(why.to_string())),
             Err(other) => return Err(other),
         };
         let minus = |ours: &Accuracy, plain: &Accuracy| paired_difference(&ours.runs, &plain.runs);
@@ -340,7 +340,7 @@ impl AxesStudy {
         kept: &mut Kept,
         watch: &Watch<'_>,
     ) -> Result<(Accuracy, Vec<Accuracy>)> {
-        let refused = |what: &str| Error::from(gnarl_graph::Error::argument("axes", what));
+        let refused = |what: &str| Error::argument("axes", what);
         let unfinished = || refused("stopped before its runs were done");
         let model = self.model(switched)?;
         if self.attacks.is_empty() {
@@ -428,7 +428,7 @@ impl AxesStudy {
         watch: &Watch<'_>,
     ) -> Result<UnderAttacks> {
         let start = Instant::now();
-        let refused = |what: &str| Error::from(gnarl_graph::Error::argument("axes", what));
+        let refused = |what: &str| Error::argument("axes", what);
         let graph = on.content.graph()?;
         let model = self.model(switched)?;
         let studies: Vec<AttackStudy> = attacks
@@ -594,7 +594,7 @@ fn attacked_accuracy(run: &AttackRun) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nn::Backbone;
+    use gnarl_nn::networks::Backbone;
 
     fn study() -> AxesStudy {
         AxesStudy {
@@ -680,7 +680,7 @@ mod tests {
         let splits = graph.splits().to_vec();
         let on = Benchmark {
             name: "csbm".into(),
-            content: gnarl_graph::Content::Graph(graph),
+            content: gnarl_data::Content::Graph(graph),
             splits,
         };
         let rows = ["clean-crf", "parseval", "parseval+clean-crf"]
@@ -721,7 +721,7 @@ mod tests {
         let splits = graph.splits().to_vec();
         let on = Benchmark {
             name: "csbm".into(),
-            content: gnarl_graph::Content::Graph(graph),
+            content: gnarl_data::Content::Graph(graph),
             splits,
         };
         let attacks: Vec<Attack> = ["gaussian", "random-flips"]
@@ -763,7 +763,7 @@ mod tests {
         let splits = graph.splits().to_vec();
         let on = Benchmark {
             name: "csbm".into(),
-            content: gnarl_graph::Content::Graph(graph),
+            content: gnarl_data::Content::Graph(graph),
             splits,
         };
         let study = AxesStudy {

@@ -8,14 +8,14 @@
 
 use std::time::Instant;
 
-use gnarl_graph::Content;
-use gnarl_graph::dataset::Benchmark;
+use gnarl_data::Benchmark;
+use gnarl_data::Content;
 use serde::Serialize;
 
-use crate::error::{Error, Result};
-use crate::inference::Inference;
 use crate::model::{FitOptions, Model};
-use crate::train::Watch;
+use gnarl_graph::{Error, Result};
+use gnarl_nn::train::Watch;
+use gnarl_robust::inference::Inference;
 
 /// One cell of a study, as it is asked for.
 #[derive(Debug, Clone)]
@@ -106,7 +106,7 @@ pub fn forecast(
             None => {
                 let timing = match time(&model, on, seed, watch) {
                     Err(_) if watch.stopped() => return Err(stopped()),
-                    Err(Error::Graph(why)) => Err(why.to_string()),
+                    Err(why) if why.is_refusal() => Err(why.to_string()),
                     other => Ok(other?),
                 };
                 timed.push((model, timing.clone()));
@@ -141,10 +141,10 @@ pub fn passes(content: &Content, samples: u64) -> f64 {
 }
 
 fn stopped() -> Error {
-    Error::from(gnarl_graph::Error::argument(
+    Error::argument(
         "dry run",
         "stopped before everything was timed",
-    ))
+    )
 }
 
 fn time(model: &Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> Result<Timing> {
@@ -180,12 +180,12 @@ fn time(model: &Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> Result<T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::depth::Exits;
-    use crate::nn::Backbone;
+    use gnarl_nn::depth::Exits;
+    use gnarl_nn::networks::Backbone;
     use std::sync::atomic::AtomicBool;
 
     fn karate() -> Benchmark {
-        gnarl_graph::Dataset::load("karate")
+        gnarl_data::Dataset::load("karate")
             .unwrap()
             .benchmark(1, 2)
             .unwrap()

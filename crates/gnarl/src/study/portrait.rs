@@ -5,15 +5,16 @@
 //! It is of one run and carries no spread: what is claimed of a model stands in the other studies,
 //! this is for looking.
 
-use gnarl_graph::{Content, DenseMatrix, Graph, Split};
+use gnarl_data::Content;
+use gnarl_graph::{DenseMatrix, Graph, Split};
 use gnarl_linalg::symmetric_eigen;
 use serde::Serialize;
 
 use super::attack::{LabelKnowledge, answers, evade};
-use crate::attack::{Attack, Flip, Part};
-use crate::error::{Error, Result};
 use crate::model::Fitted;
-use crate::perturb::{Pair, flipped};
+use gnarl_graph::{Error, Result};
+use gnarl_robust::attack::{Attack, Flip, Part};
+use gnarl_robust::perturb::{Pair, flipped};
 
 /// What a fitted model says of the nodes of a graph.
 #[derive(Debug, Clone, Serialize)]
@@ -269,7 +270,7 @@ pub fn walk_along(
     let flips: Vec<(Pair, bool)> = flips.iter().filter_map(|flip| edge(flip.part)).collect();
     let labels = graph
         .labels()
-        .ok_or_else(|| gnarl_graph::Error::argument("walk", "the graph has no labels"))?;
+        .ok_or_else(|| Error::argument("walk", "the graph has no labels"))?;
     let known = fitted.matched(labels);
     let items: Vec<(u32, u32)> = (split.test().iter())
         .filter_map(|&u| Some((u, known[labels.get(u)? as usize]?)))
@@ -303,12 +304,12 @@ pub fn walk_along(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attack::grbcd::Grbcd;
-    use crate::depth::Exits;
     use crate::model::Model;
-    use crate::nn::Backbone;
+    use gnarl_data::{Benchmark, Part as Of};
     use gnarl_graph::generate::{CsbmConfig, csbm};
-    use gnarl_graph::{Benchmark, Part as Of};
+    use gnarl_nn::depth::Exits;
+    use gnarl_nn::networks::Backbone;
+    use gnarl_robust::attack::grbcd::Grbcd;
 
     fn benchmark() -> Benchmark {
         let config = CsbmConfig {

@@ -1,15 +1,16 @@
 //! Predictions on a graph or a set: of a fitted model, or of any classifier, under an inference
 //! rule, with their accuracy where labels are known.
 
+use gnarl_data::{Content, Dataset, Part};
 use gnarl_graph::metrics::ClassScores;
-use gnarl_graph::{Content, Dataset, DenseMatrix, Error, Graph, Part, Split};
+use gnarl_graph::{DenseMatrix, Error, Graph, Split};
 
-use crate::classifier::Classifier;
-use crate::error::Result;
-use crate::features::{FeatureScaling, Scaler};
-use crate::inference::{CleanInputs, Inference, Reading};
 use crate::model::{Fitted, Predictions};
-use crate::train::argmax;
+use gnarl_graph::Result;
+use gnarl_nn::features::{FeatureScaling, Scaler};
+use gnarl_nn::train::argmax;
+use gnarl_robust::classifier::Classifier;
+use gnarl_robust::inference::{CleanInputs, Inference, Reading};
 
 /// Predictions, and what they are worth.
 #[derive(Debug)]
@@ -179,7 +180,7 @@ pub fn fit_inference(
             "training node {node}, and the graph has {}",
             graph.num_nodes()
         );
-        return Err(Error::argument("inference", what).into());
+        return Err(Error::argument("inference", what));
     }
     let reading = inference.fit(model, graph, train)?;
     match val.filter(|_| inference.tunes()) {
@@ -197,7 +198,7 @@ pub fn without_inputs(inference: Inference) -> Result<Reading> {
                 "{} learns what clean inputs look like: hand over the graph that the model was trained on",
                 inference.name()
             );
-            Error::argument("inference", what).into()
+            Error::argument("inference", what)
         })
 }
 
@@ -223,7 +224,7 @@ impl Classifier for NoModel {
     }
 
     fn scores(&self, _: &Graph) -> Result<DenseMatrix<f32>> {
-        Err(Error::argument("inference", "there is nothing to learn from").into())
+        Err(Error::argument("inference", "there is nothing to learn from"))
     }
 }
 
@@ -283,9 +284,9 @@ fn class_scores(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classifier::FromFn;
-    use crate::inference::{CleanCrf, RobustCrf};
-    use gnarl_graph::dataset;
+    use gnarl_data as dataset;
+    use gnarl_robust::classifier::FromFn;
+    use gnarl_robust::inference::{CleanCrf, RobustCrf};
 
     /// A classifier that is right on every node.
     fn oracle(graph: &Graph) -> Result<DenseMatrix<f32>> {

@@ -3,24 +3,25 @@
 
 use std::time::Instant;
 
-use gnarl_graph::dataset::Benchmark;
+use gnarl_data::Benchmark;
+use gnarl_data::Content;
 use gnarl_graph::random::mix;
-use gnarl_graph::{Content, Error, Graph};
+use gnarl_graph::{Error, Graph};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::summary::Accuracy;
-use crate::classifier::{Classifier, WhiteBox};
-use crate::error::Result;
-use crate::inference::{Defended, Perturbed, Reading};
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
-use crate::robustness::bounds::{Distance, operator_distance};
-use crate::robustness::estimate::{drawn_graph, estimate_watched};
-use crate::robustness::{
+use gnarl_graph::Result;
+use gnarl_nn::train::Watch;
+use gnarl_robust::classifier::{Classifier, WhiteBox};
+use gnarl_robust::inference::{Defended, Perturbed, Reading};
+use gnarl_robust::robustness::bounds::{Distance, operator_distance};
+use gnarl_robust::robustness::estimate::{drawn_graph, estimate_watched};
+use gnarl_robust::robustness::{
     Bound, Bounds, Budget, Estimate, Region, SampleWatch, ScoreDistances, Settings, estimate,
 };
-use crate::train::Watch;
 
 /// A model, and the regions around its input that are looked at.
 #[derive(Debug, Clone)]
@@ -131,7 +132,7 @@ impl RobustnessStudy {
             .model
             .ready(&on.name, &on.content, FitOptions::default())?;
         if self.runs == 0 {
-            return Err(Error::argument("robustness", "0 runs; at least 1 is needed").into());
+            return Err(Error::argument("robustness", "0 runs; at least 1 is needed"));
         }
         ready.plan().check_demand(
             &on.name,
@@ -248,7 +249,7 @@ fn bounds_of<'a>(
     is_plain: bool,
     graph: &Graph,
 ) -> Result<(&'a WhiteBox, Bounds)> {
-    let refuse = |what| Err(Error::argument("bounds", what).into());
+    let refuse = |what| Err(Error::argument("bounds", what));
     match (is_plain, model.white_box()) {
         (false, _) => refuse("they are for a plain forward pass, not for another inference"),
         (true, None) => refuse("they are for plain networks of gnarl, without exits and defences"),
@@ -316,7 +317,7 @@ fn looked_at(fitted: &Fitted, content: &Content) -> Result<Vec<Input>> {
                 "fold {} has no test graph with nodes to perturb",
                 split.name()
             );
-            Err(Error::argument("robustness", what).into())
+            Err(Error::argument("robustness", what))
         }
     }
 }

@@ -9,10 +9,10 @@ use gnarl_graph::generate::{CsbmConfig, csbm};
 use gnarl_graph::sample::Fanout;
 use serde::Serialize;
 
-use crate::error::Result;
 use crate::model::Model;
-use crate::nn::Backbone;
-use crate::train::Watch;
+use gnarl_graph::Result;
+use gnarl_nn::networks::Backbone;
+use gnarl_nn::train::Watch;
 
 /// The graph, and the network.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -157,7 +157,7 @@ impl Speed {
             num_features: 64,
             ..CsbmConfig::default()
         };
-        let data = gnarl_graph::Dataset::from_graph("speed", csbm(&config, 0)?);
+        let data = gnarl_data::Dataset::from_graph("speed", csbm(&config, 0)?);
         let fanout = Fanout::new(&[10, 5])?;
         let size = Size {
             nodes: nodes as u64,
@@ -256,8 +256,7 @@ mod tests {
             0,
         )
         .unwrap();
-        gnarl_graph::dataset::disk::write(&graph, &dir.path().join("g"), &Default::default())
-            .unwrap();
+        gnarl_data::disk::write(&graph, &dir.path().join("g"), &Default::default()).unwrap();
         let files = std::fs::read_dir(dir.path().join("g"))
             .unwrap()
             .map(|f| f.unwrap());

@@ -10,19 +10,19 @@ use std::borrow::Cow;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use gnarl_graph::dataset::{Benchmark, Task};
+use gnarl_data::{Benchmark, Task};
 use gnarl_graph::metrics::{ClassScores, PairedDifference, paired_difference};
 use gnarl_graph::{DenseMatrix, Split};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::summary::{Accuracy, as_object};
-use crate::depth::{Answers, Kind, Policy, Structure, cross_fitted_accuracy};
-use crate::error::{Error, Result};
-use crate::features::FeatureScaling;
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{FitReport, Fitted, Model};
-use crate::train::{Targets, Watch, median};
+use gnarl_graph::{Error, Result};
+use gnarl_nn::depth::{Answers, Kind, Policy, Structure, cross_fitted_accuracy};
+use gnarl_nn::features::FeatureScaling;
+use gnarl_nn::train::{Targets, Watch, median};
 
 /// What is trained and how often.
 #[derive(Debug, Clone)]
@@ -97,7 +97,7 @@ impl TrainStudy {
         }
     }
 
-    /// All that the study's result follows from, for a [`Journal`](crate::train::Journal): one that
+    /// All that the study's result follows from, for a [`Journal`](gnarl_nn::train::Journal): one that
     /// was cut off goes on with the same alone.
     pub fn asked(&self, on: &Benchmark) -> Result<serde_json::Value> {
         let plan = self.model.plan(on.content.task())?;
@@ -126,14 +126,10 @@ impl TrainStudy {
     pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<TrainResult> {
         let start = Instant::now();
         if on.splits.is_empty() {
-            return Err(
-                gnarl_graph::Error::argument("train", "the data has no split to train on").into(),
-            );
+            return Err(Error::argument("train", "the data has no split to train on"));
         }
         if self.num_fits(on) == 0 {
-            return Err(
-                gnarl_graph::Error::argument("train", "0 runs; at least 1 is needed").into(),
-            );
+            return Err(Error::argument("train", "0 runs; at least 1 is needed"));
         }
         let ready = self.model.ready(&on.name, &on.content, self.options)?;
         ready.plan().check_policies(&self.policies)?;
@@ -529,7 +525,7 @@ impl<'a> Judge<'a> {
             fitted.report().trials_of("init").next().is_none(),
             fitted.model().operator,
         ) {
-            (false, crate::operator::OperatorChoice::Cgso(cgso)) => Some(cgso.init.to_string()),
+            (false, gnarl_nn::operator::OperatorChoice::Cgso(cgso)) => Some(cgso.init.to_string()),
             _ => None,
         };
         let run = Run {
@@ -561,7 +557,7 @@ impl<'a> Judge<'a> {
         split: &Split,
     ) -> Result<ExitRun> {
         let Some(labels) = self.on.content.labels() else {
-            return Err(gnarl_graph::Error::argument("train", "the graph has no labels").into());
+            return Err(Error::argument("train", "the graph has no labels"));
         };
         let seen = match self.on.content.task() {
             Task::Node => Cow::Borrowed(structure),

@@ -2,9 +2,10 @@
 //! bytes.
 #![allow(dead_code)]
 
-use gnarl::nn::NetworkSetting;
 use gnarl::prelude::*;
-use gnarl_graph::{Benchmark, generate};
+use gnarl_data::Benchmark;
+use gnarl_graph::generate;
+use gnarl_nn::networks::NetworkSetting;
 
 /// The embedded graph of two classes, with its one split.
 pub fn embedded() -> Graph {

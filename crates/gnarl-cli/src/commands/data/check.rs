@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use clap::Args;
-use gnarl_graph::dataset::registry::Expected;
-use gnarl_graph::dataset::{Content, Source, Sources, disk, facts};
+use gnarl_data::registry::Expected;
+use gnarl_data::{Content, Source, Sources, disk, facts};
 use gnarl_graph::{BuildReport, Split};
 use serde::Serialize;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gnarl_graph::dataset::writer::{self, Written};
+use gnarl_data::writer::{self, Written};
 use serde::Serialize;
 
 use crate::commands::load;

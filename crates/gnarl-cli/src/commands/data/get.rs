@@ -3,8 +3,8 @@
 use clap::Args;
 use std::path::Path;
 
-use gnarl_graph::dataset::download::{self, Outcome, State};
-use gnarl_graph::dataset::registry::{self, DATASETS, Entry};
+use gnarl_data::download::{self, Outcome, State};
+use gnarl_data::registry::{self, DATASETS, Entry};
 use serde::Serialize;
 
 use crate::global::Global;
@@ -60,7 +60,7 @@ pub fn run(global: &Global, args: &GetArgs) -> anyhow::Result<GetReport> {
             .map(|name| registry::find(name))
             .collect::<Result<_, _>>()?
     };
-    let dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
+    let dir = gnarl_data::data_dir(global.data_dir.as_deref());
     let mut first_error = None;
     let mut datasets = Vec::new();
     for entry in entries {

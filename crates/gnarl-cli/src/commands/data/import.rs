@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use gnarl_graph::dataset;
-use gnarl_graph::dataset::disk::{self, FeatureType, ImportOptions, ImportReport};
+use gnarl_data as dataset;
+use gnarl_data::disk::{self, FeatureType, ImportOptions, ImportReport};
 use serde::Serialize;
 
 use crate::global::Global;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use gnarl_data::load;
+use gnarl_data::registry::{self, Entry, Protocol, RemoteFile};
 use gnarl_graph::Error;
-use gnarl_graph::dataset::load;
-use gnarl_graph::dataset::registry::{self, Entry, Protocol, RemoteFile};
 use serde::Serialize;
 
 use super::adjacency;
@@ -104,7 +104,7 @@ fn look_up(global: &Global, args: &InfoArgs) -> anyhow::Result<What> {
             registry::names().chain(load::BUILT_IN),
         )
     })?;
-    let dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
+    let dir = gnarl_data::data_dir(global.data_dir.as_deref());
     let missing = entry.first_missing(&dir);
     let (data_dir, embedded) = (dir.display().to_string(), load::is_embedded(entry, &dir));
     Ok(What::Known(Box::new(Known {

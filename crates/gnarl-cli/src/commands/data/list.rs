@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use gnarl_graph::dataset::load::{BUILT_IN, is_embedded};
-use gnarl_graph::dataset::registry::{self, Entry, Task};
+use gnarl_data::load::{BUILT_IN, is_embedded};
+use gnarl_data::registry::{self, Entry, Task};
 use serde::Serialize;
 
 use crate::commands::load_graph;
@@ -36,7 +36,7 @@ pub(super) struct Row {
 
 /// Lists the built-in graphs, then the registry.
 pub fn run(global: &Global) -> anyhow::Result<ListReport> {
-    let dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
+    let dir = gnarl_data::data_dir(global.data_dir.as_deref());
     let mut datasets = Vec::new();
     for name in BUILT_IN {
         datasets.push(built_in(global, name)?.0);

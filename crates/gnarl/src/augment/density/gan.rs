@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::gaussian::{deviations, mean};
 use super::{Estimator, FitReport, FittedDensity, MixtureSettings};
-use crate::tensor::{self, Adam, AdamSettings, Device, Tensor, Var};
+use gnarl_tensor::{Adam, AdamSettings, Device, Tensor, Var};
 
 /// Trains a generator for each class against a critic.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
@@ -79,7 +79,7 @@ struct Trained {
 }
 
 impl Trained {
-    fn new(from: usize, to: usize, rng: &mut Rng) -> tensor::Result<Self> {
+    fn new(from: usize, to: usize, rng: &mut Rng) -> gnarl_tensor::Result<Self> {
         let most = 1.0 / (from as f32).sqrt();
         let mut uniform = |count: usize| {
             (0..count)
@@ -94,18 +94,18 @@ impl Trained {
     }
 
     /// `x W + b`
-    fn forward(&self, x: &Tensor, weight: &Tensor) -> tensor::Result<Tensor> {
+    fn forward(&self, x: &Tensor, weight: &Tensor) -> gnarl_tensor::Result<Tensor> {
         x.matmul(weight)?.broadcast_add(self.bias.as_tensor())
     }
 
     /// The matrix, then the bias, in plain numbers.
-    fn values(&self) -> [tensor::Result<Vec<f32>>; 2] {
+    fn values(&self) -> [gnarl_tensor::Result<Vec<f32>>; 2] {
         [&self.weight, &self.bias].map(|var| var.flatten_all()?.to_vec1())
     }
 
     /// The matrix divided by its largest singular value, as far as one more step of power iteration
     /// knows it.
-    fn normalised(&mut self) -> tensor::Result<Tensor> {
+    fn normalised(&mut self) -> gnarl_tensor::Result<Tensor> {
         let device = &Device::Cpu;
         let weight = self.weight.as_detached_tensor();
         let (from, to) = weight.dims2()?;
@@ -124,7 +124,7 @@ impl Trained {
 }
 
 /// Three maps with rectifiers between them.
-fn through(layers: &[Trained], weights: &[Tensor], x: &Tensor) -> tensor::Result<Tensor> {
+fn through(layers: &[Trained], weights: &[Tensor], x: &Tensor) -> gnarl_tensor::Result<Tensor> {
     let mut x = layers[0].forward(x, &weights[0])?;
     for (layer, weight) in layers.iter().zip(weights).skip(1) {
         x = layer.forward(&leaky(&x)?, weight)?;
@@ -133,12 +133,12 @@ fn through(layers: &[Trained], weights: &[Tensor], x: &Tensor) -> tensor::Result
 }
 
 /// `max(x, x / 5)`: a critic of plain rectifiers goes blind where all of them are off.
-fn leaky(x: &Tensor) -> tensor::Result<Tensor> {
+fn leaky(x: &Tensor) -> gnarl_tensor::Result<Tensor> {
     let rest = (x * 0.2)?;
     (x * 0.8)?.relu()?.add(&rest)
 }
 
-fn network(dims: [usize; 4], rng: &mut Rng) -> tensor::Result<Vec<Trained>> {
+fn network(dims: [usize; 4], rng: &mut Rng) -> gnarl_tensor::Result<Vec<Trained>> {
     dims.windows(2)
         .map(|dims| Trained::new(dims[0], dims[1], rng))
         .collect()
@@ -157,7 +157,7 @@ fn optimiser(layers: &[Trained]) -> Adam {
     adam
 }
 
-fn noise(rows: usize, rng: &mut Rng) -> tensor::Result<Tensor> {
+fn noise(rows: usize, rng: &mut Rng) -> gnarl_tensor::Result<Tensor> {
     let values = (0..rows * NOISE)
         .map(|_| <StandardNormal as Distribution<f64>>::sample(&StandardNormal, rng) as f32);
     Tensor::from_vec(values.collect(), (rows, NOISE), &Device::Cpu)
@@ -231,7 +231,11 @@ impl Generator {
 
 /// The generator's layers after all steps, and minus the critic's loss on the way: 0 where it
 /// always tells draws from vectors, -2 where it never does.
-fn train(rows: &[Vec<f32>], d: usize, rng: &mut Rng) -> tensor::Result<(Vec<Layer>, Vec<f64>)> {
+fn train(
+    rows: &[Vec<f32>],
+    d: usize,
+    rng: &mut Rng,
+) -> gnarl_tensor::Result<(Vec<Layer>, Vec<f64>)> {
     let mut critic = network([d, HIDDEN, HIDDEN, 1], rng)?;
     let generator = network([NOISE, HIDDEN, HIDDEN, d], rng)?;
     let (mut of_critic, mut of_generator) = (optimiser(&critic), optimiser(&generator));
@@ -244,7 +248,7 @@ fn train(rows: &[Vec<f32>], d: usize, rng: &mut Rng) -> tensor::Result<(Vec<Laye
     let mut means: Vec<Vec<f32>> = generator
         .iter()
         .flat_map(Trained::values)
-        .collect::<tensor::Result<_>>()?;
+        .collect::<gnarl_tensor::Result<_>>()?;
     let mut curve = Vec::new();
     for step in 0..STEPS {
         for _ in 0..CRITIC_STEPS {
@@ -257,7 +261,7 @@ fn train(rows: &[Vec<f32>], d: usize, rng: &mut Rng) -> tensor::Result<(Vec<Laye
             let weights = critic
                 .iter_mut()
                 .map(Trained::normalised)
-                .collect::<tensor::Result<Vec<_>>>()?;
+                .collect::<gnarl_tensor::Result<Vec<_>>>()?;
             let missed = (through(&critic, &weights, &real)? * -1.0)?
                 .affine(1.0, 1.0)?
                 .relu()?
@@ -280,7 +284,7 @@ fn train(rows: &[Vec<f32>], d: usize, rng: &mut Rng) -> tensor::Result<(Vec<Laye
         let weights = critic
             .iter_mut()
             .map(Trained::normalised)
-            .collect::<tensor::Result<Vec<_>>>()?;
+            .collect::<gnarl_tensor::Result<Vec<_>>>()?;
         let loss = (through(&critic, &weights, &drawn)?.mean_all()? * -1.0)?;
         of_generator.step(&loss.backward()?)?;
         for (mean, now) in means

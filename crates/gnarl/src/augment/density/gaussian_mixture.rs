@@ -19,7 +19,7 @@ use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
 use super::{FitReport, FittedDensity};
-use crate::tensor::simd_dispatch;
+use gnarl_tensor::simd_dispatch;
 
 const OP: &str = "mixture";
 

@@ -18,13 +18,13 @@ use super::Certificate;
 use super::nodes::Nodes;
 use super::result::{Attempts, CertifiedNode};
 use super::threat::{Rows, ThreatModel};
-use crate::attack::nettack::{Nettack, Parts};
-use crate::classifier::{Classifier, WhiteBox, to_matrix};
-use crate::error::Result;
-use crate::perturb::{Norm, Pair, flipped};
-use crate::robustness::certify::{Scope, Threat};
-use crate::tensor::{Device, Tensor, Var};
-use crate::train::{Watch, argmax};
+use gnarl_graph::Result;
+use gnarl_nn::train::{Watch, argmax};
+use gnarl_robust::attack::nettack::{Nettack, Parts};
+use gnarl_robust::classifier::{Classifier, WhiteBox, to_matrix};
+use gnarl_robust::perturb::{Norm, Pair, flipped};
+use gnarl_robust::robustness::certify::{Scope, Threat};
+use gnarl_tensor::{Device, Tensor, Var};
 
 /// How much of a radius of features is used: at the radius itself nothing is promised.
 const INSIDE: f64 = 0.999;
@@ -160,7 +160,7 @@ impl Attempt<'_> {
                 pairs.push(pair);
             }
         }
-        Ok(flipped(graph, &pairs)?)
+        flipped(graph, &pairs)
     }
 
     /// Every node near this one loses or gains edges, none more than so many.
@@ -194,7 +194,7 @@ impl Attempt<'_> {
         }
         let mut pairs: Vec<Pair> = pairs.into_iter().collect();
         pairs.sort_unstable();
-        Ok(flipped(graph, &pairs)?)
+        flipped(graph, &pairs)
     }
 
     /// So many bits of nodes near this one flip, of each no more than so many.
@@ -224,9 +224,9 @@ impl Attempt<'_> {
             data[at] = 1.0 - data[at];
         }
         let dense = gnarl_graph::DenseMatrix::new(dense.num_rows(), dense.num_cols(), data)?;
-        Ok(graph
+        graph
             .clone()
-            .with_features(Features::Sparse(CsrMatrix::from_dense(&dense)))?)
+            .with_features(Features::Sparse(CsrMatrix::from_dense(&dense)))
     }
 
     /// In the coordinates that the network looks at, where there are fewer of them than features:
@@ -248,7 +248,10 @@ impl Attempt<'_> {
         };
         let forward = |input: &Tensor| match reduced {
             Some(reduced) => network.forward_reduced(reduced, &propagation, input),
-            None => network.forward(&propagation, &crate::nn::Input::Dense(input.clone())),
+            None => network.forward(
+                &propagation,
+                &gnarl_nn::networks::Input::Dense(input.clone()),
+            ),
         };
         let (rows, width) = base.dims2()?;
         let radius = INSIDE * node.radius;
@@ -329,13 +332,13 @@ mod tests {
     use super::*;
     use crate::model::Model;
     use crate::model::fit::FitOptions;
-    use crate::nn::Backbone;
-    use crate::robustness::certify::SampleWatch;
     use crate::study::certify::method::CertifyInput;
     use crate::study::certify::threat::Target;
     use crate::study::certify::{Exact, Lipschitz};
-    use gnarl_graph::Content;
-    use gnarl_graph::dataset::Task;
+    use gnarl_data::Content;
+    use gnarl_data::Task;
+    use gnarl_nn::networks::Backbone;
+    use gnarl_robust::robustness::certify::SampleWatch;
 
     fn moved(norm: Norm, scope: Scope) -> (Backbone, Target, Certificate) {
         let lipschitz = Lipschitz {

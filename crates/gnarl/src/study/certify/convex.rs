@@ -13,9 +13,9 @@ use super::nodes::Nodes;
 use super::result::CertifiedNode;
 use super::tables::Series;
 use super::threat::{Rows, Target, ThreatModel};
-use crate::attack::nettack::Parts;
-use crate::error::Result;
-use crate::robustness::certify::BinaryGcn;
+use gnarl_graph::Result;
+use gnarl_robust::attack::nettack::Parts;
+use gnarl_robust::robustness::certify::BinaryGcn;
 
 /// Linear relaxation of the activations of a GCN (Zügner and Günnemann 2019,
 /// [arXiv:1906.12269](https://arxiv.org/abs/1906.12269)).

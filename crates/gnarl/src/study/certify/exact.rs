@@ -12,11 +12,11 @@ use super::nodes::Nodes;
 use super::result::CertifiedNode;
 use super::tables::Series;
 use super::threat::{Rows, Target, ThreatModel};
-use crate::attack::nettack::Parts;
-use crate::classifier::Classifier;
-use crate::error::Result;
-use crate::robustness::certify::{Propagated, Threat};
-use crate::train::argmax;
+use gnarl_graph::Result;
+use gnarl_nn::train::argmax;
+use gnarl_robust::attack::nettack::Parts;
+use gnarl_robust::classifier::Classifier;
+use gnarl_robust::robustness::certify::{Propagated, Threat};
 
 /// Worst-case changes of edges by policy iteration (Bojchevski and Günnemann 2019,
 /// [arXiv:1910.14356](https://arxiv.org/abs/1910.14356)).

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use gnarl_data::Task;
 use gnarl_graph::Error;
-use gnarl_graph::dataset::Task;
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
 use gnarl_graph::sets::Set;
@@ -18,12 +18,12 @@ use super::result::CertifiedNode;
 use super::sets::Graphs;
 use super::tables::Series;
 use super::threat::{Rows, Target, ThreatModel};
-use crate::attack::nettack::Parts;
-use crate::error::Result;
-use crate::perturb::Norm;
-use crate::robustness::bounds::Distance;
-use crate::robustness::certify::{LipschitzMargins, Scope};
-use crate::robustness::{Bounds, Budget};
+use gnarl_graph::Result;
+use gnarl_robust::attack::nettack::Parts;
+use gnarl_robust::perturb::Norm;
+use gnarl_robust::robustness::bounds::Distance;
+use gnarl_robust::robustness::certify::{LipschitzMargins, Scope};
+use gnarl_robust::robustness::{Bounds, Budget};
 
 /// Radii of features that are left open, as shares of the median L2 norm of a node's features.
 pub const SHARES: [f64; 7] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
@@ -153,7 +153,7 @@ impl Method for Lipschitz {
             input.threat.target == Target::Features && self.count_flips == Some(true);
         if counts_features && !nodes.fitted.scaler().is_idle() {
             let what = "flips of features are certified as the network takes them; --features as-loaded leaves them as they are";
-            return Err(Error::argument("lipschitz", what).into());
+            return Err(Error::argument("lipschitz", what));
         }
         let known = LipschitzMargins::new(nodes.network()?, &nodes.scaled)?;
         let items = &nodes.items;

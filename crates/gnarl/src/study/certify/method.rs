@@ -1,7 +1,7 @@
 //! The declaration of a certificate: the changes and models that it covers, the rows of its table,
 //! and how it certifies nodes and graphs.
 
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
 use gnarl_graph::names::listed;
 use gnarl_graph::random::Rng;
 use gnarl_graph::sets::Set;
@@ -14,11 +14,11 @@ use super::sets::Graphs;
 use super::tables::{Items, Series};
 use super::threat::{Rows, Target, ThreatModel};
 use super::{Certificate, Smoothing};
-use crate::classifier::Classifier;
-use crate::error::Result;
 use crate::model::Plan;
-use crate::nn::Backbone;
-use crate::robustness::certify::{BinaryGcn, LipschitzMargins, Propagated, SampleWatch};
+use gnarl_graph::Result;
+use gnarl_nn::networks::Backbone;
+use gnarl_robust::classifier::Classifier;
+use gnarl_robust::robustness::certify::{BinaryGcn, LipschitzMargins, Propagated, SampleWatch};
 
 named! {
     /// A property of a model that a certificate relies on.
@@ -131,13 +131,13 @@ pub trait Method {
     /// Certifies graphs of a set; `None` if it was stopped.
     fn on_graphs(&self, graphs: &Graphs<'_>, input: &CertifyInput<'_>) -> Result<Option<Series>> {
         let _ = (graphs, input);
-        Err(Error::argument("certify", "the certificate does not cover sets of graphs").into())
+        Err(Error::argument("certify", "the certificate does not cover sets of graphs"))
     }
 
     /// Certifies any classifier; `None` if it was stopped.
     fn on_any(&self, model: &AnyModel<'_>, input: &CertifyInput<'_>) -> Result<Option<Series>> {
         let _ = (model, input);
-        Err(Error::argument("certify", "the certificate needs a network").into())
+        Err(Error::argument("certify", "the certificate needs a network"))
     }
 
     /// Attacks a node within its certified radius; `true` if its class changes. A certificate by

@@ -33,8 +33,9 @@ pub mod threat;
 
 use std::time::Instant;
 
-use gnarl_graph::dataset::{Benchmark, Task};
-use gnarl_graph::{Content, CsrMatrix, Error, Features, Graph, GraphSet};
+use gnarl_data::Content;
+use gnarl_data::{Benchmark, Task};
+use gnarl_graph::{CsrMatrix, Error, Features, Graph, GraphSet};
 
 use self::attempts::{Trial, attempts};
 use self::method::{AnyModel, CertifyInput};
@@ -42,12 +43,12 @@ use self::nodes::Nodes;
 use self::sets::Graphs;
 use self::tables::{Items, Series, mean_of};
 use super::summary::Accuracy;
-use crate::classifier::Classifier;
-use crate::error::Result;
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
-use crate::robustness::certify::SampleWatch;
-use crate::train::Watch;
+use gnarl_graph::Result;
+use gnarl_nn::train::Watch;
+use gnarl_robust::classifier::Classifier;
+use gnarl_robust::robustness::certify::SampleWatch;
 
 pub use self::convex::Convex;
 pub use self::exact::Exact;
@@ -159,7 +160,7 @@ impl CertifyStudy {
     pub fn check(&self, on: &Benchmark) -> Result<()> {
         if self.runs == 0 || self.certificates.is_empty() {
             let what = "at least one run and one certificate are needed";
-            return Err(Error::argument("certify", what).into());
+            return Err(Error::argument("certify", what));
         }
         let threat = self.threat(on);
         let mut all = self.certificates.iter();
@@ -167,7 +168,7 @@ impl CertifyStudy {
         self.check_attacks(on)?;
         let plan = self.model.plan(threat.task)?;
         let mut all = self.certificates.iter();
-        Ok(all.try_for_each(|certificate| certificate.check_model(&plan, self.target))?)
+        all.try_for_each(|certificate| certificate.check_model(&plan, self.target))
     }
 
     /// Refuses attacks on certificates that have no radius to attack within.
@@ -341,7 +342,7 @@ pub fn certify(
             "the model classifies {}s, and this is no such data",
             fitted.task()
         );
-        return Err(Error::argument("certify", what).into());
+        return Err(Error::argument("certify", what));
     }
     let threat = ThreatModel { target, task };
     certificate.check_for(threat)?;
@@ -471,12 +472,12 @@ impl<'a> OnData<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nn::Backbone;
-    use crate::perturb::flipped;
-    use crate::train::argmax;
-    use crate::weights::Orthonormal;
     use gnarl_graph::random::stream;
     use gnarl_graph::{DenseMatrix, GraphSet, Labels, Split};
+    use gnarl_nn::networks::Backbone;
+    use gnarl_nn::train::argmax;
+    use gnarl_nn::weights::Orthonormal;
+    use gnarl_robust::perturb::flipped;
     use rand::RngExt;
 
     /// Twenty graphs of five to eight nodes, cycles and paths in turn; features are zeros and ones,

@@ -7,14 +7,14 @@ use super::Certificate;
 use super::result::Survived;
 use super::tables::Items;
 use super::threat::{Rows, ThreatModel};
-use crate::attack::nettack::{Nettack, Parts};
-use crate::attack::{Attack, AttackInput};
-use crate::classifier::{Classifier, WhiteBox};
-use crate::error::Result;
-use crate::inference::Perturbed;
 use crate::model::Fitted;
-use crate::perturb::{Norm, rows::row_norms};
-use crate::train::{Watch, argmax, median};
+use gnarl_graph::Result;
+use gnarl_nn::train::{Watch, argmax, median};
+use gnarl_robust::attack::nettack::{Nettack, Parts};
+use gnarl_robust::attack::{Attack, AttackInput};
+use gnarl_robust::classifier::{Classifier, WhiteBox};
+use gnarl_robust::inference::Perturbed;
+use gnarl_robust::perturb::{Norm, rows::row_norms};
 
 /// A fitted model on its graph.
 pub struct Nodes<'a> {
@@ -28,12 +28,12 @@ pub struct Nodes<'a> {
 }
 
 /// The refusal of a model that is no plain network.
-pub(super) fn no_network() -> crate::Error {
+pub(super) fn no_network() -> gnarl_graph::Error {
     let covered = Certificate::names_of(|c| c.method().requires().is_empty());
     let what = format!(
         "models with exits or a defence are covered by {covered} alone; the others look into a plain network"
     );
-    Error::argument("method", what).into()
+    Error::argument("method", what)
 }
 
 impl<'a> Nodes<'a> {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use gnarl_graph::Content;
-use gnarl_graph::dataset::Task;
+use gnarl_data::Content;
+use gnarl_data::Task;
 use gnarl_graph::names::Fields;
 use serde::Serialize;
 

@@ -1,8 +1,9 @@
 //! Certificates as a user asks for them: methods by name, a target, settings as text.
 
-use gnarl_graph::dataset::Task;
+use gnarl_data::Content;
+use gnarl_data::Task;
 use gnarl_graph::names::{Given, listed, refuse_stray};
-use gnarl_graph::{Content, Error, Result};
+use gnarl_graph::{Error, Result};
 
 use super::Certificate;
 use super::method::Unused;
@@ -240,10 +241,10 @@ fn refuse_unused(name: &str, built: &[Built]) -> Result<()> {
 mod tests {
     use super::*;
     use crate::model::Model;
-    use crate::nn::Backbone;
-    use crate::robustness::certify::Threat;
     use crate::study::certify::threat::Rows;
     use crate::study::certify::{Convex, Exact, Lipschitz, RadiusList};
+    use gnarl_nn::networks::Backbone;
+    use gnarl_robust::robustness::certify::Threat;
 
     fn request(methods: &str, target: Option<Target>, settings: &[(&str, &str)]) -> Request {
         Request {
@@ -273,7 +274,7 @@ mod tests {
         let settings = [("epsilon", "0,0.1"), ("norm", "inf")];
         let found = certificates(&request("lipschitz", None, &settings)).unwrap();
         let expected = Lipschitz {
-            norm: crate::perturb::Norm::Infinity,
+            norm: gnarl_robust::perturb::Norm::Infinity,
             radii: Some(RadiusList::new(&[0.0, 0.1]).unwrap()),
             ..Lipschitz::default()
         };

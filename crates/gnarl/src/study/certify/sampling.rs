@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use super::Smoothing;
 use super::result::{Cell, CertifiedNode, Radius};
 use super::tables::{Items, Series};
-use crate::error::Result;
-use crate::robustness::certify::probability::normal_quantile;
-use crate::robustness::certify::{
+use gnarl_graph::Result;
+use gnarl_robust::robustness::certify::probability::normal_quantile;
+use gnarl_robust::robustness::certify::{
     Certainty, FlipNoise, Flips, Noise, Regions, Rule, SampleWatch, Smoothed, largest,
 };
 
@@ -105,7 +105,7 @@ impl Sampling<'_> {
         if let Some(row) = rows.iter().find(|&&row| row as usize >= votes.num_items()) {
             let answers = votes.num_items();
             let what = format!("item {row}, and the model gives {answers} rows of scores");
-            return Err(Error::argument("certify", what).into());
+            return Err(Error::argument("certify", what));
         }
         let certainty = |&row: &u32| {
             let class = chosen.winner(row as usize);

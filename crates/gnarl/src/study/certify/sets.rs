@@ -8,12 +8,12 @@ use rayon::prelude::*;
 
 use super::nodes::no_network;
 use super::tables::Items;
-use crate::classifier::Classifier;
-use crate::error::Result;
 use crate::model::Fitted;
-use crate::perturb::{Norm, rows::row_norms};
-use crate::robustness::Bounds;
-use crate::train::{argmax, median};
+use gnarl_graph::Result;
+use gnarl_nn::train::{argmax, median};
+use gnarl_robust::classifier::Classifier;
+use gnarl_robust::perturb::{Norm, rows::row_norms};
+use gnarl_robust::robustness::Bounds;
 
 /// What a forward pass in f32 may be wrong by, relative to the scores.
 const ROUNDING: f64 = 1e-5;

@@ -1,6 +1,6 @@
 //! Randomised smoothing: the votes of a classifier on noisy copies of its input.
 
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
 use gnarl_graph::limits::MOST;
 use gnarl_graph::names::Settings;
 use gnarl_graph::sets::Set;
@@ -15,13 +15,13 @@ use super::sampling::{Available, Sampling};
 use super::sets::Graphs;
 use super::tables::{Items, Series};
 use super::threat::{Rows, Target, ThreatModel};
-use crate::classifier::Classifier;
-use crate::error::Result;
-use crate::features::Scaler;
-use crate::inference::Defended;
 use crate::model::Fitted;
 use crate::model::fitted::Bare;
-use crate::robustness::certify::{Certainty, FlipNoise, Noise, Regions, Rule, Smoothed};
+use gnarl_graph::Result;
+use gnarl_nn::features::Scaler;
+use gnarl_robust::classifier::Classifier;
+use gnarl_robust::inference::Defended;
+use gnarl_robust::robustness::certify::{Certainty, FlipNoise, Noise, Regions, Rule, Smoothed};
 
 /// The literature uses up to a million samples.
 const MOST_SAMPLES: u64 = 100 * MOST;

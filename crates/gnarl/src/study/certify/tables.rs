@@ -5,8 +5,8 @@ use gnarl_graph::Error;
 use super::Certificate;
 use super::result::{Cell, Certified, CertifiedNode, Radius};
 use super::threat::{Rows, ThreatModel};
-use crate::error::Result;
-use crate::train::median;
+use gnarl_graph::Result;
+use gnarl_nn::train::median;
 
 /// The table of one certificate for one model.
 #[derive(Debug)]
@@ -91,12 +91,12 @@ impl Items {
     /// Refuses no items, and items that the data does not have.
     pub fn new(test: Vec<u32>, truth: Vec<Option<u32>>) -> Result<Self> {
         if test.is_empty() {
-            return Err(Error::argument("certify", "there are no test items to certify").into());
+            return Err(Error::argument("certify", "there are no test items to certify"));
         }
         match test.iter().find(|&&item| item as usize >= truth.len()) {
             Some(item) => {
                 let what = format!("item {item}, and there are {}", truth.len());
-                Err(Error::argument("certify", what).into())
+                Err(Error::argument("certify", what))
             }
             None => Ok(Self { test, truth }),
         }

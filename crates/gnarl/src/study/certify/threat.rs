@@ -1,9 +1,9 @@
 //! Threat models of certificates: the part of the input that changes, and the rows of a table.
 
-use gnarl_graph::dataset::Task;
+use gnarl_data::Task;
 use gnarl_graph::named;
 
-use crate::inference::Perturbed;
+use gnarl_robust::inference::Perturbed;
 
 named! {
     /// The part of the input that an attacker changes.

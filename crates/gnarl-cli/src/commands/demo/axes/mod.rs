@@ -13,15 +13,8 @@ mod text;
 use std::path::Path;
 use std::time::Instant;
 
-use gnarl::attack::Attack;
-use gnarl::attack::dice::Dice;
-use gnarl::attack::gaussian::Gaussian;
-use gnarl::attack::grbcd::Grbcd;
 use gnarl::augment::Gratin;
-use gnarl::depth::{Exits, Kind};
 use gnarl::model::Model;
-use gnarl::nn::Backbone;
-use gnarl::operator::{Cgso, Initialisation};
 use gnarl::study::Accuracy;
 use gnarl::study::axes::{AxesStudy, Switched, UnderAttacks, Which};
 use gnarl::study::certify::{
@@ -29,12 +22,20 @@ use gnarl::study::certify::{
 };
 use gnarl::study::portrait::{Portrait, Walk, portrait, walk};
 use gnarl::study::train::{AugmentationReport, DepthReport, TrainStudy};
-use gnarl::train::Watch;
-use gnarl::weights::Orthonormal;
-use gnarl_graph::dataset::{Task, protocol_folds, protocol_splits};
+use gnarl_data::{Benchmark, Content};
+use gnarl_data::{Task, protocol_folds, protocol_splits};
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
 use gnarl_graph::operator::ClassicalOperator;
-use gnarl_graph::{Benchmark, Content, Graph, Split};
+use gnarl_graph::{Graph, Split};
+use gnarl_nn::depth::{Exits, Kind};
+use gnarl_nn::networks::Backbone;
+use gnarl_nn::operator::{Cgso, Initialisation};
+use gnarl_nn::train::Watch;
+use gnarl_nn::weights::Orthonormal;
+use gnarl_robust::attack::Attack;
+use gnarl_robust::attack::dice::Dice;
+use gnarl_robust::attack::gaussian::Gaussian;
+use gnarl_robust::attack::grbcd::Grbcd;
 use serde::Serialize;
 
 use super::{check_writable, refuse};

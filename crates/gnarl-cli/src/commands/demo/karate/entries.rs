@@ -1,10 +1,10 @@
 //! What the demo trains: one entry per row of its table. A further axis is one more entry.
 
-use gnarl::nn::Backbone;
-use gnarl::operator::OperatorChoice;
-use gnarl::operator::{Centralities, Cgso, Initialisation};
 use gnarl_graph::centrality::Centrality;
 use gnarl_graph::operator::ClassicalOperator;
+use gnarl_nn::networks::Backbone;
+use gnarl_nn::operator::OperatorChoice;
+use gnarl_nn::operator::{Centralities, Cgso, Initialisation};
 use serde::Serialize;
 
 /// A named configuration.

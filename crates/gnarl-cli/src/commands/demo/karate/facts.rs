@@ -1,7 +1,7 @@
 //! What there is to know about the two graphs that need no files.
 
+use gnarl_data::{Content, facts};
 use gnarl_graph::centrality::Centrality;
-use gnarl_graph::dataset::{Content, facts};
 use gnarl_graph::spectrum::{self, EigenSettings, Gap};
 use serde::Serialize;
 use serde_json::Value;

@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn neighbours_are_near_and_everything_is_inside() {
-        let karate = gnarl_graph::dataset::embedded::karate();
+        let karate = gnarl_data::embedded::karate();
         let at = layout(&karate);
         assert!(
             at.iter()

@@ -19,9 +19,10 @@ use gnarl::model::FitReport;
 use gnarl::model::Model;
 use gnarl::model::fit::{FitOptions, Ready};
 use gnarl::study::Accuracy;
-use gnarl::train::{Epoch, Watch, median};
+use gnarl_data::Content;
 use gnarl_graph::metrics::paired_difference;
-use gnarl_graph::{Content, Error, Graph, Split};
+use gnarl_graph::{Error, Graph, Split};
+use gnarl_nn::train::{Epoch, Watch, median};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -237,7 +238,7 @@ fn train_all(
     );
     let on_epoch = |_: usize, _: &_| bar.inc(1);
     let watch = Watch::new(&on_epoch, interrupt::flag());
-    let trial = |row: usize, i: usize| -> gnarl::Result<Trial> {
+    let trial = |row: usize, i: usize| -> gnarl_graph::Result<Trial> {
         let fitted = ready[row].fit(&splits[i], seed.wrapping_add(i as u64), &watch)?;
         let predictions = fitted.predict(&content)?;
         let test_accuracy = fitted
@@ -257,7 +258,7 @@ fn train_all(
                 .map(|i| trial(row, i))
                 .collect()
         })
-        .collect::<gnarl::Result<_>>()?;
+        .collect::<gnarl_graph::Result<_>>()?;
     bar.finish_and_clear();
     Ok(trials)
 }
@@ -293,7 +294,7 @@ fn rows(graph: &Graph, splits: &[Split], trials: &[Vec<Trial>]) -> anyhow::Resul
 }
 
 /// By epoch, the mean over the runs that got there.
-fn mean_curve(trials: &[Trial], of: impl Fn(&gnarl::train::Epoch) -> Option<f64>) -> Vec<f64> {
+fn mean_curve(trials: &[Trial], of: impl Fn(&gnarl_nn::train::Epoch) -> Option<f64>) -> Vec<f64> {
     let curves = || trials.iter().map(Trial::curve);
     let epochs = curves().map(<[Epoch]>::len).max().unwrap_or(0);
     let mean = |epoch| {

@@ -259,7 +259,7 @@ fn picture(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl_graph::dataset::embedded::karate;
+    use gnarl_data::embedded::karate;
 
     #[test]
     fn a_picture_has_every_node_and_edge_and_an_arc_for_who_is_wrong() {

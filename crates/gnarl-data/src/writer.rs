@@ -1,0 +1,498 @@
+//! Writes a dataset in the forms that users bring their own in: what
+//! [`edge_list`](super::edge_list), [`scipy`](super::scipy) and [`tu`](super::tu) read, to the same
+//! numbers.
+//!
+//! | path | of one graph | of a set of graphs |
+//! | --- | --- | --- |
+//! | a folder | `edges.csv`, and `features.csv`, `labels.csv`, `splits.csv` where there are any | `NAME_A.txt` and the other files of the TU collection |
+//! | `….npz` | an archive for SciPy: edges, features and labels | - |
+//! | `….csv`, `.tsv`, `.txt`, `.edges` | edges alone | - |
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::{Content, npz_writer};
+use gnarl_graph::error::{Error, Result};
+use gnarl_graph::features::Features;
+use gnarl_graph::files::write_atomically;
+use gnarl_graph::graph::Graph;
+use gnarl_graph::graph_set::GraphSet;
+
+/// Files that were written, and what the form has no place for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The files.
+    pub files: Vec<PathBuf>,
+    /// What stays behind, in words.
+    pub left_out: Vec<&'static str>,
+}
+
+/// Writes a dataset by the ending of a path; each file is there whole or not at all. A folder is
+/// made where it is missing; one that holds something is refused.
+pub fn write(path: &Path, name: &str, content: &Content) -> Result<Written> {
+    let ending = path
+        .extension()
+        .and_then(|ending| ending.to_str())
+        .map(str::to_ascii_lowercase);
+    match (ending.as_deref(), content) {
+        (None, content) => {
+            make_folder(path)?;
+            match content {
+                Content::Graph(graph) => write_folder(path, graph),
+                Content::Graphs(set) => write_set(path, name, set),
+            }
+        }
+        (Some(_), Content::Graphs(_)) => Err(Error::data(
+            path,
+            "output",
+            "a set of graphs is a folder of files; give a name without an ending",
+        )),
+        (Some("npz"), Content::Graph(graph)) => {
+            npz_writer::save(path, graph)?;
+            let left_out = [
+                ("names of nodes", graph.node_names().is_some()),
+                ("splits", !graph.splits().is_empty()),
+            ];
+            Ok(Written {
+                files: vec![path.to_path_buf()],
+                left_out: kept(&left_out),
+            })
+        }
+        (Some("csv" | "tsv" | "txt" | "edges"), Content::Graph(graph)) => {
+            write_atomically(
+                path,
+                edges(
+                    graph,
+                    if ending.as_deref() == Some("csv") {
+                        ","
+                    } else {
+                        "\t"
+                    },
+                ),
+            )?;
+            let left_out = [
+                ("features", graph.features().is_some()),
+                ("labels", graph.labels().is_some()),
+                ("splits", !graph.splits().is_empty()),
+                (
+                    "nodes without an edge",
+                    (0..graph.num_nodes() as u32).any(|u| graph.degree(u) == 0),
+                ),
+            ];
+            Ok(Written {
+                files: vec![path.to_path_buf()],
+                left_out: kept(&left_out),
+            })
+        }
+        (Some(other), _) => {
+            let what = format!(
+                "'.{other}' is no form that is written: .npz, .csv, .tsv, .txt, .edges, or a folder"
+            );
+            Err(Error::data(path, "output", what))
+        }
+    }
+}
+
+fn kept(all: &[(&'static str, bool)]) -> Vec<&'static str> {
+    all.iter()
+        .filter(|(_, there)| *there)
+        .map(|(what, _)| *what)
+        .collect()
+}
+
+fn make_folder(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
+    let mut inside = std::fs::read_dir(path).map_err(|e| Error::io(path, e))?;
+    match inside.next() {
+        None => Ok(()),
+        Some(_) => Err(Error::data(
+            path,
+            "output",
+            "the folder is not empty; name one that is not there yet",
+        )),
+    }
+}
+
+/// A field as CSV has it: quoted where it must be.
+fn field(text: &str) -> String {
+    match text.contains(['"', ',', '\t', ' ', '#', '%', '\r', '\n']) || text.is_empty() {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_string(),
+    }
+}
+
+/// Edges under a header, once each.
+fn edges(graph: &Graph, separator: &str) -> String {
+    let weighted = graph.weights().is_some();
+    let mut text =
+        ["source", "target", "weight"][..if weighted { 3 } else { 2 }].join(separator) + "\n";
+    for (u, v, weight) in graph.weighted_edges() {
+        text += &[field(&graph.node_name(u)), field(&graph.node_name(v))].join(separator);
+        if weighted {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{separator}{weight}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn write_folder(folder: &Path, graph: &Graph) -> Result<Written> {
+    let nodes = || 0..graph.num_nodes() as u32;
+    let mut files = Vec::new();
+    let mut put = |name: &str, text: String| {
+        let file = folder.join(name);
+        write_atomically(&file, text)?;
+        files.push(file);
+        Result::Ok(())
+    };
+    put("edges.csv", edges(graph, ","))?;
+    match graph.features() {
+        None => {}
+        Some(Features::Dense(dense)) => {
+            let columns = (0..dense.num_cols()).map(|i| format!("x{i}"));
+            let mut text = std::iter::once("node".to_string())
+                .chain(columns)
+                .collect::<Vec<_>>()
+                .join(",")
+                + "\n";
+            for u in nodes() {
+                text += &field(&graph.node_name(u));
+                dense
+                    .row(u as usize)
+                    .iter()
+                    .for_each(|x| _ = write!(text, ",{x}"));
+                text.push('\n');
+            }
+            put("features.csv", text)?;
+        }
+        Some(Features::Sparse(sparse)) => {
+            let mut text = String::from("node,column,value\n");
+            for u in nodes() {
+                let (columns, values) = sparse.row(u as usize);
+                let name = field(&graph.node_name(u));
+                columns
+                    .iter()
+                    .zip(values)
+                    .for_each(|(column, x)| _ = writeln!(text, "{name},{column},{x}"));
+            }
+            // A last column, or a last node, without a value is there all the same: with a zero.
+            if let (1.., 1..) = (graph.num_nodes(), sparse.num_cols()) {
+                let (u, column) = (graph.num_nodes() - 1, sparse.num_cols() - 1);
+                if !sparse.row(u).0.contains(&(column as u32)) {
+                    let _ = writeln!(text, "{},{column},0", field(&graph.node_name(u as u32)));
+                }
+            }
+            put("features.csv", text)?;
+        }
+    }
+    // Where there are no features either, labels say which nodes there are.
+    let alone = graph.features().is_none() && nodes().any(|u| graph.degree(u) == 0);
+    if graph.labels().is_some() || alone {
+        let class = |u: u32| {
+            graph
+                .labels()
+                .and_then(|labels| Some(field(&labels.name(labels.get(u)?))))
+        };
+        let mut text = String::from("node,class\n");
+        nodes().for_each(|u| {
+            _ = writeln!(
+                text,
+                "{},{}",
+                field(&graph.node_name(u)),
+                class(u).unwrap_or("?".into())
+            )
+        });
+        put("labels.csv", text)?;
+    }
+    if !graph.splits().is_empty() {
+        let mut text = String::from("node,split,part\n");
+        for split in graph.splits() {
+            for (part, items) in [
+                ("train", split.train()),
+                ("val", split.val()),
+                ("test", split.test()),
+            ] {
+                for &u in items {
+                    let _ = writeln!(
+                        text,
+                        "{},{},{part}",
+                        field(&graph.node_name(u)),
+                        field(split.name())
+                    );
+                }
+            }
+        }
+        put("splits.csv", text)?;
+    }
+    Ok(Written {
+        files,
+        left_out: Vec::new(),
+    })
+}
+
+/// Of the files of the TU collection, those that are there even where nothing stands in them.
+const REQUIRED: [&str; 2] = ["A", "graph_indicator"];
+
+/// The files of the TU collection. Nodes are counted from 1 over all graphs.
+fn write_set(folder: &Path, name: &str, set: &GraphSet) -> Result<Written> {
+    let (mut arcs, mut indicator, mut classes) = (String::new(), String::new(), String::new());
+    let (mut kinds, mut attributes) = (String::new(), String::new());
+    let num_kinds = set.num_node_labels().unwrap_or(0);
+    let mut first = 1;
+    for (g, graph) in set.graphs().iter().enumerate() {
+        for u in 0..graph.num_nodes() as u32 {
+            let _ = writeln!(indicator, "{}", g + 1);
+            graph.neighbours(u).iter().for_each(|v| {
+                _ = writeln!(arcs, "{}, {}", first + u as usize, first + *v as usize)
+            });
+        }
+        let labels = set.labels();
+        let class = labels
+            .get(g as u32)
+            .ok_or_else(|| Error::argument("write", format!("graph {g} has no class")))?;
+        let called = labels.name(class);
+        let _ = writeln!(
+            classes,
+            "{}",
+            called.parse::<i64>().unwrap_or(i64::from(class))
+        );
+        if let Some(features) = graph.features() {
+            let dense = features.to_dense();
+            for u in 0..graph.num_nodes() {
+                let (one_hot, rest) = dense.row(u).split_at(num_kinds.min(dense.num_cols()));
+                if num_kinds > 0 {
+                    let _ = writeln!(
+                        kinds,
+                        "{}",
+                        one_hot.iter().position(|&x| x != 0.0).unwrap_or(0)
+                    );
+                }
+                if !rest.is_empty() {
+                    let _ = writeln!(
+                        attributes,
+                        "{}",
+                        rest.iter()
+                            .map(f32::to_string)
+                            .collect::<Vec<_>>()
+                            .join(", ")
+                    );
+                }
+            }
+        }
+        first += graph.num_nodes();
+    }
+    let all = [
+        ("A", arcs),
+        ("graph_indicator", indicator),
+        ("graph_labels", classes),
+        ("node_labels", kinds),
+        ("node_attributes", attributes),
+    ];
+    let mut files = Vec::new();
+    for (what, text) in all
+        .into_iter()
+        .filter(|(what, text)| !text.is_empty() || REQUIRED.contains(what))
+    {
+        let file = folder.join(format!("{name}_{what}.txt"));
+        write_atomically(&file, text)?;
+        files.push(file);
+    }
+    let left_out = [
+        (
+            "weights of edges",
+            set.graphs().iter().any(|graph| graph.weights().is_some()),
+        ),
+        ("published folds", !set.splits().is_empty()),
+    ];
+    Ok(Written {
+        files,
+        left_out: kept(&left_out),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load;
+    use gnarl_graph::labels::Labels;
+    use gnarl_graph::matrix::{CsrMatrix, DenseMatrix};
+    use gnarl_graph::split::Split;
+
+    /// Names that need quotes, a node without edges or features, a class that nobody has and one
+    /// that is a word.
+    fn odd(sparse: bool) -> Graph {
+        let values = vec![
+            0.5, 0.0, -1.25, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-7, 0.0,
+        ];
+        let features = DenseMatrix::new(4, 3, values).unwrap();
+        let features = if sparse {
+            Features::Sparse(CsrMatrix::from_dense(&features))
+        } else {
+            Features::Dense(features)
+        };
+        let names = ["Doe, Jo", "ann", "say \"hi\"", "#4"]
+            .map(String::from)
+            .to_vec();
+        let labels = Labels::new(vec![Some(1), None, Some(0), Some(1)], 2).unwrap();
+        let split = Split::new("mine", vec![0], vec![2], vec![3]).unwrap();
+        let (graph, _) = Graph::from_weighted_edges(4, [(0, 1, 0.5), (1, 2, 2.0)]).unwrap();
+        let graph = graph
+            .with_features(features)
+            .unwrap()
+            .with_node_names(names)
+            .unwrap();
+        let labels = labels
+            .with_names(vec!["cat".into(), "big dog".into()])
+            .unwrap();
+        graph
+            .with_labels(labels)
+            .unwrap()
+            .with_splits(vec![split])
+            .unwrap()
+    }
+
+    fn again(path: &Path) -> Content {
+        load(path.to_str().unwrap(), Path::new("/nowhere"), 0)
+            .unwrap()
+            .content
+    }
+
+    #[test]
+    fn a_folder_is_read_back_as_it_was() {
+        for sparse in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let (path, graph) = (dir.path().join("new"), odd(sparse));
+            let written = write(&path, "odd", &Content::Graph(graph.clone())).unwrap();
+            assert_eq!((written.files.len(), written.left_out.len()), (4, 0));
+            let Content::Graph(read) = again(&path) else {
+                panic!("one graph")
+            };
+            assert_eq!(read.node_names(), graph.node_names());
+            assert_eq!(
+                read.weighted_edges().collect::<Vec<_>>(),
+                graph.weighted_edges().collect::<Vec<_>>()
+            );
+            assert_eq!(
+                read.features().unwrap().to_dense(),
+                graph.features().unwrap().to_dense()
+            );
+            let classes = |g: &Graph| {
+                (0..4)
+                    .map(|u| {
+                        g.labels()
+                            .unwrap()
+                            .get(u)
+                            .map(|c| g.labels().unwrap().name(c))
+                    })
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(classes(&read), classes(&graph));
+            let split = read.split("mine").unwrap();
+            assert_eq!(
+                (split.train(), split.val(), split.test()),
+                (&[0][..], &[2][..], &[3][..])
+            );
+            let e = write(&path, "odd", &Content::Graph(graph))
+                .unwrap_err()
+                .to_string();
+            assert!(e.contains("the folder is not empty"), "{e}");
+        }
+    }
+
+    #[test]
+    fn files_hold_what_they_can_and_say_what_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let graph = Graph::from_edges(4, [(0, 1), (1, 2)]).unwrap().0;
+        let graph = graph
+            .with_labels(Labels::new(vec![Some(0); 4], 1).unwrap())
+            .unwrap();
+        let content = Content::Graph(graph);
+        for (name, left_out, nodes) in [
+            ("a.npz", &[][..], 4),
+            ("a.csv", &["labels", "nodes without an edge"], 3),
+            ("a.tsv", &["labels", "nodes without an edge"], 3),
+        ] {
+            let path = dir.path().join(name);
+            assert_eq!(
+                write(&path, "x", &content).unwrap().left_out,
+                left_out,
+                "{name}"
+            );
+            let Content::Graph(read) = again(&path) else {
+                panic!("one graph")
+            };
+            assert_eq!(
+                (read.num_nodes(), read.edges().collect::<Vec<_>>()),
+                (nodes, vec![(0, 1), (1, 2)]),
+                "{name}"
+            );
+            assert_eq!(read.labels().is_some(), left_out.is_empty(), "{name}");
+        }
+        let e = write(&dir.path().join("a.xml"), "x", &content)
+            .unwrap_err()
+            .to_string();
+        assert!(e.contains("'.xml' is no form that is written"), "{e}");
+    }
+
+    #[test]
+    fn a_set_is_read_back_as_it_was() {
+        let one_hot = |kinds: &[usize]| {
+            let values = kinds
+                .iter()
+                .flat_map(|&k| (0..3).map(move |i| if i == k { 1.0 } else { 0.0 }))
+                .collect();
+            Features::Dense(DenseMatrix::new(kinds.len(), 3, values).unwrap())
+        };
+        let triangle = Graph::from_edges(3, [(0, 1), (1, 2), (0, 2)])
+            .unwrap()
+            .0
+            .with_features(one_hot(&[0, 2, 1]))
+            .unwrap();
+        let pair = Graph::from_edges(2, [(0, 1)])
+            .unwrap()
+            .0
+            .with_features(one_hot(&[1, 1]))
+            .unwrap();
+        let labels = Labels::new(vec![Some(0), Some(1)], 2)
+            .unwrap()
+            .with_names(vec!["-1".into(), "1".into()])
+            .unwrap();
+        let set = GraphSet::new(vec![triangle, pair], labels, Some(3)).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("set");
+        write(&path, "SHAPES", &Content::Graphs(set.clone())).unwrap();
+        let Content::Graphs(read) = again(&path) else {
+            panic!("a set")
+        };
+        assert_eq!((read.len(), read.num_node_labels()), (2, Some(3)));
+        for (read, graph) in read.graphs().iter().zip(set.graphs()) {
+            assert_eq!(
+                read.edges().collect::<Vec<_>>(),
+                graph.edges().collect::<Vec<_>>()
+            );
+            assert_eq!(
+                read.features().unwrap().to_dense(),
+                graph.features().unwrap().to_dense()
+            );
+        }
+        assert_eq!(
+            (read.labels().name(0), read.labels().name(1)),
+            ("-1".into(), "1".into())
+        );
+        assert!(write(&dir.path().join("a.csv"), "x", &Content::Graphs(set)).is_err());
+        let labels = Labels::new(vec![Some(0), Some(1)], 2).unwrap();
+        let empty = GraphSet::new(
+            vec![Graph::empty(0).unwrap(), Graph::empty(0).unwrap()],
+            labels,
+            None,
+        )
+        .unwrap();
+        let path = dir.path().join("empty");
+        write(&path, "EMPTY", &Content::Graphs(empty)).unwrap();
+        let Content::Graphs(read) = again(&path) else {
+            panic!("a set")
+        };
+        assert_eq!((read.len(), read.graphs()[1].num_nodes()), (2, 0));
+    }
+}

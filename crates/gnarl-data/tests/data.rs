@@ -1,0 +1,28 @@
+//! Tests of the public interface of gnarl-data, in one program: it is linked once.
+
+mod common;
+#[path = "common/fuzz.rs"]
+mod fuzz;
+#[path = "../../gnarl-graph/tests/common/golden.rs"]
+mod golden_values;
+#[path = "common/npy.rs"]
+mod npy;
+
+mod columnar;
+mod disk;
+mod download;
+mod embedded;
+mod facts;
+mod golden_communities;
+mod golden_cora;
+mod golden_transport;
+mod loader_edge_list;
+mod loader_geom_gcn;
+mod loader_linkx;
+mod loader_npz;
+mod loader_ogb;
+mod loader_planetoid;
+mod loader_scipy;
+mod loader_tu;
+mod registry;
+mod skipped;

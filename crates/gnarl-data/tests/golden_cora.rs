@@ -1,0 +1,168 @@
+//! The real Cora: centralities, components and the ends of its spectra against NetworkX, igraph,
+//! NumPy and SciPy.
+
+use crate::common;
+use crate::golden_values as golden;
+
+use std::collections::BTreeMap;
+
+use gnarl_data::planetoid;
+use gnarl_graph::centrality::{Centrality, PageRank, core_numbers, pagerank, walk_counts};
+use gnarl_graph::operator::ClassicalOperator;
+use gnarl_graph::properties::{components, density, diameter};
+use gnarl_graph::spectrum::{EigenSettings, Which, markov_symmetric, sparse_eigenpairs};
+use gnarl_graph::{CsrMatrix, Graph};
+use golden::assert_close;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Cora {
+    num_nodes: usize,
+    num_edges: usize,
+    density: f64,
+    /// One digit per node.
+    core: String,
+    /// Each size and how many components have it.
+    component_sizes: Vec<(usize, usize)>,
+    pagerank_top: Vec<(u32, f64)>,
+    /// The nodes that `pagerank` and `walks` are about.
+    nodes: Vec<u32>,
+    pagerank: Vec<f64>,
+    walks: Vec<Vec<f64>>,
+    largest_component: Size,
+    spectra: Spectra,
+}
+
+#[derive(Deserialize)]
+struct Size {
+    num_nodes: usize,
+    num_edges: usize,
+    diameter: u32,
+}
+
+/// The eight smallest eigenvalues, then the eight largest, ascending.
+#[derive(Deserialize)]
+struct Spectra {
+    classical: BTreeMap<String, Vec<f64>>,
+    markov: BTreeMap<String, Vec<f64>>,
+}
+
+/// The graph and what others say about it; `None`, with a message, where the data is not there.
+fn cora() -> Option<(Graph, Cora)> {
+    let graph = planetoid::load(&common::real_data()?.join("planetoid"), "cora")
+        .unwrap()
+        .0;
+    Some((graph, golden::read("cora.json")))
+}
+
+#[test]
+fn centralities_and_components() {
+    let Some((graph, expected)) = cora() else {
+        return;
+    };
+    assert_eq!(
+        (graph.num_nodes(), graph.num_edges()),
+        (expected.num_nodes, expected.num_edges)
+    );
+    assert_close(&[density(&graph)], &[expected.density], 1e-16, "density");
+
+    let core: String = core_numbers(&graph).iter().map(u32::to_string).collect();
+    assert_eq!(core, expected.core);
+
+    let mut sizes = BTreeMap::new();
+    for &size in components(&graph).sizes() {
+        *sizes.entry(size).or_insert(0) += 1;
+    }
+    assert_eq!(
+        sizes.into_iter().collect::<Vec<_>>(),
+        expected.component_sizes
+    );
+
+    let scores = pagerank(&graph, &PageRank::default()).unwrap();
+    let at = |nodes: &[u32], values: &[f64]| {
+        nodes
+            .iter()
+            .map(|&u| values[u as usize])
+            .collect::<Vec<_>>()
+    };
+    assert_close(
+        &at(&expected.nodes, &scores),
+        &expected.pagerank,
+        1e-12,
+        "pagerank",
+    );
+    let mut order: Vec<u32> = (0..graph.num_nodes() as u32).collect();
+    order.sort_by(|&u, &v| scores[v as usize].total_cmp(&scores[u as usize]));
+    let (top, top_scores): (Vec<u32>, Vec<f64>) = expected.pagerank_top.into_iter().unzip();
+    assert_eq!(order[..20], top);
+    assert_close(
+        &at(&top, &scores),
+        &top_scores,
+        1e-12,
+        "pagerank of the top",
+    );
+
+    assert_eq!(expected.walks.len(), 4);
+    for (walks, length) in expected.walks.iter().zip(1..) {
+        assert_eq!(
+            at(&expected.nodes, &walk_counts(&graph, length).unwrap()),
+            *walks,
+            "length {length}"
+        );
+    }
+}
+
+/// The eight smallest and the eight largest eigenvalues, ascending.
+fn ends(matrix: &CsrMatrix<f64>) -> Vec<f64> {
+    let find = |which| {
+        sparse_eigenpairs(matrix, 8, which, &EigenSettings::default())
+            .unwrap()
+            .values
+    };
+    let mut values = find(Which::Smallest);
+    values.extend(find(Which::Largest).into_iter().rev());
+    values
+}
+
+#[test]
+fn ends_of_the_spectra() {
+    let Some((graph, expected)) = cora() else {
+        return;
+    };
+    let graph = graph.largest_component().0;
+    let size = &expected.largest_component;
+    assert_eq!(
+        (graph.num_nodes(), graph.num_edges()),
+        (size.num_nodes, size.num_edges)
+    );
+    assert_eq!(diameter(&graph), Some(size.diameter));
+
+    for op in ClassicalOperator::ALL {
+        // The two that are not symmetric have the spectrum of a symmetric one: SciPy's figures say
+        // so too.
+        let matrix = match op {
+            ClassicalOperator::RandomWalkLaplacian => ClassicalOperator::SymmetricLaplacian
+                .matrix(&graph)
+                .unwrap(),
+            ClassicalOperator::MeanAggregation => {
+                markov_symmetric(&graph, &Centrality::Degree.values(&graph).unwrap()).unwrap()
+            }
+            _ => op.matrix(&graph).unwrap(),
+        };
+        assert_close(
+            &ends(&matrix),
+            &expected.spectra.classical[&op.to_string()],
+            1e-9,
+            &op.to_string(),
+        );
+    }
+    for centrality in Centrality::ALL {
+        let matrix = markov_symmetric(&graph, &centrality.values(&graph).unwrap()).unwrap();
+        assert_close(
+            &ends(&matrix),
+            &expected.spectra.markov[&centrality.to_string()],
+            1e-9,
+            &centrality.to_string(),
+        );
+    }
+}

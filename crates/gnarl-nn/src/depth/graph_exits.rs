@@ -1,0 +1,419 @@
+//! A classifier of graphs with an exit at every layer: ADMP-GNN (Abbahaddou et al. 2025,
+//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)) for graph classification.
+//!
+//! With `h^0 = X` and `h^l = relu(Layer_l(dropout(h^{l-1})))`, exit `l` reads the nodes' `h^l` out
+//! into one vector for each graph and classifies it by a linear head of its own, with dropout
+//! before it. So exit `l >= 1` is a plain classifier of `l` layers, and exit 0 a linear map of
+//! features that were read out. Layers are shared by all exits after them: attention has its heads
+//! side by side in each, where the last layer of a plain classifier has one.
+//!
+//! A learnable operator has scalars of its own for every round, as it has on nodes: round `t` is
+//! trained with stage `t`.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use gnarl_graph::random::stream;
+use gnarl_tensor::{DType, Device, Result, Tensor};
+
+use super::exits::no_room_for_exits;
+use crate::networks::entry::Place;
+use crate::networks::head::HEAD_SITE;
+use crate::networks::network::{add_scalars, drop_input, scalar_values};
+use crate::networks::{
+    Batch, Capability, GraphModel, Head, Input, Layer, Linear, NetworkConfig, OperatorScalar,
+    ParamId, Params, Pass, Propagation, Shape,
+};
+use gnarl_tensor::{Dropout, Operator, dropout};
+
+/// A classifier that answers after each of 0, 1, …, L rounds of message passing.
+#[derive(Debug)]
+pub struct ExitClassifier {
+    config: NetworkConfig,
+    in_dim: usize,
+    num_classes: usize,
+    params: Params,
+    stages: Vec<Parts>,
+}
+
+/// What stage `t` adds: `Layer_t` (from stage 1 on) with the operator's scalars of round `t`, and
+/// head `t`.
+#[derive(Debug)]
+struct Parts {
+    round: Option<Round>,
+    head: Linear,
+    /// Where its parameters stand.
+    params: Range<usize>,
+}
+
+/// A round of message passing.
+#[derive(Debug)]
+struct Round {
+    layer: Box<dyn Layer>,
+    scalars: Vec<(OperatorScalar, ParamId)>,
+}
+
+impl ExitClassifier {
+    /// Builds exits 0 to `config.layers`. A stage's weights are drawn from a stream of its
+    /// own: exits `0..=l` start the same whatever the number of layers.
+    pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> gnarl_graph::Result<Self> {
+        let network = config;
+        NetworkConfig {
+            layers: network.layers.max(1),
+            ..network.clone()
+        }
+        .check()?;
+        let has_exits = network.backbone.provides(Capability::Exits);
+        let Some(layered) = network.backbone.method().layered().filter(|_| has_exits) else {
+            return Err(no_room_for_exits(network.backbone));
+        };
+        let Shape {
+            in_dim,
+            num_classes,
+            ..
+        } = *shape;
+        let plan = network.plan(&Shape {
+            num_classes: network.hidden,
+            ..*shape
+        });
+        let mut params = Params::new(network.weights);
+        let mut stages = Vec::with_capacity(network.layers + 1);
+        for t in 0..=network.layers {
+            let rng = &mut stream(seed, "exits of graphs", t as u64);
+            let start = params.list().len();
+            let width = |l: usize| if l == 0 { in_dim } else { network.hidden };
+            let round = match t.checked_sub(1) {
+                None => None,
+                Some(i) => {
+                    let name = format!("layers.{i}");
+                    let (from, to) = (width(i), network.hidden);
+                    let place = Place {
+                        name: &name,
+                        site: i as u64,
+                        from,
+                        to,
+                        is_last: false,
+                    };
+                    let layer = layered.layer(&plan, place, &mut params, rng)?;
+                    let scalars =
+                        add_scalars(&mut params, &format!("operator.{t}"), shape.scalars, rng)?;
+                    Some(Round { layer, scalars })
+                }
+            };
+            let name = format!("heads.{t}");
+            let head = Linear::kaiming(&mut params, &name, width(t), num_classes, true, rng)?
+                .free(&mut params);
+            stages.push(Parts {
+                round,
+                head,
+                params: start..params.list().len(),
+            });
+        }
+        if network.orthogonal_start {
+            params.start_orthogonal(&mut stream(seed, "orthogonal start", 0))?;
+        }
+        Ok(Self {
+            config: config.clone(),
+            in_dim,
+            num_classes,
+            params,
+            stages,
+        })
+    }
+
+    /// Its settings; the network's `layers` is the number of the last exit.
+    pub fn config(&self) -> &NetworkConfig {
+        &self.config
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Number of input features.
+    pub fn in_dim(&self) -> usize {
+        self.in_dim
+    }
+
+    /// Number of classes.
+    pub fn num_classes(&self) -> usize {
+        self.num_classes
+    }
+
+    /// The number of the last exit.
+    pub fn max_depth(&self) -> usize {
+        self.stages.len() - 1
+    }
+
+    /// The scalars of a learnable operator with their values, `NAME@ROUND`; none for a fixed one.
+    pub fn operator_scalars(&self) -> Result<Vec<(String, f64)>> {
+        let mut found = Vec::new();
+        for (t, stage) in self.stages.iter().enumerate() {
+            let Some(round) = &stage.round else { continue };
+            let values = scalar_values(&self.params, &round.scalars)?;
+            found.extend(
+                values
+                    .into_iter()
+                    .map(|(name, value)| (format!("{name}@{t}"), value)),
+            );
+        }
+        Ok(found)
+    }
+
+    /// Stage `t` of sequential training, on batches whose input is `h^{t-1}` (features for stages 0
+    /// and 1).
+    pub fn stage(&self, t: usize) -> Stage<'_> {
+        Stage { exits: self, t }
+    }
+
+    /// Exit `t` by itself, on batches of features.
+    pub fn exit(&self, t: usize) -> OneExit<'_> {
+        OneExit { exits: self, t }
+    }
+
+    /// `h^t` from `h^{t-1}`, without dropout and outside any gradient.
+    pub fn advance(&self, t: usize, propagation: &Propagation, x: &Input) -> Result<Input> {
+        let weights = self.params.weights()?.detached();
+        match x.num_rows() {
+            0 => Ok(Input::Dense(Tensor::zeros(
+                (0, self.width(t)),
+                DType::F32,
+                &Device::Cpu,
+            )?)),
+            _ => Ok(Input::Dense(self.round(
+                t,
+                propagation,
+                x,
+                &Pass::evaluation(&weights),
+            )?)),
+        }
+    }
+
+    /// Width of `h^t`.
+    fn width(&self, t: usize) -> usize {
+        self.stages[t].head.in_dim()
+    }
+
+    /// `relu(Layer_t(x))`
+    fn round(
+        &self,
+        t: usize,
+        propagation: &Propagation,
+        x: &Input,
+        pass: &Pass<'_>,
+    ) -> Result<Tensor> {
+        let Some(Round { layer, scalars }) = &self.stages[t].round else {
+            return x.to_dense();
+        };
+        layer.forward_activated(
+            &*operator(propagation, scalars, pass)?,
+            x,
+            pass,
+            Dropout::NONE,
+        )
+    }
+
+    /// What layer `t` sees of `h^{t-1}`: dropout of features before the first, of representations
+    /// before the others.
+    fn dropped(&self, t: usize, x: &Input, pass: &Pass<'_>) -> Result<Input> {
+        let network = &self.config;
+        match (t, x) {
+            (0 | 1, x) => drop_input(x, network.input_dropout, pass),
+            (_, Input::Dense(x)) => Ok(Input::Dense(dropout(
+                x,
+                pass.dropout(network.dropout as f32, (t - 2) as u64),
+            )?)),
+            (_, x) => Ok(x.clone()),
+        }
+    }
+
+    /// One vector for each graph of a batch from its nodes'.
+    fn read_out(&self, batch: &Batch, nodes: &Tensor) -> Result<Tensor> {
+        self.config.readout.forward(&batch.members, nodes)
+    }
+
+    /// The graphs' vectors at exits 0 to `last`, each `[graphs, width]`; zeros for graphs without
+    /// nodes.
+    fn vectors(&self, last: usize, batch: &Batch, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+        if batch.members.num_nodes() == 0 {
+            let zeros = |t| {
+                Tensor::zeros(
+                    (batch.members.num_graphs(), self.width(t)),
+                    DType::F32,
+                    &Device::Cpu,
+                )
+            };
+            return (0..=last).map(zeros).collect();
+        }
+        // Features lose the same values for exit 0 and for the first layer.
+        let mut h = self.dropped(0, &batch.input, pass)?;
+        let mut found = vec![self.read_out(batch, &h.to_dense()?)?];
+        for t in 1..=last {
+            let x = if t == 1 {
+                h
+            } else {
+                self.dropped(t, &h, pass)?
+            };
+            let made = self.round(t, &batch.propagation, &x, pass)?;
+            found.push(self.read_out(batch, &made)?);
+            h = Input::Dense(made);
+        }
+        Ok(found)
+    }
+
+    /// Class scores of exit `t` from its vectors.
+    fn classify(&self, t: usize, vectors: &Tensor, site: u64, pass: &Pass<'_>) -> Result<Tensor> {
+        let dropped = dropout(vectors, pass.dropout(self.config.head_dropout as f32, site))?;
+        self.stages[t].head.forward(&Input::Dense(dropped), pass)
+    }
+
+    /// Puts another head in the place of that of exit `t`.
+    pub fn set_head(&self, t: usize, head: &Head) -> Result<()> {
+        for p in head.params().list() {
+            let name = p.name.replacen("head", &format!("heads.{t}"), 1);
+            match self.params.list().iter().find(|own| own.name == name) {
+                Some(own) if own.var.dims() == p.var.dims() => own.var.set(p.var.as_tensor())?,
+                _ => {
+                    gnarl_tensor::bail!("a head of shape {:?} does not fit exit {t}", p.var.dims())
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The operator of a round: as it is, or as its scalars make it.
+fn operator<'a>(
+    propagation: &'a Propagation,
+    scalars: &[(OperatorScalar, ParamId)],
+    pass: &Pass<'_>,
+) -> Result<Cow<'a, Operator>> {
+    let Some(learnable) = &propagation.learnable else {
+        return Ok(Cow::Borrowed(&propagation.operator));
+    };
+    let scalars: Vec<&Tensor> = scalars.iter().map(|(_, id)| pass.weight(*id)).collect();
+    match learnable.operators(&scalars)?.into_iter().next() {
+        Some(operator) => Ok(Cow::Owned(operator)),
+        None => gnarl_tensor::bail!("a learned operator of no round"),
+    }
+}
+
+/// All exits at once, their vectors side by side: what aggregate loss minimisation trains.
+impl GraphModel for ExitClassifier {
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    fn couples_graphs(&self) -> bool {
+        self.config.uses_batch_norm()
+            || !self.config.backbone.provides(Capability::IndependentGraphs)
+    }
+
+    fn num_classes(&self) -> usize {
+        self.num_classes
+    }
+
+    fn num_answers(&self) -> usize {
+        self.stages.len()
+    }
+
+    fn latent_dim(&self) -> usize {
+        (0..self.stages.len()).map(|t| self.width(t)).sum()
+    }
+
+    fn latent(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor> {
+        Tensor::cat(&self.vectors(self.max_depth(), batch, pass)?, 1)
+    }
+
+    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+        let mut from = 0;
+        let answer = |t: usize| {
+            let vectors = latent.narrow(1, from, self.width(t))?.contiguous()?;
+            from += self.width(t);
+            self.classify(t, &vectors, HEAD_SITE + t as u64, pass)
+        };
+        (0..self.stages.len()).map(answer).collect()
+    }
+}
+
+/// One stage of sequential training: at most one layer and a head, on an input that is frozen.
+#[derive(Debug)]
+pub struct Stage<'a> {
+    exits: &'a ExitClassifier,
+    t: usize,
+}
+
+impl GraphModel for Stage<'_> {
+    fn params(&self) -> &Params {
+        &self.exits.params
+    }
+
+    fn trained(&self) -> Range<usize> {
+        self.exits.stages[self.t].params.clone()
+    }
+
+    fn couples_graphs(&self) -> bool {
+        self.exits.couples_graphs()
+    }
+
+    fn num_classes(&self) -> usize {
+        self.exits.num_classes
+    }
+
+    fn latent_dim(&self) -> usize {
+        self.exits.width(self.t)
+    }
+
+    fn latent(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor> {
+        if batch.members.num_nodes() == 0 {
+            return Tensor::zeros(
+                (batch.members.num_graphs(), self.latent_dim()),
+                DType::F32,
+                &Device::Cpu,
+            );
+        }
+        let x = self.exits.dropped(self.t, &batch.input, pass)?;
+        self.exits.read_out(
+            batch,
+            &self.exits.round(self.t, &batch.propagation, &x, pass)?,
+        )
+    }
+
+    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+        Ok(vec![self.exits.classify(self.t, latent, HEAD_SITE, pass)?])
+    }
+}
+
+/// One exit as a classifier of its own.
+#[derive(Debug)]
+pub struct OneExit<'a> {
+    exits: &'a ExitClassifier,
+    t: usize,
+}
+
+impl GraphModel for OneExit<'_> {
+    fn params(&self) -> &Params {
+        &self.exits.params
+    }
+
+    fn couples_graphs(&self) -> bool {
+        self.exits.couples_graphs()
+    }
+
+    fn num_classes(&self) -> usize {
+        self.exits.num_classes
+    }
+
+    fn latent_dim(&self) -> usize {
+        self.exits.width(self.t)
+    }
+
+    fn latent(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor> {
+        Ok(self.exits.vectors(self.t, batch, pass)?.swap_remove(self.t))
+    }
+
+    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+        Ok(vec![self.exits.classify(self.t, latent, HEAD_SITE, pass)?])
+    }
+}

@@ -1,0 +1,82 @@
+//! A linear opinion pool (Stone 1961,
+//! [doi:10.1214/aoms/1177704873](https://doi.org/10.1214/aoms/1177704873)): the weighted mean of all
+//! exits' calibrated probabilities, with weights by maximum likelihood.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Answers, Chosen, Family, Learned, Structure};
+use crate::depth::fit;
+use crate::train::Targets;
+use gnarl_graph::Result;
+
+/// The first exit that answers what the mixture of probabilities prefers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mixture {
+    /// One per exit.
+    inverse_temperatures: Vec<f64>,
+    /// One per exit, of sum one.
+    weights: Vec<f64>,
+}
+
+impl Family for Mixture {
+    type Setting = ();
+
+    fn learn(_: (), _: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
+        let inverse_temperatures = answers.calibrate(val);
+        let of_target = |(&node, &class): (&u32, &u32)| {
+            let by_exit = |(exit, beta): (usize, &f64)| {
+                probabilities(answers.row(exit, node as usize), *beta)[class as usize]
+            };
+            inverse_temperatures
+                .iter()
+                .enumerate()
+                .map(by_exit)
+                .collect()
+        };
+        let rows: Vec<Vec<f64>> = val
+            .items
+            .iter()
+            .zip(val.classes.iter())
+            .map(of_target)
+            .collect();
+        Ok(Self {
+            weights: fit::mixture_weights(&rows, answers.num_exits()),
+            inverse_temperatures,
+        })
+    }
+}
+
+impl Learned for Mixture {
+    fn choose(&self, _: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
+        let exit = |u: usize| {
+            let mut mixed = vec![0.0; answers.num_classes];
+            for (l, (beta, w)) in self
+                .inverse_temperatures
+                .iter()
+                .zip(&self.weights)
+                .enumerate()
+            {
+                let p = probabilities(answers.row(l, u), *beta);
+                mixed.iter_mut().zip(p).for_each(|(m, p)| *m += w * p);
+            }
+            answers.first_exit_with(&mixed, u)
+        };
+        Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
+    }
+
+    fn fits(&self, exits: usize, _: usize) -> bool {
+        self.inverse_temperatures.len() == exits && self.weights.len() == exits
+    }
+}
+
+/// Probabilities of a row of log-probabilities at an inverse temperature.
+fn probabilities(row: &[f32], beta: f64) -> Vec<f64> {
+    let top = f64::from(row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    let exp: Vec<f64> = row
+        .iter()
+        .map(|s| (beta * (f64::from(*s) - top)).exp())
+        .collect();
+    let total: f64 = exp.iter().sum();
+    exp.into_iter().map(|e| e / total).collect()
+}

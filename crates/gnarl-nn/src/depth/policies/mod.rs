@@ -1,0 +1,620 @@
+//! Policies that choose the exit of each node or graph (ADMP-GNN, Abbahaddou et al. 2025,
+//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)), learned on validation items alone. An item is
+//! a node of one graph, or a graph of a set; the centrality of a graph is the mean over its nodes.
+//!
+//! | name | exit of an item | file |
+//! | --- | --- | --- |
+//! | `degree`, `core`, `walks`, `pagerank` | the best one on the validation items of its bucket, as in ADMP-GNN | [`buckets`] |
+//! | `NAME+NAME` | the best one in a bucket of two centralities, a grid | [`buckets`] |
+//! | `size` | the best one in a bucket of the graphs' numbers of nodes; for sets alone | [`size`] |
+//! | `confidence` | the first one whose calibrated confidence passes a threshold | [`confidence`] |
+//! | `most-confident` | the one with the largest calibrated confidence | [`most_confident`] |
+//! | `mixture` | one that predicts the class of the weighted mean of all exits' calibrated probabilities | [`mixture`] |
+//! | `blend` | one that predicts the class of a weighted sum of log-probabilities | [`pool`] |
+//! | `offsets` | the single best one, with an offset per class: the control of `pool` | [`offsets`] |
+//! | `pool` | as `blend`, with an offset per class | [`pool`] |
+//! | `echo` | as `pool`, with the predictions for the node's neighbours, weighted by degree; for nodes alone | [`pool`] |
+//!
+//! A policy is a map from items to exits ([`Chosen`]). The pools weight classes by all exits, then
+//! take the first exit that predicts the preferred class; classes that no exit predicts are not
+//! considered. So the oracle, correct wherever any exit is, bounds them all, except for `offsets`,
+//! which has scores of its own.
+//!
+//! To add a policy: one file with what is learned ([`Family`], [`Learned`]) and one line in the
+//! list below.
+
+pub mod answers;
+pub mod buckets;
+pub mod confidence;
+pub mod mixture;
+pub mod most_confident;
+pub mod offsets;
+pub mod pool;
+pub mod single;
+pub mod size;
+pub mod structure;
+#[cfg(test)]
+mod testing;
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use gnarl_data::Task;
+use gnarl_graph::centrality::Centrality;
+use gnarl_graph::names::{self, Value};
+use serde::{Deserialize, Serialize};
+
+pub use answers::{Answers, Chosen};
+pub use structure::Structure;
+
+use super::fit::FOLDS;
+use crate::operator::Centralities;
+use crate::train::Targets;
+use buckets::Buckets;
+use gnarl_graph::Result;
+use single::Single;
+
+/// A family of policies: policies that are learned in the same way.
+pub trait Family: Learned + Sized {
+    /// The difference between the policies of a family; `()` for a family of one.
+    type Setting;
+
+    /// Learns a policy on validation items, of which there is at least one.
+    fn learn(
+        setting: Self::Setting,
+        structure: &Structure<'_>,
+        answers: &Answers,
+        val: &Targets,
+    ) -> Result<Self>;
+
+    /// The reason why the policy does not work for the items of a task, if so.
+    fn refused_on(_: Self::Setting, _: Task) -> Option<&'static str> {
+        None
+    }
+}
+
+/// A learned policy.
+pub trait Learned {
+    /// What every item takes. The policy [`fits`](Self::fits) the answers.
+    fn choose(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Chosen>;
+
+    /// Whether it was made for so many exits and classes.
+    fn fits(&self, exits: usize, classes: usize) -> bool;
+
+    /// The centralities it needs.
+    fn centralities(&self) -> Vec<Centrality> {
+        Vec::new()
+    }
+}
+
+/// The setting of a policy within its family.
+macro_rules! setting {
+    () => {
+        ()
+    };
+    ($setting:expr) => {
+        $setting
+    };
+}
+
+/// The kinds of policy and the enum of learned ones, from one list: a variant, its name, a few
+/// words, what is learned, and its setting where a family has several policies. Buckets, which are
+/// named by their centralities, and a single exit are not in the list.
+macro_rules! policies {
+    ($($Variant:ident = $name:literal, $about:literal, $Learned:ty $(, $setting:expr)?;)+) => {
+        /// The kinds of policy.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub enum Kind {
+            /// Buckets of one or two centralities.
+            Buckets(Centralities),
+            $(#[doc = $about] $Variant),+
+        }
+
+        impl Kind {
+            /// The kinds with a name of their own.
+            const NAMED: [(&'static str, Kind); NUM_NAMED] = [$(($name, Kind::$Variant)),+];
+
+            /// Every kind, with buckets of four centralities and two grids. Some are for nodes
+            /// alone, some for graphs ([`all_of`](Self::all_of)).
+            pub const ALL: [Kind; BY_BUCKETS.len() + NUM_NAMED] = all();
+
+            /// The reason why it does not work for the items of a task, if so.
+            pub fn refused_on(&self, task: Task) -> Option<&'static str> {
+                match self {
+                    Kind::Buckets(centralities) => Buckets::refused_on(*centralities, task),
+                    $(Kind::$Variant => <$Learned>::refused_on(setting!($($setting)?), task)),+
+                }
+            }
+        }
+
+        impl Value for Kind {
+            const KIND: names::Kind = names::Kind::Text(
+                concat!("degree|core|walks[:LENGTH]|pagerank|NAME+NAME", $("|", $name),+)
+            );
+        }
+
+        const NUM_NAMED: usize = [$($name),+].len();
+
+        /// A learned policy: what a saved model carries.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Policy {
+            /// The same exit for every item.
+            Single(Single),
+            /// The exit of the item's bucket.
+            Buckets(Buckets),
+            $(#[doc = $about] $Variant($Learned)),+
+        }
+
+        impl Policy {
+            /// Learns a policy on validation items. Without any, every item takes the last exit.
+            pub fn learn(kind: Kind, structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
+                if val.items.is_empty() {
+                    return Ok(Policy::Single(Single { exit: answers.num_exits() - 1 }));
+                }
+                Ok(match kind {
+                    Kind::Buckets(centralities) => {
+                        Policy::Buckets(Buckets::learn(centralities, structure, answers, val)?)
+                    }
+                    $(Kind::$Variant => {
+                        Policy::$Variant(<$Learned>::learn(setting!($($setting)?), structure, answers, val)?)
+                    })+
+                })
+            }
+
+            fn learned(&self) -> &dyn Learned {
+                match self {
+                    Policy::Single(single) => single,
+                    Policy::Buckets(buckets) => buckets,
+                    $(Policy::$Variant(learned) => learned),+
+                }
+            }
+        }
+    };
+}
+
+policies! {
+    Size = "size", "The exit of the bucket of a graph's number of nodes.", size::Size;
+    Confidence = "confidence", "The first exit whose confidence passes a threshold.", confidence::Confidence;
+    MostConfident = "most-confident", "The exit with the largest confidence.", most_confident::MostConfident;
+    Mixture = "mixture", "A mixture of probabilities.", mixture::Mixture;
+    Blend = "blend", "A weighted sum of log-probabilities.", pool::Pool, pool::Evidence::Exits;
+    Offsets = "offsets", "The single best exit with an offset per class: the control of the pool.", offsets::Offsets;
+    Pool = "pool", "A weighted sum of log-probabilities with an offset per class.", pool::Pool, pool::Evidence::Offsets;
+    Echo = "echo", "A pool that also uses the predictions for the neighbours.", pool::Pool, pool::Evidence::Neighbours;
+}
+
+const WALKS: Centrality = Centrality::Walks { length: 2 };
+
+/// The centralities of ADMP-GNN and two grids.
+const BY_BUCKETS: [Kind; 6] = [
+    Kind::Buckets(Centralities::one(Centrality::Degree)),
+    Kind::Buckets(Centralities::one(Centrality::Core)),
+    Kind::Buckets(Centralities::one(WALKS)),
+    Kind::Buckets(Centralities::one(Centrality::PageRank)),
+    Kind::Buckets(Centralities::sum(Centrality::Degree, Centrality::Core)),
+    Kind::Buckets(Centralities::sum(WALKS, Centrality::PageRank)),
+];
+
+const fn all() -> [Kind; BY_BUCKETS.len() + NUM_NAMED] {
+    let mut all = [BY_BUCKETS[0]; BY_BUCKETS.len() + NUM_NAMED];
+    let mut i = 1;
+    while i < all.len() {
+        all[i] = if i < BY_BUCKETS.len() {
+            BY_BUCKETS[i]
+        } else {
+            Kind::NAMED[i - BY_BUCKETS.len()].1
+        };
+        i += 1;
+    }
+    all
+}
+
+impl Kind {
+    /// Every kind that works for the items of a task.
+    pub fn all_of(task: Task) -> Vec<Self> {
+        Self::ALL
+            .into_iter()
+            .filter(|kind| kind.refused_on(task).is_none())
+            .collect()
+    }
+
+    /// The centralities it needs.
+    pub fn centralities(&self) -> Vec<Centrality> {
+        match self {
+            Kind::Buckets(centralities) => centralities.iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Buckets(centralities) => centralities.fmt(f),
+            named => f.write_str(
+                Self::NAMED
+                    .iter()
+                    .find(|(_, kind)| kind == named)
+                    .map_or("?", |(name, _)| name),
+            ),
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = gnarl_graph::Error;
+
+    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
+        if let Some((_, kind)) = Self::NAMED
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        {
+            return Ok(*kind);
+        }
+        // Two centralities, or one that takes a number, have more to say about what is wrong.
+        if name.contains(['+', ':']) {
+            return name.parse().map(Kind::Buckets);
+        }
+        let known = ["degree", "core", "walks", "pagerank"]
+            .into_iter()
+            .chain(Self::NAMED.iter().map(|(n, _)| *n));
+        name.parse()
+            .map(Kind::Buckets)
+            .map_err(|_| gnarl_graph::Error::unknown("policy", name, known))
+    }
+}
+
+impl TryFrom<String> for Kind {
+    type Error = gnarl_graph::Error;
+
+    fn try_from(name: String) -> gnarl_graph::Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<Kind> for String {
+    fn from(kind: Kind) -> Self {
+        kind.to_string()
+    }
+}
+
+impl Policy {
+    /// Every item takes this exit.
+    pub fn single(exit: usize) -> Self {
+        Policy::Single(Single { exit })
+    }
+
+    /// The exit of every item. Fails for a policy of another number of exits or classes.
+    pub fn choose(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
+        let (exits, classes) = (answers.num_exits(), answers.num_classes);
+        if !self.learned().fits(exits, classes) {
+            let what = format!(
+                "a policy that does not fit {exits} exits and {classes} classes; train the model again"
+            );
+            return Err(gnarl_graph::Error::argument("policy", what));
+        }
+        self.learned().choose(structure, answers)
+    }
+
+    /// The exit of every item. What it answers there may differ from the exit's own answer: see
+    /// [`choose`](Self::choose).
+    pub fn exits(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Vec<usize>> {
+        Ok(self.choose(structure, answers)?.exits)
+    }
+
+    /// What a [`Structure`] has to be made for.
+    pub fn kinds(&self) -> Vec<Kind> {
+        self.learned()
+            .centralities()
+            .into_iter()
+            .map(|c| Kind::Buckets(Centralities::one(c)))
+            .collect()
+    }
+}
+
+/// Per cent of the validation items that a policy of this kind is right on where it was learned
+/// without them: on four fifths, judged on the others, by position. In-sample figures flatter the
+/// policies that have most to fit.
+pub fn cross_fitted_accuracy(
+    kind: Kind,
+    structure: &Structure<'_>,
+    answers: &Answers,
+    val: &Targets,
+) -> Result<f64> {
+    let mut right = 0.0;
+    for fold in 0..FOLDS {
+        let (rest, held) = (
+            part(val, |i| i % FOLDS != fold),
+            part(val, |i| i % FOLDS == fold),
+        );
+        let chosen = Policy::learn(kind, structure, answers, &rest)?.choose(structure, answers)?;
+        right += answers.policy_accuracy(&chosen, &held) * held.items.len() as f64;
+    }
+    Ok(right / val.items.len().max(1) as f64)
+}
+
+/// The targets at some positions.
+fn part(targets: &Targets, is_in: impl Fn(usize) -> bool) -> Targets {
+    let of = |all: &[u32]| {
+        Arc::new(
+            (0..all.len())
+                .filter(|&i| is_in(i))
+                .map(|i| all[i])
+                .collect(),
+        )
+    };
+    Targets {
+        items: of(&targets.items),
+        classes: of(&targets.classes),
+        weights: targets.weights.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{leaves_and_corners, sure, targets};
+    use super::*;
+    use gnarl_graph::generate::{cycle, star};
+    use gnarl_graph::random::stream;
+    use gnarl_graph::{Graph, Labels};
+    use rand::RngExt;
+
+    fn kind(name: &str) -> Kind {
+        name.parse().unwrap()
+    }
+
+    #[test]
+    fn odd_cases_have_defined_results() {
+        let truth: Vec<u32> = (0..6).map(|u| u % 2).collect();
+        let wrong: Vec<u32> = truth.iter().map(|c| 1 - c).collect();
+        let (val, none) = (targets([0, 1, 2], &truth), targets([], &truth));
+        let constant = cycle(6).unwrap();
+        let one_exit = sure(std::slice::from_ref(&truth), 2);
+        let two_exits = sure(&[wrong, truth.clone()], 2);
+        for kind in Kind::all_of(Task::Node) {
+            let structure = Structure::new(&constant, &[kind]).unwrap();
+            let exits = |answers: &Answers, val: &Targets| {
+                let policy = Policy::learn(kind, &structure, answers, val).unwrap();
+                policy.exits(&structure, answers).unwrap()
+            };
+            assert_eq!(exits(&one_exit, &val), [0; 6], "{kind} of L = 0");
+            assert_eq!(
+                exits(&two_exits, &none),
+                [1; 6],
+                "{kind} without validation nodes"
+            );
+            if matches!(kind, Kind::Buckets(_) | Kind::Confidence) {
+                assert_eq!(
+                    exits(&two_exits, &val),
+                    [1; 6],
+                    "{kind} of a constant centrality is one bucket"
+                );
+            }
+            assert_eq!(
+                cross_fitted_accuracy(kind, &structure, &two_exits, &none).unwrap(),
+                0.0,
+                "{kind}"
+            );
+        }
+        // Two nodes, ten buckets at most.
+        let pair = star(2).unwrap();
+        let structure = Structure::new(&pair, &[kind("pagerank")]).unwrap();
+        let answers = sure(&[vec![0, 0], vec![1, 1]], 2);
+        let policy = Policy::learn(
+            kind("pagerank"),
+            &structure,
+            &answers,
+            &targets([0], &[1, 1]),
+        )
+        .unwrap();
+        assert_eq!(policy.exits(&structure, &answers).unwrap(), [1, 1]);
+    }
+
+    #[test]
+    fn policies_are_stored_and_read_back() {
+        let (graph, answers, truth) = leaves_and_corners();
+        let val = targets((0..101).filter(|u| u % 2 == 0), &truth);
+        let kinds = Kind::all_of(Task::Node);
+        let structure = Structure::new(&graph, &kinds).unwrap();
+        for kind in kinds {
+            let policy = Policy::learn(kind, &structure, &answers, &val).unwrap();
+            let again: Policy =
+                serde_json::from_str(&serde_json::to_string(&policy).unwrap()).unwrap();
+            let own = Structure::new(&graph, &again.kinds()).unwrap();
+            let [before, after] = [
+                policy.choose(&structure, &answers),
+                again.choose(&own, &answers),
+            ]
+            .map(|chosen| chosen.unwrap().exits);
+            assert_eq!(before, after, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_policy_of_other_exits_is_refused() {
+        let graph = cycle(4).unwrap();
+        let structure = Structure::new(&graph, &[kind("degree")]).unwrap();
+        let answers = sure(&[vec![0; 4], vec![1; 4]], 2);
+        for broken in [
+            r#"{"single":{"exit":2}}"#,
+            r#"{"buckets":{"centralities":"degree","cuts":[[1.0]],"exits":[0]}}"#,
+            r#"{"buckets":{"centralities":"degree","cuts":[],"exits":[0]}}"#,
+            r#"{"buckets":{"centralities":"degree","cuts":[[]],"exits":[7]}}"#,
+            r#"{"confidence":{"inverse_temperatures":[1.0],"threshold":0.5,"otherwise":0}}"#,
+            r#"{"most-confident":{"inverse_temperatures":[1.0]}}"#,
+            r#"{"mixture":{"inverse_temperatures":[1.0,1.0],"weights":[1.0]}}"#,
+            r#"{"pool":{"evidence":"offsets","coefficients":[1.0]}}"#,
+            r#"{"offsets":{"exit":0,"scale":1.0,"offsets":[1.0]}}"#,
+            r#"{"size":{"cuts":[4.0],"exits":[0]}}"#,
+            r#"{"size":{"cuts":[],"exits":[2]}}"#,
+        ] {
+            let policy: Policy = serde_json::from_str(broken).unwrap();
+            let e = policy.exits(&structure, &answers).unwrap_err().to_string();
+            assert!(
+                e.contains("does not fit 2 exits and 2 classes"),
+                "{broken}: {e}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_are_read_back_and_wrong_ones_named() {
+        for kind in Kind::ALL {
+            assert_eq!(kind.to_string().parse::<Kind>().unwrap(), kind);
+        }
+        let names = Kind::ALL.map(|kind| kind.to_string());
+        let buckets = [
+            "degree",
+            "core",
+            "walks",
+            "pagerank",
+            "degree+core",
+            "walks+pagerank",
+        ];
+        assert_eq!(names[..6], buckets);
+        let names::Kind::Text(form) = Kind::KIND else {
+            panic!("a policy is text: centralities may be joined");
+        };
+        for (name, _) in Kind::NAMED {
+            assert!(
+                form.split('|').any(|known| known == name),
+                "{name} in {form}"
+            );
+        }
+        assert_eq!(kind("walks:3").to_string(), "walks:3");
+        let refusal = |name: &str| name.parse::<Kind>().unwrap_err().to_string();
+        assert_eq!(
+            refusal("mixtur"),
+            "unknown policy 'mixtur'; did you mean mixture?"
+        );
+        assert!(refusal("degree+degree").contains("names degree twice"));
+        assert!(
+            refusal("betweenness")
+                .contains("known: degree, core, walks, pagerank, size, confidence")
+        );
+    }
+
+    #[test]
+    fn nodes_and_graphs_have_policies_of_their_own() {
+        let names = |task| {
+            Kind::all_of(task)
+                .iter()
+                .map(Kind::to_string)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let by_answers = "confidence most-confident mixture blend offsets pool";
+        let nodes =
+            format!("degree core walks pagerank degree+core walks+pagerank {by_answers} echo");
+        assert!(
+            names(Task::Node).starts_with(&nodes),
+            "{}",
+            names(Task::Node)
+        );
+        let graphs = format!("degree core walks degree+core size {by_answers}");
+        assert!(
+            names(Task::Graph).starts_with(&graphs),
+            "{}",
+            names(Task::Graph)
+        );
+        let graph = cycle(4).unwrap();
+        let structure = Structure::new(&graph, &[Kind::Size]).unwrap();
+        let e = Policy::learn(
+            Kind::Size,
+            &structure,
+            &sure(&[vec![0; 4]], 2),
+            &targets([0], &[0; 4]),
+        )
+        .unwrap_err();
+        assert!(
+            e.to_string().contains("size is of the graphs of a set"),
+            "{e}"
+        );
+    }
+
+    #[test]
+    fn cross_fitted_figures_are_of_nodes_that_were_not_seen() {
+        // By position, the fold of nodes 0, 5, … says that exit 0 is right, the other four that
+        // exit 1 is: learned on the others, the four folds are judged by exit 1 (right), and the
+        // first fold, too (wrong).
+        let truth = vec![1; 20];
+        let first: Vec<u32> = (0..20).map(|u| u32::from(u % 5 == 0)).collect();
+        let second: Vec<u32> = first.iter().map(|c| 1 - c).collect();
+        let answers = sure(&[first, second], 2);
+        let graph = cycle(20).unwrap();
+        let structure = Structure::new(&graph, &[kind("degree")]).unwrap();
+        let found = cross_fitted_accuracy(
+            kind("degree"),
+            &structure,
+            &answers,
+            &targets(0..20, &truth),
+        )
+        .unwrap();
+        assert_eq!(found, 80.0);
+        // Two nodes, each right at the exit that the other is wrong at: half in-sample, none by the
+        // other.
+        let noise = sure(&[vec![0, 0, 0, 0, 0, 0], vec![1, 1, 1, 1, 1, 1]], 2);
+        let graph = cycle(6).unwrap();
+        let structure = Structure::new(&graph, &[kind("degree")]).unwrap();
+        let val = targets(0..2, &[0, 1, 0, 0, 0, 0]);
+        let policy = Policy::learn(kind("degree"), &structure, &noise, &val).unwrap();
+        let chosen = policy.choose(&structure, &noise).unwrap();
+        assert_eq!(noise.policy_accuracy(&chosen, &val), 50.0);
+        assert_eq!(
+            cross_fitted_accuracy(kind("degree"), &structure, &noise, &val).unwrap(),
+            0.0
+        );
+    }
+
+    /// No exit, and no policy that answers what an exit answers, is ever right more often than the
+    /// oracle, on any graph, scores and nodes; and learning is repeatable.
+    #[test]
+    fn the_oracle_bounds_every_choice_of_exits() {
+        for case in 0..24 {
+            let rng = &mut stream(1, "oracle test", case);
+            let edges: Vec<(u32, u32)> = (0..case * 3)
+                .map(|_| (rng.random_range(0..30), rng.random_range(0..30)))
+                .collect();
+            let graph = Graph::from_edges(30, edges).unwrap().0;
+            let scores = (0..3)
+                .map(|_| (0..120).map(|_| rng.random_range(-3f32..3.0)).collect())
+                .collect();
+            let answers = Answers::from_rows(scores, 30, 4);
+            let labels =
+                Labels::new((0..30).map(|_| Some(rng.random_range(0..4))).collect(), 4).unwrap();
+            let num_val = rng.random_range(0..20u32);
+            let val = Targets::new(&(0..num_val).collect::<Vec<_>>(), &labels);
+            let test = Targets::new(&(num_val..30).collect::<Vec<_>>(), &labels);
+            let graphs: Vec<Graph> = (0..30).map(|i| cycle(3 + i % 7).unwrap()).collect();
+            let [of_nodes, of_graphs] = [Task::Node, Task::Graph].map(Kind::all_of);
+            let nodes = Structure::new(&graph, &of_nodes).unwrap();
+            let graphs = Structure::of_graphs(&graphs, &of_graphs).unwrap();
+            let oracle = answers.oracle_accuracy(&test);
+            assert!(
+                (0..3).all(|exit| answers.accuracy(exit, &test) <= oracle),
+                "case {case}"
+            );
+            let kinds = of_nodes.into_iter().map(|kind| (kind, &nodes));
+            for (kind, structure) in kinds.chain(of_graphs.into_iter().map(|kind| (kind, &graphs)))
+            {
+                let policy = Policy::learn(kind, structure, &answers, &val).unwrap();
+                let chosen = policy.choose(structure, &answers).unwrap();
+                if kind == Kind::Offsets {
+                    assert_eq!(chosen.scores.is_some(), num_val > 0, "case {case}");
+                }
+                assert!(
+                    chosen.scores.is_some() || answers.policy_accuracy(&chosen, &test) <= oracle,
+                    "{kind}, case {case}"
+                );
+                assert_eq!(
+                    policy,
+                    Policy::learn(kind, structure, &answers, &val).unwrap(),
+                    "{kind}, case {case}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Buckets of the numbers of nodes of the graphs of a set, each with the exit that is best on its
+//! validation graphs: the buckets of ADMP-GNN (Abbahaddou et al. 2025,
+//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)) by the property in which graphs differ most.
+
+use gnarl_data::Task;
+use serde::{Deserialize, Serialize};
+
+use super::buckets::{bucket, learned};
+use super::{Answers, Chosen, Family, Learned, Structure};
+use crate::train::Targets;
+use gnarl_graph::Result;
+
+/// The exit of the graph's bucket; bucket `b` holds sizes with exactly `b` cuts at or below them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Size {
+    /// Ascending sizes at which the buckets begin, the first bucket's left out.
+    cuts: Vec<f64>,
+    /// The exit of every bucket.
+    exits: Vec<usize>,
+}
+
+impl Family for Size {
+    type Setting = ();
+
+    fn learn((): (), structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
+        let (mut cuts, exits) = learned(&[structure.sizes()?], structure, answers, val);
+        Ok(Self {
+            cuts: cuts.swap_remove(0),
+            exits,
+        })
+    }
+
+    fn refused_on((): (), task: Task) -> Option<&'static str> {
+        (task == Task::Node)
+            .then_some("compares the sizes of the graphs of a set, and this is one graph")
+    }
+}
+
+impl Learned for Size {
+    fn choose(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
+        let (sizes, cuts) = ([structure.sizes()?], std::slice::from_ref(&self.cuts));
+        let exit = |graph: usize| self.exits[bucket(&sizes, cuts, graph)];
+        Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
+    }
+
+    fn fits(&self, exits: usize, _: usize) -> bool {
+        self.exits.len() == self.cuts.len() + 1 && self.exits.iter().all(|exit| *exit < exits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::depth::policies::testing::{sure, targets};
+    use crate::depth::{Kind, Policy};
+    use gnarl_graph::generate::cycle;
+
+    /// Exit 0 is right about small graphs, exit 1 about large ones; the sizes of graphs that are
+    /// not known move no cut.
+    #[test]
+    fn small_and_large_graphs_take_the_exit_that_suits_them() {
+        let graphs: Vec<_> = (0..60)
+            .map(|i| cycle(if i % 3 == 0 { 20 } else { 3 + i % 5 }).unwrap())
+            .collect();
+        let truth: Vec<u32> = (0..60).map(|i| i / 3 % 2).collect();
+        let is_large = |i: usize| i.is_multiple_of(3);
+        let exit = |of_large: bool| {
+            (0..60)
+                .map(|i| {
+                    if is_large(i) == of_large {
+                        truth[i]
+                    } else {
+                        1 - truth[i]
+                    }
+                })
+                .collect()
+        };
+        let answers = sure(&[exit(false), exit(true)], 2);
+        let structure = Structure::of_graphs(&graphs, &[])
+            .unwrap()
+            .knowing((0..40).collect());
+        let policy =
+            Policy::learn(Kind::Size, &structure, &answers, &targets(0..40, &truth)).unwrap();
+        let chosen = policy.choose(&structure, &answers).unwrap();
+        assert_eq!(
+            answers.policy_accuracy(&chosen, &targets(40..60, &truth)),
+            100.0,
+            "{policy:?}"
+        );
+        let mut larger = graphs.clone();
+        larger[40..].fill(cycle(90).unwrap());
+        let larger = Structure::of_graphs(&larger, &[])
+            .unwrap()
+            .knowing((0..40).collect());
+        assert_eq!(
+            Policy::learn(Kind::Size, &larger, &answers, &targets(0..40, &truth)).unwrap(),
+            policy
+        );
+    }
+}

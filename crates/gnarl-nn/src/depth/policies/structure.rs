@@ -1,0 +1,209 @@
+//! What policies know of the items that they choose for: numbers from the structure of graphs, and
+//! who neighbours whom.
+//!
+//! An item is a node of one graph or a graph of a set. What a node has as its own, a graph has as
+//! the mean over its nodes.
+
+use std::borrow::Cow;
+
+use gnarl_data::Content;
+use gnarl_graph::Graph;
+use gnarl_graph::centrality::Centrality;
+
+use super::Kind;
+use gnarl_graph::{Error, Result};
+
+/// Items with the centralities that policies ask for.
+#[derive(Debug, Clone)]
+pub struct Structure<'a> {
+    items: Items<'a>,
+    centralities: Vec<(Centrality, Vec<f64>)>,
+    /// `ln(1 + degree)`, less its mean, by its deviation.
+    pub(super) degree: Vec<f64>,
+    /// The items that a policy may be learned from, where these are not all.
+    known: Option<Vec<u32>>,
+}
+
+#[derive(Debug, Clone)]
+enum Items<'a> {
+    Nodes(&'a Graph),
+    /// With their numbers of nodes.
+    Graphs(Vec<f64>),
+}
+
+impl<'a> Structure<'a> {
+    /// The nodes of a graph, with the centralities that these policies ask for.
+    pub fn new(graph: &'a Graph, kinds: &[Kind]) -> Result<Self> {
+        let centralities = asked(kinds, |centrality| centrality.scores(graph))?;
+        let degrees = (0..graph.num_nodes() as u32)
+            .map(|u| graph.degree(u) as f64)
+            .collect();
+        Ok(Self {
+            items: Items::Nodes(graph),
+            centralities,
+            degree: standardised(degrees),
+            known: None,
+        })
+    }
+
+    /// The graphs of a set, with the means of the centralities that these policies ask for.
+    pub fn of_graphs(graphs: &[Graph], kinds: &[Kind]) -> Result<Structure<'static>> {
+        let centralities = asked(kinds, |centrality| {
+            graphs
+                .iter()
+                .map(|g| Ok(mean(&centrality.scores(g)?)))
+                .collect()
+        })?;
+        let sizes = graphs.iter().map(|g| g.num_nodes() as f64).collect();
+        let degrees = graphs
+            .iter()
+            .map(|g| 2.0 * g.num_edges() as f64 / g.num_nodes().max(1) as f64)
+            .collect();
+        Ok(Structure {
+            items: Items::Graphs(sizes),
+            centralities,
+            degree: standardised(degrees),
+            known: None,
+        })
+    }
+
+    /// The items of a dataset.
+    pub fn of(content: &'a Content, kinds: &[Kind]) -> Result<Self> {
+        match content {
+            Content::Graph(graph) => Self::new(graph, kinds),
+            Content::Graphs(set) => Self::of_graphs(set.graphs(), kinds),
+        }
+    }
+
+    /// The same for a policy that is learned from these items alone: where graphs of a set are cut
+    /// into buckets, those that are tested on have no say. (The nodes of one graph are all seen
+    /// while training.)
+    pub fn knowing(&self, items: Vec<u32>) -> Self {
+        Self {
+            known: Some(items),
+            ..self.clone()
+        }
+    }
+
+    /// Those of these values that a policy may be learned from.
+    pub(super) fn known<'b>(&self, values: &'b [f64]) -> Cow<'b, [f64]> {
+        match &self.known {
+            Some(items) => items
+                .iter()
+                .filter_map(|&i| values.get(i as usize).copied())
+                .collect(),
+            None => Cow::Borrowed(values),
+        }
+    }
+
+    /// The values of a centrality that was asked for.
+    pub(super) fn centrality(&self, kind: Centrality) -> Result<&[f64]> {
+        let found = self.centralities.iter().find(|(known, _)| *known == kind);
+        found
+            .map(|(_, values)| &values[..])
+            .ok_or_else(|| refused(format!("{kind} was not computed for these items")))
+    }
+
+    /// The number of nodes of every graph.
+    pub(super) fn sizes(&self) -> Result<&[f64]> {
+        match &self.items {
+            Items::Graphs(sizes) => Ok(sizes),
+            Items::Nodes(_) => Err(refused(
+                "size is of the graphs of a set, and these are nodes of one graph".into(),
+            )),
+        }
+    }
+
+    /// The neighbours of an item; a graph of a set has none.
+    pub(super) fn neighbours(&self, item: usize) -> &[u32] {
+        match &self.items {
+            Items::Nodes(graph) => graph.neighbours(item as u32),
+            Items::Graphs(_) => &[],
+        }
+    }
+}
+
+fn refused(what: String) -> Error {
+    Error::argument("policy", what)
+}
+
+/// The centralities that policies ask for, each once.
+fn asked(
+    kinds: &[Kind],
+    compute: impl Fn(Centrality) -> Result<Vec<f64>>,
+) -> Result<Vec<(Centrality, Vec<f64>)>> {
+    let mut all: Vec<(Centrality, Vec<f64>)> = Vec::new();
+    for asked in kinds.iter().flat_map(Kind::centralities) {
+        if !all.iter().any(|(known, _)| *known == asked) {
+            all.push((asked, compute(asked)?));
+        }
+    }
+    Ok(all)
+}
+
+/// The mean; 0 of nothing.
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// `ln(1 + x)`, less its mean, by its deviation.
+fn standardised(values: Vec<f64>) -> Vec<f64> {
+    let logs: Vec<f64> = values.iter().map(|x| (1.0 + x).ln()).collect();
+    let mean = mean(&logs);
+    let deviation = (logs.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>()
+        / logs.len().max(1) as f64)
+        .sqrt();
+    // Items that are all of one degree have nothing to say by it.
+    let scale = if deviation > 1e-9 {
+        1.0 / deviation
+    } else {
+        0.0
+    };
+    logs.iter().map(|d| (d - mean) * scale).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnarl_graph::generate::{cycle, star};
+
+    #[test]
+    fn graphs_have_sizes_and_means() {
+        let graphs = [
+            star(5).unwrap(),
+            cycle(3).unwrap(),
+            Graph::empty(0).unwrap(),
+            Graph::empty(1).unwrap(),
+        ];
+        let kinds = ["degree", "core"].map(|name| name.parse().unwrap());
+        let structure = Structure::of_graphs(&graphs, &kinds).unwrap();
+        assert_eq!(structure.sizes().unwrap(), [5.0, 3.0, 0.0, 1.0]);
+        assert_eq!(
+            structure.centrality(Centrality::Degree).unwrap(),
+            [1.6, 2.0, 0.0, 0.0]
+        );
+        assert_eq!(
+            structure.centrality(Centrality::Core).unwrap(),
+            [1.0, 2.0, 0.0, 0.0]
+        );
+        assert_eq!(structure.neighbours(0), [0u32; 0]);
+        assert_eq!(
+            structure
+                .knowing(vec![1, 3, 9])
+                .known(&[4.0, 5.0, 6.0, 7.0])[..],
+            [5.0, 7.0]
+        );
+        let walks = structure
+            .centrality(Centrality::Walks { length: 2 })
+            .unwrap_err()
+            .to_string();
+        assert!(walks.contains("was not computed"), "{walks}");
+        let none = Structure::of_graphs(&[], &kinds).unwrap();
+        assert!(none.sizes().unwrap().is_empty() && none.degree.is_empty());
+        let nodes = Structure::new(&graphs[0], &[]).unwrap();
+        assert_eq!(
+            nodes.sizes().unwrap_err().to_string(),
+            "policy: size is of the graphs of a set, and these are nodes of one graph"
+        );
+    }
+}

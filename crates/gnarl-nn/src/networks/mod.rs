@@ -1,0 +1,62 @@
+//! Layers and networks (thesis ch. 2, "Graph Neural Networks").
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`params`] | parameters, the weights a forward pass sees, the pass itself |
+//! | [`init`] | Glorot, Kaiming, orthogonal |
+//! | [`linear`] | `x W + b` on sparse or dense input |
+//! | [`layer`] | the [`Layer`] trait, and what layers share |
+//! | `gcn`, `gat`, `gatv2`, `gin`, `sage`, `pna`, `mlp`, `soft_median` | one layer each |
+//! | `edges` | the entries of an operator as weighted edges, for networks that weigh edges anew |
+//! | [`entry`] | what there is to know about a backbone |
+//! | [`body`], [`bodies`] | the ways from features to scores: layers stacked, joined, weighted or boosted |
+//! | [`backbone`] | the list of backbones |
+//! | [`config`] | a network's settings, and the shape of its data |
+//! | [`network`] | whole networks |
+//! | [`head`] | the linear map that reads classes off vectors, by itself |
+//! | [`batch_norm`], [`readout`] | normalisation, and from nodes to graphs |
+//! | [`classifier`] | graph classification: a network, a readout, a head |
+//!
+//! A layer takes any message-passing [`Operator`](gnarl_tensor::Operator): swapping the operator,
+//! giving it gradients or replacing its values needs no new layer. To add a layer: one file here
+//! with the formula on top and its `ENTRY`, and its line in [`backbone`]. To add a way of combining
+//! layers: the same with a file in [`bodies`].
+
+pub mod backbone;
+pub mod batch_norm;
+pub mod bodies;
+pub mod body;
+pub mod classifier;
+pub mod config;
+mod edges;
+pub mod entry;
+pub mod gain;
+pub mod gat;
+pub mod gatv2;
+pub mod gcn;
+pub mod gin;
+pub mod head;
+pub mod init;
+pub mod layer;
+pub mod linear;
+pub mod mlp;
+pub mod network;
+pub mod params;
+pub mod pna;
+pub mod readout;
+pub mod sage;
+pub mod soft_median;
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub use backbone::Backbone;
+pub use classifier::{Batch, GraphClassifier, GraphModel};
+pub use config::{NetworkConfig, NetworkOptions, NetworkSetting, Shape};
+pub use entry::{Architecture, Capability, FirstAggregation, UsualOperator};
+pub use gain::Gain;
+pub use head::Head;
+pub use layer::{Layer, LearnableOperator, OperatorScalar, Propagation};
+pub use linear::{Input, Linear};
+pub use network::Network;
+pub use params::{Group, Param, ParamId, Params, Pass, Weights};
+pub use readout::{Membership, Readout};

@@ -1,0 +1,384 @@
+//! Settings of centrality graph shift operators (CGSO, Abbahaddou et al. 2024,
+//! [arXiv:2411.04655](https://arxiv.org/abs/2411.04655)): the centralities and the initialisation.
+
+use std::fmt;
+use std::str::FromStr;
+
+use gnarl_graph::Error;
+use gnarl_graph::centrality::Centrality;
+use gnarl_graph::names::{Kind, Settings, Value};
+use gnarl_graph::operator::ClassicalOperator;
+use serde::{Deserialize, Serialize};
+
+use crate::networks::OperatorScalar;
+
+/// Settings of a learnable centrality operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Settings)]
+#[serde(deny_unknown_fields)]
+#[choice(
+    name = "cgso",
+    about = "learnable centrality graph shift operator",
+    constant
+)]
+pub struct Cgso {
+    /// Centrality of the nodes: closed-degree, degree, core, pagerank, walks or walks:LENGTH; two
+    /// with a + between them give the sum of two operators, as degree+core.
+    // With the closed degree and `A_hat` the operator starts as a graph convolution, isolated nodes
+    // included.
+    #[setting(default = Centralities::one(Centrality::ClosedDegree))]
+    pub centrality: Centralities,
+    /// Initialisation of the scalars: the operator they start from, near for A_hat with smaller
+    /// learning rates, or auto for the best one on validation items.
+    #[setting(default = Initialisation::Auto)]
+    pub init: Initialisation,
+}
+
+impl Cgso {
+    /// The operator of one centrality, with the best initialisation on validation items.
+    pub const fn by(kind: Centrality) -> Self {
+        Self {
+            centrality: Centralities::one(kind),
+            init: Initialisation::Auto,
+        }
+    }
+
+    /// The sum of the operators of two different centralities.
+    pub const fn by_sum(first: Centrality, second: Centrality) -> Self {
+        Self {
+            centrality: Centralities::sum(first, second),
+            init: Initialisation::Auto,
+        }
+    }
+
+    /// Sets the initialisation: the scalars that give this classical operator when V = D.
+    pub const fn from(self, operator: ClassicalOperator) -> Self {
+        Self {
+            init: Initialisation::Of(operator),
+            ..self
+        }
+    }
+}
+
+impl Cgso {
+    /// The scalars that a network owns for it; none before its initialisation is settled.
+    pub fn scalars(&self) -> Vec<OperatorScalar> {
+        let Some(start) = self.init.start() else {
+            return Vec::new();
+        };
+        let starts = Scalars::of(start).to_array();
+        let scalar = |(i, name): (usize, String)| OperatorScalar {
+            name,
+            start: starts[i % 7] as f32,
+            exponent: Scalars::NAMES[i % 7].starts_with('e'),
+        };
+        self.centrality
+            .scalar_names()
+            .into_iter()
+            .enumerate()
+            .map(scalar)
+            .collect()
+    }
+}
+
+impl fmt::Display for Cgso {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cgso, {}, from {}", self.centrality, self.init)
+    }
+}
+
+/// One centrality, or two: `degree`, `degree+core`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Centralities {
+    first: Centrality,
+    second: Option<Centrality>,
+}
+
+impl Centralities {
+    /// One centrality.
+    pub const fn one(kind: Centrality) -> Self {
+        Self {
+            first: kind,
+            second: None,
+        }
+    }
+
+    /// Two, whose operators are summed; they should differ.
+    pub const fn sum(first: Centrality, second: Centrality) -> Self {
+        Self {
+            first,
+            second: Some(second),
+        }
+    }
+
+    /// The one or two.
+    pub fn iter(self) -> impl Iterator<Item = Centrality> {
+        std::iter::once(self.first).chain(self.second)
+    }
+
+    /// How the scalars of each are called: `m1`, or `degree.m1` where there are two.
+    pub fn scalar_names(self) -> Vec<String> {
+        let prefix = |kind: Centrality| {
+            if self.second.is_some() {
+                format!("{kind}.")
+            } else {
+                String::new()
+            }
+        };
+        self.iter()
+            .flat_map(|kind| Scalars::NAMES.map(|name| format!("{}{name}", prefix(kind))))
+            .collect()
+    }
+}
+
+impl fmt::Display for Centralities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.second {
+            None => write!(f, "{}", self.first),
+            Some(second) => write!(f, "{}+{second}", self.first),
+        }
+    }
+}
+
+impl Value for Centralities {
+    const KIND: Kind = Kind::Text("NAME[+NAME]");
+}
+
+impl FromStr for Centralities {
+    type Err = Error;
+
+    fn from_str(names: &str) -> gnarl_graph::Result<Self> {
+        let kinds = names
+            .split('+')
+            .map(|name| name.trim().parse())
+            .collect::<gnarl_graph::Result<Vec<Centrality>>>()?;
+        match kinds[..] {
+            [one] => Ok(Self::one(one)),
+            [first, second] if first != second => Ok(Self::sum(first, second)),
+            [first, _] => Err(Error::argument(
+                "centrality",
+                format!("'{names}' names {first} twice; name two that differ"),
+            )),
+            _ => {
+                let what = format!(
+                    "'{names}' names {} centralities; at most two are summed, as in degree+core",
+                    kinds.len()
+                );
+                Err(Error::argument("centrality", what))
+            }
+        }
+    }
+}
+
+impl TryFrom<String> for Centralities {
+    type Error = Error;
+
+    fn try_from(names: String) -> gnarl_graph::Result<Self> {
+        names.parse()
+    }
+}
+
+impl From<Centralities> for String {
+    fn from(centralities: Centralities) -> Self {
+        centralities.to_string()
+    }
+}
+
+/// Initialisation of the seven scalars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Initialisation {
+    /// The scalars that give this classical operator when V = D.
+    Of(ClassicalOperator),
+    /// The scalars of `A_hat`, with learning rates that are [`SLOWER`](Self::SLOWER) times smaller.
+    Near,
+    /// The classical operator with the best validation accuracy: all seven are trained, and with the
+    /// closed degree also `near`.
+    Auto,
+}
+
+impl Initialisation {
+    /// How many times slower scalars learn that are to stay near where they start.
+    pub const SLOWER: f64 = 25.0;
+
+    /// Every initialisation.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let classical = ClassicalOperator::ALL.into_iter().map(Initialisation::Of);
+        classical.chain([Initialisation::Near, Initialisation::Auto])
+    }
+
+    /// The operator that the scalars start from; `None` while it is open.
+    pub fn start(self) -> Option<ClassicalOperator> {
+        match self {
+            Initialisation::Of(operator) => Some(operator),
+            Initialisation::Near => Some(ClassicalOperator::NormalisedAdjacency),
+            Initialisation::Auto => None,
+        }
+    }
+}
+
+impl fmt::Display for Initialisation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Initialisation::Of(operator) => operator.fmt(f),
+            Initialisation::Near => f.write_str("near"),
+            Initialisation::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+impl Value for Initialisation {
+    const KIND: Kind = Kind::Name(|| Self::all().map(|init| init.to_string()).collect());
+}
+
+impl FromStr for Initialisation {
+    type Err = Error;
+
+    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
+        let found = Self::all().find(|init| name.eq_ignore_ascii_case(&init.to_string()));
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        let known: Vec<String> = Self::all().map(|init| init.to_string()).collect();
+        let unknown = |_| Error::unknown("initialisation", name, known.iter().map(String::as_str));
+        name.parse().map(Initialisation::Of).map_err(unknown)
+    }
+}
+
+impl TryFrom<String> for Initialisation {
+    type Error = Error;
+
+    fn try_from(name: String) -> gnarl_graph::Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<Initialisation> for String {
+    fn from(init: Initialisation) -> Self {
+        init.to_string()
+    }
+}
+
+/// The seven scalars of `Φ = m1 V^e1 + m2 V^e2 (A + a I) V^e3 + m3 I`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scalars {
+    /// Scale of the additive centralities.
+    pub m1: f64,
+    /// Scale, and sign, of the adjacency.
+    pub m2: f64,
+    /// Scale of the identity.
+    pub m3: f64,
+    /// Exponent of the additive centralities.
+    pub e1: f64,
+    /// Exponent on the receiving node's side.
+    pub e2: f64,
+    /// Exponent on the sending node's side.
+    pub e3: f64,
+    /// Weight of the self-loops.
+    pub a: f64,
+}
+
+impl Scalars {
+    /// Their names, in the order everything keeps them in.
+    pub const NAMES: [&str; 7] = ["m1", "m2", "m3", "e1", "e2", "e3", "a"];
+
+    /// The scalars that give a classical operator when V = D. For `A_hat` that is the paper's
+    /// `D^-1/2 (A + I) D^-1/2`, which is the renormalised `(D + I)^-1/2 (A + I) (D + I)^-1/2` only
+    /// where v = deg + 1, the closed degree.
+    pub fn of(operator: ClassicalOperator) -> Self {
+        let [m1, m2, m3, e1, e2, e3, a] = match operator {
+            ClassicalOperator::Adjacency => [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+            ClassicalOperator::Laplacian => [1.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0],
+            ClassicalOperator::SignlessLaplacian => [1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0],
+            ClassicalOperator::RandomWalkLaplacian => [0.0, -1.0, 1.0, 0.0, -1.0, 0.0, 0.0],
+            ClassicalOperator::SymmetricLaplacian => [0.0, -1.0, 1.0, 0.0, -0.5, -0.5, 0.0],
+            ClassicalOperator::NormalisedAdjacency => [0.0, 1.0, 0.0, 0.0, -0.5, -0.5, 1.0],
+            ClassicalOperator::MeanAggregation => [0.0, 1.0, 0.0, 0.0, -1.0, 0.0, 0.0],
+        };
+        Self {
+            m1,
+            m2,
+            m3,
+            e1,
+            e2,
+            e3,
+            a,
+        }
+    }
+
+    /// In the order of [`NAMES`](Self::NAMES).
+    pub fn to_array(self) -> [f64; 7] {
+        [self.m1, self.m2, self.m3, self.e1, self.e2, self.e3, self.a]
+    }
+
+    /// From the order of [`NAMES`](Self::NAMES).
+    pub fn from_array([m1, m2, m3, e1, e2, e3, a]: [f64; 7]) -> Self {
+        Self {
+            m1,
+            m2,
+            m3,
+            e1,
+            e2,
+            e3,
+            a,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn centralities_are_read_back_and_wrong_ones_named() {
+        for name in ["degree", "walks:3", "degree+core", "core+walks:3"] {
+            assert_eq!(name.parse::<Centralities>().unwrap().to_string(), name);
+        }
+        let refusal = |name: &str| name.parse::<Centralities>().unwrap_err().to_string();
+        assert_eq!(
+            refusal("degre"),
+            "unknown centrality 'degre'; did you mean degree?"
+        );
+        assert!(refusal("core+core").contains("'core+core' names core twice"));
+        assert!(refusal("degree+core+walks").contains("at most two are summed"));
+        assert!(refusal("degree+").contains("unknown centrality ''"));
+        assert_eq!(
+            "degree+core"
+                .parse::<Centralities>()
+                .unwrap()
+                .scalar_names()[7],
+            "core.m1"
+        );
+        assert_eq!(
+            "core".parse::<Centralities>().unwrap().scalar_names()[6],
+            "a"
+        );
+    }
+
+    #[test]
+    fn initialisations_are_read_back_and_wrong_ones_named() {
+        for (given, shown) in [
+            ("l-rw", "L_rw"),
+            ("A_HAT", "A_hat"),
+            ("h", "H"),
+            ("Near", "near"),
+            ("Auto", "auto"),
+        ] {
+            assert_eq!(given.parse::<Initialisation>().unwrap().to_string(), shown);
+        }
+        let e = "l-sim".parse::<Initialisation>().unwrap_err().to_string();
+        assert!(e.contains("unknown initialisation 'l-sim'"), "{e}");
+    }
+
+    #[test]
+    fn a_config_is_stored_by_names() {
+        let config = Cgso {
+            centrality: "degree+walks:3".parse().unwrap(),
+            init: "l-sym".parse().unwrap(),
+        };
+        let text = serde_json::to_string(&config).unwrap();
+        assert_eq!(text, r#"{"centrality":"degree+walks:3","init":"L_sym"}"#);
+        assert_eq!(serde_json::from_str::<Cgso>(&text).unwrap(), config);
+        assert!(serde_json::from_str::<Cgso>(r#"{"centrality":"x","init":"A"}"#).is_err());
+    }
+}

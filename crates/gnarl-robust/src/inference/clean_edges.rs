@@ -1,0 +1,314 @@
+//! Neighbours sampled by dropping edges that do not look like those of the training graph (new in
+//! gnarl).
+//!
+//! In a clean graph edges join alike nodes, and nodes with many edges more often than nodes with
+//! few: an edge between u and v is as likely as `d_u d_v ω / 2m`, with ω by whether they are of one
+//! class (the degree-corrected block model of Karrer and Newman 2011,
+//! [arXiv:1008.3926](https://arxiv.org/abs/1008.3926)). An edge that was put in
+//! joins any two nodes of different classes. The model's own answers say how alike nodes are. On
+//! the graph it was trained on, its answers agree along edges by some share; where they agree less
+//! on another graph, the share of edges that were put in is what makes up for it. Bayes' rule then
+//! gives each edge a chance to be clean, and a neighbour keeps it by that chance. A graph along
+//! whose edges answers agree as much as before is its own neighbour.
+//!
+//! The prior knows the graph the model was trained on, never the attack: where that graph was
+//! poisoned itself, nothing is seen.
+
+use std::collections::BTreeSet;
+
+use gnarl_graph::random::{Rng, stream};
+use gnarl_graph::{DenseMatrix, Graph};
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use super::crf::{Crf, Draws, Neighbourhood};
+use super::trial::Trial;
+use crate::classifier::Classifier;
+use gnarl_graph::{Error, Result};
+
+/// What a clean graph looks like to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CleanEdges {
+    /// How much the model's answers agree along edges, on average.
+    agreement: f64,
+    /// The largest share of edges put in that it may be asked to see: beyond, a graph is its own
+    /// neighbour. Infinite where nobody tested; stored as nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trusted: Option<f64>,
+}
+
+/// Shares of edges to put in, in a trial.
+const TRIAL_SHARES: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
+/// Neighbours of a graph in a trial, and no neighbours of those: enough to see whether they help.
+const TRIAL_NEIGHBOURS: usize = 3;
+/// Between two shares that were tried, it is trusted this far beyond the lower one.
+const BEYOND: f64 = 1.5;
+
+/// The largest share of edges that may be taken for put in.
+const MOST_PUT_IN: f64 = 0.5;
+
+impl CleanEdges {
+    /// Learns from the graph the model was trained on.
+    pub fn fit(model: &dyn Classifier, graph: &Graph) -> Result<Self> {
+        let answer = Crf::new(1.0).output(model.scores(graph)?)?;
+        Ok(Self {
+            agreement: mean(&agreements(graph, &answer)),
+            trusted: None,
+        })
+    }
+
+    /// The same, trusted as far as it proves itself on the graph that the model was trained on:
+    /// edges between nodes of different answers are put in, and answers with neighbours must agree
+    /// with those on the clean graph more often than answers without, by more than the standard
+    /// error of that difference.
+    pub fn tested(self, model: &dyn Classifier, graph: &Graph, crf: &Crf) -> Result<Self> {
+        let clean = Trial::clean(model, &[graph])?;
+        let crf = Crf {
+            samples: crf.samples.min(TRIAL_NEIGHBOURS),
+            iterations: crf.iterations.min(1),
+            stop_early: false,
+            ..*crf
+        };
+        let untested = Self {
+            trusted: None,
+            ..self
+        };
+        let changed =
+            |share| Ok(with_foreign_edges(graph, &clean[0], share)?.map(|changed| vec![changed]));
+        let trusted = Trial::trusted(&TRIAL_SHARES, changed, |changed| {
+            Trial::new(model, &untested, &crf, changed, &clean)
+        })?;
+        Ok(Self {
+            trusted: Some(trusted),
+            ..self
+        })
+    }
+
+    /// The largest share of edges put in that it sees; `None` where it was not tested.
+    pub fn trusted(&self) -> Option<f64> {
+        self.trusted
+    }
+
+    /// Refuses what no graph could have taught, as from a broken file.
+    pub(super) fn check(&self) -> Result<()> {
+        // A mean of products of probabilities, which sum to one up to rounding.
+        let trust = self
+            .trusted
+            .is_none_or(|share| (0.0..=1.0).contains(&share));
+        if (0.0..=1.0 + 1e-5).contains(&self.agreement) && trust {
+            return Ok(());
+        }
+        let what = format!("an agreement of {} must lie in 0 to 1", self.agreement);
+        Err(Error::argument("clean edges", what))
+    }
+
+    /// The chance of every edge to be clean, in the order of [`Graph::edges`]; `None` where all are
+    /// taken for clean.
+    fn chances(&self, graph: &Graph, answer: &DenseMatrix<f32>) -> Option<Vec<f64>> {
+        let agree = agreements(graph, answer);
+        let put_in = ((self.agreement - mean(&agree)) / self.agreement.max(f64::MIN_POSITIVE))
+            .clamp(0.0, MOST_PUT_IN);
+        let is_beyond = self
+            .trusted
+            .is_some_and(|trusted| put_in > BEYOND * trusted);
+        if put_in == 0.0 || agree.is_empty() || is_beyond {
+            return None;
+        }
+        let (nodes, edges) = (graph.num_nodes() as f64, graph.num_edges() as f64);
+        let width = answer.num_cols();
+        let (mut by_ends, mut by_nodes) = (vec![0.0; width], vec![0.0; width]);
+        for u in 0..graph.num_nodes() {
+            let ends = graph.degree(u as u32) as f64;
+            for (c, &p) in answer.row(u).iter().enumerate() {
+                by_ends[c] += f64::from(p) * ends / (2.0 * edges);
+                by_nodes[c] += f64::from(p) / nodes;
+            }
+        }
+        let alike = |shares: &[f64]| shares.iter().map(|s| s * s).sum::<f64>();
+        let (ends_alike, nodes_unlike) = (alike(&by_ends), 1.0 - alike(&by_nodes));
+        let chance = |((u, v), agree): ((u32, u32), &f64)| {
+            let class_factor = agree * self.agreement / ends_alike.max(f64::MIN_POSITIVE)
+                + (1.0 - agree) * (1.0 - self.agreement)
+                    / (1.0 - ends_alike).max(f64::MIN_POSITIVE);
+            let degrees = graph.degree(u) as f64 * graph.degree(v) as f64;
+            let clean = (1.0 - put_in) * degrees / (2.0 * edges) * class_factor;
+            let foreign = put_in * edges / (nodes * (nodes - 1.0) / 2.0 * nodes_unlike).max(1.0)
+                * (1.0 - agree);
+            if clean + foreign > 0.0 {
+                clean / (clean + foreign)
+            } else {
+                1.0
+            }
+        };
+        Some(graph.edges().zip(&agree).map(chance).collect())
+    }
+}
+
+/// The graph with new edges between nodes of different classes, a share of its own; `None` where
+/// there is no room for one.
+fn with_foreign_edges(graph: &Graph, classes: &[usize], share: f64) -> Result<Option<Graph>> {
+    let wanted = (share * graph.num_edges() as f64).ceil() as usize;
+    let nodes = graph.num_nodes() as u32;
+    if nodes < 2 || wanted == 0 {
+        return Ok(None);
+    }
+    let rng = &mut stream(0, "a trial of clean edges", wanted as u64);
+    let mut added = BTreeSet::new();
+    // A graph may be nearly complete, or of one class: it is not looked for longer than this.
+    for _ in 0..20 * wanted {
+        let (u, v) = (rng.random_range(0..nodes), rng.random_range(0..nodes));
+        if classes[u as usize] != classes[v as usize] && !graph.has_edge(u, v) {
+            added.insert((u.min(v), u.max(v)));
+        }
+        if added.len() == wanted {
+            break;
+        }
+    }
+    let added: Vec<(u32, u32)> = added.into_iter().collect();
+    Ok((!added.is_empty())
+        .then(|| graph.add_edges(&added))
+        .transpose()?
+        .map(|(graph, _)| graph))
+}
+
+/// How likely the two ends of every edge are of one class.
+fn agreements(graph: &Graph, answer: &DenseMatrix<f32>) -> Vec<f64> {
+    let product = |(u, v): (u32, u32)| {
+        answer
+            .row(u as usize)
+            .iter()
+            .zip(answer.row(v as usize))
+            .map(|(a, b)| f64::from(a * b))
+            .sum()
+    };
+    graph.edges().map(product).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// A graph with each of its edges at a chance of its own.
+pub(super) fn thinned(graph: &Graph, chances: &[f64], rng: &mut Rng) -> Result<(Graph, f64)> {
+    let is_left_out = |(_, chance): &((u32, u32), &f64)| rng.random::<f64>() >= **chance;
+    let left_out: Vec<(u32, u32)> = graph
+        .edges()
+        .zip(chances)
+        .filter(is_left_out)
+        .map(|(e, _)| e)
+        .collect();
+    Ok((graph.remove_edges(&left_out)?, 1.0))
+}
+
+impl Neighbourhood for CleanEdges {
+    fn draw(
+        &self,
+        centre: &Graph,
+        answer: &DenseMatrix<f32>,
+        rng: &mut Rng,
+    ) -> Result<Option<(Graph, f64)>> {
+        self.around(centre, answer)?(rng)
+    }
+
+    fn around<'a>(&'a self, centre: &'a Graph, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
+        let chances = self.chances(centre, answer);
+        Ok(Box::new(move |rng| {
+            chances
+                .as_deref()
+                .map(|chances| thinned(centre, chances, rng))
+                .transpose()
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classifier::FromFn;
+
+    /// Two groups of 60 nodes; the model knows the groups.
+    fn scene() -> (Graph, impl Classifier) {
+        let rng = &mut stream(1, "clean edges", 0);
+        let mut edges = Vec::new();
+        for u in 0..120u32 {
+            for v in u + 1..120 {
+                let chance = if (u < 60) == (v < 60) { 0.2 } else { 0.01 };
+                if rng.random::<f64>() < chance {
+                    edges.push((u, v));
+                }
+            }
+        }
+        let model = FromFn {
+            num_classes: 2,
+            function: |graph: &Graph| {
+                let scores = (0..graph.num_nodes())
+                    .flat_map(|u| if u < 60 { [3.0, -3.0] } else { [-3.0, 3.0] });
+                DenseMatrix::new(graph.num_nodes(), 2, scores.collect())
+            },
+        };
+        (Graph::from_edges(120, edges).unwrap().0, model)
+    }
+
+    #[test]
+    fn the_training_graph_is_its_own_neighbour() {
+        let (graph, model) = scene();
+        let prior = CleanEdges::fit(&model, &graph).unwrap();
+        let answer = Crf::new(1.0).output(model.scores(&graph).unwrap()).unwrap();
+        assert!(
+            prior
+                .draw(&graph, &answer, &mut stream(1, "draw", 0))
+                .unwrap()
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn edges_that_were_put_in_are_left_out_more_often() {
+        let (graph, model) = scene();
+        let prior = CleanEdges::fit(&model, &graph).unwrap();
+        let foreign: Vec<(u32, u32)> = (0..60u32)
+            .map(|u| (u, 60 + (7 * u) % 60))
+            .filter(|&(u, v)| !graph.has_edge(u, v))
+            .collect();
+        let attacked = graph.add_edges(&foreign).unwrap().0;
+        let answer = Crf::new(1.0)
+            .output(model.scores(&attacked).unwrap())
+            .unwrap();
+        let rng = &mut stream(1, "draw", 0);
+        let (mut kept_foreign, mut kept_own) = (0.0, 0.0);
+        for _ in 0..50 {
+            let (near, _) = prior.draw(&attacked, &answer, rng).unwrap().unwrap();
+            assert!(
+                near.edges().all(|(u, v)| attacked.has_edge(u, v)),
+                "an edge came from nowhere"
+            );
+            kept_foreign += foreign
+                .iter()
+                .filter(|&&(u, v)| near.has_edge(u, v))
+                .count() as f64
+                / foreign.len() as f64;
+            kept_own += graph.edges().filter(|&(u, v)| near.has_edge(u, v)).count() as f64
+                / graph.num_edges() as f64;
+        }
+        let (foreign, own) = (kept_foreign / 50.0, kept_own / 50.0);
+        assert!(
+            own > 0.95 && foreign < 0.5,
+            "of the clean edges {own} are kept, of the others {foreign}"
+        );
+    }
+
+    #[test]
+    fn graphs_without_edges_and_models_without_agreement() {
+        let (_, model) = scene();
+        let empty = Graph::empty(120).unwrap();
+        let prior = CleanEdges::fit(&model, &empty).unwrap();
+        let answer = Crf::new(1.0).output(model.scores(&empty).unwrap()).unwrap();
+        assert!(
+            prior
+                .draw(&empty, &answer, &mut stream(1, "draw", 0))
+                .unwrap()
+                .is_none()
+        );
+    }
+}

@@ -1,0 +1,503 @@
+//! Neighbours sampled by dropping edges that do not look like those of the training graphs, for sets
+//! of graphs (new in gnarl).
+//!
+//! A classifier of graphs says nothing of single nodes, so that edges cannot be judged by its
+//! answers as [`CleanEdges`] does. The graphs of a set have much in common instead: which kinds of
+//! nodes are joined (the largest of a node's features), how many neighbours the ends of an edge
+//! share, how many the busier end has. From the training graphs we learn how often each is seen
+//! along an edge with some others put in around it, and how often along one that is put in between
+//! any two nodes; the ratio of these, as if the three were independent, says how foreign an edge
+//! is. The share of edges that were put into an input is the most likely one under that mixture;
+//! Bayes' rule then gives each edge a chance to be clean, and a neighbour keeps it by that chance.
+//! A graph with no more foreign edges than clean graphs seem to have is its own neighbour.
+//!
+//! That edges can be told apart in this way is an assumption, tested on the training graphs before
+//! it is used ([`CleanGraphs::tested`]).
+//!
+//! [`CleanEdges`]: super::CleanEdges
+
+use std::collections::HashSet;
+
+use gnarl_graph::random::{Rng, stream};
+use gnarl_graph::{DenseMatrix, Features, Graph};
+use serde::{Deserialize, Serialize};
+
+use super::clean_edges::thinned;
+use super::crf::{Crf, Draws, Neighbourhood};
+use super::trial::Trial;
+use crate::classifier::Classifier;
+use crate::perturb::draw_pairs;
+use gnarl_graph::{Error, Result};
+
+/// What the edges of a set's graphs look like: logarithms of how much more often something is seen
+/// along an edge that was put in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CleanGraphs {
+    /// By the kinds of both ends, `kinds · kinds`.
+    kinds: Vec<f64>,
+    /// By the number of neighbours that the ends share.
+    shared: Vec<f64>,
+    /// By the larger number of neighbours of an end.
+    busier: Vec<f64>,
+    /// The share of edges that seems put in where none was: that of all but a few training graphs.
+    spread: f64,
+    /// The largest share of edges put in that it may be asked to see; beyond, a graph is its own
+    /// neighbour. Nothing where nobody tested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trusted: Option<f64>,
+}
+
+/// Kinds of nodes that are told apart, at most.
+const MOST_KINDS: usize = 64;
+/// Classes of counts: 0, 1, 2, 3 and 4, 5 to 8, and so on.
+const COUNTS: usize = 9;
+/// What every cell of a table counts beside what was seen.
+const PRIOR_COUNT: f64 = 1.0;
+/// The largest share of edges that may be taken for put in.
+const MOST_PUT_IN: f64 = 0.5;
+/// The share of edges put in beside which clean edges are looked at.
+const TAUGHT_SHARE: f64 = 0.1;
+/// Steps towards the most likely share.
+const STEPS: usize = 30;
+/// Of clean graphs, the share that is taken for clean whatever their edges look like.
+const TAKEN_FOR_CLEAN: f64 = 0.99;
+/// Shares of edges to put in, in a trial; nothing first, which must do no harm.
+const TRIAL_SHARES: [f64; 5] = [0.0, 0.05, 0.1, 0.2, 0.4];
+/// Neighbours of a graph in a trial, and no neighbours of those: enough to see whether they help.
+const TRIAL_NEIGHBOURS: usize = 3;
+/// Between two shares that were tried, it is trusted this far beyond the lower one.
+const BEYOND: f64 = 1.5;
+
+/// How often each sight was seen.
+struct Counts {
+    kinds: Vec<f64>,
+    shared: Vec<f64>,
+    busier: Vec<f64>,
+}
+
+/// What is looked at of an edge: places in the tables.
+struct Sight {
+    kinds: usize,
+    shared: usize,
+    busier: usize,
+}
+
+impl Counts {
+    fn new(num_kinds: usize) -> Self {
+        let empty = |cells: usize| vec![PRIOR_COUNT; cells];
+        Self {
+            kinds: empty(num_kinds * num_kinds),
+            shared: empty(COUNTS),
+            busier: empty(COUNTS),
+        }
+    }
+
+    fn add(&mut self, sight: &Sight) {
+        self.kinds[sight.kinds] += 1.0;
+        self.shared[sight.shared] += 1.0;
+        self.busier[sight.busier] += 1.0;
+    }
+}
+
+/// Logarithms of the ratios of two tables of frequencies.
+fn log_ratios(foreign: &[f64], clean: &[f64]) -> Vec<f64> {
+    let (all_foreign, all_clean) = (foreign.iter().sum::<f64>(), clean.iter().sum::<f64>());
+    foreign
+        .iter()
+        .zip(clean)
+        .map(|(f, c)| (f / all_foreign / (c / all_clean)).ln())
+        .collect()
+}
+
+/// The class of a count.
+fn class_of(count: usize) -> usize {
+    match count {
+        0..=2 => count,
+        _ => (2 + (count - 1).ilog2() as usize).min(COUNTS - 1),
+    }
+}
+
+/// How a graph's edges are looked at.
+struct Eye<'a> {
+    graph: &'a Graph,
+    kinds: Vec<usize>,
+    num_kinds: usize,
+}
+
+impl<'a> Eye<'a> {
+    fn new(graph: &'a Graph, num_kinds: usize) -> Self {
+        let kinds = match graph.features() {
+            Some(features) if num_kinds > 1 => largest_columns(features)
+                .map(|c| c.min(num_kinds - 1))
+                .collect(),
+            _ => vec![0; graph.num_nodes()],
+        };
+        Self {
+            graph,
+            kinds,
+            num_kinds,
+        }
+    }
+
+    /// What is seen of the edge between two nodes, `put_in` where it is not there yet.
+    fn sight(&self, (u, v): (u32, u32), put_in: bool) -> Sight {
+        let (ku, kv) = (self.kinds[u as usize], self.kinds[v as usize]);
+        let busier = self.graph.degree(u).max(self.graph.degree(v)) + usize::from(put_in);
+        let shared = self
+            .graph
+            .neighbours(u)
+            .iter()
+            .filter(|&&w| self.graph.has_edge(w, v))
+            .count();
+        Sight {
+            kinds: ku.min(kv) * self.num_kinds + ku.max(kv),
+            shared: class_of(shared),
+            busier: class_of(busier),
+        }
+    }
+}
+
+/// The column of the largest entry of every row, the first of equals.
+fn largest_columns(features: &Features) -> impl Iterator<Item = usize> + '_ {
+    let of_row = |mut entries: Box<dyn Iterator<Item = (usize, f32)> + '_>| {
+        let first = entries.next().unwrap_or((0, 0.0));
+        entries
+            .fold(
+                first,
+                |best, entry| if entry.1 > best.1 { entry } else { best },
+            )
+            .0
+    };
+    (0..features.num_rows()).map(move |i| match features {
+        Features::Dense(m) => of_row(Box::new(m.row(i).iter().copied().enumerate())),
+        Features::Sparse(m) => {
+            let (columns, values) = m.row(i);
+            of_row(Box::new(
+                columns
+                    .iter()
+                    .map(|&c| c as usize)
+                    .zip(values.iter().copied()),
+            ))
+        }
+    })
+}
+
+impl CleanGraphs {
+    /// Learns from clean graphs.
+    pub fn fit(graphs: &[&Graph]) -> Result<Self> {
+        let columns = graphs
+            .iter()
+            .find_map(|graph| graph.features())
+            .map_or(1, Features::num_cols);
+        let num_kinds = columns.clamp(1, MOST_KINDS);
+        let (mut clean, mut foreign) = (Counts::new(num_kinds), Counts::new(num_kinds));
+        for (i, graph) in graphs.iter().enumerate() {
+            let eye = Eye::new(graph, num_kinds);
+            let put_in = foreign_pairs(graph, graph.num_edges(), i);
+            put_in
+                .iter()
+                .for_each(|&pair| foreign.add(&eye.sight(pair, true)));
+            // What is put in makes the edges around it look different, too: clean edges are looked
+            // at beside some of it.
+            let few = (TAUGHT_SHARE * put_in.len() as f64).ceil() as usize;
+            let beside = graph.add_edges(&put_in[..few])?.0;
+            let eye = Eye::new(&beside, num_kinds);
+            graph
+                .edges()
+                .for_each(|edge| clean.add(&eye.sight(edge, false)));
+        }
+        let untried = Self {
+            kinds: log_ratios(&foreign.kinds, &clean.kinds),
+            shared: log_ratios(&foreign.shared, &clean.shared),
+            busier: log_ratios(&foreign.busier, &clean.busier),
+            spread: 0.0,
+            trusted: None,
+        };
+        let mut shares: Vec<f64> = graphs
+            .iter()
+            .map(|graph| put_in(&untried.ratios(graph)))
+            .collect();
+        shares.sort_unstable_by(f64::total_cmp);
+        let place = (TAKEN_FOR_CLEAN * shares.len() as f64) as usize;
+        let spread = shares
+            .get(place.min(shares.len().saturating_sub(1)))
+            .copied()
+            .unwrap_or(0.0);
+        Ok(Self { spread, ..untried })
+    }
+
+    /// The same, trusted as far as it proves itself on the graphs that it was learned from: edges
+    /// are put in at random, and answers with neighbours must agree with those on clean graphs more
+    /// often than answers without, by more than the standard error of that difference. On clean
+    /// graphs themselves it must do no harm.
+    pub fn tested(self, model: &dyn Classifier, graphs: &[&Graph], crf: &Crf) -> Result<Self> {
+        let clean = Trial::clean(model, graphs)?;
+        let crf = Crf {
+            samples: crf.samples.min(TRIAL_NEIGHBOURS),
+            iterations: crf.iterations.min(1),
+            stop_early: false,
+            ..*crf
+        };
+        let untested = Self {
+            trusted: None,
+            ..self.clone()
+        };
+        let changed = |share| {
+            let one = |(i, graph): (usize, &&Graph)| with_foreign_edges(graph, share, i);
+            graphs
+                .iter()
+                .enumerate()
+                .map(one)
+                .collect::<Result<Vec<_>>>()
+                .map(Some)
+        };
+        let trusted = Trial::trusted(&TRIAL_SHARES, changed, |changed| {
+            Trial::new(model, &untested, &crf, changed, &clean)
+        })?;
+        Ok(Self {
+            trusted: Some(trusted),
+            ..self
+        })
+    }
+
+    /// The largest share of edges put in that it sees; `None` where it was not tested.
+    pub fn trusted(&self) -> Option<f64> {
+        self.trusted
+    }
+
+    /// Refuses what no graphs could have taught, as from a broken file.
+    pub(super) fn check(&self) -> Result<()> {
+        let side = self.num_kinds();
+        let sizes = side > 0
+            && side * side == self.kinds.len()
+            && [self.shared.len(), self.busier.len()] == [COUNTS; 2];
+        let mut tables = self.kinds.iter().chain(&self.shared).chain(&self.busier);
+        let shares = [Some(self.spread), self.trusted]
+            .into_iter()
+            .flatten()
+            .all(|s| (0.0..=1.0).contains(&s));
+        match sizes && shares && tables.all(|x| x.is_finite()) {
+            true => Ok(()),
+            false => {
+                let what = "stored ones need square tables of finite numbers and shares in 0 to 1";
+                Err(Error::argument("clean graphs", what))
+            }
+        }
+    }
+
+    fn num_kinds(&self) -> usize {
+        self.kinds.len().isqrt()
+    }
+
+    /// How much likelier every edge is among those put in, in the order of [`Graph::edges`].
+    fn ratios(&self, graph: &Graph) -> Vec<f64> {
+        let eye = Eye::new(graph, self.num_kinds());
+        let of = |edge: (u32, u32)| {
+            let sight = eye.sight(edge, false);
+            (self.kinds[sight.kinds] + self.shared[sight.shared] + self.busier[sight.busier]).exp()
+        };
+        graph.edges().map(of).collect()
+    }
+
+    /// The chance of every edge to be clean; `None` where the graph is taken for clean, or is
+    /// beyond what may be trusted.
+    fn chances(&self, graph: &Graph) -> Option<Vec<f64>> {
+        let ratios = self.ratios(graph);
+        let share = put_in(&ratios);
+        if share <= self.spread || self.trusted.is_some_and(|trusted| share > BEYOND * trusted) {
+            return None;
+        }
+        Some(
+            ratios
+                .iter()
+                .map(|ratio| (1.0 - share) / (1.0 - share + share * ratio))
+                .collect(),
+        )
+    }
+}
+
+/// The most likely share of edges put in, by the ratios of all edges; at most a half.
+fn put_in(ratios: &[f64]) -> f64 {
+    let mut share: f64 = 0.1;
+    for _ in 0..STEPS {
+        let foreign: f64 = ratios
+            .iter()
+            .map(|ratio| share * ratio / (1.0 - share + share * ratio))
+            .sum();
+        share = (foreign / ratios.len().max(1) as f64).min(MOST_PUT_IN);
+    }
+    share
+}
+
+/// Pairs without an edge, at random; those of graph `place` are always the same.
+fn foreign_pairs(graph: &Graph, count: usize, place: usize) -> Vec<(u32, u32)> {
+    let rng = &mut stream(0, "a trial of clean graphs", place as u64);
+    draw_pairs(
+        graph.num_nodes(),
+        count,
+        |u, v| !graph.has_edge(u, v),
+        &mut HashSet::new(),
+        rng,
+    )
+}
+
+/// The graph with so many new edges, a share of its own.
+fn with_foreign_edges(graph: &Graph, share: f64, place: usize) -> Result<Graph> {
+    let wanted = (share * graph.num_edges() as f64).ceil() as usize;
+    // Other pairs than those learned from.
+    Ok(graph
+        .add_edges(&foreign_pairs(graph, wanted, usize::MAX - place))?
+        .0)
+}
+
+impl Neighbourhood for CleanGraphs {
+    fn draw(
+        &self,
+        centre: &Graph,
+        answer: &DenseMatrix<f32>,
+        rng: &mut Rng,
+    ) -> Result<Option<(Graph, f64)>> {
+        self.around(centre, answer)?(rng)
+    }
+
+    fn around<'a>(&'a self, centre: &'a Graph, _: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
+        let chances = self.chances(centre);
+        Ok(Box::new(move |rng| {
+            chances
+                .as_deref()
+                .map(|chances| thinned(centre, chances, rng))
+                .transpose()
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classifier::FromFn;
+    use gnarl_graph::{CsrMatrix, generate};
+
+    /// Cycles whose nodes are of two kinds in turn: an edge within a kind, a shared neighbour, a
+    /// third neighbour are all foreign.
+    fn ring(size: usize) -> Graph {
+        let nodes = 2 * size;
+        let kinds = CsrMatrix::new(
+            2,
+            (0..=nodes as u64).collect(),
+            (0..nodes as u32).map(|u| u % 2).collect(),
+            vec![1f32; nodes],
+        );
+        generate::cycle(nodes)
+            .unwrap()
+            .with_features(Features::Sparse(kinds.unwrap()))
+            .unwrap()
+    }
+
+    fn prior() -> CleanGraphs {
+        let rings: Vec<Graph> = (4..24).map(ring).collect();
+        CleanGraphs::fit(&rings.iter().collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn clean_graphs_are_their_own_neighbours_and_foreign_edges_are_left_out() {
+        let (prior, clean) = (prior(), ring(15));
+        let answer = DenseMatrix::zeros(1, 2);
+        let rng = &mut stream(1, "draw", 0);
+        assert!(prior.draw(&clean, &answer, rng).unwrap().is_none());
+        let put_in = [(0, 10), (3, 7), (12, 20)];
+        let attacked = clean.add_edges(&put_in).unwrap().0;
+        let (mut foreign, mut own) = (0, 0);
+        for _ in 0..50 {
+            let (near, alike) = prior.draw(&attacked, &answer, rng).unwrap().unwrap();
+            assert!(alike == 1.0 && near.edges().all(|(u, v)| attacked.has_edge(u, v)));
+            foreign += put_in.iter().filter(|&&(u, v)| near.has_edge(u, v)).count();
+            own += clean.edges().filter(|&(u, v)| near.has_edge(u, v)).count();
+        }
+        let (foreign, own) = (foreign as f64 / 150.0, own as f64 / (50.0 * 30.0));
+        assert!(
+            own > 0.8 && foreign < 0.3,
+            "of the clean edges {own} are kept, of the others {foreign}"
+        );
+    }
+
+    #[test]
+    fn trust_is_earned_on_the_training_graphs() {
+        let rings: Vec<Graph> = (4..24).map(ring).collect();
+        let graphs: Vec<&Graph> = rings.iter().collect();
+        // A model that says whether any edge joins nodes of one kind, and one that says the same of
+        // every graph.
+        let parity = FromFn {
+            num_classes: 2,
+            function: |graph: &Graph| {
+                let odd = graph.edges().filter(|(u, v)| u % 2 == v % 2).count() as f32;
+                DenseMatrix::new(1, 2, vec![0.5, odd])
+            },
+        };
+        let constant = FromFn {
+            num_classes: 2,
+            function: |_: &Graph| DenseMatrix::new(1, 2, vec![0.5, 0.0]),
+        };
+        let trusted = |model: &dyn Classifier| {
+            prior()
+                .tested(model, &graphs, &Crf::new(0.05))
+                .unwrap()
+                .trusted()
+        };
+        assert!(trusted(&parity).unwrap() >= 0.1, "{:?}", trusted(&parity));
+        assert_eq!(
+            trusted(&constant),
+            Some(0.0),
+            "where nothing can be mended nothing is trusted"
+        );
+        let untrusted = CleanGraphs {
+            trusted: Some(0.0),
+            ..prior()
+        };
+        let attacked = ring(15).add_edges(&[(0, 10), (3, 7), (12, 20)]).unwrap().0;
+        let rng = &mut stream(1, "draw", 0);
+        assert!(
+            untrusted
+                .draw(&attacked, &DenseMatrix::zeros(1, 2), rng)
+                .unwrap()
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn graphs_without_edges_nodes_or_features() {
+        let bare = [
+            Graph::empty(0).unwrap(),
+            Graph::empty(3).unwrap(),
+            generate::complete(4).unwrap(),
+        ];
+        let prior = CleanGraphs::fit(&bare.iter().collect::<Vec<_>>()).unwrap();
+        prior.check().unwrap();
+        for graph in &bare {
+            let drawn = prior
+                .draw(graph, &DenseMatrix::zeros(1, 2), &mut stream(1, "draw", 0))
+                .unwrap();
+            assert!(drawn.is_none_or(|(near, _)| near.num_nodes() == graph.num_nodes()));
+        }
+        assert!(CleanGraphs::fit(&[]).unwrap().check().is_ok());
+        let broken = CleanGraphs {
+            kinds: vec![0.0; 3],
+            ..prior
+        };
+        assert!(
+            broken
+                .check()
+                .unwrap_err()
+                .to_string()
+                .starts_with("clean graphs: ")
+        );
+    }
+
+    #[test]
+    fn counts_have_classes() {
+        let classes: Vec<usize> = [0, 1, 2, 3, 4, 5, 8, 9, 16, 1_000_000]
+            .map(class_of)
+            .to_vec();
+        assert_eq!(classes, [0, 1, 2, 3, 3, 4, 4, 5, 5, 8]);
+    }
+}

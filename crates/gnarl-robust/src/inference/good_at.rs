@@ -1,0 +1,111 @@
+//! GOOD-AT (Li et al. 2024, [OpenReview](https://openreview.net/forum?id=DCDT918ZkI)): edges that do
+//! not look like those of the training graph are dropped before a trained model predicts.
+//! [`EdgeDetectors`] are the detectors.
+
+use gnarl_graph::names::Settings;
+use serde::{Deserialize, Serialize};
+
+use super::edge_detectors::{Flagging, THRESHOLDS};
+use super::{
+    Around, CleanInputs, Crf, EdgeDetectors, Inference, Input, Method, Perturbed, Prior, TUNED,
+};
+use crate::classifier::Classifier;
+use gnarl_graph::Result;
+
+/// Predicts without the edges that detectors classify as adversarial.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[choice(
+    name = "good-at",
+    about = "prediction without the edges that detectors classify as adversarial (GOOD-AT)",
+    constant
+)]
+pub struct GoodAt {
+    /// Number of detectors (K); an edge is dropped if one of them classifies it as adversarial.
+    // The paper tunes K up to 20. Many more add nothing and take long.
+    #[setting(default = 8, range = 1..=200, flag = "good-at-detectors")]
+    pub detectors: usize,
+    /// Probability of being adversarial above which an edge is dropped.
+    #[setting(
+        range = 0.0..=1.0,
+        flag = "good-at-threshold",
+        open = "the best one on validation nodes"
+    )]
+    pub threshold: Option<f64>,
+    /// Chooses the threshold by the accuracy on validation nodes.
+    #[setting(default = false, flag = "inference-tune")]
+    pub tune: bool,
+    /// Falls back to plain inference where the method does not pass a test on the training data.
+    #[setting(default = true, flag = "inference-check")]
+    pub check: bool,
+}
+
+impl Method for GoodAt {
+    fn on(&self, _: Perturbed) -> Inference {
+        (*self).into()
+    }
+
+    fn part(&self) -> Option<Perturbed> {
+        Some(Perturbed::Structure)
+    }
+
+    fn idle(&self) -> Option<(&'static str, &'static str)> {
+        (self.tune && self.threshold.is_some()).then_some(("good-at-threshold", TUNED))
+    }
+
+    /// The answer on the graph without some edges is all that counts.
+    fn update(&self) -> Option<Crf> {
+        Some(Crf {
+            samples: 1,
+            iterations: 1,
+            sigma: 0.0,
+            hard_voting: false,
+            stop_early: false,
+        })
+    }
+
+    fn learn(&self, model: &dyn Classifier, clean: CleanInputs<'_>) -> Result<Option<Prior>> {
+        let CleanInputs::Nodes { graph, val, .. } = clean else {
+            let what = "good-at needs a prediction for both ends of an edge, and a graph of a set has one prediction";
+            return Err(gnarl_graph::Error::argument("inference", what));
+        };
+        let detectors = EdgeDetectors::fit(model, graph, self.detectors)?;
+        Ok(Some(Prior::Detectors(if self.check {
+            detectors.tested(model, graph, val)?
+        } else {
+            detectors
+        })))
+    }
+
+    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<Around<'a>> {
+        let Prior::Detectors(detectors) = prior? else {
+            return None;
+        };
+        let threshold = self.threshold.unwrap_or(detectors.threshold());
+        Some(Around::Detected(Flagging {
+            detectors,
+            threshold,
+        }))
+    }
+
+    fn tunes(&self) -> bool {
+        self.tune
+    }
+
+    fn candidates(&self, _: Input) -> Vec<Inference> {
+        THRESHOLDS
+            .iter()
+            .map(|&threshold| {
+                Self {
+                    threshold: Some(threshold),
+                    ..*self
+                }
+                .into()
+            })
+            .collect()
+    }
+
+    fn works_on_sets(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,381 @@
+//! The inference axis: rules that turn the scores of a trained model into predictions.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | [`plain`], [`robust_crf`], [`smoothing`], [`clean_crf`], [`good_at`] | the choices of [`Inference`], one file each |
+//! | [`reading`] | a choice fitted to a model: what a fitted model owns and a file keeps |
+//! | [`crf`] | RobustCRF's update over a tree of neighbours; randomised smoothing is a special case of it |
+//! | [`balls`] | RobustCRF's neighbours: uniform in a ball of features, or some flips of edges away |
+//! | [`clean_features`], [`clean_edges`], [`clean_graphs`] | neighbours that look like clean inputs |
+//! | [`edge_detectors`] | GOOD-AT's detectors of adversarial edges |
+//! | `trial` | tests of these neighbours and detectors on the training data |
+//! | [`external`] | a program in any language as a model, over a line protocol |
+//! | [`size`] | a lower bound on the number of neighbours of a graph |
+//!
+//! For a graph of a set everything is as for one graph, with one prediction instead of one for each
+//! node.
+//!
+//! Everything works on a [`Classifier`], and a model with its inference is one again
+//! ([`Defended`]), so that it can be attacked, measured and defended once more. To add an
+//! inference: one file that implements [`Method`], one line in [`Inference`].
+
+pub mod balls;
+pub mod clean_crf;
+pub mod clean_edges;
+pub mod clean_features;
+pub mod clean_graphs;
+pub mod crf;
+pub mod edge_detectors;
+pub mod external;
+pub mod good_at;
+pub mod plain;
+pub mod reading;
+mod reduced;
+pub mod robust_crf;
+pub mod size;
+pub mod smoothing;
+mod trial;
+
+use gnarl_graph::Graph;
+use serde::{Deserialize, Serialize};
+
+pub use balls::{FeatureBall, FlipDistribution, Similarity, StructureBall};
+pub use clean_crf::CleanCrf;
+pub use clean_edges::CleanEdges;
+pub use clean_features::CleanFeatures;
+pub use clean_graphs::CleanGraphs;
+pub use crf::{Crf, Draws, Neighbourhood};
+pub use edge_detectors::EdgeDetectors;
+pub use external::External;
+pub use good_at::GoodAt;
+pub use plain::Plain;
+pub use reading::{Defended, Reading};
+pub use robust_crf::RobustCrf;
+pub use size::log2_neighbours_at_least;
+pub use smoothing::Smoothing;
+
+use crate::classifier::Classifier;
+use gnarl_graph::Result;
+
+gnarl_graph::choices! {
+    /// The inference rules.
+    pub enum Inference: dyn Method as "inference" {
+        Plain(plain::Plain),
+        RobustCrf(robust_crf::RobustCrf),
+        Smoothing(smoothing::Smoothing),
+        CleanCrf(clean_crf::CleanCrf),
+        GoodAt(good_at::GoodAt),
+    }
+}
+
+gnarl_graph::named! {
+    /// The part of an input that sampled neighbours change.
+    pub enum Perturbed as "part" {
+        /// The features.
+        Features = "features",
+        /// The edges.
+        Structure = "structure",
+    }
+}
+
+/// What an entry of [`Inference`] has to say: an update ([`Crf`]) and the neighbours it goes over.
+pub trait Method {
+    /// The same with neighbours that differ in this part, where that was left open.
+    fn on(&self, part: Perturbed) -> Inference;
+
+    /// The part that neighbours differ in; `None` for one forward pass.
+    fn part(&self) -> Option<Perturbed> {
+        None
+    }
+
+    /// A setting that was made and has no say beside the others, and why.
+    fn idle(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
+    /// The update, with its usual values where settings are open; `None` for one forward pass.
+    fn update(&self) -> Option<Crf>;
+
+    /// Where neighbours come from; `None` for one forward pass, and where a prior is needed and
+    /// missing.
+    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<Around<'a>>;
+
+    /// What is learned from what the model was trained on.
+    fn learn(&self, _model: &dyn Classifier, _clean: CleanInputs<'_>) -> Result<Option<Prior>> {
+        Ok(None)
+    }
+
+    /// Whether sigma and radius are to be chosen on the validation nodes of every input.
+    fn tunes(&self) -> bool {
+        false
+    }
+
+    /// What tuning tries on an input of this kind, the setting that changes least first.
+    fn candidates(&self, _of: Input) -> Vec<Inference> {
+        Vec::new()
+    }
+
+    /// Whether it has anything to say around the graphs of a set.
+    fn works_on_sets(&self) -> bool {
+        true
+    }
+
+    /// The same with open settings that mean something else around the graphs of a set filled in;
+    /// `None` where there are none.
+    fn on_sets(&self) -> Option<Inference> {
+        None
+    }
+}
+
+impl Default for Inference {
+    fn default() -> Self {
+        Inference::Plain(Plain {})
+    }
+}
+
+impl Inference {
+    /// Whether it is one forward pass.
+    pub fn is_plain(&self) -> bool {
+        matches!(self, Inference::Plain(_))
+    }
+
+    /// With neighbours that differ in this part, where that was left open.
+    pub fn on(self, part: Perturbed) -> Self {
+        self.method().on(part)
+    }
+
+    /// With what is usual around the graphs of a set, where settings are open.
+    pub fn on_sets(self) -> Self {
+        self.method().on_sets().unwrap_or(self)
+    }
+
+    /// Whether sigma and radius are to be chosen on the validation nodes of every input
+    /// ([`Reading::tuned`]).
+    pub fn tunes(&self) -> bool {
+        self.method().tunes()
+    }
+
+    /// Evaluations of the model for one answer, at most.
+    pub fn evaluations(&self) -> usize {
+        self.method().update().map_or(1, |crf| crf.evaluations())
+    }
+
+    /// Learns what it needs to know of the graph that the model was trained on, without nodes to
+    /// validate it by.
+    pub fn fit(
+        &self,
+        model: &dyn Classifier,
+        trained_on: &Graph,
+        train: &[u32],
+    ) -> Result<Reading> {
+        self.fit_to(
+            model,
+            CleanInputs::Nodes {
+                graph: trained_on,
+                train,
+                val: &[],
+            },
+        )
+    }
+
+    /// Learns what it needs to know of what the model was trained on.
+    pub fn fit_to(&self, model: &dyn Classifier, clean: CleanInputs<'_>) -> Result<Reading> {
+        self.check()?;
+        Reading::new(*self, self.method().learn(model, clean)?)
+    }
+}
+
+/// What an input is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// One large graph whose nodes are classified.
+    Nodes,
+    /// A graph of a set.
+    GraphOfSet,
+}
+
+/// What a model was trained on, as the model takes it: clean inputs to learn from.
+#[derive(Debug, Clone, Copy)]
+pub enum CleanInputs<'a> {
+    /// One graph whose nodes are classified.
+    Nodes {
+        /// The graph.
+        graph: &'a Graph,
+        /// Its training nodes.
+        train: &'a [u32],
+        /// Its validation nodes, where some are known.
+        val: &'a [u32],
+    },
+    /// The training graphs of a set.
+    Graphs(&'a [&'a Graph]),
+}
+
+/// Where neighbours of an input come from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Around<'a> {
+    /// Uniform in a ball of features.
+    Features(FeatureBall),
+    /// Some flips of edges away.
+    Structure(StructureBall),
+    /// Ours: inputs that look clean.
+    Clean(&'a Prior),
+    /// The input without edges that look like an attacker's.
+    Detected(edge_detectors::Flagging<'a>),
+}
+
+impl Around<'_> {
+    fn neighbourhood(&self) -> &dyn Neighbourhood {
+        match self {
+            Around::Features(ball) => ball,
+            Around::Structure(ball) => ball,
+            Around::Detected(flagging) => flagging,
+            Around::Clean(Prior::Features(prior)) => prior,
+            Around::Clean(Prior::Edges(prior)) => prior,
+            Around::Clean(Prior::Graphs(prior)) => prior,
+            Around::Clean(Prior::Detectors(prior)) => prior,
+        }
+    }
+}
+
+/// What was learned of clean inputs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prior {
+    /// Features as they are without noise.
+    Features(CleanFeatures),
+    /// How edges join alike nodes.
+    Edges(CleanEdges),
+    /// Which edges the graphs of a set have.
+    Graphs(CleanGraphs),
+    /// What an attacker's edges look like.
+    Detectors(EdgeDetectors),
+}
+
+/// The refusal of a setting that tuning chooses.
+const TUNED: &str = "is chosen on validation nodes by inference-tune; set one of the two";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_says_what_is_stored_and_names_are_read_back() {
+        gnarl_graph::names::assert_listed(Inference::LIST, Inference::all().map(|i| i.stored()));
+        for inference in Inference::all() {
+            assert_eq!(
+                inference
+                    .name()
+                    .to_uppercase()
+                    .parse::<Inference>()
+                    .unwrap(),
+                inference
+            );
+            let text = serde_json::to_string(&inference).unwrap();
+            assert_eq!(
+                serde_json::from_str::<Inference>(&text).unwrap(),
+                inference,
+                "{text}"
+            );
+        }
+        assert_eq!(
+            Inference::LIST.iter().map(|i| i.name).collect::<Vec<_>>(),
+            ["plain", "robust-crf", "smoothing", "clean-crf", "good-at"]
+        );
+        let e = "robust".parse::<Inference>().unwrap_err().to_string();
+        assert!(e.contains("robust-crf"), "{e}");
+    }
+
+    #[test]
+    fn a_part_is_filled_in_only_where_it_is_open() {
+        let open = Inference::from(RobustCrf::default());
+        let on = |inference: Inference| inference.stored().unwrap().get("target").cloned();
+        assert_eq!(on(open.on(Perturbed::Structure)), Some("structure".into()));
+        assert_eq!(
+            on(open.on(Perturbed::Structure).on(Perturbed::Features)),
+            Some("structure".into())
+        );
+        assert_eq!(
+            Inference::from(Plain {}).on(Perturbed::Structure),
+            Inference::from(Plain {})
+        );
+    }
+
+    #[test]
+    fn settings_that_mean_nothing_are_refused_in_one_line() {
+        let fail = |name: &str, setting: &str, value: &str| {
+            let inference = name.parse::<Inference>().unwrap();
+            inference
+                .with(&[(setting.to_string(), value.to_string())])
+                .unwrap_err()
+                .to_string()
+        };
+        for (name, setting, value, what) in [
+            ("robust-crf", "sigma", "2", "crf-sigma must be in [0, 1]"),
+            ("clean-crf", "sigma", "-0.1", "crf-sigma must be in [0, 1]"),
+            ("robust-crf", "radius", "-1", "radius must be >= 0 (got -1)"),
+            ("smoothing", "radius", "nan", "radius must be a number"),
+            ("smoothing", "samples", "0", "use at least 1 of each"),
+            ("robust-crf", "samples", "5000", "evaluations"),
+            (
+                "clean-crf",
+                "radius",
+                "1",
+                "radius: belongs to robust-crf and smoothing, and the inference is clean-crf",
+            ),
+            ("plain", "hard-voting", "true", "the inference is plain"),
+            ("plain", "hard", "true", "is now hard-voting"),
+            (
+                "good-at",
+                "detectors",
+                "0",
+                "good-at-detectors must be in [1, 200]",
+            ),
+            (
+                "good-at",
+                "threshold",
+                "1.5",
+                "good-at-threshold must be in [0, 1]",
+            ),
+            ("robust-crf", "target", "edges", "unknown part 'edges'"),
+        ] {
+            let e = fail(name, setting, value);
+            assert!(
+                e.contains(what) && !e.contains('\n'),
+                "{name} {setting}={value}: {e}"
+            );
+        }
+    }
+
+    #[test]
+    fn earlier_files_are_read() {
+        let old = r#"{"kind":"robust-crf","on":"structure","neighbours":3,"updates":1,"hard":true,"law":"thesis"}"#;
+        let expected = RobustCrf {
+            target: Some(Perturbed::Structure),
+            samples: 3,
+            iterations: 1,
+            hard_voting: true,
+            ..RobustCrf::default()
+        };
+        assert_eq!(
+            serde_json::from_str::<Inference>(old).unwrap(),
+            expected.into()
+        );
+    }
+
+    #[test]
+    fn open_settings_mean_coras_values() {
+        let values = |part: Perturbed| {
+            let crf = Inference::from(RobustCrf::default()).on(part);
+            let radius = match crf.method().around(None) {
+                Some(Around::Features(ball)) => ball.radius,
+                Some(Around::Structure(ball)) => ball.share,
+                other => panic!("{other:?}"),
+            };
+            (radius, crf.method().update().unwrap().sigma)
+        };
+        assert_eq!(values(Perturbed::Features), (0.1, 0.9));
+        assert_eq!(values(Perturbed::Structure), (0.02, 0.05));
+        let evaluations: Vec<usize> = Inference::all().map(|i| i.evaluations()).collect();
+        assert_eq!(evaluations, [1, 31, 101, 6, 2]);
+    }
+}

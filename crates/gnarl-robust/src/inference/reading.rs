@@ -1,0 +1,452 @@
+//! An inference fitted to a model: what a fitted model owns, what its file keeps, and what answers.
+
+use std::fmt;
+
+use gnarl_graph::{DenseMatrix, Graph, Labels};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::crf::Crf;
+use super::{Inference, Input, Plain, Prior, reduced};
+use crate::classifier::Classifier;
+use crate::perturb::Pair;
+use gnarl_graph::{Error, Result};
+use gnarl_nn::train::argmax;
+
+/// An inference with what it learned of the graph that its model was trained on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Stored")]
+pub struct Reading {
+    inference: Inference,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prior: Option<Prior>,
+}
+
+/// A reading as it is stored, before anything was checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    inference: Inference,
+    #[serde(default)]
+    prior: Option<Prior>,
+}
+
+impl TryFrom<Stored> for Reading {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        match &stored.prior {
+            Some(Prior::Features(prior)) => prior.check()?,
+            Some(Prior::Edges(prior)) => prior.check()?,
+            Some(Prior::Graphs(prior)) => prior.check()?,
+            Some(Prior::Detectors(prior)) => prior.check()?,
+            None => (),
+        }
+        Self::new(stored.inference, stored.prior)
+    }
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self {
+            inference: Plain {}.into(),
+            prior: None,
+        }
+    }
+}
+
+impl Reading {
+    /// An inference with the prior that it needs, and with none where it needs none.
+    pub(super) fn new(inference: Inference, prior: Option<Prior>) -> Result<Self> {
+        let fits = match (
+            inference.method().update(),
+            inference.method().around(prior.as_ref()),
+        ) {
+            (None, None) => prior.is_none(),
+            (Some(_), Some(around)) => {
+                matches!(around, super::Around::Clean(_) | super::Around::Detected(_))
+                    == prior.is_some()
+            }
+            _ => false,
+        };
+        match fits {
+            true => Ok(Self { inference, prior }),
+            false => Err(refused(format!(
+                "what was learned of clean inputs does not belong to {inference}; fit it again"
+            ))),
+        }
+    }
+
+    /// How answers are read off, with the settings in use.
+    pub fn inference(&self) -> Inference {
+        self.inference
+    }
+
+    /// Whether it is one forward pass.
+    pub fn is_plain(&self) -> bool {
+        self.inference.method().update().is_none()
+    }
+
+    /// How far an inference that tests its own assumption may be trusted: the deviation of noise,
+    /// or the share of edges put in, beyond which it answers plainly. Zero means always plainly;
+    /// `None` that nothing was tested.
+    pub fn trusted(&self) -> Option<f64> {
+        match &self.prior {
+            Some(Prior::Features(prior)) => prior.trusted(),
+            Some(Prior::Edges(prior)) => prior.trusted(),
+            Some(Prior::Graphs(prior)) => prior.trusted(),
+            Some(Prior::Detectors(prior)) => prior.trusted(),
+            None => None,
+        }
+    }
+
+    /// Where edges may be dropped before an answer: which of these pairs would stay were they
+    /// joined.
+    pub fn would_stay(
+        &self,
+        model: &dyn Classifier,
+        graph: &Graph,
+        pairs: &[Pair],
+    ) -> Result<Option<Vec<bool>>> {
+        match &self.prior {
+            Some(Prior::Detectors(detectors)) => {
+                detectors.would_stay(model, graph, pairs).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A distribution over the classes for every node, `[nodes, classes]`, or for a graph of a set,
+    /// `[1, classes]`. The seed fixes every draw.
+    pub fn answer(
+        &self,
+        model: &dyn Classifier,
+        graph: &Graph,
+        seed: u64,
+    ) -> Result<DenseMatrix<f32>> {
+        let method = self.inference.method();
+        let (Some(crf), Some(around)) = (method.update(), method.around(self.prior.as_ref()))
+        else {
+            return Crf::new(1.0).output(model.scores(graph)?);
+        };
+        crf.check()?;
+        // A graph without nodes is its own and only neighbour.
+        if graph.num_nodes() == 0 {
+            return crf.output(model.scores(graph)?);
+        }
+        if let Some(white) = model.white_box().filter(|white| !white.reads_degrees())
+            && let Some(answer) = reduced::answer(&crf, white, &around, graph, seed)?
+        {
+            return Ok(answer);
+        }
+        crf.answer(model, around.neighbourhood(), graph, seed)
+    }
+
+    /// The same with the sigma and radius that are best on these labelled nodes of the input at
+    /// hand. Of equals, the setting that changes least: the largest sigma, then the smallest
+    /// radius. What was learned stays; a plain pass has nothing to tune.
+    pub fn tuned(
+        &self,
+        model: &dyn Classifier,
+        graph: &Graph,
+        nodes: &[u32],
+        seed: u64,
+    ) -> Result<Self> {
+        if self.is_plain() {
+            return Ok(self.clone());
+        }
+        let Some(labels) = graph.labels() else {
+            return Err(refused("tuning needs labels".into()));
+        };
+        if !nodes.iter().any(|&u| labels.get(u).is_some()) {
+            return Err(refused(
+                "tuning chooses on labelled validation nodes, and there are none".into(),
+            ));
+        }
+        self.best(Input::Nodes, |reading| {
+            Ok(num_right(
+                &reading.answer(model, graph, seed)?,
+                nodes,
+                labels,
+            ))
+        })
+    }
+
+    /// The same with what is best on labelled graphs of a set.
+    pub fn tuned_on_graphs(
+        &self,
+        model: &dyn Classifier,
+        graphs: &[(&Graph, u32)],
+        seed: u64,
+    ) -> Result<Self> {
+        if self.is_plain() {
+            return Ok(self.clone());
+        }
+        if graphs.is_empty() {
+            return Err(refused(
+                "tuning chooses on labelled validation graphs, and there are none".into(),
+            ));
+        }
+        self.best(Input::GraphOfSet, |reading| {
+            let is_right = |(graph, class): &(&Graph, u32)| -> Result<usize> {
+                let answer = reading.answer(model, graph, seed)?;
+                Ok(usize::from(argmax(answer.row(0)) == *class as usize))
+            };
+            graphs.par_iter().map(is_right).sum::<Result<usize>>()
+        })
+    }
+
+    /// Of the settings that tuning tries, the first with the most right answers.
+    fn best(&self, of: Input, num_right: impl Fn(&Self) -> Result<usize>) -> Result<Self> {
+        let mut best: Option<(usize, Self)> = None;
+        for candidate in self.inference.method().candidates(of) {
+            let tried = Self {
+                inference: candidate,
+                prior: self.prior.clone(),
+            };
+            let right = num_right(&tried)?;
+            if best.as_ref().is_none_or(|(so_far, _)| right > *so_far) {
+                best = Some((right, tried));
+            }
+        }
+        Ok(best.map_or_else(|| self.clone(), |(_, reading)| reading))
+    }
+}
+
+fn refused(what: String) -> Error {
+    Error::argument("inference", what)
+}
+
+/// How many of the labelled nodes given an answer is right on.
+fn num_right(answer: &DenseMatrix<f32>, nodes: &[u32], labels: &Labels) -> usize {
+    let is_right = |&&u: &&u32| {
+        labels
+            .get(u)
+            .is_some_and(|class| argmax(answer.row(u as usize)) == class as usize)
+    };
+    nodes.iter().filter(is_right).count()
+}
+
+/// A model whose answers are read off by an inference, as a classifier. It has no gradient of its
+/// own: an attacker who wants one looks into the model.
+pub struct Defended<'a> {
+    /// The model.
+    pub model: &'a dyn Classifier,
+    /// How its answers are read off.
+    pub reading: &'a Reading,
+    /// Fixes every draw.
+    pub seed: u64,
+}
+
+impl Classifier for Defended<'_> {
+    fn num_classes(&self) -> usize {
+        self.model.num_classes()
+    }
+
+    /// Logarithms of the distributions: their softmax is what was agreed on. Of one forward pass,
+    /// the model's scores.
+    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
+        if self.reading.is_plain() {
+            return self.model.scores(graph);
+        }
+        let agreed = self.reading.answer(self.model, graph, self.seed)?;
+        let logarithms = agreed
+            .data()
+            .iter()
+            .map(|&p| p.max(f32::MIN_POSITIVE).ln())
+            .collect();
+        DenseMatrix::new(
+            agreed.num_rows(),
+            agreed.num_cols(),
+            logarithms,
+        )
+    }
+}
+
+impl fmt::Debug for Defended<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Defended")
+            .field("reading", self.reading)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classifier::FromFn;
+    use crate::inference::{CleanCrf, Perturbed, RobustCrf};
+    use gnarl_graph::Features;
+
+    /// Wrong on the input itself, right wherever a feature moved.
+    fn scene() -> (Graph, impl Classifier) {
+        let n = 40;
+        let features = Features::Dense(DenseMatrix::new(n, 1, vec![0.0; n]).unwrap());
+        let labels = Labels::new(vec![Some(1); n], 2).unwrap();
+        let graph = Graph::empty(n)
+            .unwrap()
+            .with_features(features)
+            .unwrap()
+            .with_labels(labels)
+            .unwrap();
+        let model = FromFn {
+            num_classes: 2,
+            function: |graph: &Graph| {
+                let Some(Features::Dense(x)) = graph.features() else {
+                    panic!("dense features")
+                };
+                let scores = x
+                    .data()
+                    .iter()
+                    .flat_map(|&x| if x == 0.0 { [2.0, 0.0] } else { [0.0, 2.0] });
+                DenseMatrix::new(graph.num_nodes(), 2, scores.collect())
+            },
+        };
+        (graph, model)
+    }
+
+    #[test]
+    fn tuning_finds_what_helps_on_validation_nodes() {
+        let (graph, model) = scene();
+        let val: Vec<u32> = (10..30).collect();
+        let reading = Inference::from(RobustCrf::default())
+            .fit(&model, &graph, &[])
+            .unwrap();
+        let Inference::RobustCrf(tuned) =
+            reading.tuned(&model, &graph, &val, 1).unwrap().inference()
+        else {
+            panic!("another inference")
+        };
+        // Of those that are right on every node, the largest sigma and the smallest radius: at 0.8
+        // the five neighbours together outweigh the input.
+        assert_eq!((tuned.sigma, tuned.radius), (Some(0.8), Some(0.1)));
+        assert_eq!(
+            Reading::default().tuned(&model, &graph, &val, 1).unwrap(),
+            Reading::default()
+        );
+        let e = reading
+            .tuned(&model, &Graph::empty(3).unwrap(), &val, 1)
+            .unwrap_err()
+            .to_string();
+        assert!(e.contains("tuning needs labels"), "{e}");
+        let e = reading
+            .tuned(&model, &graph, &[], 1)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.contains("labelled validation nodes, and there are none"),
+            "{e}"
+        );
+    }
+
+    #[test]
+    fn a_plain_reading_is_the_softmax_and_its_classifier_the_model() {
+        let (graph, model) = scene();
+        let plain = Inference::from(Plain {}).fit(&model, &graph, &[]).unwrap();
+        assert!(
+            plain.is_plain()
+                && !Inference::from(RobustCrf::default())
+                    .fit(&model, &graph, &[])
+                    .unwrap()
+                    .is_plain()
+        );
+        let first = 1.0 / (1.0 + (-2f32).exp());
+        let answer = plain.answer(&model, &graph, 1).unwrap();
+        assert!(
+            (answer.row(7)[0] - first).abs() < 1e-6
+                && (answer.row(7)[1] - (1.0 - first)).abs() < 1e-6
+        );
+        let defended = Defended {
+            model: &model,
+            reading: &plain,
+            seed: 1,
+        };
+        assert_eq!(
+            defended.scores(&graph).unwrap().data(),
+            model.scores(&graph).unwrap().data()
+        );
+    }
+
+    #[test]
+    fn readings_are_stored_and_read_back() {
+        let (graph, model) = scene();
+        let ones = Features::Dense(DenseMatrix::new(40, 1, vec![1.0; 40]).unwrap());
+        let graph = graph.with_features(ones).unwrap();
+        for inference in Inference::all() {
+            for &part in Perturbed::ALL {
+                let reading = inference.on(part).fit(&model, &graph, &[0, 1, 2]).unwrap();
+                let text = serde_json::to_string(&reading).unwrap();
+                let back: Reading = serde_json::from_str(&text).unwrap();
+                assert_eq!(back.inference(), reading.inference(), "{text}");
+                let [one, other] =
+                    [&reading, &back].map(|r| r.answer(&model, &graph, 3).unwrap().data().to_vec());
+                assert_eq!(one, other, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_broken_file_is_refused_in_one_line() {
+        let (graph, model) = scene();
+        let edges = Inference::from(CleanCrf::default())
+            .on(Perturbed::Structure)
+            .fit(&model, &graph, &[])
+            .unwrap();
+        let good = serde_json::to_value(&edges).unwrap();
+        let with = |path: &str, value: serde_json::Value| {
+            let mut stored = good.clone();
+            *stored.pointer_mut(path).unwrap() = value;
+            serde_json::from_value::<Reading>(stored)
+                .unwrap_err()
+                .to_string()
+        };
+        for (path, value, what) in [
+            ("/prior/edges/agreement", 1.5.into(), "agreement of 1.5"),
+            (
+                "/prior",
+                serde_json::Value::Null,
+                "does not belong to clean-crf",
+            ),
+            ("/inference", "plain".into(), "does not belong to plain"),
+            (
+                "/inference",
+                "robust-crf".into(),
+                "does not belong to robust-crf",
+            ),
+            (
+                "/inference/target",
+                "features".into(),
+                "does not belong to clean-crf",
+            ),
+            (
+                "/inference/sigma",
+                7.into(),
+                "crf-sigma must be in [0, 1] (got 7)",
+            ),
+        ] {
+            let e = with(path, value);
+            assert!(e.contains(what) && !e.contains('\n'), "{path}: {e}");
+        }
+        let features = |field: &str, value: serde_json::Value| {
+            let mut prior = serde_json::json!({"odds": [0.5], "values": [1.0], "spread": 0.0, "row-total": null});
+            prior[field] = value;
+            let stored = serde_json::json!({"inference": {"kind": "clean-crf"}, "prior": {"features": prior}});
+            serde_json::from_value::<Reading>(stored)
+        };
+        assert!(features("spread", 0.25.into()).is_ok());
+        for (field, value) in [
+            ("odds", serde_json::json!([])),
+            ("odds", serde_json::json!([-1.0])),
+            ("values", serde_json::json!([])),
+            ("values", serde_json::json!(vec![1.0; 65])),
+            ("spread", (-1.0).into()),
+            ("row-total", 0.0.into()),
+        ] {
+            let e = features(field, value).unwrap_err().to_string();
+            assert!(
+                e.contains("clean features") && !e.contains('\n'),
+                "{field}: {e}"
+            );
+        }
+    }
+}

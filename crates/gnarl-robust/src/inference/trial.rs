@@ -1,0 +1,115 @@
+//! Tests of neighbours that look clean: predictions on a perturbed input, with and without them,
+//! compared with the predictions on the clean one. No label is needed, so every node counts, or
+//! every training graph of a set.
+
+use gnarl_graph::{DenseMatrix, Graph};
+use rayon::prelude::*;
+
+use super::crf::{Crf, Neighbourhood};
+use crate::classifier::Classifier;
+use gnarl_graph::Result;
+use gnarl_nn::train::argmax;
+
+/// What neighbours did to the answers on changed inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Trial {
+    /// Answers that agree with the clean ones with neighbours and did not without.
+    mended: usize,
+    /// Answers that agreed without neighbours and no longer do.
+    broken: usize,
+}
+
+impl Trial {
+    /// The largest of rising shares of change at which neighbours help, as far as they did no harm
+    /// before it. `changed` makes the inputs of a share, or none where there is no more to change.
+    pub fn trusted(
+        shares: &[f64],
+        changed: impl Fn(f64) -> Result<Option<Vec<Graph>>>,
+        trial: impl Fn(&[Graph]) -> Result<Self>,
+    ) -> Result<f64> {
+        let mut trusted = 0.0;
+        for &share in shares {
+            let Some(changed) = changed(share)? else {
+                break;
+            };
+            let trial = trial(&changed)?;
+            if trial.harms() {
+                break;
+            }
+            if trial.helps() {
+                trusted = share;
+            }
+        }
+        Ok(trusted)
+    }
+
+    /// Answers on `changed` inputs by these neighbours and without them, against the classes of the
+    /// clean ones.
+    pub fn new(
+        model: &dyn Classifier,
+        neighbours: &dyn Neighbourhood,
+        crf: &Crf,
+        changed: &[Graph],
+        clean: &[Vec<usize>],
+    ) -> Result<Self> {
+        let one = |(changed, clean): (&Graph, &Vec<usize>)| -> Result<Self> {
+            let plain = Self::classes(&crf.output(model.scores(changed)?)?);
+            let agreed = Self::classes(&crf.answer(model, neighbours, changed, 0)?);
+            let mut trial = Self::default();
+            for ((plain, agreed), clean) in plain.iter().zip(&agreed).zip(clean) {
+                trial.mended += usize::from(plain != clean && agreed == clean);
+                trial.broken += usize::from(plain == clean && agreed != clean);
+            }
+            Ok(trial)
+        };
+        let all = changed
+            .par_iter()
+            .zip(clean)
+            .map(one)
+            .collect::<Result<Vec<_>>>()?;
+        let sum = |of: fn(&Self) -> usize| all.iter().map(of).sum();
+        Ok(Self {
+            mended: sum(|t| t.mended),
+            broken: sum(|t| t.broken),
+        })
+    }
+
+    /// Of judges, each with the class that it should have: answers as they were and as they are.
+    pub fn of(before: &[usize], after: &[usize], judges: &[(u32, usize)]) -> Self {
+        let mut trial = Self::default();
+        for &(u, class) in judges {
+            let (before, after) = (before[u as usize] == class, after[u as usize] == class);
+            trial.mended += usize::from(!before && after);
+            trial.broken += usize::from(before && !after);
+        }
+        trial
+    }
+
+    /// The classes that a model gives clean inputs.
+    pub fn clean(model: &dyn Classifier, graphs: &[&Graph]) -> Result<Vec<Vec<usize>>> {
+        let one = |graph: &&Graph| Ok(Self::classes(&Crf::new(1.0).output(model.scores(graph)?)?));
+        graphs.par_iter().map(one).collect()
+    }
+
+    /// The class of every row.
+    fn classes(answer: &DenseMatrix<f32>) -> Vec<usize> {
+        (0..answer.num_rows())
+            .map(|u| argmax(answer.row(u)))
+            .collect()
+    }
+
+    /// The standard error of a difference of counts.
+    fn error(&self) -> f64 {
+        ((self.mended + self.broken) as f64).sqrt()
+    }
+
+    /// More answers were mended than broken, beyond chance.
+    pub fn helps(&self) -> bool {
+        self.mended as f64 > self.broken as f64 + self.error()
+    }
+
+    /// More answers were broken than mended, beyond chance.
+    pub fn harms(&self) -> bool {
+        self.broken as f64 > self.mended as f64 + self.error()
+    }
+}

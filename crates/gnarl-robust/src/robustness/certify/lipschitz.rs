@@ -1,0 +1,641 @@
+//! Certificates from how far a network can stretch (thesis ch. 5, theorems `main_result` and
+//! `structural_perturbtation`, read node by node): deterministic, no sampling.
+//!
+//! *Features.* Let row v of the features move by `ε_v` in L_p. Then the difference of two of node
+//! u's scores moves by at most
+//!
+//! `g_yc Σ_v K_uv ε_v`, with `K = |Φ|^L` (of GIN `|Φ| + I`),
+//!
+//! where g_yc is the gain of the maps from L_p to that difference: the least product over all ways
+//! of changing the norm between maps, with the last map seen as the one column `w_y - w_c`. A class
+//! stands while that is less than its lead over every other. Of the features of one node,
+//! whichever, the largest K_uv counts; of every node at once the row's sum; of all of them
+//! together, by the norm of the whole matrix, the row's norm in the dual of L_p.
+//!
+//! *Edges.* For r flips anywhere, errors go from round to round by rows: with clean messages
+//! `P = H W` and errors `m_w` of theirs, row v of `Φ' P' - Φ P` is bounded by looking at all ways
+//! of adding a and removing b edges at v, which fixes its new degree, while the other r - a - b
+//! flips end at most at twice as many of its neighbours; all others have the smaller error of a
+//! node where no flip ends. This is for A_hat and for GIN's sums.
+
+use gnarl_graph::operator::ClassicalOperator as Op;
+use gnarl_graph::{Error as GraphError, Graph, named};
+use rayon::prelude::*;
+
+use crate::classifier::{Classifier, WhiteBox};
+use crate::perturb::Norm;
+use crate::robustness::bounds::gains::{Gains, start};
+use crate::robustness::bounds::operators::absolute;
+use crate::robustness::bounds::plan::Plan;
+use gnarl_graph::Result;
+use gnarl_nn::networks::{Backbone, Input, Pass, UsualOperator};
+use gnarl_nn::operator::OperatorChoice;
+use gnarl_nn::train::argmax;
+use gnarl_tensor::{DType, Tensor};
+
+named! {
+    /// Whose features move.
+    pub enum Scope as "scope" {
+        /// Those of one node, whichever it is.
+        One = "one",
+        /// Those of every node, each by the radius.
+        Every = "every",
+        /// Those of all nodes together, by the norm of the whole matrix.
+        Total = "total",
+    }
+}
+
+/// What a forward pass in f32 may be wrong by, relative to scores and gains.
+const ROUNDING: f64 = 1e-5;
+
+/// What is needed of a network on a graph to certify its nodes.
+#[derive(Debug)]
+pub struct LipschitzMargins {
+    num_classes: usize,
+    scores: Vec<f64>,
+    features: usize,
+    /// Every map but the last.
+    maps: Vec<Gains>,
+    /// The last map, `[width, classes]`, the factor on scores in it.
+    last: Vec<f64>,
+    /// Of each node's row of K: its largest entry, its L2 norm, its sum.
+    rows: Vec<[f64; 3]>,
+    flips: std::result::Result<Rounds, String>,
+}
+
+impl LipschitzMargins {
+    /// `true` for networks whose linear maps have a known place.
+    pub fn covers(backbone: &Backbone) -> bool {
+        Plan::covers(backbone)
+    }
+
+    /// Looks at a network on a graph whose features are scaled. Fails with the reason where the
+    /// network is none that is covered.
+    ///
+    /// O(nodes · arcs within reach) for the rows of K.
+    pub fn new(model: &WhiteBox, graph: &Graph) -> Result<Self> {
+        if model.graph_classifier().is_some() {
+            return Err(refused(
+                "they are for the nodes of one graph, not for graphs of a set".into(),
+            ));
+        }
+        let plan = Plan::of(model)?;
+        let pass = Pass::evaluation(model.weights());
+        let propagation = model.propagation(graph)?;
+        let propagation = model.network().propagation(&propagation, &pass)?;
+        let own = if plan.backbone.is(Backbone::GIN) {
+            1.0
+        } else {
+            0.0
+        };
+        let factor = match model.network().gain() {
+            Some(gain) => f64::from(gain.factor(&pass)?.flatten_all()?.to_vec1::<f32>()?[0]),
+            None => 1.0,
+        };
+        let all: Vec<&Tensor> = plan
+            .rounds
+            .iter()
+            .flatten()
+            .chain(&plan.tail)
+            .map(|map| map.weight)
+            .collect();
+        let Some((last, others)) = all.split_last() else {
+            return Err(refused("a network without maps".into()));
+        };
+        let maps = others
+            .iter()
+            .map(|weight| Gains::of(weight))
+            .collect::<Result<Vec<_>>>()?;
+        let last = last.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
+        let last = last.into_iter().map(|w| w * factor).collect();
+
+        if (0..plan.rounds.len()).any(|i| propagation.round(i).is_low_rank()) {
+            return Err(refused("messages must travel by edges".into()));
+        }
+        let operators = (0..plan.rounds.len())
+            .map(|i| absolute(propagation.round(i)))
+            .collect::<Result<Vec<_>>>()?;
+        let nodes = graph.num_nodes();
+        let rows = (0..nodes).into_par_iter().map_init(
+            || [vec![0.0; nodes], vec![0.0; nodes]],
+            |[row, next], u| {
+                row[u] = 1.0;
+                let mut reached = vec![u as u32];
+                for operator in operators.iter().rev() {
+                    let mut further = Vec::new();
+                    let mut add = |v: u32, by: f64| {
+                        if next[v as usize] == 0.0 && by != 0.0 {
+                            further.push(v);
+                        }
+                        next[v as usize] += by;
+                    };
+                    for &v in &reached {
+                        let here = std::mem::take(&mut row[v as usize]);
+                        operator.for_row(v as usize, |w, value| add(w, here * value));
+                        add(v, here * own);
+                    }
+                    std::mem::swap(row, next);
+                    reached = further;
+                }
+                let mut found = [0f64; 3];
+                for &v in &reached {
+                    let k = std::mem::take(&mut row[v as usize]);
+                    found = [found[0].max(k), found[1] + k * k, found[2] + k];
+                }
+                [found[0], found[1].sqrt(), found[2]]
+            },
+        );
+        let rows = rows.collect();
+        let scores = model.scores(graph)?;
+        let flips = Rounds::new(model, graph, &plan, factor);
+        let (features, num_classes) = (model.network().in_dim(), scores.num_cols());
+        let scores = scores.data().iter().map(|&s| f64::from(s)).collect();
+        Ok(Self {
+            num_classes,
+            scores,
+            features,
+            maps,
+            last,
+            rows,
+            flips,
+        })
+    }
+
+    /// Number of nodes.
+    pub fn num_nodes(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The class of a node.
+    pub fn class(&self, u: usize) -> usize {
+        let row: Vec<f32> = self.scores_of(u).iter().map(|&s| s as f32).collect();
+        argmax(&row)
+    }
+
+    fn scores_of(&self, u: usize) -> &[f64] {
+        &self.scores[u * self.num_classes..(u + 1) * self.num_classes]
+    }
+
+    /// The lead of node u's class over another, less what rounding may be wrong by.
+    fn lead(&self, u: usize, other: usize) -> f64 {
+        let (own, other) = (self.scores_of(u)[self.class(u)], self.scores_of(u)[other]);
+        (own - other - ROUNDING * (own.abs() + other.abs())).max(0.0)
+    }
+
+    /// For every node: features that move by less than this, in L_p and by whose features move, do
+    /// not change its class. Infinite where nothing changes it.
+    pub fn feature_radii(&self, norm: Norm, scope: Scope) -> Result<Vec<f64>> {
+        norm.check()?;
+        let reached = self
+            .maps
+            .iter()
+            .fold(start(norm, self.features), |reached, map| {
+                map.after(reached)
+            });
+        let classes = self.num_classes;
+        let gains: Vec<f64> = (0..classes * classes)
+            .map(|k| self.gain(reached, k / classes, k % classes))
+            .collect();
+        let of_row = |[most, length, sum]: [f64; 3]| match (scope, norm) {
+            (Scope::One, _) => most,
+            (Scope::Every, _) | (Scope::Total, Norm::Infinity) => sum,
+            (Scope::Total, Norm::L1) => most,
+            (Scope::Total, Norm::L2) => length,
+            // The dual norm is at most the L1 norm.
+            (Scope::Total, Norm::P(_)) => sum,
+        };
+        let one = |u: usize| {
+            let (class, weight) = (self.class(u), of_row(self.rows[u]));
+            let others = (0..classes).filter(|&c| c != class);
+            others
+                .map(|c| quotient(self.lead(u, c), gains[class * classes + c] * weight))
+                .fold(f64::INFINITY, f64::min)
+        };
+        Ok((0..self.num_nodes()).map(one).collect())
+    }
+
+    /// From bounds in L1, L2 and L-infinity before the last map to the difference of two scores.
+    fn gain(&self, reached: [f64; 3], y: usize, c: usize) -> f64 {
+        let column = self
+            .last
+            .chunks_exact(self.num_classes)
+            .map(|row| row[y] - row[c]);
+        let [most, squares, sum] = column.fold([0f64; 3], |[m, s, t], d| {
+            [m.max(d.abs()), s + d * d, t + d.abs()]
+        });
+        (1.0 + ROUNDING)
+            * [
+                reached[0] * most,
+                reached[1] * squares.sqrt(),
+                reached[2] * sum,
+            ]
+            .into_iter()
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    /// For every node the most flips of edges, up to `most`, that do not change its class, wherever
+    /// they are. Fails with the reason where edges are not covered.
+    pub fn edge_radii(&self, most: usize) -> Result<Vec<usize>> {
+        let rounds = self.flips.as_ref().map_err(|why| refused(why.clone()))?;
+        let mut radii = vec![0; self.num_nodes()];
+        let mut open: Vec<usize> = (0..self.num_nodes()).collect();
+        for flips in 1..=most {
+            let moves = rounds.moves(flips);
+            let stands = |&u: &usize| {
+                let class = self.class(u);
+                (0..self.num_classes).filter(|&c| c != class).all(|c| {
+                    let moved = (1.0 + ROUNDING) * rounds.difference(&moves, u, (class, c), flips);
+                    moved < self.lead(u, c)
+                })
+            };
+            open = open.into_par_iter().filter(stands).collect();
+            if open.is_empty() {
+                break;
+            }
+            open.iter().for_each(|&u| radii[u] = flips);
+        }
+        Ok(radii)
+    }
+}
+
+/// Infinite where nothing moves what leads, even by nothing.
+fn quotient(lead: f64, by: f64) -> f64 {
+    if by > 0.0 { lead / by } else { f64::INFINITY }
+}
+
+fn refused(what: String) -> gnarl_graph::Error {
+    GraphError::argument("lipschitz certificates", what)
+}
+
+/// How messages are added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sum {
+    /// By A_hat.
+    Normalised,
+    /// By A, and a node's own added.
+    Plain,
+}
+
+/// The clean messages of every round.
+#[derive(Debug)]
+struct Rounds {
+    sum: Sum,
+    neighbours: Vec<Vec<u32>>,
+    /// Degrees with self-loop.
+    degrees: Vec<f64>,
+    rounds: Vec<CleanRound>,
+    /// The spectral norm of what comes behind the rounds but for the last map, and the last map,
+    /// where they are behind.
+    tail: Option<(f64, Vec<f64>)>,
+    num_classes: usize,
+    /// Without rounds nothing moves.
+    is_still: bool,
+}
+
+/// One round: its clean messages, `[nodes, width]`, and how far its maps stretch errors.
+#[derive(Debug)]
+struct CleanRound {
+    messages: Vec<f64>,
+    width: usize,
+    /// The spectral norm of the map before the operator; of the last round of a network without
+    /// head the map itself.
+    before: f64,
+    /// Of the maps behind the operator.
+    behind: f64,
+    /// `[width before, classes]`, where differences of classes are read off it.
+    first: Option<Vec<f64>>,
+}
+
+impl Rounds {
+    fn new(
+        model: &WhiteBox,
+        graph: &Graph,
+        plan: &Plan<'_>,
+        factor: f64,
+    ) -> std::result::Result<Self, String> {
+        let usual = plan.backbone.usual_operator();
+        let operator = match (model.operator(), usual) {
+            (OperatorChoice::Classical(op), _)
+            | (OperatorChoice::Usual, UsualOperator::Classical(op)) => op,
+            _ if plan.rounds.is_empty() => Op::NormalisedAdjacency,
+            _ => return Err("flips under an operator that is learned are not covered".into()),
+        };
+        let sum = match (operator, plan.backbone) {
+            _ if plan.rounds.is_empty() => Sum::Normalised,
+            (Op::NormalisedAdjacency, Backbone::Gcn(_) | Backbone::Sgc(_)) => Sum::Normalised,
+            (Op::Adjacency, Backbone::Gin(_)) => Sum::Plain,
+            (operator, backbone) => {
+                return Err(format!(
+                    "flips under {operator} of {backbone} are not covered"
+                ));
+            }
+        };
+        if graph.weights().is_some() {
+            return Err("flips in a weighted graph are not covered".into());
+        }
+        Self::read(model, graph, plan, factor, sum).map_err(|e| e.to_string())
+    }
+
+    fn read(
+        model: &WhiteBox,
+        graph: &Graph,
+        plan: &Plan<'_>,
+        factor: f64,
+        sum: Sum,
+    ) -> Result<Self> {
+        let pass = Pass::evaluation(model.weights());
+        let propagation = model.propagation(graph)?;
+        let propagation = model.network().propagation(&propagation, &pass)?;
+        let nodes = 0..graph.num_nodes() as u32;
+        let mut rounds = Vec::new();
+        let mut h = model.input(graph)?;
+        let count = plan.rounds.len();
+        for (i, maps) in plan.rounds.iter().enumerate() {
+            let messages = match maps.first() {
+                Some(first) => h.matmul(first.weight, None)?,
+                None => h.to_dense()?,
+            };
+            let (_, width) = messages.dims2()?;
+            let spectral = |weight: &Tensor| -> Result<f64> { Ok(Gains::of(weight)?.spectral()) };
+            let mut behind = 1.0;
+            for map in maps.iter().skip(1) {
+                behind *= spectral(map.weight)?;
+            }
+            // The factor on scores goes with whatever gives them.
+            let gives_scores = i + 1 == count && plan.tail.is_empty() && maps.len() <= 1;
+            let scale = if gives_scores { factor } else { 1.0 };
+            let first = match maps.first() {
+                Some(map) if gives_scores => Some(
+                    map.weight
+                        .to_dtype(DType::F64)?
+                        .flatten_all()?
+                        .to_vec1::<f64>()?
+                        .into_iter()
+                        .map(|w| w * scale)
+                        .collect(),
+                ),
+                _ => None,
+            };
+            let values = messages
+                .to_dtype(DType::F64)?
+                .flatten_all()?
+                .to_vec1::<f64>()?;
+            rounds.push(CleanRound {
+                messages: values.into_iter().map(|m| m * scale).collect(),
+                width,
+                before: match maps.first() {
+                    Some(map) => spectral(map.weight)? * scale,
+                    None => scale,
+                },
+                behind,
+                first,
+            });
+            if i + 1 < count {
+                h = Input::Dense(plan.output(maps, propagation.round(i), messages)?);
+            }
+        }
+        // What gives the scores: the last map of the tail, or the second map of GIN's last round.
+        let mut tail = None;
+        let of_last_round = plan.rounds.last().and_then(|maps| maps.get(1));
+        let last_map = match plan.tail.split_last() {
+            Some((last, others)) => {
+                let gain = others
+                    .iter()
+                    .map(|map| Ok(Gains::of(map.weight)?.spectral()))
+                    .product::<Result<f64>>()?;
+                Some((gain, last.weight))
+            }
+            None => of_last_round.map(|map| (1.0, map.weight)),
+        };
+        if let Some((gain, weight)) = last_map {
+            let values = weight
+                .to_dtype(DType::F64)?
+                .flatten_all()?
+                .to_vec1::<f64>()?;
+            tail = Some((gain, values.into_iter().map(|w| w * factor).collect()));
+            if plan.tail.is_empty()
+                && let Some(round) = rounds.last_mut()
+            {
+                round.behind = 1.0;
+            }
+        }
+        Ok(Self {
+            sum,
+            degrees: nodes
+                .clone()
+                .map(|u| graph.degree(u) as f64 + 1.0)
+                .collect(),
+            neighbours: nodes.map(|u| graph.neighbours(u).to_vec()).collect(),
+            is_still: rounds.is_empty(),
+            rounds,
+            tail,
+            num_classes: model.num_classes(),
+        })
+    }
+
+    /// How far the rows that enter the last round may have moved by so many flips, in L2; where a
+    /// map comes behind the rounds, those that leave it.
+    fn moves(&self, flips: usize) -> Vec<Moved> {
+        let nodes = self.degrees.len();
+        let mut moved = vec![Moved::default(); nodes];
+        let through = if self.tail.is_some() {
+            self.rounds.len()
+        } else {
+            self.rounds.len().saturating_sub(1)
+        };
+        for round in &self.rounds[..through] {
+            let sizes: Vec<f64> = round
+                .messages
+                .chunks_exact(round.width.max(1))
+                .map(length)
+                .collect();
+            let errors: Vec<Moved> = moved.iter().map(|e| e.times(round.before)).collect();
+            let added = self.most_added(&sizes, &errors, flips);
+            let one = |v: usize| {
+                self.row(
+                    v,
+                    &sizes,
+                    &errors,
+                    &added,
+                    || length(&self.sum_of(round, v)),
+                    flips,
+                )
+            };
+            moved = (0..nodes)
+                .into_par_iter()
+                .map(|v| one(v).times(round.behind))
+                .collect();
+        }
+        moved
+    }
+
+    /// How far the difference of two scores of a node may have moved.
+    fn difference(&self, moved: &[Moved], u: usize, (y, c): (usize, usize), flips: usize) -> f64 {
+        if self.is_still {
+            return 0.0;
+        }
+        let column = |weight: &[f64]| {
+            length(
+                &weight
+                    .chunks_exact(self.num_classes)
+                    .map(|w| w[y] - w[c])
+                    .collect::<Vec<_>>(),
+            )
+        };
+        if let Some((gain, last)) = &self.tail {
+            return moved[u].at_end * gain * column(last);
+        }
+        let Some(round) = self.rounds.last() else {
+            return 0.0;
+        };
+        let stretch = match &round.first {
+            Some(first) => column(first),
+            // A round without a map of its own, as SGC's later ones: differences of two entries.
+            None => 2f64.sqrt() * round.before,
+        };
+        let of =
+            |w: usize| round.messages[w * round.width + y] - round.messages[w * round.width + c];
+        let sizes: Vec<f64> = (0..self.degrees.len()).map(|w| of(w).abs()).collect();
+        let errors: Vec<Moved> = moved.iter().map(|e| e.times(stretch)).collect();
+        let added = self.most_added(&sizes, &errors, flips);
+        let whole = || {
+            let share = |w: usize| of(w) / self.degrees[w].sqrt();
+            self.neighbours[u]
+                .iter()
+                .map(|&w| share(w as usize))
+                .sum::<f64>()
+                .abs()
+        };
+        self.row(u, &sizes, &errors, &added, whole, flips).at_end
+    }
+
+    /// `Σ P_w / sqrt(d_w)` over the neighbours of v, without its own.
+    fn sum_of(&self, round: &CleanRound, v: usize) -> Vec<f64> {
+        let mut sum = vec![0.0; round.width];
+        for &w in &self.neighbours[v] {
+            let row = &round.messages[w as usize * round.width..(w as usize + 1) * round.width];
+            let scale = 1.0 / self.degrees[w as usize].sqrt();
+            sum.iter_mut().zip(row).for_each(|(s, p)| *s += p * scale);
+        }
+        sum
+    }
+
+    /// For each number of flips elsewhere: the most that a new neighbour brings, before the
+    /// division by one's own degree.
+    fn most_added(&self, sizes: &[f64], errors: &[Moved], flips: usize) -> Vec<f64> {
+        let at = |elsewhere: usize| {
+            let one = |w: usize| match self.sum {
+                // It has itself and its new neighbour.
+                Sum::Normalised => {
+                    (sizes[w] + errors[w].at_end)
+                        / (self.degrees[w] + 1.0 - elsewhere as f64).max(2.0).sqrt()
+                }
+                Sum::Plain => sizes[w] + errors[w].at_end,
+            };
+            (0..sizes.len()).map(one).fold(0.0, f64::max)
+        };
+        (0..=flips).map(at).collect()
+    }
+
+    /// How far row v of what the operator makes of messages may have moved: messages of these sizes
+    /// that are off by these errors.
+    fn row(
+        &self,
+        v: usize,
+        sizes: &[f64],
+        errors: &[Moved],
+        added: &[f64],
+        whole: impl Fn() -> f64,
+        flips: usize,
+    ) -> Moved {
+        let near = &self.neighbours[v];
+        let (mut turned, mut carried, mut kept): (Vec<f64>, Vec<f64>, Vec<f64>) =
+            Default::default();
+        if self.sum == Sum::Plain {
+            // An edge that goes takes its message away and its error with it.
+            let apart: f64 = near.iter().map(|&w| errors[w as usize].apart).sum();
+            carried.extend(
+                near.iter()
+                    .map(|&w| errors[w as usize].at_end - errors[w as usize].apart),
+            );
+            let from_others = apart + largest_sum(&mut carried, 2 * flips);
+            let gone = near.iter().map(|&w| sizes[w as usize]).fold(0.0, f64::max);
+            let by_flips = flips as f64 * gone.max(added[0]);
+            return Moved {
+                apart: from_others + errors[v].apart,
+                at_end: from_others + errors[v].at_end + by_flips,
+            };
+        }
+        let (degree, whole) = (self.degrees[v], whole());
+        let mut most = Moved::default();
+        for elsewhere in 0..=flips {
+            let at_v = flips - elsewhere;
+            let reach = elsewhere as f64;
+            turned.clear();
+            carried.clear();
+            kept.clear();
+            let mut apart = 0.0;
+            for &w in near {
+                let (w, root) = (w as usize, self.degrees[w as usize].sqrt());
+                // It has itself and v at the least, as long as it is a neighbour.
+                let largest = 1.0 / (self.degrees[w] - reach).max(2.0).sqrt();
+                let smallest = 1.0 / (self.degrees[w] + reach).sqrt();
+                turned.push(sizes[w] * (largest - 1.0 / root).max(1.0 / root - smallest));
+                apart += errors[w].apart / root;
+                carried.push(errors[w].at_end * largest - errors[w].apart / root);
+                kept.push(sizes[w] / root);
+            }
+            // A flip elsewhere has two ends, and v's other neighbours stay as far from all flips as
+            // they are.
+            let by_turning = largest_sum(&mut turned, 2 * elsewhere);
+            let by_carrying = apart + largest_sum(&mut carried, 2 * elsewhere);
+            kept.sort_unstable_by(|a, b| b.total_cmp(a));
+            for removed in 0..=at_v.min(near.len()) {
+                let gone: f64 = kept.iter().take(removed).sum();
+                for new in 0..=(at_v - removed) {
+                    let now = degree + new as f64 - removed as f64;
+                    let of_sum = (1.0 / now.sqrt() - 1.0 / degree.sqrt()).abs() * whole
+                        + (gone + by_turning + new as f64 * added[elsewhere] + by_carrying)
+                            / now.sqrt();
+                    let of_own =
+                        |error: f64| (1.0 / now - 1.0 / degree).abs() * sizes[v] + error / now;
+                    if removed + new == 0 {
+                        most.apart = most.apart.max(of_sum + of_own(errors[v].apart));
+                    }
+                    most.at_end = most.at_end.max(of_sum + of_own(errors[v].at_end));
+                }
+            }
+        }
+        most
+    }
+}
+
+/// How far a row may have moved.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moved {
+    /// Where no flip ends at its node.
+    apart: f64,
+    /// Wherever flips end: no less.
+    at_end: f64,
+}
+
+impl Moved {
+    fn times(self, factor: f64) -> Self {
+        Self {
+            apart: self.apart * factor,
+            at_end: self.at_end * factor,
+        }
+    }
+}
+
+fn length(values: &(impl AsRef<[f64]> + ?Sized)) -> f64 {
+    values.as_ref().iter().map(|v| v * v).sum::<f64>().sqrt()
+}
+
+/// The sum of the so many largest.
+fn largest_sum(values: &mut [f64], count: usize) -> f64 {
+    if count < values.len() {
+        values.sort_unstable_by(|a, b| b.total_cmp(a));
+    }
+    values.iter().take(count).sum()
+}

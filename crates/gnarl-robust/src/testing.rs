@@ -1,0 +1,29 @@
+//! What tests of several rooms share: how far apart distributions are, and networks after a short
+//! training.
+
+use gnarl_graph::Graph;
+pub use gnarl_nn::testing::{critical, kolmogorov, kolmogorov_two, labels, network};
+
+use crate::classifier::WhiteBox;
+use gnarl_nn::networks::NetworkConfig;
+use gnarl_nn::operator::{OperatorChoice, Prepared};
+use gnarl_nn::train::{Problem, TrainConfig, Watch, train};
+
+/// A network after training on the first split of a graph, whose features it takes as they are.
+pub fn trained(
+    graph: &Graph,
+    config: &NetworkConfig,
+    training: &TrainConfig,
+    seed: u64,
+) -> WhiteBox {
+    let prepared = Prepared::new(graph, config.backbone, OperatorChoice::Usual).unwrap();
+    let network = network(graph, config, OperatorChoice::Usual, seed);
+    let problem = Problem::new(
+        &prepared.propagation,
+        &prepared.input,
+        labels(graph),
+        &graph.splits()[0],
+    );
+    train(&network, &problem, training, seed, &Watch::quiet()).unwrap();
+    WhiteBox::new(network, OperatorChoice::Usual).unwrap()
+}
