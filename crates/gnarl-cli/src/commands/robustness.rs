@@ -123,7 +123,7 @@ pub struct RobustnessReport {
     files: Vec<String>,
     #[serde(skip)]
     runs: usize,
-    /// Kind of the input around which perturbations are sampled: node or graph.
+    /// Phrase after the number of samples: empty, or ` around each test graph`.
     #[serde(skip)]
     item: &'static str,
     #[serde(skip)]
