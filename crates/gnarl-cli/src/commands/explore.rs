@@ -104,7 +104,7 @@ struct Scene {
     is_held_out: bool,
     fitted: Rc<Fitted>,
     before: Portrait,
-    /// The same model with axes switched, each fitted on its first request.
+    /// Copies of the model with axes switched, each fitted on its first request.
     others: RefCell<Vec<(Vec<Switched>, Rc<Fitted>)>>,
 }
 

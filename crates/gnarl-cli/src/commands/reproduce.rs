@@ -238,8 +238,8 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
         results: args.results.clone(),
         ..Settings::new(data_dir, args.out.clone())
     };
-    // Of several tables, those without the requested rows or columns are left out; for one table
-    // that is an error.
+    // Several tables: a table without the requested rows or columns is left out. One table: that is
+    // an error.
     let is_narrowed = !is_one && (settings.rows.is_some() || !settings.columns.is_empty());
     let chosen = if is_narrowed {
         narrowed(&chosen, &settings)?

@@ -54,8 +54,8 @@ const EPOCHS: usize = 80;
 /// operator. Six exits, each with an initialisation selected among all, would take minutes.
 const LAST_OF_ALL: usize = 2;
 const START_OF_ALL: Initialisation = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
-/// Noise budget of [GCORN](https://arxiv.org/abs/2404.17947)'s study, and the share of edges that DICE
-/// removes within classes and adds between them.
+/// Noise budget of [GCORN](https://arxiv.org/abs/2404.17947)'s study, and the share of edges that
+/// DICE removes within classes and adds between them.
 const NOISE: f64 = 0.5;
 const FLIPS: f64 = 0.1;
 /// Share of the edges that the attack on the page flips, and the number of graph states shown.
