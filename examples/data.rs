@@ -1,5 +1,6 @@
-//! GRATIN is read against its control: the same fresh head without drawn vectors. On random graphs
-//! of two kinds both are above 80 % right, and within ten points of each other.
+//! Compares [GRATIN](https://arxiv.org/abs/2411.08638) with its control: the same fresh head
+//! without sampled vectors. On random graphs of two kinds both have an accuracy above 80 %, and
+//! within ten points of each other.
 //!
 //!     cargo run --release --example data
 

@@ -1,5 +1,5 @@
-//! RobustCRF reads other answers off the same weights: less certain ones on average, and on the
-//! clean karate club right about as often, within six points.
+//! Predicts with [RobustCRF](https://arxiv.org/abs/2411.05399) from the same weights. Predictions
+//! are less confident on average, and on the clean karate club the accuracy is within six points.
 //!
 //!     cargo run --release --example inference
 
@@ -26,7 +26,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
         defended.accuracy(&data, Part::Test)?,
     );
 
-    // The largest probability of a node, on average.
+    // Mean over nodes of the largest probability.
     let confidence = |answers: &Predictions| {
         let largest = |u: usize| {
             answers

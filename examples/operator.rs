@@ -1,5 +1,6 @@
-//! Where edges join different classes, a GCN that learns its operator beats one with A_hat by
-//! twenty points or more: about 90 % of test nodes right against some 50 %.
+//! Learns the operator of a GCN ([CGSO](https://arxiv.org/abs/2411.04655)). If edges join different
+//! classes, it beats a GCN with A_hat by twenty points or more: about 90 % test accuracy against
+//! some 50 %.
 //!
 //!     cargo run --release --example operator
 

@@ -1,5 +1,6 @@
-//! A model of your own under RobustCRF: any function from a graph to a matrix of class scores. What
-//! comes out are distributions over the classes, and here the classes that the scores prefer.
+//! Wraps a model of your own in [RobustCRF](https://arxiv.org/abs/2411.05399): any function from a
+//! graph to a matrix of class scores. The results are distributions over the classes, and here the
+//! classes that the scores prefer.
 //!
 //!     cargo run --release --example outside_model
 

@@ -1,4 +1,4 @@
-//! Folders of mapped arrays: a description, offsets and neighbours, separated by zero bytes.
+//! Fuzzes folders of mapped arrays: a description, offsets and neighbours, separated by zero bytes.
 #![no_main]
 
 use gnarl_data::disk;

@@ -1,4 +1,4 @@
-//! A user's own edge list.
+//! Fuzzes a user's own edge list.
 #![no_main]
 
 use gnarl_data::edge_list;

@@ -1,4 +1,4 @@
-//! Geom-GCN: the text of nodes, the text of edges, or a split.
+//! Fuzzes Geom-GCN files: the text of nodes, the text of edges, or a split.
 #![no_main]
 
 use gnarl_data::geom_gcn;

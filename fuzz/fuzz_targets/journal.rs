@@ -1,4 +1,4 @@
-//! Files of a training's checkpoints.
+//! Fuzzes files of a training's checkpoints.
 #![no_main]
 
 use gnarl_nn::train::fuzz_entry;

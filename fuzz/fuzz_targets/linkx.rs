@@ -1,4 +1,4 @@
-//! LINKX and Facebook100 arrays.
+//! Fuzzes LINKX and Facebook100 arrays.
 #![no_main]
 
 use gnarl_data::linkx;

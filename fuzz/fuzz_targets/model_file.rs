@@ -1,4 +1,4 @@
-//! Saved models.
+//! Fuzzes saved models.
 #![no_main]
 
 use gnarl::model::Fitted;

@@ -1,4 +1,4 @@
-//! NumPy zips with CSR arrays.
+//! Fuzzes NumPy zips with CSR arrays.
 #![no_main]
 
 use gnarl_data::npz;

@@ -1,4 +1,4 @@
-//! OGB's csv folder.
+//! Fuzzes OGB's csv folder.
 #![no_main]
 
 use gnarl_data::ogb;

@@ -1,4 +1,4 @@
-//! What a program behind `--external` answers, line by line.
+//! Fuzzes the output of a program behind `--external`, line by line.
 #![no_main]
 
 use gnarl_robust::inference::external::fuzz_answers;

@@ -1,4 +1,4 @@
-//! Planetoid: a pickle, or the list of test nodes.
+//! Fuzzes Planetoid files: a pickle, or the list of test nodes.
 #![no_main]
 
 use gnarl_data::planetoid;

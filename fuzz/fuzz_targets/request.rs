@@ -1,4 +1,4 @@
-//! What a caller of `gnarl explore` sends.
+//! Fuzzes requests to `gnarl explore`.
 #![no_main]
 
 use gnarl_cli::fuzz_request;

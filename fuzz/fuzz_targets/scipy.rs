@@ -1,4 +1,4 @@
-//! SciPy's sparse matrices: adjacency and features.
+//! Fuzzes SciPy's sparse matrices: adjacency and features.
 #![no_main]
 
 use gnarl_data::scipy;

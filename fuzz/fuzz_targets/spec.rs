@@ -1,5 +1,5 @@
-//! Models as TOML: whatever can be read can be planned or is refused, and is written as what it
-//! was.
+//! Fuzzes models as TOML: a readable model can be planned or is refused, and is written back
+//! unchanged.
 #![no_main]
 
 use gnarl::model::Model;

@@ -1,4 +1,4 @@
-//! TU graph-classification text.
+//! Fuzzes TU graph-classification text.
 #![no_main]
 
 use gnarl_data::tu;

@@ -1,4 +1,4 @@
-//! What the user may type.
+//! Command-line grammar: commands, options, and the errors of a wrong command line.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -32,32 +32,31 @@ use crate::global::Global;
 use crate::options;
 use crate::plot;
 
-/// Graph neural networks and what decides how well they work. Without a command: what the five axes
-/// do on Cora and MUTAG, as a page.
+/// Train, attack, defend and certify graph neural networks. Without a command: write a page that
+/// shows the five axes on Cora and MUTAG.
 #[derive(Debug, Parser)]
 #[command(name = "gnarl", version, max_term_width = 100, after_help = examples::GNARL)]
 pub struct Cli {
-    /// Options of every command.
+    /// Options shared by every command.
     #[command(flatten)]
     pub global: Global,
-    /// Without a command: where the page goes [default: gnarl-report.html]
+    /// Page to write without a command [default: gnarl-report.html]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Without a command: what is shown, axes (the five axes on Cora and MUTAG) or karate (plain
+    /// Tour to show without a command: axes (the five axes on Cora and MUTAG) or karate (plain
     /// models on a club of 34) [default: axes]
     #[arg(long, value_name = "TOUR")]
     pub tour: Option<Tour>,
-    /// Without a command: so many epochs of each training, for a quick look at what would be
-    /// printed
+    /// Number of epochs of each training without a command, for a quick preview of the output
     #[arg(long, value_name = "EPOCHS", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub rough: Option<u32>,
-    /// The command; none is the demo.
+    /// The command; `None` runs the demo.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
 impl Cli {
-    /// What was said about the demo.
+    /// Returns the settings of the demo.
     pub fn demo(&self) -> DemoSettings<'_> {
         let rough = self.rough.map(|epochs| epochs as usize);
         DemoSettings {
@@ -68,76 +67,77 @@ impl Cli {
     }
 }
 
-/// A command.
+/// Commands of `gnarl`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List, fetch and check datasets
     #[command(subcommand)]
     Data(DataCommand),
-    /// How central each node is
+    /// Compute the centrality of each node
     #[command(after_help = examples::CENTRALITY)]
     Centrality(CentralityArgs),
-    /// Eigenvalues of classical and centrality operators, the gap, the Cheeger constant and the
-    /// bounds between them
+    /// Compute eigenvalues of classical and centrality operators, the spectral gap, the Cheeger
+    /// constant and the bounds between them
     #[command(after_help = examples::SPECTRUM)]
     Spectrum(SpectrumArgs),
-    /// Dirichlet energy by depth: how much difference between neighbours SGC and CSGC leave
+    /// Compute the Dirichlet energy of SGC and CSGC by depth
     #[command(after_help = examples::ENERGY)]
     Energy(EnergyArgs),
-    /// Find communities and compare them with the truth
+    /// Find communities and compare them with the ground truth
     #[command(after_help = examples::CLUSTER)]
     Cluster(ClusterArgs),
-    /// Train a model and say how well it does
+    /// Train a model and report its accuracy
     #[command(after_help = examples::TRAIN)]
     Train(Box<TrainArgs>),
-    /// Change a graph within a budget and see how many answers of a model turn wrong
+    /// Attack a graph within a budget and count the predictions that turn wrong
     #[command(after_help = examples::ATTACK)]
     Attack(Box<AttackArgs>),
-    /// Which axes are worth switching on for a dataset, without a look at test labels
+    /// Find the axes worth switching on for a dataset, without looking at test labels
     #[command(after_help = examples::ADVISE)]
     Advise(Box<AdviseArgs>),
-    /// A plain model against each axis switched on, every pair of axes, and all of them
+    /// Compare a plain model with each axis switched on, every pair of axes, and all of them
     #[command(after_help = examples::AXES)]
     Axes(Box<AxesArgs>),
-    /// What training on a graph of some size takes: memory and time, on the whole graph, sampled,
-    /// and with workers
+    /// Estimate the memory and time of training on a graph of a given size: on the whole graph, by
+    /// sampling, and with workers
     Plan(PlanArgs),
-    /// Classes by a saved model
+    /// Predict classes with a saved model
     #[command(after_help = examples::PREDICT)]
     Predict(PredictArgs),
-    /// A graph and a model to play with in a browser: change edges and features, and see the
-    /// answers move
+    /// Explore a graph and a model in a browser: change edges and features, and see the predictions
+    /// change
     #[command(after_help = examples::EXPLORE)]
     Explore(Box<ExploreArgs>),
-    /// How far a trained model's answers move when features or edges do: estimates, and bounds
-    /// nothing exceeds
+    /// Measure how far the predictions of a trained model move under perturbed features or edges:
+    /// estimates by sampling, and upper bounds
     #[command(after_help = examples::ROBUSTNESS)]
     Robustness(Box<RobustnessArgs>),
-    /// What no attacker within a radius can change of a trained model's answers: certificates
+    /// Certify predictions of a trained model: no attacker within a radius can change them
     #[command(after_help = examples::CERTIFY)]
     Certify(Box<CertifyArgs>),
-    /// How long things take here
+    /// Measure the time of training epochs and of inference on this machine
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Run tables of the thesis and print our figures beside them
+    /// Reproduce published tables and print gnarl's figures next to the published ones
     #[command(after_help = examples::REPRODUCE)]
     Reproduce(ReproduceArgs),
-    /// What holds of the thesis: every claim with a verdict, every table, on one page
+    /// Write all reproduced tables and a verdict on every claim to one page
     Report(ReportArgs),
     /// Print the JSON schema of spec files
     #[command(after_help = examples::SCHEMA)]
     Schema(SchemaArgs),
-    /// What a shell needs to complete commands and options, as `source <(gnarl completions bash)`
+    /// Print the script with which a shell completes commands and options, as `source <(gnarl
+    /// completions bash)`
     #[command(after_help = examples::COMPLETIONS)]
     Completions(CompletionsArgs),
-    /// Write pages for `man`, one for each command
+    /// Write man pages, one for each command
     #[command(after_help = examples::MAN)]
     Man(ManArgs),
 }
 
 impl Command {
-    /// The files that it was told to write, by the options that named them; of a stem the picture,
-    /// for all that begin with it.
+    /// Returns the output files named on the command line, each with its option. A stem stands for
+    /// all files that begin with it; here it is represented by its picture.
     pub fn places(&self) -> Vec<(&'static str, PathBuf)> {
         let file = |option, path: &Option<PathBuf>| path.clone().map(|path| (option, path));
         let stem = |option, path: &Option<PathBuf>| {
@@ -196,8 +196,8 @@ impl Command {
     }
 }
 
-/// Understands a command line. A number below 0 behind an option is its value, so that what is
-/// wrong with it is said of that option.
+/// Parses a command line. A negative number behind an option is its value, so an error about it
+/// names that option.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut command = taking_negatives(Cli::command());
     let mut matches = command.try_get_matches_from_mut(words)?;
@@ -222,14 +222,14 @@ fn taking_negatives(command: clap::Command) -> clap::Command {
     })
 }
 
-/// Answers a command line that clap did not accept: help and version as asked, anything else in one
-/// line.
+/// Reports a command line that clap did not accept and returns the exit code. Help and version are
+/// printed as requested, errors on one line.
 pub fn refuse(error: &clap::Error) -> u8 {
     if matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
     ) {
-        // A reader who stopped listening is not an error.
+        // A reader that closed the pipe is not an error.
         let _ = error.print();
         return 0;
     }
@@ -237,7 +237,7 @@ pub fn refuse(error: &clap::Error) -> u8 {
     2
 }
 
-/// clap's message without its usage paragraph, on one line.
+/// Returns clap's message without its usage paragraph, on one line.
 fn one_line(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return "error: a subcommand is missing; try --help".to_string();
@@ -265,7 +265,7 @@ fn one_line(error: &clap::Error) -> String {
     line
 }
 
-/// The refusal of an option that has another name now.
+/// Returns the error for an option that was renamed.
 fn renamed(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
@@ -286,7 +286,7 @@ mod tests {
         taking_negatives(Cli::command()).debug_assert();
     }
 
-    /// The words of an example, as a shell would pass them: what follows two spaces is prose.
+    /// Splits an example into words, as a shell would; text after two spaces is prose.
     fn words(line: &str) -> Vec<OsString> {
         let command = line.trim().split("  ").next().unwrap_or_default();
         command

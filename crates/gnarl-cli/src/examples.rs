@@ -1,6 +1,6 @@
-//! Examples at the foot of every command's help. A test parses each of them as it stands.
+//! Examples at the foot of every command's help. A test parses each example exactly as printed.
 
-/// Of `gnarl`.
+/// Examples of `gnarl`.
 pub const GNARL: &str = "\
 Examples:
   gnarl                                                       a first look, on graphs it brings
@@ -8,7 +8,7 @@ Examples:
   gnarl train --data mine/ --model gcn --save m.safetensors   your own files (docs/data.md)
   gnarl advise --data mine/                                   which axes are worth switching on";
 
-/// Of `gnarl train`: one of each axis.
+/// Examples of `gnarl train`: one for each axis.
 pub const TRAIN: &str = "\
 Examples:
   gnarl train --data cora --model gcn --runs 10               ten runs, mean and deviation
@@ -20,47 +20,47 @@ Examples:
   gnarl train --data cora --model gcn --defense jaccard       a defence before the model
   gnarl train --data cora --model gcn --runs 10 --save m.safetensors --save-run best";
 
-/// Of `gnarl attack`.
+/// Examples of `gnarl attack`.
 pub const ATTACK: &str = "\
 Examples:
   gnarl attack --data cora --model gcn --attack pgd-features --runs 10
   gnarl attack --data cora --model gcn,mlp --attack prbcd --budget 0,0.05,0.1 --plot curves
   gnarl attack --data cora --model gcn --defense jaccard --attack dice --mode poisoning";
 
-/// Of `gnarl predict`.
+/// Examples of `gnarl predict`.
 pub const PREDICT: &str = "\
 Examples:
   gnarl predict --load m.safetensors --data mine/ --output answers.csv
   gnarl predict --load m.safetensors --data mine/ --embeddings vectors.npy
   gnarl predict --load m.safetensors --data cora --inference robust-crf";
 
-/// Of `gnarl explore`.
+/// Examples of `gnarl explore`.
 pub const EXPLORE: &str = "\
 Examples:
   gnarl explore --data cora
   gnarl explore --data mine/ --load m.safetensors --port 8080";
 
-/// Of `gnarl robustness`.
+/// Examples of `gnarl robustness`.
 pub const ROBUSTNESS: &str = "\
 Examples:
   gnarl robustness --data cora --model gcn --epsilon 1,5,10 --output cora-gcn
   gnarl robustness --data cora --model gcn --target structure --epsilon 50
   gnarl robustness --data cora --model gcn --weights orthonormal --page gcorn.html";
 
-/// Of `gnarl certify`.
+/// Examples of `gnarl certify`.
 pub const CERTIFY: &str = "\
 Examples:
   gnarl certify --data cora --model gcn --method smoothing --p-plus 0.01 --p-minus 0.6
   gnarl certify --data cora --model gcn --weights orthonormal --method lipschitz
   gnarl certify --data cora --model appnp --method exact";
 
-/// Of `gnarl advise`.
+/// Examples of `gnarl advise`.
 pub const ADVISE: &str = "\
 Examples:
   gnarl advise --data texas
   gnarl advise --data mine/ --write advised.toml";
 
-/// Of `gnarl axes`.
+/// Examples of `gnarl axes`.
 pub const AXES: &str = "\
 Examples:
   gnarl axes --data cora --model gcn --runs 10
@@ -68,47 +68,47 @@ Examples:
   gnarl axes --data cora --model gcn --rows cgso+dropedge,all
   gnarl axes --data cora --model gcn --runs 10 --dry-run";
 
-/// Of `gnarl centrality`.
+/// Examples of `gnarl centrality`.
 pub const CENTRALITY: &str = "\
 Example:
   gnarl centrality --data karate --kind pagerank --top 3";
 
-/// Of `gnarl spectrum`.
+/// Examples of `gnarl spectrum`.
 pub const SPECTRUM: &str = "\
 Example:
   gnarl spectrum --data karate --centrality core --plot eigenvalues";
 
-/// Of `gnarl energy`.
+/// Examples of `gnarl energy`.
 pub const ENERGY: &str = "\
 Example:
   gnarl energy --data cora --centrality degree --depth 16 --plot energy";
 
-/// Of `gnarl cluster`.
+/// Examples of `gnarl cluster`.
 pub const CLUSTER: &str = "\
 Example:
   gnarl cluster --data karate --method walktrap";
 
-/// Of `gnarl reproduce`.
+/// Examples of `gnarl reproduce`.
 pub const REPRODUCE: &str = "\
 Examples:
   gnarl reproduce list
   gnarl reproduce topological_GCN --quick
   gnarl reproduce all --dry-run";
 
-/// Of `gnarl schema`.
+/// Examples of `gnarl schema`.
 pub const SCHEMA: &str = "\
 Examples:
   gnarl schema > model.schema.json
   gnarl schema attack";
 
-/// Of `gnarl completions`.
+/// Examples of `gnarl completions`.
 pub const COMPLETIONS: &str = "\
 Examples:
   gnarl completions bash > ~/.local/share/bash-completion/completions/gnarl
   gnarl completions zsh > ~/.zfunc/_gnarl
   gnarl completions fish > ~/.config/fish/completions/gnarl.fish";
 
-/// Of `gnarl man`.
+/// Examples of `gnarl man`.
 pub const MAN: &str = "\
 Example:
   gnarl man --out ~/.local/share/man/man1";

@@ -1,8 +1,9 @@
-//! Markup: text becomes it in one place, [`escape`]; tables. By hand and not by a template crate: a
-//! template would hold a dozen tags and call back into Rust for all the rest. Whole pages are
-//! [`page`](crate::page)'s.
+//! HTML markup: [`escape`] for text, and tables.
+//!
+//! A template crate would hold a dozen tags and call back into Rust for all the rest, so markup is
+//! written by hand. Whole pages are built by [`page`](crate::page).
 
-/// Characters that mean something in HTML, made harmless.
+/// Escapes characters with a meaning in HTML.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -18,16 +19,16 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
-/// One cell of a [`table`]: markup, and the class that colours it.
+/// Cell of a [`table`]: markup, and the class that colours it.
 pub struct Cell {
-    /// What it shows, as markup.
+    /// Content of the cell, as markup.
     pub markup: String,
-    /// `agree`, `above`, `below`, `hole`, `failed` or nothing.
+    /// Class of the cell: `agree`, `above`, `below`, `hole`, `failed` or empty.
     pub class: &'static str,
 }
 
 impl Cell {
-    /// Plain text.
+    /// Builds a cell of plain text.
     pub fn text(text: &str) -> Self {
         Self {
             markup: escape(text),
@@ -36,8 +37,8 @@ impl Cell {
     }
 }
 
-/// A table that sorts, with a header; the first field of a row is its name. Headers and names are
-/// text. Where it is too wide it scrolls by itself, with the keyboard too.
+/// Builds a sortable table with a header; the first field of a row is its name. Headers and names
+/// are text. A table that is too wide scrolls by itself, with the keyboard too.
 pub fn table(headers: &[&str], rows: &[(String, Vec<Cell>)]) -> String {
     let mut html = String::from(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table class=\"sortable\">\n<thead><tr>",
@@ -61,8 +62,8 @@ pub fn table(headers: &[&str], rows: &[(String, Vec<Cell>)]) -> String {
     html + "</tbody>\n</table></div>\n"
 }
 
-/// Okabe and Ito's colours, which readers with any kind of colour vision can tell apart, and dashes
-/// once they run out.
+/// Okabe and Ito's colours, which readers with any kind of colour vision can distinguish, and
+/// dashes once they run out.
 pub const COLOURS: [&str; 7] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#777777",
 ];

@@ -1,5 +1,5 @@
-//! Ctrl-C, and what a system sends that goes down or a terminal that closes: the first ends the
-//! work cleanly with what is finished so far, the second ends the program.
+//! Handles Ctrl-C, a system shutdown and a closed terminal. The first signal ends the work cleanly
+//! with the results so far, the second ends the program.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,17 +8,17 @@ use std::sync::{Arc, OnceLock};
 use signal_hook::consts::signal;
 use signal_hook::flag as on_signal;
 
-/// What was asked for from outside.
+/// Stop requests from outside.
 #[derive(Default)]
 struct Asked {
     stop: Arc<AtomicBool>,
-    /// The number of the signal.
+    /// Number of the signal.
     by: Arc<AtomicUsize>,
 }
 
 static ASKED: OnceLock<Asked> = OnceLock::new();
 
-/// The exit code of a program ended by an interrupt: 128 and the number of the signal, 130 for
+/// Returns the exit code of a program ended by a signal: 128 plus the number of the signal, 130 for
 /// Ctrl-C.
 pub fn exit_code() -> u8 {
     let by = ASKED
@@ -31,12 +31,12 @@ fn code(signal: i32) -> u8 {
     128 + signal as u8
 }
 
-/// What ends a command that was stopped before all of its runs were done.
+/// Error of a command that was stopped before all of its runs were finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interrupted {
-    /// Runs that were finished and count.
+    /// Number of finished runs, which are counted.
     pub finished: usize,
-    /// Runs that were asked for.
+    /// Number of requested runs.
     pub asked: usize,
 }
 
@@ -52,13 +52,13 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// The flag that a signal sets; asking for it installs the handlers.
+/// Returns the flag that a signal sets; the first call installs the handlers.
 pub fn flag() -> &'static AtomicBool {
     let asked = ASKED.get_or_init(|| {
         let asked = Asked::default();
         for signal in signals() {
-            // Without a handler the signal ends the program at once, which is no worse. In this
-            // order: the first sets the flag that the second finds.
+            // Without a handler the signal ends the program at once, which is no worse. The order
+            // matters: the first handler sets the flag that the second reads.
             let second = on_signal::register_conditional_shutdown(
                 signal,
                 code(signal).into(),
@@ -73,7 +73,8 @@ pub fn flag() -> &'static AtomicBool {
     &asked.stop
 }
 
-/// The signals that end the work; one that was to be ignored, as `nohup` has it, stays ignored.
+/// Returns the signals that end the work; a signal that is ignored at the start, as under `nohup`,
+/// stays ignored.
 fn signals() -> Vec<i32> {
     let mut signals = vec![signal::SIGINT, signal::SIGTERM];
     #[cfg(unix)]
@@ -84,7 +85,7 @@ fn signals() -> Vec<i32> {
     signals
 }
 
-/// The signals that a process ignores, a bit for each, from Linux' account of it.
+/// Returns the signals that a process ignores, a bit for each, from Linux' process status.
 fn ignored(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())

@@ -1,22 +1,22 @@
-//! The `gnarl` command line: parse, call the library, print.
+//! The `gnarl` command line: parses arguments, calls the library, prints reports.
 //!
-//! | file | what belongs there |
+//! | file | contents |
 //! | --- | --- |
-//! | `args` | what the user may type, and the one line they get when it is wrong |
+//! | `args` | grammar of the command line, and the one-line error of a wrong one |
 //! | `options` | options that come from the library's lists of choices |
-//! | `examples` | what stands at the foot of every command's help |
+//! | `examples` | examples at the foot of every command's help |
 //! | `commands/` | one file per command: from arguments to a report |
 //! | `output` | a report as tables or as one JSON object |
 //! | `html` | markup of text and tables |
-//! | `page` | pages that need nothing but a browser: sections, and components that draw themselves |
+//! | `page` | pages that need nothing but a browser: sections, and interactive components |
 //! | `plot` | heat maps and line charts as SVG and PNG files |
-//! | `serve` | a page for one reader on this machine |
+//! | `serve` | HTTP server of a page for one reader on this machine |
 //! | `progress` | bars and spinners on standard error |
-//! | `global` | options of every command |
-//! | `interrupt` | what Ctrl-C does |
+//! | `global` | options shared by every command |
+//! | `interrupt` | handling of Ctrl-C |
 //!
-//! [`run`] is all that others call: the program `gnarl`, and the command that comes with the Python
-//! package.
+//! [`run`] is the only entry point: the program `gnarl` calls it, and so does the command that
+//! comes with the Python package.
 
 mod args;
 mod commands;
@@ -48,23 +48,23 @@ use progress::Voice;
 #[doc(hidden)]
 pub use serve::fuzz_request;
 
-/// What a program does to its allocator when a graph lies on disk because it is large.
+/// Function that a program calls, to configure its allocator, when a large graph lies on disk.
 static ON_LARGE: std::sync::OnceLock<fn()> = std::sync::OnceLock::new();
 
-/// Calls this once a graph turns out to lie on disk: there memory matters more than the time to get
-/// it back from the system.
+/// Sets a function to call once a graph turns out to lie on disk: there memory matters more than
+/// the time to get it back from the system.
 pub fn on_large_graphs(call: fn()) {
     let _ = ON_LARGE.set(call);
 }
 
-/// Runs a command line, its first word the program's name, and gives the exit code.
+/// Runs a command line, whose first word is the program's name, and returns the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match args::parse(words) {
         Ok(cli) => cli,
         Err(error) => return args::refuse(&error),
     };
-    // The command itself runs on one of the pool's threads: it then takes part in its own parallel
-    // work instead of sleeping through it, which costs two task switches each time.
+    // The command runs on one of the pool's threads: it takes part in its own parallel work instead
+    // of sleeping through it, which costs two task switches each time.
     progress::speak(match (cli.global.quiet, cli.global.verbose) {
         (true, _) => Voice::Quiet,
         (false, true) => Voice::Verbose,
@@ -79,11 +79,11 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     code
 }
 
-/// Starts the threads that every parallel part of the library runs on.
+/// Starts the threads that run every parallel part of the library.
 fn start(threads: Option<usize>) -> anyhow::Result<rayon::ThreadPool> {
-    // Threads of a command's own, as those that run the cells of a table side by side, work on the
-    // process' pool: it has to be as large. Where a process runs several commands the first has
-    // sized it, and that is no error.
+    // A command's own threads, such as those that run the cells of a table in parallel, work on the
+    // process' pool, so the pool has to be as large. If a process runs several commands, the first
+    // one sets the size, and that is no error.
     let _ = gnarl_tensor::start_threads(threads);
     gnarl_tensor::thread_pool(threads).with_context(|| match threads {
         Some(threads) => format!("--threads {threads}: the threads could not be started"),
@@ -91,7 +91,7 @@ fn start(threads: Option<usize>) -> anyhow::Result<rayon::ThreadPool> {
     })
 }
 
-/// Every command, in one place.
+/// Dispatches to the command.
 fn command(cli: &Cli) -> anyhow::Result<()> {
     let global = &cli.global;
     if cli.command.is_some() && cli.out.is_some() {
@@ -172,8 +172,8 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
     }
 }
 
-/// Prints the error on one line. Wrong usage and bad input exit with 2, what the user cannot help
-/// (network, solver, full disk) with 1.
+/// Prints the error on one line and returns the exit code: 2 for wrong usage and bad input, 1 for
+/// causes outside the user's control (network, solver, full disk).
 fn fail(error: &anyhow::Error) -> u8 {
     if output::is_broken_pipe(error) {
         return 0;
@@ -191,7 +191,7 @@ fn fail(error: &anyhow::Error) -> u8 {
     } else {
         code
     };
-    // Standard error may be closed: then there is nobody to tell.
+    // Standard error may be closed: then nobody reads the message.
     let _ = writeln!(std::io::stderr(), "error: {}", one_line(error));
     code
 }

@@ -2,16 +2,16 @@
 
 use std::process::ExitCode;
 
-/// Training allocates and frees the same large blocks every epoch; this allocator keeps them, the
-/// system's returns them.
+/// Allocator that keeps the large blocks that training allocates and frees every epoch; the
+/// system's allocator returns them.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Lets the allocator keep what is freed. By default it hands large blocks back to the system after
-/// a moment and gets them back empty: at a million nodes an epoch then spends half of its time
-/// waiting for the kernel to clear pages.
+/// Configures the allocator to keep freed memory. By default it returns large blocks to the system
+/// after a moment, and gets them back empty. At a million nodes an epoch then spends half of its
+/// time waiting for the kernel to clear pages.
 fn keep_freed_memory() {
-    /// From `mimalloc.h`, where the numbers of options are the same in versions 2 and 3.
+    /// Option number from `mimalloc.h`, equal in versions 2 and 3.
     const PURGE_DELAY: i32 = 15;
     const ARENA_RESERVE: i32 = 23;
     unsafe extern "C" {
@@ -19,16 +19,16 @@ fn keep_freed_memory() {
     }
     // SAFETY: part of the allocator linked above; it stores a number.
     unsafe {
-        // Never.
+        // -1 means never.
         mi_option_set(PURGE_DELAY, -1);
-        // In KiB, of addresses and not of memory: an arena must have room for several blocks of
+        // In KiB, of addresses and not of memory: an arena must have space for several blocks of
         // hundreds of MB.
         mi_option_set(ARENA_RESERVE, 4 << 20);
     }
 }
 
-/// Lets the allocator hand freed memory back after all: batches of sampled neighbourhoods differ in
-/// size, and what is kept of them would add up.
+/// Configures the allocator to return freed memory after all: batches of sampled neighbourhoods
+/// differ in size, and the memory kept for them would add up.
 fn give_freed_memory_back() {
     const PURGE_DELAY: i32 = 15;
     unsafe extern "C" {

@@ -1,20 +1,20 @@
-//! Nodes as their owner calls them, in reports and in files.
+//! Node identifiers in reports and in files: the names of the user's data, or numbers.
 
 use gnarl_graph::{Error, Graph};
 use serde::Serialize;
 
-/// A node: its name where the user's files have names, else its number.
+/// Identifier of a node: its name if the user's files have names, else its number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum NodeId {
-    /// Its number.
+    /// Number of the node.
     Number(u32),
-    /// Its name.
+    /// Name of the node.
     Name(String),
 }
 
 impl NodeId {
-    /// Node `u` of a graph.
+    /// Returns the identifier of node `u` of a graph.
     pub fn of(graph: &Graph, u: u32) -> Self {
         match graph.node_names() {
             Some(names) => NodeId::Name(names[u as usize].clone()),
@@ -32,7 +32,7 @@ impl std::fmt::Display for NodeId {
     }
 }
 
-/// The bytes of a CSV file with this header and these rows; fields are quoted where they must be.
+/// Returns the bytes of a CSV file with this header and these rows; fields are quoted if necessary.
 pub fn csv<const N: usize>(
     header: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,

@@ -1,4 +1,4 @@
-//! Options of the command line that come from the library's lists of choices.
+//! Command-line options built from the library's lists of choices.
 
 use clap::Arg;
 use gnarl::augment::density::Density;
@@ -8,7 +8,7 @@ use gnarl_graph::Error;
 use gnarl_graph::names::{Kind, Listed, Setting, renamed};
 use gnarl_robust::attack::Attack;
 
-/// An option under a heading.
+/// Builds an option under a heading.
 pub fn option(flag: &'static str, heading: &'static str) -> Arg {
     Arg::new(flag)
         .long(flag)
@@ -16,7 +16,7 @@ pub fn option(flag: &'static str, heading: &'static str) -> Arg {
         .allow_negative_numbers(true)
 }
 
-/// The option that makes a choice of a list.
+/// Builds the option that selects a choice of a list.
 pub fn choice_option(section: &Section) -> Option<Arg> {
     let name = |(name, about): &(String, &str)| {
         if about.is_empty() {
@@ -30,7 +30,7 @@ pub fn choice_option(section: &Section) -> Option<Arg> {
     Some(option.help(names.join(", ")))
 }
 
-/// The option of a setting. A switch may stand alone.
+/// Builds the option of a setting. A switch may have no value.
 pub fn setting_option(section: &Section, setting: &Setting) -> Arg {
     let option = option(setting.flag, section.title)
         .value_name(setting.placeholder())
@@ -41,7 +41,7 @@ pub fn setting_option(section: &Section, setting: &Setting) -> Arg {
     }
 }
 
-/// The same error about an option as it is typed: `flips: belongs to …` becomes `--flips: …`.
+/// Rewrites an error to name the option as it is typed: `flips: belongs to …` becomes `--flips: …`.
 pub fn by_option(error: Error) -> Error {
     match error {
         Error::Argument { op, what } => Error::argument(format!("--{op}"), what),
@@ -49,7 +49,7 @@ pub fn by_option(error: Error) -> Error {
     }
 }
 
-/// The options that have replaced one of an earlier version, as in `--p of dropedge and dropnode;
+/// Returns the options that replace one of an earlier version, as in `--p of dropedge and dropnode;
 /// --alpha of manifold-mixup`.
 pub fn new_names(old: &str) -> Option<String> {
     let sections = Model::sections();

@@ -1,4 +1,4 @@
-//! Reports as tables for people or as one JSON object for programs.
+//! Prints reports, as tables for people or as one JSON object for programs.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,12 +12,12 @@ use serde::Serialize;
 
 use crate::global::Global;
 
-/// What a command found: its fields are the JSON, `text` is the same for people.
+/// Result of a command: its fields are the JSON, `text` is the same for people.
 pub trait Report: Serialize {
-    /// Tables and short lines, ending with a newline.
+    /// Formats tables and short lines, ending with a newline.
     fn text(&self) -> String;
 
-    /// The error to end with once the report is printed, where it tells of one.
+    /// Returns the error with which the command ends once the report is printed, if there is one.
     fn complaint(self) -> Option<anyhow::Error>
     where
         Self: Sized,
@@ -26,7 +26,7 @@ pub trait Report: Serialize {
     }
 }
 
-/// One report or another.
+/// One of two kinds of report.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Either<L, R> {
@@ -50,7 +50,7 @@ impl<L: Report, R: Report> Report for Either<L, R> {
     }
 }
 
-/// Prints a report on standard output, and fails with its complaint where it has one.
+/// Prints a report on standard output, and fails with its complaint if there is one.
 pub fn print(global: &Global, report: impl Report) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if global.json {
@@ -63,20 +63,21 @@ pub fn print(global: &Global, report: impl Report) -> anyhow::Result<()> {
     report.complaint().map_or(Ok(()), Err)
 }
 
-/// Whether an error only says that the reader of our output went away, as in `gnarl … | head`.
+/// Returns true if the error only means that the reader of our output has gone, as in `gnarl … |
+/// head`.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<std::io::Error>()
         .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically: whole or not at all.
 pub fn write_whole(file: &Path, content: impl AsRef<[u8]>) -> gnarl_graph::Result<()> {
     gnarl_graph::files::write_atomically(file, content)
 }
 
-/// Fails for a file that could not be written, before hours are spent on what it is for; `option`
-/// is what named it.
+/// Fails if a file could not be written, before hours are spent on its contents; `option` is the
+/// option that named it.
 pub fn check_place(option: &str, file: &Path) -> gnarl_graph::Result<()> {
     let folder = file
         .parent()
@@ -94,8 +95,8 @@ pub fn check_place(option: &str, file: &Path) -> gnarl_graph::Result<()> {
     }
 }
 
-/// A table with a ruled header. Columns whose header starts with `>` hold numbers and stand to the
-/// right.
+/// Builds a table with a ruled header. Columns whose header starts with `>` hold numbers and are
+/// right-aligned.
 pub fn table(headers: &[&str]) -> Table {
     let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
     let mut table = Table::new();
@@ -111,23 +112,22 @@ pub fn table(headers: &[&str]) -> Table {
     table
 }
 
-/// Columns of a table of prose where no terminal says how wide it is.
+/// Width of a table of prose in columns if no terminal has a width.
 const WIDTH_OF_PROSE: u16 = 110;
 
-/// Wraps a table of long words and sentences also where its reader is no terminal, and in one that
-/// is very wide.
+/// Wraps a table of long words and sentences, even if its reader is no terminal or a very wide one.
 pub fn keep_narrow(table: &mut Table) {
     let width = table
         .width()
         .map_or(WIDTH_OF_PROSE, |width| width.min(WIDTH_OF_PROSE));
     table.set_width(width);
-    // A name is to be copied, not to be read.
+    // Names are copied, so they are not wrapped.
     if let Some(names) = table.column_mut(0) {
         names.set_constraint(ColumnConstraint::ContentWidth);
     }
 }
 
-/// A table of a name and what belongs to it, without a header.
+/// Builds a table of names and their values, without a header.
 pub fn pairs<'a>(rows: impl IntoIterator<Item = (&'a str, String)>) -> Table {
     let mut table = Table::new();
     table
@@ -139,20 +139,20 @@ pub fn pairs<'a>(rows: impl IntoIterator<Item = (&'a str, String)>) -> Table {
     table
 }
 
-/// The lines of a table without trailing blanks, ending with a newline.
+/// Renders a table without trailing blanks, ending with a newline.
 pub fn render(table: &Table) -> String {
     let mut text = table.trim_fmt();
     text.push('\n');
     text
 }
 
-/// A whole number with thousands separators.
+/// Formats a whole number with thousands separators.
 pub fn count(number: u64) -> String {
     group(&number.to_string())
 }
 
-/// A number to four significant digits: separators where it is large, an exponent where it is tiny
-/// or huge.
+/// Formats a number to four significant digits: separators if it is large, an exponent if it is
+/// tiny or huge.
 pub fn real(number: f64) -> String {
     if !number.is_finite() {
         return number.to_string();
@@ -160,7 +160,7 @@ pub fn real(number: f64) -> String {
     if number == 0.0 {
         return "0".to_string();
     }
-    // Rounding first decides the magnitude: 9999.6 is 10,000.
+    // Rounding first determines the magnitude: 9999.6 is 10,000.
     let rounded: f64 = format!("{number:.3e}").parse().unwrap_or(number);
     let magnitude = rounded.abs().log10().floor() as i32;
     if number.fract() == 0.0 && number.abs() < 1e15 {
@@ -173,7 +173,7 @@ pub fn real(number: f64) -> String {
     }
 }
 
-/// A paired difference with its standard error, starred where it is clear.
+/// Formats a paired difference with its standard error, with a star if it is significant.
 pub fn difference(of: &PairedDifference) -> String {
     let PairedDifference {
         mean,
@@ -187,7 +187,7 @@ pub fn difference(of: &PairedDifference) -> String {
     }
 }
 
-/// Digits in groups of three, sign in front.
+/// Groups digits in threes, with the sign in front.
 fn group(digits: &str) -> String {
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |d| ("-", d));
     let mut grouped = String::from(sign);
@@ -200,7 +200,7 @@ fn group(digits: &str) -> String {
     grouped
 }
 
-/// Counts as a line of bars, one per bin; a bin that is not empty shows.
+/// Formats counts as a line of bars, one per bin; every non-empty bin is visible.
 pub fn bars(counts: &[usize]) -> String {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
@@ -216,7 +216,8 @@ pub fn bars(counts: &[usize]) -> String {
         .collect()
 }
 
-/// What the tests of an inference's own assumption came to, in words; nothing where there was none.
+/// Describes in how many runs the inference rule's own assumption failed its test; `None` without
+/// such a test.
 pub fn untrusted(untrusted: Option<usize>, runs: usize) -> Option<String> {
     match untrusted? {
         0 => Some("its idea of clean inputs held on what was trained on".into()),

@@ -1,7 +1,7 @@
-//! Figures for files: heat maps, and lines with bands, drawn once for SVG and once for PNG.
+//! Figures for files: heat maps, and line charts with bands, plotted once for SVG and once for PNG.
 //!
-//! Text is drawn with a font that is part of the program, so a picture is the same on every machine
-//! and needs no font there. Charts inside pages are [`html`](crate::html)'s.
+//! Text is drawn with a font embedded in the program, so a picture is the same on every machine and
+//! needs no font there. Charts inside pages are [`page`](crate::page)'s.
 
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -15,37 +15,38 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use crate::html;
 use crate::output::{self, real};
 
-/// Pixels of a PNG for one unit of the drawing.
+/// Pixels of a PNG for one unit of the figure.
 const PNG_SCALE: u32 = 2;
-/// Height of the letters.
+/// Height of the letters in units.
 const LETTERS: u32 = 13;
 const FONT: &str = "sans-serif";
 
-/// Something that can be drawn at any scale.
+/// Figure that can be drawn at any scale.
 pub trait Figure {
-    /// Width and height in units.
+    /// Returns width and height in units.
     fn size(&self) -> (u32, u32);
 
-    /// Draws it with `scale` pixels to the unit.
+    /// Draws the figure with `scale` pixels to the unit.
     fn draw<B: DrawingBackend>(&self, area: &Canvas<B>, scale: u32) -> Drawn<B>;
 }
 
 type Canvas<B> = DrawingArea<B, Shift>;
 type Drawn<B> = Result<(), DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>>;
 
-/// The file of that ending beside others of one stem, whose own dots stay.
+/// Returns the file with that ending next to others of one stem; dots of the stem are kept.
 fn with_ending(stem: &Path, ending: &str) -> PathBuf {
     let mut name = stem.as_os_str().to_os_string();
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// The vector drawing of that stem.
+/// Returns the file of the vector picture of a stem.
 pub fn picture(stem: &Path) -> PathBuf {
     with_ending(stem, ".svg")
 }
 
-/// Writes the numbers as `stem.csv` and the figure beside them, and returns the names of all three.
+/// Writes the numbers as `stem.csv` and the figure next to them, and returns the names of all three
+/// files.
 pub fn write_with_table(
     figure: &impl Figure,
     csv: String,
@@ -68,14 +69,14 @@ pub fn write(figure: &impl Figure, stem: &Path) -> anyhow::Result<[PathBuf; 2]> 
     Ok(files)
 }
 
-/// The figure as a vector drawing.
+/// Renders the figure as SVG.
 pub fn svg(figure: &impl Figure) -> anyhow::Result<String> {
     let mut text = String::new();
     paint(figure, SVGBackend::with_string(&mut text, figure.size()), 1)?;
     Ok(text)
 }
 
-/// The figure as pixels, in a compressed file.
+/// Renders the figure as a compressed PNG.
 pub fn png(figure: &impl Figure) -> anyhow::Result<Vec<u8>> {
     let (width, height) = (figure.size().0 * PNG_SCALE, figure.size().1 * PNG_SCALE);
     let mut pixels = vec![0; width as usize * height as usize * 3];
@@ -94,7 +95,7 @@ pub fn png(figure: &impl Figure) -> anyhow::Result<Vec<u8>> {
 fn paint<B: DrawingBackend>(figure: &impl Figure, backend: B, scale: u32) -> anyhow::Result<()> {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
-        // The font is part of the program: it was readable when this was tested.
+        // The font is embedded in the program: it was readable when this was tested.
         let _ = plotters::style::register_font(FONT, FontStyle::Normal, dejavu::sans::regular());
     });
     let area = backend.into_drawing_area();
@@ -106,38 +107,38 @@ fn paint<B: DrawingBackend>(figure: &impl Figure, backend: B, scale: u32) -> any
     draw().map_err(|e| anyhow!("drawing failed: {e}"))
 }
 
-/// Text of the usual size.
+/// Returns the text style of the default size.
 fn letters(scale: u32) -> TextStyle<'static> {
     (FONT, LETTERS * scale)
         .into_text_style(&(1, 1))
         .color(&BLACK)
 }
 
-/// Numbers on a grid: columns to the right, rows upwards, both ascending and evenly spaced.
+/// Values on a grid: columns to the right, rows upwards, both ascending and evenly spaced.
 pub struct HeatMap {
-    /// Above the map.
+    /// Title above the map.
     pub title: String,
-    /// Where the columns are.
+    /// Positions of the columns.
     pub x: Vec<f64>,
-    /// Where the rows are.
+    /// Positions of the rows.
     pub y: Vec<f64>,
-    /// Row by row, from below.
+    /// Values row by row, from below.
     pub values: Vec<f64>,
 }
 
-/// Heat maps side by side that share their colours.
+/// Heat maps side by side with one colour scale.
 pub struct HeatMaps {
-    /// Above all of them.
+    /// Title above all maps.
     pub title: String,
-    /// Below each.
+    /// Label below each map.
     pub x_label: String,
-    /// Left of each.
+    /// Label left of each map.
     pub y_label: String,
-    /// Above the colour scale.
+    /// Label above the colour scale.
     pub value_label: String,
-    /// Whether the largest value of each is framed.
+    /// True if the largest value of each map is framed.
     pub framed: bool,
-    /// From left to right.
+    /// Maps from left to right.
     pub maps: Vec<HeatMap>,
 }
 
@@ -146,7 +147,7 @@ impl HeatMaps {
     const TITLE: u32 = 30;
     const SCALE: u32 = 90;
 
-    /// The smallest and the largest value of all maps.
+    /// Returns the smallest and the largest value of all maps.
     fn range(&self) -> (f64, f64) {
         spread(
             self.maps
@@ -213,7 +214,7 @@ impl HeatMaps {
         .draw()
     }
 
-    /// Colours from the smallest value, below, to the largest.
+    /// Draws the colour scale, from the smallest value, below, to the largest.
     fn draw_scale<B: DrawingBackend>(&self, area: &Canvas<B>, scale: u32) -> Drawn<B> {
         const STEPS: i32 = 64;
         let (low, high) = self.range();
@@ -277,34 +278,34 @@ impl Figure for HeatMaps {
     }
 }
 
-/// A point of a line, with the ends of its error band where it has one.
+/// Point of a line, with the ends of its error band if it has one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// To the right.
+    /// Horizontal coordinate.
     pub x: f64,
-    /// Upwards.
+    /// Vertical coordinate.
     pub y: f64,
     /// Lower and upper end of the band.
     pub band: Option<(f64, f64)>,
 }
 
-/// A line of a [`LineChart`].
+/// Line of a [`LineChart`].
 pub struct Line {
-    /// In the legend.
+    /// Name in the legend.
     pub name: String,
-    /// In any order; they are drawn from left to right.
+    /// Points in any order; they are drawn from left to right.
     pub points: Vec<Point>,
 }
 
-/// Lines with error bands and a legend. Points that are not finite are left out.
+/// Line chart with error bands and a legend. Points that are not finite are left out.
 pub struct LineChart {
-    /// Above.
+    /// Title above the chart.
     pub title: String,
-    /// Below.
+    /// Label of the horizontal axis.
     pub x_label: String,
-    /// Left.
+    /// Label of the vertical axis.
     pub y_label: String,
-    /// The lines.
+    /// Lines of the chart.
     pub lines: Vec<Line>,
 }
 
@@ -344,7 +345,7 @@ impl Figure for LineChart {
             let (lower, upper): (Vec<_>, Vec<_>) = finite(line)
                 .filter_map(|p| p.band.map(|(low, high)| ((p.x, low), (p.x, high))))
                 .unzip();
-            // A band of one point is a stroke, and a line of one a dot.
+            // The band of a single point is a stroke, and a line of a single point a dot.
             if let ([low], [high]) = (&lower[..], &upper[..]) {
                 chart.draw_series([PathElement::new(
                     [*low, *high],
@@ -373,7 +374,7 @@ impl Figure for LineChart {
     }
 }
 
-/// The points that can be drawn, from left to right.
+/// Returns the finite points, from left to right.
 fn finite(line: &Line) -> impl Iterator<Item = Point> + '_ {
     let finite = line
         .points
@@ -392,7 +393,7 @@ fn finite(line: &Line) -> impl Iterator<Item = Point> + '_ {
     points.into_iter()
 }
 
-/// The ends of some values, apart even where all are one or there are none.
+/// Returns the range of some values, never empty even if all values are equal or there are none.
 fn spread(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
@@ -407,7 +408,7 @@ fn spread(values: impl Iterator<Item = f64>) -> (f64, f64) {
 type Mesh<'a, 'b, B> = MeshStyle<'a, 'b, Numbers, Numbers, B>;
 type Numbers = plotters::coord::types::RangedCoordf64;
 
-/// The axes that all charts have.
+/// Draws the axes that all charts have.
 fn axes<'m, 'a, 'b, B: DrawingBackend>(
     mesh: &'m mut Mesh<'a, 'b, B>,
     x_label: &str,
@@ -424,8 +425,8 @@ fn axes<'m, 'a, 'b, B: DrawingBackend>(
         .y_label_formatter(&|y| tick(*y))
 }
 
-/// A number beside an axis: what rounding leaves of zero is zero, and zeros at the end are not
-/// shown.
+/// Formats a number next to an axis: rounding errors of zero are zero, and trailing zeros are
+/// dropped.
 fn tick(value: f64) -> String {
     let value = if value.abs() < 1e6 {
         (value * 1e9).round() / 1e9
@@ -440,7 +441,7 @@ fn tick(value: f64) -> String {
     }
 }
 
-/// The colour of line `i`.
+/// Returns the colour of line `i`.
 fn colour(i: usize) -> RGBColor {
     parse(html::COLOURS[i % html::COLOURS.len()])
 }
@@ -450,8 +451,8 @@ fn parse(hex: &str) -> RGBColor {
     RGBColor(part(1), part(3), part(5))
 }
 
-/// Matplotlib's viridis, which stays in order for readers with any kind of colour vision and in
-/// print: ten of its colours, straight lines between them.
+/// Matplotlib's viridis, whose order is visible to readers with any kind of colour vision and in
+/// print: ten of its colours, interpolated linearly.
 fn viridis(share: f64) -> RGBColor {
     const ANCHORS: [&str; 10] = [
         "#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58",
@@ -578,7 +579,7 @@ mod tests {
             let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
             let info = reader.next_frame(&mut pixels).unwrap();
             assert!(info.width >= 1400 && info.height >= 700);
-            // The title stands on white in the first line of text.
+            // The title is in the first line of text on white.
             let top = &pixels[..info.width as usize * 3 * 40];
             assert!(
                 top.chunks(3).any(|p| p.iter().all(|c| *c < 60)),

@@ -1,5 +1,5 @@
-//! Signs of life on standard error: only on a terminal, and only once a job has taken a second; and
-//! where asked for, how long parts took.
+//! Progress on standard error: bars and spinners, only on a terminal and only once a job has taken
+//! a second, and the times of parts if requested.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
@@ -10,26 +10,26 @@ use std::time::{Duration, Instant};
 use gnarl_data::download::Progress;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
-/// How long a job may stay silent.
+/// Time that a job may run without a sign of progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two frames of a spinner.
 const FRAME: Duration = Duration::from_millis(100);
 
-/// How much is said on standard error beside errors.
+/// Amount of output on standard error in addition to errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Voice {
-    /// Nothing.
+    /// No output.
     Quiet,
     /// Bars and spinners, on a terminal.
     Usual,
-    /// The same, and how long each part took, wherever it goes.
+    /// Bars and spinners, and the time of each part, on any output.
     Verbose,
 }
 
 static VOICE: AtomicU8 = AtomicU8::new(Voice::Usual as u8);
 
-/// Sets how much is said.
+/// Sets the amount of output.
 pub fn speak(voice: Voice) {
     VOICE.store(voice as u8, Ordering::Relaxed);
 }
@@ -38,15 +38,15 @@ fn is(voice: Voice) -> bool {
     VOICE.load(Ordering::Relaxed) == voice as u8
 }
 
-/// Whether there is somebody to show a bar to.
+/// Returns true if a bar would be visible.
 pub fn is_watched() -> bool {
     !is(Voice::Quiet) && std::io::stderr().is_terminal()
 }
 
-/// Says how long a part took, where that is asked for.
+/// Prints the time of a part, if requested.
 pub fn took(what: &str, started: Instant) {
     if is(Voice::Verbose) {
-        // Standard error may be closed: then there is nobody to tell.
+        // Standard error may be closed: then nobody reads the message.
         let _ = writeln!(
             std::io::stderr(),
             "{what}: {:.3} s",
@@ -55,7 +55,7 @@ pub fn took(what: &str, started: Instant) {
     }
 }
 
-/// Says what an estimate would have refused, once, where somebody goes on all the same.
+/// Prints the refused estimate once, if the user continues nevertheless.
 pub fn forced(refusal: &gnarl_graph::Error) {
     static LAST: Mutex<Option<String>> = Mutex::new(None);
     let said = format!("forced: {refusal}");
@@ -66,7 +66,7 @@ pub fn forced(refusal: &gnarl_graph::Error) {
     }
 }
 
-/// Runs a job, with a spinner beside `what` if it takes long.
+/// Runs a job, with a spinner next to `what` if it takes long.
 pub fn during<T>(what: &str, job: impl FnOnce() -> T) -> T {
     let started = Instant::now();
     let result = spinning(what, job);
@@ -96,7 +96,7 @@ fn spinning<T>(what: &str, job: impl FnOnce() -> T) -> T {
     })
 }
 
-/// A bar over a known number of steps, and when it began.
+/// Bar over a known number of steps, and its start time.
 pub struct Steps {
     bar: ProgressBar,
     what: String,
@@ -104,7 +104,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Takes the bar away, and says how long it was there where that is asked for.
+    /// Removes the bar, and prints its time if requested.
     pub fn finish_and_clear(&self) {
         self.bar.finish_and_clear();
         took(&self.what, self.started);
@@ -119,7 +119,7 @@ impl std::ops::Deref for Steps {
     }
 }
 
-/// A bar over a known number of steps; hidden where standard error is not a terminal.
+/// Starts a bar over a known number of steps; hidden if standard error is not a terminal.
 pub fn steps(what: &str, total: u64) -> Steps {
     Steps {
         bar: bar(what, total),
@@ -139,7 +139,7 @@ fn bar(what: &str, total: u64) -> ProgressBar {
     bar
 }
 
-/// A bar over the cells of a table; hidden where standard error is not a terminal.
+/// Starts a bar over the cells of a table; hidden if standard error is not a terminal.
 pub fn cells(what: &str) -> ProgressBar {
     let bar = bar(what, 0);
     if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} cells, {msg}") {
@@ -149,7 +149,7 @@ pub fn cells(what: &str) -> ProgressBar {
         .with_message("reading what is there")
 }
 
-/// Moves a bar of [`cells`] to where the runner stands.
+/// Moves a bar of [`cells`] to the progress of the runner.
 pub fn show_cells(bar: &ProgressBar, progress: &gnarl_thesis::Progress) {
     bar.set_length(progress.total as u64);
     bar.set_position(progress.done as u64);
@@ -162,13 +162,13 @@ pub fn show_cells(bar: &ProgressBar, progress: &gnarl_thesis::Progress) {
     });
 }
 
-/// A bar per downloaded file.
+/// Bars of downloads, one per file.
 #[derive(Debug, Default)]
 pub struct Bars {
     current: Mutex<Option<Bar>>,
 }
 
-/// The file being downloaded; the bar appears once it has taken long.
+/// File being downloaded; its bar appears once it has taken long.
 #[derive(Debug)]
 struct Bar {
     file: String,

@@ -1,9 +1,10 @@
-//! A page for one reader: a server on this machine that knows one secret folder and nothing else.
+//! HTTP server of a page for one reader: it serves one secret folder on this machine and nothing
+//! else.
 //!
-//! It speaks as little HTTP as a browser needs: one request for each connection, small ones, within
-//! a few seconds. Whatever does not name the secret, asks from another place, is too large or too
-//! slow is refused, and costs nobody else anything: requests are read side by side and answered one
-//! after the other.
+//! It supports as little HTTP as a browser needs: one small request for each connection, within a
+//! few seconds. It refuses a request that lacks the secret, comes from another origin, or is too
+//! large or too slow. A refused request does not delay others: requests are read in parallel and
+//! answered one after the other.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -14,40 +15,40 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// The largest head and the largest body of a request, in bytes.
+/// Size limits of the head and the body of a request, in bytes.
 const MOST_HEAD: usize = 8 << 10;
 const MOST_BODY: usize = 64 << 10;
-/// Requests that are read at the same time.
+/// Largest number of requests read at the same time.
 const MOST_READERS: usize = 16;
-/// How long a request may take to arrive, and an answer to be taken.
+/// Time limit for receiving a request, and for sending a response.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often somebody's wish to end is looked for.
+/// Interval between checks for a stop request.
 const PULSE: Duration = Duration::from_millis(20);
 
-/// A request that names the secret.
+/// Request that contains the secret.
 #[derive(Debug)]
 pub struct Request {
-    /// `GET` or `POST`.
+    /// Method: `GET` or `POST`.
     pub method: String,
-    /// What comes after the secret folder.
+    /// Path after the secret folder.
     pub path: String,
-    /// What was sent.
+    /// Body of the request.
     pub body: Vec<u8>,
 }
 
-/// An answer.
+/// HTTP response.
 #[derive(Debug)]
 pub struct Answer {
-    /// 200, or why not.
+    /// Status: 200, or the reason of a refusal.
     pub status: u16,
-    /// What it is.
+    /// Content type.
     pub kind: &'static str,
-    /// The answer itself.
+    /// Body of the response.
     pub body: String,
 }
 
 impl Answer {
-    /// A page.
+    /// Builds a response with a page.
     pub fn page(body: String) -> Self {
         Self {
             status: 200,
@@ -56,7 +57,7 @@ impl Answer {
         }
     }
 
-    /// An object.
+    /// Builds a response with a JSON object.
     pub fn json(body: String) -> Self {
         Self {
             status: 200,
@@ -65,7 +66,7 @@ impl Answer {
         }
     }
 
-    /// Why not, in a line.
+    /// Builds a refusal with its reason in a line.
     pub fn refused(status: u16, why: &str) -> Self {
         Self {
             status,
@@ -75,7 +76,7 @@ impl Answer {
     }
 }
 
-/// A server that waits at an address.
+/// Server bound to an address.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -83,15 +84,15 @@ pub struct Server {
     secret: String,
 }
 
-/// 128 bits that nobody can guess: what the system gives every process to shuffle its tables with.
-/// It has nothing to do with results, so no seed decides it.
+/// Returns 128 unpredictable bits, from the keys that the system gives every process for its hash
+/// tables. They do not affect results, so no seed determines them.
 fn secret() -> String {
     let part = |number: u64| RandomState::new().hash_one(number);
     format!("{:016x}{:016x}", part(1), part(2))
 }
 
 impl Server {
-    /// Waits at an address; port 0 takes one that is free.
+    /// Binds to an address; port 0 takes a free one.
     pub fn bind(host: IpAddr, port: u16) -> std::io::Result<Self> {
         let listener = TcpListener::bind((host, port))?;
         listener.set_nonblocking(true)?;
@@ -102,12 +103,12 @@ impl Server {
         })
     }
 
-    /// What to type into a browser.
+    /// Returns the address to open in a browser.
     pub fn url(&self) -> String {
         format!("http://{}/{}/", self.at, self.secret)
     }
 
-    /// Answers until somebody asks to stop, or until so many requests were answered.
+    /// Responds until the user requests a stop, or until this number of responses.
     pub fn run(
         &self,
         stop: &AtomicBool,
@@ -128,14 +129,14 @@ impl Server {
                             let mut stream = stream;
                             let request = read(&mut stream).and_then(check);
                             readers.fetch_sub(1, Ordering::Relaxed);
-                            // Nobody waits any more once the server has ended.
+                            // After the end of the server nobody receives the request.
                             let _ = sender.send((stream, request));
                         });
                     }
-                    // Too many at once: this one is dropped, and may come again.
+                    // Too many at once: this one is dropped, and may be sent again.
                     Ok(_) => (),
                     Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => break,
-                    // A caller who hung up before we answered is no reason to end.
+                    // A client that closed the connection before the response is no reason to end.
                     Err(e) if e.kind() == std::io::ErrorKind::ConnectionAborted => (),
                     Err(e) => return Err(e),
                 }
@@ -149,7 +150,7 @@ impl Server {
                         }
                         Err(refused) => refused,
                     };
-                    // A caller who went away gets no answer.
+                    // A client that has gone gets no response.
                     let _ = write(&mut stream, &found);
                 }
                 Err(RecvTimeoutError::Timeout) => (),
@@ -159,16 +160,16 @@ impl Server {
         Ok(())
     }
 
-    /// What a request must be: for this host, within the secret folder.
+    /// Checks a request: it must be for this host and within the secret folder.
     fn check(
         &self,
     ) -> impl Fn((Request, Option<String>)) -> Result<Request, Answer> + Send + 'static {
         let (port, secret) = (self.at.port(), self.secret.clone());
         let hosts = [self.at.to_string(), format!("localhost:{port}")];
-        // At every address of the machine it cannot be known what others call it.
+        // A server on every address of the machine cannot know the names that others use for it.
         let any_host = self.at.ip().is_unspecified();
         move |(mut request, host)| {
-            // Another page that had its own name point here would still send that name.
+            // A page of another origin whose name resolves here would still send that name.
             if !any_host && !host.is_some_and(|host| hosts.contains(&host.to_lowercase())) {
                 return Err(Answer::refused(403, "not for this host"));
             }
@@ -194,11 +195,11 @@ impl Server {
     }
 }
 
-/// Reads a request and its host, within [`PATIENCE`] and the largest sizes.
+/// Reads a request and its host, within [`PATIENCE`] and the size limits.
 fn read(stream: &mut TcpStream) -> Result<(Request, Option<String>), Answer> {
     let deadline = Instant::now() + PATIENCE;
     let broken = |_| Answer::refused(400, "the request broke off");
-    // Streams take over from the listener that they do not wait.
+    // A stream inherits the non-blocking mode of its listener.
     stream.set_nonblocking(false).map_err(broken)?;
     receive(|bytes: &mut Vec<u8>| {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -218,8 +219,8 @@ fn read(stream: &mut TcpStream) -> Result<(Request, Option<String>), Answer> {
     })
 }
 
-/// Reads a request and its host from bytes that come in pieces, within the largest sizes; `more`
-/// adds a piece, or says why not.
+/// Reads a request and its host from bytes that come in pieces, within the size limits; `more` adds
+/// a piece, or fails with a reason.
 fn receive(
     mut more: impl FnMut(&mut Vec<u8>) -> Result<(), Answer>,
 ) -> Result<(Request, Option<String>), Answer> {
@@ -250,7 +251,7 @@ fn receive(
     Ok((Request { method, path, body }, host))
 }
 
-/// Fuzzing: whatever a caller may send, in pieces of up to 16 bytes.
+/// Fuzzing entry point: reads any bytes that a client may send, in pieces of up to 16 bytes.
 #[doc(hidden)]
 pub fn fuzz_request(data: &[u8]) {
     let mut pieces = data.chunks(16);
@@ -270,7 +271,7 @@ struct Head {
     length: usize,
 }
 
-/// The lines above a body.
+/// Parses the lines above a body.
 fn head(bytes: &[u8]) -> Result<Head, Answer> {
     let wrong = |what: &str| Answer::refused(400, what);
     let text = std::str::from_utf8(bytes).map_err(|_| wrong("the head is no text"))?;
@@ -305,7 +306,7 @@ fn head(bytes: &[u8]) -> Result<Head, Answer> {
             _ => (),
         }
     }
-    // A form of another page can send no JSON without asking first.
+    // A form of another page cannot send JSON without a preflight request.
     if method == "POST" && !kind.starts_with("application/json") {
         return Err(Answer::refused(415, "application/json is understood"));
     }
@@ -375,10 +376,10 @@ mod tests {
         assert_ne!(secret(), secret());
     }
 
-    /// What a caller gets who says this.
+    /// Returns the response to these bytes.
     fn told(server: &Server, said: &[u8]) -> String {
         let mut stream = TcpStream::connect(server.at).unwrap();
-        // The server may hang up before all of it is said.
+        // The server may close the connection before all bytes are sent.
         let _ = stream.write_all(said);
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut answer = String::new();
@@ -433,7 +434,7 @@ mod tests {
                 told(&server, &[0xff, 0xfe, b'\r', b'\n', b'\r', b'\n']),
                 "HTTP/1.1 400 Refused"
             );
-            // Two that are answered end it.
+            // The server ends after two responses.
             assert_eq!(ask(&format!("/{secret}/"), &here), "HTTP/1.1 200 OK");
             assert_eq!(
                 ask(&format!("/{secret}/x"), &format!("localhost:{}", at.port())),

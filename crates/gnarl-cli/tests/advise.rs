@@ -1,4 +1,4 @@
-//! `gnarl advise` and `gnarl axes` as somebody uses them.
+//! Tests `gnarl advise` and `gnarl axes` from the command line.
 
 use crate::common;
 use common::{json, refusal, text};

@@ -1,4 +1,4 @@
-//! Attacks on the command line.
+//! Tests attacks from the command line.
 
 use crate::common;
 use common::{gnarl, json, mean, real_data, refusal, text};
@@ -11,8 +11,8 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&ATTACK[..], more].concat()
 }
 
-/// A machine that has next to nothing: what is refused there, with the estimate, goes on where
-/// somebody insists.
+/// An attack whose estimate exceeds the memory is refused with the estimate, and runs with
+/// `--force`.
 #[test]
 fn an_estimate_is_refused_unless_forced() {
     let words = with(&["--attack", "random-add"]);
@@ -299,8 +299,8 @@ fn what_is_wrong_is_said_in_one_line() {
     assert!(e.contains("--attack <KIND>"), "{e}");
 }
 
-/// The study's setting on real data: noise hurts, and gradients hurt more than noise of the same
-/// length.
+/// Reproduces the order of a published study on real data: noise hurts, and gradients hurt more
+/// than noise of the same length.
 #[test]
 fn gradients_hurt_cora_more_than_noise_of_their_length() {
     let Some(dir) = real_data() else { return };

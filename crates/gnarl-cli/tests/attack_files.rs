@@ -1,4 +1,4 @@
-//! Attacked graphs as files, targets, and several models at several budgets.
+//! Tests attacked graphs as files, target nodes, and several models at several budgets.
 
 use crate::common;
 use common::{json, mean, real_data, refusal, text};
@@ -72,7 +72,7 @@ fn what_is_written_is_judged_alike_and_lists_its_flips() {
         );
         assert_eq!(judged["clean_accuracy"], made["clean_accuracy"], "{kind}");
     }
-    // Features that an attack moved are in the file, too.
+    // The file contains attacked features, too.
     json(&attack(&[
         "--attack",
         "gaussian",
@@ -87,8 +87,8 @@ fn what_is_written_is_judged_alike_and_lists_its_flips() {
     assert!(noisy["runs"][0]["features"]["nodes"].as_u64().unwrap() > 0);
 }
 
-/// Features that were attacked as the model takes them are judged as they were attacked, and a
-/// weighted graph keeps its weights.
+/// Attacked features in a file give the same accuracy as the attack, and a weighted graph keeps its
+/// weights.
 #[test]
 fn what_is_written_of_features_and_weights_is_what_was_attacked() {
     let dir = tempfile::tempdir().unwrap();
@@ -135,7 +135,7 @@ fn what_is_written_of_features_and_weights_is_what_was_attacked() {
         "{e}"
     );
 
-    // Whole features that were flipped are as many in the file, however the model scales them.
+    // The file has as many flipped features, however the model scales them.
     let binary = dir.path().join("binary");
     common::write_rings(&binary, &[("red", 0), ("blue", 1)], 20);
     let features = std::fs::read_to_string(binary.join("features.csv"))
@@ -168,7 +168,7 @@ fn what_is_written_of_features_and_weights_is_what_was_attacked() {
         name,
     ];
     let made = json(&[&base[..], &nettack].concat());
-    // A second feature beside the first: scaled, both entries of the row move.
+    // A second feature is added next to the first: after scaling, both entries of the row change.
     assert_eq!(made["flips"].as_f64(), Some(1.0), "{made}");
     let judged = json(&[&base[..], &["--on", name, "--targets", &targets]].concat());
     assert_eq!(of_run(&judged), of_run(&made));
@@ -210,7 +210,7 @@ fn what_is_written_of_features_and_weights_is_what_was_attacked() {
     }
 }
 
-/// Targets are read and flips are listed by the names that nodes have in the user's own files.
+/// Target nodes are read, and flips are listed, by the names of the user's own files.
 #[test]
 fn targets_and_flips_go_by_names() {
     let dir = tempfile::tempdir().unwrap();
@@ -462,8 +462,8 @@ fn several_models_and_budgets_make_one_table_with_an_mlp() {
     );
 }
 
-/// The literature's graphs load with their split, and are worse the more of their edges were
-/// attacked.
+/// Published attacked graphs load with their split, and accuracy falls with the share of attacked
+/// edges.
 #[test]
 fn published_attacks_are_datasets() {
     let Some(dir) = real_data() else { return };

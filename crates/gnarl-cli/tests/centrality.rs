@@ -1,4 +1,5 @@
-//! `gnarl centrality`. Expected numbers: NetworkX 3 on `karate_club_graph()` without its weights.
+//! Tests `gnarl centrality`. Expected numbers: NetworkX 3 on `karate_club_graph()` without its
+//! weights.
 
 use crate::common;
 use common::{close, json, refusal, text};

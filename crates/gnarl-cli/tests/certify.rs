@@ -1,11 +1,11 @@
-//! `gnarl certify` on the command line.
+//! Tests `gnarl certify` from the command line.
 
 use crate::common;
 use common::{json, refusal, text};
 use serde_json::Value;
 
-/// A folder with a graph of binary features: a ring for each of two classes, nodes of a class with
-/// words of their own.
+/// Writes a folder with a graph of binary features: a ring for each of two classes, and features
+/// that only one class has.
 fn write_words(folder: &std::path::Path) {
     std::fs::create_dir_all(folder).unwrap();
     let (mut edges, mut labels, mut features) = (
@@ -46,7 +46,7 @@ fn words() -> (tempfile::TempDir, String) {
     (dir, path)
 }
 
-/// `certify` of a small model on a folder.
+/// Returns the arguments of `certify` for a small model on a folder.
 fn on<'a>(data: &'a str, model: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let small = [
         "certify",
@@ -126,7 +126,7 @@ fn smoothing_gives_a_table_of_additions_and_deletions() {
             "{ending}"
         );
     }
-    // The same for any number of threads, another for another seed.
+    // The result is the same for any number of threads, and differs for another seed.
     let again = |more: &[&str]| shares(&json(&on(&data, "gcn", &[&noise[..], more].concat())));
     assert_eq!(again(&["--threads", "1"]), again(&["--threads", "2"]));
     let strict = json(&on(
@@ -182,7 +182,7 @@ fn edges_both_and_numbers_are_smoothed() {
         .collect();
     assert!(radii.is_sorted() && radii[0] == 0.0 && radii.len() == 21);
     assert!(shares(&gaussian).is_sorted_by(|a, b| a.0 >= b.0));
-    // A model whose answers are read off otherwise is a model, too.
+    // A model with another inference rule can be certified, too.
     let read = [
         "--inference",
         "robust-crf",
@@ -393,7 +393,7 @@ fn what_means_nothing_is_refused_in_one_line() {
     );
 }
 
-/// MUTAG is part of the program.
+/// MUTAG is embedded in the program.
 #[test]
 fn graphs_of_a_set_are_certified() {
     let on = [

@@ -1,4 +1,4 @@
-//! Learnable operators on the command line.
+//! Tests learnable operators ([CGSO](https://arxiv.org/abs/2411.04655)) from the command line.
 
 use crate::common;
 use common::{json, refusal, text};

@@ -1,4 +1,4 @@
-//! `gnarl cluster`.
+//! Tests `gnarl cluster`.
 
 use crate::common;
 use common::{json, real_data, refusal, text};
@@ -8,7 +8,7 @@ fn mean(report: &Value, key: &str) -> f64 {
     report[key]["mean"].as_f64().unwrap()
 }
 
-/// Thesis, table `cgsO:tab:SBM_PAM`: core 35.8 ± 4.7, degree 23.3 ± 3.4. Over 20 graphs the mean is
+/// Published AMI on SBBAM graphs: core 35.8 ± 4.7, degree 23.3 ± 3.4. Over 20 graphs the mean is
 /// off by 4.2 and 3.0 at four standard errors, and the graphs are the same for both.
 #[test]
 fn core_numbers_find_the_blocks_better_than_degrees() {
@@ -47,7 +47,7 @@ fn core_numbers_find_the_blocks_better_than_degrees() {
         (&config["centrality"], &config["attachment"]),
         (&serde_json::json!(["core"]), &"repeated".into())
     );
-    // Blocks with all their edges are easier to tell apart.
+    // Blocks with all their edges are easier to separate.
     let distinct = json(&[
         "cluster",
         "--data",
@@ -81,7 +81,7 @@ fn every_method_runs_on_karate() {
         assert!(mean(&report, "ami") > 10.0, "{method}: {}", report["ami"]);
         assert_eq!(report["nodes"], 34);
     }
-    // Karate's labels are the communities of largest modularity, which Louvain looks for.
+    // Karate's labels are the communities of largest modularity, which Louvain maximises.
     let louvain = json(&[
         "cluster", "--data", "karate", "--method", "louvain", "--runs", "3",
     ]);
@@ -201,7 +201,7 @@ fn a_grid_is_drawn() {
         5,
         "nothing else is left"
     );
-    // The cell is what the plain command finds.
+    // The cell equals the result of the plain command.
     let plain = json(&[
         "cluster",
         "--data",
@@ -320,7 +320,7 @@ fn graphs_with_little_in_them_get_one_line() {
 
 #[test]
 fn it_says_who_belongs_where() {
-    // Two triangles joined by an edge, and a pair apart.
+    // Two triangles joined by an edge, and a separate pair.
     let dir = tempfile::tempdir().unwrap();
     let (file, output) = (dir.path().join("own.csv"), dir.path().join("clusters.csv"));
     std::fs::write(&file, "x,y\na,b\nb,c\nc,a\nd,e\ne,f\nf,d\nc,d\n").unwrap();
@@ -350,7 +350,7 @@ fn it_says_who_belongs_where() {
     let ami = shown.lines().find(|line| line.contains("AMI")).unwrap();
     assert!(ami.trim_end().ends_with('-'), "{ami}");
 
-    // Numbers are those of the whole graph.
+    // Nodes keep the numbers of the whole graph.
     std::fs::write(&file, "0,1\n2,3\n3,4\n4,2\n").unwrap();
     let report = json(&[&args[..], &["--largest-component"]].concat());
     let nodes: Vec<&Value> = report["assignment"]

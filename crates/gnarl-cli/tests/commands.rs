@@ -1,5 +1,5 @@
-//! Every test of the command line, in one program: it is linked once, and no test waits for the
-//! last of another file.
+//! All tests of the command line, in one program. It is linked once, and tests of different files
+//! run in parallel.
 
 mod common;
 

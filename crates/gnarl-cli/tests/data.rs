@@ -1,5 +1,5 @@
-//! `gnarl data` without a network: what is listed, told and checked. Expected numbers: NetworkX 3
-//! on `karate_club_graph()`, with the four communities of greatest modularity as classes.
+//! Tests `gnarl data` without a network: list, info and check. Expected numbers: NetworkX 3 on
+//! `karate_club_graph()`, with the four communities of greatest modularity as classes.
 
 use crate::common;
 use common::{close, gnarl, json, one_object, refusal, text};
@@ -162,8 +162,8 @@ fn several_are_checked_at_once() {
     assert_eq!(names, ["karate", "csbm"]);
 }
 
-/// A folder with a user's own graph: a triangle 0-1-2 with a tail 2-3, one line twice and one
-/// self-loop.
+/// Writes a folder with a user's own graph: a triangle 0-1-2 with a tail 2-3, one repeated line and
+/// one self-loop.
 fn own_graph(edges: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("edges.csv"), edges).unwrap();

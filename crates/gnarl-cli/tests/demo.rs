@@ -1,4 +1,4 @@
-//! `gnarl` alone, and the tour of the karate club.
+//! Tests `gnarl` without a command, and the tour of the karate club.
 
 use crate::common;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use common::{close, gnarl, one_object, refusal};
 use serde_json::Value;
 
-/// Standard output of the demo in a folder; it says nothing else.
+/// Returns the standard output of the demo in a folder; standard error must be empty.
 fn demo(folder: &Path, args: &[&str]) -> String {
     let run = gnarl(args)
         .current_dir(folder)
@@ -17,7 +17,7 @@ fn demo(folder: &Path, args: &[&str]) -> String {
     String::from_utf8(run.get_output().stdout.clone()).unwrap()
 }
 
-/// The JSON and the page of one run with two threads.
+/// Returns the JSON and the page of one run with two threads.
 fn made(args: &[&str]) -> (Value, String) {
     let dir = tempfile::tempdir().unwrap();
     let json = one_object(&demo(
@@ -35,20 +35,20 @@ fn made(args: &[&str]) -> (Value, String) {
     )
 }
 
-/// The club's, made once.
+/// Returns the run of the karate tour, computed once.
 fn found() -> &'static (Value, String) {
     static FOUND: OnceLock<(Value, String)> = OnceLock::new();
     FOUND.get_or_init(|| made(&["--tour", "karate"]))
 }
 
-/// That of the five axes after a few epochs, which is enough to see that it is put together right.
-/// Made once.
+/// Returns the run of the five-axes tour, computed once. A few epochs are enough to test its
+/// structure.
 fn axes() -> &'static (Value, String) {
     static FOUND: OnceLock<(Value, String)> = OnceLock::new();
     FOUND.get_or_init(|| made(&["--rough", "3"]))
 }
 
-/// The data of every component of a page, with its kind.
+/// Returns the data of every component of a page, with its kind.
 fn components(page: &str) -> Vec<(String, Value)> {
     let after = |text: &'_ str, start: &str, end: &str| -> String {
         text.split_once(start)
@@ -73,7 +73,7 @@ fn components(page: &str) -> Vec<(String, Value)> {
 
 fn assert_alone(page: &str) {
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
-    // The name of SVG's namespace looks like an address and is none.
+    // The namespace of SVG looks like an address but is not fetched.
     let own = page.replace("http://www.w3.org/2000/svg", "");
     for foreign in ["http:", "https:", " src=", "href=\"h", "@import"] {
         assert!(!own.contains(foreign), "{foreign}");
@@ -84,7 +84,7 @@ fn assert_alone(page: &str) {
     );
 }
 
-/// Where figures are means over runs, and differences are taken run by run.
+/// Asserts that differences are taken run by run and their mean is the difference of the means.
 fn assert_paired(ours: &Value, plain: &Value, told: &Value) {
     let differences: Vec<f64> = numbers(&ours["runs"])
         .iter()
@@ -167,7 +167,7 @@ fn a_depth_a_certificate_and_whole_graphs_have_their_figures() {
             certified.is_sorted_by(|a, b| a >= b),
             "no larger radius certifies more: {certified:?}"
         );
-        // At radius 0 nothing moves: all that is right is certified.
+        // At radius 0 nothing moves: every correct prediction is certified.
         assert!(
             (certified[0] - certificate["accuracy"]["mean"].as_f64().unwrap()).abs() < 1e-9,
             "{certificate}"
@@ -232,7 +232,7 @@ fn the_page_of_the_axes_holds_what_was_found_and_needs_nothing_else() {
         ["class", "predicted", "exit", "margin", "radius", "pagerank"]
     );
     let attack = &graph["attack"];
-    // Five of a hundred of 5,278 edges.
+    // Five per cent of 5,278 edges, three numbers each.
     assert_eq!(attack["flips"].as_array().unwrap().len(), 3 * 263);
     let steps = attack["steps"].as_array().unwrap();
     assert_eq!(
@@ -257,10 +257,10 @@ fn the_page_of_the_axes_holds_what_was_found_and_needs_nothing_else() {
     assert_eq!(answers, 1000, "every test paper");
 }
 
-/// A line with every number masked, and without marks of clarity: what is left of it when figures
-/// differ.
+/// Masks every number of a line and drops marks of significance: the form that lines share if only
+/// results differ.
 fn form(line: &str) -> Vec<String> {
-    // `…,` stands for a number with a comma behind it; what is no figure is written out.
+    // `…,` stands for a number followed by a comma; numbers that are not results are written out.
     let is_figure = |word: &str| {
         word.contains(|c: char| c.is_ascii_digit()) || word.trim_end_matches(',') == "…"
     };
@@ -277,9 +277,9 @@ fn form(line: &str) -> Vec<String> {
         .collect()
 }
 
-/// The first minute is too long for a test: after a few epochs it must print the README's words,
-/// whatever the figures. With one thread the page is that of two, to the last byte.
-/// `bench/first_minute.sh` runs it as it is and compares figures, too.
+/// Runs the first-minute demo for a few epochs, because the whole demo is too slow for a test. It
+/// must print the README's words, whatever the results, and one thread must give the page of two,
+/// byte for byte. `bench/first_minute.sh` runs the whole demo and compares the results, too.
 #[test]
 fn the_words_are_the_readmes_and_threads_change_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -297,7 +297,7 @@ fn the_words_are_the_readmes_and_threads_change_nothing() {
         .split("```")
         .next()
         .unwrap();
-    // The line under a table's head is as long as its figures are.
+    // The rule under a table's head is as long as its cells are wide.
     let is_rule = |line: &&str| line.starts_with('─');
     let forms = |text: &str| {
         text.lines()
@@ -317,7 +317,8 @@ fn numbers(value: &Value) -> Vec<f64> {
         .collect()
 }
 
-/// Kipf and Welling's point about this very graph: the ties tell communities apart.
+/// Reproduces the observation of [Kipf and Welling 2017](https://arxiv.org/abs/1609.02907) on this
+/// graph: the edges separate the communities.
 #[test]
 fn a_trained_gcn_beats_the_largest_community_by_forty_points() {
     let (report, _) = found();
@@ -335,9 +336,11 @@ fn a_trained_gcn_beats_the_largest_community_by_forty_points() {
         mean(&report["majority"]),
     );
     assert!(plain > majority + 40.0, "{plain} against {majority}");
-    // 12 of 34 belong to the largest; where 2 of each have been taken to train, 10 of 26 are left.
+    // 12 of 34 members belong to the largest community; after 2 of each are taken for training, 10
+    // of 26 are left.
     assert!((30.0..45.0).contains(&majority), "{majority}");
-    // Features that only name the member say nothing of members not trained on.
+    // One-hot features, which only identify the member, carry no information about members outside
+    // the training set.
     assert!(
         mean(&row("MLP")["test_accuracy"]) < plain - 30.0,
         "{}",
@@ -384,7 +387,7 @@ fn the_page_has_its_pictures_and_needs_nothing_else() {
     let (report, page) = found();
     assert_alone(page);
     let rows = report["rows"].as_array().unwrap();
-    // The club once large and once per row, two charts of curves, one of dots.
+    // The graph is drawn once large and once per row, with two charts of curves and one of dots.
     assert_eq!(page.matches("<svg ").count(), 1 + rows.len());
     assert_eq!(
         page.matches("class=\"node\"").count(),
@@ -481,7 +484,7 @@ fn a_page_that_cannot_be_written_is_said_before_anything_is_trained() {
 fn what_comes_next_works() {
     let commands = found().0["next"].as_array().unwrap();
     assert!(commands.len() >= 3);
-    // Of the axes' one only that it is understood: they take their time.
+    // The commands suggested by the axes tour are only parsed: they take long.
     for command in axes().0["next"].as_array().unwrap() {
         let words: Vec<&str> = command
             .as_str()
@@ -504,7 +507,7 @@ fn what_comes_next_works() {
     }
 }
 
-/// NumPy's `eigvalsh` on karate's normalised Laplacian.
+/// Expected value: NumPy's `eigvalsh` on karate's normalised Laplacian.
 #[test]
 fn the_gap_of_karate_is_known() {
     let (report, _) = found();

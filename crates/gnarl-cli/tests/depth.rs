@@ -1,4 +1,4 @@
-//! Adaptive depth on the command line.
+//! Tests adaptive depth ([ADMP-GNN](https://arxiv.org/abs/2509.01170)) from the command line.
 
 use crate::common;
 use common::{json, mean, refusal, text};
@@ -129,7 +129,7 @@ fn a_saved_model_takes_the_exits_it_took() {
 fn one_exit_is_a_linear_map() {
     let report = json(&with(&["--depth", "admp-st", "--max-depth", "0"]));
     assert_eq!(report["exit_accuracy"].as_array().unwrap().len(), 1);
-    // Offsets of classes may still move an answer.
+    // Offsets of classes may still change a prediction.
     let chooses = |name: &&String| !["offsets", "pool"].contains(&name.as_str());
     for (name, policy) in report["policy_accuracy"]
         .as_object()

@@ -1,4 +1,5 @@
-//! The other ways of combining layers on the command line.
+//! Tests the baselines of adaptive depth, which combine layers in other ways, from the command
+//! line.
 
 use crate::common;
 use common::{json, mean, refusal};
@@ -37,7 +38,8 @@ fn every_name_trains_at_every_depth() {
                 layers,
                 "{name}"
             );
-            // Four classes of the same size: 25 % by chance, give or take 2 on 500 nodes.
+            // Four classes of equal size: 25 % by chance, with a standard error of about 2 on 500
+            // nodes.
             assert!(
                 mean(&report["test_accuracy"]) > 35.0,
                 "{name} of {layers} layers: {}",

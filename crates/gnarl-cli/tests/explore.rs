@@ -1,4 +1,4 @@
-//! `gnarl explore`: one page on loopback behind a secret, and a model that answers.
+//! Tests `gnarl explore`: one page on loopback behind a secret, and predictions on changed graphs.
 
 use crate::common;
 use std::path::Path;
@@ -27,18 +27,18 @@ fn a_change_moves_answers_and_none_moves_nothing() {
     assert_eq!(status, 200, "{same}");
     let same: Value = serde_json::from_str(&same).unwrap();
     assert_eq!(same["predicted"].as_array().unwrap().len(), 34);
-    // Member 11 has one tie, to member 0; without it and with three to another community it is
-    // called something else.
+    // Member 11 has one tie, to member 0; without it and with three ties to another community its
+    // predicted class changes.
     let (_, moved) =
         running.change(r#"{"edges": [[0, 11], [11, 33], [11, 32], [30, 11]], "features": []}"#);
     let moved: Value = serde_json::from_str(&moved).unwrap();
     assert_ne!(moved["predicted"][11], same["predicted"][11], "{moved}");
-    // Features of the club are zeros and ones: flipping one changes how sure the model is.
+    // Features of the club are binary: flipping one changes the confidence.
     let (_, flipped) = running.change(r#"{"edges": [], "features": [[0, 0], [0, 33]]}"#);
     let flipped: Value = serde_json::from_str(&flipped).unwrap();
     assert_ne!(flipped["margin"], same["margin"]);
-    // Other weights are other answers; twice asked for they are the same, and without them all is
-    // as it was.
+    // Other weights give other predictions. A second request gives the same predictions, and
+    // without the axis the original ones return.
     let weights = r#"{"edges": [], "features": [], "axes": {"weights": "orthonormal"}}"#;
     let (status, bounded) = running.change(weights);
     assert_eq!(status, 200, "{bounded}");

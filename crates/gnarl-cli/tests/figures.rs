@@ -1,15 +1,15 @@
-//! Every figure in the text of the README and the docs is one that is kept in `results/`.
+//! Checks that every figure in the text of the README and the docs is stored in `results/`.
 //!
-//! A figure is a number with a decimal point, or a whole one with a unit that is measured
-//! (`28 times`, `7 %`, `12 s`), outside of code. It may stand in a block that `gnarl report --fill`
-//! makes; else it must be among those of the studies, tables or claims that the page names,
+//! A figure is a number with a decimal point, or a whole one with a measured unit (`28 times`, `7
+//! %`, `12 s`), outside of code. It may stand in a block that `gnarl report --fill` generates.
+//! Otherwise it must be among the figures of the studies, tables or claims that the page names,
 //!
 //! ```text
 //! <!-- figures: axes-cora, tab:gin_feature_attacks, claims -->
 //! ```
 //!
-//! or among the numbers that the page says are given, not measured: settings, definitions, what
-//! others have published.
+//! or among the numbers that the page declares as given, not measured: settings, definitions,
+//! published results.
 //!
 //! ```text
 //! <!-- given: 0.85 64.4 -->
@@ -29,8 +29,8 @@ const UNITS: [&str; 13] = [
     "points",
 ];
 
-/// The text of a page that people read as prose or tables: no code, no comments, no addresses, no
-/// blocks that are made.
+/// Returns the text of a page that people read as prose or tables: no code, no comments, no
+/// addresses, no generated blocks.
 fn prose(page: &str) -> String {
     let mut text = String::new();
     let (mut in_code, mut in_block) = (false, false);
@@ -58,7 +58,7 @@ fn without_code_and_addresses(text: &str) -> String {
     kept + rest
 }
 
-/// The numbers of a text, each with what stands behind it; signs and separators of thousands are
+/// Returns the numbers of a text, each with the text behind it; signs and thousands separators are
 /// left out.
 fn numbers(text: &str) -> Vec<(String, &str)> {
     let mut found = Vec::new();
@@ -89,7 +89,7 @@ fn numbers(text: &str) -> Vec<(String, &str)> {
     found
 }
 
-/// Those that are figures.
+/// Returns the numbers of a text that are figures.
 fn figures(text: &str) -> Vec<String> {
     let has_unit = |after: &str| {
         let after = after.strip_prefix([' ', '\n']).unwrap_or(after);
@@ -106,7 +106,7 @@ fn figures(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a page names after `<!-- KEY: `.
+/// Returns the names that a page lists after `<!-- KEY: `.
 fn named(page: &str, key: &str) -> Vec<String> {
     let start = format!("<!-- {key}:");
     let lines = page
@@ -121,7 +121,7 @@ fn named(page: &str, key: &str) -> Vec<String> {
         .collect()
 }
 
-/// Everything in `results/`, as numbers in the ways in which they are quoted.
+/// Everything in `results/`, as numbers in the forms in which they are quoted.
 struct Results {
     studies: BTreeMap<String, Quoted>,
     reports: Vec<Report>,
@@ -141,8 +141,8 @@ impl Results {
         }
     }
 
-    /// The numbers of a study, of a table of the thesis, or of the claims; none where there is
-    /// nothing of that name.
+    /// Returns the numbers of a study, of a published table, or of the claims; `None` for an
+    /// unknown name.
     fn of(&self, name: &str) -> Option<BTreeSet<String>> {
         if let Some(study) = self.studies.get(name) {
             let cells = study.rows.iter().flatten().chain(&study.columns);
@@ -195,8 +195,7 @@ impl Results {
         Some(quoted(values))
     }
 
-    /// What is wrong with a page: sources that are not there, and figures that none of its sources
-    /// has.
+    /// Returns the errors of a page: missing sources, and figures that none of its sources has.
     fn faults(&self, page: &str) -> Vec<String> {
         let mut known: BTreeSet<String> = named(page, "given").into_iter().collect();
         let mut faults = Vec::new();
@@ -220,7 +219,7 @@ fn pages(root: &Path) -> Vec<PathBuf> {
     let docs = std::fs::read_dir(root.join("docs"))
         .unwrap()
         .map(|entry| entry.unwrap().path());
-    // The page of results is made whole, which another test holds.
+    // The page of results is generated whole, and another test checks it.
     let is_page = |path: &PathBuf| {
         path.extension().is_some_and(|e| e == "md") && !path.ends_with("results.md")
     };

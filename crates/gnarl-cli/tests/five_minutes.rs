@@ -1,4 +1,4 @@
-//! docs/five-minutes.md, typed as a newcomer would: every command of the page in one folder, one
+//! Runs docs/five-minutes.md as a newcomer would: every command of the page in one folder, one
 //! after the other.
 
 use crate::common;
@@ -10,12 +10,13 @@ use common::shown::assert_shown;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// How far a measured figure may be from the page's: each is over 53 or 265 test nodes, and another
-/// processor rounds differently. The defence of the page gains almost twice as much.
+/// Tolerance of a measured figure: each is over 53 or 265 test nodes, and another processor rounds
+/// differently. The defence of the page gains almost twice as much.
 const SLACK: f64 = 3.0;
 const SLACK_OF_PROBABILITIES: f64 = 0.05;
 
-/// Lines of a table of ours have spaces between the columns, lines of a CSV file none.
+/// Returns the tolerance of a line: lines of a table have spaces between the columns, lines of a
+/// CSV file none.
 fn slack(line: &str) -> Option<f64> {
     let is_csv = line.contains(',') && !line.contains(' ');
     (line.contains('.') || line.contains('…')).then_some(if is_csv {
@@ -25,7 +26,7 @@ fn slack(line: &str) -> Option<f64> {
     })
 }
 
-/// What a command in the shell prints, with the program under its name on the path.
+/// Returns the output of a command in the shell, with the program under its name on the path.
 fn shell(folder: &Path, command: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_gnarl")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
@@ -45,7 +46,7 @@ fn shell(folder: &Path, command: &str) -> String {
     String::from_utf8(run.stdout).unwrap()
 }
 
-/// The page's fenced blocks in their order: the language and the lines.
+/// Returns the page's fenced blocks in their order: the language and the lines.
 fn fenced(page: &str) -> Vec<(&str, &str)> {
     page.split("\n```")
         .skip(1)
@@ -61,8 +62,8 @@ fn every_command_of_the_page_does_what_it_says() {
     let mut seen = Vec::new();
     for (language, block) in fenced(&page) {
         match language {
-            // The program is built and on the path; that the README says the same is all there is
-            // to see.
+            // The program is built and on the path, so only the agreement with the README is
+            // checked.
             "text" => {
                 assert_eq!(block, "cargo install --path crates/gnarl-cli");
                 assert!(
@@ -123,7 +124,7 @@ fn every_command_of_the_page_does_what_it_says() {
     }
 }
 
-/// What `gnarl explore` prints; its page must have the graph with its names.
+/// Returns the output of `gnarl explore`; its page must have the graph with its names.
 fn explored(folder: &Path, args: &[&str]) -> String {
     let running = Running::new(folder, args, 1);
     let (status, page) = running.ask("GET", &format!("/{}/", running.secret), "");

@@ -1,4 +1,4 @@
-//! Sets of graphs on the command line, from small files in the TU format.
+//! Tests sets of graphs from the command line, with small files in the TU format.
 
 use crate::common;
 
@@ -103,8 +103,8 @@ fn folds_are_the_runs() {
 fn degrees_stand_in_for_features_and_corruption_says_which() {
     let dir = sets();
     let report = json(&args(&dir, "imdb-binary", &["--runs", "2"]));
-    // Stars of 8 have a node of degree 7: columns for degrees 0 to 7, two layers of 8, a head for
-    // two classes.
+    // Stars of 8 have a node of degree 7: columns for degrees 0 to 7, two layers of 8, and a head
+    // for two classes.
     let (saved, path) = (
         dir.path().join("m"),
         dir.path().join("m").to_str().unwrap().to_string(),
@@ -278,7 +278,7 @@ fn a_rare_class_is_levelled() {
         assert_eq!(drawn["drawn"], 16, "12 of each with the 8 that are there");
         let fit = &drawn["fits"][1];
         assert_eq!((&fit["points"], &fit["components"]), (&6.into(), &1.into()));
-        // From the control to all of them, whatever the number of draws.
+        // From the control to all vectors, whatever their number.
         let stem = dir.path().join(density).display().to_string();
         let more = [
             "--augment",
@@ -368,7 +368,7 @@ fn every_augmentation_is_reached_by_name() {
             &["--augment", name, "--runs", "1", "--curves"],
         ));
         let losses = curve["runs"][0]["trained"][0]["curve"].clone();
-        // A cycle or star that keeps its degrees looks the same to every node.
+        // All nodes of a cycle or star that keeps its degrees are alike.
         let expected = if name == "configuration" {
             &seen[..1]
         } else {
@@ -430,7 +430,7 @@ fn influence_selects_and_is_drawn() {
         "mutag",
         &[&base[..], &["--select", "0.5"]].concat(),
     ));
-    // 32 of 40 graphs train; as many vectors are drawn.
+    // 32 of 40 graphs train; as many vectors are sampled.
     assert_eq!(half["runs"][0]["fresh_head"]["drawn"]["kept"], 16);
     assert_eq!(half["config"]["model"]["augment"]["select"], 0.5);
     assert!(
@@ -913,13 +913,13 @@ fn mutag_is_learned() {
         "--data-dir",
         dir,
     ]);
-    // Two thirds are mutagenic: 66.5 % for who says so of all.
+    // Two thirds are mutagenic: 66.5 % for always predicting that class.
     assert!(
         mean(&report["test_accuracy"]) > 75.0,
         "{}",
         report["test_accuracy"]
     );
-    // A linear map behind the layers, as the networks of ch. 5 have.
+    // A linear map after the layers, as the networks of GCORN's study have.
     let common = [
         "train",
         "--data",
@@ -948,7 +948,7 @@ fn mutag_is_learned() {
     );
 }
 
-/// A cell of `gnarl reproduce`, and `gnarl train` with the same options.
+/// Returns a cell of `gnarl reproduce`, and the result of `gnarl train` with the same options.
 fn cell_and_training(dir: &str, out: &str, table: [&str; 3], train: &[&str]) -> (Value, Value) {
     let [table, column, row] = table;
     let common = [
@@ -1153,7 +1153,7 @@ fn gratin_stands_minus_none_and_minus_retrain() {
         "{csv}"
     );
 
-    // Where all rows have the same baseline, the heading names it.
+    // If all rows have the same baseline, the heading names it.
     let shown = text(&[&["reproduce", "ablation_GIN"][..], &common].concat());
     let compared = shown
         .split_once("run by run, minus retrain (ours)\n")
@@ -1292,7 +1292,7 @@ fn exits_and_policies_of_graphs_are_reported_and_saved() {
     );
 }
 
-/// Attacks, inference and robustness on sets, with defaults.
+/// Runs attacks, inference rules and robustness on sets, with defaults.
 #[test]
 fn sets_are_attacked_defended_and_measured() {
     let dir = sets();

@@ -1,5 +1,5 @@
-//! What a saved model is judged on: items that were held out while it was trained, and classes by
-//! their names.
+//! Tests how a saved model is evaluated: on nodes or graphs held out in training, with classes
+//! matched by name.
 
 use crate::common;
 use std::collections::HashMap;
@@ -8,8 +8,8 @@ use std::path::Path;
 use common::{header, json, mean, refusal, text, write_rings};
 use serde_json::Value;
 
-/// A ring of 60 nodes without features whose classes are drawn: a network can learn them by heart,
-/// and no more.
+/// Writes a ring of 60 nodes without features and with random classes: a network can memorise them,
+/// but not generalise.
 fn write_drawn_labels(folder: &Path) -> HashMap<String, String> {
     let mut state = 12345u64;
     let mut draw = || {
@@ -28,7 +28,7 @@ fn write_drawn_labels(folder: &Path) -> HashMap<String, String> {
     classes
 }
 
-/// Per cent of the nodes of a file of predictions whose class is the one given.
+/// Returns the accuracy in per cent of a file of predictions.
 fn right(csv: &Path, class_of: impl Fn(&str) -> String) -> f64 {
     let lines: Vec<String> = std::fs::read_to_string(csv)
         .unwrap()
@@ -81,7 +81,7 @@ fn a_saved_model_is_judged_on_the_nodes_held_out_by_its_own_seed() {
             .contains("% right of those held out for testing")
     );
 
-    // Another graph, if only by an edge: nobody knows which of its nodes the model has seen.
+    // The graph differs by an edge: no record says which of its nodes the model was trained on.
     std::fs::write(
         dir.path().join("edges.csv"),
         (0..59)
@@ -102,7 +102,7 @@ fn a_saved_model_is_judged_on_the_nodes_held_out_by_its_own_seed() {
     );
 }
 
-/// Trains on rings of red, green and blue and saves.
+/// Trains on rings of red, green and blue, and saves the model.
 fn three_colours(dir: &Path, more: &[&str]) -> (String, Value) {
     let folder = dir.join("colours");
     write_rings(&folder, &[("red", 0), ("green", 1), ("blue", 2)], 15);
@@ -135,8 +135,7 @@ fn classes_are_matched_by_name() {
         "{}",
         trained["test_accuracy"]
     );
-    // In any order, whether by first occurrence or by name, at least one class has another number
-    // than it had.
+    // In any order of first occurrence or of names, at least one class changes its number.
     let other = dir.path().join("other");
     write_rings(
         &other,
@@ -259,7 +258,7 @@ fn labels_are_not_needed_and_every_probability_is_written() {
     }
 }
 
-/// Writes a split of the rings whose nodes are in turn of these parts.
+/// Writes a split of the rings whose nodes have these parts in turn.
 fn write_split(folder: &Path, parts: &[&str]) {
     let mut lines = String::from("node,split,part\n");
     for class in ["red", "green", "blue"] {
@@ -341,7 +340,7 @@ fn the_protocol_decides_who_trains() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("two");
     write_rings(&folder, &[("red", 0), ("green", 1), ("blue", 2)], 10);
-    // Ten more nodes that nobody is joined to: 40 in all, 30 in the largest component.
+    // Ten more isolated nodes: 40 in all, 30 in the largest component.
     let (edges, labels, features) = (
         folder.join("edges.csv"),
         folder.join("labels.csv"),

@@ -1,5 +1,5 @@
-//! What a hostile trial found, each once: saving into what is no file, sizes that no machine holds,
-//! work without end, files of junk, words of the inside that leaked out, and pictures of nothing.
+//! Regression tests of untrusted input, each found once: outputs that are no regular file, sizes
+//! beyond any memory, endless work, corrupt files, internal names in errors, and empty pictures.
 
 use crate::common;
 use std::path::Path;
@@ -83,7 +83,7 @@ fn devices_stay_devices_and_links_stay_links() {
     );
 }
 
-/// Eight programs at once on one name, beside a file that has what was once the temporary name.
+/// Eight programs save to one name at once, next to a file that has a former temporary name.
 #[test]
 fn parallel_saves_do_not_meet() {
     let dir = tempfile::tempdir().unwrap();
@@ -111,7 +111,7 @@ fn parallel_saves_do_not_meet() {
     assert_eq!(names(dir.path()), ["m.safetensors", "m.safetensors.part"]);
 }
 
-/// With so many epochs that training first would not end.
+/// Uses so many epochs that training first would not end.
 #[test]
 fn what_cannot_be_written_is_noticed_before_the_work() {
     let dir = tempfile::tempdir().unwrap();
@@ -148,7 +148,7 @@ fn what_cannot_be_written_is_noticed_before_the_work() {
     let e = refusal(&[&["train"][..], &on, &["--save", folder]].concat());
     assert!(e.contains("is a folder; name a file"), "{e}");
     if cfg!(target_os = "linux") {
-        // Nobody, not even root, writes there.
+        // No user, not even root, can write there.
         let e = refusal(&[&["train"][..], &on, &["--save", "/proc/model.safetensors"]].concat());
         assert!(
             e.starts_with("error: --save: /proc/model.safetensors: "),
@@ -227,7 +227,7 @@ fn sizes_beyond_any_machine_are_refused_before_they_are_allocated() {
     );
 }
 
-/// A class for every node of a ring: scores of nodes squared.
+/// Gives every node of a ring its own class: the scores need memory quadratic in the nodes.
 #[test]
 fn a_class_for_every_node_is_refused_by_its_size() {
     let dir = tempfile::tempdir().unwrap();
@@ -249,7 +249,7 @@ fn a_class_for_every_node_is_refused_by_its_size() {
     );
 }
 
-/// The same file with another number in its description.
+/// Changes a number in the description of a valid file.
 #[test]
 fn a_file_that_claims_more_than_it_holds_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -345,7 +345,7 @@ fn numbers_below_zero_are_refused_in_our_words() {
     }
 }
 
-/// Words of the inside have an underscore or two colons in them.
+/// Internal names contain an underscore or two colons.
 #[test]
 fn errors_speak_of_no_function() {
     let dir = tempfile::tempdir().unwrap();
@@ -415,8 +415,8 @@ fn quoted_fields_are_read() {
     assert!(report.to_string().contains("Doe, Jo"));
 }
 
-/// As docs/data.md says: 60 / 20 / 20 % of the labelled nodes by the run's seed, or the file's own
-/// splits.
+/// Checks the split of docs/data.md: 60 / 20 / 20 % of the labelled nodes by the run's seed, or the
+/// file's own splits.
 #[test]
 fn a_graph_of_ones_own_is_split_as_the_docs_say() {
     let docs =
@@ -509,7 +509,7 @@ fn the_list_of_tables_fits_a_page() {
     );
 }
 
-/// The points of the lines of a picture.
+/// Returns the points of the lines of a picture.
 fn polylines(svg: &Path) -> Vec<String> {
     let svg = std::fs::read_to_string(svg).unwrap();
     let lines = svg.split("<polyline").skip(1);

@@ -1,4 +1,4 @@
-//! The inference axis on the command line.
+//! Tests the inference axis from the command line.
 
 use crate::common;
 use common::{json, mean, refusal, text};
@@ -47,8 +47,8 @@ fn an_attack_is_judged_with_and_without_it_on_the_same_inputs() {
             );
         }
     }
-    // With all the weight on its own answer it is the model, and the model's figures are those
-    // without it.
+    // With all weight on the model's own prediction, the results equal those of a plain forward
+    // pass.
     let own = json(&attack(&[
         "--attack",
         "gaussian",

@@ -1,5 +1,5 @@
-//! Ctrl-C, and what a system that goes down sends: what was finished counts, the exit code says by
-//! what it was ended.
+//! Tests Ctrl-C and the signals of a system shutdown: finished runs are counted, and the exit code
+//! names the signal.
 #![cfg(unix)]
 
 use crate::common;
@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use common::one_object;
 
-/// Runs the program and interrupts it after so long. `None` where the signal came before anything
-/// listened for it, or too late.
+/// Runs the program and interrupts it after a delay. `None` if the signal came before the handler
+/// was installed, or too late.
 fn interrupted(args: &[&str], after: Duration) -> Option<Output> {
     ended_by("INT", args, after)
 }
 
-/// Whether SIGINT is ignored here, as in a background job of a shell. The program leaves it so, and
-/// would run to its end: there is nothing to test.
+/// Returns true if SIGINT is ignored here, as in a background job of a shell. The program then also
+/// ignores it and runs to its end, so there is nothing to test.
 fn is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status
@@ -29,7 +29,7 @@ fn is_ignored() -> bool {
     ignored
 }
 
-/// The same by another signal.
+/// Runs the program and ends it by another signal.
 fn ended_by(signal: &str, args: &[&str], after: Duration) -> Option<Output> {
     let child = Command::new(assert_cmd::cargo::cargo_bin!("gnarl"))
         .args(args)
@@ -54,7 +54,7 @@ fn one_line(stderr: &[u8]) -> String {
     said
 }
 
-/// Every try waits longer: how long a program takes to begin is the machine's.
+/// Number of tries. Each waits longer, because the start-up time depends on the machine.
 const TRIES: u64 = 12;
 const TRAIN: [&str; 9] = [
     "train",
@@ -101,7 +101,7 @@ fn finished_runs_alone_count() {
         .output()
         .unwrap();
     let whole = one_object(&String::from_utf8(whole.stdout).unwrap());
-    // More than any machine finishes.
+    // More runs than any machine finishes.
     let args = [&args[..], &["--runs", "100000"]].concat();
     let found = (1..TRIES).find_map(|tries| {
         let output = interrupted(&args, Duration::from_millis(700 * tries))?;
@@ -120,7 +120,7 @@ fn finished_runs_alone_count() {
         "error: interrupted: {finished} of 100000 runs were finished; the others do not count\n"
     );
     assert_eq!(one_line(&output.stderr), expected);
-    // Those that count are what they are in a command that nobody interrupts.
+    // Finished runs have the results of an uninterrupted command.
     for (run, same) in report["runs"]
         .as_array()
         .unwrap()
@@ -135,8 +135,7 @@ fn finished_runs_alone_count() {
     }
 }
 
-/// What a system sends before it goes down, and a terminal that closes: what is finished is
-/// reported and saved.
+/// Tests the signals of a shutdown and of a closed terminal: finished runs are reported and saved.
 #[test]
 fn other_signals_save_like_ctrl_c() {
     let dir = tempfile::tempdir().unwrap();
@@ -170,7 +169,7 @@ fn other_signals_save_like_ctrl_c() {
     }
 }
 
-/// A hundred thousand samples: the first Ctrl-C ends them.
+/// Takes a hundred thousand samples: the first Ctrl-C ends them.
 #[test]
 fn samples_end_with_the_first_interrupt() {
     if is_ignored() {

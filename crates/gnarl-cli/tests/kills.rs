@@ -1,9 +1,9 @@
-//! The program ended by SIGKILL at moments of all kinds: nothing half-written lies under a final
-//! name, and what goes on ends as if nothing had been. Also two programs in one folder, disks that
-//! are full and folders that nobody may write into.
+//! Kills the program by SIGKILL at many moments: no half-written file has a final name, and a
+//! resumed program ends as if it had not been killed. Also tests two programs in one folder, full
+//! disks, and folders without write permission.
 //!
-//! A few kills each; `GNARL_KILLS=100` makes them a hundred (`scripts/kill.sh 100` does so and
-//! prints a table). Kills that came too late, after the end, do not count.
+//! Each kind has a few kills; `GNARL_KILLS=100` makes a hundred (`scripts/kill.sh 100` does so and
+//! prints a table). Kills that came after the end are not counted.
 #![cfg(unix)]
 
 use crate::common;
@@ -20,15 +20,15 @@ fn path(file: &Path) -> &str {
     file.to_str().unwrap()
 }
 
-/// How many kills are wanted of each kind.
+/// Returns the requested number of kills of each kind.
 fn wanted() -> usize {
     std::env::var("GNARL_KILLS").map_or(4, |count| count.parse().expect("GNARL_KILLS is a number"))
 }
 
-/// Kills of one kind: how many were made, and when.
+/// Kills of one kind: their number and times.
 struct Kills {
     what: &'static str,
-    /// How long the work takes when nobody disturbs it.
+    /// Duration of the undisturbed work.
     took: Duration,
     tries: u64,
     kills: usize,
@@ -49,7 +49,7 @@ impl Kills {
         }
     }
 
-    /// Whether there are more to come.
+    /// Returns true if more kills are to come.
     fn go_on(&self) -> bool {
         assert!(
             self.too_late < 10 * wanted() + 20,
@@ -59,8 +59,8 @@ impl Kills {
         self.kills < wanted()
     }
 
-    /// A moment from the start to a little after the end; every other one in the last fifth, where
-    /// results are written.
+    /// Returns a moment from the start to a little after the end; every other one is in the last
+    /// fifth, when results are written.
     fn moment(&mut self) -> Duration {
         self.tries += 1;
         let share =
@@ -91,7 +91,7 @@ impl Kills {
                     self.what
                 );
                 self.too_late += 1;
-                // A machine that was busy when the work was measured is not now.
+                // The machine may have been busy during the measurement.
                 self.took = self.took.mul_f64(0.95);
             }
             None => {
@@ -102,7 +102,7 @@ impl Kills {
         }
     }
 
-    /// The line that `scripts/kill.sh` makes its table of.
+    /// Prints the line that `scripts/kill.sh` puts into its table.
     fn tell(self, found: &str) {
         println!(
             "killed | {} | {} | {} | {found} |",
@@ -111,8 +111,8 @@ impl Kills {
     }
 }
 
-/// Every file of a folder with its bytes; temporary names, which a kill may leave, are none of its
-/// files, and neither is the note of when an import was last looked over.
+/// Returns every file of a folder with its bytes. Temporary names, which a kill may leave, are left
+/// out, as is the time stamp of an import's last check.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -131,8 +131,8 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// An import is there whole or not at all, and the next one is not disturbed by what a killed one
-/// left.
+/// An import is there whole or not at all, and the remains of a killed import do not disturb the
+/// next one.
 #[test]
 fn imports() {
     let dir = tempfile::tempdir().unwrap();
@@ -169,7 +169,7 @@ fn imports() {
     kills.tell(&format!("{whole_ones} were there whole, the others not at all; every second try the same to the byte"));
 }
 
-/// What changes from run to run is left out: seconds, and when a cell was made.
+/// Removes the values that change from run to run: seconds, and the time when a cell was made.
 fn without_times(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -183,8 +183,8 @@ fn without_times(value: &mut Value) {
     }
 }
 
-/// A training with checkpoints that is killed and goes on, again and again, saves the bytes of one
-/// that nobody disturbed, and reports the same.
+/// Kills and resumes a training with checkpoints again and again: it must save the bytes, and
+/// report the results, of an undisturbed training.
 fn training(what: &'static str, more: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let (whole, saved, folder) = (
@@ -203,7 +203,7 @@ fn training(what: &'static str, more: &[&str]) {
     let expected = std::fs::read(&whole).unwrap();
     let (mut chains, mut early) = (0, 0);
     while kills.go_on() {
-        // At most four kills in a row, then it is let go.
+        // At most four kills in a row, then the training runs to its end.
         for turn in 0..5 {
             let resume = if folder.join("journal.json").exists() {
                 &["--resume"][..]
@@ -291,7 +291,7 @@ fn trainings_of_exits() {
     );
 }
 
-/// Where a model was saved before, there is the old one or the new one.
+/// After saving over an older model, the file has the old model or the new one.
 #[test]
 fn saving_over_an_older_model() {
     let dir = tempfile::tempdir().unwrap();
@@ -353,8 +353,8 @@ fn table(dir: &Path, data: &str, out: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A table that is killed and goes on has the figures of one that nobody disturbed, and every cell
-/// that is there is whole.
+/// A killed and resumed table has the figures of an undisturbed one, and every stored cell is
+/// whole.
 #[test]
 fn tables() {
     let dir = tempfile::tempdir().unwrap();
@@ -399,7 +399,7 @@ fn tables() {
     ));
 }
 
-/// Two programs that make one table in one folder, and two that save under one name.
+/// Two programs make one table in one folder, and two save under one name.
 #[test]
 fn two_programs_share_a_folder() {
     let dir = tempfile::tempdir().unwrap();
@@ -426,8 +426,8 @@ fn two_programs_share_a_folder() {
         "one file for each cell and table, and nothing else"
     );
 
-    // Checkpoints in one folder are one run's: the second is refused or both end with the same
-    // model.
+    // Checkpoints in one folder belong to one run: the second program is refused, or both end with
+    // the same model.
     let checkpoints = dir.path().join("checkpoints");
     let train = [
         "train",
@@ -467,7 +467,7 @@ fn two_programs_share_a_folder() {
     );
 }
 
-/// Whoever is root may write anywhere: then there is nothing to try.
+/// Skipped for root, who may write anywhere.
 #[test]
 fn folders_that_nobody_may_write_into() {
     use std::os::unix::fs::PermissionsExt;
@@ -516,7 +516,7 @@ fn folders_that_nobody_may_write_into() {
     assert_eq!(std::fs::read_dir(&closed).unwrap().count(), 0);
 }
 
-/// A file system of a few pages, where one can be made.
+/// File system of a few pages, if the system can make one.
 struct Tiny {
     folder: tempfile::TempDir,
 }
@@ -545,7 +545,7 @@ impl Tiny {
         }
     }
 
-    /// Fills it up to the last so many bytes.
+    /// Fills the file system up to the last `kilobytes`.
     fn fill(&self, kilobytes: usize) {
         std::fs::write(self.folder.path().join("full"), vec![0; kilobytes << 10]).unwrap();
     }
@@ -566,8 +566,8 @@ impl Drop for Tiny {
     }
 }
 
-/// On a disk that is full every writer ends with one line that says so, what was there before
-/// stays, and nothing half-written is left.
+/// On a full disk every writer ends with one line that says so. Existing files stay, and no
+/// half-written file is left.
 #[test]
 fn disks_that_are_full() {
     let Some(disk) = Tiny::new(64) else { return };
@@ -587,7 +587,7 @@ fn disks_that_are_full() {
     ]);
     let at = |name: &str| disk.folder.path().join(name);
     std::fs::write(at("old"), "what was here before").unwrap();
-    // One page is left, which the names alone would fill.
+    // One page is left, which the file names alone would fill.
     disk.fill(56);
     let train = [
         "train",

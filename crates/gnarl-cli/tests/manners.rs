@@ -1,5 +1,5 @@
-//! What a good command line does beside its work: scores for every taste, the model one wants,
-//! representations, other forms of data, silence, timings, completions and pages for `man`.
+//! Tests conventions of a good command line: all common scores, model selection, embeddings, data
+//! formats, silence, timings, completions and man pages.
 
 use crate::common;
 use std::path::Path;
@@ -65,7 +65,7 @@ fn answers_are_judged_class_by_class() {
     );
 }
 
-/// Of seed 1 the last run is best on validation members, and the first is not.
+/// With seed 1 the last run is best on validation members, and the first is not.
 #[test]
 fn the_run_that_is_kept_is_the_one_asked_for() {
     let dir = tempfile::tempdir().unwrap();
@@ -228,7 +228,7 @@ fn shells_and_man_learn_every_command() {
     );
 }
 
-/// Read back as the classes of a graph of one's own, which a table by columns may hold.
+/// Predictions are read back as the classes of a user's own graph, which a Parquet file may hold.
 #[test]
 fn predictions_are_written_as_parquet() {
     let dir = tempfile::tempdir().unwrap();
@@ -274,14 +274,14 @@ fn predictions_are_written_as_parquet() {
     );
     let bytes = std::fs::read(mine.join("labels.parquet")).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
-    // What is said of one's own files is what `data check` says.
+    // The description of a user's own files equals that of `data check`.
     assert_eq!(json(&["data", "info", path(&mine)]), read);
     let e = refusal(&["data", "info", path(&file("nowhere"))]);
     assert!(e.contains("unknown dataset"), "{e}");
 }
 
-/// Of every study that may take long: what would be run, and about how long; refused cells with
-/// their reason, and nothing written.
+/// Checks every long study: planned runs with their estimated time, refused cells with their
+/// reason, and no files written.
 #[test]
 fn dry_runs_say_what_would_be_run() {
     let on = [

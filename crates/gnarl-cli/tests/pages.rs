@@ -1,4 +1,4 @@
-//! `--page`: what somebody's own model says of their own graph, to look at.
+//! Tests `--page`: a page about a user's own model on their own graph.
 
 use crate::common;
 use common::{json, refusal};
@@ -25,7 +25,7 @@ fn a_trained_model_has_a_page() {
         !page.contains("src=\"http") && !page.contains("href=\"http"),
         "nothing is fetched"
     );
-    // Exits have something to say of every node.
+    // The page has the predictions of the exits for every node.
     let exits = [
         "train", "--data", "karate", "--model", "gcn", "--depth", "admp-st", "--epochs", "6",
         "--page", name,
@@ -55,7 +55,7 @@ fn an_attack_has_a_page_to_walk_along() {
         "{flips}"
     );
     assert!(page.contains("Accuracy by flips") && page.contains("\"attack\":{\"title\":\"dice\""));
-    // Features that moved are no walk along edges.
+    // Perturbed features give no sequence of edge flips.
     json(&[&base[..], &["--attack", "gaussian", "--budget", "0.5"]].concat());
     assert!(
         !std::fs::read_to_string(&file)
@@ -91,7 +91,7 @@ fn robustness_has_a_page() {
         "radii stand in their order"
     );
     assert!(page.contains("The samples of each radius") && page.contains("What no input exceeds"));
-    // Nothing moves within a radius of 0: there is no histogram to draw, and no harm.
+    // Nothing moves within a radius of 0: there is no histogram, and no error.
     json(&[&base[..], &["--epsilon", "0"]].concat());
     assert!(
         !std::fs::read_to_string(&file)
@@ -121,7 +121,7 @@ fn robustness_has_a_page() {
     );
 }
 
-/// One run has no spread.
+/// A single run has no standard error.
 #[test]
 fn the_difference_of_one_run_has_no_error() {
     let args = [

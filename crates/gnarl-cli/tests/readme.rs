@@ -1,16 +1,16 @@
-//! What the README shows is what the program prints.
+//! Checks that the README shows what the program prints.
 
 use crate::common;
 use common::gnarl;
 use common::shown::{assert_shown, blocks};
 
-/// How far a measured number may be from the README's: another processor rounds differently, and of
-/// the 360 nodes that twenty splits of karate test, two more or less may come out right. A model
-/// without what its row says is off by several times as much.
+/// Tolerance of a measured number. Another processor rounds differently, so of the 360 nodes that
+/// twenty splits of karate test, two may be classified differently. A model without its row's axis
+/// differs by several times as much.
 const SLACK: f64 = 0.6;
 
-/// Runs every `$ gnarl …` of the README's console blocks. A word `…` says that the numbers beside
-/// it are measured.
+/// Runs every `$ gnarl …` of the README's console blocks. A word `…` marks the numbers next to it
+/// as measured.
 #[test]
 fn every_command_prints_what_the_readme_says() {
     let readme =
@@ -24,8 +24,8 @@ fn every_command_prints_what_the_readme_says() {
             .expect("a command")
             .split_whitespace()
             .collect();
-        // The first minute is too long for a test; `tests/demo.rs` compares its words, and
-        // `bench/first_minute.sh` its figures.
+        // The whole demo is too slow for a test; `tests/demo.rs` compares its words, and
+        // `bench/first_minute.sh` its results.
         if words.is_empty() {
             continue;
         }
@@ -38,7 +38,7 @@ fn every_command_prints_what_the_readme_says() {
     }
 }
 
-/// The comparison itself, which other pages are held to as well.
+/// Tests the comparison itself, which other pages use as well.
 #[test]
 fn what_is_measured_may_differ_a_little_and_the_rest_not_at_all() {
     let is_shown = |printed: &str, shown: &str, slack: Option<f64>| {

@@ -1,11 +1,11 @@
-//! `gnarl data check` on the real datasets, against facts computed with SciPy and NetworkX
-//! (`STATS.json`).
+//! Tests `gnarl data check` on the real datasets, against statistics computed with SciPy and
+//! NetworkX (`STATS.json`).
 
 use crate::common;
 use common::{close, gnarl, json, one_object, real_data, refusal};
 use serde_json::Value;
 
-/// Integers exactly, floats to 1e-9 of their size, containers item by item.
+/// Compares integers exactly, floats to 1e-9 of their size, and containers element by element.
 fn same(ours: &Value, known: &Value) -> bool {
     match (ours, known) {
         (Value::Number(a), Value::Number(b)) if a.is_u64() && b.is_u64() => a == b,
@@ -84,7 +84,7 @@ fn centrality_needs_one_graph() {
     }
 }
 
-/// A copy of one Geom-GCN dataset that a test may spoil.
+/// Copies one Geom-GCN dataset, so that a test may damage it.
 fn copy_of_cornell(dir: &std::path::Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for folder in ["geom-gcn/cornell", "geom-gcn/splits"] {

@@ -1,11 +1,11 @@
-//! `gnarl reproduce`.
+//! Tests `gnarl reproduce`.
 
 use crate::common;
 use common::{gnarl, json, one_object, real_data, refusal, text};
 use std::path::Path;
 
-/// A small graph in the place of Cornell or Texas: two rings of 12 pages, each of one class,
-/// features that tell them apart.
+/// Writes a small graph in the place of Cornell or Texas: two rings of 12 pages, each of one class,
+/// and features that separate them.
 fn small(data: &Path, name: &str) {
     let folder = data.join("geom-gcn").join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -146,7 +146,7 @@ fn a_table_is_run_written_and_continued() {
         (Some(2.0), Some(true))
     );
 
-    // Cornell's public splits are not there: the cells say so, and the rest of the report stands.
+    // Cornell's public splits are missing: its cells say so, and the rest of the report stands.
     let train = [
         &[
             "reproduce",
@@ -210,7 +210,7 @@ fn a_table_is_run_written_and_continued() {
     assert_eq!(again["rows"], facts["rows"]);
     assert_eq!(times(), before, "nothing is run again");
 
-    // Another column is printed alone, and the files keep the first.
+    // A run of another column prints that column alone, and the files keep the first.
     let of_texas = [&common[..4], &["--columns", "texas"]].concat();
     let texas = json(&[&["reproduce", "graph_prop"][..], &of_texas].concat());
     assert_eq!(texas["columns"], serde_json::json!(["Texas"]));
@@ -223,7 +223,7 @@ fn a_table_is_run_written_and_continued() {
     assert_eq!(written["rows"][1]["cells"][1]["status"], "hole");
 }
 
-/// The thesis' facts about graphs that are the same there and here: within a unit of their last
+/// Compares facts about identical graphs with the published facts: within a unit of their last
 /// printed digit.
 #[test]
 fn facts_of_real_graphs_are_those_of_the_thesis() {
@@ -243,7 +243,8 @@ fn facts_of_real_graphs_are_those_of_the_thesis() {
     ]);
     for row in report["rows"].as_array().unwrap() {
         for cell in row["cells"].as_array().unwrap() {
-            // Papers without a label are in the first class there and left out here.
+            // The published homophily puts papers without a label in the first class; here they are
+            // left out.
             let differs = row["label"] == "homophily" && cell["dataset"] == "citeseer";
             assert_eq!(
                 cell["difference"]["is_clear"], differs,
@@ -254,8 +255,8 @@ fn facts_of_real_graphs_are_those_of_the_thesis() {
     }
 }
 
-/// Real training on the smallest real graph, ten public splits: GCN on Cornell is at 56 ± 1.6 in
-/// the thesis.
+/// Trains on the smallest real graph with ten public splits: the published accuracy of GCN on
+/// Cornell is 56 ± 1.6.
 #[test]
 fn a_row_of_the_thesis_is_reproduced() {
     let Some(data) = real_data() else { return };
@@ -287,11 +288,12 @@ fn a_row_of_the_thesis_is_reproduced() {
         cell["ours"]["splits"][0], cell["ours"]["splits"][1],
         "each run its own split"
     );
-    // The thesis has 56.22 with a deviation of 1.62 over ten splits; a split of 37 test pages is
-    // off by 8 points at one deviation.
+    // The published accuracy is 56.22 with a standard deviation of 1.62 over ten splits; a split of
+    // 37 test pages is off by 8 points at one standard deviation.
     let mean = cell["ours"]["mean"].as_f64().unwrap();
     assert!((mean - 56.22).abs() < 11.0, "{cell}");
-    // Two of 37 pages and the like: the mean is a multiple of half a page.
+    // Each split has 37 test pages, and two splits are averaged: the mean is a multiple of half a
+    // page.
     let pages = mean / 100.0 * 74.0;
     assert!((pages - pages.round()).abs() < 1e-6, "{cell}");
     let page = std::fs::read_to_string(dir.path().join("topological_GCN.html")).unwrap();
@@ -397,7 +399,7 @@ fn tables_of_attacks_say_what_they_would_run_and_what_is_not_there() {
     );
     let coraml = &cell(&report, "clean: GCN", 1)["config"]["work"]["attacked"]["model"];
     assert_eq!(coraml["features"], "as-loaded");
-    // Bare or defended, the cell is the same.
+    // With or without a defence, the cell is the same.
     assert_eq!(
         cell(&report, "clean: RobustCRF", 0)["config"],
         cell(&report, "DICE, evasion: GCN", 0)["config"]
@@ -524,7 +526,8 @@ fn many_tables_at_once_and_the_page_about_them() {
         (&"cgsO:tab:graph_prop".into(), &1.into())
     );
 
-    // A row that is called so is meant alone, and a part of names all that have it.
+    // The full name of a row selects it alone, and a part of a name selects all rows that contain
+    // it.
     let of_rows = |rows: &str| {
         as_json(with(&[
             "structural_perturbations",
@@ -537,7 +540,7 @@ fn many_tables_at_once_and_the_page_about_them() {
     assert_eq!(of_rows("dice: gcn"), Some(4));
     assert!(of_rows("dice: gc") > Some(4));
 
-    // Of several columns each table has its own.
+    // Each table has its own cells in each of the given columns.
     let plan = as_json(with(&[
         "sgc_1,sgc_2",
         "--columns",
@@ -559,7 +562,7 @@ fn many_tables_at_once_and_the_page_about_them() {
         e.contains("unknown column 'cornel'; did you mean Cornell"),
         "{e}"
     );
-    // A part counts its own cells, and is not interrupted where others are another part's.
+    // A shard counts its own cells, and is not interrupted if the others are another shard's.
     let shard = |i: usize| {
         as_json(with(&[
             "sgc_1,sgc_2",
@@ -657,7 +660,7 @@ fn many_tables_at_once_and_the_page_about_them() {
     );
 }
 
-/// The page in the docs is what the figures in the repository come to.
+/// Checks that the page of results in the docs is generated from the figures in the repository.
 #[test]
 fn the_page_of_results_is_made_from_the_figures() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -681,7 +684,8 @@ fn the_page_of_results_is_made_from_the_figures() {
         made == kept,
         "make it again: gnarl report --markdown docs/results.md"
     );
-    // Blocks of figures in other pages, too: filled in a copy, they are as they were.
+    // Blocks of figures in other pages are checked, too: filled again in a copy, they do not
+    // change.
     let pages = std::fs::read_dir(root.join("docs"))
         .unwrap()
         .map(|entry| entry.unwrap().path());

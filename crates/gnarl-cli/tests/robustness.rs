@@ -1,4 +1,4 @@
-//! `gnarl robustness` on the command line.
+//! Tests `gnarl robustness` from the command line.
 
 use crate::common;
 use common::{json, refusal, text};

@@ -1,5 +1,5 @@
-//! Graphs on disk, sampled neighbourhoods, checkpoints and plans, from the command line. What a
-//! kill leaves is in `kills`.
+//! Tests graphs on disk, sampled neighbourhoods, checkpoints and plans from the command line.
+//! `kills` tests the files that a kill leaves.
 
 use crate::common;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn a_graph_on_disk_trains_to_the_same_model_and_is_answered_by_names() {
     let (in_memory, on_disk) = (train(&own), train(&disk));
     assert_eq!(in_memory["test_accuracy"], on_disk["test_accuracy"]);
     assert!(text(&["data", "check", &disk]).contains("120"));
-    // Centralities, and a model by sampling, whose predictions have names.
+    // Centralities, and a model trained by sampling, whose predictions have node names.
     assert_eq!(
         json(&["centrality", "--data", &own, "--kind", "core"])["mean"],
         json(&["centrality", "--data", &disk, "--kind", "core"])["mean"]
@@ -72,7 +72,7 @@ fn a_graph_on_disk_trains_to_the_same_model_and_is_answered_by_names() {
         trained["test_accuracy"]["runs"][0]
     );
     assert!(std::fs::read_to_string(csv).unwrap().contains("\nblue-7,"));
-    // The same model on the same graph in memory says the same.
+    // The same model on the same graph in memory has the same predictions.
     assert_eq!(
         json(&["predict", "--load", model, "--data", &own])["test_accuracy"],
         predicted["test_accuracy"]
@@ -216,8 +216,8 @@ fn a_plan_says_what_fits() {
     assert!(refusal(&[&args[..], &["--train-share", "2"]].concat()).contains("no share"));
 }
 
-/// Checkpoints are not written over by a training that does not say so, and none goes on from
-/// another's.
+/// A training does not overwrite checkpoints without `--resume`, and does not resume from those of
+/// another training.
 #[test]
 fn checkpoints_are_of_one_training() {
     let dir = tempfile::tempdir().unwrap();

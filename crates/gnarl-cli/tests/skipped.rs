@@ -1,4 +1,4 @@
-//! How many tests need the real datasets, and that they were skipped where there are none.
+//! Counts the tests that need the real datasets, and checks that they were skipped without them.
 
 use crate::common;
 

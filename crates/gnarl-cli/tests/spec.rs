@@ -1,9 +1,9 @@
-//! A model as a file: `--print-spec` and `--spec`.
+//! Tests a model as a file: `--print-spec` and `--spec`.
 
 use crate::common;
 use common::{json, real_data, refusal, text};
 
-/// Prints the spec of a command line and trains by it; both trainings are the same.
+/// Prints the spec of a command line and trains by it; both trainings must be equal.
 fn same_by_spec(data: &[&str], model: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("model.toml");

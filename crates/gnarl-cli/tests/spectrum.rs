@@ -1,5 +1,5 @@
-//! `gnarl spectrum`. Expected numbers: NumPy's `eigvalsh` on `networkx.karate_club_graph()` without
-//! its weights.
+//! Tests `gnarl spectrum`. Expected numbers: NumPy's `eigvalsh` on `networkx.karate_club_graph()`
+//! without its weights.
 
 use crate::common;
 use common::{json, text};
@@ -80,8 +80,8 @@ fn what_is_corrected_holds() {
 #[test]
 fn energies_count_the_edges_that_differ() {
     let energy = &karate("degree")["dirichlet_energy"];
-    // One-hot rows of two classes differ by 2; 21 of the 78 edges join two communities, all join
-    // two identity rows.
+    // One-hot rows of two classes differ by 2. 21 of the 78 edges join two communities, and all
+    // edges join two identity rows.
     assert!(near(&energy["labels"]["unnormalised"], 42.0), "{energy}");
     assert!(near(&energy["features"]["unnormalised"], 156.0), "{energy}");
 }

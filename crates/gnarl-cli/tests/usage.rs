@@ -1,5 +1,5 @@
-//! Wrong command lines: exit code 2, one line that says what and what to do, nothing on standard
-//! output.
+//! Tests wrong command lines: exit code 2, one line with the error and its remedy, nothing on
+//! standard output.
 
 use crate::common;
 use common::{gnarl, header, json, refusal, text};
@@ -179,7 +179,7 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(said, "");
 }
 
-/// Every option once, under a heading of its own kind, with whose it is.
+/// Every option appears once, under one heading of its kind, with the choices that it belongs to.
 #[test]
 fn help_on_models_is_in_order() {
     for command in [
@@ -392,7 +392,7 @@ fn saved_models_that_are_broken_or_old_are_refused() {
         "{e}"
     );
 
-    // The description stands in the header as text within text.
+    // The description is in the header as JSON within a JSON string.
     let (new, old) = (br#"\"version\":3"#, br#"\"version\":1"#);
     let place = whole
         .windows(new.len())

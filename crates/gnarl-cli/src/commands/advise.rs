@@ -1,4 +1,4 @@
-//! `gnarl advise`: which axes are worth switching on for a dataset.
+//! `gnarl advise`: finds the axes worth switching on for a dataset.
 
 use std::path::PathBuf;
 
@@ -19,24 +19,24 @@ use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Report, count, difference, real};
 use crate::progress;
 
-/// `gnarl advise`
+/// Arguments of `gnarl advise`.
 #[derive(Debug, Args)]
 pub struct AdviseArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Fits of each choice to each part of the data, each with its own seed
+    /// Number of fits of each choice on each part of the data, each with its own seed
     #[arg(long, default_value_t = 3, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000))]
     pub runs: usize,
-    /// Print what would be run and about how long it would take, by a few epochs of each model; run
+    /// Print the planned runs and an estimate of their time, from a few epochs of each model; run
     /// nothing
     #[arg(long, conflicts_with = "print_spec")]
     pub dry_run: bool,
-    /// Write the model advised as TOML to this file, for --spec of other commands
+    /// Write the recommended model as TOML to this file, for --spec of other commands
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
 }
 
-/// What `gnarl advise` found.
+/// Result of `gnarl advise`.
 #[derive(Debug, Serialize)]
 pub struct AdviceReport {
     data: String,
@@ -45,13 +45,13 @@ pub struct AdviceReport {
     advice: Advice,
     runs: usize,
     seed: u64,
-    /// Options of `gnarl train` that switch on what is worth it.
+    /// Options of `gnarl train` that switch on the recommended axes.
     options: String,
     #[serde(skip)]
     choices: usize,
 }
 
-/// Looks at the data, tries choices and reports.
+/// Summarises the data, tries the choices and reports.
 pub fn run(
     global: &Global,
     args: &AdviseArgs,
@@ -115,7 +115,7 @@ pub fn run(
 }
 
 impl AdviceReport {
-    /// What the control without edges says, where that is clear.
+    /// Returns the conclusion of the control without edges, if it is clear.
     fn on_edges(&self) -> Option<&'static str> {
         let control = self
             .advice
@@ -167,7 +167,7 @@ impl AdviceReport {
     }
 }
 
-/// What the data looks like, in lines.
+/// Describes the data, one property a line.
 fn looks(looks: &Looks) -> Vec<(&'static str, String)> {
     let items = if looks.task == Task::Node {
         "nodes"

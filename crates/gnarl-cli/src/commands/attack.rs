@@ -1,5 +1,5 @@
-//! `gnarl attack`: fit a model, change its graph within a budget, or each graph of a set within its
-//! own, and say how many of its answers turn wrong.
+//! `gnarl attack`: fits a model, perturbs its graph within a budget, and counts the predictions
+//! that turn wrong. In a set, each graph has its own budget.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -40,31 +40,32 @@ use crate::options::{choice_option, setting_option};
 use crate::output::{self, Either, Report, real};
 use crate::progress;
 
-/// `gnarl attack`
+/// Arguments of `gnarl attack`.
 #[derive(Debug, Args)]
 pub struct AttackArgs {
     #[command(flatten)]
     pub model: ModelArgs,
     #[command(flatten)]
     pub attack: AttackOptions,
-    /// evasion (a trained model's input is attacked) or poisoning (the graph, or the graphs of a
-    /// set, that it is trained on)
+    /// Threat model: evasion (the input of a trained model is attacked) or poisoning (the graph, or
+    /// the graphs of a set, are attacked before training)
     #[arg(long, default_value = "evasion", help_heading = "The attack")]
     pub mode: Mode,
-    /// Let the attacker look into a GCN of their own instead of the model, as by --transfer gcn;
-    /// when poisoning that is always so
+    /// Attack through a surrogate GCN instead of the model, as by --transfer gcn; poisoning always
+    /// does so
     #[arg(long, help_heading = "The attack", conflicts_with = "transfer")]
     pub surrogate: bool,
-    /// Let the attacker look into a model of this kind of their own: the weaker attack, which does
-    /// not know the model
+    /// Attack through a surrogate model of this kind: the weaker transfer attack, which does not
+    /// use the model itself
     #[arg(long, value_name = "MODEL", help_heading = "The attack")]
     pub transfer: Option<Backbone>,
-    /// Nodes to mislead and to be judged by: a list as JSON, or one on each line, by name or number
-    /// [default: test nodes; of nettack forty of them by the thesis' rule]
+    /// Target nodes to attack and to evaluate: a list as JSON, or one on each line, by name or
+    /// number [default: test nodes; for nettack forty of them by margin, as in its published
+    /// protocol]
     #[arg(long, value_name = "FILE", help_heading = "The attack")]
     pub targets: Option<PathBuf>,
-    /// Judge the model on this attacked graph instead of attacking: a SciPy adjacency, with
-    /// features where it has them
+    /// Evaluate the model on this attacked graph instead of attacking: a SciPy adjacency, with
+    /// features if it has them
     #[arg(long, value_name = "FILE", help_heading = "The attack", conflicts_with_all = ["attack", "transfer", "surrogate", "write", "plot", "labels", "sees"])]
     pub on: Option<PathBuf>,
     /// Write the attacked graph of the first run as FILE.npz for SciPy and gnarl, and its flips in
@@ -72,7 +73,7 @@ pub struct AttackArgs {
     #[arg(long, value_name = "FILE.npz", help_heading = "The attack")]
     pub write: Option<PathBuf>,
     /// Write a page about the first run: the graph with a slider through the flips of its edges,
-    /// who turned, and the model's answers
+    /// the nodes whose class changed, and the predictions of the model
     #[arg(
         long,
         value_name = "FILE.html",
@@ -80,16 +81,16 @@ pub struct AttackArgs {
         conflicts_with = "on"
     )]
     pub page: Option<PathBuf>,
-    /// Of several models or budgets: write the table as STEM.csv and draw it as STEM.svg and
+    /// Write the table of several models or budgets as STEM.csv and plot it as STEM.svg and
     /// STEM.png
     #[arg(long, value_name = "STEM", help_heading = "The attack")]
     pub plot: Option<PathBuf>,
-    /// Print what would be run and about how long it would take, by a few epochs of each model; run
+    /// Print the planned runs and an estimate of their time, from a few epochs of each model; run
     /// nothing
     #[arg(long, conflicts_with = "print_spec", help_heading = "The attack")]
     pub dry_run: bool,
-    /// Class labels that the attacker has for items that are not for training: true, or predicted by
-    /// the attacker's model
+    /// Class labels that the attacker has for nodes or graphs outside the training set: true, or
+    /// predicted by the attacker's model
     #[arg(
         long,
         value_name = "KIND",
@@ -106,20 +107,21 @@ pub struct AttackArgs {
         help_heading = "The attack"
     )]
     pub sees: AttackerAccess,
-    /// Go on where the estimate says that memory or time will not do; it is printed all the same
+    /// Continue although the estimate exceeds the memory or the time; the estimate is printed
+    /// nevertheless
     #[arg(long)]
     pub force: bool,
-    /// Runs, each with its own seed and, where there are several, its own split; of a set, its
-    /// first folds [default: 1, of a set all folds]
+    /// Number of runs, each with its own seed and, if there are several splits, its own split; for
+    /// a set, its first folds [default: 1, for a set all folds]
     #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: Option<usize>,
 }
 
-/// The attack and its settings, as the library's list has them.
+/// The attack and its settings, as listed by the library.
 #[derive(Debug, Clone)]
 pub struct AttackOptions {
     name: String,
-    /// By their options.
+    /// Settings by option.
     settings: Vec<Given>,
 }
 
@@ -168,7 +170,7 @@ impl FromArgMatches for AttackOptions {
 }
 
 impl AttackOptions {
-    /// Fails where settings were given that only an attack has.
+    /// Fails if settings were given that only an attack has.
     fn none(&self) -> gnarl_graph::Result<()> {
         match self.settings.first() {
             Some((flag, _)) => {
@@ -179,7 +181,7 @@ impl AttackOptions {
         }
     }
 
-    /// The attack, once for each budget that was named.
+    /// Returns the attack, once for each named budget.
     fn attacks(&self) -> gnarl_graph::Result<Vec<Attack>> {
         let attack = self.name.parse::<Attack>()?;
         // A setting is stored under the name that the attack has for it.
@@ -208,10 +210,10 @@ impl AttackOptions {
     }
 }
 
-/// States of the graph that a page shows, about.
+/// Approximate number of graph states that a page shows.
 const STEPS_SHOWN: usize = 40;
 
-/// Everything needed to run it again.
+/// Configuration needed to run the attack again.
 #[derive(Debug, Serialize)]
 pub struct AttackConfig {
     data: String,
@@ -221,13 +223,13 @@ pub struct AttackConfig {
     model: Model,
     #[serde(skip_serializing_if = "Option::is_none")]
     attack: Option<Attack>,
-    /// The attacked graph that was given.
+    /// File of the attacked graph that was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     on: Option<String>,
     mode: Mode,
     #[serde(serialize_with = "gnarl_nn::networks::backbone::by_name")]
     surrogate: Option<Backbone>,
-    /// The file of the nodes that are misled and judged.
+    /// File of the target nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     targets: Option<String>,
     labels: LabelKnowledge,
@@ -236,33 +238,34 @@ pub struct AttackConfig {
     seed: u64,
 }
 
-/// What `gnarl attack` found.
+/// Result of `gnarl attack`.
 #[derive(Debug, Serialize)]
 pub struct AttackReport {
     data: String,
     model: String,
     attack: &'static str,
-    /// Of the clean model on clean inputs, by a plain forward pass.
+    /// Test accuracy of the clean model on clean inputs, by a plain forward pass.
     test_accuracy: Accuracy,
     #[serde(skip_serializing_if = "Option::is_none")]
     val_accuracy: Option<Accuracy>,
     clean_accuracy: Accuracy,
     attacked_accuracy: Accuracy,
-    /// Per cent of the test nodes or graphs that were right before and are wrong after.
+    /// Per cent of the test nodes or graphs that were correct before the attack and are wrong after
+    /// it.
     success_rate: Accuracy,
-    /// The same inputs under the model's inference.
+    /// Results on the same inputs under the model's inference rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     defended: Option<DefendedReport>,
-    /// Whether the attacker followed the gradients of the very model that is judged, with all that
-    /// stands around it.
+    /// True if the attack is adaptive: it used the gradients or predictions of the evaluated model,
+    /// including its inference rule and defences.
     adaptive: bool,
-    /// Edges flipped and entries of features changed, on average; noise changes all of them.
+    /// Mean number of flipped edges and changed feature entries; noise changes all entries.
     flips: f64,
     /// Median milliseconds of a training step.
     epoch_ms: f64,
-    /// Seconds of an attack, on average.
+    /// Mean seconds of an attack.
     attack_seconds: f64,
-    /// The most memory that the whole run had, where the system says so.
+    /// Peak memory of the whole run in bytes, if the system reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     peak_bytes: Option<u64>,
     seconds: f64,
@@ -270,20 +273,20 @@ pub struct AttackReport {
     /// Files written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
-    /// What a file that was given has and a graph does not hold.
+    /// Parts of a given file that a graph cannot hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     config: AttackConfig,
     runs: Vec<AttackRun>,
 }
 
-/// One of the things that the command may print.
+/// Output of the command: a spec, a plan, or one of two reports.
 pub type Printed = Either<Instead, Either<AttackReport, CompareReport>>;
 
 /// Trains, attacks and reports.
 pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
     gnarl_graph::limits::force(args.force.then_some(progress::forced));
-    // A wrong option should not wait for the data.
+    // A wrong option should fail before the data is loaded.
     let attacks = match args.on.is_some() {
         true => args.attack.none().map(|()| Vec::new())?,
         false => args.attack.attacks()?,
@@ -359,7 +362,7 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
     }
 }
 
-/// What was asked for, with its data.
+/// A request with its data.
 pub(super) struct Asked<'a> {
     pub args: &'a AttackArgs,
     pub global: &'a Global,
@@ -376,7 +379,7 @@ impl Asked<'_> {
             .or(self.args.surrogate.then_some(Backbone::GCN))
     }
 
-    /// Refuses to leave an inference out of sight where there is none to be seen.
+    /// Fails if `--sees network` is given for an attack or model to which it does not apply.
     pub fn check_sees<'m>(
         &self,
         attack: &Attack,
@@ -400,13 +403,13 @@ impl Asked<'_> {
         Ok(())
     }
 
-    /// What `--dry-run` says: each model under each attack, or on the graph that was given.
+    /// Plans `--dry-run`: each model under each attack, or on the given attacked graph.
     pub fn would_run(
         &self,
         models: &[(String, Model)],
         attacks: &[Attack],
     ) -> anyhow::Result<Printed> {
-        // Where the graph is poisoned, a second model is trained on it.
+        // Poisoning trains a second model, on the poisoned graph.
         let poisons = self.args.mode == Mode::Poisoning;
         let mut cells = Vec::new();
         for (name, model) in models {
@@ -439,7 +442,7 @@ impl Asked<'_> {
         Ok(Either::Left(Either::Right(planned)))
     }
 
-    /// One model and one attack.
+    /// Attacks one model with one attack.
     fn one(&self, attack: Attack) -> anyhow::Result<Printed> {
         let Self {
             args,
@@ -450,7 +453,8 @@ impl Asked<'_> {
             ..
         } = *self;
         let task = benchmark.content.task();
-        // The inference is set on what is attacked before the recipe fills in its radius.
+        // The attacked part of the input must be set before the recipe fills in the radius of the
+        // inference rule.
         let settle = |model: Model| model.inference(model.inference.on(attacked_part(&attack)));
         let model = args.model.model_with(&data.name, task, settle)?;
         if args.model.print_spec {
@@ -492,8 +496,8 @@ impl Asked<'_> {
         self.report(Some(attack), &model, result, study.is_adaptive(), files)
     }
 
-    /// The page of the first run, whose model is fitted once more: the same seed gives the same
-    /// model.
+    /// Writes the page of the first run. Its model is fitted once more: the same seed gives the
+    /// same model.
     fn write_page(
         &self,
         file: &Path,
@@ -522,7 +526,7 @@ impl Asked<'_> {
         model_page::write(file, &data.name, content, &fitted, shown, global.seed)
     }
 
-    /// One model on a graph that is attacked already.
+    /// Evaluates one model on a graph that is attacked already.
     fn on_given(&self, file: &Path) -> anyhow::Result<Printed> {
         let Self {
             args,
@@ -597,7 +601,7 @@ impl Asked<'_> {
                 finished: 0,
                 asked: runs,
             };
-            // What was found until then is there nevertheless.
+            // The partial results are still reported.
             return Err(match files.is_empty() {
                 true => interrupted.into(),
                 false => anyhow::anyhow!("what was found until then is in {}", files.join(", "))
@@ -646,7 +650,7 @@ impl Asked<'_> {
     }
 }
 
-/// An attack with its budget.
+/// Describes an attack with its budget.
 fn named(attack: &Attack) -> String {
     attack.budget().map_or_else(
         |_| attack.to_string(),
@@ -654,7 +658,7 @@ fn named(attack: &Attack) -> String {
     )
 }
 
-/// The most memory that this process has had, where the system says so.
+/// Returns the peak memory of this process in bytes, if the system reports it.
 pub(super) fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -663,8 +667,8 @@ pub(super) fn peak_bytes() -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// Nodes of a file as they stand there, each with its line: a list as JSON, the published form with
-/// `attacked_test_nodes`, or one on each line.
+/// Reads the target nodes of a file, each with its line. The file is a list as JSON, the published
+/// form with `attacked_test_nodes`, or one node on each line.
 fn read_targets(file: &Path) -> gnarl_graph::Result<Vec<(usize, String)>> {
     #[derive(serde::Deserialize)]
     struct Published {
@@ -711,7 +715,7 @@ fn read_targets(file: &Path) -> gnarl_graph::Result<Vec<(usize, String)>> {
     }
 }
 
-/// These nodes of the graph: by their names where it has names, else by their numbers.
+/// Finds the target nodes in the graph: by name if the graph has names, else by number.
 fn found_targets(
     file: &Path,
     nodes: &[(usize, String)],
@@ -755,7 +759,7 @@ fn found_targets(
     ))
 }
 
-/// The ending says what the file is.
+/// Fails if the ending of the file is not that of its format.
 fn check_ending(file: &Path) -> gnarl_graph::Result<()> {
     match file.extension().is_some_and(|ending| ending == "npz") {
         true => Ok(()),
@@ -766,7 +770,7 @@ fn check_ending(file: &Path) -> gnarl_graph::Result<()> {
     }
 }
 
-/// The attacked graph for SciPy and its flips in their order.
+/// Writes the attacked graph for SciPy, and its flips in their order.
 fn write_attacked(
     file: &Path,
     original: &Graph,
@@ -794,7 +798,7 @@ fn write_attacked(
 }
 
 impl AttackReport {
-    /// Whether the attacker looked into the model, past its inference.
+    /// Returns true if the attacker used the network past its inference rule.
     fn sees_less(&self) -> bool {
         let asks = self
             .config
@@ -803,7 +807,7 @@ impl AttackReport {
         asks && self.config.mode == Mode::Evasion && !self.config.model.inference.is_plain()
     }
 
-    /// What the attacker knew.
+    /// Describes the threat model.
     fn mode_text(&self, mode: Mode) -> String {
         let eyes = match (self.config.surrogate, self.adaptive) {
             (Some(model), _) => format!(", through a {model} of the attacker's own"),
@@ -881,7 +885,7 @@ impl Report for AttackReport {
             mean(|r| r.edges_added as f64),
             mean(|r| r.edges_removed as f64),
         );
-        // An attack on edges that found none to flip says so.
+        // An attack on edges that found none to flip is reported as such.
         let on_edges = attack.is_some_and(|attack| attacked_part(&attack) == Perturbed::Structure);
         if added + removed > 0.0 || on_edges {
             rows.push((

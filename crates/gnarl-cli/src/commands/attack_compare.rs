@@ -1,4 +1,4 @@
-//! `gnarl attack` with several models or budgets: one table, one curve a model.
+//! `gnarl attack` with several models or budgets: one table, and one curve for each model.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::output::{self, Either, Report, real};
 use crate::plot::{self, Line, LineChart, Point};
 use crate::progress;
 
-/// What `gnarl attack` found of several models or budgets.
+/// Result of `gnarl attack` with several models or budgets.
 #[derive(Debug, Serialize)]
 pub struct CompareReport {
     data: String,
@@ -32,20 +32,20 @@ pub struct CompareReport {
     sees: AttackerAccess,
     #[serde(serialize_with = "gnarl_nn::networks::backbone::by_name")]
     transfer: Option<Backbone>,
-    /// The file of the nodes that are misled and judged.
+    /// File of the target nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     targets: Option<String>,
     runs: usize,
     seed: u64,
-    /// What each model is called.
+    /// Name of each model.
     models: Vec<String>,
-    /// What each is, with every option that applies filled in.
+    /// Specification of each model, with every option that applies filled in.
     specs: Vec<Model>,
-    /// Each attack with its settings.
+    /// Attacks with their settings.
     attacks: Vec<Attack>,
-    /// The budget of each in words.
+    /// Budget of each attack in words.
     budgets: Vec<String>,
-    /// The number that was given for each.
+    /// Budget of each attack as the number that was given.
     amounts: Vec<f64>,
     cells: Vec<Cell>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub struct CompareReport {
 }
 
 impl Asked<'_> {
-    /// Every model at every budget, and an MLP besides, which has no use for edges.
+    /// Attacks every model at every budget, and an MLP, which does not use edges.
     pub fn compare(&self, attacks: Vec<Attack>) -> anyhow::Result<Printed> {
         let Asked {
             args,
@@ -245,7 +245,7 @@ impl CompareReport {
     }
 }
 
-/// The number that a user gave as the budget.
+/// Returns the budget as the number that the user gave.
 fn amount(attack: &Attack) -> f64 {
     let stored = serde_json::to_value(attack).unwrap_or_default();
     let find = |value: &serde_json::Value| value.get("budget").and_then(serde_json::Value::as_f64);

@@ -1,4 +1,5 @@
-//! `gnarl axes`: a plain model against each axis switched on, every pair of axes, and all of them.
+//! `gnarl axes`: compares a plain model with each axis switched on, every pair of axes, and all of
+//! them.
 
 use std::path::PathBuf;
 
@@ -20,13 +21,13 @@ use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Report, difference, real};
 use crate::progress;
 
-/// `gnarl axes`
+/// Arguments of `gnarl axes`.
 #[derive(Debug, Args)]
 pub struct AxesArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Judge on attacked inputs too: attacks of `gnarl attack` at their defaults, each with its own
-    /// budget behind a colon where it is said, as in gaussian:0.5,dice:0.1
+    /// Evaluate on attacked inputs too: attacks of `gnarl attack` at their defaults, each with an
+    /// optional budget behind a colon, as in gaussian:0.5,dice:0.1
     #[arg(
         long,
         value_name = "KIND[:X],…",
@@ -34,7 +35,7 @@ pub struct AxesArgs {
         help_heading = "The study"
     )]
     pub attack: Vec<String>,
-    /// Of --attack: how much may change, where an attack does not say itself
+    /// Budget of the attacks of --attack that have none of their own
     #[arg(
         long,
         value_name = "X",
@@ -42,13 +43,13 @@ pub struct AxesArgs {
         help_heading = "The study"
     )]
     pub budget: Option<String>,
-    /// Single axes only, without pairs and all of them
+    /// Run single axes only, without pairs and without all of them
     #[arg(long, help_heading = "The study")]
     pub alone: bool,
-    /// Single axes and all of them, without pairs
+    /// Run single axes and all of them, without pairs
     #[arg(long, conflicts_with = "alone", help_heading = "The study")]
     pub no_pairs: bool,
-    /// Only these rows, and the plain model: choices joined by +, as in cgso+dropedge, or all for
+    /// Rows to run next to the plain model: choices joined by +, as in cgso+dropedge, or all for
     /// all axes at once
     #[arg(
         long,
@@ -57,20 +58,20 @@ pub struct AxesArgs {
         help_heading = "The study"
     )]
     pub rows: Vec<String>,
-    /// Runs of one graph, each with its own seed and, where there are several, its own split; of a
-    /// set, folds
+    /// Number of runs on one graph, each with its own seed and, if there are several splits, its
+    /// own split; for a set, folds
     #[arg(long, default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(2..=100_000))]
     pub runs: usize,
-    /// Print what would be run and about how long it would take, by a few epochs of each model; run
+    /// Print the planned runs and an estimate of their time, from a few epochs of each model; run
     /// nothing
     #[arg(long, conflicts_with = "print_spec")]
     pub dry_run: bool,
-    /// Write the table as Markdown to this file, anew after every row
+    /// Write the table as Markdown to this file, again after every row
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
 }
 
-/// What `gnarl axes` found.
+/// Result of `gnarl axes`.
 #[derive(Debug, Serialize)]
 pub struct AxesReport {
     data: String,
@@ -82,7 +83,8 @@ pub struct AxesReport {
     seed: u64,
     interrupted: bool,
     combinations: Vec<Combination>,
-    /// All axes at once minus the best single one, for clean inputs and those of each attack.
+    /// Accuracy of all axes at once minus that of the best single axis, on clean inputs and on
+    /// those of each attack.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     all_minus_best: Vec<AgainstBest>,
     #[serde(skip)]
@@ -153,8 +155,8 @@ pub fn run(
         Some(file) => gnarl_graph::files::write_atomically(file, report.markdown().as_bytes()),
         None => Ok(()),
     };
-    // Rows may take hours: what is done is kept, and a file that cannot be written is noticed with
-    // the first.
+    // Rows may take hours: finished rows are written at once, and a file that cannot be written
+    // fails at the first row.
     let mut written = Ok(());
     study.run(&benchmark, &watch, |combination| {
         report.combinations.push(combination.clone());
@@ -171,7 +173,7 @@ pub fn run(
     Ok(output::Either::Right(report))
 }
 
-/// An attack by its name, with the budget behind a colon, or else this one.
+/// Parses an attack by name, with its budget behind a colon or else the given one.
 fn attack(text: &str, budget: Option<&str>) -> gnarl_graph::Result<Attack> {
     let (name, own) = text
         .split_once(':')
@@ -183,13 +185,13 @@ fn attack(text: &str, budget: Option<&str>) -> gnarl_graph::Result<Attack> {
         .with(&budget.into_iter().collect::<Vec<_>>())
 }
 
-/// All axes at once against the best single one on the same inputs.
+/// All axes at once compared with the best single axis on the same inputs.
 #[derive(Debug, Serialize)]
 struct AgainstBest {
     all: String,
     /// `clean`, or the attack.
     on: String,
-    /// The single axis of the highest mean, by test items: with hindsight.
+    /// The single axis of the highest mean test accuracy, chosen with hindsight.
     best: String,
     difference: PairedDifference,
 }
@@ -238,8 +240,8 @@ impl AxesReport {
         cells
     }
 
-    /// What all at once give over the best single axis: of each kind of weights, on clean inputs
-    /// and on those of each attack.
+    /// Compares all axes at once with the best single axis: for each kind of weights, on clean
+    /// inputs and on those of each attack.
     fn against_best(&self) -> gnarl_graph::Result<Vec<AgainstBest>> {
         let judged = |size: std::ops::Range<usize>| {
             let of_size = self

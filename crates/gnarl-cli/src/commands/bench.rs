@@ -1,4 +1,4 @@
-//! `gnarl bench`: how long things take here.
+//! `gnarl bench`: measures the time of training epochs and of inference on this machine.
 
 use std::time::Instant;
 
@@ -17,53 +17,53 @@ use super::train::SpecReport;
 use crate::global::Global;
 use crate::output::{self, Report, real};
 
-/// `gnarl bench …`
+/// Subcommands of `gnarl bench`.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// Median milliseconds of one training epoch: forward, backward, update
+    /// Measure the median milliseconds of one training epoch: forward, backward, update
     Epoch(Box<EpochArgs>),
-    /// Milliseconds of a forward pass and of an inference over a neighbourhood, in turn
+    /// Measure the milliseconds of a forward pass and of an inference over a neighbourhood, in turn
     Inference(Box<InferenceBenchArgs>),
-    /// How the time of an epoch grows with the graph, on random graphs of one mean degree
+    /// Measure how the time of an epoch grows with the graph, on random graphs of one mean degree
     Growth(GrowthArgs),
 }
 
-/// `gnarl bench epoch`
+/// Arguments of `gnarl bench epoch`.
 #[derive(Debug, Args)]
 pub struct EpochArgs {
     #[command(flatten)]
     pub model: ModelArgs,
 }
 
-/// `gnarl bench inference`
+/// Arguments of `gnarl bench inference`.
 #[derive(Debug, Args)]
 pub struct InferenceBenchArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Times each is measured
+    /// Number of measurements of each
     #[arg(long, default_value_t = 51, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub rounds: usize,
 }
 
-/// What `gnarl bench inference` found.
+/// Result of `gnarl bench inference`.
 #[derive(Debug, Serialize)]
 pub struct InferenceBenchReport {
     data: String,
     model: String,
     /// Median milliseconds of a plain forward pass.
     plain_ms: f64,
-    /// The same of the inference, draws included.
+    /// Median milliseconds of the inference rule, including its sampling.
     inference_ms: f64,
-    /// Times the model is asked.
+    /// Number of model evaluations.
     evaluations: usize,
-    /// Plain forward passes in the time of one inference.
+    /// Number of plain forward passes in the time of one inference.
     plain_passes: f64,
     threads: usize,
     inference: Inference,
 }
 
-/// Forward passes in a row: the first one after an inference reads from memory what that has driven
-/// out of the caches.
+/// Number of forward passes in a row. The first pass after an inference reads from memory what the
+/// inference evicted from the caches.
 const PASSES: usize = 8;
 
 /// Fits, then measures forward passes and inferences in turn.
@@ -84,7 +84,7 @@ pub fn inference(
         let what = "a forward pass is measured on a plain network, without exits";
         return Err(gnarl_graph::Error::argument("bench inference", what).into());
     };
-    // What a plain pass needs besides the model is made once, as a server would.
+    // The other inputs of a plain pass are computed once, as a server would.
     let (propagation, input) = (white.propagation(&graph)?, white.input(&graph)?);
     let (mut plain, mut agreed) = (Vec::new(), Vec::new());
     let timed = |times: &mut Vec<f64>, work: &dyn Fn() -> gnarl_graph::Result<()>| {
@@ -135,18 +135,18 @@ impl Report for InferenceBenchReport {
     }
 }
 
-/// What `gnarl bench epoch` found.
+/// Result of `gnarl bench epoch`.
 #[derive(Debug, Serialize)]
 pub struct EpochReport {
     data: String,
     model: String,
-    /// Median milliseconds of one training epoch; of a set, over the training graphs of the first
+    /// Median milliseconds of one training epoch; for a set, over the training graphs of the first
     /// fold.
     epoch_ms: f64,
     epochs: usize,
     threads: usize,
     parameters: usize,
-    /// Nodes or graphs that train.
+    /// Number of training nodes or graphs.
     training_items: usize,
     config: Model,
 }
@@ -162,7 +162,7 @@ pub fn epoch(
     if let OperatorChoice::Cgso(cgso) = model.operator
         && model.operator.candidates().len() > 1
     {
-        // Epochs cost the same from wherever they start.
+        // The initialisation of the operator does not change the cost of an epoch.
         model.operator = cgso.from(ClassicalOperator::NormalisedAdjacency).into();
     }
     model.training.keep = Some(Keep::Last);

@@ -1,4 +1,4 @@
-//! `gnarl centrality`: how central each node is, in numbers.
+//! `gnarl centrality`: computes the centrality of each node.
 
 use clap::Args;
 use gnarl_graph::Graph;
@@ -13,38 +13,38 @@ use crate::output::{self, Report, bars, count, real};
 use crate::plot::{self, Line, LineChart, Point};
 use crate::progress;
 
-/// `gnarl centrality`
+/// Arguments of `gnarl centrality`.
 #[derive(Debug, Args)]
 pub struct CentralityArgs {
-    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
+    /// Dataset: a name of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
     #[arg(long, value_name = "NAME")]
     pub data: String,
-    /// degree, core, pagerank, walks (length 2) or walks:LENGTH
+    /// Kind of centrality: degree, core, pagerank, walks (length 2) or walks:LENGTH
     #[arg(long)]
     pub kind: Centrality,
-    /// How many of the most central nodes to show
+    /// Number of most central nodes to show
     #[arg(long, value_name = "K", default_value_t = 10)]
     pub top: usize,
     /// Write the value of every node to this CSV file
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Draw how the values are distributed, over all nodes and over those of each class, in the
-    /// graph and among themselves: STEM.svg and STEM.png
+    /// Plot the distribution of the values to STEM.svg and STEM.png: over all nodes, and over the
+    /// nodes of each class, in the whole graph and in the subgraph of the class
     #[arg(long, value_name = "STEM")]
     pub plot: Option<PathBuf>,
-    /// List every value in the JSON even where there are more than 100,000
+    /// List every value in the JSON even for more than 100,000 nodes
     #[arg(long)]
     pub values: bool,
 }
 
-/// Beyond this many nodes the JSON lists the values only when asked to.
+/// Number of nodes above which the JSON lists the values only with `--values`.
 const MANY_NODES: usize = 100_000;
-/// Lines of more classes could not be told apart.
+/// Number of classes above which the lines of a plot are hard to tell apart.
 const MANY_CLASSES: usize = 3;
-/// Bins of the histogram.
+/// Number of bins of the histogram.
 const BINS: usize = 40;
 
-/// What `gnarl centrality` found.
+/// Result of `gnarl centrality`.
 #[derive(Debug, Serialize)]
 pub struct CentralityReport {
     data: String,
@@ -57,22 +57,22 @@ pub struct CentralityReport {
     values: Option<Vec<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
-    /// Pictures.
+    /// Picture files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
 }
 
-/// The spread of the values; there is none without nodes.
+/// Summary statistics of the values; absent for a graph without nodes.
 #[derive(Debug, Serialize)]
 struct Summary {
     min: f64,
     mean: f64,
     max: f64,
-    /// Nodes per bin of equal width from `min` to `max`.
+    /// Number of nodes per bin of equal width from `min` to `max`.
     histogram: Vec<usize>,
 }
 
-/// A node and its value.
+/// A node and its centrality.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Scored {
     /// The node.
@@ -112,9 +112,9 @@ pub fn run(global: &Global, args: &CentralityArgs) -> anyhow::Result<CentralityR
     })
 }
 
-/// How the values are distributed over all nodes, over those of each class, and over those of each
-/// class where the rest of the graph is taken away: the blocks of thesis `cgsO:fig:sbm-pam`. Of
-/// more classes than that can be told apart, all nodes alone.
+/// Plots the distribution of the values: over all nodes, over the nodes of each class, and over the
+/// nodes of each class in the subgraph of that class. A graph with more than [`MANY_CLASSES`]
+/// classes has the line of all nodes alone.
 fn distributions(
     data: &str,
     graph: &Graph,
@@ -143,7 +143,7 @@ fn distributions(
     let (low, high) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
         (low.min(v), high.max(v))
     });
-    // Whole numbers have a place each, where there are not too many.
+    // Whole numbers get a bin each if there are not too many.
     let is_whole = all().all(|v| v.fract() == 0.0) && high - low <= 200.0;
     let (bins, width) = match is_whole {
         true => ((high - low) as usize + 1, 1.0),
@@ -177,7 +177,7 @@ fn distributions(
     })
 }
 
-/// The `k` largest values, of equals the smaller node first.
+/// Returns the `k` largest values; of equal values the smaller node comes first.
 pub fn top(graph: &Graph, values: &[f64], k: usize) -> Vec<Scored> {
     let mut order: Vec<u32> = (0..values.len() as u32).collect();
     order.sort_by(|&a, &b| {

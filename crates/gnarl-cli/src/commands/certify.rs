@@ -1,4 +1,4 @@
-//! `gnarl certify`: the largest changes of an input that no attacker can use against a model.
+//! `gnarl certify`: computes radii within which no attacker can change the predictions of a model.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ use crate::progress;
 
 const HEADING: &str = "The certificate";
 
-/// `gnarl certify`
+/// Arguments of `gnarl certify`.
 #[derive(Debug, Args)]
 pub struct CertifyArgs {
     #[command(flatten)]
@@ -39,32 +39,32 @@ pub struct CertifyArgs {
     /// [default: features; edges if the method covers edges alone or the data has no features]
     #[arg(long, help_heading = HEADING)]
     pub target: Option<Target>,
-    /// Set features that are not zero to one before anything is trained, as studies of binary
-    /// features do with counts and weights
+    /// Set nonzero features to one before training, as studies of binary features do with counts
+    /// and weights
     #[arg(long, help_heading = HEADING)]
     pub binary: bool,
     #[command(flatten)]
     pub settings: CertificateOptions,
-    /// Attack so many test nodes by nettack, one at a time, and show their accuracy above what is
-    /// certified
+    /// Number of test nodes to attack by nettack, one at a time; their accuracy is shown above the
+    /// certified accuracy
     #[arg(long, value_name = "N", help_heading = HEADING)]
     pub attacked: Option<usize>,
-    /// Attack nodes inside the radii of every certificate without samples, so many times for each,
-    /// and count the attacks that change a class
+    /// Number of attacks on each node inside the radius of every certificate without samples;
+    /// attacks that change a class are counted
     #[arg(long, value_name = "N", help_heading = HEADING)]
     pub attempts: Option<usize>,
-    /// Runs, each a network of its own; of a set, folds
+    /// Number of runs, each with its own network; for a set, folds
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: usize,
-    /// Print what would be run and about how long it would take, by a few epochs of each model; run
+    /// Print the planned runs and an estimate of their time, from a few epochs of each model; run
     /// nothing
     #[arg(long, conflicts_with = "print_spec")]
     pub dry_run: bool,
-    /// Write the shares to STEM.csv, STEM.svg and STEM.png; of smoothing by flips a heat map, and
-    /// its edges as STEM-curves.svg and .png
+    /// Write the certified shares to STEM.csv, STEM.svg and STEM.png; smoothing by flips gives a
+    /// heat map, and the curves along its borders as STEM-curves.svg and .png
     #[arg(long, value_name = "STEM")]
     pub output: Option<PathBuf>,
-    /// Write class and radius of every test node, or test graph, of the first run to FILE.csv
+    /// Write the class and radius of every test node or graph of the first run to FILE.csv
     #[arg(long, value_name = "FILE.csv")]
     pub nodes: Option<PathBuf>,
 }
@@ -73,7 +73,7 @@ fn section() -> Section {
     Section::of_axis("method", HEADING, Certificate::LIST)
 }
 
-/// The certificates there are.
+/// Returns the help that lists the certificates.
 fn help_of_method() -> String {
     let name = |(name, about): &(String, &str)| format!("{name} ({about})");
     let names: Vec<String> = section().names.iter().map(name).collect();
@@ -81,7 +81,7 @@ fn help_of_method() -> String {
     format!("{names}; several side by side, or all that cover the target and the model")
 }
 
-/// The settings of certificates that were given, by their options.
+/// Settings of certificates that were given, by option.
 #[derive(Debug, Clone, Default)]
 pub struct CertificateOptions(pub Vec<Given>);
 
@@ -114,7 +114,7 @@ impl FromArgMatches for CertificateOptions {
     }
 }
 
-/// Everything needed to run it again.
+/// Configuration needed to run the certificates again.
 #[derive(Debug, Serialize)]
 struct Config {
     data: String,
@@ -127,7 +127,7 @@ struct Config {
     seed: u64,
 }
 
-/// The output of `gnarl certify`.
+/// Output of `gnarl certify`.
 #[derive(Debug, Serialize)]
 pub struct CertifyOutput {
     #[serde(flatten)]
@@ -144,7 +144,7 @@ pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<Instead
         target: args.target,
         settings: args.settings.0.clone(),
     };
-    // A wrong option should not wait for the data.
+    // A wrong option should fail before the data is loaded.
     request
         .certificates(request.threat(None))
         .map_err(by_option)?;
@@ -203,7 +203,7 @@ impl CertifyArgs {
     }
 }
 
-/// The forecast of a study.
+/// Plans a study for `--dry-run`.
 fn would_run(global: &Global, study: &CertifyStudy, on: &Benchmark) -> anyhow::Result<DryRun> {
     let names: Vec<&str> = study.certificates.iter().map(Certificate::name).collect();
     let cell = forecast::Planned {
@@ -216,7 +216,7 @@ fn would_run(global: &Global, study: &CertifyStudy, on: &Benchmark) -> anyhow::R
     DryRun::new(global, "certify", on, &[cell], Some(left_out))
 }
 
-/// Runs a study with a bar.
+/// Runs a study with a progress bar.
 fn certified(
     study: &CertifyStudy,
     data: &Dataset,
@@ -242,7 +242,7 @@ fn certified(
     Ok(report.ok_or_else(interrupted)?)
 }
 
-/// The table of additions and deletions, if a report is one such table.
+/// Returns the table of additions and deletions, if a report is one such table.
 fn grid(report: &CertifyReport) -> Option<Grid<'_>> {
     if report.others.is_empty() && report.survived.is_empty() {
         Grid::of(&report.first.certified)
@@ -264,7 +264,7 @@ impl CertifyOutput {
     }
 }
 
-/// Writes the shares as a table and as pictures.
+/// Writes the certified shares as a table and as pictures.
 fn plotted(report: &CertifyReport, stem: &Path) -> anyhow::Result<Vec<String>> {
     let title = format!("{} on {}: certified accuracy", report.model, report.data);
     let Some(grid) = grid(report) else {
@@ -326,7 +326,7 @@ fn chart(report: &CertifyReport, title: String) -> LineChart {
     }
 }
 
-/// S(r_a, r_d) as a table.
+/// The certified ratio S(r_a, r_d) as a table.
 struct Grid<'a> {
     additions: usize,
     deletions: usize,
@@ -405,7 +405,7 @@ fn radius_text(radius: &Radius) -> String {
     }
 }
 
-/// The table of one certificate.
+/// Formats the table of one certificate.
 fn table(certified: &Certified) -> String {
     let Some(grid) = Grid::of(&certified.certified) else {
         let mut table = output::table(&["radius", ">certified, %", ">certified and right, %"]);
@@ -429,7 +429,7 @@ fn table(certified: &Certified) -> String {
     title.to_string() + &output::render(&table)
 }
 
-/// One certificate: its promise, its largest radii and its table.
+/// Describes one certificate: its guarantee, its largest radii and its table.
 fn certificate_text(report: &CertifyReport, certified: &Certified, promise: &str) -> String {
     let item = report.threat.item();
     let mut text = format!("\n{promise}\n");
@@ -454,7 +454,7 @@ fn certificate_text(report: &CertifyReport, certified: &Certified, promise: &str
     text + &table(certified)
 }
 
-/// The table of an attack.
+/// Formats the table of an attack.
 fn survived(survived: &[Survived]) -> String {
     let mut table = output::table(&["flips", ">survive nettack, %", ">survive and right, %"]);
     for s in survived {

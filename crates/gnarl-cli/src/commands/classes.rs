@@ -1,15 +1,16 @@
-//! Answers class by class, for the reports of commands that judge them.
+//! Scores class by class, for the reports of commands that evaluate predictions.
 
 use gnarl_graph::metrics::{ClassScores, OneClass};
 use serde::Serialize;
 
 use crate::output::{self, count};
 
-/// Classes up to which the table is printed with who is mistaken for whom; the JSON has it of any
-/// number.
+/// Number of classes up to which the printed table has the confusion matrix; the JSON always has
+/// it.
 const MOST_SHOWN: usize = 10;
 
-/// Every class by its name, and how often each (row) was taken for each (column).
+/// Scores of every class by name, and the confusion matrix: rows are true classes, columns
+/// predicted ones.
 #[derive(Debug, Serialize)]
 pub struct ByClass {
     classes: Vec<NamedClass>,
@@ -24,7 +25,7 @@ struct NamedClass {
 }
 
 impl ByClass {
-    /// Of classes with these names.
+    /// Builds the scores of classes with these names.
     pub fn new(names: &[String], scores: ClassScores) -> Self {
         let ClassScores {
             classes, confusion, ..
@@ -39,7 +40,7 @@ impl ByClass {
         }
     }
 
-    /// The table for people; nothing where there are too many classes to be looked at.
+    /// Returns the table in plain text; empty for too many classes.
     pub fn text(&self) -> String {
         if self.classes.len() > MOST_SHOWN {
             return String::new();

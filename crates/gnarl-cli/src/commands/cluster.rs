@@ -1,5 +1,5 @@
-//! `gnarl cluster`: find communities and compare them with the truth; over many SBBAM graphs, on
-//! one dataset, or over a grid of exponents.
+//! `gnarl cluster`: finds communities and compares them with the ground truth, over many SBBAM
+//! graphs, on one dataset, or over a grid of exponents.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -23,25 +23,25 @@ use crate::plot::{self, HeatMap, HeatMaps};
 use crate::progress;
 use gnarl::study::Accuracy;
 
-/// The study whose graphs are drawn, not loaded.
+/// The study whose graphs are sampled, not loaded.
 const SBBAM: &str = "sbbam";
-/// Its graphs in the thesis.
+/// Number of graphs in the published SBBAM study.
 const GRAPHS: usize = 200;
-/// Beyond this many nodes the JSON lists their clusters only when asked to.
+/// Number of nodes above which the JSON lists their clusters only with `--assignment`.
 const MANY_NODES: usize = 100_000;
 
-/// `gnarl cluster`
+/// Arguments of `gnarl cluster`.
 #[derive(Debug, Args)]
 pub struct ClusterArgs {
-    /// `sbbam` (many graphs are drawn), a dataset of `gnarl data list`, `karate`, `csbm`, or a path
-    /// to your own files
+    /// Dataset: `sbbam` (many graphs are sampled), a name of `gnarl data list`, `karate`, `csbm`,
+    /// or a path to your own files
     #[arg(long, value_name = "NAME")]
     pub data: String,
-    /// cgso, louvain, fast-greedy, walktrap or node2vec
+    /// Clustering method: cgso, louvain, fast-greedy, walktrap or node2vec
     #[arg(long, default_value = "cgso")]
     pub method: Method,
-    /// Of cgso: degree, core, pagerank, walks or walks:LENGTH; with --grid several, as in
-    /// degree,core [default: core, with --grid all four]
+    /// Centrality of cgso: degree, core, pagerank, walks or walks:LENGTH; with --grid several, as
+    /// in degree,core [default: core, with --grid all four]
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub centrality: Vec<Centrality>,
     /// Left exponent of V^e2 A V^e3 [default: -0.5]
@@ -60,68 +60,69 @@ pub struct ClusterArgs {
         conflicts_with = "grid"
     )]
     pub e3: Option<f64>,
-    /// Clusters to find
-    /// [default: as many as the truth has; of largest modularity for fast-greedy and walktrap]
+    /// Number of clusters to find
+    /// [default: number of true classes; for fast-greedy and walktrap, the clustering of largest
+    /// modularity]
     #[arg(long, value_name = "C", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
     pub clusters: Option<usize>,
-    /// Graphs of sbbam [default: 200]
+    /// Number of sbbam graphs [default: 200]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
     pub graphs: Option<usize>,
-    /// How the blocks of sbbam grow: repeated, as the thesis' graphs were made, or distinct, as its
-    /// text has it [default: repeated]
+    /// Preferential attachment in the blocks of sbbam: repeated (with replacement, as PyTorch
+    /// Geometric does) or distinct (to distinct nodes) [default: repeated]
     #[arg(long, value_name = "HOW")]
     pub attachment: Option<Attachment>,
-    /// Runs on a dataset, from consecutive seeds [default: 1]
+    /// Number of runs on a dataset, from consecutive seeds [default: 1]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: Option<usize>,
-    /// Restarts of k-means [default: 200]
+    /// Number of k-means restarts [default: 200]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
     pub n_init: Option<usize>,
-    /// What the clusters are compared with: labels, or core for core numbers
-    /// [default: labels where there are any, with --grid core]
+    /// Ground truth for the comparison: labels, or core for core numbers
+    /// [default: labels if there are any, with --grid core]
     #[arg(long)]
     pub truth: Option<Truth>,
-    /// Write the cluster of every node, in the first run, to this CSV file
+    /// Write the cluster of every node in the first run to this CSV file
     #[arg(long, value_name = "FILE", conflicts_with = "grid")]
     pub output: Option<PathBuf>,
-    /// List the cluster of every node in the JSON even where there are more than 100,000
+    /// List the cluster of every node in the JSON even for more than 100,000 nodes
     #[arg(long, conflicts_with = "grid")]
     pub assignment: bool,
-    /// Look at the largest connected component alone; --grid always does
+    /// Use the largest connected component alone; --grid always does
     #[arg(long)]
     pub largest_component: bool,
-    /// cgso for every e2 and e3 from -1.5 to 1.5, as CSV and heat maps
+    /// Run cgso for every e2 and e3 from -1.5 to 1.5, as CSV and heat maps
     #[arg(long)]
     pub grid: bool,
-    /// Of the grid: from one exponent to the next [default: 0.25]
+    /// Step between the exponents of the grid [default: 0.25]
     #[arg(long, value_name = "X", requires = "grid")]
     pub step: Option<f64>,
-    /// Folder for the grid's files
+    /// Folder for the files of the grid
     #[arg(long, value_name = "DIR", default_value = "gnarl-results")]
     pub out: PathBuf,
 }
 
 gnarl_graph::named! {
-    /// What clusters are compared with.
+    /// Ground truth that clusters are compared with.
     pub enum Truth as "truth" {
-        /// The dataset's classes, or the blocks of SBBAM.
+        /// Classes of the dataset, or blocks of SBBAM.
         Labels = "labels",
         /// Core numbers.
         Core = "core",
     }
 }
 
-/// What `gnarl cluster` found.
+/// Result of `gnarl cluster`.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum ClusterReport {
-    /// One configuration.
+    /// Scores of one configuration.
     Scores(Box<Scores>),
-    /// A grid of exponents.
+    /// Scores over a grid of exponents.
     Grid(Box<Grid>),
 }
 
-/// Everything needed to run it again; what does not apply is null.
+/// Configuration needed to run the clustering again; settings that do not apply are null.
 #[derive(Debug, Clone, Serialize)]
 struct Config {
     data: String,
@@ -140,23 +141,23 @@ struct Config {
     seed: u64,
 }
 
-/// One configuration over graphs or runs. AMI and ARI are in per cent.
+/// Scores of one configuration over graphs or runs. AMI and ARI are in per cent.
 #[derive(Debug, Serialize)]
 pub struct Scores {
     data: String,
     method: &'static str,
     nodes: usize,
-    /// Of one graph; null where many are drawn.
+    /// Number of edges of one graph; null if many graphs are sampled.
     edges: Option<usize>,
-    /// Null where there is nothing to compare with, as is ARI.
+    /// Adjusted mutual information; null without a ground truth, as is ARI.
     ami: Option<Accuracy>,
     ari: Option<Accuracy>,
-    /// Clusters found.
+    /// Number of clusters found.
     clusters: Accuracy,
-    /// The cluster of each node in the first run.
+    /// Cluster of each node in the first run.
     #[serde(skip_serializing_if = "Option::is_none")]
     assignment: Option<Vec<Assigned>>,
-    /// The file they were written to.
+    /// File with the clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
     seconds: f64,
@@ -170,14 +171,14 @@ struct Assigned {
     cluster: u32,
 }
 
-/// A grid of exponents for each centrality. AMI and ARI are in per cent.
+/// Scores over a grid of exponents, for each centrality. AMI and ARI are in per cent.
 #[derive(Debug, Serialize)]
 pub struct Grid {
     data: String,
     nodes: usize,
     edges: usize,
     grids: Vec<CentralityGrid>,
-    /// CSV, then SVG and PNG of AMI and of ARI.
+    /// Files: CSV, then SVG and PNG of AMI and of ARI.
     files: Vec<String>,
     seconds: f64,
     config: Config,
@@ -208,7 +209,7 @@ struct Cell {
     ari_std: f64,
 }
 
-/// Clusters, compares, and for a grid draws.
+/// Clusters, compares with the ground truth, and plots a grid.
 pub fn run(global: &Global, args: &ClusterArgs) -> anyhow::Result<ClusterReport> {
     args.check()?;
     let started = Instant::now();
@@ -222,7 +223,7 @@ pub fn run(global: &Global, args: &ClusterArgs) -> anyhow::Result<ClusterReport>
 }
 
 impl ClusterArgs {
-    /// Refuses options that would change nothing.
+    /// Fails if an option would have no effect.
     fn check(&self) -> gnarl_graph::Result<()> {
         let method = self.method;
         let study = self.is_sbbam() && !self.grid;
@@ -306,7 +307,7 @@ impl ClusterArgs {
         self.data.eq_ignore_ascii_case(SBBAM)
     }
 
-    /// The model of the study.
+    /// Returns the configuration of the SBBAM model.
     fn sbbam(&self) -> SbbamConfig {
         let study = SbbamConfig::published();
         SbbamConfig {
@@ -430,13 +431,13 @@ fn dataset(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Res
     report.with_assignment(args, &nodes, found.first().map_or(&[], Vec::as_slice))
 }
 
-/// A graph, or its largest component, and what clusters are compared with.
+/// A graph, or its largest component, with the ground truth of its clusters.
 struct Clustered {
     data: String,
     graph: Graph,
-    /// Its nodes, by their names or numbers in the whole graph.
+    /// Nodes, by their names or numbers in the whole graph.
     nodes: Vec<NodeId>,
-    /// None where there are no labels and nothing else was asked for.
+    /// Ground truth; `None` without labels if nothing else was requested.
     truth: Option<Labels>,
 }
 
@@ -482,14 +483,13 @@ fn num_clusters(found: &[u32]) -> usize {
     found.iter().collect::<std::collections::HashSet<_>>().len()
 }
 
-/// Classes that have a node.
+/// Returns the number of classes that have a node.
 fn num_classes(truth: &Labels) -> usize {
     truth.counts().iter().filter(|nodes| **nodes > 0).count()
 }
 
 impl Scores {
-    /// The report of nodes and edges, of scores where there is something to compare with, and of
-    /// clusters by run.
+    /// Builds the report: nodes and edges, scores if there is a ground truth, and clusters by run.
     fn new(
         config: Config,
         (nodes, edges): (usize, Option<usize>),
@@ -517,8 +517,8 @@ impl Scores {
         })
     }
 
-    /// The same with the cluster of each node, in the file asked for and, where they are not too
-    /// many, in the report.
+    /// Adds the cluster of each node to the requested file and, up to [`MANY_NODES`] nodes, to the
+    /// report.
     fn with_assignment(
         mut self,
         args: &ClusterArgs,
@@ -563,7 +563,7 @@ fn grid(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Result
         ..study
     };
     let exponents = settings.exponents()?;
-    // Before the work, so that a folder that cannot be made costs nothing.
+    // Before the work: a folder that cannot be made should fail at once.
     std::fs::create_dir_all(&args.out).map_err(|e| Error::io(&args.out, e))?;
     let centralities = if args.centrality.is_empty() {
         Centrality::ALL.to_vec()
@@ -729,7 +729,7 @@ impl Grid {
     }
 }
 
-/// The last part of a name that may be a path.
+/// Returns the last part of a name that may be a path.
 fn file_name(data: &str) -> String {
     Path::new(data).file_stem().map_or_else(
         || "graph".to_string(),
@@ -747,7 +747,7 @@ impl Report for ClusterReport {
 }
 
 impl Config {
-    /// How the clusters were found.
+    /// Describes the clustering method and its settings.
     fn settings(&self) -> String {
         let mut parts = Vec::new();
         if let (Some(centrality), Some(e2), Some(e3)) = (&self.centrality, self.e2, self.e3) {

@@ -1,4 +1,4 @@
-//! `--dry-run` of the long studies: what would be run, and about how long it would take.
+//! `--dry-run` of the long studies: plans the runs and estimates their time.
 
 use std::time::Duration;
 
@@ -13,28 +13,28 @@ use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Either, Report, count};
 use crate::progress;
 
-/// What is printed in the place of a study's result.
+/// Output printed in the place of a study's result: a spec or a plan.
 pub type Instead = Either<SpecReport, DryRun>;
 
-/// What `--dry-run` prints.
+/// Output of `--dry-run`.
 #[derive(Debug, Serialize)]
 pub struct DryRun {
     study: String,
     data: String,
     cells: Vec<Cell>,
-    /// Models that would be fitted.
+    /// Number of models that would be fitted.
     fits: usize,
-    /// Epochs of all trainings together, where none ends early.
+    /// Number of epochs of all trainings together, without early stopping.
     epochs: u64,
-    /// Where fits go one after the other.
+    /// Estimated seconds if the fits run one after the other.
     seconds: f64,
-    /// What the time does not hold.
+    /// Parts of the study that the estimate leaves out.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<String>,
 }
 
 impl DryRun {
-    /// Times a few epochs of every model; `left_out` is what the study does besides.
+    /// Times a few epochs of every model; `left_out` names the rest of the study.
     pub fn new(
         global: &Global,
         study: impl Into<String>,

@@ -1,4 +1,4 @@
-//! `gnarl energy`: how much difference between neighbours is left, the more often nodes listen.
+//! `gnarl energy`: computes the Dirichlet energy by the number of propagation steps.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -23,37 +23,37 @@ use crate::output::{self, Report, real};
 use crate::plot::{self, Line, LineChart, Point};
 use crate::progress;
 
-/// Deepest one may ask for.
+/// Largest depth that may be requested.
 const MAX_DEPTH: u64 = 1000;
 
-/// `gnarl energy`
+/// Arguments of `gnarl energy`.
 #[derive(Debug, Args)]
 pub struct EnergyArgs {
-    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
+    /// Dataset: a name of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
     #[arg(long, value_name = "NAME")]
     pub data: String,
-    /// Centralities of learned operators to put beside SGC's A_hat; may be given several times
+    /// Centralities of learned operators to compare with SGC's A_hat; may be given several times
     /// [default: all four]
     #[arg(long, value_name = "KIND[+KIND]")]
     pub centrality: Vec<Centralities>,
-    /// Where learned operators start
+    /// Initialisation of learned operators
     #[arg(long, value_name = "NAME", default_value = "A_hat")]
     pub init: Initialisation,
-    /// Rounds of message passing to go up to
+    /// Largest number of propagation steps
     #[arg(long, value_name = "K", default_value_t = 16, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(0..=MAX_DEPTH))]
     pub depth: usize,
-    /// Settings to train with: default (the library's) or thesis
+    /// Recipe for training: default (the library's settings) or thesis (the published settings)
     #[arg(long, default_value = "default")]
     pub recipe: Recipe,
     /// Write every number to this CSV file
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Draw the energies by depth to STEM.svg and STEM.png
+    /// Plot the energies by depth to STEM.svg and STEM.png
     #[arg(long, value_name = "STEM")]
     pub plot: Option<PathBuf>,
 }
 
-/// What `gnarl energy` found.
+/// Result of `gnarl energy`.
 #[derive(Debug, Serialize)]
 pub struct EnergyReport {
     data: String,
@@ -61,23 +61,24 @@ pub struct EnergyReport {
     operators: Vec<OperatorEnergy>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
-    /// Pictures.
+    /// Picture files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
 }
 
-/// One operator's energies.
+/// Dirichlet energies of one operator.
 #[derive(Debug, Serialize)]
 struct OperatorEnergy {
     /// `SGC`, or `CSGC` with its centrality.
     model: String,
     /// The operator.
     operator: String,
-    /// By depth, from 0.
+    /// Energies by depth, from 0.
     energies: Vec<DepthEnergy>,
 }
 
-/// Trains a CSGC for each centrality and follows its operator to the depth asked for.
+/// Trains a CSGC for each centrality and computes the energies of its operator up to the given
+/// depth.
 pub fn run(global: &Global, args: &EnergyArgs) -> anyhow::Result<EnergyReport> {
     let loaded = load(global, &args.data)?;
     loaded.graph()?;
@@ -158,7 +159,7 @@ fn follow(
         Task::Node,
     );
     if !matches!(operator, OperatorChoice::Cgso(_)) {
-        // Nothing of a fixed operator is learned.
+        // A fixed operator has nothing to learn.
         model = model.epochs(1);
     }
     let fitted = model.fit(&on.first(), seed)?;

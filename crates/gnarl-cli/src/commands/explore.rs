@@ -1,5 +1,5 @@
-//! `gnarl explore`: a graph and a model to play with in a browser. Edges and features change, axes
-//! are switched, and the answers move.
+//! `gnarl explore`: serves a graph and a model in a browser. The reader changes edges and features
+//! or switches axes, and the predictions change.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ use crate::page::{Page, Section};
 use crate::progress;
 use crate::serve::{Answer, Request, Server};
 
-/// `gnarl explore`
+/// Arguments of `gnarl explore`.
 #[derive(Debug, Args)]
 pub struct ExploreArgs {
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub struct ExploreArgs {
     /// gcn unless --model says otherwise
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "spec"], help_heading = "The page")]
     pub load: Option<PathBuf>,
-    /// The port to wait at [default: one that is free]
+    /// Port to listen on [default: a free port]
     #[arg(
         long,
         value_name = "N",
@@ -50,18 +50,19 @@ pub struct ExploreArgs {
         help_heading = "The page"
     )]
     pub port: u16,
-    /// The address to wait at; another than this machine's own lets others in who know the secret
+    /// Address to listen on; an address other than this machine's own admits others who have the
+    /// secret
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), help_heading = "The page")]
     pub host: IpAddr,
-    /// End after so many answers
+    /// Number of predictions after which the server ends
     #[arg(long, value_name = "N", hide = true)]
     pub answers: Option<usize>,
 }
 
-/// Trains or loads, then serves until Ctrl-C.
+/// Trains or loads a model, then serves until Ctrl-C.
 pub fn run(global: &Global, args: &ExploreArgs) -> anyhow::Result<()> {
     let stop = interrupt::flag();
-    // Whether the address can be had is known before anything is trained.
+    // The address is checked before anything is trained.
     let server = Server::bind(args.host, args.port).map_err(|e| {
         let what = format!(
             "{}:{} cannot be waited at: {e}; name another with --host and --port",
@@ -95,20 +96,20 @@ pub fn run(global: &Global, args: &ExploreArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A graph and a model that answers.
+/// A graph and a model that predicts on changed copies of it.
 struct Scene {
     name: String,
     content: Content,
     split: Split,
-    /// Whether the split's test nodes are known to be held out; else they are all there are.
+    /// True if the test nodes of the split are known to be held out; otherwise they are all nodes.
     is_held_out: bool,
     fitted: Rc<Fitted>,
     before: Portrait,
-    /// The same model with axes switched, each fitted when it is first asked for.
+    /// Copies of the model with axes switched, each fitted on its first request.
     others: RefCell<Vec<(Vec<Switched>, Rc<Fitted>)>>,
 }
 
-/// What a page asks for: flips of edges and of features, and axes with what they are switched to.
+/// A request of the page: flips of edges and of features, and axes with their new choices.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Change {
@@ -118,21 +119,21 @@ struct Change {
     axes: BTreeMap<String, String>,
 }
 
-/// The answers to a changed graph, of the nodes that are drawn.
+/// Predictions on a changed graph, for the nodes shown.
 #[derive(Debug, Serialize)]
 struct Changed {
     predicted: Vec<u32>,
     sure: Vec<u8>,
     margin: Vec<f32>,
-    /// Per cent of the judged nodes that are right; none without labels.
+    /// Accuracy on the evaluated nodes in per cent; `None` without labels.
     accuracy: Option<f64>,
 }
 
-/// The most flips of one question.
+/// Largest number of flips in one request.
 const MOST_FLIPS: usize = 1000;
 
 impl Scene {
-    /// `None` where somebody asked to stop.
+    /// Trains or loads the model; `None` if the user requested a stop.
     fn new(global: &Global, args: &ExploreArgs) -> anyhow::Result<Option<Self>> {
         let watch = Watch::stopped_by(interrupt::flag());
         let (name, content, split, is_held_out, fitted) = match &args.load {
@@ -188,7 +189,7 @@ impl Scene {
         }))
     }
 
-    /// The graph as it is drawn, and the page around it.
+    /// Returns the drawn graph and the page around it.
     fn page(&self, seed: u64) -> anyhow::Result<(GraphData, String)> {
         let Self {
             name,
@@ -236,7 +237,7 @@ impl Scene {
         Ok((data, page))
     }
 
-    /// The answers to a change, or what is wrong with it.
+    /// Returns the predictions for a change, or the error in the request.
     fn answer(&self, request: &Request, shown: &[u32]) -> Answer {
         let answered = serde_json::from_slice::<Change>(&request.body)
             .map_err(|e| anyhow::anyhow!("not a change: {e}"))
@@ -248,8 +249,8 @@ impl Scene {
         }
     }
 
-    /// The axes that can be switched: none where the graph is not the one that the model was
-    /// trained on.
+    /// Returns the axes that can be switched; none if the graph is not the training graph of the
+    /// model.
     fn axes(&self) -> Vec<LiveAxis> {
         let mut axes: Vec<LiveAxis> = Vec::new();
         if !self.is_held_out {
@@ -280,7 +281,7 @@ impl Scene {
         axes
     }
 
-    /// The model with axes switched; fitted, where that was not asked for before.
+    /// Returns the model with axes switched; fits it on the first request.
     fn with_axes(&self, asked: &BTreeMap<String, String>) -> anyhow::Result<Rc<Fitted>> {
         if asked.is_empty() {
             return Ok(self.fitted.clone());
@@ -379,7 +380,7 @@ fn one_graph(name: &str, content: &Content) -> gnarl_graph::Result<()> {
     }
 }
 
-/// Zeros that become ones, and ones that become zeros.
+/// Flips binary features: zeros become ones and ones become zeros.
 fn with_flips(
     matrix: &CsrMatrix<f32>,
     flips: &[(u32, u32)],

@@ -1,4 +1,4 @@
-//! `gnarl bench growth`: how the time of an epoch grows with the graph.
+//! `gnarl bench growth`: measures how the time of an epoch grows with the graph.
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
@@ -15,13 +15,13 @@ use crate::global::Global;
 use crate::output::{self, Report, count, real};
 use crate::progress;
 
-/// `gnarl bench growth`
+/// Arguments of `gnarl bench growth`.
 #[derive(Debug, Args)]
 pub struct GrowthArgs {
-    /// gcn, gat, gatv2, gin, sage, sgc, appnp, pna or mlp
+    /// Model: gcn, gat, gatv2, gin, sage, sgc, appnp, pna or mlp
     #[arg(long, default_value = "gcn")]
     pub model: Backbone,
-    /// Numbers of nodes, at least two
+    /// Numbers of nodes of the graphs, at least two
     #[arg(
         long,
         value_name = "N,…",
@@ -32,30 +32,31 @@ pub struct GrowthArgs {
     /// Mean degree of every graph
     #[arg(long, default_value_t = 10.0)]
     pub degree: f64,
-    /// How often every size is measured, in turn
+    /// Number of measurements of every size, in turn
     #[arg(long, default_value_t = 3, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
     pub rounds: usize,
 }
 
-/// Half of the nodes train: what their scores depend on is then the whole graph, whatever its size.
-/// With a fixed number of them an epoch would hardly grow at all, since training looks at their
+/// Share of training nodes: half, so that their receptive field is the whole graph at every size. A
+/// fixed number of training nodes would make epochs hardly grow, because training uses their
 /// receptive field alone.
 const TRAIN_SHARE: f64 = 0.5;
 const VALIDATION_SHARE: f64 = 0.1;
 
-/// Epochs of a measurement: many where they are short, so that a median means something.
+/// Returns the number of epochs of a measurement: many if they are short, so that the median is
+/// stable.
 fn epochs(num_nodes: usize) -> usize {
     (2_000_000 / num_nodes.max(1)).clamp(5, 100)
 }
 
-/// What `gnarl bench growth` found.
+/// Result of `gnarl bench growth`.
 #[derive(Debug, Serialize)]
 pub struct GrowthReport {
     model: String,
-    /// What the graphs are.
+    /// Description of the graphs.
     graph: String,
     sizes: Vec<Size>,
-    /// The slope of log milliseconds over log nodes, by least squares.
+    /// Slope of log milliseconds over log nodes, by least squares.
     exponent: f64,
     threads: usize,
 }
@@ -65,13 +66,13 @@ struct Size {
     nodes: usize,
     edges: usize,
     epochs: usize,
-    /// The median of the rounds' median epochs.
+    /// Median over the rounds of the median epoch in milliseconds.
     epoch_ms: f64,
-    /// Each round's median epoch.
+    /// Median epoch of each round in milliseconds.
     rounds_ms: Vec<f64>,
 }
 
-/// One graph, ready to train on.
+/// One graph, prepared for training.
 struct Subject {
     ready: Ready,
     split: Split,
@@ -79,7 +80,7 @@ struct Subject {
     edges: usize,
 }
 
-/// Measures every size in turn, as often as asked.
+/// Measures every size in turn, for the given number of rounds.
 pub fn growth(global: &Global, args: &GrowthArgs) -> anyhow::Result<GrowthReport> {
     let mut distinct = args.sizes.clone();
     distinct.sort_unstable();
@@ -167,7 +168,7 @@ pub fn growth(global: &Global, args: &GrowthArgs) -> anyhow::Result<GrowthReport
     })
 }
 
-/// The slope of the line through points by least squares.
+/// Fits a line through points by least squares and returns its slope.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let n = points.len() as f64;
     let (x, y) = points
@@ -216,7 +217,7 @@ impl Report for GrowthReport {
 mod tests {
     use super::*;
 
-    /// ms = 3 n^1.25, and noise that no line follows.
+    /// Recovers the exponent of ms = 3 n^1.25 with noise.
     #[test]
     fn the_exponent_is_that_of_the_power_law() {
         let points = [1e2, 1e3, 1e5].map(|n: f64| (n.ln(), (3.0 * n.powf(1.25)).ln()));

@@ -1,5 +1,5 @@
-//! What `gnarl train` on a set of graphs found out about drawn vectors and about certainty:
-//! reports, tables and figures in files.
+//! Reports of `gnarl train` on a set of graphs: influence of sampled vectors and confidence of the
+//! classifiers, as tables and figures in files.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -18,17 +18,17 @@ use serde::Serialize;
 use crate::output::{self, difference, real};
 use crate::plot::{self, Line, LineChart, Point};
 
-/// Bins of the histograms of certainty.
+/// Number of bins of the confidence histograms.
 const BINS: usize = 20;
-/// Places at which densities are drawn.
+/// Number of places at which densities are plotted.
 const PLACES: usize = 300;
 
-/// How certain the classifiers of all runs are of their test graphs.
+/// Confidence of the classifiers of all runs on their test graphs.
 #[derive(Debug, Serialize)]
 pub struct Certainty {
-    /// Of the largest probability of each test graph.
+    /// Histogram of the largest probability of each test graph.
     pub confidence: Histogram,
-    /// Of the entropy of each test graph's distribution, in nats.
+    /// Histogram of the entropy of each test graph's distribution, in nats.
     pub entropy: Histogram,
 }
 
@@ -49,7 +49,7 @@ impl Certainty {
         })
     }
 
-    /// Writes `STEM-confidence` and `STEM-entropy` as drawings.
+    /// Writes `STEM-confidence` and `STEM-entropy` as figures.
     pub fn draw(&self, stem: &Path, title: &str) -> anyhow::Result<Vec<PathBuf>> {
         let mut files = Vec::new();
         for (name, label, histogram) in [
@@ -74,7 +74,7 @@ impl Certainty {
     }
 }
 
-/// The steps of a histogram from left to right, as shares.
+/// Returns the outline of a histogram from left to right, as shares.
 fn outline(histogram: &Histogram) -> Vec<Point> {
     let Histogram { low, high, counts } = histogram;
     let all = counts.iter().sum::<u64>().max(1) as f64;
@@ -90,16 +90,16 @@ fn outline(histogram: &Histogram) -> Vec<Point> {
     .collect()
 }
 
-/// What influence says of the drawn vectors, over all runs.
+/// Influence of the sampled vectors, over all runs.
 #[derive(Debug, Serialize)]
 pub struct InfluenceReport {
-    /// Drawn vectors, of all runs.
+    /// Number of sampled vectors in all runs.
     candidates: usize,
-    /// Per cent of them with a positive influence on the validation graphs.
+    /// Per cent of the vectors with a positive influence on the validation graphs.
     helping_validation: f64,
-    /// The same on the test graphs.
+    /// Per cent of the vectors with a positive influence on the test graphs.
     helping_test: f64,
-    /// Accuracies with the best share of them, by influence on the validation graphs.
+    /// Accuracies with the best share of the vectors, by influence on the validation graphs.
     filtering: Vec<FilteringRow>,
 }
 
@@ -109,7 +109,7 @@ struct FilteringRow {
     share: f64,
     test_accuracy: Accuracy,
     val_accuracy: Accuracy,
-    /// Against keeping none of them, which is the control `retrain`.
+    /// Difference to keeping no vectors, which is the control `retrain`.
     minus_retrain: PairedDifference,
 }
 
@@ -130,7 +130,7 @@ fn study(run: &Run) -> Option<&InfluenceStudy> {
 }
 
 impl InfluenceReport {
-    /// `None` where nothing was studied.
+    /// Summarises the influence of all runs; `None` if none was computed.
     pub fn new(result: &TrainResult) -> gnarl_graph::Result<Option<Self>> {
         let runs = &result.runs[..];
         let Some((_, first)) = studies(runs).next() else {
@@ -172,7 +172,7 @@ impl InfluenceReport {
         }))
     }
 
-    /// A table for reading.
+    /// Formats the report as a table.
     pub fn text(&self) -> String {
         let mut table = output::table(&[
             ">share kept",
@@ -291,7 +291,7 @@ fn candidates_csv(runs: &[Run]) -> String {
     text
 }
 
-/// The density of values between their first and their last hundredth.
+/// Estimates the density of values between their first and last percentile.
 fn density(values: &[f64]) -> Vec<Point> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -1,5 +1,5 @@
-//! `gnarl completions` and `gnarl man`: what a shell and `man` want to know, made from the
-//! definition of the command line.
+//! `gnarl completions` and `gnarl man`: print shell completions and man pages from the definition
+//! of the command line.
 
 use std::path::PathBuf;
 
@@ -10,21 +10,21 @@ use serde::Serialize;
 
 use crate::output::{self, Report};
 
-/// `gnarl completions`
+/// Arguments of `gnarl completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
-    /// The shell: bash, elvish, fish, powershell or zsh
+    /// Shell: bash, elvish, fish, powershell or zsh
     pub shell: Shell,
 }
 
-/// A script that a shell reads.
+/// Completion script of a shell.
 #[derive(Debug, Serialize)]
 pub struct Completions {
     shell: String,
     script: String,
 }
 
-/// The script of a shell for a command line.
+/// Generates the completion script of a shell for a command line.
 pub fn completions(mut command: Command, args: &CompletionsArgs) -> Completions {
     let mut script = Vec::new();
     let name = command.get_name().to_string();
@@ -41,15 +41,15 @@ impl Report for Completions {
     }
 }
 
-/// `gnarl man`
+/// Arguments of `gnarl man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// The folder for gnarl.1, gnarl-train.1 and so on; it is made where it is missing
+    /// Folder for gnarl.1, gnarl-train.1 and so on; it is created if missing
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 }
 
-/// Pages of a manual.
+/// Man pages that were written.
 #[derive(Debug, Serialize)]
 pub struct Manual {
     files: Vec<String>,

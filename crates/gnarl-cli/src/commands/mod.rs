@@ -1,4 +1,4 @@
-//! One file per command: from arguments to a [`Report`](crate::output::Report).
+//! Commands, one file each: from arguments to a [`Report`](crate::output::Report).
 
 pub mod advise;
 pub mod attack;
@@ -36,7 +36,7 @@ use gnarl_graph::{Error, Graph};
 use crate::global::Global;
 use crate::progress;
 
-/// Loads a dataset by name or path, with a spinner where that takes long.
+/// Loads a dataset by name or path, with a spinner if it takes long.
 fn load(global: &Global, name: &str) -> anyhow::Result<Dataset> {
     let dir = dataset::data_dir(global.data_dir.as_deref());
     let loaded = progress::during(&format!("loading {name}"), || {
@@ -50,7 +50,7 @@ fn load(global: &Global, name: &str) -> anyhow::Result<Dataset> {
     Ok(loaded)
 }
 
-/// Loads a dataset that must be one graph; `command` needs it so.
+/// Loads a dataset that must be one graph; `command` is named in the error.
 fn load_graph(
     global: &Global,
     name: &str,

@@ -1,4 +1,4 @@
-//! A model on the command line: every option comes from the library's lists.
+//! Model options of the command line, which all come from the library's lists.
 
 use std::path::PathBuf;
 
@@ -18,26 +18,27 @@ use super::load;
 use crate::global::Global;
 use crate::options::{choice_option, setting_option};
 
-/// What fixes a model and its data: shared by the commands that train.
+/// Model and data options, shared by the commands that train.
 #[derive(Debug, Clone, Args)]
 pub struct ModelArgs {
-    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
+    /// Dataset: a name of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
     #[arg(long, value_name = "NAME")]
     pub data: String,
-    /// Split nodes by the dataset's own protocol (own), or its largest component at random into 10,
-    /// 10 and 80 per cent (largest-component), as the thesis does for attacks on edges
+    /// Split protocol: the dataset's own (own), or a random split of the largest component into 10,
+    /// 10 and 80 per cent (largest-component), as in published attacks on edges
     #[arg(long, default_value = "own")]
     pub protocol: ProtocolName,
     #[arg(long, value_name = "NAME", value_delimiter = ',', help = help_of_model())]
     pub model: Vec<Backbone>,
-    /// A model as a TOML file, in place of --model; options are put over it
+    /// Spec file in TOML that describes the model, in place of --model; options override it
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     pub spec: Option<PathBuf>,
-    /// Write the model that this command line means as TOML, and do nothing else
+    /// Write the model that this command line describes as TOML, and run nothing
     #[arg(long)]
     pub print_spec: bool,
-    /// Settings that are left open: default (the library's, whatever the dataset), thesis (its ch.
-    /// 3, 4 and 7), thesis-ch5 or thesis-ch6 (its studies of robustness)
+    /// Recipe for settings left open: default (the library's, for every dataset), thesis (studies
+    /// of CGSO, ADMP-GNN and GRATIN), thesis-ch5 (study of GCORN) or thesis-ch6 (study of
+    /// RobustCRF)
     #[arg(long, default_value = "default")]
     pub recipe: Recipe,
     #[arg(long, value_name = "SCALING", help = help_of_features())]
@@ -49,16 +50,16 @@ pub struct ModelArgs {
 }
 
 gnarl_graph::named! {
-    /// What `--protocol` may say.
+    /// Split protocols of `--protocol`.
     pub enum ProtocolName as "protocol" {
-        /// The dataset's.
+        /// The dataset's own protocol.
         Own = "own",
-        /// Tenths of the largest component.
+        /// Random tenths of the largest component.
         LargestComponent = "largest-component",
     }
 }
 
-/// What `--policy` may say.
+/// Values of `--policy`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PolicyName {
     All,
@@ -77,7 +78,7 @@ impl std::str::FromStr for PolicyName {
     }
 }
 
-/// The axes and settings that were given, by their flags.
+/// Axes and settings that were given, by their flags.
 #[derive(Debug, Clone, Default)]
 pub struct ModelOptions(pub Vec<Given>);
 
@@ -92,13 +93,13 @@ fn flags(section: &Section) -> impl Iterator<Item = &'static str> {
         .filter(|flag| !ELSEWHERE.contains(flag))
 }
 
-/// The networks there are.
+/// Returns the help that lists the networks.
 fn help_of_model() -> String {
     let names: Vec<&str> = Backbone::LIST.iter().map(|entry| entry.name).collect();
     format!("The kind of network: {}", names.join(", "))
 }
 
-/// The ways of scaling features.
+/// Returns the help that lists the feature scalings.
 fn help_of_features() -> String {
     let names: Vec<&str> = FeatureScaling::ALL
         .iter()
@@ -111,7 +112,7 @@ fn help_of_features() -> String {
     )
 }
 
-/// The policies there are.
+/// Returns the help that lists the policies.
 fn help_of_policy() -> String {
     let names = Kind::ALL.map(|kind| kind.to_string()).join(", ");
     let usual = Kind::USUAL;
@@ -166,13 +167,13 @@ impl FromArgMatches for ModelOptions {
 }
 
 impl ModelArgs {
-    /// The dataset, and the benchmark that its protocol, or the one asked for, makes of it.
+    /// Loads the dataset and makes a benchmark of it, by its own protocol or the requested one.
     pub fn benchmark(&self, global: &Global, count: usize) -> anyhow::Result<(Dataset, Benchmark)> {
         self.benchmark_of(global, count, count)
     }
 
-    /// The same with so many splits of one graph, and so many folds of a set, all of them where it
-    /// is the largest number.
+    /// Makes a benchmark with so many splits of one graph, or so many folds of a set; the largest
+    /// number stands for all folds.
     pub fn benchmark_of(
         &self,
         global: &Global,
@@ -213,7 +214,7 @@ impl ModelArgs {
         Ok((data, benchmark))
     }
 
-    /// The same with this model where none was named.
+    /// Sets the model if none was named.
     pub fn or_model(&self, usual: Backbone) -> Self {
         match self.model.is_empty() && self.spec.is_none() {
             true => self.with_model(usual),
@@ -221,7 +222,7 @@ impl ModelArgs {
         }
     }
 
-    /// The same with another model in the place of those that were named.
+    /// Replaces the named models by one.
     pub fn with_model(&self, model: Backbone) -> Self {
         Self {
             model: vec![model],
@@ -229,8 +230,8 @@ impl ModelArgs {
         }
     }
 
-    /// One of the models that were named, with those of the network's settings that it takes; one
-    /// that none of them takes stays, to be refused.
+    /// Selects one of several named models, with those network settings that it takes. A setting
+    /// that none of the models takes stays, so that it is refused.
     pub fn one_of_several(&self, backbone: Backbone, task: Task) -> Self {
         let network: Vec<&str> = Model::sections()
             .into_iter()
@@ -266,12 +267,12 @@ impl ModelArgs {
         }
     }
 
-    /// The model that was described, with the recipe's settings where it is open.
+    /// Returns the described model, with the recipe's values for open settings.
     pub fn model(&self, dataset: &str, task: Task) -> anyhow::Result<Model> {
         self.model_with(dataset, task, |model| model)
     }
 
-    /// The same with something settled before the recipe has its say.
+    /// Returns the described model after a change that precedes the recipe.
     pub fn model_with(
         &self,
         dataset: &str,
@@ -303,7 +304,7 @@ impl ModelArgs {
         );
         match self.policy.first() {
             Some(PolicyName::One(kind)) => options.push(("policy".into(), kind.to_string())),
-            // A policy of a fixed depth is refused by the library.
+            // The library refuses a policy for a model of fixed depth.
             Some(PolicyName::All) => options.push(("policy".into(), Kind::USUAL.to_string())),
             None => (),
         }
@@ -312,7 +313,7 @@ impl ModelArgs {
             .fill(settle(described.over(&options)?), dataset, task))
     }
 
-    /// The policies to report for a model with exits; none for one of a fixed depth.
+    /// Returns the policies to report for a model with exits; none for a model of fixed depth.
     pub fn policies(&self, model: &Model, task: Task) -> Vec<Kind> {
         let Some(exits) = model.depth.exits() else {
             return Vec::new();

@@ -1,6 +1,7 @@
-//! A fitted model on one graph, as a page: the graph to walk in with what the model says of every
-//! node, how it learned, whether it is right as often as it claims, who is mistaken for whom, its
-//! answers in two dimensions, and an attack from flip to flip.
+//! Page about a fitted model on one graph.
+//!
+//! It shows the graph with the predictions of every node, the learning curves, the calibration, the
+//! confusion matrix, an embedding (PCA), and an attack flip by flip.
 
 use std::path::Path;
 
@@ -13,29 +14,29 @@ use crate::output::{self, count};
 use crate::page::graph::{GraphData, rounded};
 use crate::page::{Axis, Calibration, Component, Confusion, Lines, Page, Scatter, Section, Series};
 
-/// A model, and the graph it is looked at on.
+/// A model, and the graph on which it is evaluated.
 pub struct Looked<'a> {
-    /// The dataset.
+    /// Name of the dataset.
     pub name: &'a str,
     /// The graph.
     pub graph: &'a Graph,
-    /// Whose test nodes are judged.
+    /// Split whose test nodes are evaluated.
     pub split: &'a Split,
-    /// Whether these are known to be held out; else they are all there are.
+    /// True if the test nodes are known to be held out; otherwise they are all nodes.
     pub is_held_out: bool,
     /// The model.
     pub fitted: &'a Fitted,
-    /// What it says.
+    /// Predictions of the model and their statistics.
     pub portrait: &'a Portrait,
 }
 
 impl Looked<'_> {
-    /// `cora, as gcn sees it`
+    /// Returns the title, as in `cora, as gcn sees it`.
     pub fn title(&self) -> String {
         format!("{}, as {} sees it", self.name, self.fitted.model().backbone)
     }
 
-    /// The graph with all that can be said of its nodes.
+    /// Returns the graph with all node values.
     pub fn drawn(&self, seed: u64) -> gnarl_graph::Result<GraphData> {
         let Self {
             name,
@@ -58,12 +59,12 @@ impl Looked<'_> {
         Ok(data)
     }
 
-    /// Per cent of the judged nodes that are right; none without labels.
+    /// Returns the accuracy on the evaluated nodes in per cent; `None` without labels.
     pub fn accuracy(&self) -> Option<f64> {
         accuracy(self.portrait)
     }
 
-    /// What is judged, in words.
+    /// Describes the evaluated nodes.
     fn judged(&self) -> &'static str {
         if self.is_held_out {
             "test nodes"
@@ -72,7 +73,7 @@ impl Looked<'_> {
         }
     }
 
-    /// How far the answers can be believed.
+    /// Builds the section about the reliability of the predictions.
     pub fn answers(&self, title: &str) -> Section {
         let Portrait {
             calibration,
@@ -95,8 +96,8 @@ impl Looked<'_> {
                 .into(),
             );
         }
-        // Of nodes without a class, and of classes that the model does not know, the answer stands
-        // for the truth.
+        // For nodes without a class, and for classes outside the model, the prediction replaces the
+        // true class.
         let known = self
             .graph
             .labels()
@@ -128,7 +129,7 @@ impl Looked<'_> {
             .side_by_side(drawings)
     }
 
-    /// Loss and validation accuracy by epoch, a line for each training.
+    /// Plots loss and validation accuracy by epoch, a line for each training.
     fn learning(&self) -> Option<Section> {
         let trained = &self.fitted.report().trained;
         let longest = trained
@@ -182,7 +183,7 @@ impl Looked<'_> {
         )
     }
 
-    /// The page, with an attack to walk along where there is one: what it is called, and its flips.
+    /// Renders the page, with an attack if there is one: its name and its flips.
     pub fn page(&self, walk: Option<(&str, &Walk)>, seed: u64) -> anyhow::Result<String> {
         let mut data = self.drawn(seed)?;
         if let Some((title, walk)) = walk {
@@ -231,7 +232,7 @@ impl Looked<'_> {
     }
 }
 
-/// Per cent of the judged nodes of a portrait that are right; none without labels.
+/// Computes the accuracy of a portrait on the evaluated nodes in per cent; `None` without labels.
 pub fn accuracy(of: &Portrait) -> Option<f64> {
     let all: usize = of.confusion.iter().flatten().sum();
     let right: usize = of
@@ -243,7 +244,7 @@ pub fn accuracy(of: &Portrait) -> Option<f64> {
     (all > 0).then(|| 100.0 * right as f64 / all as f64)
 }
 
-/// What the flips of an attack do, one after another.
+/// Builds the section about the effect of an attack, flip by flip.
 fn attacked(title: &str, walk: &Walk, edges: usize) -> Section {
     let shares: Vec<f64> = walk
         .steps
@@ -283,7 +284,7 @@ fn attacked(title: &str, walk: &Walk, edges: usize) -> Section {
         ])
 }
 
-/// Refuses a page of nodes where there is no one graph.
+/// Fails if a page of nodes is requested for a set of graphs.
 pub fn check(name: &str, content: &Content) -> gnarl_graph::Result<()> {
     match content {
         Content::Graph(_) => Ok(()),
@@ -297,7 +298,7 @@ pub fn check(name: &str, content: &Content) -> gnarl_graph::Result<()> {
     }
 }
 
-/// Writes the page of a model on the graph that it was fitted to.
+/// Writes the page of a model on its training graph.
 pub fn write(
     file: &Path,
     name: &str,

@@ -1,4 +1,5 @@
-//! `gnarl plan`: what training on a graph of some size takes, before anything is imported.
+//! `gnarl plan`: estimates memory and time of training on a graph of a given size, before anything
+//! is imported.
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
@@ -9,40 +10,40 @@ use serde::Serialize;
 use crate::output::{self, Report};
 use crate::progress;
 
-/// More of anything is not a graph.
+/// Upper limit of numbers of nodes and edges.
 const MOST: u64 = 1 << 48;
 
-/// `gnarl plan`
+/// Arguments of `gnarl plan`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: gnarl plan --nodes 5000000 --edges 100000000 --features 128 --workers 1,2,4"
 )]
 pub struct PlanArgs {
-    /// Nodes of the graph
+    /// Number of nodes of the graph
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..=MOST))]
     pub nodes: u64,
-    /// Edges of the graph, each counted once
+    /// Number of edges of the graph, each counted once
     #[arg(long, value_name = "M", value_parser = RangedU64ValueParser::<u64>::new().range(0..=MOST))]
     pub edges: u64,
-    /// Dense features of each node
+    /// Number of dense features of each node
     #[arg(long, value_name = "F", value_parser = RangedU64ValueParser::<u64>::new().range(0..=1 << 24))]
     pub features: u64,
     /// Width of hidden layers
     #[arg(long, value_name = "H", default_value_t = 64, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1 << 20))]
     pub hidden: u64,
-    /// Layers
+    /// Number of layers
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = RangedU64ValueParser::<u64>::new().range(1..=16))]
     pub layers: u64,
-    /// Classes
+    /// Number of classes
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1 << 24))]
     pub classes: u64,
-    /// Share of the nodes that train
+    /// Share of training nodes
     #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
     pub train_share: f64,
-    /// Training nodes in a sampled step
+    /// Number of training nodes in a sampled step
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1 << 30))]
     pub batch_nodes: u64,
-    /// Neighbours drawn in each round, the one nearest to the answer first
+    /// Number of neighbours sampled in each hop, the hop nearest to the output first
     /// [default: 15,10 and 5 beyond]
     #[arg(long, value_name = "N,N")]
     pub fanout: Option<Fanout>,
@@ -59,16 +60,16 @@ pub struct PlanArgs {
     pub workers: Vec<u16>,
 }
 
-/// What `gnarl plan` found.
+/// Result of `gnarl plan`.
 #[derive(Debug, Serialize)]
 pub struct PlanReport {
     #[serde(flatten)]
     plan: ScalePlan,
-    /// Bytes of memory of this machine, where that is known.
+    /// Memory of this machine in bytes, if known.
     machine_bytes: Option<f64>,
 }
 
-/// Estimates.
+/// Estimates memory and time.
 pub fn run(args: &PlanArgs) -> anyhow::Result<PlanReport> {
     let refuse =
         |option: &'static str, what: String| Err(gnarl_graph::Error::argument(option, what).into());
@@ -119,7 +120,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<PlanReport> {
     })
 }
 
-/// The memory of this machine.
+/// Returns the memory of this machine in bytes.
 fn machine_bytes() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
@@ -176,7 +177,7 @@ impl Report for PlanReport {
     }
 }
 
-/// Bytes in the unit that reads best.
+/// Formats bytes in the most readable unit.
 fn readable(bytes: f64) -> String {
     let units = ["B", "kB", "MB", "GB", "TB", "PB"];
     let mut value = bytes;
@@ -188,7 +189,7 @@ fn readable(bytes: f64) -> String {
     format!("{value:.1} {}", units[unit])
 }
 
-/// Seconds in the unit that reads best.
+/// Formats seconds in the most readable unit.
 fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 1.0 => format!("{:.0} ms", 1e3 * s),

@@ -1,4 +1,4 @@
-//! `gnarl predict`: the answers of a saved model, or of a program outside, on a graph or a set.
+//! `gnarl predict`: predicts with a saved model, or with an external program, on a graph or a set.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::model::ModelOptions;
 use crate::global::Global;
 use crate::output::{self, Report, real};
 
-/// `gnarl predict`
+/// Arguments of `gnarl predict`.
 #[derive(Debug, Args)]
 pub struct PredictArgs {
     /// A safetensors file written by `gnarl train --save`
@@ -32,41 +32,41 @@ pub struct PredictArgs {
         conflicts_with = "external"
     )]
     pub load: Option<PathBuf>,
-    /// A program that answers over standard input and output (docs/inference.md has the protocol),
-    /// as in "python3 model.py"
+    /// External program that predicts over standard input and output (docs/inference.md has the
+    /// protocol), as in "python3 model.py"
     #[arg(long, value_name = "COMMAND")]
     pub external: Option<String>,
-    /// Of --external: seconds an answer may take
+    /// Time limit of --external in seconds for a prediction
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub time_limit: f64,
-    /// Of --external: as-loaded or row-normalised features [default: as-loaded]
+    /// Feature scaling for --external: as-loaded or row-normalised [default: as-loaded]
     #[arg(long, value_name = "SCALING", conflicts_with = "load")]
     pub features: Option<FeatureScaling>,
-    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files;
-    /// labels are not needed
+    /// Dataset: a name of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own
+    /// files; labels are not needed
     #[arg(long, value_name = "NAME")]
     pub data: String,
     /// Write node (or graph), class and a probability per class to this file, as CSV, or as Parquet
-    /// where it ends in .parquet
+    /// if it ends in .parquet
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Of --load: write the last representation of every node, or of a set every graph's vector, to
-    /// this file, as .npy or .csv
+    /// Write the embedding of every node of a --load model, or of every graph of a set, to this
+    /// file, as .npy or .csv
     #[arg(long, value_name = "FILE", conflicts_with = "external")]
     pub embeddings: Option<PathBuf>,
-    /// List every prediction in the JSON even where there are more than 100,000
+    /// List every prediction in the JSON even for more than 100,000 nodes or graphs
     #[arg(long)]
     pub values: bool,
     #[command(flatten)]
     pub inference: InferenceOptions,
 }
 
-/// The inference axis alone.
+/// Options of the inference axis.
 #[derive(Debug, Clone, Default)]
 pub struct InferenceOptions(Vec<Given>);
 
 impl InferenceOptions {
-    /// What was asked for; `None` where nothing was.
+    /// Returns the requested inference rule; `None` if there was none.
     fn choice(&self) -> gnarl_graph::Result<Option<Inference>> {
         let Some((_, name)) = self.0.iter().find(|(flag, _)| flag == AXIS) else {
             return match self.0.first() {
@@ -88,7 +88,7 @@ impl InferenceOptions {
 
 const AXIS: &str = "inference";
 
-/// The name that a flag's setting is stored under.
+/// Returns the name under which a flag's setting is stored.
 fn stored(flag: &str) -> Option<String> {
     let list: &[Listed] = Inference::LIST;
     list.iter()
@@ -139,52 +139,54 @@ impl clap::FromArgMatches for InferenceOptions {
     }
 }
 
-/// Predictions listed in the JSON unless more are asked for.
+/// Number of predictions listed in the JSON without `--values`.
 const MOST_LISTED: usize = 100_000;
 
-/// What `gnarl predict` found.
+/// Result of `gnarl predict`.
 #[derive(Debug, Serialize)]
 pub struct PredictReport {
     data: String,
     model: String,
-    /// Nodes of a graph, or graphs of a set.
+    /// Number of nodes of a graph, or of graphs of a set.
     items: usize,
-    /// What they are: node or graph.
+    /// Kind of the items: node or graph.
     item: &'static str,
-    /// Per cent right among the items that were held out for testing; only where the model knows
-    /// which those are.
+    /// Accuracy in per cent on the held-out test nodes or graphs; present only if the model has a
+    /// record of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     test_accuracy: Option<f64>,
-    /// The same of a plain forward pass, where another inference is in use.
+    /// Test accuracy of a plain forward pass, if another inference rule is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     plain_test_accuracy: Option<f64>,
-    /// Per cent right among all labelled items of data of which nothing is known to be held out.
+    /// Accuracy in per cent on all labelled nodes or graphs, if no held-out ones are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     accuracy: Option<f64>,
-    /// Of the items that are judged, in per cent: the mean of the classes' recalls.
+    /// Balanced accuracy in per cent on the evaluated nodes or graphs: the mean of the classes'
+    /// recalls.
     #[serde(skip_serializing_if = "Option::is_none")]
     balanced_accuracy: Option<f64>,
-    /// The mean of the classes' F1.
+    /// Mean of the classes' F1.
     #[serde(skip_serializing_if = "Option::is_none")]
     macro_f1: Option<f64>,
-    /// The area under the ROC curve, of more than two classes the mean of each against the others.
+    /// Area under the ROC curve; with more than two classes the mean of each class against the
+    /// others.
     #[serde(skip_serializing_if = "Option::is_none")]
     roc_auc: Option<f64>,
-    /// Class by class.
+    /// Scores class by class.
     #[serde(skip_serializing_if = "Option::is_none")]
     by_class: Option<ByClass>,
-    /// Names of classes that the data has and the model does not know.
+    /// Names of classes in the data that the model does not have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown_classes: Vec<String>,
-    /// How answers are read off, where not plainly.
+    /// Inference rule, if it is not a plain forward pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     inference: Option<Inference>,
-    /// The class of every item.
+    /// Predicted class of every node or graph.
     #[serde(skip_serializing_if = "Option::is_none")]
     predictions: Option<Vec<String>>,
-    /// Items per predicted class.
+    /// Number of nodes or graphs per predicted class.
     class_counts: Vec<ClassCount>,
-    /// Of a model with exits: items that take each of them.
+    /// Number of nodes or graphs that take each exit, for a model with exits.
     #[serde(skip_serializing_if = "Option::is_none")]
     taken: Option<Vec<usize>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,7 +197,7 @@ pub struct PredictReport {
     trained_on: String,
 }
 
-/// Where representations went, and how wide they are.
+/// File and width of the embeddings.
 #[derive(Debug, Serialize)]
 struct Embeddings {
     file: String,
@@ -208,9 +210,9 @@ struct ClassCount {
     items: usize,
 }
 
-/// Loads and predicts.
+/// Loads the model and predicts.
 pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<PredictReport> {
-    // A wrong option or file should not wait for the data.
+    // A wrong option or file should fail before the data is loaded.
     let choice = args.inference.choice()?;
     if let Some(file) = args
         .embeddings
@@ -258,7 +260,7 @@ fn with_model(
     finish(args, report, found)
 }
 
-/// A program outside. Its words are parted by spaces: a script of its own is the place for anything
+/// Predicts with an external program. Spaces separate its arguments; use a script for anything
 /// longer.
 fn with_program(
     global: &Global,
@@ -275,7 +277,8 @@ fn with_program(
     let model = External::start(&words, limit)?;
     let study = ClassifierStudy {
         inference: choice,
-        // An outside program has its own idea of features: nothing is done to them unless asked.
+        // An external program has its own feature scaling: features stay as loaded unless
+        // requested.
         scaling: args.features.unwrap_or(FeatureScaling::AsLoaded),
         seed: global.seed,
     };
@@ -288,7 +291,7 @@ fn with_program(
 }
 
 impl PredictReport {
-    /// The report of predictions, without what the model alone knows and before anything is
+    /// Builds the report of predictions, without the model's own details and before anything is
     /// written.
     fn new(data: &Dataset, found: &PredictResult) -> Self {
         let (held_out, accuracy) = (found.held_out, found.accuracy);
@@ -326,7 +329,7 @@ fn ends_in(file: &Path, ending: &str) -> bool {
         .is_some_and(|found| found.eq_ignore_ascii_case(ending))
 }
 
-/// Writes representations as an array for NumPy, or as rows behind the names of nodes.
+/// Writes embeddings as an array for NumPy, or as rows with the names of nodes first.
 fn write_embeddings(file: &Path, fitted: &Fitted, content: &Content) -> anyhow::Result<Embeddings> {
     let Some(vectors) = fitted.embeddings(content)? else {
         let what = format!(
@@ -358,7 +361,7 @@ fn write_embeddings(file: &Path, fitted: &Fitted, content: &Content) -> anyhow::
     })
 }
 
-/// What item `i` is called.
+/// Returns the name of node or graph `i`.
 fn name_of(content: &Content, i: usize) -> String {
     match content {
         Content::Graph(graph) => graph.node_name(i as u32),
@@ -379,7 +382,7 @@ fn counted(exits: &[usize], count: usize) -> Vec<usize> {
     counts
 }
 
-/// Counts, lists and writes what was predicted.
+/// Counts, lists and writes the predictions.
 fn finish(
     args: &PredictArgs,
     mut report: PredictReport,
@@ -408,7 +411,7 @@ fn finish(
     Ok(report)
 }
 
-/// The columns of the CSV file.
+/// Writes the columns of the CSV file as Parquet.
 fn write_parquet(
     file: &Path,
     item: &str,
@@ -430,7 +433,7 @@ fn write_parquet(
         let of_class = (0..classes.len())
             .map(|i| probabilities.row(i)[c])
             .collect();
-        // A class may be called as a column is.
+        // A class may have the name of a column.
         let title = if name == item || name == "class" {
             format!("{name} (probability)")
         } else {

@@ -1,4 +1,4 @@
-//! `gnarl report`: what holds of the thesis, on one page made from the figures that are kept.
+//! `gnarl report`: writes a verdict on every published claim to one page, from stored results.
 //!
 //! The page is one file that needs nothing but a browser: claims with their verdicts first, then
 //! every table.
@@ -21,43 +21,44 @@ use crate::html::escape;
 use crate::output::{self, Report, real};
 use crate::page;
 
-/// `gnarl report`
+/// Arguments of `gnarl report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// The folder with the figures, as `gnarl reproduce … --results DIR` writes it
+    /// Folder with the stored results, as `gnarl reproduce … --results DIR` writes it
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub results: PathBuf,
-    /// The page
+    /// HTML page to write
     #[arg(long, value_name = "FILE", default_value = "gnarl-results.html")]
     pub out: PathBuf,
     /// Also write the verdicts as a page in Markdown
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Make the blocks between comments of results anew in this page of Markdown; may be said again
+    /// Update the generated blocks between comments in this Markdown page; may be given several
+    /// times
     #[arg(long, value_name = "FILE")]
     pub fill: Vec<PathBuf>,
 }
 
-/// What `gnarl report` found.
+/// Result of `gnarl report`.
 #[derive(Debug, Serialize)]
 pub struct ReportReport {
     claims: Vec<Judged>,
     tables: Vec<Counted>,
-    /// Tables there are, and how many have figures.
+    /// Number of tables with results, next to the number of tables.
     tables_with_figures: usize,
     cells: usize,
     cells_run: usize,
     /// Seconds of all cells, one after another.
     cell_seconds: f64,
-    /// What was not run, by dataset.
+    /// Cells that were not run, by dataset.
     left: Vec<Left>,
-    /// Tables and cells whose figures other numerics made; they count for nothing.
+    /// Number of tables and cells from other numerics; they are not counted.
     stale_tables: usize,
     stale_cells: usize,
     page: String,
 }
 
-/// How much of a table there is.
+/// Completed part of a table.
 #[derive(Debug, Serialize)]
 pub struct Counted {
     table: &'static str,
@@ -66,7 +67,7 @@ pub struct Counted {
     holes: usize,
 }
 
-/// Reads the figures, judges the claims, writes the page.
+/// Reads the results, judges the claims, and writes the page.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
     let shelf = Shelf::read(&args.results)?;
     let reports = tables::all()
@@ -83,7 +84,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
         );
         return Err(Error::argument("report", what).into());
     }
-    // A fault in one page leaves all as they were.
+    // An error in one page leaves all pages unchanged.
     let fill = |file: &PathBuf| -> anyhow::Result<(PathBuf, String)> {
         let page = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
         Ok((
@@ -207,7 +208,7 @@ impl ReportReport {
     }
 }
 
-/// The verdicts and how much of each table was run, for people who read text.
+/// Writes the verdicts, and the completed part of each table, as Markdown.
 fn markdown(
     claims: &[Judged],
     reports: &[TableReport],
@@ -291,7 +292,7 @@ fn hours(left: &Left) -> String {
         .map_or_else(|| "-".to_string(), |seconds| real(seconds / 3600.0))
 }
 
-/// `+0.52 ± 0.20`
+/// Formats a difference, as in `+0.52 ± 0.20`.
 fn difference(judged: &Judged) -> String {
     match (judged.mean, judged.standard_error) {
         (Some(mean), Some(error)) => format!("{mean:+.2} ± {error:.2}"),
@@ -299,7 +300,7 @@ fn difference(judged: &Judged) -> String {
     }
 }
 
-/// The whole page.
+/// Renders the whole page.
 fn page(
     claims: &[Judged],
     reports: &[TableReport],
@@ -372,7 +373,7 @@ fn page(
     page::shell("What holds", STYLE, nav, &body, "")
 }
 
-/// The pictures that are kept, each with what it shows and the command that draws it.
+/// Builds the section with the stored pictures, each with a caption and the command that draws it.
 fn figures_section(drawings: &[Drawing]) -> String {
     let mut html = String::from("<h2 id=\"figures\">Figures</h2>\n");
     for Drawing {
@@ -396,7 +397,7 @@ fn figures_section(drawings: &[Drawing]) -> String {
     html
 }
 
-/// The studies that pages of the docs quote.
+/// Builds the section with the studies that pages of the docs quote.
 fn studies_section(studies: &BTreeMap<String, Quoted>) -> String {
     let mut html = String::from(
         "<h2 id=\"studies\">Studies beside the tables</h2>\n<p>What pages of the docs quote, as commands printed it.</p>\n",
@@ -431,7 +432,7 @@ fn studies_section(studies: &BTreeMap<String, Quoted>) -> String {
     html
 }
 
-/// What was not run, and what it would cost.
+/// Lists the cells that were not run, and their estimated cost.
 fn not_run(left: &[Left]) -> String {
     let mut html = format!(
         "<h2 id=\"left\">What was not run</h2>\n<p>{}</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"what was not run\">\
@@ -450,7 +451,7 @@ fn not_run(left: &[Left]) -> String {
     html + "</tbody></table></div>\n"
 }
 
-/// The name by which links find a table.
+/// Returns the anchor of a table for links.
 fn id(report: &TableReport) -> String {
     report.table.replace(':', "-")
 }
@@ -512,7 +513,7 @@ fn claims_table(title: &str, claims: &[&Judged]) -> String {
     html + "</tbody></table></div>\n"
 }
 
-/// The difference on each dataset as a dot about a line at zero.
+/// Plots the difference on each dataset as a dot about a line at zero.
 fn dots_of(judged: &Judged) -> String {
     let values: Vec<f64> = judged.datasets.iter().map(|d| d.1).collect();
     if values.is_empty() {
@@ -536,7 +537,8 @@ fn dots_of(judged: &Judged) -> String {
     )
 }
 
-/// A table with our figures, the thesis' and the difference, and a dot for each run.
+/// Builds the section of a table with our results, the published ones and the difference, and a dot
+/// for each run.
 fn table_section(report: &TableReport) -> String {
     let summary = format!("{} of {} cells", report.cells_stored, report.cells);
     let mut html = format!(
@@ -627,7 +629,7 @@ fn figure(cell: &CellReport) -> String {
     )
 }
 
-/// A dot for each run, between the least and the largest.
+/// Plots a dot for each run, between the smallest and the largest.
 fn dots(runs: &[f64]) -> String {
     let (low, high) = runs
         .iter()
@@ -651,14 +653,14 @@ fn dots(runs: &[f64]) -> String {
     )
 }
 
-/// The rule, in the page's own words.
+/// Decision rule of the verdicts, as the page states it.
 const RULE: &str = "<details class=\"rule\"><summary>The rule</summary>\n\
 <p>A claim says that one row of a table is above another. <i>Ours</i> is the mean over datasets of the difference run by run, on the same splits and seeds, with its \
 standard error; <i>thesis</i> is the same difference in the thesis' own figures. A claim <b>holds</b> where ours is above zero (or the loss that the claim allows) \
 by more than two standard errors; it holds, but <b>smaller</b>, where ours is also clearly below half of the thesis'. It <b>does not hold</b> where ours is clearly not \
 above zero, or is not clearly above zero and clearly below half of what the thesis has. A dataset that a claim compares in several places counts once. All else <b>cannot be told</b>. The rule is the same for the thesis' methods and for ours.</p></details>\n";
 
-/// What only this page has.
+/// Styles that only this page has.
 const STYLE: &str = "\
 :root { --holds: #0b6e4f; --smaller: #35648f; --fails: #a83a1b; --open: #6b5d00; --none: #62626b; }
 :root[data-theme=dark] { --holds: #5fd0a5; --smaller: #8fbbe8; --fails: #f0916f; --open: #d9c65a; --none: #a6a6b0; }
@@ -728,8 +730,8 @@ mod tests {
                 report.table
             );
         }
-        // The name of SVG's namespace looks like an address and is none; the policy has one of a
-        // meta element's names.
+        // The namespace of SVG looks like an address but is not fetched; the content security
+        // policy uses one of a meta element's names.
         let own = page
             .replace("http://www.w3.org/2000/svg", "")
             .replace("http-equiv", "");

@@ -1,15 +1,15 @@
-//! Figures in pages of text: blocks between two comments are made from the figures that are kept,
-//! so that none can go stale.
+//! Generates results in pages of text. Blocks between two comments are made from stored results, so
+//! that none can become outdated.
 //!
 //! ```text
 //! <!-- results tab:gin_feature_attacks; rows clean: GIN | clean: GIORN; columns Cora | CiteSeer -->
 //! <!-- end of results -->
 //! ```
 //!
-//! has these rows and columns of a table. Where a table names its rows `attack: model`,
+//! has these rows and columns of a table. If a table names its rows `attack: model`,
 //! `; in Cora; rows GIN | GIORN; columns clean | PGD` shows one dataset, models down and attacks
-//! across. `<!-- results axes-cora -->` has what is kept of another study ([`Quoted`]), or the rows
-//! and columns of it that are named.
+//! across. `<!-- results axes-cora -->` has the stored results of another study ([`Quoted`]), or
+//! its named rows and columns.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,8 +24,8 @@ use crate::output::real;
 const START: &str = "<!-- results ";
 const END: &str = "<!-- end of results -->";
 
-/// The page with every block made anew; the rest of it stays, to its line ends. A block in an
-/// example of code is none.
+/// Returns the page with every block generated again; the rest of it stays, including its line
+/// endings. A block in a code example is ignored.
 pub fn filled(
     file: &Path,
     page: &str,
@@ -80,12 +80,12 @@ pub fn filled(
     Ok(made.join(line_end) + last)
 }
 
-/// Text for a cell of a table in Markdown, where a bar would end it.
+/// Escapes text for a cell of a Markdown table, which a bar would end.
 pub fn in_cell(text: &str) -> String {
     text.replace("\\|", "|").replace('|', "\\|")
 }
 
-/// What a block shows.
+/// Rows and columns that a block shows.
 struct Block<'a> {
     table: &'a str,
     dataset: Option<&'a str>,
@@ -146,7 +146,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// A study as it is kept, or some of its rows, by their first cells, and of its columns.
+    /// Formats a stored study, or some of its rows, by their first cells, and of its columns.
     fn of_study(&self, study: &Quoted) -> std::result::Result<String, String> {
         if self.dataset.is_some() {
             return Err(format!(
@@ -229,7 +229,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// ` cell |`, and of an empty cell no more than one blank.
+/// Formats a padded cell, ` cell |`; an empty cell has one blank at most.
 fn padded(cell: &str) -> String {
     if cell.is_empty() {
         " |".to_string()
@@ -238,7 +238,7 @@ fn padded(cell: &str) -> String {
     }
 }
 
-/// Whether a column's cells are numbers, with units at most, which stand to the right.
+/// Returns true if the cells of a column are numbers, possibly with units; they are right-aligned.
 fn holds_numbers(rows: &[&Vec<String>], column: usize) -> bool {
     let is_number = |cell: &str| {
         let is_word = |word: &str| word.chars().filter(|c| c.is_alphabetic()).count() > 2;
@@ -255,7 +255,8 @@ fn holds_numbers(rows: &[&Vec<String>], column: usize) -> bool {
     column > 0 && cells.peek().is_some() && cells.all(is_number)
 }
 
-/// The first row of this name is the one with the thesis' settings.
+/// Finds a cell by row label and column. The first row of a label is the one with the published
+/// settings.
 fn cell<'a>(
     report: &'a TableReport,
     label: &str,
@@ -269,7 +270,7 @@ fn cell<'a>(
         .cells[place])
 }
 
-/// Ours, and the thesis' in brackets.
+/// Formats our result with the published one in brackets.
 fn figure(cell: &CellReport) -> String {
     let per_cent = || {
         cell.ours.as_ref().map_or_else(
@@ -279,7 +280,7 @@ fn figure(cell: &CellReport) -> String {
     };
     match cell.thesis {
         Thesis::Accuracy { mean, .. } => format!("{} ({mean:.1})", per_cent()),
-        // Numbers with units of their own have any size.
+        // Numbers with units of their own have any magnitude.
         Thesis::Value { mean, .. } => {
             let ours = cell
                 .ours

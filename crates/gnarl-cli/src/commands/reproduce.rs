@@ -1,4 +1,4 @@
-//! `gnarl reproduce`: a table of the thesis, ours beside it, or many at once.
+//! `gnarl reproduce`: reproduces published tables and prints our results next to them.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -27,50 +27,51 @@ use crate::page::{Axis, Component, Lines, Page, Section, Series};
 use crate::plot::{self, LineChart, Point};
 use crate::{interrupt, progress};
 
-/// `gnarl reproduce`
+/// Arguments of `gnarl reproduce`.
 #[derive(Debug, Args)]
 pub struct ReproduceArgs {
-    /// Labels of `gnarl reproduce list`, with or without their prefixes, chapters (ch3), or all;
-    /// commas are as good as spaces
+    /// Tables to reproduce: labels of `gnarl reproduce list`, with or without their prefixes,
+    /// chapters (ch3), or all, separated by commas or spaces
     #[arg(required = true, value_name = "TABLE", value_delimiter = ',')]
     pub tables: Vec<String>,
-    /// Folder for the results; cells that are finished are kept there, and the same command
-    /// continues from them
+    /// Folder for the results; finished cells are stored there, and the same command continues from
+    /// them
     #[arg(long, value_name = "DIR", default_value = "gnarl-results")]
     pub out: PathBuf,
-    /// Three runs instead of ten
+    /// Run three runs instead of ten
     #[arg(long, conflicts_with = "runs")]
     pub quick: bool,
-    /// Runs of each cell [default: 10]
+    /// Number of runs of each cell [default: 10]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: Option<usize>,
-    /// Settings to train with: thesis, default (the library's) or both [default: thesis]
+    /// Recipe for training: thesis (the published settings), default (the library's) or both
+    /// [default: thesis]
     #[arg(long)]
     pub recipe: Option<Recipes>,
     /// Datasets to run, as in cora,photo [default: all]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// Run the row of this name, or the rows with this in their names
+    /// Rows to run: the row of this name, or the rows with this text in their names
     #[arg(long, value_name = "TEXT")]
     pub rows: Option<String>,
-    /// Run a part of the cells, as in 2/3; the folders of all parts are put together by copying
+    /// Part of the cells to run, as in 2/3; copying puts the folders of all parts together
     #[arg(long, value_name = "I/N", allow_hyphen_values = true)]
     pub shard: Option<Shard>,
-    /// Say how many cells there are and how long they would take, and run none
+    /// Count the cells and estimate their time, and run none
     #[arg(long)]
     pub dry_run: bool,
-    /// Also keep the figures of each table in short, as TABLE.json in this folder, and run nothing
-    /// that is there; `gnarl report` reads them
+    /// Folder for a short version of each table's results, as TABLE.json, which `gnarl report`
+    /// reads; tables that are there are not run again
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
 }
 
-/// Whose settings to train with.
+/// Recipes to train with.
 #[derive(Debug, Clone, Copy)]
 pub enum Recipes {
     /// One recipe.
     One(Recipe),
-    /// The thesis', then the default.
+    /// The published recipe, then the default.
     Both,
 }
 
@@ -86,42 +87,42 @@ impl FromStr for Recipes {
     }
 }
 
-/// What `gnarl reproduce` found.
+/// Result of `gnarl reproduce`.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum ReproduceReport {
-    /// The tables there are.
+    /// List of the available tables.
     List {
-        /// One each.
+        /// Available tables, one entry each.
         tables: Vec<Listed>,
     },
-    /// A table.
+    /// One reproduced table.
     Table(Box<Reproduced>),
-    /// Several.
+    /// Several reproduced tables.
     Tables(Box<Several>),
-    /// What would be done.
+    /// Plan of a reproduction.
     Plan(Planned),
 }
 
-/// What a reproduction would do.
+/// Plan of a reproduction that was not run.
 #[derive(Debug, Serialize)]
 pub struct Planned {
     tables: usize,
-    /// Of a shard its own.
+    /// Number of cells; of a shard, its own.
     cells: usize,
-    /// Of an earlier run.
+    /// Number of cells finished by an earlier run.
     done: usize,
-    /// Of an earlier run with other numerics; they would be run again.
+    /// Number of cells that an earlier run made with other numerics; they would be run again.
     stale: usize,
-    /// Judged by cells that were timed; none where there are none.
+    /// Estimated seconds, from cells that were timed; `None` without timed cells.
     seconds_left: Option<f64>,
 }
 
-/// Several reproduced tables.
+/// Results of several reproduced tables.
 #[derive(Debug, Serialize)]
 pub struct Several {
     tables: Vec<Summary>,
-    /// Cells of all tables together, each once; those of one table may be another's, too.
+    /// Number of distinct cells of all tables; a cell may belong to several tables.
     cells: usize,
     interrupted: bool,
     /// Seconds of this run.
@@ -129,7 +130,7 @@ pub struct Several {
     out: String,
 }
 
-/// How far a table is.
+/// Completed part of a table.
 #[derive(Debug, Serialize)]
 pub struct Summary {
     table: &'static str,
@@ -138,9 +139,9 @@ pub struct Summary {
     holes: usize,
     failed: usize,
     not_run: usize,
-    /// Seconds of its cells, one after another, whenever they were run.
+    /// Seconds of the table's cells, one after another, in all runs.
     cell_seconds: f64,
-    /// What failed, and why.
+    /// Failed cells, with the reason.
     failures: Vec<String>,
 }
 
@@ -161,7 +162,7 @@ impl Summary {
             holes: count(Status::Hole),
             failed: count(Status::Failed),
             not_run: count(Status::NotRun),
-            // A sum of nothing would be -0.
+            // An empty sum would be -0.
             cell_seconds: all()
                 .filter_map(|(_, cell)| cell.ours.as_ref())
                 .fold(0.0, |sum, ours| sum + ours.seconds),
@@ -196,11 +197,11 @@ pub struct Reproduced {
     #[serde(flatten)]
     report: TableReport,
     quick: bool,
-    /// CSV, JSON and HTML, and drawings of what the thesis draws.
+    /// Files: CSV, JSON and HTML, and drawings of published figures.
     files: Vec<String>,
 }
 
-/// Runs what is not there yet, writes the files, reports.
+/// Runs missing cells, writes the files, and returns the report.
 pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceReport> {
     let asked = args.tables.join(",");
     if asked.eq_ignore_ascii_case("list") {
@@ -237,8 +238,8 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
         results: args.results.clone(),
         ..Settings::new(data_dir, args.out.clone())
     };
-    // Of many tables, those that have none of the rows or columns asked for are left out; of one,
-    // that is a mistake.
+    // Several tables: a table without the requested rows or columns is left out. One table: that is
+    // an error.
     let is_narrowed = !is_one && (settings.rows.is_some() || !settings.columns.is_empty());
     let chosen = if is_narrowed {
         narrowed(&chosen, &settings)?
@@ -293,7 +294,7 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
     })))
 }
 
-/// Writes the files of a table; gives what is shown of it.
+/// Writes the files of a table and returns the part of it to show.
 fn write(
     table: &'static gnarl_thesis::Table,
     settings: &Settings,
@@ -310,7 +311,7 @@ fn write(
             .map(|file| file.display().to_string())
             .collect(),
     };
-    // The files hold every finished cell, also of columns and rows that were not asked for this
+    // The files hold every finished cell, including columns and rows that were not requested this
     // time.
     let whole = reproduced(with_stored(table, settings, &report)?);
     let json = serde_json::to_string_pretty(&whole)? + "\n";
@@ -442,7 +443,7 @@ impl Reproduced {
             let rows: Vec<_> = report.rows_of(recipe).collect();
             text += &format!("\n{}\n\n", self.caption(recipe));
             let labels: Vec<&str> = rows.iter().map(|row| row.label).collect();
-            // The longer side goes down.
+            // The longer side becomes the rows.
             let transposed = report.columns.len() > rows.len();
             text += &grid(&labels, &report.columns, transposed, 3, |r, c| {
                 lines(&rows[r].cells[c])
@@ -465,8 +466,8 @@ impl Reproduced {
         text
     }
 
-    /// The rows that are compared with another, and that other, by what stands beside them; none
-    /// where no pair was run.
+    /// Returns the rows that are compared with a baseline, each with its label and baseline; none
+    /// if no pair was run.
     fn compared(&self, recipe: Option<Recipe>) -> Vec<(String, &RowReport, &'static str)> {
         let pairs = || {
             self.report
@@ -492,7 +493,7 @@ impl Reproduced {
             .collect()
     }
 
-    /// The one row that rows are compared with, where none is compared with another besides.
+    /// Returns the baseline of all rows, if they share one.
     fn common_baseline(&self) -> Option<&'static str> {
         let common = self.report.baseline?;
         self.report
@@ -503,13 +504,13 @@ impl Reproduced {
             .then_some(common)
     }
 
-    /// `, minus GCN`, where that holds for all rows.
+    /// Returns `, minus GCN` if all rows share that baseline.
     fn minus(&self) -> String {
         self.common_baseline()
             .map_or_else(String::new, |baseline| format!(", minus {baseline}"))
     }
 
-    /// Which recipe and how many runs.
+    /// Describes the recipe and the number of runs.
     fn caption(&self, recipe: Option<Recipe>) -> String {
         match (recipe, self.report.runs) {
             (Some(recipe), Some(runs)) => {
@@ -529,7 +530,7 @@ impl Reproduced {
         }
     }
 
-    /// What the table does not say by itself.
+    /// Explains symbols and notes of the table.
     fn legend(&self) -> Vec<String> {
         let report = &self.report;
         let mut lines = vec![match report.runs {
@@ -577,7 +578,7 @@ impl Reproduced {
         lines
     }
 
-    /// The same as a page.
+    /// Renders the table as a page.
     fn page(&self) -> anyhow::Result<String> {
         let report = &self.report;
         let lead = format!(
@@ -659,8 +660,8 @@ impl Reproduced {
             .render()?)
     }
 
-    /// What the thesis draws, and the name of each drawing; nothing for a table. Whatever else
-    /// draws figures is called here.
+    /// Returns the published figures of a table as named drawings; empty for a plain table. All
+    /// drawings of a table start here.
     fn drawings(&self, recipe: Option<Recipe>) -> Vec<(&'static str, LineChart)> {
         let rows: Vec<&RowReport> = self.report.rows_of(recipe).collect();
         let first = rows.first().and_then(|row| row.cells.first());
@@ -673,7 +674,7 @@ impl Reproduced {
         }
     }
 
-    /// For each column, a line for every part of its cells by the depth of its rows.
+    /// Plots each column: a line for every part of its cells, by the depth of its rows.
     fn by_depth(&self, rows: &[&RowReport]) -> Vec<(&'static str, LineChart)> {
         let draw = |(c, column): (usize, &&'static str)| {
             let names = rows
@@ -714,7 +715,7 @@ impl Reproduced {
             .collect()
     }
 
-    /// A line for every row, over the columns by their number of nodes.
+    /// Plots a line for every row, over the columns by their number of nodes.
     fn by_nodes(&self, rows: &[&RowReport]) -> LineChart {
         let point = |cell: &CellReport| {
             let nodes = parts(cell).iter().find(|part| part.name == NODES)?.mean;
@@ -740,7 +741,7 @@ impl Reproduced {
         }
     }
 
-    /// A chart of the first run's validation accuracy for each column that has one.
+    /// Plots the first run's validation accuracy, a chart for each column that has one.
     fn curves(&self, recipe: Option<Recipe>) -> Vec<Component> {
         let mut charts = Vec::new();
         for (c, column) in self.report.columns.iter().enumerate() {
@@ -770,8 +771,7 @@ impl Reproduced {
     }
 }
 
-/// A table, or the same with rows and columns in each other's place; cells of `height` lines stand
-/// apart.
+/// Formats a table, optionally transposed; cells of `height` lines are separated.
 fn grid(
     rows: &[&str],
     columns: &[&str],
@@ -799,7 +799,8 @@ fn grid(
     output::render(&table)
 }
 
-/// Ours, the thesis', the difference, and further figures of the same runs, one under the other.
+/// Formats our result, the published one, the difference, and further results of the same runs, one
+/// under the other.
 fn lines(cell: &CellReport) -> String {
     let ours = match (&cell.ours, cell.status) {
         (Some(ours), _) => show_mean(
@@ -816,7 +817,7 @@ fn lines(cell: &CellReport) -> String {
         |d| show_difference(&d, is_accuracy(cell)),
     );
     let mut lines = vec![ours];
-    // A figure that the thesis only draws has nothing to compare with.
+    // A value that was published only as a drawing cannot be compared.
     if cell.thesis != Thesis::Absent || parts(cell).is_empty() {
         lines.extend([show_thesis(cell.thesis), difference]);
     }
@@ -832,7 +833,7 @@ fn parts(cell: &CellReport) -> &[Part] {
     cell.ours.as_ref().map_or(&[], |ours| &ours.parts)
 }
 
-/// `on validation [2]: 80.12 ± 0.45`
+/// Formats a part, as in `on validation [2]: 80.12 ± 0.45`.
 fn show_part(part: &Part, is_accuracy: bool) -> String {
     format!(
         "{}: {}",
@@ -882,10 +883,10 @@ fn page_cell(cell: &CellReport) -> Cell {
     }
 }
 
-/// A row minus a baseline, ours and, where it has one, the thesis'.
+/// Formats a row minus a baseline: our difference and, if there is one, the published difference.
 fn show_pair(cell: &CellReport, baseline: &str) -> Vec<String> {
     let pair = cell.minus(baseline);
-    // What is not in gnarl does not say what it would measure; the thesis' number does.
+    // A cell outside gnarl has no declared measure; the published number has.
     let is_accuracy = is_accuracy(cell) && !matches!(cell.thesis, Thesis::Value { .. });
     let show = |d: Difference| show_difference(&d, is_accuracy);
     let ours = pair
@@ -897,7 +898,7 @@ fn show_pair(cell: &CellReport, baseline: &str) -> Vec<String> {
     std::iter::once(ours).chain(thesis).collect()
 }
 
-/// The colour of a difference.
+/// Returns the colour of a difference.
 fn class(difference: &Difference, unclear: &'static str) -> &'static str {
     match (difference.is_clear, difference.mean > 0.0) {
         (false, _) => unclear,
@@ -910,7 +911,8 @@ fn message(cell: &CellReport) -> &str {
     cell.message.as_deref().unwrap_or("not run")
 }
 
-/// Whether its figures are per cents; else they have units of their own, and any size.
+/// Returns true if the results of a cell are per cents; otherwise they have their own units and any
+/// magnitude.
 fn is_accuracy(cell: &CellReport) -> bool {
     match &cell.config.work {
         Work::Property(_) | Work::SetProperty(_) | Work::InferenceTime(_) => false,
@@ -937,7 +939,7 @@ fn show_thesis(thesis: Thesis) -> String {
     }
 }
 
-/// `+0.52 ± 0.20 *`
+/// Formats a difference, as in `+0.52 ± 0.20 *`.
 fn show_difference(difference: &Difference, is_accuracy: bool) -> String {
     let mean = if is_accuracy {
         format!("{:+.2}", difference.mean)

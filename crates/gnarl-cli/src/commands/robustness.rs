@@ -1,5 +1,5 @@
-//! `gnarl robustness`: how far a model's answers move when its input does, by sampling, and how far
-//! they ever can.
+//! `gnarl robustness`: estimates by sampling how far predictions of a model move under perturbed
+//! inputs, and bounds the distance from above.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -30,13 +30,14 @@ use crate::page::{Axis, Component, Lines, Page, Section, Series};
 use crate::plot::{self, Line, LineChart, Point};
 use crate::progress;
 
-/// `gnarl robustness`
+/// Arguments of `gnarl robustness`.
 #[derive(Debug, Args)]
 pub struct RobustnessArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Radii, as in 1,5,10: of every node's features, or, with --target structure, numbers of
-    /// flipped edges, of a set in each graph [default: 0.5,1 of features, 1,2 flips]
+    /// Radii, as in 1,5,10: norms of the perturbation of every node's features, or, with --target
+    /// structure, numbers of flipped edges, in each graph of a set [default: 0.5,1 of features, 1,2
+    /// flips]
     #[arg(
         long,
         value_name = "X,…",
@@ -44,22 +45,23 @@ pub struct RobustnessArgs {
         allow_hyphen_values = true
     )]
     pub epsilon: Vec<f64>,
-    /// Perturbed inputs drawn at each radius, of a set around each test graph
+    /// Number of perturbed inputs sampled at each radius, for a set around each test graph
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub samples: usize,
-    /// What moves: features, structure, or both [default: features, structure where there are none]
+    /// Perturbed part of the input: features, structure, or both [default: features, or structure
+    /// without features]
     #[arg(long)]
     pub target: Option<Target>,
-    /// The norm of a node's perturbation: 1, 2, inf, or any number of at least 1 [default: 2]
+    /// Norm of a node's perturbation: 1, 2, inf, or any number of at least 1 [default: 2]
     #[arg(long, value_name = "P")]
     pub norm: Option<Norm>,
-    /// Of --target both: the most flipped edges
+    /// Largest number of flipped edges with --target both
     #[arg(long, value_name = "N")]
     pub flips: Option<usize>,
-    /// exact (uniform in the ball) or thesis (as its appendix draws)
+    /// Sampler of the ball: exact (uniform) or thesis (as in the published experiments)
     #[arg(long, default_value = "exact")]
     pub sampler: Sampler,
-    /// Distances that count as an attacker's success
+    /// Distances above which an attack counts as successful
     #[arg(
         long,
         value_name = "X,…",
@@ -68,23 +70,23 @@ pub struct RobustnessArgs {
         allow_hyphen_values = true
     )]
     pub sigma: Vec<f64>,
-    /// Runs, each a network of its own; of a set, its first folds
+    /// Number of runs, each with its own network; for a set, its first folds
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: usize,
-    /// Print what would be run and about how long it would take, by a few epochs of each model; run
+    /// Print the planned runs and an estimate of their time, from a few epochs of each model; run
     /// nothing
     #[arg(long, conflicts_with = "print_spec")]
     pub dry_run: bool,
     /// Write the curve over the radii to STEM.csv, STEM.svg and STEM.png
     #[arg(long, value_name = "STEM")]
     pub output: Option<PathBuf>,
-    /// Write a page to look at: the curves over the radii, the histogram of every radius, and what
-    /// was seen beside the bounds
+    /// Write an HTML page: the curves over the radii, the histogram of every radius, and the
+    /// observed distances next to the bounds
     #[arg(long, value_name = "FILE.html")]
     pub page: Option<PathBuf>,
 }
 
-/// Everything needed to run it again.
+/// Configuration needed to run the estimate again.
 #[derive(Debug, Serialize)]
 struct Config {
     data: String,
@@ -95,7 +97,7 @@ struct Config {
     seed: u64,
 }
 
-/// What `gnarl robustness` found.
+/// Result of `gnarl robustness`.
 #[derive(Debug, Serialize)]
 pub struct RobustnessReport {
     data: String,
@@ -107,9 +109,9 @@ pub struct RobustnessReport {
     samples: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     test_accuracy: Option<Accuracy>,
-    /// By radius.
+    /// Results by radius.
     curve: Vec<Radius>,
-    /// Why there are no bounds, where there are none.
+    /// Reason why there are no bounds, if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_bounds: Option<String>,
     interrupted: bool,
@@ -121,14 +123,14 @@ pub struct RobustnessReport {
     files: Vec<String>,
     #[serde(skip)]
     runs: usize,
-    /// What samples are drawn around, in words.
+    /// Phrase after the number of samples: empty, or ` around each test graph`.
     #[serde(skip)]
     item: &'static str,
     #[serde(skip)]
     asked: usize,
 }
 
-/// One radius.
+/// Results at one radius.
 #[derive(Debug, Serialize)]
 struct Radius {
     epsilon: f64,
@@ -146,7 +148,7 @@ impl RobustnessArgs {
         }
     }
 
-    /// The radii as settings, checked before anything is trained.
+    /// Returns the settings of all radii, checked before anything is trained.
     fn settings(&self, target: Target, seed: u64) -> gnarl_graph::Result<Vec<Settings>> {
         let one = |&epsilon: &f64| {
             Ok(Settings {
@@ -159,7 +161,7 @@ impl RobustnessArgs {
         self.radii(target).iter().map(one).collect()
     }
 
-    /// The radii, the usual ones where none were given.
+    /// Returns the radii, or the default radii if none were given.
     fn radii(&self, target: Target) -> Vec<f64> {
         if self.epsilon.is_empty() {
             self.region(target).default_radii()
@@ -169,12 +171,12 @@ impl RobustnessArgs {
     }
 }
 
-/// Fits, then estimates and bounds at every radius.
+/// Fits, then estimates and bounds the distance at every radius.
 pub fn run(
     global: &Global,
     args: &RobustnessArgs,
 ) -> anyhow::Result<output::Either<Instead, RobustnessReport>> {
-    // A wrong option should not wait for the data.
+    // A wrong option should fail before the data is loaded.
     let asked = args.target.unwrap_or(Target::Features);
     args.settings(asked, global.seed)?;
     let (data, benchmark) = args.model.benchmark(global, args.runs)?;
@@ -303,10 +305,10 @@ pub fn run(
     Ok(output::Either::Right(report))
 }
 
-/// Columns of a histogram.
+/// Number of columns of a histogram.
 const BARS: usize = 30;
 
-/// How many distances fall into each of [`BARS`] equal parts up to the largest, per cent.
+/// Computes a histogram of distances: per cent in each of [`BARS`] equal parts up to the largest.
 fn histogram(distances: &[f64], largest: f64) -> Vec<f64> {
     let mut bars = vec![0.0; BARS];
     for distance in distances {
@@ -317,7 +319,7 @@ fn histogram(distances: &[f64], largest: f64) -> Vec<f64> {
 }
 
 impl Radius {
-    /// The bound on the distance that is estimated.
+    /// Returns the bound on the estimated distance.
     fn scaled_bound(&self) -> Option<f64> {
         self.found
             .bounds
@@ -432,7 +434,7 @@ impl RobustnessReport {
 }
 
 impl RobustnessReport {
-    /// A page with all that the text says, to look at.
+    /// Renders a page with the contents of the text.
     fn page(&self) -> anyhow::Result<String> {
         let mut curve: Vec<&Radius> = self.curve.iter().collect();
         curve.sort_by(|a, b| a.epsilon.total_cmp(&b.epsilon));
@@ -508,7 +510,7 @@ impl RobustnessReport {
             .iter()
             .map(|radius| radius.found.pooled.largest)
             .fold(0.0, f64::max);
-        // What rounding moves is nothing to look at.
+        // Rounding errors are not plotted.
         if top > 1e-6 {
             let places = (0..BARS)
                 .map(|bar| top * (bar as f64 + 0.5) / BARS as f64)
@@ -560,7 +562,7 @@ impl RobustnessReport {
             .render()?)
     }
 
-    /// What was seen beside what cannot be exceeded.
+    /// Builds the section with observed distances next to their upper bounds.
     fn proved(&self, curve: &[&Radius]) -> Section {
         let section = Section::new("bounds", "What no input exceeds");
         if let Some(why) = &self.no_bounds {

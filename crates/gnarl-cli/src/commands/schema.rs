@@ -1,4 +1,5 @@
-//! `gnarl schema`: the JSON schema of the files that gnarl reads, for editors and other programs.
+//! `gnarl schema`: prints the JSON schema of the files that gnarl reads, for editors and other
+//! programs.
 
 use clap::Args;
 use gnarl::model::Model;
@@ -10,22 +11,22 @@ use serde_json::{Value, json};
 
 use crate::output::Report;
 
-/// `gnarl schema`
+/// Arguments of `gnarl schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
-    /// The kind of file: model (a spec file, which --spec reads), attack or certificate
+    /// Kind of file: model (a spec file, which --spec reads), attack or certificate
     #[arg(default_value = "model")]
     pub of: SchemaName,
 }
 
 gnarl_graph::named! {
-    /// A kind of file with a schema.
+    /// Kinds of file with a schema.
     pub enum SchemaName as "schema" {
-        /// A model.
+        /// Model spec file.
         Model = "model",
-        /// An attack.
+        /// Attack file.
         Attack = "attack",
-        /// A certificate.
+        /// Certificate file.
         Certificate = "certificate",
     }
 }
@@ -37,7 +38,7 @@ pub struct SchemaReport {
     schema: Value,
 }
 
-/// The schema of a kind of file.
+/// Returns the schema of a kind of file.
 pub fn run(args: &SchemaArgs) -> SchemaReport {
     let schema = match args.of {
         SchemaName::Model => Model::schema(),
@@ -144,7 +145,7 @@ mod tests {
         Err(format!("{place}: {number} is out of bounds"))
     }
 
-    /// A value as a file has it: without what is left open.
+    /// Serialises a value as a file has it: without settings left open.
     fn stored(value: &impl Serialize) -> Value {
         without_nulls(serde_json::to_value(value).unwrap())
     }
@@ -171,7 +172,7 @@ mod tests {
         let mut count = 0;
         for model in models {
             check(&schema, &stored(&model), "model").unwrap();
-            // With every default filled in, where the model applies.
+            // Every default that applies to the model is filled in.
             for task in [Task::Node, Task::Graph] {
                 if let Ok(plan) = model.plan(task) {
                     check(&schema, &stored(&plan.model), "plan").unwrap();

@@ -1,5 +1,5 @@
-//! `gnarl spectrum`: eigenvalues of classical and centrality operators, and what they say about the
-//! graph.
+//! `gnarl spectrum`: computes eigenvalues of classical and centrality operators, and derived
+//! properties of the graph.
 
 use std::path::PathBuf;
 
@@ -20,50 +20,50 @@ use crate::output::{self, Report, count, real};
 use crate::plot::{self, Line, LineChart, Point};
 use crate::progress;
 
-/// Eigenvalues at each end one may ask for; who wants more wants them all.
+/// Largest number of eigenvalues at each end; `--full` computes more.
 const MAX_EXTREMES: u64 = 1000;
 
-/// `gnarl spectrum`
+/// Arguments of `gnarl spectrum`.
 #[derive(Debug, Args)]
 pub struct SpectrumArgs {
-    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
+    /// Dataset: a name of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
     #[arg(long, value_name = "NAME")]
     pub data: String,
-    /// degree, core, pagerank, walks (length 2) or walks:LENGTH
+    /// Kind of centrality: degree, core, pagerank, walks (length 2) or walks:LENGTH
     #[arg(long, value_name = "KIND")]
     pub centrality: Centrality,
-    /// Look at the largest connected component alone
+    /// Use the largest connected component alone
     #[arg(long)]
     pub largest_component: bool,
-    /// How many eigenvalues to find and show at each end [default: 6]
+    /// Number of eigenvalues to compute and show at each end [default: 6]
     #[arg(long, value_name = "K", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_EXTREMES))]
     pub extremes: Option<usize>,
-    /// Compute every eigenvalue, also of graphs with more than 2,000 nodes
+    /// Compute every eigenvalue, even for graphs with more than 2,000 nodes
     #[arg(long)]
     pub full: bool,
-    /// Draw the eigenvalues, each operator's from the smallest to the largest, to STEM.svg and
+    /// Plot the eigenvalues of each operator, from the smallest to the largest, to STEM.svg and
     /// STEM.png
     #[arg(long, value_name = "STEM")]
     pub plot: Option<PathBuf>,
 }
 
-/// Nodes in a component beyond which `--full` is refused: six dense problems of this size take some
-/// 3 GB.
+/// Number of nodes in a component above which `--full` is refused: six dense problems of this size
+/// take some 3 GB.
 const MAX_FULL: usize = 8_000;
-/// Numbers below this share of those they come from are rounding errors of zero.
+/// Relative size below which a number is a rounding error of zero.
 const ROUNDING: f64 = 1e-12;
 
-/// What `gnarl spectrum` found.
+/// Result of `gnarl spectrum`.
 #[derive(Debug, Serialize)]
 pub struct SpectrumOutput {
     data: String,
-    /// Whether the rest of the graph was left out.
+    /// True if only the largest connected component was used.
     largest_component: bool,
     #[serde(flatten)]
     spectrum: SpectrumReport,
-    /// How much the nodes' features and classes differ along the edges; null where there are none.
+    /// Dirichlet energy of the nodes' features and classes along the edges; null without them.
     dirichlet_energy: Energies,
-    /// Pictures.
+    /// Picture files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
 }
@@ -155,7 +155,7 @@ impl Report for SpectrumOutput {
 }
 
 impl SpectrumOutput {
-    /// Eigenvalues by their rank, of which only both ends may be known.
+    /// Plots eigenvalues by rank; only both ends may be available.
     fn chart(&self) -> LineChart {
         let n = self.spectrum.num_nodes;
         let line = |of: &OperatorSpectrum| {
@@ -297,7 +297,7 @@ impl SpectrumOutput {
     }
 }
 
-/// A number whose error is in proportion to `size`: zero where nothing but that error is left.
+/// Formats a number with an error in proportion to `size`; a number within the error is zero.
 fn rounded(number: f64, size: f64) -> String {
     real(if number.abs() < ROUNDING * size {
         0.0
@@ -371,7 +371,7 @@ fn inequalities(inequalities: &[Inequality]) -> comfy_table::Table {
     table
 }
 
-/// What there is to say about the inequalities, each remark once with those it is about.
+/// Returns remarks on the inequalities, each once with the inequalities it applies to.
 fn remarks(inequalities: &[Inequality]) -> impl Iterator<Item = String> {
     let mut about: Vec<(&str, Vec<&str>)> = Vec::new();
     for Inequality { name, note, .. } in inequalities.iter().filter(|i| !i.note.is_empty()) {

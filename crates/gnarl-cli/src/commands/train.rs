@@ -1,4 +1,4 @@
-//! `gnarl train`: fit a model to a dataset, over several runs, and say how well it does.
+//! `gnarl train`: fits a model to a dataset over several runs and reports its accuracy.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,42 +32,42 @@ use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Report, difference, real};
 use crate::progress;
 
-/// `gnarl train`
+/// Arguments of `gnarl train`.
 #[derive(Debug, Args)]
 pub struct TrainArgs {
     #[command(flatten)]
     pub model: ModelArgs,
     #[command(flatten)]
     pub study: StudyArgs,
-    /// Runs, each with its own seed and, where there are several, its own split
-    /// [default: 1; of a set of graphs, its folds]
+    /// Number of runs, each with its own seed and, if there are several splits, its own split
+    /// [default: 1; for a set of graphs, its folds]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: Option<usize>,
-    /// Write a run's model to this safetensors file: the first's, or as --save-run says
+    /// Write a run's model to this safetensors file: the first run's, or as --save-run says
     #[arg(long, value_name = "FILE", group = "kept")]
     pub save: Option<PathBuf>,
-    /// Of --save and --page: which run's model, the first or the best on its validation items
-    /// [default: first]
+    /// Run whose model --save and --page use: the first, or the best on its validation nodes or
+    /// graphs [default: first]
     #[arg(long, value_name = "WHICH", requires = "kept")]
     pub save_run: Option<KeepRun>,
-    /// Write a page about a run's model and the graph: the first's, or as --save-run says
+    /// Write a page about a run's model and the graph: the first run's, or as --save-run says
     #[arg(long, value_name = "FILE.html", group = "kept")]
     pub page: Option<PathBuf>,
-    /// Put every run's learning curve into the JSON
+    /// Include every run's learning curve in the JSON
     #[arg(long)]
     pub curves: bool,
     #[command(flatten)]
     pub checkpoints: CheckpointArgs,
 }
 
-/// Where a training is written down as it goes.
+/// Checkpoint options of a training.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Checkpoints")]
 pub struct CheckpointArgs {
-    /// Write down in this folder how far training is, so that it can go on when it is cut off
+    /// Folder for checkpoints, from which an interrupted training can resume
     #[arg(long, value_name = "FOLDER")]
     pub checkpoint: Option<PathBuf>,
-    /// Of --checkpoint: minutes between two states of a training; its end is always written
+    /// Minutes between two checkpoints of a training; its end is always written
     #[arg(
         long,
         value_name = "MINUTES",
@@ -75,14 +75,14 @@ pub struct CheckpointArgs {
         default_value_t = 5.0
     )]
     pub checkpoint_every: f64,
-    /// Of --checkpoint: go on with what is in the folder; the result is that of a training that was
-    /// never cut off
+    /// Resume from the checkpoints in the folder; the result equals that of an uninterrupted
+    /// training
     #[arg(long, requires = "checkpoint")]
     pub resume: bool,
 }
 
 impl CheckpointArgs {
-    /// The journal of a study, where one is asked for.
+    /// Opens the journal of a study, if one was requested.
     fn journal(&self, study: &TrainStudy, on: &Benchmark) -> anyhow::Result<Option<Journal>> {
         let Some(folder) = &self.checkpoint else {
             return Ok(None);
@@ -102,41 +102,42 @@ impl CheckpointArgs {
     }
 }
 
-/// What a study may ask for beside the model.
+/// Study options in addition to the model.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The study")]
 pub struct StudyArgs {
-    /// Train on so many items of each class of a split, graphs or nodes, drawn by the seed
+    /// Number of training nodes or graphs of each class of a split, sampled by the seed
     /// [default: all]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub per_class: Option<usize>,
-    /// Of --per-class: so many items of one class only, fewer than of the others; of class 0 in the
-    /// first fold or run, of class 1 in the second, and so on
+    /// Number of training nodes or graphs of one rare class, fewer than --per-class; the rare class
+    /// is class 0 in the first fold or run, class 1 in the second, and so on
     #[arg(long, value_name = "N", requires = "per_class", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub rare: Option<usize>,
-    /// Of sets of graphs: initialisations of each fold; a fold counts with their mean [default: 1]
+    /// Number of initialisations of each fold of a set of graphs; a fold counts with their mean
+    /// [default: 1]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
     pub inits: Option<usize>,
-    /// Of sets of graphs: remove and add this share of the training graphs' edges at random, as in
+    /// Share of the training graphs' edges to remove and add at random, for sets of graphs, as in
     /// 0.1
     #[arg(long, value_name = "SHARE")]
     pub corrupt: Option<f64>,
-    /// Of --corrupt: one-hot degrees stay those of the graphs before it
+    /// Keep the one-hot degrees of the graphs before --corrupt
     #[arg(long, requires = "corrupt")]
     pub keep_degrees: bool,
-    /// Of --augment gratin: write every new vector's influence, its density, and the accuracy by
-    /// share kept to STEM.csv, STEM.svg, STEM-filter.csv, …
+    /// Write every sampled vector's influence under --augment gratin, its density, and the accuracy
+    /// by share kept to STEM.csv, STEM.svg, STEM-filter.csv, …
     #[arg(long, value_name = "STEM")]
     pub influence: Option<PathBuf>,
-    /// Draw how certain the models are of their test items to STEM-confidence.svg, STEM-entropy.svg
-    /// and as PNG
+    /// Plot the confidence and the entropy on test nodes or graphs to STEM-confidence.svg,
+    /// STEM-entropy.svg and as PNG
     #[arg(long, value_name = "STEM")]
     pub histograms: Option<PathBuf>,
 }
 
 impl StudyArgs {
-    /// Fails where one of them was given for a dataset that is one graph, or for a model that it
-    /// does not belong to.
+    /// Fails if an option was given for a dataset that is one graph, or for a model to which it
+    /// does not apply.
     fn check(&self, model: &Model, task: Task, data: &str) -> gnarl_graph::Result<()> {
         let of_sets = [
             ("--inits", self.inits.is_some()),
@@ -192,7 +193,7 @@ impl StudyArgs {
     }
 }
 
-/// Everything needed to run it again.
+/// Configuration needed to run the training again.
 #[derive(Debug, Clone, Serialize)]
 pub struct Config {
     pub data: String,
@@ -215,29 +216,29 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// What `gnarl train` found.
+/// Result of `gnarl train`.
 #[derive(Debug, Serialize)]
 pub struct TrainReport {
     data: String,
     model: String,
-    /// One value per run; of a set per fold, the mean over its initialisations. Absent without
-    /// labelled test items.
+    /// Test accuracy: one value per run, or for a set one per fold, the mean over its
+    /// initialisations. Absent without labelled test nodes or graphs.
     #[serde(skip_serializing_if = "Option::is_none")]
     test_accuracy: Option<Accuracy>,
-    /// Absent without labelled validation items.
+    /// Validation accuracy; absent without labelled validation nodes or graphs.
     #[serde(skip_serializing_if = "Option::is_none")]
     val_accuracy: Option<Accuracy>,
-    /// On test items, per cent.
+    /// Scores on test nodes or graphs, in per cent.
     #[serde(flatten)]
     scores: Scores,
-    /// The test items of all runs.
+    /// Scores by class on the test nodes or graphs of all runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     by_class: Option<ByClass>,
-    /// Median milliseconds of an epoch's training.
+    /// Median milliseconds of a training epoch.
     epoch_ms: f64,
     seconds: f64,
     parameters: usize,
-    /// Whether runs were stopped before their end; they do not count.
+    /// True if runs were interrupted before their end; they are not counted.
     interrupted: bool,
     #[serde(skip_serializing_if = "is_zero")]
     unfinished_runs: usize,
@@ -246,28 +247,28 @@ pub struct TrainReport {
     /// Accuracies of exits and policies.
     #[serde(flatten)]
     depth: Option<DepthReport>,
-    /// Where answers are not read off plainly: what that changed.
+    /// Effect of the inference rule, if it is not a plain forward pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     inference: Option<InferenceReport>,
-    /// Where a fresh head was trained: the same runs before it.
+    /// Results of the same runs before a fresh head was trained.
     #[serde(skip_serializing_if = "Option::is_none")]
     augmentation: Option<AugmentationReport>,
-    /// Where asked for: the influence of drawn vectors.
+    /// Influence of the sampled vectors, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     influence: Option<InfluenceReport>,
-    /// Of the test items of all runs.
+    /// Confidence on the test nodes or graphs of all runs.
     #[serde(flatten)]
     certainty: Certainty,
-    /// What a learnable operator's scalars came to, over the runs.
+    /// Values of a learnable operator's scalars, over the runs.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_object")]
     operator_parameters: Vec<(String, Accuracy)>,
-    /// How features were scaled, in words.
+    /// Feature scaling in words.
     #[serde(skip)]
     scalings: String,
-    /// In how many runs a free head was chosen, in words; none where that was not left open.
+    /// Number of runs that selected a free head, in words; `None` if it was not selected.
     #[serde(skip)]
     heads: Option<String>,
-    /// The initialisations tried, where each run chose one.
+    /// Initialisations tried, if each run selected one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     initialisations: Vec<InitialisationReport>,
     /// Files of figures and tables.
@@ -283,7 +284,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// What `--print-spec` prints.
+/// Output of `--print-spec`.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub struct SpecReport {
@@ -293,7 +294,7 @@ pub struct SpecReport {
 }
 
 impl SpecReport {
-    /// A model with every option that applies filled in.
+    /// Builds the spec of a model, with every option that applies filled in.
     pub fn new(model: &Model, task: Task) -> anyhow::Result<Self> {
         let model = model.plan(task)?.model;
         Ok(Self {
@@ -309,7 +310,7 @@ impl Report for SpecReport {
     }
 }
 
-/// Trains and reports, or says what it would train.
+/// Trains and reports, or plans the training.
 pub fn run(
     global: &Global,
     args: &TrainArgs,
@@ -455,7 +456,8 @@ fn report(
     })
 }
 
-/// `row-normalised`, or `row-normalised in 7 runs, as-loaded in 3` where each run chose.
+/// Describes the feature scaling: `row-normalised`, or `row-normalised in 7 runs, as-loaded in 3`
+/// if each run selected one.
 fn scalings(result: &TrainResult) -> String {
     let count = |scaling: FeatureScaling| {
         result
@@ -478,7 +480,7 @@ fn scalings(result: &TrainResult) -> String {
     }
 }
 
-/// `chosen in 3 of 10 runs`.
+/// Describes the selection of a head, as in `chosen in 3 of 10 runs`.
 fn heads(result: &TrainResult) -> Option<String> {
     let chosen: Vec<bool> = result
         .runs
@@ -489,7 +491,7 @@ fn heads(result: &TrainResult) -> Option<String> {
     (!chosen.is_empty()).then(|| format!("chosen in {count} of {} runs", chosen.len()))
 }
 
-/// One run for the JSON, with its curves where asked.
+/// Formats one run for the JSON, with its curves if requested.
 fn describe(run: &Run, with_curves: bool) -> serde_json::Result<serde_json::Value> {
     let mut value = serde_json::to_value(run)?;
     if !with_curves && let Some(trained) = value.get_mut("trained").and_then(|t| t.as_array_mut()) {
@@ -503,7 +505,7 @@ fn describe(run: &Run, with_curves: bool) -> serde_json::Result<serde_json::Valu
     Ok(value)
 }
 
-/// `81.23 ± 0.45`, or a dash where there is nothing to judge on.
+/// Formats an accuracy, as in `81.23 ± 0.45`, or a dash without labels.
 fn text_of(accuracy: &Option<Accuracy>) -> String {
     accuracy
         .as_ref()
@@ -636,7 +638,7 @@ impl TrainReport {
         rows
     }
 
-    /// What the data axis does, in words.
+    /// Describes the augmentation of the training data.
     fn data_axis(&self) -> String {
         let augment = self.config.model.augment;
         match (augment, augment.method().transform()) {
@@ -680,7 +682,7 @@ impl TrainReport {
     }
 }
 
-/// How the row of a network's shape may be called.
+/// Possible names of the row with a network's shape.
 const NAMES: [&str; 7] = [
     "hidden, layers, dropout",
     "hidden, layers",
@@ -756,7 +758,7 @@ impl Report for TrainReport {
     }
 }
 
-/// Two tables: exits, and policies against the single best layer.
+/// Formats two tables: exits, and policies against the single best layer.
 fn depth_text(depth: &DepthReport, items: &str) -> String {
     let mut exits = output::table(&["exit", ">test accuracy", &format!(">{items} taking it")]);
     for (l, (accuracy, taken)) in depth.exit_accuracy.iter().zip(&depth.taken).enumerate() {
@@ -800,7 +802,7 @@ fn depth_text(depth: &DepthReport, items: &str) -> String {
     )
 }
 
-/// Accuracies without an augmentation, of its control where there is one, and with it.
+/// Formats accuracies without an augmentation, of its control if there is one, and with it.
 fn augmentation_text(report: &AugmentationReport, name: &str, with: &Option<Accuracy>) -> String {
     let nothing = || "-".to_string();
     let mut rows = vec![vec![
@@ -857,8 +859,8 @@ fn augmentation_text(report: &AugmentationReport, name: &str, with: &Option<Accu
     text
 }
 
-/// Tables of what a learnable operator came to and where it was tried to start; empty for a fixed
-/// one.
+/// Formats tables of a learnable operator's parameters and of the initialisations tried; empty for
+/// a fixed operator.
 fn learned_text(parameters: &[(String, Accuracy)], tried: &[InitialisationReport]) -> String {
     let mut text = String::new();
     if !parameters.is_empty() {

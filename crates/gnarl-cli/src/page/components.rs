@@ -1,29 +1,29 @@
-//! What a page can draw, as data; `assets/page` has what draws it.
+//! Components that a page can draw, as data; the scripts in `assets/page` draw them.
 
 use gnarl::study::portrait;
 use serde::Serialize;
 
 use super::graph::GraphData;
 
-/// Something to draw.
+/// Component of a page.
 #[derive(Debug, Clone)]
 pub enum Component {
-    /// A graph to walk in.
+    /// Interactive graph.
     Graph(Box<GraphData>),
-    /// Lines with bands.
+    /// Line chart with bands.
     Lines(Lines),
-    /// A dot for each run.
+    /// Dot plot with a dot for each run.
     Dots(Dots),
-    /// How often answers are right by how sure they are.
+    /// Calibration: accuracy of predictions by confidence.
     Calibration(Calibration),
-    /// Who is mistaken for whom.
+    /// Confusion matrix.
     Confusion(Confusion),
-    /// Points in two dimensions.
+    /// Scatter plot in two dimensions.
     Scatter(Scatter),
 }
 
 impl Component {
-    /// The name that the scripts know it by.
+    /// Returns the name of the component in the scripts.
     pub fn kind(&self) -> &'static str {
         match self {
             Component::Graph(_) => "graph",
@@ -35,7 +35,7 @@ impl Component {
         }
     }
 
-    /// Its data.
+    /// Returns the data of the component as JSON.
     pub fn json(&self) -> serde_json::Result<String> {
         match self {
             Component::Graph(data) => serde_json::to_string(data),
@@ -66,24 +66,24 @@ impl From<GraphData> for Component {
     }
 }
 
-/// An axis: what it shows with its unit, and what is fixed of it.
+/// Axis: its label with the unit, and optional limits.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Axis {
-    /// With the unit.
+    /// Label with the unit.
     pub label: String,
-    /// Of a horizontal axis: where the values stand; 1, 2, … where there are none.
+    /// Positions of the values on a horizontal axis; 1, 2, … if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<f64>>,
-    /// Where it begins.
+    /// Lower limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// Where it ends.
+    /// Upper limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
 }
 
 impl Axis {
-    /// An axis that fits its values.
+    /// Builds an axis that fits its values.
     pub fn of(label: &str) -> Self {
         Self {
             label: label.to_string(),
@@ -91,7 +91,7 @@ impl Axis {
         }
     }
 
-    /// With values at these places.
+    /// Builds an axis with values at these positions.
     pub fn at(label: &str, values: Vec<f64>) -> Self {
         Self {
             values: Some(values),
@@ -100,67 +100,67 @@ impl Axis {
     }
 }
 
-/// Lines over one axis.
+/// Line chart: several lines over one axis.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Lines {
-    /// Above it.
+    /// Title above the chart.
     pub title: String,
-    /// To the right.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// Vertical axis.
     pub y: Axis,
     /// The lines.
     pub series: Vec<Series>,
 }
 
-/// One line, with a band where both of its ends are there.
+/// One line, with a band if both of its ends are there.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Series {
-    /// In the legend.
+    /// Name in the legend.
     pub name: String,
-    /// Of every place.
+    /// Values, one for each position.
     pub values: Vec<f64>,
-    /// The lower end of the band.
+    /// Lower end of the band.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<Vec<f64>>,
-    /// The upper end.
+    /// Upper end of the band.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<Vec<f64>>,
 }
 
-/// Rows of dots.
+/// Dot plot: rows of dots.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Dots {
-    /// Above it.
+    /// Title above the plot.
     pub title: String,
-    /// To the right.
+    /// Horizontal axis.
     pub x: Axis,
-    /// From top to bottom.
+    /// Rows from top to bottom.
     pub rows: Vec<DotRow>,
 }
 
 /// One row of dots.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct DotRow {
-    /// Beside it.
+    /// Name next to the row.
     pub name: String,
-    /// A dot each, at least one.
+    /// Values, a dot each, at least one.
     pub values: Vec<f64>,
 }
 
-/// Reliability: answers by how sure they are.
+/// Reliability diagram: accuracy of predictions by confidence.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Calibration {
-    /// Above it.
+    /// Title above the diagram.
     pub title: String,
-    /// From the least sure to the surest.
+    /// Bins in increasing order of confidence.
     pub bins: Vec<Bin>,
-    /// The expected calibration error, in points.
+    /// Expected calibration error, in percentage points.
     pub error: f64,
 }
 
 impl Calibration {
-    /// As a study has it.
+    /// Builds the diagram from a study's calibration.
     pub fn of(title: &str, found: &portrait::Calibration) -> Self {
         let bin = |(i, bin): (usize, &portrait::CalibrationBin)| Bin {
             low: 10.0 * i as f64,
@@ -178,47 +178,47 @@ impl Calibration {
     }
 }
 
-/// Answers that are about as sure, per cent.
+/// Bin of predictions of similar confidence, in per cent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Bin {
-    /// From.
+    /// Lower limit of the confidence.
     pub low: f64,
-    /// To.
+    /// Upper limit of the confidence.
     pub high: f64,
-    /// Answers.
+    /// Number of predictions.
     pub count: usize,
-    /// How sure they are on average.
+    /// Mean confidence.
     pub confidence: f64,
-    /// How often they are right.
+    /// Accuracy.
     pub accuracy: f64,
 }
 
 /// A confusion matrix.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Confusion {
-    /// Above it.
+    /// Title above the matrix.
     pub title: String,
     /// Names of classes.
     pub classes: Vec<String>,
-    /// By true class, then by answer.
+    /// Counts by true class, then by predicted class.
     pub counts: Vec<Vec<usize>>,
 }
 
-/// Points by class.
+/// Scatter plot of points coloured by class.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Scatter {
-    /// Above it.
+    /// Title above the plot.
     pub title: String,
-    /// In words, for those who do not see it.
+    /// Text alternative for readers who do not see the plot.
     pub label: String,
-    /// To the right.
+    /// Horizontal coordinates.
     pub x: Vec<f32>,
-    /// Upwards.
+    /// Vertical coordinates.
     pub y: Vec<f32>,
     /// Names of classes.
     pub classes: Vec<String>,
     /// The class of each point.
     pub values: Vec<u32>,
-    /// 1 for points that are answered wrong.
+    /// Misclassified points as 1, others as 0.
     pub wrong: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! A graph for a page: places, edges, and what may be said of every node.
+//! Graph data for a page: positions, edges, and values of every node.
 
 use gnarl::study::portrait::{Portrait, Walk, WalkStep};
 use gnarl_graph::centrality::Centrality;
@@ -9,105 +9,105 @@ use serde::Serialize;
 
 use super::layout::layout;
 
-/// The most nodes that are drawn; of a larger graph so many at random.
+/// Largest number of nodes drawn; a larger graph is sampled at random.
 pub const MOST_NODES: usize = 20_000;
-/// Columns of features that a node's story names.
+/// Number of feature columns listed for a node.
 const WORDS: usize = 8;
-/// Places are whole numbers up to this.
+/// Range of the integer coordinates.
 const SIZE: f64 = 10_000.0;
 
-/// A graph with what may be said of its nodes, as `assets/page/graph.js` takes it.
+/// Graph with values of its nodes, in the format of `assets/page/graph.js`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct GraphData {
-    /// What it is.
+    /// Title of the graph.
     pub title: String,
-    /// What a node is called: `paper 17`.
+    /// Noun for a node, as in `paper 17`.
     pub noun: String,
-    /// Places to the right.
+    /// Horizontal coordinates.
     pub x: Vec<u32>,
-    /// Places downwards.
+    /// Vertical coordinates, downwards.
     pub y: Vec<u32>,
-    /// Ends of edges, two by two.
+    /// Ends of edges, in pairs.
     pub edges: Vec<u32>,
-    /// Names of nodes, where they have any.
+    /// Names of nodes, if they have any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names: Option<Vec<String>>,
     /// Names of classes.
     pub classes: Vec<String>,
-    /// True classes; -1 where they are not known.
+    /// True classes; -1 for unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truth: Option<Vec<i64>>,
-    /// A model's answers.
+    /// Predictions of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<Vec<u32>>,
-    /// How sure it is of them, per cent.
+    /// Confidence of the predictions in per cent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sure: Option<Vec<u8>>,
-    /// 1 for training, 2 for validation, 3 for test nodes.
+    /// Part of the split: 1 for training, 2 for validation, 3 for test nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<Vec<u8>>,
-    /// What nodes can be coloured by; the first is shown.
+    /// Values that can colour the nodes; the first is shown initially.
     pub channels: Vec<Channel>,
     /// A few columns of every node's features.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<Words>,
-    /// What every exit says.
+    /// Predictions of every exit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exits: Option<Exits>,
-    /// An attack, step by step.
+    /// Attack, step by step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attack: Option<AttackSteps>,
-    /// Where not all nodes are drawn.
+    /// Sample of nodes, if not all are drawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sample>,
-    /// Where changes are answered, on a page that is served.
+    /// Connection to the server that predicts on changed graphs, for a served page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<Live>,
-    /// Of a page that is served: the numbers of the nodes that are drawn, where those are not all.
+    /// Numbers of the nodes that are drawn, for a served page that does not draw all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ids: Option<Vec<u32>>,
-    /// The nodes that are drawn, in order.
+    /// Nodes that are drawn, in order.
     #[serde(skip)]
     pub shown: Vec<u32>,
 }
 
-/// What nodes can be coloured by.
+/// Values that can colour the nodes.
 #[derive(Debug, Clone, Serialize)]
 pub struct Channel {
-    /// Its name for scripts.
+    /// Name for scripts.
     pub key: &'static str,
-    /// Its name for people.
+    /// Name for people.
     pub title: String,
-    /// A few words about it.
+    /// Short explanation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// Values of the nodes.
+    /// Values by node.
     #[serde(flatten)]
     pub values: Values,
 }
 
-/// Values of nodes.
+/// Values by node.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Values {
     /// Classes by number, -1 for none.
     Class {
-        /// Of each node.
+        /// Class of each node.
         values: Vec<i64>,
-        /// What they are called.
+        /// Names of the classes.
         names: Vec<String>,
     },
-    /// Numbers, where a node has one.
+    /// Numbers, which may be missing for some nodes.
     Number {
-        /// Of each node.
+        /// Number of each node.
         values: Vec<Option<f32>>,
-        /// Their unit.
+        /// Unit of the numbers.
         #[serde(skip_serializing_if = "Option::is_none")]
         unit: Option<String>,
-        /// What it means that a node has none.
+        /// Meaning of a missing number.
         #[serde(skip_serializing_if = "Option::is_none")]
         missing: Option<String>,
-        /// `log` where colours go by powers.
+        /// Colour scale: `log`, or linear if absent.
         #[serde(skip_serializing_if = "Option::is_none")]
         scale: Option<&'static str>,
     },
@@ -116,84 +116,84 @@ pub enum Values {
 /// A few columns of every node's features.
 #[derive(Debug, Clone, Serialize)]
 pub struct Words {
-    /// What they are.
+    /// Name of the columns.
     pub label: String,
-    /// Of each node.
+    /// Column names of each node.
     pub rows: Vec<Vec<String>>,
 }
 
-/// What every exit says.
+/// Predictions of every exit.
 #[derive(Debug, Clone, Serialize)]
 pub struct Exits {
-    /// What the exits are called.
+    /// Names of the exits.
     pub names: Vec<String>,
-    /// Classes, exits of a node together.
+    /// Predicted classes, with the exits of a node next to each other.
     pub said: Vec<u32>,
-    /// How sure, per cent, likewise.
+    /// Confidence in per cent, in the order of the classes.
     pub sure: Vec<u8>,
-    /// The exit that each node takes.
+    /// Exit that each node takes.
     pub taken: Vec<usize>,
 }
 
-/// An attack, step by step.
+/// Attack, step by step.
 #[derive(Debug, Clone, Serialize)]
 pub struct AttackSteps {
-    /// What it is.
+    /// Name of the attack.
     pub title: String,
-    /// Ends of a flipped edge and 1 where it was added, three by three.
+    /// Flips, three numbers each: the ends of an edge, and 1 if it was added.
     pub flips: Vec<u32>,
-    /// The states that are shown, the first without flips.
+    /// States shown, the first without flips.
     pub steps: Vec<AttackStep>,
 }
 
-/// A state of an attacked graph.
+/// State of an attacked graph.
 #[derive(Debug, Clone, Serialize)]
 pub struct AttackStep {
-    /// How many of the flips are done.
+    /// Number of flips done.
     pub flips: usize,
-    /// Per cent of test nodes that are right.
+    /// Test accuracy in per cent.
     pub accuracy: f64,
-    /// Nodes whose answer is another than without flips, and that answer, two by two.
+    /// Nodes whose predicted class differs from the clean graph's, each followed by the new class.
     pub turned: Vec<u32>,
 }
 
-/// A model that answers while one looks.
+/// Connection to a server that predicts on changed graphs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Live {
-    /// Where changes are sent, relative to the page.
+    /// Address for changes, relative to the page.
     pub at: String,
-    /// Columns that can be flipped; none where features are no zeros and ones.
+    /// Number of feature columns that can be flipped; 0 if features are not binary.
     pub columns: usize,
-    /// Per cent of the test nodes that are right without changes.
+    /// Test accuracy in per cent without changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<f64>,
-    /// The model's axes, where it can be fitted with another choice.
+    /// Axes with which the model can be fitted again.
     pub axes: Vec<LiveAxis>,
 }
 
-/// An axis that can be switched: what it is now, and what it may be.
+/// Axis that can be switched: its current choice, and the other choices.
 #[derive(Debug, Clone, Serialize)]
 pub struct LiveAxis {
-    /// Its name.
+    /// Name of the axis.
     pub axis: &'static str,
-    /// The model's own choice.
+    /// Current choice of the model.
     pub now: String,
-    /// The others.
+    /// Other choices.
     pub others: Vec<&'static str>,
 }
 
-/// Which part of a graph is drawn.
+/// Size of the part of a graph that is drawn.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Sample {
-    /// Nodes drawn.
+    /// Number of nodes drawn.
     pub shown: usize,
-    /// Nodes there are.
+    /// Number of nodes in the graph.
     pub of: usize,
 }
 
 impl GraphData {
-    /// A graph with its places, names and true classes, coloured by them; of one that is too large,
-    /// [`MOST_NODES`] nodes drawn from the seed.
+    /// Builds the data of a graph with positions, names and true classes, coloured by class. A
+    /// larger graph is sampled from the seed to [`MOST_NODES`] nodes.
     pub fn new(title: &str, noun: &str, graph: &Graph, seed: u64) -> gnarl_graph::Result<Self> {
         let of = graph.num_nodes();
         let (shown, sample): (Vec<u32>, _) = if of <= MOST_NODES {
@@ -246,7 +246,7 @@ impl GraphData {
         Ok(data)
     }
 
-    /// Of values of all nodes of the graph, those of the nodes that are drawn.
+    /// Selects the values of the drawn nodes from those of all nodes.
     pub fn of_shown<T: Clone>(&self, values: &[T]) -> Vec<T> {
         self.shown
             .iter()
@@ -254,7 +254,7 @@ impl GraphData {
             .collect()
     }
 
-    /// One more thing to colour by; the values are of the nodes that are drawn.
+    /// Adds a class channel; the values are those of the drawn nodes.
     pub fn class_channel(
         &mut self,
         key: &'static str,
@@ -274,7 +274,7 @@ impl GraphData {
         });
     }
 
-    /// The same of numbers, told apart by a few words.
+    /// Adds a number channel, with a short explanation.
     pub fn number_channel(
         &mut self,
         key: &'static str,
@@ -298,9 +298,9 @@ impl GraphData {
     }
 }
 
-/// What studies say of the nodes.
+/// Channels from the results of studies.
 impl GraphData {
-    /// A model's answers, and how sure it is of them.
+    /// Adds the predictions of a model with their confidence.
     pub fn add_answers(&mut self, title: &str, portrait: &Portrait) {
         let predicted = self.of_shown(&portrait.predicted);
         let values: Vec<i64> = predicted.iter().map(|&class| i64::from(class)).collect();
@@ -314,7 +314,7 @@ impl GraphData {
         self.predicted = Some(predicted);
     }
 
-    /// What every exit says, and which is taken; nothing of a model of one depth.
+    /// Adds the predictions of every exit, and the exit taken; nothing for a model of fixed depth.
     pub fn add_exits(&mut self, title: &str, portrait: &Portrait) {
         let Some(exits) = &portrait.exits else { return };
         let names: Vec<String> = (0..exits.num_exits).map(rounds).collect();
@@ -343,7 +343,7 @@ impl GraphData {
         });
     }
 
-    /// How much likelier answers are than the next.
+    /// Adds the margin: the difference in probability between the two most likely classes.
     pub fn add_margin(&mut self, portrait: &Portrait) {
         let margin = self
             .of_shown(&portrait.margin)
@@ -354,7 +354,7 @@ impl GraphData {
         self.number_channel("margin", "margin", about, margin, None);
     }
 
-    /// PageRank, as a multiple of its mean. O(iterations · edges).
+    /// Adds PageRank, as a multiple of its mean. O(iterations · edges).
     pub fn add_pagerank(&mut self, graph: &Graph) -> gnarl_graph::Result<()> {
         let ranks = Centrality::PageRank.scores(graph)?;
         let of_mean = |rank: f64| Some(rounded((rank * graph.num_nodes() as f64) as f32));
@@ -376,7 +376,7 @@ impl GraphData {
         Ok(())
     }
 
-    /// Who trains, validates and tests.
+    /// Adds the parts of the split: training, validation and test.
     pub fn add_parts(&mut self, graph: &Graph, split: &Split) {
         let mut part = vec![0; graph.num_nodes()];
         for (number, items) in [(1, split.train()), (2, split.val()), (3, split.test())] {
@@ -385,8 +385,8 @@ impl GraphData {
         self.part = Some(self.of_shown(&part));
     }
 
-    /// Of each node the columns that fewest others have: they say most about it. Nothing of dense
-    /// features.
+    /// Adds the feature columns of each node that the fewest other nodes have, because they
+    /// identify it best. Does nothing for dense features.
     pub fn add_words(&mut self, label: &str, graph: &Graph) {
         let Some(Features::Sparse(matrix)) = graph.features() else {
             return;
@@ -411,7 +411,7 @@ impl GraphData {
         });
     }
 
-    /// An attack from flip to flip; nothing where not all nodes are drawn.
+    /// Adds an attack, flip by flip; does nothing if not all nodes are drawn.
     pub fn add_walk(&mut self, title: &str, walk: &Walk) {
         if self.sample.is_some() {
             return;
@@ -437,7 +437,7 @@ impl GraphData {
     }
 }
 
-/// `after 2 rounds`
+/// Formats the depth of an exit, as in `after 2 rounds`.
 pub fn rounds(exit: usize) -> String {
     format!("after {exit} round{}", if exit == 1 { "" } else { "s" })
 }
@@ -446,7 +446,7 @@ pub fn whole_percent(share: f32) -> u8 {
     (100.0 * share).round().clamp(0.0, 100.0) as u8
 }
 
-/// Three decimals are more than a colour shows.
+/// Rounds to three decimals, more than a colour shows.
 pub fn rounded(value: f32) -> f32 {
     (value * 1000.0).round() / 1000.0
 }

@@ -1,26 +1,28 @@
-//! Where to draw the nodes of a graph: edges pull, nodes push, everything is drawn to the middle.
+//! Force-directed layout of a graph: edges attract, nodes repel, and everything is pulled to the
+//! centre.
 //!
-//! The push of far nodes is taken together by the cells of a quadtree (Barnes and Hut 1986); the
-//! pull of an edge is weaker at nodes that have many. Steps become shorter until all stands still.
+//! The cells of a quadtree approximate the repulsion of far nodes ([Barnes and Hut
+//! 1986](https://doi.org/10.1038/324446a0)). The attraction of an edge is weaker at nodes with many
+//! edges. Steps shrink until the layout is at rest.
 
 use gnarl_graph::Graph;
 use gnarl_graph::random::stream;
 use rand::RngExt;
 use rayon::prelude::*;
 
-/// Steps; fewer for large graphs, whose picture shows less of each.
+/// Number of steps, halved for large graphs, whose picture shows less of each node.
 const STEPS: usize = 300;
-/// A cell counts as one when it is so many times narrower than it is away.
+/// Ratio of width to distance below which a cell counts as one point.
 const OPENING: f64 = 0.9;
-/// How far apart the ends of an edge want to be.
+/// Preferred length of an edge.
 const LENGTH: f64 = 30.0;
 const PUSH: f64 = 30.0;
 const MIDDLE: f64 = 0.06;
-/// What is left of a speed after a step.
+/// Share of the velocity left after a step.
 const GLIDE: f64 = 0.6;
 
-/// A point per node in the unit square. O(steps · (n log n + m)); the same for the same seed,
-/// whatever the number of threads.
+/// Returns a point for each node in the unit square, in O(steps · (n log n + m)). The result
+/// depends on the seed only, not on the number of threads.
 pub fn layout(graph: &Graph, seed: u64) -> Vec<(f64, f64)> {
     let n = graph.num_nodes();
     let steps = if n > 5000 { STEPS / 2 } else { STEPS };
@@ -50,7 +52,7 @@ pub fn layout(graph: &Graph, seed: u64) -> Vec<(f64, f64)> {
                 let (dx, dy) = (at[v as usize].0 - x, at[v as usize].1 - y);
                 let distance = dx.hypot(dy).max(1e-6);
                 let (mine, theirs) = (graph.degree(u as u32) as f64, graph.degree(v) as f64);
-                // An end with many edges gives way less, and moves less.
+                // An end with many edges is pulled less, so it moves less.
                 let pull =
                     (distance - LENGTH) / distance / mine.min(theirs) * theirs / (mine + theirs);
                 fx += pull * dx;
@@ -69,10 +71,10 @@ pub fn layout(graph: &Graph, seed: u64) -> Vec<(f64, f64)> {
     into_unit_square(at)
 }
 
-/// Nodes of equal place are no longer told apart below this width.
+/// Width below which nodes in the same place are no longer separated.
 const NARROWEST: f64 = 1e-3;
 
-/// Cells within cells, each with the number and the middle of its points.
+/// Quadtree; each cell has the number and the centre of its points.
 struct Tree {
     cells: Vec<Cell>,
     width: f64,
@@ -81,10 +83,10 @@ struct Tree {
 #[derive(Clone, Copy)]
 struct Cell {
     count: f64,
-    /// Sums of places; divided by the count once all points are in.
+    /// Sum of coordinates; divided by the count once all points are in.
     x: f64,
     y: f64,
-    /// The first of four quarters; 0 where it has none.
+    /// Index of the first of four quarters; 0 without any.
     quarters: usize,
 }
 
@@ -157,7 +159,7 @@ impl Tree {
         Self { cells, width }
     }
 
-    /// The push of all points on one of them.
+    /// Computes the repulsion of all points on one point.
     fn push(&self, x: f64, y: f64) -> (f64, f64) {
         let (mut fx, mut fy) = (0.0, 0.0);
         let mut open = vec![(0, self.width)];
@@ -169,8 +171,7 @@ impl Tree {
             let (dx, dy) = (x - cell.x, y - cell.y);
             let square = dx * dx + dy * dy;
             if cell.quarters == 0 || size * size < OPENING * OPENING * square {
-                // The node itself is in one of the cells; at no distance it has no direction to
-                // push in.
+                // One cell contains the node itself; at distance 0 the force has no direction.
                 let push = PUSH * cell.count / square.max(1.0);
                 fx += push * dx;
                 fy += push * dy;
@@ -182,7 +183,7 @@ impl Tree {
     }
 }
 
-/// Both axes by the same factor, so that shapes stay.
+/// Scales both axes by the same factor into the unit square, so that shapes are kept.
 pub fn into_unit_square(mut at: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let range = |of: fn(&(f64, f64)) -> f64| {
         let (low, high) = at
@@ -247,7 +248,7 @@ mod tests {
         assert_ne!(one, layout(&graph, 8));
     }
 
-    /// The sum over pairs, against which the tree is an approximation.
+    /// Compares the tree's approximation with the exact sum over pairs.
     #[test]
     fn the_tree_pushes_as_all_points_together_do() {
         let mut rng = stream(1, "test", 0);

@@ -1,14 +1,13 @@
-//! Pages to look around in: sections of text, tables and components that scripts of ours draw from
-//! data in the page.
+//! HTML pages: sections of text, tables and components that our scripts draw from data in the page.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `components` | what can be drawn, as data |
-//! | `graph` | a graph with everything that may be said of its nodes |
-//! | `layout` | where to draw the nodes |
+//! | `components` | components as data |
+//! | `graph` | a graph with the values of every node |
+//! | `layout` | positions of the nodes in a drawing |
 //!
-//! A page is one file and asks nothing of any network; its policy forbids it. The style and the
-//! scripts are files of their own under `assets/page`, which `tests/browser/check.mjs` tries in a
+//! A page is one file and requests nothing from any network; its policy forbids it. The style and
+//! the scripts are separate files under `assets/page`, which `tests/browser/check.mjs` tests in a
 //! real browser. Without scripts the text and the tables are still there.
 
 mod components;
@@ -28,22 +27,22 @@ const SCRIPTS: [&str; 4] = [
     include_str!("../../assets/page/graph.js"),
     include_str!("../../assets/page/live.js"),
 ];
-/// Nothing is fetched from anywhere.
+/// Content security policy, which forbids all requests.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:";
 
-/// A page as it is put together.
+/// Page under construction.
 #[derive(Debug, Default)]
 pub struct Page {
     title: String,
     lead: String,
     sections: Vec<Section>,
-    /// Style beside the usual one.
+    /// Additional style.
     style: &'static str,
-    /// Whether it asks the server that it came from.
+    /// True if the page sends requests to the server that it came from.
     is_live: bool,
 }
 
-/// A part of a page with a heading; links find it by its id.
+/// Section of a page with a heading; links find it by its id.
 #[derive(Debug)]
 pub struct Section {
     id: &'static str,
@@ -53,7 +52,7 @@ pub struct Section {
 }
 
 impl Page {
-    /// An empty page; the title is text.
+    /// Builds an empty page; the title is text.
     pub fn new(title: &str) -> Self {
         Self {
             title: title.to_string(),
@@ -61,13 +60,13 @@ impl Page {
         }
     }
 
-    /// Markup under the title.
+    /// Adds markup under the title.
     pub fn lead(mut self, markup: &str) -> Self {
         self.lead += markup;
         self
     }
 
-    /// Figures that come first: each a number and what it is, both text.
+    /// Adds key figures at the top: each a number and its description, both text.
     pub fn tiles(mut self, tiles: &[(String, String)]) -> Self {
         self.lead += "<ul class=\"tiles\">\n";
         for (figure, what) in tiles {
@@ -81,25 +80,26 @@ impl Page {
         self
     }
 
-    /// Style beside the usual one.
+    /// Adds to the default style.
     pub fn style(mut self, style: &'static str) -> Self {
         self.style = style;
         self
     }
 
-    /// Lets it ask the server that it came from.
+    /// Allows requests to the server that the page came from.
     pub fn live(mut self) -> Self {
         self.is_live = true;
         self
     }
 
-    /// One more section.
+    /// Adds a section.
     pub fn section(mut self, section: Section) -> Self {
         self.sections.push(section);
         self
     }
 
-    /// The whole file. Fails where data has no place in JSON, which is a fault of ours.
+    /// Renders the whole file. Fails if data cannot be represented in JSON, which is an internal
+    /// error.
     pub fn render(&self) -> serde_json::Result<String> {
         let links: Vec<String> = (self.sections.iter())
             .map(|s| format!("<a href=\"#{}\">{}</a>", s.id, escape(&s.title)))
@@ -145,11 +145,11 @@ impl Page {
     }
 }
 
-/// Where a component's name is put once it has one.
+/// Placeholder for the name of a component.
 const HERE: &str = "data-component-here";
 
 impl Section {
-    /// An empty section.
+    /// Builds an empty section.
     pub fn new(id: &'static str, title: &str) -> Self {
         Self {
             id,
@@ -159,34 +159,34 @@ impl Section {
         }
     }
 
-    /// A paragraph of text.
+    /// Adds a paragraph of text.
     pub fn text(self, text: &str) -> Self {
         let paragraph = format!("<p>{}</p>\n", escape(text));
         self.markup(&paragraph)
     }
 
-    /// Markup as it is.
+    /// Adds markup unchanged.
     pub fn markup(mut self, markup: &str) -> Self {
         self.body += markup;
         self
     }
 
-    /// A table that sorts.
+    /// Adds a sortable table.
     pub fn table(self, headers: &[&str], rows: &[(String, Vec<Cell>)]) -> Self {
-        // Readers of regions tell them apart by their names.
+        // Screen readers distinguish regions by their names.
         let number = self.body.matches("<table").count() + 1;
         let label = format!("aria-label=\"{}, table {number}\"", escape(&self.title));
         let markup = table(headers, rows).replacen("aria-label=\"table\"", &label, 1);
         self.markup(&markup)
     }
 
-    /// A drawing.
+    /// Adds a component.
     pub fn component(mut self, component: impl Into<Component>) -> Self {
         self.components.push(component.into());
         self.markup(&format!("<figure {HERE}></figure>\n"))
     }
 
-    /// Drawings beside each other where there is room.
+    /// Adds components next to each other, if the page is wide enough.
     pub fn side_by_side(mut self, components: Vec<Component>) -> Self {
         self.body += "<div class=\"cols\">\n";
         for component in components {
@@ -196,13 +196,13 @@ impl Section {
     }
 }
 
-/// JSON that cannot end the element it stands in.
+/// Escapes JSON so that it cannot end the element around it.
 fn inert(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
 
-/// Everything around what a page says: head, bar, scripts. `nav`, `body` and `data` are markup, the
-/// title is text.
+/// Wraps the contents of a page in head, navigation and scripts. `nav`, `body` and `data` are
+/// markup, the title is text.
 pub fn shell(title: &str, style: &str, nav: &str, body: &str, data: &str) -> String {
     let title = escape(title);
     let scripts = if data.is_empty() {
@@ -269,14 +269,14 @@ mod tests {
             assert!(page.contains(&format!("id=\"data-{made}\"")), "{made}");
         }
         assert!(!page.contains(HERE) && page.contains("<a href=\"#second\">Second</a>"));
-        // What is not a number has none in JSON.
+        // A number that is not finite becomes null in JSON.
         assert!(page.contains("\"values\":[1.0,null]"), "{page}");
     }
 
     #[test]
     fn nothing_comes_from_outside_and_tags_are_closed() {
         let page = page();
-        // The name of SVG's namespace looks like an address and is none.
+        // The namespace of SVG looks like an address but is not fetched.
         let own = page.replace("http://www.w3.org/2000/svg", "");
         for foreign in ["http:", "https:", " src=", "@import", "url("] {
             assert!(!own.contains(foreign), "{foreign}");

@@ -1,4 +1,4 @@
-//! What every test of the command line needs.
+//! Helpers shared by the tests of the command line.
 #![allow(dead_code, unused_imports, reason = "each test file uses some of it")]
 
 use std::fmt::Write;
@@ -14,32 +14,33 @@ pub use data::{real_data, summary};
 pub mod server;
 pub mod shown;
 
-/// The program, blind to the data folder of whoever runs the tests.
+/// Returns a command of the program that does not see the data folder of the person who runs the
+/// tests.
 pub fn gnarl(args: &[&str]) -> Command {
     let mut command = assert_cmd::cargo::cargo_bin_cmd!("gnarl");
     command.env("GNARL_DATA", "no-such-folder").args(args);
     command
 }
 
-/// Standard output of a run that must succeed and say nothing on standard error.
+/// Returns the standard output of a run that must succeed with an empty standard error.
 pub fn text(args: &[&str]) -> String {
     let run = gnarl(args).assert().success().stderr("");
     String::from_utf8(run.get_output().stdout.clone()).unwrap()
 }
 
-/// The one JSON object that a successful run prints.
+/// Returns the one JSON object that a successful run prints.
 pub fn json(args: &[&str]) -> Value {
     one_object(&text(&[args, &["--json"]].concat()))
 }
 
-/// Reads exactly one object: `from_str` refuses anything after it.
+/// Parses exactly one object: `from_str` refuses anything after it.
 pub fn one_object(stdout: &str) -> Value {
     let value: Value = serde_json::from_str(stdout).unwrap_or_else(|e| panic!("{e} in {stdout}"));
     assert!(value.is_object(), "{stdout}");
     value
 }
 
-/// The one line on standard error of a run that must exit with 2 and print nothing else.
+/// Returns the one line on standard error of a run that must exit with 2 and print nothing else.
 pub fn refusal(args: &[&str]) -> String {
     let run = gnarl(args).assert().code(2).stdout("");
     let line = String::from_utf8(run.get_output().stderr.clone()).unwrap();
@@ -51,12 +52,12 @@ pub fn refusal(args: &[&str]) -> String {
     line.trim_end().to_string()
 }
 
-/// Numbers equal to 1e-9 of their size.
+/// Returns true if two numbers are equal to 1e-9 of their size.
 pub fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-/// The mean of an accuracy over runs.
+/// Returns the mean of an accuracy over runs.
 #[track_caller]
 pub fn mean(value: &Value) -> f64 {
     value["mean"]
@@ -64,9 +65,9 @@ pub fn mean(value: &Value) -> f64 {
         .unwrap_or_else(|| panic!("{value} has no mean"))
 }
 
-/// Writes a folder with a graph of one's own: a ring of `size` nodes for each class, neighbouring
-/// rings joined by an edge. Of three columns of features, that of the class (the number beside it)
-/// is the largest for four nodes of five. Nodes are called `CLASS-NUMBER`.
+/// Writes a folder with a user's own graph: a ring of `size` nodes for each class, with
+/// neighbouring rings joined by an edge. There are three feature columns. The column of the class
+/// (its second field) is the largest for four nodes of five. Nodes are called `CLASS-NUMBER`.
 pub fn write_rings(folder: &Path, classes: &[(&str, usize)], size: usize) {
     std::fs::create_dir_all(folder).unwrap();
     let node =
@@ -95,8 +96,8 @@ pub fn write_rings(folder: &Path, classes: &[(&str, usize)], size: usize) {
     std::fs::write(folder.join("features.csv"), features).unwrap();
 }
 
-/// Writes `count` cycles and stars in turn as the set `name`, classes 1 and -1 in blocks as TU
-/// files have them.
+/// Writes `count` cycles and stars in turn as the set `name`, with classes 1 and -1 in blocks as in
+/// TU files.
 pub fn write_set(dir: &Path, name: &str, count: usize, node_labels: bool) {
     let folder = dir.join("tu").join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -136,7 +137,7 @@ pub fn write_set(dir: &Path, name: &str, count: usize, node_labels: bool) {
     std::fs::write(dir.join(format!("tu/splits/{name}_splits.json")), "[]").unwrap();
 }
 
-/// The header of a saved model, and where its data begins.
+/// Returns the header of a saved model, and the offset of its data.
 pub fn header(saved: &[u8]) -> (Value, usize) {
     let length = u64::from_le_bytes(saved[..8].try_into().unwrap()) as usize;
     (

@@ -1,4 +1,4 @@
-//! `gnarl explore`, started by a test and asked by it.
+//! Starts `gnarl explore` and sends requests to it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-/// A server that ends after so many answers, and with the test at the latest.
+/// Server that ends after a number of responses, and with the test at the latest.
 pub struct Running {
     child: Child,
-    /// The first line it printed.
+    /// First line that the server printed.
     pub told: String,
     pub host: String,
     pub secret: String,
@@ -18,14 +18,14 @@ pub struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It has ended by itself where the test went well.
+        // It has ended by itself if the test succeeded.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
 impl Running {
-    /// `gnarl explore` in a folder, with or without `--json`.
+    /// Starts `gnarl explore` in a folder, with or without `--json`.
     pub fn new(folder: &Path, args: &[&str], answers: usize) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gnarl"));
         command
@@ -63,7 +63,7 @@ impl Running {
         }
     }
 
-    /// Status and body of an answer.
+    /// Sends a request and returns status and body of the response.
     pub fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.host).unwrap();
         let head = format!(

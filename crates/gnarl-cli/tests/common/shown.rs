@@ -1,6 +1,6 @@
-//! What a page shows of a command against what the command prints.
+//! Compares the output shown on a page with the output of the command.
 
-/// The blocks of a page that begin with these three backticks and word.
+/// Returns the fenced blocks of a page in this language.
 pub fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     page.split(&format!("```{language}\n"))
         .skip(1)
@@ -8,10 +8,9 @@ pub fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// Compares output with what is shown of it. A line `…` stands for any number of lines. `slack`
-/// says of a shown line how far its numbers with a decimal point may be off, because they are
-/// measured, and `None` where the line is to be the same; in a line with slack a `…` stands for any
-/// part of a word.
+/// Compares output with the lines shown on a page. A line `…` stands for any number of lines.
+/// `slack` gives the tolerance of a shown line's decimal numbers, which are measured, or `None` if
+/// the line must be equal. In a line with slack a `…` stands for any part of a word.
 #[track_caller]
 pub fn assert_shown(
     command: &str,
@@ -67,7 +66,7 @@ fn is_about(printed: &str, shown: &str, slack: f64) -> bool {
     printed.len() == shown.len() && printed.into_iter().zip(shown).all(same)
 }
 
-/// A mark of clarity may come and go with the numbers.
+/// A mark of significance may appear or disappear with the numbers.
 fn words(line: &str) -> Vec<&str> {
     let separates = |c: char| c.is_whitespace() || ",()".contains(c);
     line.split(separates)

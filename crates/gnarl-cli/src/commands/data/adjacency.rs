@@ -1,5 +1,4 @@
-//! The adjacency matrix of a graph as a picture, nodes by class (thesis
-//! `cgsO:fig:adj_matrix_combined_graph`).
+//! Adjacency matrix of a graph as a picture, with nodes ordered by class.
 
 use std::path::Path;
 
@@ -9,7 +8,7 @@ use crate::commands::load_graph;
 use crate::global::Global;
 use crate::plot::{self, HeatMap, HeatMaps};
 
-/// Cells to a side: a picture of every pair of many nodes would show none of them.
+/// Number of cells to a side: with a pixel for each pair, a picture of many nodes would show none.
 const SIDE: usize = 48;
 
 /// Loads the graph, writes `STEM.svg` and `STEM.png`, and returns their names.
@@ -46,8 +45,8 @@ fn picture(data: &str, graph: &Graph) -> HeatMaps {
     }
 }
 
-/// Per cent of the pairs of each cell that are joined, nodes in the order of their classes and
-/// those without one at the end.
+/// Returns the per cent of pairs in each cell that are joined. Nodes are ordered by class; nodes
+/// without a class are last.
 fn shares(graph: &Graph, side: usize) -> Vec<f64> {
     let n = graph.num_nodes();
     let mut order: Vec<u32> = (0..n as u32).collect();
@@ -67,7 +66,7 @@ fn shares(graph: &Graph, side: usize) -> Vec<f64> {
     for u in 0..n as u32 {
         for &v in graph.neighbours(u) {
             let (row, column) = (cell_of[u as usize], cell_of[v as usize]);
-            // A node and itself are no pair.
+            // Self-pairs are not counted.
             let others = if row == column {
                 sizes[column] - 1.0
             } else {

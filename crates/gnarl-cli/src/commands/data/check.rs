@@ -1,4 +1,4 @@
-//! `gnarl data check`: loads datasets and compares their facts with what is known about them.
+//! `gnarl data check`: loads datasets and compares their statistics with the registry.
 
 use std::path::Path;
 
@@ -14,39 +14,40 @@ use crate::global::Global;
 use crate::output::{self, Report, count, real};
 use crate::progress;
 
-/// `gnarl data check`
+/// Arguments of `gnarl data check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Datasets of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
+    /// Datasets: names of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
 }
 
-/// What `gnarl data check` found: the facts themselves for one name, a list of such for several.
+/// Result of `gnarl data check`: the statistics for one name, a list of them for several names.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum CheckReport {
-    /// One name was given.
+    /// Statistics of one dataset.
     One(Box<Checked>),
-    /// Several were.
+    /// Statistics of several datasets.
     Several {
-        /// In the order given.
+        /// Datasets in the order given.
         datasets: Vec<Checked>,
     },
 }
 
-/// One dataset.
+/// Statistics of one dataset.
 #[derive(Debug, Serialize)]
 pub struct Checked {
     name: String,
     stats: Value,
-    /// What loading dropped.
+    /// Counts of what loading dropped.
     report: BuildReport,
     splits: Vec<SplitSizes>,
-    /// Of a user's own files: what was read, and what was not; absent for a dataset by name.
+    /// Files that were read and files that were not, for a user's own data; absent for a dataset by
+    /// name.
     #[serde(skip_serializing_if = "Option::is_none")]
     sources: Option<Sources>,
-    /// What the registry says; null for a graph it does not know.
+    /// Statistics in the registry; null for a graph that is not in it.
     expected: Option<Expected>,
     mismatches: Vec<facts::Check>,
 }
@@ -71,7 +72,7 @@ impl From<&Split> for SplitSizes {
     }
 }
 
-/// Loads every dataset named and gathers its facts.
+/// Loads every named dataset and gathers its statistics.
 pub fn run(global: &Global, args: &CheckArgs) -> anyhow::Result<CheckReport> {
     let mut checked = args
         .names
@@ -154,7 +155,7 @@ impl Checked {
     fn text(&self) -> String {
         let mut table = output::table(&[&self.name, ">", ""]);
         for (key, value) in self.stats.as_object().into_iter().flatten() {
-            // The one fact that is a node, not a number.
+            // The only statistic that is a node, not a number.
             let shown = if key == "pagerank_argmax" {
                 value.to_string()
             } else {
@@ -213,8 +214,8 @@ impl Checked {
         text
     }
 
-    /// A tick where the registry agrees, a cross and its number where not, nothing where it is
-    /// silent.
+    /// Returns a tick if the registry agrees, a cross and its number if not, and nothing without an
+    /// entry.
     fn verdict(&self, key: &str) -> String {
         if let Some(wrong) = self.mismatches.iter().find(|m| m.key == key) {
             return format!("✗ {} expected", show(&wrong.expected));
@@ -237,7 +238,7 @@ impl Checked {
     }
 }
 
-/// A fact for people.
+/// Formats a statistic.
 fn show(value: &Value) -> String {
     match value {
         Value::Null => "-".to_string(),

@@ -1,4 +1,4 @@
-//! `gnarl data convert`: a dataset in another of the forms that are read.
+//! `gnarl data convert`: writes a dataset in another of the formats that gnarl reads.
 
 use std::path::PathBuf;
 
@@ -11,26 +11,27 @@ use crate::global::Global;
 use crate::output::Report;
 use crate::progress;
 
-/// `gnarl data convert`
+/// Arguments of `gnarl data convert`.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
-    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
+    /// Dataset: a name of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
     pub data: String,
-    /// A folder for text files, of one graph or of a set; or of one graph a file that ends in .npz
-    /// (edges, features and labels, for SciPy), .csv, .tsv, .txt or .edges (edges alone)
+    /// Destination: a folder for text files of one graph or of a set; or, for one graph, a file
+    /// that ends in .npz (edges, features and labels, for SciPy), .csv, .tsv, .txt or .edges (edges
+    /// alone)
     pub to: PathBuf,
 }
 
-/// What was written.
+/// Result of `gnarl data convert`.
 #[derive(Debug, Serialize)]
 pub struct ConvertReport {
     data: String,
     files: Vec<String>,
-    /// What the form has no place for.
+    /// Parts of the dataset that the format cannot hold.
     left_out: Vec<&'static str>,
 }
 
-/// Loads and writes.
+/// Loads the dataset and writes it.
 pub fn run(global: &Global, args: &ConvertArgs) -> anyhow::Result<ConvertReport> {
     let data = load(global, &args.data)?;
     let name: String = data

@@ -11,18 +11,18 @@ use crate::global::Global;
 use crate::output::{self, Report, count};
 use crate::progress::Bars;
 
-/// `gnarl data get`
+/// Arguments of `gnarl data get`.
 #[derive(Debug, Args)]
 pub struct GetArgs {
-    /// Datasets of `gnarl data list`
+    /// Datasets to download, by their names in `gnarl data list`
     #[arg(required_unless_present = "all", value_name = "NAME")]
     pub names: Vec<String>,
-    /// Every dataset
+    /// Download every dataset
     #[arg(long, conflicts_with = "names")]
     pub all: bool,
 }
 
-/// What `gnarl data get` did.
+/// Result of `gnarl data get`.
 #[derive(Debug, Serialize)]
 pub struct GetReport {
     data_dir: String,
@@ -35,7 +35,7 @@ pub struct GetReport {
 struct Fetched {
     name: &'static str,
     files: Vec<File>,
-    /// What went wrong, where something did.
+    /// The error, if the download failed.
     error: Option<String>,
     note: Option<&'static str>,
 }
@@ -43,14 +43,14 @@ struct Fetched {
 #[derive(Debug, Serialize)]
 struct File {
     path: String,
-    /// Bytes received now; 0 where the file was there.
+    /// Bytes received now; 0 if the file was already there.
     downloaded: u64,
-    /// Whether the checksum is known and was compared.
+    /// True if the checksum is known and was compared.
     verified: bool,
 }
 
-/// Downloads what is missing. Names are looked up before anything is fetched; a dataset that fails
-/// does not keep the others from being fetched.
+/// Downloads missing datasets. All names are looked up before anything is fetched; a dataset that
+/// fails does not stop the others.
 pub fn run(global: &Global, args: &GetArgs) -> anyhow::Result<GetReport> {
     let entries: Vec<&'static Entry> = if args.all {
         DATASETS.iter().collect()

@@ -1,4 +1,4 @@
-//! `gnarl data import`: any graph as a folder on disk that is mapped and not read.
+//! `gnarl data import`: writes a graph as a folder on disk that is memory-mapped instead of read.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -12,34 +12,34 @@ use crate::global::Global;
 use crate::output::{Report, count};
 use crate::progress;
 
-/// `gnarl data import`.
+/// Arguments of `gnarl data import`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gnarl data import edges.tsv --features-from x.npy --labels-from labels.csv --out my-graph
   gnarl data import pubmed --feature-type f16 --out pubmed-on-disk
   gnarl train --data my-graph --model sage --batch-nodes 1024 --fanout 15,10")]
 pub struct ImportArgs {
-    /// A dataset by name, an edge file (csv, tsv, txt), or a folder of edges, features, labels and
-    /// splits
+    /// Source: a dataset by name, an edge file (csv, tsv, txt), or a folder of edges, features,
+    /// labels and splits
     #[arg(value_name = "SOURCE")]
     pub source: String,
-    /// The folder to make; it must not be there
+    /// Folder to create; it must not exist
     #[arg(long, value_name = "FOLDER")]
     pub out: PathBuf,
-    /// Features of an edge file: text, .npz, or a .npy of one row a node, which may be larger than
-    /// memory
+    /// Features for an edge file: text, .npz, or a .npy with one row a node, which may be larger
+    /// than memory
     #[arg(long, value_name = "FILE")]
     pub features_from: Option<PathBuf>,
-    /// Labels of an edge file, as labels.csv of a folder
+    /// Labels for an edge file, as labels.csv of a folder
     #[arg(long, value_name = "FILE")]
     pub labels_from: Option<PathBuf>,
-    /// Splits of an edge file, as splits.csv of a folder
+    /// Splits for an edge file, as splits.csv of a folder
     #[arg(long, value_name = "FILE")]
     pub splits_from: Option<PathBuf>,
-    /// How dense features are stored: f32, f16 or u8
+    /// Number type of stored dense features: f32, f16 or u8
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub feature_type: FeatureType,
-    /// Memory for sorting edges, in MB; what is beyond goes to temporary files beside the folder
+    /// Memory for sorting edges, in MB; the rest goes to temporary files next to the folder
     #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub memory: u32,
 }
@@ -56,7 +56,7 @@ impl ImportArgs {
     }
 }
 
-/// What `gnarl data import` made.
+/// Result of `gnarl data import`.
 #[derive(Debug, Serialize)]
 pub struct Imported {
     folder: PathBuf,
@@ -65,7 +65,7 @@ pub struct Imported {
     seconds: f64,
 }
 
-/// Imports.
+/// Imports the graph.
 pub fn run(global: &Global, args: &ImportArgs) -> anyhow::Result<Imported> {
     let start = Instant::now();
     let bar = progress::steps("importing", 100);

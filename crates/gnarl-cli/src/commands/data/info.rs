@@ -1,4 +1,4 @@
-//! `gnarl data info`: one dataset in words.
+//! `gnarl data info`: describes one dataset.
 
 use std::path::{Path, PathBuf};
 
@@ -14,51 +14,52 @@ use super::list;
 use crate::global::Global;
 use crate::output::{self, Report, count};
 
-/// `gnarl data info`
+/// Arguments of `gnarl data info`.
 #[derive(Debug, Args)]
 pub struct InfoArgs {
-    /// A dataset of `gnarl data list`, or a path to your own files
+    /// Dataset: a name of `gnarl data list`, or a path to your own files
     pub name: String,
-    /// Read it and draw its adjacency matrix, nodes by class, to STEM.svg and STEM.png
+    /// Read the dataset and plot its adjacency matrix, with nodes ordered by class, to STEM.svg and
+    /// STEM.png
     #[arg(long, value_name = "STEM")]
     pub adjacency: Option<PathBuf>,
 }
 
-/// What `gnarl data info` found.
+/// Result of `gnarl data info`.
 #[derive(Debug, Serialize)]
 pub struct InfoReport {
     #[serde(flatten)]
     what: What,
-    /// Pictures.
+    /// Picture files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
 }
 
-/// What is known of a dataset.
+/// Description of a dataset, by its origin.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum What {
-    /// A dataset of the registry.
+    /// Entry of the registry.
     Known(Box<Known>),
-    /// A graph that needs no files.
+    /// Built-in graph without files.
     BuiltIn(BuiltIn),
-    /// A user's own files, which are read.
+    /// Statistics of a user's own files, which are read.
     Own(Box<CheckReport>),
 }
 
-/// The registry's entry, and where the files are.
+/// Registry entry of a dataset, and the location of its files.
 #[derive(Debug, Serialize)]
 pub struct Known {
     #[serde(flatten)]
     entry: &'static Entry,
     data_dir: String,
     present: bool,
-    /// Whether a copy that is part of the program is read.
+    /// True if a copy embedded in the program is read.
     embedded: bool,
     missing: Option<String>,
 }
 
-/// What there is to say of a graph without files.
+/// Description of a graph without files.
 #[derive(Debug, Serialize)]
 pub struct BuiltIn {
     title: &'static str,
@@ -229,7 +230,7 @@ fn size(entry: &Entry) -> String {
     parts.join(", ")
 }
 
-/// The protocol as one would say it.
+/// Describes the split protocol in words.
 fn protocol(protocol: Protocol) -> String {
     match protocol {
         Protocol::PlanetoidPublic => {

@@ -1,4 +1,4 @@
-//! `gnarl data list`: every dataset gnarl knows.
+//! `gnarl data list`: lists every dataset that gnarl can load by name.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::commands::load_graph;
 use crate::global::Global;
 use crate::output::{self, Report, count};
 
-/// What `gnarl data list` found.
+/// Result of `gnarl data list`.
 #[derive(Debug, Serialize)]
 pub struct ListReport {
     data_dir: String,
@@ -30,7 +30,7 @@ pub(super) struct Row {
     pub classes: usize,
     pub format: &'static str,
     pub present: bool,
-    /// Whether a copy that is part of the program is read.
+    /// True if a copy embedded in the program is read.
     pub embedded: bool,
 }
 
@@ -48,7 +48,7 @@ pub fn run(global: &Global) -> anyhow::Result<ListReport> {
     })
 }
 
-/// A graph that needs no files, and the number of its own splits.
+/// Describes a built-in graph and returns the number of its own splits.
 pub(super) fn built_in(global: &Global, name: &str) -> anyhow::Result<(Row, usize)> {
     let (name, graph) = load_graph(global, name, "data")?;
     let splits = graph.splits().len();

@@ -1,4 +1,4 @@
-//! `gnarl data`: the datasets, where they are, and whether they are what they should be.
+//! `gnarl data`: lists, downloads, checks, imports and converts datasets.
 
 mod adjacency;
 pub mod check;
@@ -16,18 +16,18 @@ use self::get::GetArgs;
 use self::import::ImportArgs;
 use self::info::InfoArgs;
 
-/// `gnarl data …`
+/// Subcommands of `gnarl data`.
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
-    /// Every dataset gnarl knows, and whether it is on this machine
+    /// List every dataset that gnarl can load by name, and show which are on this machine
     List,
-    /// One dataset: citation, counts, protocol, files
+    /// Describe one dataset: citation, counts, protocol, files
     Info(InfoArgs),
     /// Download datasets
     Get(GetArgs),
-    /// Load datasets and compare their facts with what is known about them
+    /// Load datasets and compare their statistics with the registry
     Check(CheckArgs),
-    /// Make a folder on disk of any graph, to be mapped and not read
+    /// Import a graph as a folder on disk that is memory-mapped instead of read
     Import(ImportArgs),
     /// Write a dataset in another form, as `gnarl data convert karate mine/`
     Convert(ConvertArgs),

@@ -1,6 +1,6 @@
-//! `gnarl` without a command: a first look.
+//! `gnarl` without a command: runs the demo.
 //!
-//! | folder | what |
+//! | folder | contents |
 //! | --- | --- |
 //! | `axes` | the five axes on Cora, and augmentation on MUTAG |
 //! | `karate` | plain models on Zachary's karate club |
@@ -16,11 +16,11 @@ use crate::global::Global;
 use crate::html::escape;
 use crate::output::Either;
 
-/// Where the page goes unless `--out` says otherwise.
+/// Default file of the page.
 const PAGE: &str = "gnarl-report.html";
 
 gnarl_graph::named! {
-    /// What is shown.
+    /// Tours of the demo.
     pub enum Tour as "tour" {
         /// The five axes on Cora and MUTAG.
         Axes = "axes",
@@ -29,18 +29,18 @@ gnarl_graph::named! {
     }
 }
 
-/// What was said about the demo.
+/// Settings of the demo.
 #[derive(Debug, Clone, Copy)]
 pub struct DemoSettings<'a> {
-    /// Where the page goes.
+    /// File of the page.
     pub out: Option<&'a Path>,
-    /// What is shown.
+    /// The tour to show.
     pub tour: Tour,
-    /// So many epochs of each training instead of those that the figures are worth something with.
+    /// Number of epochs of each training, fewer than meaningful results need.
     pub rough: Option<usize>,
 }
 
-/// Shows a tour.
+/// Runs a tour.
 pub fn run(
     global: &Global,
     settings: &DemoSettings<'_>,
@@ -52,7 +52,7 @@ pub fn run(
     })
 }
 
-/// Fails before the work begins where its result could not be written.
+/// Fails before the work begins if the result cannot be written.
 fn check_writable(file: &Path) -> gnarl_graph::Result<()> {
     if file.is_dir() {
         return Err(refuse(file, "it is a folder"));
@@ -71,7 +71,7 @@ fn refuse(file: &Path, why: &str) -> Error {
     Error::argument("gnarl", what)
 }
 
-/// What one may type next, as a list.
+/// Formats the suggested next commands as a list.
 fn next_markup(next: &[(&str, &str)]) -> String {
     let item = |(command, why): &(&str, &str)| {
         format!(

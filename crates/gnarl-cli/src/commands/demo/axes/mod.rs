@@ -1,11 +1,13 @@
-//! `gnarl` alone: what the five axes do on Cora, each alone and all together, clean, under noise
-//! and under flipped edges; a depth for every node; a certificate; and augmentation on MUTAG. All
-//! of it by the studies of the library, on data that is part of the program.
+//! `gnarl` without a command: measures the five axes on Cora, each alone and all together.
 //!
-//! | file | what |
+//! Inputs are clean, under noise and under flipped edges. The page also shows an exit for every
+//! node, a certificate, and augmentation on MUTAG. All results come from the studies of the
+//! library, on data that is part of the program.
+//!
+//! | file | contents |
 //! | --- | --- |
-//! | `text` | what is printed |
-//! | `page` | what is drawn |
+//! | `text` | the printed text |
+//! | `page` | the HTML page |
 
 mod page;
 mod text;
@@ -44,28 +46,28 @@ use crate::global::Global;
 use crate::interrupt::{self, Interrupted};
 use crate::{output, progress};
 
-/// Runs of every row on Cora: the same seeds for all.
+/// Number of runs of every row on Cora; all rows have the same seeds.
 const RUNS: usize = 3;
-/// Epochs of every training: fewer than the 200 that are usual, so that all of it takes less than a
-/// minute.
+/// Number of epochs of every training: fewer than the default of 200, so that all of it takes less
+/// than a minute.
 const EPOCHS: usize = 80;
-/// Of all axes together: the last exit, and where the operator starts. Six exits, each with a start
-/// chosen among all, would take minutes.
+/// Last exit of the model with all axes together, which also has a fixed initialisation of the
+/// operator. Six exits, each with an initialisation selected among all, would take minutes.
 const LAST_OF_ALL: usize = 2;
 const START_OF_ALL: Initialisation = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
-/// The thesis' noise (ch. 5), and edges removed within and put between classes.
+/// Noise budget of [GCORN](https://arxiv.org/abs/2404.17947)'s study, and the share of edges that
+/// DICE removes within classes and adds between them.
 const NOISE: f64 = 0.5;
 const FLIPS: f64 = 0.1;
-/// Of the attack that is walked along on the page: share of the edges, and how many states are
-/// shown.
+/// Share of the edges that the attack on the page flips, and the number of graph states shown.
 const WALKED: f64 = 0.05;
 const WALK_STEPS: usize = 24;
-/// Rounds that a depth per node chooses among.
+/// Number of propagation steps among which adaptive depth chooses.
 const ROUNDS: usize = 3;
-/// The parts, for progress.
+/// Number of parts, for progress.
 const PARTS: usize = 5;
 
-/// What one may type next.
+/// Suggested next commands.
 const NEXT: [(&str, &str); 5] = [
     (
         "gnarl train --data cora --model gcn --depth admp-st",
@@ -89,7 +91,7 @@ const NEXT: [(&str, &str); 5] = [
     ),
 ];
 
-/// What was found.
+/// Results of the tour.
 #[derive(Debug, Serialize)]
 pub struct AxesTour {
     seed: u64,
@@ -102,16 +104,16 @@ pub struct AxesTour {
     depth: DepthReport,
     certificates: Vec<CertificateRow>,
     mutag: MutagReport,
-    /// An attack on the first plain model, from flip to flip.
+    /// Attack on the first plain model, flip by flip.
     walk: Walk,
-    /// The page.
+    /// File of the page.
     report: String,
-    /// Seconds in all.
+    /// Seconds of the whole tour.
     seconds: f64,
     next: Vec<&'static str>,
 }
 
-/// What is known of Cora.
+/// Statistics of Cora.
 #[derive(Debug, Serialize)]
 struct CoraFacts {
     nodes: usize,
@@ -123,7 +125,8 @@ struct CoraFacts {
     test: usize,
 }
 
-/// Some axes, clean and attacked; differences are to the plain row, run by run.
+/// Accuracy of a combination of axes, clean and attacked. Differences are to the plain row, run by
+/// run.
 #[derive(Debug, Serialize)]
 struct Row {
     axis: &'static str,
@@ -132,13 +135,13 @@ struct Row {
     noise: Judged,
     flips: Judged,
     seconds: f64,
-    /// Validation accuracy by epoch of the last training of each run, the mean; not of rows with
+    /// Mean validation accuracy by epoch of the last training of each run; empty for rows with
     /// several trainings.
     #[serde(skip)]
     curve: Vec<f64>,
 }
 
-/// An accuracy over runs, and minus that of the plain row.
+/// Accuracy over runs, and its difference to the plain row.
 #[derive(Debug, Serialize)]
 struct Judged {
     #[serde(flatten)]
@@ -147,25 +150,26 @@ struct Judged {
     minus_plain: Option<PairedDifference>,
 }
 
-/// A model's certificate, over runs.
+/// Certificate of a model, over runs.
 #[derive(Debug, Serialize)]
 struct CertificateRow {
     weights: &'static str,
     /// Test accuracy of the same models.
     accuracy: Accuracy,
-    /// How far one paper's words may move, as shares of the median norm.
+    /// Radii: perturbation of the features of one paper, as a share of the median norm.
     shares: Vec<f64>,
     radii: Vec<f64>,
-    /// At each radius, per cent of test nodes that are right and cannot be turned.
+    /// Certified accuracy at each radius: per cent of test nodes that are correct and cannot
+    /// change.
     certified: Vec<Accuracy>,
-    /// Minus the plain row's, run by run.
+    /// Difference to the plain row's certified accuracy, run by run.
     #[serde(skip_serializing_if = "Option::is_none")]
     minus_plain: Option<Vec<PairedDifference>>,
     #[serde(skip)]
     nodes: Vec<CertifiedNode>,
 }
 
-/// MUTAG by GIN.
+/// Results of GIN on MUTAG.
 #[derive(Debug, Serialize)]
 struct MutagReport {
     graphs: usize,
@@ -175,8 +179,7 @@ struct MutagReport {
     augmentation: AugmentationReport,
 }
 
-/// Tells on standard error which part is being worked on, one line each; `--json` and files get
-/// none of it.
+/// Reports on standard error which part is running, one line each; silent for `--json` and files.
 struct Told {
     start: Instant,
     part: usize,
@@ -196,7 +199,7 @@ impl Told {
     }
 }
 
-/// Runs every part, writes the page, reports.
+/// Runs every part, writes the page, and returns the report.
 pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result<AxesTour> {
     check_writable(file)?;
     let start = Instant::now();
@@ -295,17 +298,17 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
     Ok(report)
 }
 
-/// What the page shows beside the report: one run, node by node.
+/// Data that the page shows in addition to the report: one run, node by node.
 struct Seen<'a> {
     graph: &'a Graph,
     split: &'a Split,
-    /// Of the first plain model.
+    /// Portrait of the first plain model.
     plain: Portrait,
-    /// Of the first with a depth per node.
+    /// Portrait of the first model with adaptive depth.
     deep: Portrait,
 }
 
-/// An error, or where somebody asked to stop, that.
+/// Returns the error, or the interruption if the user requested one.
 fn finished(error: anyhow::Error, watch: &Watch<'_>, stopped: Interrupted) -> anyhow::Error {
     if watch.stopped() {
         stopped.into()
@@ -338,8 +341,8 @@ fn cora(global: &Global) -> anyhow::Result<Benchmark> {
     })
 }
 
-/// The plain model, every axis alone at its defaults, and all of them with orthonormal weights, a
-/// fixed start of the operator and fewer exits.
+/// Runs the plain model, every axis alone at its defaults, and all axes with orthonormal weights, a
+/// fixed initialisation of the operator and fewer exits.
 fn axes(
     plain: Model,
     on: &Benchmark,
@@ -380,7 +383,7 @@ fn axes(
     combinations.push(("all", format!("{count} together"), study(together), others));
     let attacks = [Gaussian::budget(NOISE).into(), Dice::budget(FLIPS).into()];
     let bar = progress::steps("  models", combinations.len() as u64);
-    // The models of the other rows are let go of: together they take more memory than the rest.
+    // The models of the other rows are dropped: together they take more memory than the rest.
     let (mut first, mut rows): (Option<UnderAttacks>, Vec<Row>) = (None, Vec::new());
     for (axis, choice, study, switched) in &combinations {
         let one = study.under(switched, &attacks, on, watch)?;
@@ -393,7 +396,7 @@ fn axes(
     Ok((first, rows))
 }
 
-/// A row of the table; the plain one has none before it.
+/// Builds a row of the table; the plain row has no predecessor.
 fn row(
     axis: &'static str,
     choice: &str,
@@ -418,7 +421,7 @@ fn row(
     })
 }
 
-/// By epoch, the mean validation accuracy over runs that trained once.
+/// Returns the mean validation accuracy by epoch, over runs that trained once.
 fn curve(one: &UnderAttacks) -> Vec<f64> {
     let curves: Option<Vec<Vec<f64>>> = (one.models.iter())
         .map(|model| match &model.report().trained[..] {
@@ -438,8 +441,8 @@ fn curve(one: &UnderAttacks) -> Vec<f64> {
     (0..epochs).map(mean).collect()
 }
 
-/// How far one paper's words may move, whichever paper it is, before a certified answer could turn:
-/// free and orthonormal weights.
+/// Certifies free and orthonormal weights: the largest perturbation of any one paper's features
+/// under which no certified prediction can change.
 fn certificates(
     plain: Model,
     on: &Benchmark,
@@ -537,8 +540,8 @@ fn certificate_row(
     })
 }
 
-/// GIN on the ten folds of MUTAG, with vectors drawn by GRATIN and without; `None` where it was
-/// stopped.
+/// Trains GIN on the ten folds of MUTAG, with and without vectors sampled by
+/// [GRATIN](https://arxiv.org/abs/2411.08638); `None` if it was interrupted.
 fn mutag(
     global: &Global,
     with: &dyn Fn(Model) -> Model,

@@ -1,4 +1,4 @@
-//! What is drawn.
+//! The HTML page of the five axes.
 
 use gnarl::study::portrait::Portrait;
 use gnarl_graph::metrics::PairedDifference;
@@ -12,10 +12,10 @@ use crate::page::{
     Axis, Calibration, Component, Confusion, DotRow, Dots, Lines, Page, Scatter, Section, Series,
 };
 
-/// One of a row's figures.
+/// Selects one result of a row.
 type Of = fn(&Row) -> &Judged;
 
-/// The whole page.
+/// Renders the whole page.
 pub fn page(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<String> {
     let [what, protocol, spread] = report.protocol_text();
     let lead = format!("<p>{}</p>\n", escape(&capital(&what)));
@@ -72,7 +72,7 @@ fn percent(of: &Judged) -> String {
     format!("{} %", accuracy(&of.accuracy))
 }
 
-/// The graph with all that the first runs say of it.
+/// Builds the section with the graph and the predictions of the first runs.
 fn graph_section(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<Section> {
     let Seen {
         graph,
@@ -114,7 +114,7 @@ fn graph_section(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<Section> 
         .component(data))
 }
 
-/// Every axis alone and all together.
+/// Builds the section with every axis alone and all together.
 fn axes_section(report: &AxesTour, lines: &[String]) -> Section {
     let heads = [
         "axis",
@@ -186,7 +186,7 @@ fn name(row: &Row) -> String {
     format!("{}: {}", row.axis, row.choice)
 }
 
-/// Coloured where it is clear.
+/// Formats a difference as a cell, coloured if it is significant.
 fn difference(of: Option<&PairedDifference>) -> Cell {
     let class = match of {
         Some(d) if d.is_clear() && d.mean > 0.0 => "above",

@@ -1,4 +1,4 @@
-//! What is printed.
+//! The printed text of the five axes.
 
 use gnarl::study::Accuracy;
 use gnarl_graph::metrics::PairedDifference;
@@ -6,12 +6,12 @@ use gnarl_graph::metrics::PairedDifference;
 use super::{AxesTour, CertificateRow, Judged, NEXT};
 use crate::output::{self, Report, count};
 
-/// `81.2 ± 0.6`
+/// Formats an accuracy, as in `81.2 ± 0.6`.
 pub fn accuracy(of: &Accuracy) -> String {
     format!("{:.1} ± {:.1}", of.mean, of.std)
 }
 
-/// `-3.1 ± 1.2 *`; the blank keeps columns straight.
+/// Formats a difference, as in `-3.1 ± 1.2 *`; the blank keeps columns aligned.
 pub fn minus(of: Option<&PairedDifference>) -> String {
     let text = |d: &PairedDifference| {
         format!(
@@ -24,7 +24,8 @@ pub fn minus(of: Option<&PairedDifference>) -> String {
     of.map_or_else(|| "-  ".to_string(), text)
 }
 
-/// The radius that is spoken of: a twentieth of the median norm of a paper's words.
+/// Returns the index of the radius quoted in the text: a twentieth of the median norm of a paper's
+/// features.
 pub fn spoken(row: &CertificateRow) -> usize {
     row.shares
         .iter()
@@ -33,7 +34,7 @@ pub fn spoken(row: &CertificateRow) -> usize {
 }
 
 impl AxesTour {
-    /// What the data is and how the figures come about, in three sentences.
+    /// Describes the data and the protocol, in three sentences.
     pub(super) fn protocol_text(&self) -> [String; 3] {
         let c = &self.cora;
         [
@@ -52,7 +53,7 @@ impl AxesTour {
         ]
     }
 
-    /// What a depth per node came to, in a sentence.
+    /// Describes the result of adaptive depth, in a sentence.
     pub(super) fn depth_text(&self) -> String {
         let taken: Vec<String> = self
             .depth
@@ -71,7 +72,7 @@ impl AxesTour {
         )
     }
 
-    /// What is certified, in a sentence.
+    /// Describes the certified accuracy, in a sentence.
     pub(super) fn certificate_text(&self) -> String {
         let at = |row: &CertificateRow| accuracy(&row.certified[spoken(row)]);
         let [free, orthonormal] = &self.certificates[..] else {
@@ -90,7 +91,7 @@ impl AxesTour {
         )
     }
 
-    /// What augmentation came to, in a sentence.
+    /// Describes the result of augmentation, in a sentence.
     pub(super) fn mutag_text(&self) -> String {
         let m = &self.mutag;
         let control = (m.augmentation.minus_retrain.as_ref()).map_or_else(String::new, |d| {

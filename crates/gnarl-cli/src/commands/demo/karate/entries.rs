@@ -1,4 +1,4 @@
-//! What the demo trains: one entry per row of its table. A further axis is one more entry.
+//! Models that the karate demo trains: one entry for each row of its table.
 
 use gnarl_graph::centrality::Centrality;
 use gnarl_graph::operator::ClassicalOperator;
@@ -7,14 +7,14 @@ use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::operator::{Centralities, Cgso, Initialisation};
 use serde::Serialize;
 
-/// A named configuration.
+/// A named model configuration.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Entry {
-    /// What it changes about the plain GCN.
+    /// Axis on which the entry differs from the plain GCN.
     pub axis: &'static str,
-    /// The model, as people write it.
+    /// Name of the model, as people write it.
     pub model: &'static str,
-    /// The operator, as people write it.
+    /// Name of the operator, as people write it.
     pub operator: &'static str,
     /// The model.
     #[serde(skip)]
@@ -24,7 +24,7 @@ pub struct Entry {
     pub choice: OperatorChoice,
 }
 
-/// The row that others are compared with.
+/// Index of the row that the others are compared with.
 pub const PLAIN: usize = 0;
 
 /// Every row, the plain GCN first.
@@ -68,7 +68,7 @@ const fn gcn(operator: &'static str, kind: ClassicalOperator) -> Entry {
     }
 }
 
-/// A GCN whose operator is learned, starting from A_hat.
+/// Returns a GCN with a learned operator, initialised at A_hat.
 const fn learned(operator: &'static str, kind: Centrality) -> Entry {
     let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
     let choice = OperatorChoice::Cgso(Cgso {
@@ -85,7 +85,7 @@ const fn learned(operator: &'static str, kind: Centrality) -> Entry {
 }
 
 impl Entry {
-    /// `GCN, A_hat`
+    /// Returns the name of the entry, as in `GCN, A_hat`.
     pub fn name(&self) -> String {
         format!("{}, {}", self.model, self.operator)
     }

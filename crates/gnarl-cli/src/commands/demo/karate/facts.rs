@@ -1,4 +1,4 @@
-//! What there is to know about the two graphs that need no files.
+//! Statistics of the two graphs that need no files.
 
 use gnarl_data::{Content, facts};
 use gnarl_graph::centrality::Centrality;
@@ -12,7 +12,7 @@ use crate::global::Global;
 use crate::html::{self, Cell};
 use crate::output::{count, real};
 
-/// One graph.
+/// Statistics of one graph.
 #[derive(Debug, Serialize)]
 pub struct GraphFacts {
     pub name: String,
@@ -29,7 +29,7 @@ struct CentralityGap {
     gap: Option<f64>,
 }
 
-/// The karate club and a block model.
+/// Computes the statistics of the karate club and of a block model.
 pub fn both(global: &Global) -> anyhow::Result<Vec<GraphFacts>> {
     Ok(vec![
         look(
@@ -70,7 +70,7 @@ fn look(global: &Global, name: &str, what: &'static str) -> anyhow::Result<Graph
     })
 }
 
-/// A table of the facts, a column per graph.
+/// Formats the statistics as a table with a column for each graph.
 pub fn markup(graphs: &[GraphFacts]) -> String {
     let headers: Vec<&str> = std::iter::once("")
         .chain(graphs.iter().map(|s| s.name.as_str()))

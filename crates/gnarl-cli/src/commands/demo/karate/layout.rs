@@ -1,5 +1,7 @@
-//! Where to draw the nodes of a small graph: distances on paper as close as can be to those along
-//! edges.
+//! Layout of a small graph by stress majorisation.
+//!
+//! Distances in the drawing approximate distances in the graph, as in [Gansner et al.
+//! 2004](https://doi.org/10.1007/978-3-540-31843-9_25), one node at a time.
 
 use std::collections::VecDeque;
 
@@ -7,13 +9,13 @@ use gnarl_graph::Graph;
 
 use crate::page::layout::into_unit_square;
 
-/// Rounds of improvement; the picture stands still long before.
+/// Number of sweeps over the nodes; the layout converges long before.
 const ROUNDS: usize = 300;
 
-/// A point per node in the unit square, the same every time. Each point in turn moves to where the
-/// others, weighted by the inverse square of their distance in the graph, want it (stress
-/// majorisation, Gansner et al. 2004, one node at a time). Starts from a circle. O(n m + rounds ·
-/// n²): for graphs one can draw. Components without a path between them keep apart.
+/// Returns a point for each node in the unit square, deterministically. The points start on a
+/// circle. Each point in turn moves to the place that the other points prefer, weighted by the
+/// inverse square of their distance in the graph. The cost is O(n m + rounds · n²), for graphs
+/// small enough to draw. Components without a path between them stay apart.
 pub fn layout(graph: &Graph) -> Vec<(f64, f64)> {
     let n = graph.num_nodes();
     let distances: Vec<Vec<f64>> = (0..n as u32).map(|u| distances_from(graph, u)).collect();
@@ -38,7 +40,8 @@ pub fn layout(graph: &Graph) -> Vec<(f64, f64)> {
     into_unit_square(at)
 }
 
-/// Steps from `start` to every node; to those without a path, one more than to the farthest.
+/// Computes the number of hops from `start` to every node. Unreachable nodes get one more than the
+/// farthest reachable node.
 fn distances_from(graph: &Graph, start: u32) -> Vec<f64> {
     let n = graph.num_nodes();
     let mut steps = vec![n as f64; n];

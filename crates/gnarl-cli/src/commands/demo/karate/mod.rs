@@ -1,12 +1,12 @@
-//! `gnarl --tour karate`: a handful of models on the embedded karate club, as a table and as a page
-//! with pictures.
+//! `gnarl --tour karate`: trains a handful of models on the embedded karate club, as a table and as
+//! a page with pictures.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `entries` | the models, one row each |
-//! | `layout` | where to draw the nodes |
-//! | `page` | the HTML report |
-//! | `facts` | facts about the graphs that need no files |
+//! | `layout` | positions of the nodes in a drawing |
+//! | `page` | the HTML page |
+//! | `facts` | statistics of the graphs that need no files |
 
 mod entries;
 mod facts;
@@ -34,16 +34,17 @@ use crate::global::Global;
 use crate::output::{self, Report, real};
 use crate::{interrupt, progress};
 
-/// The graph.
+/// Name of the dataset.
 const DATA: &str = "karate";
-/// Random splits, each trained on once by every row.
+/// Number of random splits; every row is trained once on each.
 const SPLITS: usize = 20;
-/// Of each community, this many members train.
+/// Number of training members of each community.
 const TRAIN_PER_CLASS: usize = 2;
-/// This many of the others choose the epoch whose weights are kept; the rest test.
+/// Number of validation members, which select the epoch whose weights are kept; the rest are test
+/// members.
 const VALIDATE: usize = 8;
 
-/// What one may type next.
+/// Suggested next commands.
 const NEXT: [(&str, &str); 4] = [
     (
         "gnarl train --data karate --model gcn --operator H",
@@ -63,25 +64,25 @@ const NEXT: [(&str, &str); 4] = [
     ),
 ];
 
-/// What the demo found.
+/// Result of the karate demo.
 #[derive(Debug, Serialize)]
 pub struct DemoReport {
     data: &'static str,
     seed: u64,
     protocol: Protocol,
-    /// Always the largest community.
+    /// Accuracy of always predicting the largest community.
     majority: Accuracy,
     rows: Vec<Row>,
-    /// Whether Ctrl-C cut the training short.
+    /// True if Ctrl-C ended the training early.
     interrupted: bool,
-    /// The graphs that need no files.
+    /// Statistics of the graphs that need no files.
     graphs: Vec<GraphFacts>,
-    /// The page.
+    /// File of the page.
     report: String,
     next: Vec<&'static str>,
 }
 
-/// Who trains, validates and tests.
+/// Split protocol: the numbers of training, validation and test members.
 #[derive(Debug, Serialize)]
 struct Protocol {
     splits: usize,
@@ -98,17 +99,17 @@ struct Row {
     entry: Entry,
     test_accuracy: Accuracy,
     val_accuracy: Accuracy,
-    /// This row minus the plain GCN, split by split.
+    /// Accuracy of this row minus that of the plain GCN, split by split.
     minus_plain: Option<Difference>,
-    /// Median milliseconds of a training step, runs side by side.
+    /// Median milliseconds of a training step, with runs in parallel.
     epoch_ms: f64,
-    /// By epoch, the mean over splits.
+    /// Validation accuracy by epoch, the mean over splits.
     #[serde(skip)]
     val_curve: Vec<f64>,
-    /// By epoch, the mean over splits.
+    /// Training loss by epoch, the mean over splits.
     #[serde(skip)]
     loss_curve: Vec<f64>,
-    /// For every node: how often it was tested, and how often it was called what.
+    /// Test predictions of every node over the splits.
     #[serde(skip)]
     answers: Vec<Answers>,
 }
@@ -120,10 +121,10 @@ struct Difference {
     is_clear: bool,
 }
 
-/// What a node was called where it was tested.
+/// Test predictions of a node over the splits.
 #[derive(Debug, Clone, Default)]
 struct Answers {
-    /// By class.
+    /// Number of predictions of each class.
     counts: Vec<usize>,
     wrong: usize,
 }
@@ -133,13 +134,13 @@ impl Answers {
         self.counts.iter().sum()
     }
 
-    /// The share of tests in which it was wrong.
+    /// Returns the share of tests in which the node was misclassified.
     fn share_wrong(&self) -> f64 {
         self.wrong as f64 / self.tested().max(1) as f64
     }
 }
 
-/// One training and what it calls every node.
+/// One training, and its prediction for every node.
 struct Trial {
     fit: FitReport,
     test_accuracy: f64,
@@ -155,7 +156,7 @@ impl Trial {
     }
 }
 
-/// Trains every row on every split, writes the page, reports.
+/// Trains every row on every split, writes the page, and returns the report.
 pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result<DemoReport> {
     check_writable(file)?;
     let (_, graph) = load_graph(global, DATA, "the demo")?;
@@ -190,7 +191,7 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
     Ok(report)
 }
 
-/// Split `i` is drawn from seed `seed + i`.
+/// Samples the splits; split `i` has seed `seed + i`.
 fn splits(graph: &Graph, seed: u64) -> gnarl_graph::Result<Vec<Split>> {
     let labels = graph
         .labels()
@@ -214,7 +215,8 @@ fn splits(graph: &Graph, seed: u64) -> gnarl_graph::Result<Vec<Split>> {
         .collect()
 }
 
-/// Every row on every split, side by side; run `i` of every row has split `i` and seed `seed + i`.
+/// Trains every row on every split in parallel; run `i` of every row has split `i` and seed `seed +
+/// i`.
 fn train_all(
     graph: &Graph,
     splits: &[Split],
@@ -293,7 +295,7 @@ fn rows(graph: &Graph, splits: &[Split], trials: &[Vec<Trial>]) -> anyhow::Resul
     Ok(rows)
 }
 
-/// By epoch, the mean over the runs that got there.
+/// Returns the mean of a curve by epoch, over the runs that reached the epoch.
 fn mean_curve(trials: &[Trial], of: impl Fn(&gnarl_nn::train::Epoch) -> Option<f64>) -> Vec<f64> {
     let curves = || trials.iter().map(Trial::curve);
     let epochs = curves().map(<[Epoch]>::len).max().unwrap_or(0);
@@ -332,7 +334,7 @@ fn answers(graph: &Graph, splits: &[Split], trials: &[Trial]) -> Vec<Answers> {
     answers
 }
 
-/// How often the largest class of the whole graph is right on each split's test nodes.
+/// Returns the accuracy of the largest class of the whole graph on the test nodes of each split.
 fn majority(graph: &Graph, splits: &[Split]) -> gnarl_graph::Result<Accuracy> {
     let labels = graph
         .labels()
@@ -352,7 +354,7 @@ fn majority(graph: &Graph, splits: &[Split]) -> gnarl_graph::Result<Accuracy> {
 }
 
 impl DemoReport {
-    /// How the figures came about, in two sentences.
+    /// Describes the protocol, in two sentences.
     fn protocol_text(&self) -> [String; 2] {
         let Protocol {
             splits,
@@ -424,7 +426,7 @@ impl Report for DemoReport {
 }
 
 impl Difference {
-    /// `-3.1 ± 1.2 *`; the blank keeps columns straight.
+    /// Formats a difference, as in `-3.1 ± 1.2 *`; the blank keeps columns aligned.
     fn text(&self) -> String {
         format!(
             "{:+.1} ± {:.1} {}",

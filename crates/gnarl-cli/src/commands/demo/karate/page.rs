@@ -1,4 +1,5 @@
-//! The demo's page: the club, the table, the curves, who is mistaken for whom.
+//! The HTML page of the karate demo: the graph, the table, the curves, and the misclassified
+//! members.
 
 use gnarl_graph::Graph;
 
@@ -9,7 +10,7 @@ use crate::html::{COLOURS, Cell, escape};
 use crate::output::real;
 use crate::page::{Axis, DotRow, Dots, Lines, Page, Section, Series};
 
-/// The whole page.
+/// Renders the whole page.
 pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
     let at = layout(graph);
     let plain = &report.rows[PLAIN];
@@ -153,7 +154,7 @@ fn difference_cell(difference: &Difference) -> Cell {
     }
 }
 
-/// Who is most often mistaken, and for what.
+/// Lists the most often misclassified members and their predicted classes.
 fn confused(graph: &Graph, answers: &[Answers]) -> String {
     let mut worst: Vec<u32> = (0..answers.len() as u32)
         .filter(|&u| answers[u as usize].wrong > 0)
@@ -175,7 +176,8 @@ fn confused(graph: &Graph, answers: &[Answers]) -> String {
     format!("<p>Hardest to place:</p>\n<ul>\n{}</ul>\n", items.concat())
 }
 
-/// `member 9 of community 0: wrong in 7 of 11 tests, then called 1; of 2 ties, 1 inside the community`
+/// Describes a member, as in `member 9 of community 0: wrong in 7 of 11 tests, then called 1; of 2
+/// ties, 1 inside the community`.
 fn story(graph: &Graph, answers: &[Answers], u: u32) -> String {
     let class = |u: u32| graph.labels().and_then(|labels| labels.get(u));
     let answer = &answers[u as usize];
@@ -201,8 +203,8 @@ fn story(graph: &Graph, answers: &[Answers], u: u32) -> String {
     )
 }
 
-/// The graph with its classes as colours and an arc around each node for the share of wrong
-/// answers.
+/// Draws the graph with its classes as colours, and an arc around each node for the share of wrong
+/// predictions.
 fn picture(
     graph: &Graph,
     at: &[(f64, f64)],
