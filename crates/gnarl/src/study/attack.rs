@@ -698,7 +698,7 @@ impl GivenStudy {
             } else {
                 attacked.clone()
             };
-            // Measured on the features that were changed: scaling a row with one flipped feature
+            // Measured on the scale of the attacked graph: scaling a row with one flipped feature
             // would change every other entry of the row.
             let change = match is_loaded {
                 true => Attacked::new(graph, attacked.clone())?.change,
