@@ -139,8 +139,8 @@ pub struct ScalePlan {
     pub workers: Vec<(usize, Way)>,
 }
 
-/// Terms summed in a second by each way of training, measured on a graph that exceeds any cache
-/// well enough.
+/// Terms summed in a second by each way of training, measured on a graph that fits badly into any
+/// cache.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Speed {
     /// Speed on the whole graph.

@@ -307,8 +307,8 @@ impl Table<'_> {
     }
 
     /// Table for Gaussian noise ([Cohen et al. 2019](https://arxiv.org/abs/1902.02918)). A class of
-    /// probability at least p, every other at most q, is certified for all features within `sigma
-    /// (Φ⁻¹(p) - Φ⁻¹(q)) / 2` of the input, in the Frobenius norm.
+    /// probability at least p, every other at most q, is certified for all features within
+    /// `sigma (Φ⁻¹(p) - Φ⁻¹(q)) / 2` of the input, in the Frobenius norm.
     fn gaussian(&self, sigma: f64) -> Series {
         let radius = |c: &Certainty| {
             let upper = if self.rule == Rule::TwoClass {
