@@ -1,17 +1,16 @@
 //! Claims of the thesis, one sentence each, with a verdict by one rule (`gnarl report`).
 //!
 //! A claim is that one row of a table is above another. Let d be the mean over all datasets of the
-//! difference of both rows, paired run by run on the same splits and seeds, and s its standard
-//! error, `sqrt(Σ s_i²) / m` for m datasets, which are independent of each other. A dataset that a
-//! claim compares in several tables counts once, by the means of its differences and of their
-//! errors: its runs share their splits. Let c be the same difference in the thesis' own figures on
-//! the same datasets. Let t be the threshold of the difference (0, or a loss that is still
-//! allowed):
+//! difference of both rows, paired run by run on the same splits and seeds. Let s be its standard
+//! error, `sqrt(Σ s_i²) / m` for m independent datasets. A dataset that a claim compares in several
+//! tables counts once, by the means of its differences and of their errors: its runs share their
+//! splits. Let c be the same difference in the thesis' own figures on the same datasets. Let t be
+//! the threshold of the difference (0, or a loss that is still allowed):
 //!
 //! | verdict | condition |
 //! | --- | --- |
 //! | holds | `d - 2s > t` |
-//! | holds, smaller | `d - 2s > t` and `d + 2s < c / 2`: clearly less than half of the thesis' difference |
+//! | holds, smaller | `d - 2s > t` and `d + 2s < c / 2`: clearly less than half of `c` |
 //! | does not hold | `d + 2s <= t`, or neither of the above and `d + 2s < c / 2` |
 //! | cannot be told | all else: the runs leave both open |
 //! | not run | no dataset has both rows |

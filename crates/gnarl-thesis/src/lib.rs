@@ -3,7 +3,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`table`] | the format of a table: rows with their work, columns of datasets, the thesis' figures |
+//! | [`table`] | the format of a table: rows with their work, datasets, the thesis' figures |
 //! | [`tables`] | the tables, one TOML file each in the folder `tables` |
 //! | [`recipe`], `inference_values` | the thesis' settings by dataset |
 //! | [`measure`] | the figure of a cell that a row shows |
@@ -13,7 +13,7 @@
 //! | [`measured`] | the result of a cell |
 //! | [`cell`] | one cell: its full configuration and the storage of its result |
 //! | [`runner`] | all cells of a table in parallel, continued where an earlier run stopped |
-//! | [`report`] | gnarl's figures next to the thesis', differences with their standard errors, CSV |
+//! | [`report`] | gnarl's figures next to the thesis', differences, standard errors, CSV |
 //! | [`claims`] | the thesis' claims, and a verdict on each by one rule |
 //! | [`kept`] | the stored results of a table in the repository: the figure of every run |
 //! | [`quoted`] | the stored results of other studies that the docs quote |

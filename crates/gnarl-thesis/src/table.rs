@@ -1,5 +1,5 @@
-//! The tables of the thesis as data: rows with their work, columns of datasets, and the figure printed
-//! in each cell. Tables are read from TOML:
+//! The tables of the thesis as data: rows with their work, columns of datasets, and the figure
+//! printed in each cell. Tables are read from TOML:
 //!
 //! ```
 //! use gnarl_thesis::Table;

@@ -1,10 +1,10 @@
 //! Measures the distance between two predictions.
 //!
-//! A prediction is the matrix of class probabilities (softmax of the scores), one row for each node
-//! of a node task and one row for a whole graph of a graph task. The distance is the Frobenius norm
-//! of the difference over `2 sqrt(rows)` ([Abbahaddou et al.
-//! 2024](https://arxiv.org/abs/2404.17947)). By the triangle inequality it is in [0, 1]. Two
-//! distributions are at most sqrt 2 apart, so it is in fact at most `1 / sqrt 2 = 0.707`.
+//! A prediction is the matrix of class probabilities (softmax of the scores): one row for each
+//! node, or one row for a whole graph in a graph task. The distance is the Frobenius norm of the
+//! difference over `2 sqrt(rows)` ([Abbahaddou et al. 2024](https://arxiv.org/abs/2404.17947)). By
+//! the triangle inequality it is in [0, 1]. Two distributions are at most sqrt 2 apart, so it is in
+//! fact at most `1 / sqrt 2 = 0.707`.
 
 use gnarl_graph::{DenseMatrix, Error as GraphError};
 use serde::Serialize;

@@ -111,8 +111,8 @@ pub struct AttackStudy {
     pub seed: u64,
 }
 
-/// One run: one split, one seed. Accuracies are of the test nodes or graphs, in per cent, by a plain
-/// forward pass unless stated otherwise.
+/// One run: one split, one seed. Accuracies are of the test nodes or graphs, in per cent, by a
+/// plain forward pass unless stated otherwise.
 #[derive(Debug, Clone, Serialize)]
 pub struct AttackRun {
     /// The seed.

@@ -54,8 +54,8 @@ impl AttackCache {
     }
 }
 
-/// The cache key of a run: everything that its attacked graph depends on. `None` if the graph depends
-/// on the model, or if features are attacked, whose copies are large.
+/// The cache key of a run: everything that its attacked graph depends on. `None` if the graph
+/// depends on the model, or if features are attacked, whose copies are large.
 pub(super) fn name_of(study: &AttackStudy, split: &Split, seed: u64) -> Option<String> {
     let attack = &study.attack;
     let flips_alone = matches!(attack.budget(), Ok(Budget::Edges(_)));

@@ -11,7 +11,7 @@
 //! | [`axes`] | the effect of the five axes alone, in pairs and together |
 //! | [`certify`] | predictions that no attacker within a radius can change |
 //! | [`forecast`] | the cells of a study before it is run, and about how long it would take |
-//! | [`portrait`] | one fitted model, node by node: predictions, exits, calibration, effect of an attack |
+//! | [`portrait`] | one fitted model, node by node: predictions, exits, calibration, attacks |
 //! | [`predict`] | classes of a graph or a set, by a fitted model or any classifier |
 //! | [`robustness`] | distances between predictions on perturbed inputs, sampled and bounded |
 //! | [`scale`] | memory and time of training on a graph of some size |

@@ -230,8 +230,8 @@ pub struct WalkStep {
     pub turned: Vec<(u32, u32)>,
 }
 
-/// Attacks the test nodes of a fitted model by flips of edges, through the model itself, and
-/// evaluates plain predictions after each of about `steps` equal parts of the flips.
+/// Attacks the test nodes of a fitted model by flips of edges, through the model itself. Evaluates
+/// plain predictions after each of about `steps` equal parts of the flips.
 pub fn walk(
     fitted: &Fitted,
     graph: &Graph,

@@ -37,8 +37,7 @@ pub struct PredictResult {
 }
 
 /// The model with another inference rule. A rule that is fitted to clean inputs uses the training
-/// nodes or graphs of the dataset that the model was trained on, and all nodes or graphs of another
-/// dataset.
+/// part of the dataset that the model was trained on, and all nodes or graphs of another dataset.
 pub fn with_inference(fitted: Fitted, inference: Inference, data: &Dataset) -> Result<Fitted> {
     let recognised = fitted.recognised(data);
     let on = recognised.as_ref().unwrap_or(&data.content);

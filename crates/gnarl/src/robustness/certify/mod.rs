@@ -2,11 +2,11 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`sparse_smoothing`] | flips of bits that do not change the prediction of a smoothed classifier |
+//! | [`sparse_smoothing`] | flips of bits that a smoothed classifier is certified for |
 //! | [`votes`] | predictions of a classifier on noisy copies of its input |
 //! | `draws` | noisy copies of bits |
 //! | [`probability`] | confidence bounds on probabilities from samples |
-//! | [`lipschitz`] | certified changes of features and edges, from margins and Lipschitz constants |
+//! | [`lipschitz`] | changes of features and edges, by margins over Lipschitz constants |
 //! | [`propagation`] | flips of edges under models that predict, then propagate |
 //! | [`convex`] | flips of binary features under a GCN of two layers |
 

@@ -1,11 +1,10 @@
-//! Certifies predictions: the share of test nodes, or of the test graphs of a set, whose class no
-//! attacker within a radius can change, and the share that is certified and correct, radius by
-//! radius.
+//! Certifies predictions. For each radius: the share of test nodes or test graphs whose class no
+//! attacker within it can change, and the share that is certified and correct.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`smoothing`], [`lipschitz`], [`exact`], [`convex`] | the entries of [`Certificate`], one file each |
-//! | [`method`] | the declaration of a certificate: targets, required properties of the model, rows of its table |
+//! | [`smoothing`], [`lipschitz`], [`exact`], [`convex`] | the entries of [`Certificate`] |
+//! | [`method`] | the interface of a certificate: targets, required properties, table rows |
 //! | [`threat`] | threat models: the part of the input that changes, and the rows of a table |
 //! | [`request`] | requested certificates: names, and settings as text |
 //! | `nodes`, `sets` | a fitted model on its graph, and on the graphs of a set |
