@@ -1,8 +1,8 @@
-//! Models under attack as rows of a table (ch. 5 and 6): who is attacked, and how.
+//! Models under attack as rows of a table (ch. 5 and 6): the model and its attack.
 //!
-//! One cell holds all that was found on the same inputs: before and after the attack, by a plain
-//! forward pass and by the cell's inference. Rows that show one of these each share it, so that
-//! their paired differences are between answers to the same input.
+//! One cell holds all results on the same inputs: before and after the attack, by a plain forward
+//! pass and by the cell's inference rule. Rows that show one of these results share the cell, so
+//! their paired differences are between predictions for the same input.
 
 use gnarl_data::Task;
 use serde::Deserialize;
@@ -23,25 +23,26 @@ use gnarl_robust::inference::Inference;
 pub struct Subject {
     /// The network.
     pub backbone: Backbone,
-    /// The operator; settled, since an attacked model is trained once.
+    /// The operator, with a fixed initialisation: an attacked model is trained once.
     #[serde(default)]
     pub operator: OperatorChoice,
-    /// What is asked of the weights.
+    /// The weight constraint.
     #[serde(default)]
     pub weights: WeightsChoice,
-    /// What is done to the graph first.
+    /// The preprocessing of the graph.
     #[serde(default)]
     pub defense: Defense,
-    /// Standard deviation of the noise on hidden representations while training: NoisyGCN. The
-    /// thesis has none; a tenth is within the range of its authors.
+    /// Standard deviation of the noise on hidden representations in training: NoisyGCN. The thesis
+    /// gives none; a tenth is within the range of its authors.
     #[serde(default)]
     pub noise: f64,
-    /// The recipe of the chapter, which is what the thesis' recipe means here.
+    /// The recipe of the chapter, which is meant by the thesis' recipe here.
     pub chapter: Recipe,
 }
 
 impl Subject {
-    /// The model on a dataset, with what the chapter's recipe says (the thesis' here) or another.
+    /// The model on a dataset, with the settings of the chapter's recipe (the thesis' here) or
+    /// another.
     pub(super) fn model(self, dataset: &str, recipe: Recipe, task: Task) -> (Recipe, Model) {
         let recipe = if recipe == Recipe::Thesis {
             self.chapter
@@ -59,23 +60,23 @@ impl Subject {
     }
 }
 
-/// What is done to a model, and how its answers are read off besides a plain forward pass.
+/// An attack on a model, and the inference rule in addition to a plain forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Threat {
     /// The attack.
     pub attack: Attack,
-    /// Whether the input or the training is attacked; the input where nothing is said.
+    /// The attacked phase; evasion by default.
     #[serde(default = "evasion")]
     pub mode: Mode,
-    /// Whether the attacker looks into a GCN of their own.
+    /// True if the attacker uses a GCN surrogate.
     #[serde(default)]
     pub surrogate: bool,
-    /// Whether the graph is the largest component with 10 / 10 / 80 % of its nodes, whatever the
-    /// dataset's own protocol.
+    /// True if the graph is the largest component with a 10 / 10 / 80 % split of its nodes, instead
+    /// of the dataset's own protocol.
     #[serde(default)]
     pub tenths: bool,
-    /// The inference besides.
+    /// The inference rule in addition to a plain forward pass.
     pub inference: Option<Inference>,
 }
 

@@ -1,10 +1,10 @@
-//! One cell of a table: the full configuration behind it, running it, and keeping what it found.
+//! One cell of a table: its full configuration, its run, and the storage of its result.
 //!
-//! A finished cell is a file `HASH.json`, where the hash is that of its configuration. The file
-//! repeats the configuration, and a cell is taken from a file only where that is the one wanted, so
-//! that neither another setting nor a collision of hashes can lend a cell a figure that is not its
-//! own. It also says which numerics made it: a cell of others is stale, and is run again where it
-//! stands.
+//! A finished cell is a file `HASH.json`, named by the hash of its configuration. The file repeats
+//! the configuration, and a cell is read from a file only if that is the wanted one. So neither
+//! another setting nor a collision of hashes can give a cell the result of another. The file also
+//! has the version of the numerics: a cell of another version is stale, and is run again in its
+//! place.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -20,16 +20,16 @@ use super::work::Work;
 use gnarl::study::attack_cache::AttackCache;
 use gnarl_graph::{Error, Result};
 
-/// Raised when the same configuration comes to other figures: cells of an older number are then
-/// stale.
+/// Version of the numerics, raised when the same configuration gives other results: cells of an
+/// older version are then stale.
 pub const NUMERICS: u32 = 4;
 
-/// Everything that decides what a cell finds.
+/// The full configuration of a cell: everything that decides its result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellConfig {
     /// The dataset, by its registry name.
     pub dataset: String,
-    /// What is done with it.
+    /// The work of the cell.
     pub work: Work,
 }
 
@@ -41,11 +41,11 @@ struct Stored<'a> {
     measured: &'a Measured,
 }
 
-/// The same as it is read. Whose cell it is shows in the text of the configuration, which no
-/// setting has to be read back from.
+/// The content of a cell's file, as it is read. The text of the configuration identifies the cell,
+/// so no setting has to be parsed.
 #[derive(Deserialize)]
 struct Kept {
-    /// Cells from before the number was written down have none.
+    /// Version of the numerics; cells from before it was stored have none.
     #[serde(default)]
     numerics: u32,
     config: serde_json::Value,
@@ -55,8 +55,7 @@ struct Kept {
 impl CellConfig {
     /// The cell of a spec on a dataset (by registry name), with a recipe's settings.
     ///
-    /// Fails for an attack whose budget means nothing, and for a share of corrupted edges that is
-    /// none.
+    /// Fails for an attack with an invalid budget, and for an invalid share of corrupted edges.
     pub fn new(spec: Spec, dataset: &str, recipe: Recipe, runs: usize, seed: u64) -> Result<Self> {
         Ok(Self {
             dataset: dataset.to_string(),
@@ -64,23 +63,23 @@ impl CellConfig {
         })
     }
 
-    /// Where it is kept under `folder`.
+    /// The cell's file under `folder`.
     pub fn file(&self, folder: &Path) -> Result<PathBuf> {
         Ok(folder.join(format!("{:016x}.json", self.hash()?)))
     }
 
-    /// A number that stands for it, the same everywhere.
+    /// The hash of the configuration, equal on all machines.
     pub(super) fn hash(&self) -> Result<u64> {
         Ok(fnv1a(self.text()?.as_bytes()))
     }
 
-    /// All of it.
+    /// The configuration as text.
     pub(super) fn text(&self) -> Result<String> {
         serde_json::to_string(self).map_err(unserialisable)
     }
 
-    /// What an earlier run found for exactly this configuration with these numerics; `None` where
-    /// there is no such file, or it is broken, stale or belongs to another configuration.
+    /// The stored result of exactly this configuration with these numerics; `None` if there is no
+    /// such file, or it is broken, stale or belongs to another configuration.
     pub fn stored(&self, folder: &Path) -> Result<Option<Measured>> {
         Ok(self
             .kept(folder)?
@@ -88,7 +87,7 @@ impl CellConfig {
             .map(|kept| kept.measured))
     }
 
-    /// Whether it was run with other numerics.
+    /// Returns true if the stored result has another version of the numerics.
     pub fn is_stale(&self, folder: &Path) -> Result<bool> {
         Ok(self
             .kept(folder)?
@@ -105,9 +104,9 @@ impl CellConfig {
             .filter(|kept| kept.config == own && kept.measured.is_whole()))
     }
 
-    /// Keeps what was found, under a temporary name first: a file is there whole or not at all.
-    /// Returns it as it will be read, where a number may differ in its last bit: a run that is
-    /// continued prints what one in a go would have.
+    /// Stores a result, under a temporary name first, so that a file is there whole or not at all.
+    /// Returns it as it will be read, where a number may differ in its last bit: a continued run
+    /// prints the same numbers as an uninterrupted one.
     pub fn store(&self, measured: Measured, folder: &Path) -> Result<Measured> {
         let file = self.file(folder)?;
         let stored = Stored {
@@ -120,13 +119,13 @@ impl CellConfig {
         Ok(self.stored(folder)?.unwrap_or(measured))
     }
 
-    /// Runs it on its dataset. `None` where `stop` was set before all runs were done.
+    /// Runs the cell on its dataset. `None` if `stop` was set before all runs were done.
     pub fn run(&self, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<Measured>> {
         self.run_sharing(loaded, &AttackCache::default(), stop)
     }
 
-    /// The same, with the attacked graphs of its dataset that other cells have made, and leaving
-    /// its own there.
+    /// Runs the cell with a cache of attacked graphs that it shares with other cells of the
+    /// dataset.
     pub fn run_sharing(
         &self,
         loaded: &Dataset,
@@ -140,13 +139,13 @@ impl CellConfig {
     }
 }
 
-/// Cannot happen for the types of a cell; an error is kinder than a promise.
+/// The error of a failed serialisation, which cannot happen for the types of a cell.
 fn unserialisable(e: serde_json::Error) -> Error {
     Error::argument("cell", e.to_string())
 }
 
-/// FNV-1a, 64 bits: the same on every machine and in every version, which the standard library's
-/// hasher does not promise.
+/// FNV-1a, 64 bits: equal on all machines and in all versions, which the standard library's hasher
+/// does not guarantee.
 pub(super) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -180,7 +179,7 @@ mod tests {
         assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
     }
 
-    /// A cell is named by all that decides its figure, and by nothing else.
+    /// The name of a cell depends on everything that decides its result, and on nothing else.
     #[test]
     fn cells_are_told_apart_by_what_decides_their_figures() {
         let name = |spec, dataset| {
@@ -227,7 +226,7 @@ mod tests {
                 other.file(dir.path()).unwrap(),
                 config.file(dir.path()).unwrap()
             );
-            // Even under the other's name, the file says whose it is.
+            // Even under another cell's name, the file identifies its own cell.
             std::fs::copy(
                 config.file(dir.path()).unwrap(),
                 other.file(dir.path()).unwrap(),

@@ -1,64 +1,64 @@
-//! What the thesis says, one sentence each, and a verdict by one rule (`gnarl report`).
+//! Claims of the thesis, one sentence each, with a verdict by one rule (`gnarl report`).
 //!
-//! A claim is that one row of a table is above another. Let d be the mean over all datasets of both
-//! rows' difference, run by run on the same splits and seeds, and s its standard error,
-//! `sqrt(Σ s_i²) / m` for m datasets, which are independent of each other. A dataset that a claim
-//! compares in several places counts once, by the means of its differences and of their errors: its
-//! runs share their splits. With c the same difference in the thesis' own figures on the same
-//! datasets, and t what the difference must exceed (0, or a loss that is still allowed):
+//! A claim is that one row of a table is above another. Let d be the mean over all datasets of the
+//! difference of both rows, paired run by run on the same splits and seeds. Let s be its standard
+//! error, `sqrt(Σ s_i²) / m` for m independent datasets. A dataset that a claim compares in several
+//! tables counts once, by the means of its differences and of their errors: its runs share their
+//! splits. Let c be the same difference in the thesis' own figures on the same datasets. Let t be
+//! the threshold of the difference (0, or a loss that is still allowed):
 //!
-//! | verdict | where |
+//! | verdict | condition |
 //! | --- | --- |
 //! | holds | `d - 2s > t` |
-//! | holds, smaller | the same, and `d + 2s < c / 2`: clearly less than half of what the thesis has |
+//! | holds, smaller | `d - 2s > t` and `d + 2s < c / 2`: clearly less than half of `c` |
 //! | does not hold | `d + 2s <= t`, or neither of the above and `d + 2s < c / 2` |
 //! | cannot be told | all else: the runs leave both open |
 //! | not run | no dataset has both rows |
 //!
-//! The rule was written down before it was applied, and judges the thesis' methods and ours alike.
+//! The rule was fixed before it was applied, and judges the thesis' methods and gnarl's alike.
 
 use serde::Serialize;
 
 use super::recipe::Recipe;
 use super::report::{CellReport, Difference, Report};
 
-/// Whose claim it is.
+/// The origin of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Whose {
-    /// The thesis'.
+    /// A claim of the thesis.
     Thesis,
-    /// Of what gnarl offers besides.
+    /// A claim about gnarl's own methods.
     Ours,
 }
 
-/// A row of a table, and the row it is said to be above.
+/// A table, a row, and the row that it is claimed to be above.
 pub type Comparison = (&'static str, &'static str, &'static str);
 
 /// A claim.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Claim {
-    /// Whose it is.
+    /// The origin of the claim.
     pub whose: Whose,
-    /// The chapter it belongs to.
+    /// The chapter of the claim.
     pub chapter: u8,
-    /// One sentence.
+    /// The claim in one sentence.
     pub says: &'static str,
-    /// What the difference must exceed.
+    /// Threshold of the difference.
     pub above: f64,
     /// Table, row, and the row it is compared with.
     pub compares: &'static [Comparison],
 }
 
-/// What became of a claim.
+/// The verdict on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The difference is clearly there.
     Holds,
-    /// It is there, and clearly less than half of the thesis'.
+    /// The difference is there, and clearly less than half of the thesis'.
     HoldsSmaller,
-    /// It is clearly not there, or not what was said.
+    /// The difference is clearly not there, or not as large as claimed.
     DoesNotHold,
     /// The runs leave both open.
     CannotBeTold,
@@ -67,7 +67,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// In words.
+    /// The verdict in words.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
@@ -87,18 +87,18 @@ pub struct Judged {
     pub claim: Claim,
     /// The verdict.
     pub verdict: Verdict,
-    /// Ours: the mean over datasets; none where nothing was run.
+    /// Mean difference over datasets in gnarl's runs; `None` if nothing was run.
     pub mean: Option<f64>,
     /// Its standard error.
     pub standard_error: Option<f64>,
-    /// The thesis' mean over the same datasets, where it has figures for them.
+    /// The thesis' mean over the same datasets, if it has figures for them.
     pub claimed: Option<f64>,
-    /// Each dataset: its name, ours and its standard error.
+    /// Name, difference and standard error of each dataset.
     pub datasets: Vec<(&'static str, f64, f64)>,
 }
 
 impl Claim {
-    /// The verdict by what reports of tables have, with the thesis' recipe.
+    /// The verdict from the results in reports of tables, with the thesis' recipe.
     pub fn judge(&self, reports: &[Report]) -> Judged {
         let mut places: Vec<(&'static str, Vec<(f64, f64)>)> = Vec::new();
         let mut claimed = Vec::new();
@@ -166,7 +166,7 @@ impl Claim {
     }
 }
 
-/// The rule at the head of this file.
+/// The rule in the documentation of this module.
 fn verdict(mean: f64, error: f64, claimed: Option<f64>, above: f64) -> Verdict {
     let (low, high) = (mean - 2.0 * error, mean + 2.0 * error);
     let is_less = claimed.is_some_and(|claimed| claimed > 0.0 && high < claimed / 2.0);
@@ -202,7 +202,7 @@ const fn ours(claim: Claim) -> Claim {
     }
 }
 
-/// The claims, by chapter; what gnarl offers instead stands at the end.
+/// The claims by chapter; claims about gnarl's own methods stand at the end.
 pub const CLAIMS: &[Claim] = &[
     says(
         3,
@@ -799,7 +799,7 @@ mod tests {
         }
     }
 
-    /// Three rows on one dataset share its splits: they are one witness, not three.
+    /// Three rows on one dataset share its splits: they count as one dataset, not three.
     #[test]
     fn a_dataset_counts_once() {
         let claim = CLAIMS

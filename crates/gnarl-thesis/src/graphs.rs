@@ -1,8 +1,8 @@
-//! Graph classifiers as rows of a table (ch. 7): which, and what it is trained on.
+//! Graph classifiers as rows of a table (ch. 7): the model and its training graphs.
 //!
 //! The runs of a cell are the folds of its set, and its settings the defaults of `gnarl train`: its
-//! figures are those of that command with the same recipe, `--runs` and `--inits`. Cells that show
-//! seconds train on one core, one fold after the other, so that nothing else is counted in.
+//! results are those of that command with the same recipe, `--runs` and `--inits`. Cells that show
+//! seconds train on one core, one fold after the other, so that other work is not timed.
 
 use gnarl_data::Task;
 use serde::{Deserialize, Serialize};
@@ -13,41 +13,41 @@ use gnarl::augment::{Augment, Corruption};
 use gnarl::model::Model;
 use gnarl_nn::networks::Backbone;
 
-/// Few training graphs, of one class fewer still: of class `i` modulo classes in fold `i`.
+/// Few training graphs, with one rare class: class `i` modulo classes in fold `i`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Few {
-    /// Of every class, at most.
+    /// Largest number of training graphs of every class.
     #[serde(alias = "per-class")]
     pub per_class: usize,
-    /// Of the one.
+    /// Number of training graphs of the rare class.
     pub rare: usize,
 }
 
-/// A classifier and what it is trained on.
+/// A classifier and its training graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Classifier {
     /// The network.
     pub backbone: Backbone,
-    /// The data axis; the training graphs as they are where nothing is said.
+    /// The training-data augmentation; none by default.
     #[serde(default)]
     pub augment: Augment,
-    /// The share of the training graphs' edges that is changed at random.
+    /// Share of the training graphs' edges that are changed at random.
     pub corrupted: Option<f64>,
-    /// Whether nodes without features are described by their degrees before that.
+    /// True if nodes without features get their degrees before the corruption.
     #[serde(default)]
     pub keeps_degrees: bool,
-    /// Trained on few graphs of the folds.
+    /// The reduction to few training graphs of the folds.
     pub few: Option<Few>,
-    /// Standard deviation of the noise on hidden representations while training: NoisyGNN, with
-    /// that of ch. 5's.
+    /// Standard deviation of the noise on hidden representations in training: NoisyGNN, with the
+    /// value of ch. 5.
     #[serde(default)]
     pub noise: f64,
 }
 
 impl Classifier {
-    /// The model on a set, with what a recipe says.
+    /// The model on a set, with a recipe's settings.
     pub(super) fn model(self, dataset: &str, recipe: Recipe) -> Model {
         let mut model = Model::new(self.backbone).augment(self.augment);
         if self.noise != 0.0 {
@@ -56,7 +56,7 @@ impl Classifier {
         recipe.fill(model, dataset, Task::Graph)
     }
 
-    /// What is wrong with a row that shows this of it, if anything.
+    /// The reason why a row cannot show this measure of it, if any.
     pub(super) fn flaw(self, measure: Measure) -> Option<String> {
         let is_shown = match measure {
             Measure::TestAccuracy | Measure::TrainingSeconds => true,
@@ -78,8 +78,8 @@ impl Classifier {
     }
 }
 
-/// Initialisations of each fold. One of MUTAG tests on eighteen graphs, where one more or less
-/// right is five points; few training graphs leave more to chance, too.
+/// Number of initialisations of each fold. A fold of MUTAG tests on eighteen graphs, so one more
+/// correct graph is five points; few training graphs add further variance.
 pub(super) fn inits(classifier: &Classifier, dataset: &str) -> usize {
     if dataset == "MUTAG" || classifier.few.is_some() {
         3

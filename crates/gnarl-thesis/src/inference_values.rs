@@ -1,4 +1,5 @@
-//! The thesis' radius and sigma of RobustCRF by dataset.
+//! The thesis' radius and sigma of RobustCRF ([Abbahaddou et al.
+//! 2024](https://arxiv.org/abs/2411.05399)) by dataset.
 
 use gnarl_robust::inference::{Inference, Perturbed};
 
@@ -20,9 +21,9 @@ const STRUCTURE: [Values; 4] = [
     ("polblogs", 0.005, 0.05),
 ];
 
-/// An inference with the thesis' radius and sigma for a dataset, where they are open. A dataset
-/// that the thesis has no values for leaves them open; smoothing takes the radius alone, and ours
-/// has one sigma for all.
+/// An inference rule with the thesis' radius and sigma for a dataset, if they are open. A dataset
+/// without values in the thesis leaves them open. Smoothing takes the radius alone, and gnarl's
+/// variant has one sigma for all datasets.
 pub fn thesis_inference(inference: Inference, dataset: &str) -> Inference {
     let values = |on: Option<Perturbed>| {
         let table = if on == Some(Perturbed::Structure) {
@@ -33,7 +34,7 @@ pub fn thesis_inference(inference: Inference, dataset: &str) -> Inference {
         table.into_iter().find(|(name, ..)| *name == dataset)
     };
     match inference {
-        // What tunes itself takes no values.
+        // A rule that tunes itself takes no values.
         _ if inference.tunes() => inference,
         Inference::RobustCrf(mut crf) => {
             if let Some((_, radius, sigma)) = values(crf.target) {

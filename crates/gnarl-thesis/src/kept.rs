@@ -1,10 +1,9 @@
-//! What is kept of a table in the repository: the figure of every run, and nothing that can be had
-//! by running it again.
+//! The stored results of a table in the repository: the figure of every run, and nothing that a new
+//! run can recompute.
 //!
-//! A cell's own file has everything that was found, curves and learned scalars too; a table's file
-//! here has a few kilobytes. From it the same [`Report`] is made, with the same differences run by
-//! run. A [`Shelf`] is a folder of them: what one table has of a cell serves every table that shows
-//! the same of it.
+//! A cell's own file has the full result, with curves and learned scalars. A table's file here has
+//! a few kilobytes. It gives the same [`Report`], with the same differences run by run. A [`Shelf`]
+//! is a folder of these files: the result of a cell in one table serves every table that shows it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -21,31 +20,31 @@ use super::table::Table;
 use super::tables;
 use gnarl_graph::{Error, Result};
 
-/// The figures of a table.
+/// The stored results of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kept {
-    /// The thesis' label.
+    /// The thesis' label of the table.
     pub table: String,
-    /// The numerics that made them.
+    /// Version of the numerics.
     pub numerics: u32,
-    /// Runs that were asked for.
+    /// Number of requested runs.
     pub runs: usize,
-    /// The first run's seed.
+    /// Seed of the first run.
     pub seed: u64,
-    /// Those that were run.
+    /// The cells that were run.
     pub cells: Vec<KeptCell>,
 }
 
-/// The figures of a cell.
+/// The stored results of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptCell {
-    /// The row's label.
+    /// The label of the row.
     pub row: String,
     /// The column.
     pub column: String,
-    /// Whose settings; none where nothing is trained.
+    /// The recipe; `None` if nothing is trained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipe: Option<String>,
     /// The figure of each run.
@@ -53,15 +52,15 @@ pub struct KeptCell {
     /// Further figures of the same runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<(String, Vec<f64>)>,
-    /// Stands for the splits of the runs: cells of the same are compared run by run.
+    /// A hash of the runs' splits: cells with the same hash are compared run by run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub splits: Option<String>,
-    /// Seconds it took.
+    /// Seconds of the cell.
     pub seconds: f64,
 }
 
 impl KeptCell {
-    /// What is wrong with its numbers, if anything.
+    /// The flaw of its numbers, if any.
     fn flaw(&self) -> Option<String> {
         let is_figure = |x: &f64| x.abs() < 1e15;
         let figures = || {
@@ -81,7 +80,7 @@ impl KeptCell {
     }
 }
 
-/// Digits that are kept: more than anybody prints, fewer than a double has.
+/// Rounds to the stored digits: more than are ever printed, fewer than a double has.
 fn rounded(x: f64) -> f64 {
     let scale = 10f64.powi(6 - x.abs().max(1e-12).log10().ceil() as i32);
     if x == 0.0 || !x.is_finite() {
@@ -92,7 +91,7 @@ fn rounded(x: f64) -> f64 {
 }
 
 impl Kept {
-    /// What a report has of figures.
+    /// The figures of a report.
     pub fn of(report: &Report) -> Self {
         let mut cells = Vec::new();
         for row in &report.rows {
@@ -124,7 +123,8 @@ impl Kept {
         }
     }
 
-    /// Writes it to `TABLE.json` in a folder, one cell a line, so that a change shows as one.
+    /// Writes the results to `TABLE.json` in a folder, one cell a line, so that a change is a
+    /// one-line diff.
     pub fn write(&self, table: &Table, folder: &Path) -> Result<()> {
         let text = |cell: &KeptCell| serde_json::to_string(cell).map_err(unreadable);
         let head = Self {
@@ -146,7 +146,7 @@ impl Kept {
         )
     }
 
-    /// Reads it back; `None` where the folder has none of this table.
+    /// Reads the results of a table; `None` if the folder has none of it.
     pub fn read(table: &Table, folder: &Path) -> Result<Option<Self>> {
         let file = folder.join(format!("{}.json", table.short_name()));
         let text = match std::fs::read(&file) {
@@ -205,7 +205,7 @@ impl Kept {
         Ok(Some(kept))
     }
 
-    /// Every cell that the table has, with the runs and the seed of these figures.
+    /// Every cell of the table, with the runs and the seed of these results.
     fn plans(&self, table: &Table) -> Result<Vec<Plan>> {
         let mut settings = Settings::new(Default::default(), Default::default());
         (settings.runs, settings.seed) = (self.runs, self.seed);
@@ -213,7 +213,7 @@ impl Kept {
         plan(table, &settings)
     }
 
-    /// The figures of a plan, where they are here.
+    /// The stored figures of a plan, if any.
     pub(super) fn measured(&self, table: &Table, plan: &Plan) -> Option<Measured> {
         let (label, column) = (&table.rows[plan.row].label, &table.columns[plan.column]);
         let recipe = plan.recipe.map(recipe_name);
@@ -230,7 +230,7 @@ impl Kept {
         })
     }
 
-    /// What keeps its figures from standing beside those that these settings would find.
+    /// The reason why these results cannot be combined with those of the given settings, if any.
     fn hinders(&self, table: &Table, settings: &Settings) -> Option<String> {
         let plural = |runs: usize| {
             if runs == 1 {
@@ -261,35 +261,35 @@ impl Kept {
     }
 }
 
-/// The figures of all tables in a folder.
+/// The stored results of all tables in a folder.
 #[derive(Debug, Default)]
 pub struct Shelf {
     folder: PathBuf,
     tables: HashMap<String, Kept>,
-    /// What is known of a cell, by its configuration and what is shown of it.
+    /// Results by the configuration of a cell and its shown measure.
     by_cell: HashMap<String, (CellConfig, Measured)>,
 }
 
-/// What was not run on a dataset.
+/// The cells of a dataset that were not run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Left {
     /// The dataset.
     pub dataset: String,
-    /// Cells, each once however many tables show it.
+    /// Number of cells, each once however many tables show it.
     pub cells: usize,
-    /// What they would take one after another, judged by the cells that were timed; none where
-    /// nothing tells.
+    /// Estimated seconds of sequential runs, from cells that were timed; `None` without a
+    /// comparable one.
     pub seconds: Option<f64>,
 }
 
 impl Shelf {
-    /// Reads a folder; one that is not there is empty. Fails where a file is broken, or has rows
-    /// that its table lacks.
+    /// Reads a folder; a missing one is empty. Fails if a file is broken, or has rows that its
+    /// table lacks.
     pub fn read(folder: &Path) -> Result<Self> {
         Self::with(folder, &[])
     }
 
-    /// The same with tables that are not among the thesis'.
+    /// Reads a folder, with tables in addition to the thesis'.
     pub(super) fn with(folder: &Path, more: &[&Table]) -> Result<Self> {
         let mut shelf = Self {
             folder: folder.to_path_buf(),
@@ -318,12 +318,13 @@ impl Shelf {
         Ok(shelf)
     }
 
-    /// Whether there is nothing.
+    /// Returns true if there are no results.
     pub fn is_empty(&self) -> bool {
         self.tables.values().all(|kept| kept.cells.is_empty())
     }
 
-    /// Figures that other numerics made, which count for nothing: the tables and how many cells.
+    /// The tables with results of other numerics, which do not count, and the number of their
+    /// cells.
     pub fn stale(&self) -> (usize, usize) {
         let stale = || {
             self.tables
@@ -333,14 +334,14 @@ impl Shelf {
         (stale().count(), stale().map(|kept| kept.cells.len()).sum())
     }
 
-    /// Whether a table's figures were made by other numerics.
+    /// Returns true if a table's results have another version of the numerics.
     pub fn is_stale(&self, table: &str) -> bool {
         self.tables
             .get(table)
             .is_some_and(|kept| kept.numerics != NUMERICS)
     }
 
-    /// Fails where figures of these settings would take the place of others in a table's file.
+    /// Fails if results of these settings would replace others in a table's file.
     pub(super) fn check(&self, table: &Table, settings: &Settings) -> Result<()> {
         let hinders = self
             .tables
@@ -356,7 +357,7 @@ impl Shelf {
         }
     }
 
-    /// The figures of a plan, whatever table's file has them.
+    /// The figures of a plan, from any table's file.
     pub(super) fn measured(&self, table: &Table, plan: &Plan) -> Result<Option<Measured>> {
         Ok(self
             .by_cell
@@ -364,7 +365,7 @@ impl Shelf {
             .map(|(_, measured)| measured.clone()))
     }
 
-    /// The table with the figures that are here.
+    /// The report of a table from the stored results.
     pub fn report(&self, table: &'static Table) -> Result<Report> {
         let own = self
             .tables
@@ -380,7 +381,7 @@ impl Shelf {
             let outcome = measured.map_or(Outcome::NotRun, Outcome::measured);
             found.push((plan, outcome));
         }
-        // A recipe that nothing was run with is not shown; the thesis' is, so that holes are seen.
+        // A recipe without runs is not shown; the thesis' recipe is, so that holes are visible.
         let has_default = found.iter().any(|(plan, outcome)| {
             plan.recipe == Some(Recipe::Default) && matches!(outcome, Outcome::Measured(_))
         });
@@ -392,7 +393,7 @@ impl Shelf {
         Report::new(table, &settings, &plans, outcomes, 0.0)
     }
 
-    /// What was not run with the thesis' recipe and ten runs, by dataset.
+    /// Cells that were not run with the thesis' recipe and ten runs, by dataset.
     pub fn left(&self) -> Result<Vec<Left>> {
         let settings = Settings::new(Default::default(), Default::default());
         let mut open: BTreeMap<String, CellConfig> = BTreeMap::new();
@@ -403,7 +404,7 @@ impl Shelf {
                 }
             }
         }
-        // In an order, so that rounding is the same each time.
+        // In a fixed order, so that rounding is reproducible.
         let timed: BTreeMap<&String, &(CellConfig, Measured)> = self.by_cell.iter().collect();
         let pace = Pace::of(
             timed
@@ -428,7 +429,7 @@ impl Shelf {
     }
 }
 
-/// Stands for a cell and what a row shows of it.
+/// The key of a cell and of the measure that a row shows.
 fn shown(table: &Table, plan: &Plan) -> Result<String> {
     Ok(format!(
         "{:?} {}",
@@ -437,7 +438,7 @@ fn shown(table: &Table, plan: &Plan) -> Result<String> {
     ))
 }
 
-/// A few letters that stand for the names of splits; letters that stand for some already stay.
+/// A short hash of the names of splits; a value that is a hash already stays.
 fn short(splits: &[String]) -> String {
     if let [one] = splits
         && one.len() == 8
@@ -558,7 +559,7 @@ mod tests {
             "{shown:?}"
         );
         assert_eq!(row.cells[2].ours.as_ref().unwrap().runs, runs);
-        // What is left has one cell less, and an estimate by the cell that was timed.
+        // One cell less is left, and the estimate comes from the cell that was timed.
         let cells = |shelf: &Shelf| {
             shelf
                 .left()

@@ -1,24 +1,25 @@
-//! The thesis' tables as data, and the one runner that reproduces them (`gnarl reproduce`).
+//! Reproduces the tables of the thesis: the tables as data, and one runner for all of them
+//! (`gnarl reproduce`).
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`table`] | what a table is: rows that say what to run, columns of datasets, the thesis' figures |
+//! | [`table`] | the format of a table: rows with their work, datasets, the thesis' figures |
 //! | [`tables`] | the tables, one TOML file each in the folder `tables` |
 //! | [`recipe`], `inference_values` | the thesis' settings by dataset |
-//! | [`measure`] | which of a cell's figures a row shows |
-//! | [`attacked`] | models under attack: who, and how |
-//! | [`graphs`] | graph classifiers: which, and trained on what |
-//! | [`work`] | what is done in a cell: models, fitted so many times |
-//! | [`measured`] | what a cell found |
-//! | [`cell`] | one cell: its full configuration, keeping what it found |
-//! | [`runner`] | all cells of a table, side by side, continued where an earlier run stopped |
-//! | [`report`] | ours beside the thesis', differences with their standard errors, CSV |
-//! | [`claims`] | what the thesis says, and a verdict on each by one rule |
-//! | [`kept`] | what the repository keeps of a table: the figure of every run |
-//! | [`quoted`] | what it keeps of other studies that the docs quote |
+//! | [`measure`] | the figure of a cell that a row shows |
+//! | [`attacked`] | models under attack: model and attack |
+//! | [`graphs`] | graph classifiers: model and training graphs |
+//! | [`work`] | the work of a cell: models, fitted in a number of runs |
+//! | [`measured`] | the result of a cell |
+//! | [`cell`] | one cell: its full configuration and the storage of its result |
+//! | [`runner`] | all cells of a table in parallel, continued where an earlier run stopped |
+//! | [`report`] | gnarl's figures next to the thesis', differences, standard errors, CSV |
+//! | [`claims`] | the thesis' claims, and a verdict on each by one rule |
+//! | [`kept`] | the stored results of a table in the repository: the figure of every run |
+//! | [`quoted`] | the stored results of other studies that the docs quote |
 //!
-//! A new study is one more file of [`tables`] and, where it runs something no table did before, one
-//! more variant of [`table::Spec`].
+//! A new study is one more file of [`tables`] and, if it needs a new kind of work, one more variant
+//! of [`table::Spec`].
 
 pub mod attacked;
 pub mod cell;

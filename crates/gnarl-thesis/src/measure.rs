@@ -1,42 +1,42 @@
-//! Which of a cell's figures a row shows.
+//! The figure of a cell that a row shows.
 
 use gnarl_nn::depth::Kind;
 use serde::Deserialize;
 
-/// Which of the figures of a cell that holds several: of a network with exits, of a model under
-/// attack, of a classifier of graphs.
+/// A figure of a cell that holds several: of a network with exits, of a model under attack, of a
+/// classifier of graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// That of an exit.
+    /// Accuracy of an exit.
     Exit(usize),
-    /// That of the exit with the best mean test accuracy, as the thesis' study chose.
+    /// Accuracy of the exit with the best mean test accuracy, as the thesis' study chose.
     BestExit,
-    /// That of the layer with the best validation accuracy.
+    /// Accuracy of the layer with the best validation accuracy.
     SingleLayer,
-    /// That of a policy, one of [`POLICIES`](super::measured::POLICIES).
+    /// Accuracy of a policy, one of [`POLICIES`](super::measured::POLICIES).
     Policy(Kind),
-    /// Where any exit is right.
+    /// Oracle accuracy: any exit is correct.
     Oracle,
-    /// Before an attack.
+    /// Accuracy before an attack.
     Clean(Answer),
-    /// After it.
+    /// Accuracy after an attack.
     Attacked(Answer),
-    /// On the test graphs.
+    /// Accuracy on the test graphs.
     TestAccuracy,
-    /// What a scalar of a learned operator came to.
+    /// Value of a scalar of a learned operator.
     Scalar(Scalar),
-    /// How well communities agree with blocks.
+    /// Agreement of communities with blocks.
     Agreement(Agreement),
     /// Seconds of one augmentation of the training graphs.
     AugmentationSeconds,
-    /// Seconds of training: of a model under attack the median step, times the steps; of a
+    /// Seconds of training: for a model under attack the median step times the steps; for a
     /// classifier of graphs a whole run.
     TrainingSeconds,
 }
 
 impl Measure {
-    /// Whether it is a time, which has no place among per cents.
+    /// Returns true if it is a time, which is not in per cent.
     pub fn is_seconds(self) -> bool {
         matches!(
             self,
@@ -45,13 +45,13 @@ impl Measure {
     }
 }
 
-/// Which of the two answers to an input.
+/// The prediction for an input: with or without the cell's inference rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// That of a plain forward pass.
+    /// The prediction of a plain forward pass.
     Bare,
-    /// That of the cell's inference.
+    /// The prediction of the cell's inference rule.
     Defended,
 }
 
@@ -76,7 +76,7 @@ gnarl_graph::named! {
 }
 
 gnarl_graph::named! {
-    /// How well communities agree with blocks, in per cent.
+    /// Agreement of communities with blocks, in per cent.
     pub enum Agreement as "agreement" {
         /// Adjusted mutual information.
         Ami = "AMI",

@@ -1,4 +1,4 @@
-//! What a cell found, in all its figures.
+//! The result of a cell, with all its figures.
 
 use gnarl_graph::centrality::Centrality;
 use serde::{Deserialize, Serialize};
@@ -11,47 +11,47 @@ use gnarl::study::train::{ExitRun, Run, TrainResult};
 use gnarl_nn::depth::Kind;
 use gnarl_nn::operator::{Centralities, OperatorChoice};
 
-/// What a cell found.
+/// The result of a cell.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// The figure of each run, in order; one for a property.
+    /// The figure of each run, in order; one value for a property.
     pub values: Vec<f64>,
     /// The split of each run.
     pub splits: Vec<String>,
     /// Validation accuracy by epoch, of the first run.
     pub curve: Vec<f64>,
-    /// Seconds it took.
+    /// Seconds of the cell.
     pub seconds: f64,
-    /// What a learnable operator came to.
+    /// The values of a learnable operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<Box<LearnedOperator>>,
     /// Further figures of the same runs, by name: another choice of depth, a part of the test
     /// nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<(String, Vec<f64>)>,
-    /// What the exits came to, of a network that has them at every layer.
+    /// The accuracies of the exits, for a network with an exit at every layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<Box<ByDepth>>,
-    /// What an attack came to.
+    /// The result of an attack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attacked: Option<Box<ByAttack>>,
-    /// How long graph classification took, where that was looked for.
+    /// Times of graph classification, if they were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Box<Times>>,
 }
 
 impl Measured {
-    /// Whether there are figures, and for each split as many.
+    /// Returns true if there are figures, and the same number for each split.
     pub(super) fn is_whole(&self) -> bool {
         let (figures, splits) = (self.values.len(), self.splits.len());
         figures > 0 && (splits == 0 || figures.is_multiple_of(splits))
     }
 
-    /// The same with the figures of one measure, where there are several to choose from.
+    /// The result with the figures of one measure, if there are several.
     pub fn through(mut self, measure: Option<Measure>) -> Self {
         let Some(measure) = measure else { return self };
-        // Figures that are kept in short are those of the measure already.
+        // Stored short results are those of the measure already.
         let named = |list: &[(String, Vec<f64>)], name: &str| {
             list.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone())
         };
@@ -80,8 +80,8 @@ impl Measured {
     }
 }
 
-/// The policies that every cell of adaptive depth judges: the thesis' four, the two of ours that do
-/// best, and their control.
+/// The policies that every cell of adaptive depth evaluates: the thesis' four, the two best of
+/// gnarl's, and their control.
 pub const POLICIES: [Kind; Centrality::ALL.len() + 3] = {
     let mut all = [Kind::Offsets; Centrality::ALL.len() + 3];
     let mut i = 0;
@@ -97,13 +97,13 @@ pub const POLICIES: [Kind; Centrality::ALL.len() + 3] = {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByDepth {
-    /// Of every exit.
+    /// Accuracy of every exit.
     pub exits: Vec<Vec<f64>>,
-    /// Of the layer with the best validation accuracy.
+    /// Accuracy of the layer with the best validation accuracy.
     pub single_layer: Vec<f64>,
-    /// Of the [`POLICIES`], by their names.
+    /// Accuracies of the [`POLICIES`], by their names.
     pub policies: Vec<(String, Vec<f64>)>,
-    /// Where any exit is right.
+    /// Oracle accuracy: any exit is correct.
     pub oracle: Vec<f64>,
 }
 
@@ -154,8 +154,8 @@ impl ByDepth {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LearnedOperator {
-    /// Where the scalars of each run started, chosen on its validation nodes where the table leaves
-    /// it open.
+    /// Initialisation of the scalars in each run, chosen on its validation nodes if the table
+    /// leaves it open.
     pub inits: Vec<String>,
     /// Each scalar with its value in every run.
     pub scalars: Vec<(String, Vec<f64>)>,
@@ -181,21 +181,21 @@ impl LearnedOperator {
     }
 }
 
-/// What an attack came to, each a list over runs.
+/// The result of an attack, each a list over runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByAttack {
     /// Test accuracy before the attack.
     pub clean: Vec<f64>,
-    /// After it.
+    /// Test accuracy after the attack.
     pub attacked: Vec<f64>,
-    /// Before, by the cell's inference; empty where it has none.
+    /// Test accuracy before the attack with the cell's inference rule; empty if it has none.
     pub defended_clean: Vec<f64>,
-    /// After, by the cell's inference.
+    /// Test accuracy after the attack with the cell's inference rule.
     pub defended_attacked: Vec<f64>,
     /// Median milliseconds of a training step.
     pub epoch_ms: Vec<f64>,
-    /// That, times the steps, in seconds.
+    /// Median training step times the steps, in seconds.
     pub training_seconds: Vec<f64>,
 }
 
@@ -213,7 +213,7 @@ impl ByAttack {
         }
     }
 
-    /// The figures of a measure; none for one that is not of attacks.
+    /// The figures of a measure; empty for a measure that is not of attacks.
     pub(super) fn of(&self, measure: Measure) -> Vec<f64> {
         match measure {
             Measure::Clean(Answer::Bare) => self.clean.clone(),
@@ -225,7 +225,7 @@ impl ByAttack {
         }
     }
 
-    /// Further figures beside a measure.
+    /// Further figures in addition to a measure.
     pub(super) fn parts(&self, measure: Measure) -> Vec<(String, Vec<f64>)> {
         match measure {
             Measure::TrainingSeconds => vec![("ms an epoch".into(), self.epoch_ms.clone())],
@@ -238,18 +238,18 @@ impl ByAttack {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Times {
-    /// Of one augmentation of the training graphs: one copy of each, or new vectors and a fresh
-    /// head.
+    /// Seconds of one augmentation of the training graphs: one copy of each, or new vectors and a
+    /// retrained head.
     pub augmentation: Vec<f64>,
-    /// Of all of them: copies are made for every epoch.
+    /// Seconds of all augmentations: copies are made for every epoch.
     pub augmentations: Vec<f64>,
-    /// Of a run, augmentations included.
+    /// Seconds of a run, augmentations included.
     pub training: Vec<f64>,
 }
 
 impl Times {
     pub(super) fn new(result: &TrainResult, copies: Copies) -> Self {
-        // Copies of every epoch, and once before the first.
+        // Copies for every epoch, and once before the first.
         let times = |run: &Run| match (run.fit.copy_seconds, copies) {
             (Some(_), Copies::EachEpoch) => {
                 run.fit.trained.iter().map(|t| t.curve.len()).sum::<usize>() + 1
@@ -275,7 +275,7 @@ impl Times {
         }
     }
 
-    /// Further figures beside a measure.
+    /// Further figures in addition to a measure.
     pub(super) fn parts(&self, measure: Measure) -> Vec<(String, Vec<f64>)> {
         match measure {
             Measure::AugmentationSeconds if self.augmentations != self.augmentation => {
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(values(None), [81.0, 82.0]);
         assert_eq!(values(Some(Measure::Scalar(Scalar::E1))), [0.5, 0.7]);
         assert_eq!(values(Some(Measure::Agreement(Agreement::Ari))), [1.0, 2.0]);
-        // What is kept in short has neither, and its figures are those of the measure already.
+        // A stored short result has neither, and its figures are those of the measure already.
         let short = Measured {
             operator: None,
             parts: Vec::new(),

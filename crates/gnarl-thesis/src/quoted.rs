@@ -1,11 +1,11 @@
-//! What is kept of studies that are no table of the thesis: figures that pages of the docs quote,
+//! Stored results of studies that are no table of the thesis: figures that pages of the docs quote,
 //! and pictures for the page of results, each with the command that made it.
 //!
-//! `results/studies/NAME.json` is a small table as it was printed, a row a line, beside the
-//! commands that print it and the numerics that made it. `gnarl report --fill PAGE` puts it, or
-//! some of its rows and columns, between two comments of a page, and a test holds every figure in
-//! the text of the docs against what is kept here. `results/figures/NAME.json` says what the
-//! picture `NAME.svg` beside it shows.
+//! `results/studies/NAME.json` is a small table as it was printed, a row a line, with the commands
+//! that print it and the version of the numerics. `gnarl report --fill PAGE` puts it, or some of
+//! its rows and columns, between two comments of a page. A test compares every figure in the text
+//! of the docs with the stored ones. `results/figures/NAME.json` describes the picture `NAME.svg`
+//! next to it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ use super::cell::NUMERICS;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quoted {
-    /// What it shows, in a sentence.
+    /// Content of the table in a sentence.
     pub says: String,
-    /// The commands that print its figures; `NAME` in capitals stands for what differs between rows
-    /// or columns.
+    /// The commands that print its figures; `NAME` in capitals stands for the part that differs
+    /// between rows or columns.
     pub commands: Vec<String>,
-    /// The numerics that made them.
+    /// Version of the numerics.
     pub numerics: u32,
     /// The header.
     pub columns: Vec<String>,
@@ -33,11 +33,11 @@ pub struct Quoted {
 }
 
 impl Quoted {
-    /// Every table in `FOLDER/studies`, by the name of its file; none where there is no such
+    /// Reads every table in `FOLDER/studies`, by the name of its file; none if there is no such
     /// folder.
     ///
     /// Fails for a file that cannot be read, has rows of another length than its header, names no
-    /// command, or was made by other numerics.
+    /// command, or has another version of the numerics.
     pub fn read_all(folder: &Path) -> gnarl_graph::Result<BTreeMap<String, Self>> {
         let named = |(name, file): (String, PathBuf)| {
             let quoted: Self = read(&file)?;
@@ -94,15 +94,15 @@ impl Quoted {
     }
 }
 
-/// What a picture shows.
+/// A picture and its description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drawing {
-    /// A sentence.
+    /// Content of the picture in a sentence.
     pub says: String,
     /// The chapter of the thesis.
     pub chapter: u8,
-    /// The label of the thesis' figure that it stands for; none for one of ours.
+    /// The label of the thesis' figure that it reproduces; `None` for one of gnarl's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The command that draws it.
@@ -113,9 +113,8 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// Every picture in `FOLDER/figures`, by chapter and name; none where there is no such folder.
-    /// Fails where what a picture shows is said and the picture is missing, or is none that gnarl
-    /// drew.
+    /// Reads every picture in `FOLDER/figures`, by chapter and name; none if there is no such
+    /// folder. Fails if a picture is described but missing, or was not drawn by gnarl.
     pub fn read_all(folder: &Path) -> gnarl_graph::Result<Vec<Self>> {
         let drawing = |(_, file): (String, PathBuf)| {
             let drawing: Self = read(&file)?;
@@ -158,8 +157,8 @@ impl Drawing {
     }
 }
 
-/// Whether it is one whole drawing of lines, shapes and text, as gnarl's are: nothing that runs,
-/// links or loads, since it becomes a part of a page.
+/// Returns true for one whole drawing of lines, shapes and text, as gnarl draws them. It has
+/// nothing that runs, links or loads, since it becomes a part of a page.
 fn is_plain_drawing(svg: &str) -> bool {
     const SHAPES: [&str; 9] = [
         "circle", "g", "line", "path", "polygon", "polyline", "rect", "svg", "text",
@@ -198,7 +197,7 @@ fn is_plain_drawing(svg: &str) -> bool {
             tag.find(|c: char| !c.is_ascii_alphabetic())
                 .unwrap_or(tag.len()),
         );
-        // What stands between quotes is a value, and what stands before them ends in a name.
+        // The text between quotes is a value, and the text before it ends in a name.
         let mut parts = rest.split('"');
         let before = parts
             .by_ref()
@@ -223,7 +222,7 @@ fn is_plain_drawing(svg: &str) -> bool {
         && tags.all(|tag| tag.split_once('>').is_some_and(|(tag, _)| is_plain(tag)))
 }
 
-/// What is wrong with the name of a study: blocks call it, and tables of the thesis have names of
+/// The flaw in the name of a study, if any: blocks use it, and tables of the thesis have names of
 /// another form.
 fn flaw_of_name(name: &str) -> Option<String> {
     let is_plain = name
@@ -235,7 +234,7 @@ fn flaw_of_name(name: &str) -> Option<String> {
     })
 }
 
-/// The JSON files of a folder with their stems, in order; none where there is no such folder.
+/// The JSON files of a folder with their stems, in order; none if there is no such folder.
 fn files_in(folder: &Path) -> gnarl_graph::Result<BTreeMap<String, PathBuf>> {
     let files = match std::fs::read_dir(folder) {
         Ok(files) => files,

@@ -1,13 +1,14 @@
-//! Recipes: what a model's open options become on a dataset.
+//! Recipes: values of a model's open options on a dataset.
 //!
 //! The default leaves a model as it is: its open options have the library's values
 //! ([`Model::plan`]), whatever the dataset is called. The recipes of the thesis have values by the
-//! name of the dataset. `thesis` is `cgsO:tab:gcn_tuned_hyperparams` with ch. 3's training: Adam,
-//! 200 epochs, lr 0.01, decay 5e-4, lr × 0.6 every 50 epochs, row-normalised features, two layers.
-//! Chapter 4 (`dynam:tab:gcn_tuned_hyperparams`, the same widths and rates) trains at one learning
-//! rate and keeps the last epoch. Chapters 5 and 6 judge robustness with small networks, trained
-//! for 300 epochs; weight decay matters more than anything there: without it noise hurts a GCN far
-//! more. Chapter 7 does not say which epoch's weights are tested: the last one here.
+//! name of the dataset. `thesis` is the thesis' table `cgsO:tab:gcn_tuned_hyperparams` with ch. 3's
+//! training: Adam, 200 epochs, lr 0.01, decay 5e-4, lr × 0.6 every 50 epochs, row-normalised
+//! features, two layers. Chapter 4 (`dynam:tab:gcn_tuned_hyperparams`, the same widths and rates)
+//! trains at one learning rate and keeps the last epoch. Chapters 5 and 6 evaluate robustness with
+//! small networks, trained for 300 epochs. Weight decay matters more than anything there: without
+//! it noise hurts a GCN far more. Chapter 7 does not say which epoch's weights are tested: the last
+//! one here.
 
 use gnarl_data::Task;
 
@@ -20,14 +21,14 @@ use gnarl_nn::train::{Keep, StepSchedule};
 use super::inference_values::thesis_inference;
 
 gnarl_graph::named! {
-    /// Whose settings open options take.
+    /// The recipe that fills open options.
     pub enum Recipe as "recipe" {
         /// The library's own values, the same for every dataset.
         Default = "default",
-        /// The thesis' own of ch. 3, 4 and 7.
+        /// The thesis' own values of ch. 3, 4 and 7.
         Thesis = "thesis",
         /// The study of ch. 5: two convolutions of 16 without bias and a linear head, no decay, an
-        /// orthogonal start.
+        /// orthogonal initialisation.
         ThesisCh5 = "thesis-ch5",
         /// The study of ch. 6: a plain network of two layers of 16 with decay.
         ThesisCh6 = "thesis-ch6",
@@ -67,8 +68,8 @@ const COMPONENTS: [(&str, usize, usize); 5] = [
 const BINARY_FEATURES: &str = "cora_ml";
 
 impl Recipe {
-    /// The model with its open options as this recipe has them on a dataset. What was said stays;
-    /// what would not apply is left open, and so is everything by the default.
+    /// The model with its open options filled in by this recipe on a dataset. Given options stay;
+    /// options that do not apply are left open, as is everything in the default recipe.
     pub fn fill(self, model: Model, dataset: &str, task: Task) -> Model {
         if self == Recipe::Default {
             return model;
@@ -84,7 +85,7 @@ impl Recipe {
         filled.inference(thesis_inference(filled.inference, dataset))
     }
 
-    /// The same for a model of chapter 4 with a fixed depth: one learning rate, the last epoch.
+    /// Fills a model of chapter 4 with a fixed depth: one learning rate, the last epoch.
     pub fn fill_chapter_4(self, model: Model, dataset: &str) -> Model {
         let mut filled = self.fill(model, dataset, Task::Node);
         filled.training.schedule = model.training.schedule;
@@ -99,7 +100,7 @@ impl Recipe {
             true => FeatureScaling::AsLoaded,
             false => FeatureScaling::RowNormalised,
         };
-        // The thesis' networks end in what their last layer says.
+        // The thesis' networks end in the output of their last layer, without a gain.
         let mut network = NetworkOptions {
             gain: Some(false),
             ..Default::default()
@@ -143,7 +144,7 @@ impl Recipe {
         match self {
             Recipe::Default => return model,
             Recipe::Thesis => model.training.keep = model.training.keep.or(Some(Keep::Last)),
-            // The head behind the readout is what the networks of ch. 5 end in.
+            // The head after the readout is the last layer of the networks of ch. 5.
             Recipe::ThesisCh5 | Recipe::ThesisCh6 => {
                 let mut network = NetworkOptions {
                     hidden: Some(16),
@@ -160,7 +161,7 @@ impl Recipe {
     }
 }
 
-/// What was said, and where nothing was what the recipe says, if it applies.
+/// The given options, and for open ones the recipe's value, if it applies.
 fn over(said: NetworkOptions, recipe: NetworkOptions, model: &Model) -> NetworkOptions {
     let has_exits = model.depth.exits().is_some();
     let of_one_exit = |option| {
@@ -174,7 +175,7 @@ fn over(said: NetworkOptions, recipe: NetworkOptions, model: &Model) -> NetworkO
     said.or(recipe.only(applies))
 }
 
-/// GRATIN with the thesis' components, where their number is open and the table has one.
+/// GRATIN with the thesis' components, if their number is open and the table has one.
 fn with_components(augment: Augment, dataset: &str, backbone: Backbone) -> Augment {
     let Augment::Gratin(mut gratin) = augment else {
         return augment;

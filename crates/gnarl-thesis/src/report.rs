@@ -1,4 +1,5 @@
-//! Ours beside the thesis', cell by cell, with differences and their standard errors.
+//! Reports gnarl's figures next to the thesis', cell by cell, with differences and their standard
+//! errors.
 
 use gnarl_graph::metrics::{mean_std, paired_difference};
 use serde::Serialize;
@@ -10,7 +11,7 @@ use super::runner::{Outcome, Plan, Settings, runs_of};
 use super::table::{Figure, Table};
 use gnarl_graph::Result;
 
-/// The number of runs behind a figure of the thesis.
+/// Number of runs behind a figure of the thesis.
 const THESIS_RUNS: f64 = 10.0;
 
 /// A reproduced table.
@@ -18,31 +19,31 @@ const THESIS_RUNS: f64 = 10.0;
 pub struct Report {
     /// The thesis' label.
     pub table: &'static str,
-    /// What it shows.
+    /// The title of the table.
     pub title: &'static str,
-    /// Where in the thesis it stands.
+    /// The section of the thesis.
     pub section: &'static str,
-    /// Runs of each trained cell; `None` where nothing is trained.
+    /// Number of runs of each trained cell; `None` if nothing is trained.
     pub runs: Option<usize>,
-    /// Whether that is fewer than the thesis has.
+    /// True if there are fewer runs than in the thesis.
     pub fewer_runs: bool,
-    /// The first run's seed.
+    /// Seed of the first run.
     pub seed: u64,
-    /// The row that all others are compared with run by run, where there is one.
+    /// The row that all others are compared with run by run, if there is one.
     pub baseline: Option<&'static str>,
     /// The columns shown.
     pub columns: Vec<&'static str>,
     /// The rows shown: first all with one recipe, then all with the next.
     pub rows: Vec<RowReport>,
-    /// Cells with a figure, kept in the output folder.
+    /// Number of cells with a figure, kept in the output folder.
     pub cells_stored: usize,
-    /// Cells in all.
+    /// Number of cells in all.
     pub cells: usize,
-    /// Whether it was stopped before all cells were run.
+    /// True if the reproduction was stopped before all cells were run.
     pub interrupted: bool,
-    /// Seconds this took; what earlier runs kept is not counted.
+    /// Seconds of this reproduction, without the stored results of earlier ones.
     pub seconds: f64,
-    /// What a reader must know.
+    /// Notes that a reader needs.
     pub notes: Vec<&'static str>,
 }
 
@@ -51,11 +52,11 @@ pub struct Report {
 pub struct RowReport {
     /// Its name.
     pub label: &'static str,
-    /// Whose settings it was trained with; `None` where nothing is trained.
+    /// The recipe it was trained with; `None` if nothing is trained.
     pub recipe: Option<Recipe>,
     /// The rows that it is compared with run by run, of those that are shown.
     pub baselines: Vec<&'static str>,
-    /// One per column.
+    /// The cells, one for each column.
     pub cells: Vec<CellReport>,
 }
 
@@ -64,19 +65,19 @@ pub struct RowReport {
 pub struct CellReport {
     /// The dataset, by its registry name.
     pub dataset: String,
-    /// How it ended.
+    /// The status of the cell.
     pub status: Status,
-    /// Why there is no figure.
+    /// The reason why there is no figure.
     pub message: Option<String>,
-    /// What we found.
+    /// gnarl's figure.
     pub ours: Option<Ours>,
-    /// What the thesis has.
+    /// The thesis' figure.
     pub thesis: Thesis,
-    /// Ours minus the thesis', where both are there.
+    /// gnarl's figure minus the thesis', if both exist.
     pub difference: Option<Difference>,
     /// This row minus each of its baselines.
     pub pairs: Vec<Pair>,
-    /// Everything needed to run it again.
+    /// The configuration to run it again.
     pub config: CellConfig,
 }
 
@@ -87,25 +88,25 @@ pub struct Pair {
     pub baseline: &'static str,
     /// The difference, run by run.
     pub paired: Option<Difference>,
-    /// The same in the thesis, whose runs nobody can pair.
+    /// The difference in the thesis, whose runs cannot be paired.
     pub claimed: Option<Difference>,
 }
 
-/// How a cell ended.
+/// The status of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// There is a figure.
     Measured,
-    /// The dataset, or what would be run, is not here.
+    /// The dataset, or the work to run, is missing.
     Hole,
     /// It failed.
     Failed,
-    /// Stopped before.
+    /// The reproduction was stopped before it.
     NotRun,
 }
 
-/// Our figure.
+/// gnarl's figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ours {
     /// Mean over runs.
@@ -114,9 +115,9 @@ pub struct Ours {
     pub std: f64,
     /// Standard error of the mean; `None` below two runs.
     pub standard_error: Option<f64>,
-    /// Each run.
+    /// The value of each run.
     pub runs: Vec<f64>,
-    /// Each run's split.
+    /// The split of each run.
     pub splits: Vec<String>,
     /// Further figures of the same runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -124,20 +125,20 @@ pub struct Ours {
     /// Validation accuracy by epoch, of the first run; in JSON it stays in the cell's own file.
     #[serde(skip)]
     pub curve: Vec<f64>,
-    /// Seconds it took.
+    /// Seconds of the cell.
     pub seconds: f64,
 }
 
 /// A further figure of a cell's runs: another choice of depth, a part of the test nodes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// Which.
+    /// The name of the figure.
     pub name: String,
     /// Mean over runs.
     pub mean: f64,
     /// Sample standard deviation over runs.
     pub std: f64,
-    /// Each run.
+    /// The value of each run.
     pub runs: Vec<f64>,
 }
 
@@ -145,35 +146,35 @@ pub struct Part {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Thesis {
-    /// Over ten runs.
+    /// Mean and standard deviation over ten runs.
     Accuracy {
         /// The mean.
         mean: f64,
         /// The standard deviation.
         std: f64,
     },
-    /// One number.
+    /// A single number.
     Value {
-        /// As printed.
+        /// The number as printed.
         mean: f64,
         /// One in its last digit.
         unit: f64,
     },
-    /// It ran out of memory.
+    /// The thesis ran out of memory.
     OutOfMemory,
-    /// It has no such cell.
+    /// The thesis has no such cell.
     Absent,
 }
 
-/// A difference and what to hold it against.
+/// A difference and the scale to judge it by.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Difference {
     /// The difference.
     pub mean: f64,
-    /// Its standard error; `None` where one run cannot tell, and for numbers without spread.
+    /// Its standard error; `None` for a single run, and for numbers without a standard deviation.
     pub standard_error: Option<f64>,
-    /// Whether it is beyond two standard errors, and, where ours is held against a number printed
-    /// without spread, beyond its last printed digit.
+    /// True if it is beyond two standard errors and, against a number printed without a standard
+    /// deviation, beyond its last printed digit.
     pub is_clear: bool,
 }
 
@@ -206,7 +207,7 @@ impl Ours {
         })
     }
 
-    /// Ours minus the thesis'. The two were run apart, so their variances add.
+    /// The difference to the thesis' figure. Both were run independently, so their variances add.
     fn minus_thesis(&self, thesis: Thesis) -> Option<Difference> {
         match thesis {
             Thesis::Accuracy { mean, std } => {
@@ -222,7 +223,7 @@ impl Ours {
             }
             Thesis::Value { mean, unit } => {
                 let (mean, standard_error) = (self.mean - mean, self.standard_error);
-                // A hair of slack: 0.01 is no sum of powers of two.
+                // A small slack: 0.01 is no sum of powers of two.
                 let slack = (unit * (1.0 + 1e-9)).max(2.0 * standard_error.unwrap_or(0.0));
                 Some(Difference {
                     mean,
@@ -234,7 +235,7 @@ impl Ours {
         }
     }
 
-    /// This minus the baseline over the same splits and seeds; `None` where they were not the same.
+    /// The difference to the baseline over the same splits and seeds; `None` if these differ.
     fn minus_baseline(&self, baseline: &Ours) -> Result<Option<Difference>> {
         if self.splits.is_empty() || self.splits != baseline.splits {
             return Ok(None);
@@ -253,9 +254,9 @@ impl Ours {
 }
 
 impl Thesis {
-    /// A row of the thesis minus another. Its runs are not printed, so they count as run apart, and
-    /// the variances add; between two numbers printed without spread, such as seconds, nobody can
-    /// tell what is clear.
+    /// The difference to another row of the thesis. The thesis prints no runs, so they count as
+    /// independent, and the variances add. Between two numbers printed without a standard
+    /// deviation, such as seconds, no difference is clear.
     pub(super) fn minus(self, baseline: Thesis) -> Option<Difference> {
         match (self, baseline) {
             (
@@ -298,7 +299,7 @@ impl From<Figure> for Thesis {
 }
 
 impl Pair {
-    /// A cell minus that of the baseline in the same column.
+    /// The difference to the baseline's cell in the same column.
     fn new(cell: &CellReport, baseline: &'static str, base: &CellReport) -> Result<Self> {
         let paired = cell.minus_cell(base);
         Ok(Self {
@@ -308,15 +309,15 @@ impl Pair {
         })
     }
 
-    /// Whether there is a figure, ours or the thesis'.
+    /// Returns true if there is a figure of gnarl or of the thesis.
     pub fn has_figures(&self) -> bool {
         self.paired.is_some() || self.claimed.is_some()
     }
 }
 
 impl CellReport {
-    /// This cell minus another, run by run; `None` where one has no figure or they were not run on
-    /// the same splits.
+    /// The difference to another cell, run by run; `None` if one has no figure or they were not run
+    /// on the same splits.
     pub fn minus_cell(&self, other: &CellReport) -> Option<Difference> {
         self.ours
             .as_ref()?
@@ -325,7 +326,7 @@ impl CellReport {
             .flatten()
     }
 
-    /// This row minus that one, where they are compared.
+    /// The difference to a baseline row, if the rows are compared.
     pub fn minus(&self, baseline: &str) -> Option<&Pair> {
         self.pairs.iter().find(|pair| pair.baseline == baseline)
     }
@@ -357,7 +358,7 @@ impl CellReport {
 }
 
 impl Report {
-    /// Puts the outcomes of the plans, which go column by column, into rows.
+    /// Arranges the outcomes of the plans, which go column by column, into rows.
     pub(super) fn new(
         table: &'static Table,
         settings: &Settings,
@@ -445,9 +446,9 @@ impl Report {
         self.rows.iter().filter(move |row| row.recipe == recipe)
     }
 
-    /// One line per cell under a header, fields quoted where they need it (RFC 4180). Further rows
-    /// that a cell is compared with and further figures of its runs have lines of their own below
-    /// it: `ROW minus BASELINE`, `ROW: PART`.
+    /// The report as CSV: one line per cell under a header, fields quoted if they need it (RFC
+    /// 4180). Further rows that a cell is compared with and further figures of its runs have lines
+    /// of their own below it: `ROW minus BASELINE`, `ROW: PART`.
     pub fn csv(&self) -> String {
         let mut csv = format!("{CSV_HEADER}\n");
         for row in &self.rows {
@@ -466,7 +467,7 @@ impl Report {
         csv
     }
 
-    /// The fields of a cell's lines; those that are empty to the end are left out.
+    /// The fields of a cell's lines, without empty ones at the end.
     fn csv_lines(&self, row: &RowReport, column: &str, cell: &CellReport) -> Vec<Vec<String>> {
         let place = |label: String| {
             let recipe = row.recipe.map_or("", recipe_name);
@@ -503,7 +504,7 @@ const CSV_HEADER: &str = "table,row,recipe,column,dataset,status,runs,mean,std,s
                           thesis_paired_difference,thesis_paired_standard_error,message";
 
 impl CellReport {
-    /// From `runs` to `difference_standard_error`.
+    /// The fields from `runs` to `difference_standard_error`.
     fn csv_figures(&self) -> Vec<String> {
         let ours = self.ours.as_ref();
         let (thesis_mean, thesis_std) = match self.thesis {
@@ -526,7 +527,7 @@ impl CellReport {
 }
 
 impl Pair {
-    /// From `baseline` to `thesis_paired_standard_error`.
+    /// The fields from `baseline` to `thesis_paired_standard_error`.
     fn csv_figures(&self) -> Vec<String> {
         let figures = |d: Option<Difference>| {
             [
@@ -546,7 +547,7 @@ impl Pair {
     }
 }
 
-/// Fills in the differences to baselines of the same recipe, ours and the thesis'.
+/// Computes the differences to baselines of the same recipe, for gnarl and the thesis.
 fn compare_with_baselines(rows: &mut [RowReport]) -> Result<()> {
     for at in 0..rows.len() {
         for name in rows[at].baselines.clone() {
@@ -658,7 +659,8 @@ mod tests {
                 .unwrap()
                 .is_clear
         );
-        // Seconds: mean 82, standard error sqrt(4 / 3), against a number without spread.
+        // Seconds: mean 82, standard error sqrt(4 / 3), against a number without a standard
+        // deviation.
         let d = o
             .minus_thesis(Thesis::Value {
                 mean: 79.0,
@@ -687,19 +689,19 @@ mod tests {
             ours(&[80.0, 60.0, 70.0], &splits),
             ours(&[78.0, 59.0, 67.0], &splits),
         );
-        // Differences 2, 1, 3: mean 2, deviation 1, standard error 1 / sqrt(3). Unpaired it would
-        // drown in a spread of 10.
+        // Differences 2, 1, 3: mean 2, standard deviation 1, standard error 1 / sqrt(3). Unpaired,
+        // a standard deviation of 10 would hide it.
         let d = a.minus_baseline(&b).unwrap().unwrap();
         assert_eq!((d.mean, d.is_clear), (2.0, true));
         assert!((d.standard_error.unwrap() - 1.0 / 3f64.sqrt()).abs() < 1e-12);
-        // The thesis': 3, with a variance of (9 + 16) / 10.
+        // The thesis' difference: 3, with a variance of (9 + 16) / 10.
         let claim = |mean, std| Thesis::Accuracy { mean, std };
         let d = claim(81.0, 3.0).minus(claim(78.0, 4.0)).unwrap();
         assert_eq!((d.mean, d.is_clear), (3.0, false));
         assert!((d.standard_error.unwrap() - 2.5f64.sqrt()).abs() < 1e-12);
         assert_eq!(claim(81.0, 3.0).minus(Thesis::Absent), None);
-        // Seconds of IMDB-BINARY in the thesis' table of complexity, GRATIN and Vanilla: no spread,
-        // so nothing is clear.
+        // Seconds of IMDB-BINARY in the thesis' table of complexity, GRATIN and Vanilla: no
+        // standard deviation, so nothing is clear.
         let seconds = |mean| Thesis::Value { mean, unit: 0.01 };
         let d = seconds(774.47).minus(seconds(765.96)).unwrap();
         assert!((d.mean - 8.51).abs() < 1e-9, "{d:?}");
@@ -718,7 +720,7 @@ mod tests {
         );
     }
 
-    /// Made-up folds of the rows of `results_gcn` that matter, on MUTAG.
+    /// Made-up folds of the relevant rows of `results_gcn`, on MUTAG.
     #[test]
     fn a_row_is_shown_minus_two_others() {
         use super::super::runner::{RunnerWatch, reproduce};
@@ -769,8 +771,8 @@ mod tests {
         );
         assert!(row("No Aug.").baselines.is_empty());
 
-        // Minus none 3, 1, 5: mean 3, deviation 2. Minus retrain 1, 2, 3: mean 2, deviation 1,
-        // which 2 is beyond two of.
+        // Minus none 3, 1, 5: mean 3, standard deviation 2. Minus retrain 1, 2, 3: mean 2, standard
+        // deviation 1, and 2 is beyond two standard errors.
         let gratin = &row("GRATIN").cells[0];
         let [none, retrain] = &gratin.pairs[..] else {
             panic!("{gratin:?}")

@@ -1,8 +1,8 @@
-//! Reproduces a table: every cell, side by side, each kept as soon as it is done.
+//! Reproduces a table: all cells in parallel, each stored as soon as it is done.
 //!
 //! Run `i` of every cell of a column takes the same split and the same seed, so the rows of a table
-//! can be compared run by run. A dataset that is not there leaves a hole, a cell that fails leaves
-//! its message; neither ends the rest.
+//! can be compared run by run. A missing dataset leaves a hole, a failed cell leaves its message;
+//! the rest is run.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -26,32 +26,32 @@ use super::work::{Work, folds_of};
 use gnarl::study::attack_cache::AttackCache;
 use gnarl_graph::{Error, Result};
 
-/// How a table is reproduced.
+/// Settings of a reproduction.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Runs of a trained cell; the thesis has ten.
+    /// Number of runs of a trained cell; the thesis has ten.
     pub runs: usize,
-    /// The first run's seed.
+    /// Seed of the first run.
     pub seed: u64,
-    /// Whose settings trained rows use; several stand beside each other.
+    /// Recipes of trained rows; results of several are shown next to each other.
     pub recipes: Vec<Recipe>,
-    /// Datasets to run, by name or alias; all where empty.
+    /// Datasets to run, by name or alias; empty for all.
     pub columns: Vec<String>,
-    /// Rows to run: the one of this label, else those whose labels have this in them, whatever the
+    /// Rows to run: the row with this label, else all rows whose labels contain the text, ignoring
     /// case.
     pub rows: Option<String>,
-    /// Where datasets are.
+    /// Folder of the datasets.
     pub data_dir: PathBuf,
-    /// Where finished cells are kept: `cells/` in this folder.
+    /// Folder of finished cells, stored in its subfolder `cells/`.
     pub out: PathBuf,
-    /// The part of the cells that is run here; all where nothing is said.
+    /// The part of the cells that is run here; all by default.
     pub shard: Option<Shard>,
-    /// Where figures are kept in short ([`Shelf`]); those that are there are not run again.
+    /// Folder of stored results ([`Shelf`]), which are not run again.
     pub results: Option<PathBuf>,
 }
 
-/// A part of all cells, whatever tables they are of: folders of different parts hold different
-/// files, and are put together by copying.
+/// A part of all cells of any tables: folders of different parts hold different files, and are
+/// merged by copying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     part: usize,
@@ -67,7 +67,7 @@ impl Shard {
 impl FromStr for Shard {
     type Err = gnarl_graph::Error;
 
-    /// `2/3`: the second of three.
+    /// Parses a part such as `2/3`: the second of three.
     fn from_str(text: &str) -> gnarl_graph::Result<Self> {
         let parts = text
             .split_once('/')
@@ -83,12 +83,12 @@ impl FromStr for Shard {
 }
 
 impl Settings {
-    /// Runs of a full reproduction.
+    /// Number of runs of a full reproduction.
     pub const RUNS: usize = 10;
-    /// Runs of a quick one.
+    /// Number of runs of a quick reproduction.
     pub const QUICK_RUNS: usize = 3;
 
-    /// Ten runs of everything with the thesis' recipe.
+    /// Settings of ten runs of everything with the thesis' recipe.
     pub fn new(data_dir: PathBuf, out: PathBuf) -> Self {
         Self {
             runs: Self::RUNS,
@@ -104,39 +104,39 @@ impl Settings {
     }
 }
 
-/// Where a reproduction stands, told after every cell.
+/// Progress of a reproduction, reported after every cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Cells done, earlier runs' included.
+    /// Number of finished cells, earlier runs' included.
     pub done: usize,
-    /// Cells in all; of a shard its own.
+    /// Number of all cells, of the shard if there is one.
     pub total: usize,
-    /// Of those done, how many an earlier run had kept.
+    /// Number of finished cells that an earlier run had stored.
     pub reused: usize,
-    /// Of those to run, how many an earlier run had kept with other numerics.
+    /// Number of cells to run that an earlier run had stored with other numerics.
     pub stale: usize,
-    /// Seconds left, once there is something to judge by. Cells count by the size of their dataset
-    /// and network.
+    /// Estimated seconds left, once a cell was timed. Cells count by the size of their dataset and
+    /// network.
     pub seconds_left: Option<f64>,
 }
 
-/// What the runner tells and asks while it works.
+/// Callbacks of the runner: progress and cancellation.
 pub struct RunnerWatch<'a> {
     /// Called after every cell.
     pub on_cell: &'a (dyn Fn(&Progress) + Sync),
-    /// Set to end: cells that are not done are left for the next time.
+    /// Set to stop: unfinished cells are left for the next time.
     pub stop: &'a AtomicBool,
 }
 
-/// How a cell ended.
+/// The outcome of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It was run, now or earlier.
+    /// The cell was run, now or earlier.
     Measured(Box<Measured>),
-    /// Its dataset is not here, and what to do.
+    /// The dataset is missing, with a hint.
     Hole(String),
-    /// It failed; why.
+    /// The cell failed, with the reason.
     Failed(String),
     /// The reproduction was stopped before.
     NotRun,
@@ -148,23 +148,23 @@ impl Outcome {
     }
 }
 
-/// A cell to run: where it stands and what it is.
+/// A cell to run: its position and its configuration.
 #[derive(Debug)]
 pub struct Plan {
-    /// Position among the table's rows.
+    /// Index of the row in the table.
     pub row: usize,
-    /// Position among the table's columns.
+    /// Index of the column in the table.
     pub column: usize,
     /// The recipe, for a trained row.
     pub recipe: Option<Recipe>,
-    /// What to run.
+    /// The configuration to run.
     pub config: CellConfig,
 }
 
-/// Runs the cells of a table that are not kept from an earlier run, and reports on all.
+/// Runs the cells of a table that are not stored by an earlier run, and reports on all.
 ///
-/// Fails for a table with a flaw, rows or columns that select nothing, and a folder that cannot be
-/// written to.
+/// Fails for a table with a flaw, for a selection without rows or columns, and for a folder that is
+/// not writable.
 pub fn reproduce(
     table: &'static Table,
     settings: &Settings,
@@ -174,8 +174,7 @@ pub fn reproduce(
     Ok(reports.swap_remove(0))
 }
 
-/// The same for several tables at once: what they share is run once, and those that need least are
-/// done first.
+/// Reproduces several tables at once: shared cells are run once, and the cheapest tables first.
 pub fn reproduce_all(
     tables: &[&'static Table],
     settings: &Settings,
@@ -195,7 +194,7 @@ pub fn reproduce_all(
             .collect();
         let plans: Vec<&Plan> = planned.iter().map(|planned| &planned.plan).collect();
         let report = Report::new(table, settings, &plans, outcomes, seconds)?;
-        // What another shard is to run is no interruption.
+        // Cells of another shard are no interruption.
         let was_stopped = watch.stop.load(Ordering::Relaxed);
         Ok(Report {
             interrupted: report.interrupted && was_stopped,
@@ -205,8 +204,8 @@ pub fn reproduce_all(
     tables.iter().zip(&cells.plans).map(report).collect()
 }
 
-/// What a reproduction would do; nothing is run. The seconds are judged by cells that were timed
-/// before.
+/// Forecasts a reproduction without running anything. The seconds are estimated from cells that
+/// were timed before.
 pub fn dry_run(tables: &[&Table], settings: &Settings) -> Result<Progress> {
     Ok(Cells::new(tables, settings)?.clock().progress())
 }
@@ -215,27 +214,26 @@ pub fn dry_run(tables: &[&Table], settings: &Settings) -> Result<Progress> {
 struct Cells {
     folder: PathBuf,
     configs: Vec<CellConfig>,
-    /// What is known of each.
+    /// The known outcome of each cell.
     outcomes: Vec<Option<Outcome>>,
     /// The plans of each table.
     plans: Vec<Vec<Planned>>,
-    /// Those to run here, in this order.
+    /// The cells to run here, in this order.
     open: Vec<usize>,
-    /// Those of this shard, done or not.
+    /// The cells of this shard, finished or not.
     here: usize,
-    /// Those that other numerics made.
+    /// Number of cells with other numerics.
     stale: usize,
 }
 
-/// A plan, where its cell stands, and its figures where they are kept in short.
+/// A plan, the index of its cell, and its stored short results, if any.
 struct Planned {
     plan: Plan,
     cell: usize,
     kept: Option<Measured>,
 }
 
-/// The figures that are kept in short. Fails where those of these tables and settings would take
-/// the place of others.
+/// The stored short results. Fails if results of these tables and settings would replace others.
 fn shelf_of(tables: &[&Table], settings: &Settings) -> Result<Shelf> {
     let Some(folder) = &settings.results else {
         return Ok(Shelf::default());
@@ -292,8 +290,8 @@ impl Cells {
         Ok(self.configs.len() - 1)
     }
 
-    /// Tables that need least come first, and within a table what needs least of its columns'
-    /// datasets at a time.
+    /// Sorts the cells: cheapest tables first, and within a table the cheapest of its columns'
+    /// datasets.
     fn order(&mut self, settings: &Settings) -> Result<()> {
         let is_here =
             |config: &CellConfig| settings.shard.map_or(Ok(true), |shard| shard.has(config));
@@ -342,7 +340,7 @@ impl Cells {
         Ok(())
     }
 
-    /// What is known for a plan: its cell's, else what is kept in short.
+    /// The known outcome of a plan: its cell's, else the stored short results.
     fn outcome(&self, planned: &Planned) -> Outcome {
         let kept = || planned.kept.clone().map(Outcome::measured);
         self.outcomes[planned.cell]
@@ -355,7 +353,7 @@ impl Cells {
         Clock::new(self)
     }
 
-    /// Runs what is open, side by side, and keeps each cell as soon as it is done.
+    /// Runs the open cells in parallel, and stores each as soon as it is done.
     fn run(&mut self, settings: &Settings, clock: &Clock, watch: &RunnerWatch<'_>) -> Result<()> {
         let (configs, open, folder) = (&self.configs, &self.open, &self.folder);
         let sources = Sources::new(configs, open, settings);
@@ -404,8 +402,8 @@ impl Cells {
     }
 }
 
-/// Until it is done: where this thread is one of the pool's, takes part in its work, which would
-/// have one thread less otherwise.
+/// Waits until the work is done. A thread of the pool takes part in the pool's work, which would
+/// otherwise have one thread less.
 fn help_the_pool(is_done: impl Fn() -> bool) {
     while rayon::current_thread_index().is_some() && !is_done() {
         if rayon::yield_now() != Some(rayon::Yield::Executed) {
@@ -414,9 +412,9 @@ fn help_the_pool(is_done: impl Fn() -> bool) {
     }
 }
 
-/// The report with every other cell of the table that is kept under the same runs and seed,
-/// whatever its recipe: what earlier selections found stands beside what this one did. Nothing is
-/// run; rows and columns without a cell stay out.
+/// The report with all other cells of the table that are stored under the same runs and seed, for
+/// any recipe: results of earlier selections are shown next to the current ones. Nothing is run;
+/// rows and columns without a cell are left out.
 pub fn with_stored(table: &'static Table, settings: &Settings, report: &Report) -> Result<Report> {
     let mut recipes = settings.recipes.clone();
     recipes.extend(
@@ -473,15 +471,15 @@ pub fn with_stored(table: &'static Table, settings: &Settings, report: &Report) 
         .map(|(plan, outcome, _)| (plan, outcome.clone()))
         .unzip();
     let whole = Report::new(table, &everything, &plans, outcomes, report.seconds)?;
-    // A cell that nobody asked for this time is no interruption.
+    // A cell outside the selection is no interruption.
     Ok(Report {
         interrupted: report.interrupted,
         ..whole
     })
 }
 
-/// The runs of a table's cells where so many are asked for: folds of sets are runs, and there are
-/// no more of them.
+/// Number of runs of a table's cells for a requested number: folds of sets are runs, so there are
+/// no more runs than folds.
 pub(super) fn runs_of(table: &Table, asked: usize) -> usize {
     let datasets = table
         .columns
@@ -493,7 +491,7 @@ pub(super) fn runs_of(table: &Table, asked: usize) -> usize {
         .map_or(asked, |most| asked.min(most))
 }
 
-/// Refuses a name of rows that says nothing.
+/// Refuses an empty name of rows.
 fn check_rows(settings: &Settings) -> Result<()> {
     match settings
         .rows
@@ -509,7 +507,8 @@ fn check_rows(settings: &Settings) -> Result<()> {
     }
 }
 
-/// The cells to run, column by column, so that a dataset is needed for as short a time as possible.
+/// The cells to run, column by column, so that a dataset is in memory for as short a time as
+/// possible.
 pub(super) fn plan(table: &Table, settings: &Settings) -> Result<Vec<Plan>> {
     let refuse = |what: String| Err(Error::argument("reproduce", what));
     if let Some(flaw) = table.flaw() {
@@ -530,7 +529,7 @@ pub(super) fn plan(table: &Table, settings: &Settings) -> Result<Vec<Plan>> {
         .iter()
         .map(|row| row.label.to_lowercase())
         .collect();
-    // A row that is called so is meant alone: GCN is part of the names of many.
+    // A full label selects its row alone: GCN is part of many labels.
     let is_label = labels.contains(&wanted);
     let is_wanted = |label: &String| {
         if is_label {
@@ -575,7 +574,7 @@ pub(super) fn plan(table: &Table, settings: &Settings) -> Result<Vec<Plan>> {
     Ok(plans)
 }
 
-/// Positions of the columns asked for, in the table's order; fails where it has none of them.
+/// Indices of the requested columns, in the table's order; fails if it has none of them.
 fn select_columns(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
     let mut chosen = vec![asked.is_empty(); table.columns.len()];
     for at in asked.iter().filter_map(|name| column(table, name)) {
@@ -615,8 +614,8 @@ fn check_columns(tables: &[&Table], asked: &[String]) -> Result<()> {
     Err(Error::unknown("column", name, known))
 }
 
-/// Those of several tables that have any of the rows and any of the columns asked for. Fails for a
-/// column that none of them has, and where none is left.
+/// The tables that have any of the requested rows and any of the requested columns. Fails for a
+/// column that none of them has, and if no table is left.
 pub fn narrowed<'t>(tables: &[&'t Table], settings: &Settings) -> Result<Vec<&'t Table>> {
     check_columns(tables, &settings.columns)?;
     check_rows(settings)?;
@@ -642,16 +641,16 @@ fn run_cell(config: &CellConfig, sources: &Sources<'_>, stop: &AtomicBool) -> Ou
     outcome.unwrap_or_else(|why| why)
 }
 
-/// Datasets, loaded when the first cell needs them and dropped after the last.
+/// Datasets, loaded for their first cell and dropped after the last.
 struct Sources<'a> {
     settings: &'a Settings,
     by_name: HashMap<&'a str, Mutex<Source>>,
 }
 
-/// What became of a dataset.
+/// A dataset and its cache.
 struct Source {
     loaded: Option<std::result::Result<Arc<Dataset>, Outcome>>,
-    /// Attacked versions of its graph.
+    /// Cache of attacked versions of its graph.
     made: Arc<AttackCache>,
     cells_left: usize,
 }
@@ -678,7 +677,7 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// The dataset and what was made of it, or what a cell that needs it comes to.
+    /// The dataset and its cache, or the outcome of the cells that need it.
     fn get(&self, name: &str) -> std::result::Result<(Arc<Dataset>, Arc<AttackCache>), Outcome> {
         let mut source = lock(&self.by_name[name]);
         let data_dir = &self.settings.data_dir;
@@ -688,8 +687,8 @@ impl<'a> Sources<'a> {
             )))
         };
         let load = || match dataset::load(name, data_dir, self.settings.seed) {
-            // A table is run on the files themselves: where its figures come from must not depend
-            // on the machine.
+            // A table is run on the files themselves: the source of its figures must not depend on
+            // the machine.
             Ok(loaded)
                 if loaded
                     .entry
@@ -715,10 +714,10 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// Judges the time left by cells that were timed, now or by earlier runs: seconds for the entries
-/// touched in an epoch, times width, epochs and runs, of the same kind of work where there are any,
-/// and most by those on a dataset of about the same size: of a small one, most of a step is not its
-/// entries.
+/// Estimates the time left from cells that were timed, now or by earlier runs: seconds for the
+/// entries touched in an epoch, times width, epochs and runs. It prefers cells of the same kind of
+/// work, and gives most weight to datasets of about the same size: on a small dataset, most of a
+/// step does not depend on the entries.
 struct Clock {
     total: usize,
     reused: usize,
@@ -730,27 +729,27 @@ struct Clock {
 struct Tally {
     done: usize,
     pace: Pace,
-    /// What is left of each kind.
+    /// The remaining work of each kind.
     left: BTreeMap<&'static str, Vec<Amount>>,
 }
 
-/// Seconds of the cells of each kind that were timed, beside what was done. Summed in an order, so
-/// that rounding is the same each time.
+/// Work and seconds of the timed cells of each kind. Summed in an order, so that rounding is
+/// reproducible.
 #[derive(Default)]
 pub(super) struct Pace {
     timed: BTreeMap<&'static str, Vec<(f64, Amount)>>,
 }
 
-/// What a step of training costs however small the graph is, in entries: cells of a thousand
-/// entries take about as long as those of ten thousand.
+/// Fixed cost of a training step on any graph, in entries: cells of a thousand entries take about
+/// as long as those of ten thousand.
 const STEP: f64 = 8000.0;
 
-/// How much a cell has to do.
+/// Amount of work of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Amount {
-    /// Entries of its dataset.
+    /// Number of entries of its dataset.
     size: f64,
-    /// These and those that a step costs besides, times what is done with each.
+    /// Entries plus the fixed cost of a step, times the work on each.
     work: f64,
 }
 
@@ -769,8 +768,7 @@ impl Amount {
         }
     }
 
-    /// How much the pace of another says about this one's: a tenth for a dataset about twice as
-    /// large.
+    /// Weight of another cell's pace for this one: a tenth for a dataset about twice as large.
     fn nearness(&self, other: &Self) -> f64 {
         1.0 / (0.05 + (self.size / other.size).ln().powi(2))
     }
@@ -796,7 +794,7 @@ impl Clock {
                 tally.pace.time(config, measured);
             }
         }
-        // Figures that are kept in short were timed, too; a cell of several tables once.
+        // Stored short results were timed, too; a cell of several tables counts once.
         let mut in_short: BTreeMap<usize, &Measured> = BTreeMap::new();
         for planned in cells
             .plans
@@ -822,7 +820,7 @@ impl Clock {
         }
     }
 
-    /// One more cell is done; one that was not measured took no time.
+    /// Counts one more finished cell; one that was not measured took no time.
     fn advance(&self, config: &CellConfig, outcome: &Outcome) -> Progress {
         let mut tally = lock(&self.tally);
         tally.done += 1;
@@ -856,7 +854,7 @@ impl Clock {
 }
 
 impl Tally {
-    /// One after another; `None` where nothing was timed yet that tells.
+    /// Estimated seconds of sequential runs; `None` without a comparable timed cell.
     fn seconds_left(&self) -> Option<f64> {
         let all = self
             .left
@@ -868,7 +866,7 @@ impl Tally {
 }
 
 impl Pace {
-    /// By cells and what was found.
+    /// The pace of some cells with their results.
     pub(super) fn of<'a>(cells: impl Iterator<Item = (&'a CellConfig, &'a Measured)>) -> Self {
         let mut pace = Self::default();
         cells.for_each(|(config, measured)| pace.time(config, measured));
@@ -885,7 +883,7 @@ impl Pace {
         }
     }
 
-    /// Seconds that a cell would take; `None` where nothing was timed yet that tells.
+    /// Estimated seconds of a cell; `None` without a comparable timed cell.
     pub(super) fn seconds(&self, config: &CellConfig) -> Option<f64> {
         self.judge(config.work.kind(), &Amount::of(config))
     }
@@ -893,8 +891,7 @@ impl Pace {
     fn judge(&self, kind: &str, amount: &Amount) -> Option<f64> {
         let timed: Vec<&(f64, Amount)> = match self.timed.get(kind) {
             Some(timed) => timed.iter().collect(),
-            // What is computed once takes longer for its effort than what is trained, and says
-            // nothing about it.
+            // A property takes longer for its effort than a training, and gives no estimate of it.
             None => self
                 .timed
                 .iter()
@@ -906,7 +903,7 @@ impl Pace {
     }
 }
 
-/// Seconds that a cell would take at the pace of those that were timed.
+/// Estimated seconds of a cell at the pace of the timed ones.
 fn judged(amount: &Amount, timed: &[&(f64, Amount)]) -> f64 {
     let (seconds, work) = timed
         .iter()
@@ -917,7 +914,7 @@ fn judged(amount: &Amount, timed: &[&(f64, Amount)]) -> f64 {
     amount.work * seconds / work
 }
 
-/// A worker that panicked has left nothing half done: what the lock guards is replaced whole.
+/// Locks a mutex. A panicked worker leaves nothing half done: the guarded value is replaced whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

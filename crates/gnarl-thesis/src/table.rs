@@ -1,5 +1,5 @@
-//! What a table of the thesis is: rows that say what to run, columns of datasets, and the figure
-//! printed in each cell. Tables are data, read from TOML:
+//! The tables of the thesis as data: rows with their work, columns of datasets, and the figure
+//! printed in each cell. Tables are read from TOML:
 //!
 //! ```
 //! use gnarl_thesis::Table;
@@ -46,30 +46,29 @@ use gnarl_robust::inference::log2_neighbours_at_least;
 pub struct Table {
     /// The thesis' label, e.g. `cgsO:tab:graph_prop`.
     pub name: String,
-    /// What it shows, in a line.
+    /// The title of the table, in a line.
     pub title: String,
-    /// Where in the thesis it stands.
+    /// The section of the thesis.
     pub section: String,
     /// Datasets by a name or alias of the registry.
     pub columns: Vec<String>,
-    /// What rows are compared with, run by run.
+    /// The rows that others are compared with, run by run.
     #[serde(default)]
     pub baseline: Baseline,
-    /// What a reader must know: rows left out, and why.
+    /// Notes that a reader needs: rows left out, and why.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// What is run on each dataset.
+    /// The rows, each run on every dataset.
     pub rows: Vec<Row>,
 }
 
-/// What rows are compared with, run by run; the default is nothing.
+/// The rows that others are compared with, run by run; none by default.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     /// The row that all others are compared with.
     pub row: Option<String>,
-    /// Rows, named first, each with another that it is compared with besides; a row may stand in
-    /// several pairs.
+    /// Pairs of a row and a further row that it is compared with; a row may be in several pairs.
     #[serde(default)]
     pub pairs: Vec<(String, String)>,
 }
@@ -91,21 +90,21 @@ impl Baseline {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// Its name in the table.
+    /// The label of the row.
     pub label: String,
-    /// What it runs.
+    /// The work of the row.
     pub spec: Spec,
-    /// The thesis' figure for each column; left out in a file where the thesis has none.
+    /// The thesis' figure for each column; left out in a file if the thesis has none.
     #[serde(default)]
     pub figures: Vec<Figure>,
 }
 
-/// What a row runs.
+/// The work of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Spec {
     /// Trains a network to classify nodes and takes its test accuracy in per cent, run by run; the
-    /// rest of the settings is the recipe's for the dataset.
+    /// other settings are the recipe's for the dataset.
     NodeClassification {
         /// The network.
         backbone: Backbone,
@@ -114,82 +113,82 @@ pub enum Spec {
         operator: OperatorChoice,
     },
     /// Trains a network at every depth from 0 to [`MAX_DEPTH`] and takes the depth with the best
-    /// mean test accuracy, as the thesis did; the depth with the best mean validation accuracy
-    /// stands beside it.
+    /// mean test accuracy, as in the thesis; the depth with the best mean validation accuracy is
+    /// shown next to it.
     BestDepth {
         /// The network; GCN and GIN of no layers are a linear map of the features.
         backbone: Backbone,
     },
     /// Trains a GCN of this depth on joined sparse and dense halves of the graph, and tests it on
-    /// both and on each.
+    /// both together and on each.
     Halves {
-        /// Layers; none is a linear map of the features.
+        /// Number of layers; zero for a linear map of the features.
         depth: usize,
     },
-    /// Trains a network of this depth with the settings of chapter 4; of no layer, a linear map.
+    /// Trains a network of this depth with the settings of chapter 4; without layers, a linear map.
     FixedDepth {
         /// The network.
         backbone: Backbone,
-        /// Its rounds of message passing.
+        /// Number of message-passing layers.
         layers: usize,
     },
     /// Trains a network with exits at layers 0 to 5 and takes one of its accuracies.
     AdaptiveDepth {
         /// The network.
         backbone: Backbone,
-        /// How its exits are trained.
+        /// The training scheme of its exits.
         scheme: Scheme,
-        /// Which accuracy.
+        /// The accuracy to show.
         measure: Measure,
     },
     /// Trains a model, attacks it, and takes one of its accuracies.
     Attacked {
         /// The model.
         subject: Subject,
-        /// The attack, and how answers are read off.
+        /// The attack, and the inference rule.
         threat: Threat,
-        /// Which accuracy.
+        /// The accuracy to show.
         measure: Measure,
     },
     /// Trains a classifier of graphs on the folds of a set, and takes one of its figures.
     Graphs {
-        /// The classifier, and what it is trained on.
+        /// The classifier, and its training graphs.
         classifier: Classifier,
-        /// Which figure.
+        /// The figure to show.
         measure: Measure,
     },
     /// Trains a GCN with a learned operator, as the rows of accuracies do, and takes one of its
     /// scalars.
     Learned {
-        /// What it is learned from.
+        /// The centrality of the operator.
         #[serde(deserialize_with = "by_name")]
         centrality: Centrality,
         /// The scalar.
         scalar: Scalar,
     },
-    /// Draws graphs, finds communities in them and takes how well these agree with the blocks.
+    /// Samples graphs, finds communities in them and takes their agreement with the blocks.
     Clustering {
-        /// How they are found.
+        /// The clustering method.
         method: Method,
-        /// Of spectral clustering, the centrality.
+        /// The centrality, for spectral clustering.
         #[serde(deserialize_with = "by_name")]
         centrality: Centrality,
-        /// Which measure of agreement.
+        /// The measure of agreement.
         agreement: Agreement,
     },
     /// Trains a network with exits at layers 0 to 5, one run after another, and takes its seconds.
     ExitsTime {
         /// The network.
         backbone: Backbone,
-        /// How its exits are trained.
+        /// The training scheme of its exits.
         scheme: Scheme,
     },
-    /// Trains a GCN and takes the seconds in which RobustCRF answers for all nodes, one run after
+    /// Trains a GCN and takes the seconds of RobustCRF's predictions for all nodes, one run after
     /// another.
     InferenceTime {
-        /// Neighbours drawn around an input.
+        /// Number of sampled neighbours of an input.
         neighbours: usize,
-        /// Updates.
+        /// Number of updates.
         updates: usize,
     },
     /// Computes a property of the graph, once.
@@ -198,7 +197,7 @@ pub enum Spec {
     SetProperty(SetProperty),
 }
 
-/// Reads what is stored by its name.
+/// Reads a stored value by its name.
 fn by_name<'de, T, D>(from: D) -> std::result::Result<T, D::Error>
 where
     T: FromStr<Err: Display>,
@@ -209,16 +208,16 @@ where
         .map_err(serde::de::Error::custom)
 }
 
-/// The deepest network of ch. 4's comparison.
+/// Depth of the deepest network of ch. 4's comparison.
 pub const MAX_DEPTH: usize = 5;
 
 impl Spec {
-    /// Whether it is repeated over seeds and splits, with a recipe's settings.
+    /// Returns true if it is repeated over seeds and splits, with a recipe's settings.
     pub fn is_trained(self) -> bool {
         !matches!(self, Spec::Property(_) | Spec::SetProperty(_))
     }
 
-    /// Which of a cell's accuracies it shows, where there are several.
+    /// The measure that it shows, if a cell has several.
     pub fn measure(self) -> Option<Measure> {
         match self {
             Spec::AdaptiveDepth { measure, .. }
@@ -231,7 +230,8 @@ impl Spec {
         }
     }
 
-    /// What is wrong with it, if anything: an attack without meaning, an answer that nobody gives.
+    /// The flaw of the work, if any: an attack without meaning, a prediction that the cell does not
+    /// have.
     fn flaw(self) -> Option<String> {
         let (threat, measure) = match self {
             Spec::Attacked {
@@ -257,40 +257,39 @@ impl Spec {
 /// The name of a part that holds the number of nodes.
 pub const NODES: &str = "nodes";
 
-/// A number that a graph has.
+/// A property of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Property {
-    /// Nodes.
+    /// Number of nodes.
     Nodes,
-    /// Edges, each once.
+    /// Number of edges, each once.
     Edges,
-    /// Features of a node; none where it has none.
+    /// Number of features of a node; none if it has none.
     Features,
-    /// Classes that nodes have.
+    /// Number of classes of nodes.
     Classes,
-    /// The share of pairs that are joined.
+    /// Share of pairs that are joined.
     Density,
-    /// Neighbours of a node, on average.
+    /// Mean number of neighbours of a node.
     MeanDegree,
-    /// PageRank, on average: one over the number of nodes.
+    /// Mean PageRank: one over the number of nodes.
     MeanPageRank,
-    /// Core number, on average.
+    /// Mean core number.
     MeanCore,
-    /// Walks of two steps from a node, on average.
+    /// Mean number of walks of two steps from a node.
     MeanWalks,
-    /// The share of edges within a class.
+    /// Share of edges within a class.
     Homophily,
-    /// The base-2 logarithm of the number of graphs within so many flips of an edge, at least
-    /// (lemma `crf:lem:size_CRF`).
+    /// Lower bound on the base-2 logarithm of the number of graphs within so many flips of an edge.
     Neighbours {
-        /// Flips.
+        /// Number of flips.
         radius: u32,
     },
 }
 
 impl Property {
-    /// Its value for a graph; a graph without labelled edges has no homophily, which is an error.
+    /// The value for a graph; a graph without labelled edges has no homophily, which is an error.
     pub fn of(self, graph: &Graph) -> Result<f64> {
         let mean = |kind: Centrality| -> Result<f64> {
             let scores = kind.scores(graph)?;
@@ -323,7 +322,7 @@ impl Property {
         }
     }
 
-    /// What it is drawn against: nodes, for a property that grows with them.
+    /// The axis that it is plotted against: nodes, for a property that grows with them.
     pub fn parts(self, graph: &Graph) -> Vec<(String, Vec<f64>)> {
         match self {
             Property::Neighbours { .. } => vec![(NODES.into(), vec![graph.num_nodes() as f64])],
@@ -332,24 +331,24 @@ impl Property {
     }
 }
 
-/// A number that a set of graphs has.
+/// A property of a set of graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SetProperty {
-    /// Graphs.
+    /// Number of graphs.
     Graphs,
-    /// Features that a node carries; none where models take degrees instead.
+    /// Number of features of a node; none if models take degrees instead.
     Features,
-    /// Nodes of a graph, on average.
+    /// Mean number of nodes of a graph.
     MeanNodes,
-    /// Edges of a graph, on average.
+    /// Mean number of edges of a graph.
     MeanEdges,
-    /// Classes of graphs.
+    /// Number of classes of graphs.
     Classes,
 }
 
 impl SetProperty {
-    /// Its value for a set.
+    /// The value for a set.
     pub fn of(self, set: &GraphSet) -> f64 {
         let features = || {
             set.graphs()
@@ -368,7 +367,7 @@ impl SetProperty {
     }
 }
 
-/// What the thesis prints in a cell. In a file a text as it is printed, `"68.4 ± 1.9"`, `"0.111"`,
+/// The thesis' figure of a cell. In a file it is text as printed, `"68.4 ± 1.9"`, `"0.111"`,
 /// `"OOM"` or `"-"`, or a number that was counted, `2708`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "Printed")]
@@ -380,13 +379,13 @@ pub enum Figure {
         /// The standard deviation.
         std: f64,
     },
-    /// One number, and what one is worth in its last printed digit. The thesis cuts digits off
-    /// where others round, so a difference below that is none. Of a number that was counted no
-    /// digit was cut off: half of one.
+    /// One number, and one unit of its last printed digit. The thesis truncates digits where others
+    /// round, so a smaller difference does not count. For a counted number, which is not truncated,
+    /// the unit is half of one.
     Value {
         /// The number.
         value: f64,
-        /// One in its last digit.
+        /// One unit of its last digit.
         unit: f64,
     },
     /// The thesis ran out of memory.
@@ -395,7 +394,7 @@ pub enum Figure {
     Absent,
 }
 
-/// A figure as files have it.
+/// A figure as files store it.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Printed {
@@ -447,9 +446,9 @@ impl FromStr for Figure {
 }
 
 impl Table {
-    /// A table from its file.
+    /// Reads a table from its file.
     ///
-    /// Fails for what is no table, names the line, and finds no flaw of a table that is one
+    /// Fails for text that is no table, with the line. It does not search for flaws of a table
     /// ([`flaw`](Self::flaw)).
     pub fn from_toml(text: &str) -> gnarl_graph::Result<Self> {
         let read: std::result::Result<Self, _> = toml::from_str(text);
@@ -462,7 +461,7 @@ impl Table {
         Ok(table)
     }
 
-    /// The chapter it stands in.
+    /// The chapter of the table.
     pub fn chapter(&self) -> Option<u8> {
         self.section
             .strip_prefix("ch. ")?
@@ -472,18 +471,18 @@ impl Table {
             .map(|digit| digit as u8)
     }
 
-    /// The label without its prefix: what files are called.
+    /// The label without its prefix: the name of files.
     pub fn short_name(&self) -> &str {
         self.name.rsplit(':').next().unwrap_or(&self.name)
     }
 
-    /// Whether any row is trained.
+    /// Returns true if any row is trained.
     pub fn is_trained(&self) -> bool {
         self.rows.iter().any(|row| row.spec.is_trained())
     }
 
-    /// What is wrong with it, if anything: rows of another length than the columns, names that
-    /// stand twice, datasets nobody knows, comparisons that say nothing, figures that cannot be.
+    /// The flaw of the table, if any: rows of another length than the columns, repeated names,
+    /// unknown datasets, comparisons without meaning, impossible figures.
     pub fn flaw(&self) -> Option<String> {
         let labels: Vec<&str> = self.rows.iter().map(|row| row.label.as_str()).collect();
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
@@ -529,7 +528,7 @@ impl Table {
     }
 }
 
-/// A name that stands twice.
+/// A repeated name.
 fn twice<'t>(names: &[&'t str]) -> Option<&'t str> {
     (1..names.len())
         .find(|&i| names[..i].contains(&names[i]))
@@ -564,8 +563,7 @@ impl Figure {
     }
 }
 
-/// The name a dataset is loaded and configured by; `None` for one that is in no registry and not
-/// built in.
+/// The registry name of a dataset; `None` for a dataset that is in no registry and not built in.
 pub fn dataset_name(name: &str) -> Option<&'static str> {
     let built_in = || {
         BUILT_IN
@@ -581,7 +579,7 @@ pub fn dataset_name(name: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// A table of one row on Karate, and lines besides, which may have further rows.
+    /// A table of one row on Karate, with further lines, which may have further rows.
     fn table(more: &str) -> Table {
         let text = format!(
             r#"

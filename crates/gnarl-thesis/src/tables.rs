@@ -1,18 +1,18 @@
-//! Every table that `gnarl reproduce` knows, read once from the files of the folder `tables`. A new
-//! one is a file there and its name in the list below.
+//! All tables that `gnarl reproduce` can run, read once from the files of the folder `tables`. A
+//! new table is a file there and its name in the list below.
 
 use std::sync::LazyLock;
 
 use super::table::Table;
 
-/// Files by their names without an ending, which are those of their tables.
+/// Lists files by their names without an ending, which are the names of their tables.
 macro_rules! files {
     ($($name:literal),+ $(,)?) => {
         [$(($name, include_str!(concat!("../tables/", $name, ".toml")))),+]
     };
 }
 
-/// In the order of the thesis, and ours at the end.
+/// The files in the order of the thesis, gnarl's own tables at the end.
 const FILES: [(&str, &str); 58] = files![
     "data_statistics_node",
     "data_statistics_graph",
@@ -76,12 +76,12 @@ const FILES: [(&str, &str); 58] = files![
 
 static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| FILES.map(read).into());
 
-/// A file of the crate itself is sound: a test reads them all.
+/// Reads a file of the crate itself, which is valid: a test reads them all.
 fn read((name, text): (&str, &str)) -> Table {
     Table::from_toml(text).unwrap_or_else(|e| panic!("{name}.toml: {e}"))
 }
 
-/// All of them, in the order of the thesis, and ours at the end.
+/// All tables in the order of the thesis, gnarl's own at the end.
 pub fn all() -> &'static [Table] {
     &TABLES
 }
@@ -175,7 +175,7 @@ mod tests {
         );
     }
 
-    /// A file that the list lacks would be read by nobody.
+    /// A file that is missing in the list would never be read.
     #[test]
     fn every_file_is_in_the_list() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tables");
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// The work of a row has the settings that the row says.
+    /// Checks that the work of a row has the row's settings.
     fn check_work(spec: Spec, work: &Work, recipe: Recipe, says: &str) {
         match (spec, work) {
             (Spec::Attacked { subject, .. }, Work::Attacked(runs)) => {
@@ -240,7 +240,7 @@ mod tests {
         }
     }
 
-    /// Figures read off the printed thesis by eye, one of each kind.
+    /// Figures read from the printed thesis by eye, one of each kind.
     #[test]
     fn figures_are_those_of_the_printed_thesis() {
         let acc = |mean, std| Figure::Accuracy { mean, std };

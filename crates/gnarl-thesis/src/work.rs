@@ -1,4 +1,4 @@
-//! What is done in a cell: a model, trained so many times, and what a kind of work adds to that.
+//! The work of a cell: a model, trained in a number of runs, and the settings of its kind of work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -36,24 +36,27 @@ use gnarl_nn::train::Watch;
 use gnarl_robust::attack::Attack;
 use gnarl_robust::inference::{Inference, RobustCrf};
 
-/// Graphs that are drawn for each run asked for: the thesis' 200 where it has ten runs elsewhere.
+/// Number of graphs sampled for each requested run: the thesis' 200 where it has ten runs
+/// elsewhere.
 const GRAPHS_A_RUN: usize = 20;
 
-/// Nodes of the joined halves, as in the thesis.
+/// Number of nodes of the joined halves, as in the thesis.
 const HALVES_NODES: usize = 5000;
 
-/// What is done in a cell.
+/// The work of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
     /// Runs of node classification: run `i` takes split `i` and seed `seed + i`.
     NodeClassification(Runs),
-    /// Such runs at every depth from 0 to that of the network, and the best depth.
+    /// Runs of node classification at every depth from 0 to that of the network, and the best
+    /// depth.
     BestDepth(Runs),
-    /// Runs on joined sparse and dense halves of the graph: run `i` draws halves and split by seed
-    /// `seed + i`.
+    /// Runs on joined sparse and dense halves of the graph: run `i` samples halves and split with
+    /// seed `seed + i`.
     Halves(Runs<Joined>),
-    /// Runs of node classification with an exit at every layer, and the thesis' policies on top.
+    /// Runs of node classification with an exit at every layer, evaluated with the thesis'
+    /// policies.
     AdaptiveDepth(Runs),
     /// Attacks on trained models: run `i` takes split `i` and seed `seed + i`.
     Attacked(Runs<UnderAttack>),
@@ -61,9 +64,9 @@ pub enum Work {
     Graphs(Runs<OnGraphs>),
     /// Runs with an exit at every layer, one after another, for their seconds.
     ExitsTime(Runs),
-    /// Runs whose answers for all nodes are read off one after another, for the seconds of that.
+    /// Runs whose predictions for all nodes are timed one after another.
     InferenceTime(Runs),
-    /// Communities of drawn graphs: graph `i` comes from seed `seed + i`.
+    /// Communities of sampled graphs: graph `i` comes from seed `seed + i`.
     Clustering(Clustering),
     /// A property of the graph.
     Property(Property),
@@ -71,61 +74,61 @@ pub enum Work {
     SetProperty(SetProperty),
 }
 
-/// A model, fitted so many times, and what a kind of work adds to that.
+/// A model, fitted in a number of runs, and the settings of its kind of work.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Runs<More = Nothing> {
-    /// Whose settings these are.
+    /// The recipe of the settings.
     pub recipe: Recipe,
     /// The model, with every option that applies filled in.
     pub model: Model,
-    /// What this kind of work needs besides.
+    /// The settings of this kind of work.
     #[serde(flatten)]
     pub more: More,
-    /// How many runs.
+    /// Number of runs.
     pub runs: usize,
-    /// The first run's seed.
+    /// Seed of the first run.
     pub seed: u64,
 }
 
-/// How communities are found, and in how many graphs.
+/// The clustering method, and the number of graphs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Clustering {
     /// The method.
     pub method: Method,
-    /// Of spectral clustering, the centrality.
+    /// The centrality, for spectral clustering.
     #[serde(serialize_with = "by_name")]
     pub centrality: Centrality,
-    /// Graphs that are drawn.
+    /// Number of sampled graphs.
     pub graphs: usize,
-    /// The first graph's seed.
+    /// Seed of the first graph.
     pub seed: u64,
 }
 
-/// Nothing besides.
+/// No further settings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Nothing {}
 
-/// Of joined halves.
+/// Settings of joined halves.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Joined {
-    /// Nodes of the two halves together.
+    /// Number of nodes of the two halves together.
     pub nodes: usize,
 }
 
-/// What a cell needs to know of an attack.
+/// Settings of an attack.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UnderAttack {
-    /// How nodes are split; `None` for the dataset's own protocol.
+    /// The split protocol; `None` for the dataset's own.
     pub protocol: Option<Protocol>,
     /// The attack.
     pub attack: Attack,
-    /// What is attacked.
+    /// The attacked phase.
     pub mode: Mode,
-    /// Whether the attacker looks into a GCN of their own.
+    /// True if the attacker uses a GCN surrogate.
     pub surrogate: bool,
-    /// What the attacker knows of classes.
+    /// The class labels that the attacker has.
     pub known: LabelKnowledge,
-    /// Whether graphs of a set are attacked.
+    /// True if graphs of a set are attacked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub graphs: bool,
 }
@@ -136,17 +139,17 @@ impl UnderAttack {
     }
 }
 
-/// What a cell needs to know of graph classification.
+/// Settings of graph classification.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OnGraphs {
-    /// What is done to the structure of training graphs.
+    /// The corruption of the structure of training graphs.
     pub corruption: Option<TrainingCorruption>,
-    /// Few training graphs of each fold.
+    /// The reduction to few training graphs of each fold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub few: Option<Few>,
-    /// Initialisations of each fold, which counts with their mean.
+    /// Number of initialisations of each fold, which counts with their mean.
     pub inits: usize,
-    /// Whether seconds are what is looked for.
+    /// True if seconds are measured.
     pub timed: bool,
 }
 
@@ -178,8 +181,8 @@ impl Work {
                 measure,
             } => {
                 let runs = filled(recipe, classifier.model(dataset, recipe), Task::Graph)?;
-                // What is drawn for few graphs was found on the folds of the first seed, and is
-                // judged on others.
+                // The augmentation for few graphs was developed on the folds of the first seed, and
+                // is evaluated on others.
                 let seed = seed.wrapping_add(u64::from(classifier.few.is_some()));
                 Work::Graphs(on_graphs(
                     classifier,
@@ -266,10 +269,10 @@ impl Work {
         })
     }
 
-    /// The kind of what is computed once.
+    /// The kind of work that is computed once.
     pub(super) const PROPERTY: &'static str = "property";
 
-    /// Its kind: cells of one take about as long for the same effort.
+    /// The kind of the work: cells of one kind take about as long for the same effort.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Work::NodeClassification(_) => "nodes",
@@ -285,8 +288,8 @@ impl Work {
         }
     }
 
-    /// How much is done with each entry of the graph, to judge the time left by: width times
-    /// epochs, over all that is trained.
+    /// Effort for each entry of the graph, to estimate the time left: width times epochs, over all
+    /// trainings.
     pub(super) fn effort(&self) -> f64 {
         match self {
             Work::Property(_) | Work::SetProperty(_) => 1.0,
@@ -317,8 +320,8 @@ impl Work {
         }
     }
 
-    /// Does it, with the attacked graphs of its dataset that other cells have made. `None` where
-    /// `stop` was set before all runs were done.
+    /// Runs the work, with a cache of attacked graphs of its dataset. `None` if `stop` was set
+    /// before all runs were done.
     pub(super) fn run(
         &self,
         loaded: &Dataset,
@@ -381,7 +384,7 @@ impl Clustering {
                 .collect::<Vec<f64>>()
         };
         let (ami, ari) = (over(|score| score.ami), over(|score| score.ari));
-        // Graphs take the place of splits: methods are compared on the same.
+        // Graphs take the place of splits: methods are compared on the same graphs.
         let splits = (0..scores.len() as u64)
             .map(|i| format!("graph {}", self.seed.wrapping_add(i)))
             .collect();
@@ -400,7 +403,7 @@ impl Clustering {
 }
 
 impl Runs {
-    /// The same with what a kind of work adds.
+    /// The runs with the settings of a kind of work.
     fn with<More>(self, more: More) -> Runs<More> {
         let Runs {
             recipe,
@@ -420,7 +423,7 @@ impl Runs {
 }
 
 impl<More> Runs<More> {
-    /// Width times epochs, over all trainings.
+    /// Effort of the runs: width times epochs, over all trainings.
     fn effort(&self, task: Task) -> f64 {
         let Ok(plan) = self.model.plan(task) else {
             return 0.0;
@@ -443,7 +446,7 @@ fn at_depth(backbone: Backbone, depth: usize) -> Model {
     Model::new(if linear { Backbone::MLP } else { backbone }).layers(depth)
 }
 
-/// The runs of a study; `None` where it was stopped before all of them were done.
+/// The runs of a study; `None` if it was stopped before all of them were done.
 fn finished(
     study: &TrainStudy,
     benchmark: &Benchmark,
@@ -465,7 +468,7 @@ fn curve(run: &Run) -> Vec<f64> {
         .collect()
 }
 
-/// Accuracies on the test items of runs, which datasets of the registry always have.
+/// Accuracies on the test nodes or graphs of runs, which datasets of the registry always have.
 fn test_accuracies(result: &TrainResult) -> Vec<f64> {
     result.over(|run| run.test_accuracy).unwrap_or_default()
 }
@@ -479,7 +482,7 @@ fn exits_by(scheme: Scheme) -> Exits {
     }
 }
 
-/// Seconds of training, on all cores, one run after another. `None` where stopped.
+/// Seconds of training, on all cores, one run after another. `None` if stopped.
 fn seconds_of_exits(
     loaded: &Dataset,
     setting: &Runs,
@@ -490,7 +493,7 @@ fn seconds_of_exits(
     })
 }
 
-/// Seconds of an answer for all nodes, on all cores, one run after another. `None` where stopped.
+/// Seconds of predictions for all nodes, on all cores, one run after another. `None` if stopped.
 fn seconds_of_answers(
     loaded: &Dataset,
     setting: &Runs,
@@ -503,7 +506,7 @@ fn seconds_of_answers(
     })
 }
 
-/// A figure of each run, where no other runs beside it.
+/// A figure of each run, with no other run in parallel.
 fn one_by_one(
     loaded: &Dataset,
     setting: &Runs,
@@ -536,7 +539,7 @@ fn one_by_one(
 }
 
 /// Runs with an exit at every layer; the figure is that of the best layer on validation nodes.
-/// `None` where stopped.
+/// `None` if stopped.
 fn adaptive_depth(loaded: &Dataset, setting: &Runs, stop: &AtomicBool) -> Result<Option<Measured>> {
     let study = TrainStudy {
         policies: POLICIES.to_vec(),
@@ -561,7 +564,7 @@ fn adaptive_depth(loaded: &Dataset, setting: &Runs, stop: &AtomicBool) -> Result
     }))
 }
 
-/// Runs on the dataset's splits, and their mean validation accuracy. `None` where stopped.
+/// Runs on the dataset's splits, and their mean validation accuracy. `None` if stopped.
 fn classify(
     loaded: &Dataset,
     setting: &Runs,
@@ -584,8 +587,8 @@ fn classify(
     Ok(Some((found, val)))
 }
 
-/// The best depth on test nodes, as the thesis chose it, and on validation nodes; of equals the
-/// shallower.
+/// The best depth on test nodes, as in the thesis, and on validation nodes; the shallower of equal
+/// ones.
 fn best_depth(loaded: &Dataset, deepest: &Runs, stop: &AtomicBool) -> Result<Option<Measured>> {
     let mut by_depth: Vec<(Measured, f64)> = Vec::new();
     for depth in 0..=MAX_DEPTH {
@@ -643,7 +646,7 @@ fn halves(graph: &Graph, setting: &Runs<Joined>, stop: &AtomicBool) -> Result<Op
         let Some(labels) = graph.labels() else {
             return Err(GraphError::argument("halves", "the graph has no labels"));
         };
-        // Ch. 3's protocol for the two graphs the halves come from.
+        // Ch. 3's protocol for the two graphs that the halves come from.
         let split = Split::per_class(labels, 20, 500, 1000, seed)?;
         let (sparse, dense): (Vec<u32>, Vec<u32>) = split
             .test()
@@ -699,7 +702,7 @@ fn halves(graph: &Graph, setting: &Runs<Joined>, stop: &AtomicBool) -> Result<Op
 }
 
 impl UnderAttack {
-    /// A threat; fails for a budget that means nothing.
+    /// A threat; fails for an invalid budget.
     fn new(threat: Threat, task: Task) -> Result<Self> {
         threat.attack.check()?;
         Ok(Self {
@@ -719,7 +722,7 @@ impl UnderAttack {
 }
 
 impl Runs<UnderAttack> {
-    /// Attacks on the dataset's splits. `None` where stopped.
+    /// Attacks on the dataset's splits. `None` if stopped.
     fn attack(
         &self,
         loaded: &Dataset,
@@ -768,7 +771,7 @@ impl Runs<UnderAttack> {
     }
 }
 
-/// Folds of a set, which there are no more runs of; of one graph there is no limit.
+/// Number of folds of a set, the largest number of runs; unlimited for one graph.
 pub(super) fn folds_of(dataset: &str) -> usize {
     match registry::get(dataset).map(|entry| entry.protocol) {
         Some(Protocol::Folds(folds)) => folds,
@@ -784,7 +787,7 @@ fn task_of(dataset: &str) -> Task {
     }
 }
 
-/// The runs of a classifier on a set: folds are runs, there are no more of them.
+/// The runs of a classifier on a set: folds are runs, so there are no more runs than folds.
 fn on_graphs(
     classifier: Classifier,
     dataset: &str,
@@ -792,7 +795,7 @@ fn on_graphs(
     runs: Runs,
 ) -> Result<Runs<OnGraphs>> {
     let edges = classifier.corrupted.map(Corruption::new).transpose()?;
-    // Features of the data's own are kept anyway: both readings are one cell.
+    // The data's own features are kept anyway: with and without the option it is one cell.
     let by_degrees = registry::get(dataset).is_some_and(|entry| entry.expected.features.is_none());
     let keep_degrees = classifier.keeps_degrees && by_degrees;
     let corruption = edges.map(|edges| TrainingCorruption {
@@ -813,7 +816,7 @@ fn on_graphs(
 }
 
 impl Runs<OnGraphs> {
-    /// Trains on the set's folds. `None` where stopped.
+    /// Trains on the set's folds. `None` if stopped.
     fn classify(&self, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<Measured>> {
         let OnGraphs {
             corruption,
@@ -839,7 +842,7 @@ impl Runs<OnGraphs> {
         }
         let train = || finished(&study, &benchmark, stop);
         // Threads that wait inside one run start another within it, and its seconds would count as
-        // the first one's.
+        // those of the first.
         let Some(result) = (if timed { on_one_core(train)? } else { train()? }) else {
             return Ok(None);
         };

@@ -20,7 +20,7 @@ use gnarl_thesis::{
     reproduce, reproduce_all, tables, with_stored,
 };
 
-/// Per cent of the test items that a model is right about.
+/// Accuracy of a model on the test nodes or graphs, in per cent.
 fn test_accuracy(fitted: &Fitted, on: &SplitData) -> f64 {
     let predictions = fitted.predict(&on.content).unwrap();
     fitted
@@ -29,7 +29,7 @@ fn test_accuracy(fitted: &Fitted, on: &SplitData) -> f64 {
         .unwrap()
 }
 
-/// A table that lives as long as the tests, as those of the thesis do.
+/// Gives a table the lifetime of the tests, like the thesis' tables.
 fn kept(table: Table) -> &'static Table {
     Box::leak(Box::new(table))
 }
@@ -83,7 +83,7 @@ fn settings(out: &Path) -> Settings {
     }
 }
 
-/// Runs to the end and returns what was told after every cell.
+/// Runs to the end and returns the progress after every cell.
 fn run(table: &'static Table, settings: &Settings) -> (Report, Vec<Progress>) {
     let told = Mutex::new(Vec::new());
     let watch = RunnerWatch {
@@ -243,7 +243,7 @@ fn an_interrupted_run_continues_where_it_was() {
     let files = cell_files(dir.path());
     assert_eq!(files.len(), 1, "whole cells, no temporary files");
 
-    // A mark in the kept cell shows that it is read, not run again.
+    // A mark in the stored cell shows that it is read, not run again.
     let text = std::fs::read_to_string(&files[0]).unwrap();
     let mut kept: serde_json::Value = serde_json::from_str(&text).unwrap();
     kept["measured"]["values"] = serde_json::json!([12.5]);
@@ -256,7 +256,7 @@ fn an_interrupted_run_continues_where_it_was() {
         [12.5]
     );
 
-    // What is printed in one go and from kept cells is the same to the last bit.
+    // The report of one run and that of stored cells are equal to the last bit.
     let again = run(&TOY, &quick).0;
     assert_eq!(again.csv(), continued.csv());
 
@@ -292,7 +292,7 @@ fn cells_of_other_selections_stand_beside_this_one() {
     );
 
     // Another column, one row of it: the first column stays, with its paired difference; the cell
-    // nobody ran says so.
+    // that was not selected is reported as such.
     let csbm = Settings {
         columns: vec!["csbm".into()],
         rows: Some("MLP".into()),
@@ -308,7 +308,7 @@ fn cells_of_other_selections_stand_beside_this_one() {
     assert_eq!(whole.rows[1].cells[0].pairs, alone.rows[1].cells[0].pairs);
     assert_eq!(whole.rows[1].cells[1].status, Status::NotRun);
 
-    // A hole of this selection is kept as one, an earlier recipe stands below, and other runs are
+    // A hole of this selection is stored as one, an earlier recipe stands below, and other runs are
     // other cells.
     let cora = Settings {
         columns: vec!["cora".into()],
@@ -565,7 +565,7 @@ fn the_best_depth_is_chosen_on_test_and_on_validation() {
     );
     assert_eq!(on_test.runs, ours.runs);
     assert!(on_test.mean >= on_validation.mean, "{ours:?}");
-    // The figure is that of the network with so many layers, trained by itself.
+    // The figure is that of the network with so many layers, trained separately.
     let depth: usize = on_test.name[9..10].parse().unwrap();
     let model = Recipe::Thesis.fill_chapter_4(Model::new(Backbone::JK_MAX).layers(depth), "karate");
     assert_eq!(
@@ -663,7 +663,7 @@ fn a_model_is_attacked_from_end_to_end() {
     let mean = |label: &str| row(label).ours.as_ref().unwrap().mean;
     assert!(mean("noise: GCN") < mean("clean: GCN") - 5.0, "{report:?}");
 
-    // Before the attack it is the model that training by itself gives.
+    // Before the attack it is the model of a separate training.
     let csbm = Dataset::load("csbm").unwrap().benchmark(0, 3).unwrap();
     let model = Recipe::ThesisCh6.fill(Model::new(Backbone::GCN), "csbm", Task::Node);
     let alone = TrainStudy {
@@ -675,8 +675,8 @@ fn a_model_is_attacked_from_end_to_end() {
     let alone = alone.over(|run| run.test_accuracy).unwrap();
     assert_eq!(runs("clean: GCN"), alone);
 
-    // Answers to the same inputs are paired, and stand beside the thesis' difference: 10, with
-    // variance (9 + 16) / 10.
+    // Predictions for the same inputs are paired, and shown next to the thesis' difference: 10,
+    // with variance (9 + 16) / 10.
     let cell = row("noise: GCN w/ RobustCRF");
     let by_hand = runs("noise: GCN w/ RobustCRF")
         .iter()
@@ -712,7 +712,7 @@ fn a_model_is_attacked_from_end_to_end() {
     );
 }
 
-/// `count` cycles and stars in the place of a set of the registry.
+/// Writes `count` cycles and stars in the place of a set of the registry.
 fn write_set(data: &Path, name: &str, count: usize) {
     use std::fmt::Write;
     let folder = data.join("tu").join(name);
@@ -738,7 +738,7 @@ fn write_set(data: &Path, name: &str, count: usize) {
             writeln!(indicator, "{}", g + 1).unwrap();
             writeln!(nodes, "{}", (u * u + g) % 3).unwrap();
         }
-        // Every third is of the other class, so that nobody is right all the time.
+        // Every third is of the other class, so that no model is always correct.
         writeln!(
             labels,
             "{}",
@@ -780,7 +780,7 @@ fn on_sets(dir: &Path, column: &str) -> Settings {
     }
 }
 
-/// What the study gives for these settings, fold by fold.
+/// The result of the study for these settings, fold by fold.
 fn by_study(
     settings: &Settings,
     model: Model,
@@ -895,7 +895,7 @@ fn a_cell_of_graphs_is_what_the_study_gives() {
         300
     );
 
-    // Another table with the same cell finds it, and runs one copy beside each graph.
+    // Another table with the same cell finds it, and runs one copy in addition to each graph.
     let (fixed, told) = run(table("results_gcn_classic_baselines"), &settings);
     assert_eq!((told[0].reused, fixed.cells_stored), (1, 4));
     let one = DropEdge {
@@ -909,8 +909,8 @@ fn a_cell_of_graphs_is_what_the_study_gives() {
         "nothing is run again"
     );
 
-    // What GRATIN draws from: the mixture's cell and the control's are there already, the
-    // Gaussians' are the study's.
+    // The densities of GRATIN: the cells of the mixture and of the control exist already, the
+    // Gaussians' cell comes from the study.
     let (densities, told) = run(table("ablation_GCN"), &settings);
     assert_eq!(
         (densities.cells, densities.cells_stored, told.len()),
@@ -1040,7 +1040,7 @@ fn seconds_of_graph_classification_are_those_of_its_runs() {
         "{drawing:?}"
     );
 
-    // The same runs, one by one: the cell's own figure is the accuracy of the other table's.
+    // The same runs, one by one: the cell's own figure is the accuracy in the other table.
     let accuracy = run(
         table("results_gcn"),
         &Settings {
@@ -1088,7 +1088,7 @@ fn folds_are_ten_at_most_and_sets_have_properties() {
 
     let dir = tempfile::tempdir().unwrap();
     for (column, expected) in [
-        // Forty graphs of 4 to 8 nodes; of as many edges the cycles, of one less the stars.
+        // Forty graphs of 4 to 8 nodes: cycles with as many edges as nodes, stars with one less.
         ("MUTAG", [40.0, 3.0, 6.0, 5.5, 2.0]),
         ("IMDB-BINARY", [40.0, 0.0, 6.0, 5.5, 2.0]),
     ] {
@@ -1118,8 +1118,8 @@ fn a_stopped_cell_of_graphs_is_not_kept() {
     assert!(report.interrupted && report.cells_stored == 0 && cell_files(dir.path()).is_empty());
 }
 
-/// Two tables at once: what they share is run once, parts of the cells end up in the same figures,
-/// and what is kept in short is not run again.
+/// Two tables at once: shared cells are run once, parts of the cells give the same figures, and
+/// stored short results are not run again.
 #[test]
 fn many_tables_share_cells_and_are_put_together_from_parts() {
     let dir = tempfile::tempdir().unwrap();
@@ -1216,7 +1216,7 @@ fn many_tables_share_cells_and_are_put_together_from_parts() {
             .mean
     };
     assert!((pair(&from_short) - pair(&whole[0])).abs() < 1e-3);
-    // What they took says how long the other columns would take.
+    // Their seconds give an estimate for the other columns.
     let unknown = Settings {
         columns: Vec::new(),
         ..settings(&dir.path().join("unknown-out"))
@@ -1239,7 +1239,7 @@ fn many_tables_share_cells_and_are_put_together_from_parts() {
         planned.done == 2 && planned.seconds_left > Some(0.0),
         "{planned:?}"
     );
-    // Other runs are other figures, and do not take the place of these.
+    // Other runs have other figures, and do not replace these.
     let e = reproduce(&TOY, &Settings { runs: 3, ..short }, &watch)
         .unwrap_err()
         .to_string();

@@ -1,10 +1,10 @@
-//! How far two answers are apart.
+//! Measures the distance between two predictions.
 //!
-//! An answer is the matrix of class probabilities (softmax of the scores), one row for each node of
-//! a node task and one row for a whole graph of a graph task. The distance is the Frobenius norm of
-//! the difference over `2 sqrt(rows)`. The thesis says that this brings it into [0, 1], which the
-//! triangle inequality gives; two distributions are never more than sqrt 2 apart, so that in fact
-//! it stays below `1 / sqrt 2 = 0.707`.
+//! A prediction is the matrix of class probabilities (softmax of the scores): one row for each
+//! node, or one row for a whole graph in a graph task. The distance is the Frobenius norm of the
+//! difference over `2 sqrt(rows)` ([Abbahaddou et al. 2024](https://arxiv.org/abs/2404.17947)). By
+//! the triangle inequality it is in [0, 1]. Two distributions are at most sqrt 2 apart, so it is in
+//! fact at most `1 / sqrt 2 = 0.707`.
 
 use gnarl_graph::{DenseMatrix, Error as GraphError};
 use serde::Serialize;
@@ -14,21 +14,21 @@ use gnarl_graph::Result;
 /// Distances between two score matrices, as the bounds measure them.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct ScoreDistances {
-    /// The sum over rows of their L1 norms.
+    /// Sum over rows of their L1 norms.
     pub l1: f64,
-    /// The Frobenius norm.
+    /// Frobenius norm.
     pub l2: f64,
-    /// The largest entry.
+    /// Largest absolute entry.
     pub linf: f64,
 }
 
-/// The answer to one input.
+/// The prediction for one input.
 pub(super) struct Answer {
     scores: DenseMatrix<f32>,
     probabilities: Vec<f64>,
 }
 
-/// How far an answer is from another.
+/// The distance of a prediction from another.
 pub(super) struct Moved {
     pub(super) scaled: f64,
     pub(super) changed: f64,
@@ -89,7 +89,7 @@ impl Answer {
     }
 }
 
-/// The first of the largest.
+/// The first of the largest entries.
 fn largest(row: &[f32]) -> usize {
     row.iter()
         .enumerate()
@@ -100,7 +100,7 @@ fn largest(row: &[f32]) -> usize {
 mod tests {
     use super::*;
 
-    /// Distributions are at most sqrt 2 apart, so that the scaled distance stays below 1 / sqrt 2.
+    /// Distributions are at most sqrt 2 apart, so the scaled distance is at most 1 / sqrt 2.
     #[test]
     fn opposite_answers_are_as_far_as_can_be() {
         let rows = |a: f32, b: f32| {
@@ -112,7 +112,7 @@ mod tests {
         assert!((moved.scores.l2 - 400.0).abs() < 1e-9);
     }
 
-    /// The difference of scores at both ends of single precision does not fit into it.
+    /// The difference of scores at both ends of single precision overflows it.
     #[test]
     fn far_scores_have_a_finite_distance() {
         let row = |a: f32| Answer::new(DenseMatrix::new(1, 2, vec![a, -a]).unwrap()).unwrap();

@@ -1,6 +1,6 @@
-//! Expected robustness by sampling (thesis eq. `equation:robustness_expected_value`, algorithm
-//! `prob_eval`): `Adv_eps[f] = P(d_Y(f(G~, X~), f(G, X)) > sigma)` over perturbed inputs drawn from
-//! a region around the input.
+//! Estimates the expected robustness of a classifier by sampling ([Abbahaddou et al.
+//! 2024](https://arxiv.org/abs/2404.17947)): `Adv_eps[f] = P(d_Y(f(G~, X~), f(G, X)) > sigma)` over
+//! perturbed inputs sampled from a region around the input.
 
 use gnarl_graph::limits::{MOST, check_count};
 use gnarl_graph::random::{Rng, stream};
@@ -19,11 +19,11 @@ use gnarl_tensor::{Device, Tensor};
 
 /// Quantile of the normal distribution that leaves 2.5 % above it.
 const Z95: f64 = 1.959_963_984_540_054;
-/// Rows whose perturbations are drawn whole at a time, where only a projection of them is kept.
+/// Number of rows whose perturbations are sampled whole at a time, if only a projection is kept.
 const BLOCK: usize = 256;
 
 impl Region {
-    /// The graph with its edges drawn anew; `None` where they stay.
+    /// Samples the graph's edges anew; `None` if they stay.
     fn draw_graph(&self, graph: &Graph, rng: &mut Rng) -> gnarl_graph::Result<Option<Graph>> {
         let Some((flips, law)) = self.flips() else {
             return Ok(None);
@@ -36,21 +36,21 @@ impl Region {
     }
 }
 
-/// What to estimate, and how well.
+/// Settings of the estimate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Where inputs are drawn from.
+    /// The region that inputs are sampled from.
     pub region: Region,
-    /// Perturbed inputs of each graph.
+    /// Number of perturbed inputs of each graph.
     pub samples: usize,
     /// Distances that count as a success of the attacker, each above 0.
     pub sigmas: Vec<f64>,
-    /// What the draws start from.
+    /// Seed of the samples.
     pub seed: u64,
 }
 
 impl Settings {
-    /// Refuses settings that say nothing, and a region that the graph does not have.
+    /// Refuses settings without meaning, and a region that does not fit the graph.
     pub fn check(&self, graph: &Graph) -> gnarl_graph::Result<()> {
         let refuse = |what: String| Err(GraphError::argument("robustness", what));
         if self.samples == 0 {
@@ -74,51 +74,51 @@ impl Settings {
     }
 }
 
-/// How often a distance was exceeded.
+/// Frequency of distances above a threshold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Exceedance {
-    /// The distance.
+    /// The threshold.
     pub sigma: f64,
-    /// The share of samples beyond it: the estimate of `Adv_eps[f]`.
+    /// Share of samples beyond it: the estimate of `Adv_eps[f]`.
     #[serde(rename = "estimate")]
     pub probability: f64,
-    /// Its 95 % interval (Wilson 1927).
+    /// Its 95 % interval ([Wilson 1927](https://doi.org/10.1080/01621459.1927.10502953)).
     #[serde(rename = "ci")]
     pub interval: [f64; 2],
 }
 
-/// What sampling found.
+/// The result of sampling.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Perturbed inputs, of all graphs.
+    /// Number of perturbed inputs, of all graphs.
     pub samples: usize,
-    /// The mean scaled distance.
+    /// Mean scaled distance.
     pub mean: f64,
-    /// The standard error of the mean; none of a single sample.
+    /// Standard error of the mean; `None` for a single sample.
     pub standard_error: Option<f64>,
-    /// The mean's 95 % interval, by the normal law.
+    /// The mean's 95 % interval, by the normal distribution.
     #[serde(rename = "ci")]
     pub interval: Option<[f64; 2]>,
-    /// The largest scaled distance seen.
+    /// Largest scaled distance of a sample.
     pub largest: f64,
-    /// For each sigma.
+    /// Exceedances of each sigma.
     #[serde(rename = "adv")]
     pub exceedances: Vec<Exceedance>,
-    /// The mean share of answers whose class changed.
+    /// Mean share of predictions whose class changed.
     pub changed: f64,
-    /// The largest distances of scores seen.
+    /// Largest distances of scores of a sample.
     pub scores: ScoreDistances,
     /// The scaled distance of every sample.
     #[serde(skip)]
     pub distances: Vec<f64>,
 }
 
-/// Estimates the robustness of a classifier around one graph. Samples run side by side; the result
-/// does not depend on how many at a time.
+/// Estimates the robustness of a classifier around one graph. Samples run in parallel; the result
+/// does not depend on the number of threads.
 ///
-/// Of a network whose first step is linear and narrower than the features ([`WhiteBox::reduced`]),
-/// perturbations are never held whole: in L2 balls only their coordinates are drawn
-/// ([`ReducedBall`]), in others drawn and projected a few rows at a time.
+/// For a network whose first step is linear and narrower than the features ([`WhiteBox::reduced`]),
+/// perturbations are never held whole: in L2 balls only their coordinates are sampled
+/// ([`ReducedBall`]), in others they are sampled and projected a few rows at a time.
 pub fn estimate(
     classifier: &dyn Classifier,
     graph: &Graph,
@@ -132,14 +132,14 @@ pub fn estimate(
     )?)
 }
 
-/// The same, telling how it goes; `None` where it was stopped.
+/// Estimates with progress calls; `None` if it was stopped.
 pub fn estimate_watched(
     classifier: &dyn Classifier,
     graph: &Graph,
     settings: &Settings,
     watch: SampleWatch<'_>,
 ) -> Result<Option<Estimate>> {
-    // Where degrees stand for features, another graph has another input.
+    // If degrees stand for features, another graph has another input.
     let Some(model) = classifier
         .white_box()
         .filter(|model| !model.reads_degrees())
@@ -169,7 +169,7 @@ pub fn estimate_watched(
     drawn(settings.samples, one, settings, watch)
 }
 
-/// Samples side by side, until they are stopped.
+/// Runs samples in parallel, until they are stopped.
 fn drawn(
     count: usize,
     one: impl Fn(usize) -> Result<Moved> + Sync,
@@ -191,12 +191,12 @@ fn drawn(
     Ok(all.map(|moved| summary(moved, &settings.sigmas)))
 }
 
-/// What was not to be stopped.
+/// The result of an estimate that cannot be stopped.
 fn finished(estimate: Option<Estimate>) -> Result<Estimate> {
     estimate.ok_or_else(|| GraphError::argument("robustness", "stopped before its end"))
 }
 
-/// The same for any function from graphs to scores, averaged over graphs with `samples` perturbed
+/// Estimates any function from graphs to scores, averaged over graphs with `samples` perturbed
 /// inputs each: the scores of a node task have a row for each node, those of a graph task one row.
 pub fn estimate_over<F>(graphs: &[Graph], scores: F, settings: &Settings) -> Result<Estimate>
 where
@@ -240,7 +240,7 @@ where
     drawn(graphs.len() * settings.samples, one, settings, watch)
 }
 
-/// The graph that sample `sample` of [`estimate`] looks at; `None` where only features move.
+/// The graph of sample `sample` of [`estimate`]; `None` if only features move.
 pub fn drawn_graph(graph: &Graph, settings: &Settings, sample: usize) -> Result<Option<Graph>> {
     settings
         .region
@@ -261,8 +261,8 @@ fn moved_features(graph: &Graph, ball: &Ball, rng: &mut Rng) -> Result<Graph> {
     graph.clone().with_features(Features::Dense(moved))
 }
 
-/// A ReLU turns what is no number into zero: features that are none would pass for some that move
-/// nothing.
+/// Refuses features that are NaN or infinite: a ReLU turns NaN into zero, so they would pass for
+/// features that move nothing.
 fn check_finite(input: &[f32]) -> Result<()> {
     match input.iter().all(|x| x.is_finite()) {
         true => Ok(()),
@@ -273,7 +273,7 @@ fn check_finite(input: &[f32]) -> Result<()> {
     }
 }
 
-/// A network on a graph, with what every sample needs made once.
+/// A network on a graph, with everything that samples share.
 struct Subject<'a> {
     model: &'a WhiteBox,
     propagation: Propagation,
@@ -282,7 +282,7 @@ struct Subject<'a> {
     features: usize,
 }
 
-/// The features, or all that the network uses of them.
+/// The features, or the part that the network uses.
 enum Known<'a> {
     Whole(Input),
     Reduced(&'a Reduced, Tensor),
@@ -305,7 +305,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Scores, on another graph or from another input where there is one.
+    /// Scores, on another graph or from another input if given.
     fn scores(&self, graph: Option<&Graph>, input: Option<&Tensor>) -> Result<DenseMatrix<f32>> {
         let other = graph
             .map(|graph| self.model.propagation(graph))
@@ -378,7 +378,7 @@ fn summary(moved: Vec<Moved>, sigmas: &[f64]) -> Estimate {
 }
 
 impl Estimate {
-    /// The estimate from scaled distances alone; of several estimates together, from all of their
+    /// The estimate from scaled distances alone; for several estimates together, from all of their
     /// distances.
     pub fn of(distances: Vec<f64>, sigmas: &[f64]) -> Self {
         let samples = distances.len();
@@ -408,13 +408,14 @@ impl Estimate {
     }
 }
 
-/// The 95 % interval of a probability that `hits` of `of` trials were seen of (Wilson 1927).
+/// The 95 % interval of the probability of `hits` in `of` trials ([Wilson
+/// 1927](https://doi.org/10.1080/01621459.1927.10502953)).
 pub fn wilson(hits: usize, of: usize) -> [f64; 2] {
     let (n, share) = (of as f64, hits as f64 / of as f64);
     let z2 = Z95 * Z95;
     let centre = (share + z2 / (2.0 * n)) / (1.0 + z2 / n);
     let half = Z95 / (1.0 + z2 / n) * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
-    // Where nothing or everything was hit, an end is exact, and rounding must not cross it.
+    // With no hits or all hits, an end is exact, and rounding must not cross it.
     let low = if hits == 0 { 0.0 } else { centre - half };
     let high = if hits == of { 1.0 } else { centre + half };
     [low, high]
@@ -487,7 +488,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Every sample is told of, by both ways; stopped after ten, nothing is concluded from them.
+    /// Every sample is reported, by both ways; after a stop at ten, there is no result.
     #[test]
     fn samples_are_told_of_and_can_be_stopped() {
         use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -598,7 +599,7 @@ mod tests {
         }
     }
 
-    /// In other norms the draws of both paths are the same ones, so are the distances.
+    /// In other norms both paths use the same samples and give the same distances.
     #[test]
     fn projecting_block_by_block_changes_nothing() {
         let (graph, model) = (random_graph(), network(Backbone::GCN));
@@ -770,7 +771,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(e.contains("scores are not all finite"), "{e}");
-        // An answer that does not look at features is finite all the same.
+        // A prediction that does not use features is finite all the same.
         let constant = FromFn {
             num_classes: 2,
             function: |_: &Graph| DenseMatrix::new(1, 2, vec![0.0; 2]),
@@ -783,8 +784,8 @@ mod tests {
         assert!(e.contains("perturbed features are not all finite"), "{e}");
     }
 
-    /// From R: `binom::binom.wilson(8, 10)` is 0.4901625 to 0.9433178, and of 0 in 20 the upper end
-    /// is 0.1611252.
+    /// From R: `binom::binom.wilson(8, 10)` is 0.4901625 to 0.9433178, and for 0 in 20 the upper
+    /// end is 0.1611252.
     #[test]
     fn wilson_by_reference() {
         let close =

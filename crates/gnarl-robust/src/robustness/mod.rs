@@ -1,15 +1,15 @@
-//! How far answers move when inputs do: expected robustness by sampling, and bounds that no input
-//! exceeds (thesis ch. 5, "Expected Adversarial Robustness" and its appendix). Where inputs are
-//! drawn from is the business of [`perturb`].
+//! Measures how far predictions move when inputs do: expected robustness by sampling, and bounds
+//! that no input exceeds ([Abbahaddou et al. 2024](https://arxiv.org/abs/2404.17947)). The module
+//! [`perturb`] samples perturbed inputs.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | [`estimate`](mod@estimate) | `Adv_eps[f]`, the mean distance, and their intervals |
-//! | [`region`] | where perturbed inputs are sampled from |
-//! | [`answer`] | how far two answers are apart |
+//! | [`region`] | regions that perturbed inputs are sampled from |
+//! | [`answer`] | distances between two predictions |
 //! | [`bounds`] | upper bounds on features, structure and both, of stacks of GCN or GIN layers |
-//! | [`certify`] | for each node what no attacker within a radius can change |
-//! | `watch` | who looks on while samples are drawn |
+//! | [`certify`] | certificates: changes that cannot change the class of a node |
+//! | `watch` | callbacks while samples are taken |
 //!
 //! [`perturb`]: crate::perturb
 

@@ -1,35 +1,35 @@
-//! The region that perturbed inputs are sampled from, and how it is described in words.
+//! The region that perturbed inputs are sampled from, and its description in words.
 
 use gnarl_graph::{Error, Result, named};
 
 use super::bounds::Budget;
 use crate::perturb::{Ball, FlipLaw, Norm, Sampler};
 
-/// Where perturbed inputs are sampled from.
+/// The region that perturbed inputs are sampled from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Region {
     /// Features whose every row is within a ball.
     Features(Ball),
     /// Graphs within so many flips of edges.
     Structure {
-        /// The most flips.
+        /// Largest number of flips.
         flips: usize,
-        /// The law of their number.
+        /// Distribution of the number of flips.
         law: FlipLaw,
     },
-    /// Both at once, each by its own law.
+    /// Features and edges at once, sampled independently.
     Both {
-        /// Where features are sampled from.
+        /// The ball of the features.
         ball: Ball,
-        /// The most flips.
+        /// Largest number of flips.
         flips: usize,
-        /// The law of their number.
+        /// Distribution of the number of flips.
         law: FlipLaw,
     },
 }
 
 impl Region {
-    /// The ball of features, where they move.
+    /// The ball of features, if they move.
     pub fn ball(&self) -> Option<&Ball> {
         match self {
             Region::Features(ball) | Region::Both { ball, .. } => Some(ball),
@@ -37,7 +37,7 @@ impl Region {
         }
     }
 
-    /// The most flips and the law of their number, where edges change.
+    /// The largest number of flips and the distribution of their number, if edges change.
     pub fn flips(&self) -> Option<(usize, FlipLaw)> {
         match *self {
             Region::Features(_) => None,
@@ -71,7 +71,7 @@ named! {
         Features = "features",
         /// Edges.
         Structure = "structure",
-        /// Both at once.
+        /// Features and edges at once.
         Both = "both",
     }
 }
@@ -92,7 +92,7 @@ pub struct RegionOptions {
     pub target: Target,
     /// The norm of a node's perturbation, 2 if left open.
     pub norm: Option<Norm>,
-    /// The most flipped edges, for both at once.
+    /// Largest number of flipped edges, for both at once.
     pub flips: Option<usize>,
     /// The sampler of perturbations.
     pub sampler: Sampler,
@@ -109,7 +109,7 @@ impl RegionOptions {
         }
     }
 
-    /// The norm of a node's perturbation; `None` where features stay.
+    /// The norm of a node's perturbation; `None` if features stay.
     pub fn norm(&self) -> Option<Norm> {
         match self.target {
             Target::Structure => None,
@@ -117,7 +117,7 @@ impl RegionOptions {
         }
     }
 
-    /// The radii of a study that names none.
+    /// The default radii of a study.
     pub fn default_radii(&self) -> Vec<f64> {
         match self.target {
             Target::Structure => vec![1.0, 2.0],
@@ -125,7 +125,8 @@ impl RegionOptions {
         }
     }
 
-    /// The region of a radius: of features, or a number of flips for [`Target::Structure`].
+    /// The region of a radius: a radius of features, or a number of flips for
+    /// [`Target::Structure`].
     pub fn region(&self, epsilon: f64) -> Result<Region> {
         let law = match self.sampler {
             Sampler::Exact => FlipLaw::Uniform,

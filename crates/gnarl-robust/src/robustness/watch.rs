@@ -1,20 +1,20 @@
-//! Who looks on while samples are drawn.
+//! Callbacks while samples are taken: progress and cancellation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// Who is told while samples are drawn, and who may stop it.
+/// Callbacks while samples are taken: progress and cancellation.
 #[derive(Clone, Copy)]
 pub struct SampleWatch<'a> {
-    /// Called with the number of samples drawn since it was called last.
+    /// Called with the number of new samples since the last call.
     pub on_samples: &'a (dyn Fn(usize) + Sync),
-    /// Set from outside.
+    /// Set from outside to stop the work.
     pub stop: &'a AtomicBool,
 }
 
 impl SampleWatch<'static> {
-    /// Nobody.
+    /// No callbacks.
     pub fn quiet() -> Self {
         Self {
             on_samples: &|_| (),
@@ -24,7 +24,7 @@ impl SampleWatch<'static> {
 }
 
 impl SampleWatch<'_> {
-    /// Whether the work is to end.
+    /// Returns true if the work is to stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -1,10 +1,10 @@
-//! Which axes are worth switching on for a dataset, by what its training and validation items say.
+//! Recommends axes for a dataset, from its training and validation nodes or graphs alone.
 //!
-//! The labels of test items are taken away before anything is looked at. Every choice is fitted
-//! with some of the other items held back and judged on those, so that nothing that was learned or
-//! chosen on an item is judged by it: exits' policies, the epoch that is kept and the scaling of
-//! features are chosen on the rest. Differences are paired item by item; what does not help beyond
-//! a standard error stays off.
+//! The labels of test nodes or graphs are removed before anything is read. Each choice is fitted
+//! with a part of the labelled nodes or graphs held back and evaluated on that part. Nothing is
+//! evaluated on a node or graph that it was learned or chosen on: policies of exits, the kept epoch
+//! and the feature scaling are chosen on the rest. Differences are paired node by node or graph by
+//! graph; a choice that does not help by more than a standard error stays off.
 
 use std::time::Instant;
 
@@ -26,50 +26,50 @@ use gnarl_nn::features::FeatureKind;
 use gnarl_nn::networks::{Backbone, Capability};
 use gnarl_nn::train::Watch;
 
-/// What is tried and how often.
+/// A search over axes: the model to start from, and the number of fits.
 #[derive(Debug, Clone)]
 pub struct AdviseStudy {
     /// The plain model that axes are switched on in.
     pub model: Model,
-    /// Fits of each choice to each part, each with its own seed.
+    /// Number of fits of each choice on each part, each with its own seed.
     pub runs: usize,
-    /// The first fit's seed.
+    /// Seed of the first fit.
     pub seed: u64,
 }
 
-/// What a dataset looks like without the labels of its test items.
+/// Summary of a dataset without the labels of its test nodes or graphs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Looks {
-    /// What is classified.
+    /// The task: node or graph classification.
     pub task: Task,
-    /// Nodes, or graphs.
+    /// Number of nodes, or of graphs.
     pub items: usize,
-    /// Edges of the graph, or of all graphs together.
+    /// Number of edges of the graph, or of all graphs together.
     pub edges: usize,
-    /// The mean number of neighbours of a node.
+    /// Mean degree of a node.
     pub mean_degree: f64,
-    /// The most neighbours of a node.
+    /// Largest degree of a node.
     pub max_degree: usize,
-    /// Nodes without neighbours.
+    /// Number of nodes without neighbours.
     pub isolated: usize,
-    /// Of one graph: the share of edges within a class, among those whose ends both train or
-    /// validate; none where there are no such edges.
+    /// Edge homophily of one graph: the share of edges within a class, among edges whose two ends
+    /// are training or validation nodes. `None` without such edges.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub homophily: Option<f64>,
-    /// Columns of features, where there are any.
+    /// Number of feature columns, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<usize>,
-    /// What they look like.
+    /// The kind of features.
     pub features: FeatureKind,
-    /// The classes.
+    /// Number of classes.
     pub classes: usize,
-    /// Training items.
+    /// Number of training nodes or graphs.
     pub train: usize,
-    /// Validation items.
+    /// Number of validation nodes or graphs.
     pub validation: usize,
-    /// Training items of the rarest class, and that class.
+    /// The rarest class, and its number of training nodes or graphs.
     pub rarest: (String, usize),
-    /// Training items of the most common class.
+    /// Number of training nodes or graphs of the most common class.
     pub most_common: usize,
 }
 
@@ -114,58 +114,59 @@ impl Looks {
     }
 }
 
-/// What a choice came to on items that had no part in fitting it.
+/// One choice and its accuracy on held-back nodes or graphs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Tried {
-    /// What was switched on; nothing for the plain model.
+    /// The axes that are switched on; none for the plain model.
     pub switched: Vec<Switched>,
-    /// The kind of network, where it is another: the control without edges.
+    /// The backbone if it differs from the model's: the control without edges.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "gnarl_nn::networks::backbone::by_name")]
     pub backbone: Option<Backbone>,
-    /// Accuracy in per cent, or why it cannot be.
+    /// Accuracy in per cent, or the reason why there is none.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// What a choice came to.
+/// The result of a choice.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Its accuracy.
+    /// The accuracy of the choice.
     Judged(Judged),
-    /// Why it cannot be.
+    /// The reason why the choice is refused.
     Refused(String),
 }
 
 /// The accuracy of a choice.
 #[derive(Debug, Clone, Serialize)]
 pub struct Judged {
-    /// On the items held back, per cent.
+    /// Accuracy on the held-back nodes or graphs, in per cent.
     pub accuracy: f64,
-    /// Minus the plain model's, item by item.
+    /// Difference to the plain model, paired node by node or graph by graph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minus_plain: Option<PairedDifference>,
-    /// Where it was tried on top of others: minus theirs, item by item.
+    /// Difference to the choices below it, if it was tried on top of others; paired in the same
+    /// way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minus_before: Option<PairedDifference>,
     /// Seconds of its fits.
     pub seconds: f64,
-    /// For each item judged, the share of fits that were right, per cent.
+    /// Share of fits that are correct on each evaluated node or graph, in per cent.
     #[serde(skip)]
     right: Vec<f64>,
 }
 
 impl Judged {
-    /// Whether it helps: beyond one standard error. Half a dozen choices are tried, so that now and
-    /// then one passes by luck; it then does about as well as the plain model.
+    /// Returns true if the choice helps by more than one standard error. Half a dozen choices are
+    /// tried, so one may pass by chance; it is then about as accurate as the plain model.
     fn helps(difference: Option<&PairedDifference>) -> bool {
         difference.is_some_and(|d| d.mean > 0.0 && d.mean > d.standard_error)
     }
 }
 
 impl Tried {
-    /// `cgso + orthonormal`, or `plain`.
+    /// The name of the choice: `cgso + orthonormal`, or `plain`.
     pub fn name(&self) -> String {
         match (self.backbone, self.switched.is_empty()) {
             (Some(backbone), _) => format!("{backbone}, without edges"),
@@ -187,33 +188,35 @@ impl Tried {
     }
 }
 
-/// What was found.
+/// Recommended axes and the measurements behind them.
 #[derive(Debug, Clone, Serialize)]
 pub struct Advice {
-    /// The dataset.
+    /// The summary of the dataset.
     pub looks: Looks,
-    /// Items judged on, each once by every fit that held it back.
+    /// Number of evaluated nodes or graphs, each once in every fit that held it back.
     pub judged_items: usize,
-    /// Parts that were held back in turn.
+    /// Number of parts that were held back in turn.
     pub parts: usize,
-    /// What was tried: the plain model, a model without edges, single choices, and joined ones.
+    /// The choices that were tried: the plain model, a model without edges, single and joined
+    /// choices.
     pub tried: Vec<Tried>,
-    /// What is worth switching on; nothing where nothing helps.
+    /// The recommended axes; none if nothing helps.
     pub switch_on: Vec<Switched>,
-    /// The model with that switched on.
+    /// The model with the recommended axes.
     pub model: Model,
-    /// Whether somebody stopped it before everything was tried.
+    /// True if the search was stopped before everything was tried.
     pub interrupted: bool,
 }
 
 impl AdviseStudy {
-    /// How many choices are tried at least, for progress.
+    /// The smallest number of choices that are tried, for progress.
     pub fn num_choices(&self, task: Task) -> usize {
         2 + Switched::all(task).len()
     }
 
-    /// What is tried whatever comes of it: the plain model, one without edges, and single choices,
-    /// each as often as parts are held back times runs. Joined ones follow from what helped.
+    /// The choices that are always tried: the plain model, a model without edges, and single
+    /// choices. Each is fitted as many times as there are held-back parts times runs. Joined
+    /// choices follow from the results.
     pub fn choices(&self, on: &SplitData) -> Result<Vec<Planned>> {
         let content = without_test_labels(&on.content, &on.split)?;
         let labels = content.labels().ok_or_else(no_labels)?;
@@ -234,7 +237,7 @@ impl AdviseStudy {
         Ok(all)
     }
 
-    /// The control that passes no messages; none where the model itself does not.
+    /// The control that passes no messages; `None` if the model itself passes none.
     fn without_edges(&self) -> Option<Model> {
         let model = Model {
             features: self.model.features,
@@ -246,7 +249,7 @@ impl AdviseStudy {
             .then_some(model)
     }
 
-    /// Looks at the data and tries, telling each choice as it is done.
+    /// Summarises the data and tries the choices, with a call after each.
     pub fn run(
         &self,
         on: &SplitData,
@@ -268,7 +271,7 @@ impl AdviseStudy {
             watch,
         };
         let mut tried: Vec<Tried> = Vec::new();
-        // What was stopped on its way says nothing.
+        // A choice that was stopped early has no result.
         let mut note = |one: Tried, tried: &mut Vec<Tried>| {
             if !watch.stopped() {
                 on_done(&one);
@@ -336,7 +339,7 @@ impl AdviseStudy {
     }
 }
 
-/// Fits and judges choices on the same parts by the same seeds.
+/// Fits and evaluates choices on the same parts with the same seeds.
 struct Judge<'a> {
     study: &'a AdviseStudy,
     on: Benchmark,
@@ -348,7 +351,7 @@ impl Judge<'_> {
         self.tried(&self.study.model, Vec::new(), None, (None, None))
     }
 
-    /// The same without edges, for what they add; none where the model itself does without.
+    /// The control without edges, which shows what edges add; `None` if the model uses none.
     fn without_edges(&self, plain: Option<&Judged>) -> Result<Option<Tried>> {
         match self.study.without_edges().filter(|_| !self.watch.stopped()) {
             Some(model) => self
@@ -409,8 +412,8 @@ impl Judge<'_> {
         })
     }
 
-    /// For each item held back, in the order of the parts: the share of fits that were right about
-    /// it, per cent.
+    /// The share of fits that are correct on each held-back node or graph, in per cent, in the
+    /// order of the parts.
     fn right(&self, model: &Model) -> Result<Vec<f64>> {
         let parts = self.on.splits.len();
         let (runs, inits) = (parts * self.study.runs, self.study.runs);
@@ -451,7 +454,7 @@ impl Judge<'_> {
     }
 }
 
-/// The class with the largest probability, of equals the first.
+/// The class with the largest probability; the first of equal ones.
 fn argmax(row: &[f32]) -> Option<u32> {
     let better = |best: (u32, f32), now: (u32, f32)| if now.1 > best.1 { now } else { best };
     (0u32..)
@@ -460,8 +463,8 @@ fn argmax(row: &[f32]) -> Option<u32> {
         .map(|(class, _)| class)
 }
 
-/// The content without the labels of items that neither train nor validate: what is not there
-/// cannot be looked at.
+/// The content without the labels of nodes or graphs outside training and validation, so that no
+/// later step can use them.
 fn without_test_labels(content: &Content, split: &Split) -> Result<Content> {
     let hidden = |labels: &Labels| -> gnarl_graph::Result<Labels> {
         let mut classes = vec![None; labels.len()];
@@ -493,12 +496,11 @@ fn no_labels() -> GraphError {
     GraphError::argument("advise", "the graph has no labels to learn from")
 }
 
-/// Items held back in turn, as the test items of splits that know nothing else of them, with as
-/// many training items as there are.
+/// Splits whose test part is held back in turn, with about as many training nodes or graphs as now.
 ///
-/// With few training items, as where nodes are labelled by hand, these train always, and the
-/// validation items are held back by halves. With many, all that train or validate are dealt into
-/// folds: one is held back, the next validates, the others train.
+/// With few training labels, as where nodes are labelled by hand, the training part stays, and
+/// halves of the validation part are held back. With many, the labelled nodes or graphs are dealt
+/// into folds: one is held back, the next validates, the others train.
 fn held_back(labels: &Labels, split: &Split, seed: u64) -> Result<Vec<Split>> {
     let labelled = |items: &[u32]| {
         items
@@ -536,7 +538,7 @@ fn held_back(labels: &Labels, split: &Split, seed: u64) -> Result<Vec<Split>> {
             Split::new(name(1), train, half(1), half(0))?,
         ]);
     }
-    // Of k folds k - 2 train: the share that trains today, as nearly as it goes.
+    // With k folds, k - 2 train: the present training share, as nearly as possible.
     let folds = ((2.0 / (1.0 - share)).round() as usize)
         .clamp(3, 10)
         .min(known);

@@ -1,11 +1,11 @@
-//! Models under attack: fit a model to a split, attack it, and compare its predictions on the same
-//! test nodes. Sets of graphs are attacked graph by graph (`attack_set`).
+//! Evaluates models under attack: fits a model to a split, attacks it, and compares its predictions
+//! on the same test nodes. Sets of graphs are attacked graph by graph (`attack_set`).
 //!
-//! Evasion changes the input of a fitted model. Poisoning changes its training graph: the model does
-//! not exist yet, so the attacker uses a GCN surrogate or no model, and the model is trained and
-//! evaluated on the changed graph.
+//! Evasion changes the input of a fitted model. Poisoning changes its training graph: the model
+//! does not exist yet, so the attacker uses a GCN surrogate or no model, and the model is trained
+//! and evaluated on the changed graph.
 //!
-//! Attacks see features as the network takes them, and edges before any defence.
+//! Attacks take features as the network does, and edges before any defence.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -47,7 +47,8 @@ gnarl_graph::named! {
 gnarl_graph::named! {
     /// The class labels that the attacker has.
     pub enum LabelKnowledge as "labels" {
-        /// True labels: the strongest attacker, and the setting of DICE's reference.
+        /// True labels: the strongest attacker, and the setting of DICE's reference ([Waniek et al.
+        /// 2018](https://arxiv.org/abs/1608.00375)).
         True = "true",
         /// True labels of training nodes, and predictions of the attacker's model elsewhere.
         Predicted = "predicted",
@@ -58,9 +59,10 @@ gnarl_graph::named! {
     /// The attacker's access to a model with an inference rule.
     pub enum AttackerAccess as "attacker access" {
         /// The predictions after inference: black-box attacks compare candidates by them, and
-        /// gradients pass straight through the inference. Other attacks see the network alone.
+        /// gradients pass straight through the inference. Other attacks use the network alone.
         Predictions = "predictions",
-        /// The network before inference, as in the thesis.
+        /// The network before inference, as in the evaluation of RobustCRF ([Abbahaddou et al.
+        /// 2024](https://arxiv.org/abs/2411.05399)).
         Network = "network",
     }
 }
@@ -77,9 +79,9 @@ pub fn attacked_part(attack: &Attack) -> Perturbed {
 /// The predictions that are attacked and evaluated.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Targets {
-    /// All test nodes. A targeted attack has forty of them by the thesis' rule (ch. 5): of the
-    /// correct predictions the ten with the largest margin, the ten with the smallest margin and
-    /// twenty at random.
+    /// All test nodes. A targeted attack has forty targets by Nettack's rule ([Zügner et al.
+    /// 2018](https://arxiv.org/abs/1805.07984)): the ten correct predictions with the largest
+    /// margin, the ten with the smallest margin and twenty at random.
     #[default]
     Usual,
     /// These nodes.
@@ -104,14 +106,14 @@ pub struct AttackStudy {
     pub labels: LabelKnowledge,
     /// The attacker's access to the inference.
     pub access: AttackerAccess,
-    /// The number of runs: run `i` takes split or fold `i` (in turn) and seed `seed + i`.
+    /// Number of runs: run `i` takes split or fold `i` (in turn) and seed `seed + i`.
     pub runs: usize,
     /// The first run's seed.
     pub seed: u64,
 }
 
-/// One run: one split, one seed. Accuracies are of the test nodes or graphs, in per cent, by a plain
-/// forward pass unless stated otherwise.
+/// One run: one split, one seed. Accuracies are of the test nodes or graphs, in per cent, by a
+/// plain forward pass unless stated otherwise.
 #[derive(Debug, Clone, Serialize)]
 pub struct AttackRun {
     /// The seed.
@@ -133,11 +135,11 @@ pub struct AttackRun {
     pub edges_added: usize,
     /// Edges removed.
     pub edges_removed: usize,
-    /// The change of features.
+    /// The change of the features.
     pub features: FeatureChange,
     /// Median milliseconds of a training step.
     pub epoch_ms: f64,
-    /// `true` if training was stopped early.
+    /// True if training was stopped early.
     pub interrupted: bool,
     /// Seconds of the attack alone.
     pub attack_seconds: f64,
@@ -152,7 +154,7 @@ pub struct DefendedRun {
     pub clean_accuracy: f64,
     /// Accuracy after the attack.
     pub attacked_accuracy: f64,
-    /// The weight of an inference rule that tested its own assumption.
+    /// The weight that the inference rule gives itself after it tested its own assumption.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trusted: Option<f64>,
     /// Seconds of the two inferences.
@@ -166,7 +168,7 @@ pub struct Verdict {
     pub clean_accuracy: f64,
     /// Accuracy after the attack.
     pub attacked_accuracy: f64,
-    /// Share of the correct predictions that are wrong after the attack; 0 if none was correct.
+    /// Share of the correct predictions that are wrong after the attack; 0 if none were correct.
     pub success_rate: f64,
 }
 
@@ -227,7 +229,7 @@ struct Attacker<'a> {
     attack: &'a Attack,
     knowledge: LabelKnowledge,
     split: &'a Split,
-    /// The predictions to attack, with their true classes.
+    /// The attacked nodes or graphs, with their true classes.
     items: &'a [(u32, u32)],
     seed: u64,
     stop: Option<&'a AtomicBool>,
@@ -368,7 +370,7 @@ pub(super) fn fit_surrogate(
         .features(FeatureScaling::AsLoaded)
         .epochs(epochs);
     let ready = model.ready("surrogate", on, FitOptions::default())?;
-    // A seed of its own: the surrogate of a GCN must not be that GCN.
+    // A separate seed: the surrogate of a GCN must not be that GCN.
     ready.fit(split, mix(seed ^ SURROGATE), watch)
 }
 
@@ -385,8 +387,8 @@ impl AttackStudy {
         self.surrogate.or(poisons.then_some(Backbone::GCN))
     }
 
-    /// `true` for an adaptive attack: the attacker uses gradients or predictions of the evaluated
-    /// model itself, with its defence and inference.
+    /// Returns true for an adaptive attack: the attacker uses gradients or predictions of the
+    /// evaluated model itself, with its defence and inference.
     pub fn is_adaptive(&self) -> bool {
         self.mode == Mode::Evasion
             && self.attack.queries_model()
@@ -394,7 +396,7 @@ impl AttackStudy {
             && (self.model.inference.is_plain() || self.sees_predictions())
     }
 
-    /// `true` if the attack compares candidates by the predictions of an inference rule.
+    /// Returns true if the attack compares candidates by the predictions of an inference rule.
     pub fn sees_predictions(&self) -> bool {
         let has_inference = self.mode == Mode::Evasion
             && self.surrogate.is_none()
@@ -402,7 +404,7 @@ impl AttackStudy {
         has_inference && self.access == AttackerAccess::Predictions && self.attack.is_black_box()
     }
 
-    /// Epochs of all trainings together, for progress.
+    /// Number of epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.settled_model().plan(on.content.task())?;
         let own =
@@ -557,7 +559,7 @@ impl<'a> AttackRunner<'a> {
         Ok((run, (i == 0).then_some(attacked)))
     }
 
-    /// One run of a fitted model: the study's settled model, fitted to this split from this seed.
+    /// One run of a fitted model: the study's completed model, fitted to this split with this seed.
     /// The attacked graph has its loaded features if the attack left them unchanged.
     pub(super) fn run_fitted(
         &self,
@@ -638,12 +640,12 @@ impl<'a> AttackRunner<'a> {
 pub struct GivenStudy {
     /// The model.
     pub model: Model,
-    /// Evasion: the attacked graph is the input of a model trained on the clean graph. Poisoning: it
-    /// is the training graph.
+    /// Attacked phase. Evasion: the attacked graph is the input of a model trained on the clean
+    /// graph. Poisoning: it is the training graph.
     pub mode: Mode,
     /// The scaling of the attacked graph's features: as loaded, or as a model takes them.
     pub features: FeatureScaling,
-    /// The number of runs: run `i` takes split `i` (in turn) and seed `seed + i`.
+    /// Number of runs: run `i` takes split `i` (in turn) and seed `seed + i`.
     pub runs: usize,
     /// The first run's seed.
     pub seed: u64,
@@ -697,8 +699,8 @@ impl GivenStudy {
             } else {
                 attacked.clone()
             };
-            // Measured where it was made: of whole features that were flipped, scaling would move
-            // every other of the row.
+            // Measured on the scale of the attacked graph: scaling a row with one flipped feature
+            // would change every other entry of the row.
             let change = match is_loaded {
                 true => Attacked::new(graph, attacked.clone())?.change,
                 false => Attacked::new(&before, after.clone())?.change,
@@ -735,7 +737,7 @@ impl GivenStudy {
 
 /// The evaluation of a model on a clean and an attacked graph, both scaled.
 struct Judge<'a> {
-    /// With its inference settled.
+    /// The model, its inference completed.
     model: Model,
     mode: Mode,
     split: &'a Split,
@@ -822,9 +824,10 @@ impl Judge<'_> {
     }
 }
 
-/// The thesis' forty targets (ch. 5, as in Nettack): of the correct predictions the ten with the
-/// largest margin, the ten with the smallest and twenty others at random; all if there are fewer. In
-/// the order of their nodes.
+/// Selects forty targets by the rule of Nettack ([Zügner et al.
+/// 2018](https://arxiv.org/abs/1805.07984)): the ten correct predictions with the largest margin,
+/// the ten with the smallest and twenty others at random. All correct predictions if there are
+/// fewer. In the order of their nodes.
 fn by_rule(scores: &DenseMatrix<f32>, items: &[(u32, u32)], seed: u64) -> Vec<(u32, u32)> {
     const ENDS: usize = 10;
     const AT_RANDOM: usize = 20;
@@ -861,15 +864,15 @@ fn by_rule(scores: &DenseMatrix<f32>, items: &[(u32, u32)], seed: u64) -> Vec<(u
     chosen
 }
 
-/// The largest number of dense feature entries of all parallel runs; each run has a few copies.
+/// Largest number of dense feature entries of all parallel runs; each run has a few copies.
 const ENTRIES_AT_ONCE: usize = 1 << 27;
 
 /// All runs that were finished.
 #[derive(Debug, Clone)]
 pub struct AttackResult {
-    /// In the order of their seeds.
+    /// The runs in the order of their seeds.
     pub runs: Vec<AttackRun>,
-    /// Runs that were stopped before their end.
+    /// Number of runs that were stopped before their end.
     pub unfinished: usize,
     /// The attacked graph of the first run, complete or not; `None` for a set of graphs.
     pub first: Option<Attacked>,
@@ -1114,7 +1117,7 @@ mod tests {
         );
     }
 
-    /// A classifier with scores and no network inside, as an inference rule around a model is.
+    /// A classifier with scores and no network inside, such as an inference rule around a model.
     #[test]
     fn any_classifier_can_be_attacked() {
         let (on, study) = (benchmark(), study(PgdFeatures::budget(0.5), Mode::Evasion));
@@ -1218,8 +1221,7 @@ mod tests {
                 .chain(split.val())
                 .all(|&u| labels.get(u) == Some(2))
         );
-        // DICE goes by classes: another guess of them makes other flips, whose number is the
-        // budget's all the same.
+        // DICE uses classes: other labels give other flips, but the same number within the budget.
         let truthful = study(Dice::budget(0.1), Mode::Evasion);
         let predicted = AttackStudy {
             labels: LabelKnowledge::Predicted,

@@ -1,5 +1,6 @@
-//! A cache of attacked graphs. An attack that evaluates no model returns the same graph for every
-//! model, and Metattack (thesis ch. 5) takes longer than any training on its graph.
+//! Caches attacked graphs. An attack that evaluates no model returns the same graph for every
+//! model, and Metattack ([Zügner and Günnemann 2019](https://arxiv.org/abs/1902.08412)) takes
+//! longer than any training on its graph.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,8 +18,8 @@ use gnarl_robust::perturb::Budget;
 pub struct AttackCache(Mutex<HashMap<String, Attacked>>);
 
 impl AttackCache {
-    /// The cached graph of this name, or a new one. Two threads that miss at the same time both run
-    /// the attack: threads that share their work could wait for themselves.
+    /// Returns the cached graph of this name, or runs the attack. Two threads that miss at the same
+    /// time both run it: threads that share their work could wait for themselves.
     pub(super) fn get_or_run(
         &self,
         name: String,
@@ -30,19 +31,19 @@ impl AttackCache {
             return Ok(attacked);
         }
         let attacked = run()?;
-        // A stopped attack has the first of its flips alone.
+        // A stopped attack has only the first of its flips.
         if !watch.stopped() {
             self.graphs().insert(name, attacked.clone());
         }
         Ok(attacked)
     }
 
-    /// The number of graphs.
+    /// Number of graphs.
     pub fn len(&self) -> usize {
         self.graphs().len()
     }
 
-    /// `true` without graphs.
+    /// Returns true if there are no graphs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -53,8 +54,8 @@ impl AttackCache {
     }
 }
 
-/// The cache key of a run: everything that its attacked graph depends on. `None` if the graph depends
-/// on the model, or if features are attacked, whose copies are large.
+/// The cache key of a run: everything that its attacked graph depends on. `None` if the graph
+/// depends on the model, or if features are attacked, whose copies are large.
 pub(super) fn name_of(study: &AttackStudy, split: &Split, seed: u64) -> Option<String> {
     let attack = &study.attack;
     let flips_alone = matches!(attack.budget(), Ok(Budget::Edges(_)));

@@ -1,4 +1,4 @@
-//! Several models under one attack at several budgets, evaluated on the same splits and, if the
+//! Compares several models under one attack at several budgets, on the same splits and, if the
 //! attack does not depend on the evaluated model, on the same inputs.
 
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use gnarl_robust::perturb::{Budget, Pair, flipped};
 /// Models, and an attack on each of them at each budget.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// What each model is called, and the model.
+    /// The models with their names.
     pub models: Vec<(String, Model)>,
     /// The attack, once for each budget.
     pub attacks: Vec<Attack>,
-    /// What is attacked.
+    /// The attacked phase: evasion or poisoning.
     pub mode: Mode,
     /// The attacker's surrogate (transfer attack).
     pub surrogate: Option<Backbone>,
@@ -37,51 +37,51 @@ pub struct Comparison {
     pub labels: LabelKnowledge,
     /// The attacker's access to the inference.
     pub access: AttackerAccess,
-    /// How many runs of each.
+    /// Number of runs of each model.
     pub runs: usize,
-    /// The first run's seed.
+    /// Seed of the first run.
     pub seed: u64,
 }
 
 /// One model at one budget.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cell {
-    /// The model's place among the models.
+    /// Index of the model.
     pub model: usize,
-    /// The attack's place among the attacks.
+    /// Index of the attack.
     pub budget: usize,
-    /// What came out.
+    /// The result.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// How a model did.
+/// The result of a model at a budget.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case", untagged)]
 pub enum Outcome {
     /// The model was evaluated.
     Judged {
-        /// On clean inputs, by its inference.
+        /// Accuracy on clean inputs, with the model's inference.
         clean_accuracy: Accuracy,
-        /// On attacked ones.
+        /// Accuracy on attacked inputs.
         attacked_accuracy: Accuracy,
-        /// `true` if the attack was adaptive.
+        /// True if the attack was adaptive.
         adaptive: bool,
-        /// Edges flipped and entries of features changed, on average; noise changes all of them.
+        /// Mean number of flipped edges and changed feature entries; noise changes all entries.
         flips: f64,
-        /// Seconds of an attack, on average; none where inputs are shared.
+        /// Mean seconds of an attack; `None` if inputs are shared.
         attack_seconds: f64,
     },
-    /// The attack cannot be made on it.
+    /// The attack does not apply to the model.
     Refused {
-        /// Why.
+        /// The reason.
         refused: String,
     },
 }
 
 impl Comparison {
-    /// `true` if all models are evaluated on one attacked graph for each budget: the attack depends on
-    /// none of them, and there is one split.
+    /// Returns true if all models are evaluated on one attacked graph for each budget: the attack
+    /// depends on none of them, and there is one split.
     fn shares_inputs(&self, on: &Benchmark) -> bool {
         let targets_known = matches!(self.targets, Targets::Nodes(_));
         self.attacks.iter().all(|attack| {
@@ -92,8 +92,8 @@ impl Comparison {
             && on.content.task() == Task::Node
     }
 
-    /// Runs every cell, telling each as it is done; cells that are not reached when somebody asks
-    /// to stop are left out.
+    /// Runs every cell, with a call after each. Cells not reached before a requested stop are left
+    /// out.
     pub fn run(
         &self,
         on: &Benchmark,
@@ -135,8 +135,8 @@ impl Comparison {
         Ok(cells)
     }
 
-    /// One attacked graph for each budget. Of an attack that finds its flips one after the other
-    /// the smaller budgets are the first flips of the largest.
+    /// Attacks the graph once for each budget. For an attack that selects its flips one after the
+    /// other, the smaller budgets are the first flips of the largest.
     fn shared_inputs(
         &self,
         graph: &Graph,
@@ -221,7 +221,7 @@ impl Comparison {
             runs: self.runs,
             seed: self.seed,
         };
-        // With nothing to spend there was no attacker.
+        // With a budget of zero there is no attack.
         outcome(
             &study.run(on, watch)?,
             study.is_adaptive() && !attack.budget()?.is_zero(),
@@ -229,7 +229,7 @@ impl Comparison {
     }
 }
 
-/// `None` where runs were stopped before their end.
+/// Returns `None` if runs were stopped before their end.
 fn outcome(result: &AttackResult, adaptive: bool) -> Result<Option<Outcome>> {
     if result.unfinished > 0 {
         return Ok(None);
@@ -253,7 +253,7 @@ fn outcome(result: &AttackResult, adaptive: bool) -> Result<Option<Outcome>> {
     }))
 }
 
-/// Nodes to attack and evaluate, as a study takes them.
+/// The targets of a study: these nodes.
 pub fn targets_of(nodes: Vec<u32>) -> Targets {
     Targets::Nodes(Arc::from(nodes))
 }

@@ -1,4 +1,4 @@
-//! Attacks on sets of graphs: every graph is attacked by itself, with a budget of its own.
+//! Attacks on sets of graphs: every graph is attacked separately, with its own budget.
 //!
 //! Evasion changes the test graphs that a fitted model is given. Poisoning changes the labelled
 //! graphs that it is trained and validated on, and the test graphs stay as they are.
@@ -24,8 +24,8 @@ use gnarl_robust::attack::{Attack, AttackInput, Attacked, Property, Requirement}
 use gnarl_robust::classifier::Classifier;
 use gnarl_robust::perturb::FeatureChange;
 
-/// Refuses an attack that needs more than the graphs of a set have: classes of nodes, or features of
-/// their own.
+/// Refuses an attack that needs more than the graphs of a set have: node classes, or loaded
+/// features.
 pub(super) fn check(attack: &Attack, set: &GraphSet) -> Result<()> {
     let missing = if attack.needs(Requirement::TrainingNodes) {
         "needs training nodes, and a set of graphs has none"
@@ -61,7 +61,7 @@ struct Attacker<'a> {
 }
 
 impl Attacker<'_> {
-    /// These labelled graphs changed, each within its own budget; a graph's draws depend on the
+    /// Attacks these labelled graphs, each within its own budget; a graph's samples depend on the
     /// seed and its place in the set.
     fn run(&self, graphs: &[Graph], items: &[(u32, u32)]) -> Result<Vec<Attacked>> {
         let one = |&(item, class): &(u32, u32)| -> Result<Attacked> {
@@ -89,7 +89,7 @@ impl Attacker<'_> {
     }
 }
 
-/// The class that a model gives each of some graphs.
+/// The class that a model predicts for each of some graphs.
 fn classes<'a>(
     model: &dyn Classifier,
     graphs: impl IntoParallelIterator<Item = &'a Graph>,
@@ -100,7 +100,7 @@ fn classes<'a>(
         .collect()
 }
 
-/// What an attack on a set came to.
+/// The result of an attack on a set.
 struct Outcome {
     attacked: Vec<Attacked>,
     verdict: Verdict,
@@ -109,7 +109,7 @@ struct Outcome {
 }
 
 impl AttackStudy {
-    /// One run on a set, made ready.
+    /// Prepares and runs one run on a set.
     pub(super) fn run_on_set(
         &self,
         ready: &Ready,
@@ -172,7 +172,7 @@ impl AttackStudy {
         })
     }
 
-    /// Test graphs are changed, and the model stays.
+    /// Attacks the test graphs of a fitted model.
     fn evade_set(
         &self,
         clean: &Fitted,
@@ -221,8 +221,8 @@ impl AttackStudy {
         })
     }
 
-    /// Training and validation graphs are changed, another model is trained on them, and both are
-    /// judged on the test graphs.
+    /// Attacks the training and validation graphs and trains another model on them; both models are
+    /// evaluated on the test graphs.
     fn poison_set(
         &self,
         clean: &Fitted,
@@ -269,7 +269,7 @@ impl AttackStudy {
         })
     }
 
-    /// The model's inference, before and after: models and the graphs that each is given.
+    /// Evaluates the model's inference before and after the attack: models, each with its graphs.
     fn defended_on(
         &self,
         given: [(&Fitted, &Vec<Graph>); 2],
@@ -295,7 +295,7 @@ impl AttackStudy {
     }
 }
 
-/// The set with other graphs in the place of its own.
+/// The set with its graphs replaced.
 fn with_graphs(set: &GraphSet, graphs: Vec<Graph>) -> Result<GraphSet> {
     GraphSet::new(
         graphs,
@@ -304,7 +304,7 @@ fn with_graphs(set: &GraphSet, graphs: Vec<Graph>) -> Result<GraphSet> {
     )
 }
 
-/// The classes of items by their place among them.
+/// The classes of graphs by their position among them.
 fn by_place(items: &[(u32, u32)]) -> Vec<(u32, u32)> {
     (0..)
         .zip(items)

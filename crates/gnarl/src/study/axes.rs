@@ -1,8 +1,8 @@
-//! What the axes do alone and together: a plain model, each axis switched on by itself, every pair,
+//! Measures the axes alone and together: a plain model, each axis switched on alone, every pair,
 //! and all of them, over the same splits and seeds, clean or under an attack.
 //!
-//! Every choice has its default settings: what is measured is what somebody gets who switches an
-//! axis on and says no more.
+//! Every choice has its default settings, so the result is that of a user who only switches an axis
+//! on.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -24,25 +24,25 @@ use gnarl_nn::features::FeatureScaling;
 use gnarl_nn::train::Watch;
 use gnarl_robust::attack::{Attack, Property};
 
-/// What is switched on and how often it is run.
+/// A model, and the combinations of axes to run.
 #[derive(Debug, Clone)]
 pub struct AxesStudy {
     /// The plain model that axes are switched on in.
     pub model: Model,
-    /// Of one graph: how many runs. A set has as many as its benchmark has folds.
+    /// Number of runs on one graph. A set has as many as its benchmark has folds.
     pub runs: usize,
-    /// The first run's seed.
+    /// Seed of the first run.
     pub seed: u64,
-    /// Judge on the inputs of each of these attacks too.
+    /// Attacks on whose inputs the models are evaluated too.
     pub attacks: Vec<Attack>,
-    /// What is looked at beside single axes.
+    /// The combinations to run in addition to single axes.
     pub which: Which,
-    /// Of these, only rows of these names, `cgso+orthonormal`, and the plain model; `all` stands
-    /// for all axes at once. Every row where there are none.
+    /// Names of the rows to run, such as `cgso+orthonormal`, in addition to the plain model; `all`
+    /// stands for all axes at once. Empty for every row.
     pub rows: Vec<String>,
 }
 
-/// Which combinations of axes are looked at.
+/// The combinations of axes to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Which {
     /// Single axes, every pair of them, and all at once.
@@ -59,12 +59,14 @@ pub enum Which {
 pub struct Switched {
     /// The axis.
     pub axis: &'static str,
-    /// What it is switched to.
+    /// The choice.
     pub choice: &'static str,
 }
 
-/// What the axes are switched to: the thesis' method of each, or ours where that is the one to
-/// take.
+/// The choices of the axes: a published method of each, or gnarl's variant where that is preferred.
+/// [CGSO](https://arxiv.org/abs/2411.04655), [ADMP-GNN](https://arxiv.org/abs/2509.01170),
+/// [GCORN](https://arxiv.org/abs/2404.17947), [RobustCRF](https://arxiv.org/abs/2411.05399),
+/// [GRATIN](https://arxiv.org/abs/2411.08638).
 const SWITCHED: &[Switched] = &[
     Switched {
         axis: "operator",
@@ -97,9 +99,10 @@ const SWITCHED: &[Switched] = &[
 ];
 
 impl Switched {
-    /// What the axes are switched to, for a task.
+    /// The choices of the axes for a task.
     pub fn all(task: Task) -> Vec<Switched> {
-        // On one graph GRATIN has no vectors of graphs to draw; on sets it is the thesis' own way.
+        // On one graph, GRATIN has no graph vectors to sample; on sets it is the published
+        // augmentation.
         let of_other_task = if task == Task::Node {
             "gratin"
         } else {
@@ -122,18 +125,18 @@ pub(super) fn with_switched(model: &Model, switched: &[Switched]) -> gnarl_graph
     model.over(&options)
 }
 
-/// What some axes together came to.
+/// A combination of axes and its result.
 #[derive(Debug, Clone, Serialize)]
 pub struct Combination {
-    /// What was switched on; nothing for the plain model.
+    /// The axes that are switched on; none for the plain model.
     pub switched: Vec<Switched>,
-    /// What came of it.
+    /// The result.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
 impl Combination {
-    /// `cgso + orthonormal`, or `plain`.
+    /// The name of the combination: `cgso + orthonormal`, or `plain`.
     pub fn name(&self) -> String {
         name(&self.switched)
     }
@@ -150,28 +153,28 @@ fn name(switched: &[Switched]) -> String {
     }
 }
 
-/// What a combination came to.
+/// The result of a combination.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Its accuracies on the test items.
+    /// Accuracies on the test nodes or graphs.
     Judged(Judged),
-    /// Why it cannot be.
+    /// The reason why the combination is refused.
     Refused(String),
 }
 
-/// Accuracies of a combination, per cent, read by its own inference.
+/// Accuracies of a combination with its own inference, in per cent.
 #[derive(Debug, Clone, Serialize)]
 pub struct Judged {
-    /// On clean inputs.
+    /// Accuracy on clean inputs.
     pub clean: Accuracy,
-    /// Minus the plain model's, run by run.
+    /// Difference to the plain model, paired run by run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minus_plain: Option<PairedDifference>,
-    /// On the inputs of each attack.
+    /// Accuracy on the inputs of each attack.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attacked: Vec<Accuracy>,
-    /// Minus the plain model's, run by run.
+    /// Difference to the plain model under each attack, paired run by run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attacked_minus_plain: Vec<PairedDifference>,
     /// Seconds of all its runs.
@@ -181,11 +184,11 @@ pub struct Judged {
 /// One combination of axes, clean and under several attacks.
 #[derive(Debug)]
 pub struct UnderAttacks {
-    /// What was switched on; nothing for the plain model.
+    /// The axes that are switched on; none for the plain model.
     pub switched: Vec<Switched>,
     /// Test accuracy on the clean graph, per cent.
     pub clean: Accuracy,
-    /// On that of each attack.
+    /// Test accuracy under each attack, per cent.
     pub attacked: Vec<Accuracy>,
     /// Seconds of all its runs.
     pub seconds: f64,
@@ -194,8 +197,7 @@ pub struct UnderAttacks {
 }
 
 impl AxesStudy {
-    /// The combinations that were asked for, the plain model first, then single axes, pairs, and
-    /// all at once.
+    /// The requested combinations: the plain model first, then single axes, pairs, and all at once.
     pub fn combinations(&self, task: Task) -> gnarl_graph::Result<Vec<Vec<Switched>>> {
         let all = self.every_combination(task);
         let mut asked = vec![self.rows.is_empty(); all.len()];
@@ -257,7 +259,7 @@ impl AxesStudy {
         all
     }
 
-    /// What would be run: every combination, each as often as there are runs.
+    /// The planned cells: every combination, each with its number of runs.
     pub fn planned(&self, on: &Benchmark) -> gnarl_graph::Result<Vec<Planned>> {
         let task = on.content.task();
         let fits = if task == Task::Node {
@@ -279,7 +281,7 @@ impl AxesStudy {
         with_switched(&self.model, switched)
     }
 
-    /// Runs one combination; minus the plain one where that is known.
+    /// Runs one combination; with the difference to the plain model if that is given.
     pub fn run_one(
         &self,
         switched: &[Switched],
@@ -290,7 +292,7 @@ impl AxesStudy {
         self.run_beside(switched, on, plain, &mut Kept::default(), watch)
     }
 
-    /// The same, with what earlier combinations left.
+    /// Runs one combination with the models and scalings that earlier combinations left.
     fn run_beside(
         &self,
         switched: &[Switched],
@@ -332,7 +334,7 @@ impl AxesStudy {
         })
     }
 
-    /// Accuracies on clean inputs and on those of each attack.
+    /// Accuracies on clean inputs and on the inputs of each attack.
     fn judge(
         &self,
         switched: &[Switched],
@@ -388,7 +390,7 @@ impl AxesStudy {
         ))
     }
 
-    /// An attack on a trained model, by somebody who knows the true classes.
+    /// An evasion attack with the true labels.
     fn evasion(&self, model: Model, attack: Attack) -> AttackStudy {
         AttackStudy {
             model,
@@ -403,9 +405,9 @@ impl AxesStudy {
         }
     }
 
-    /// One combination on one graph, clean and under several attacks, each model fitted once. Where
-    /// answers are not read off plainly, the reading is set on what each attack changes; clean
-    /// answers are read as against the first.
+    /// Evaluates one combination on one graph, clean and under several attacks, each model fitted
+    /// once. An inference rule is set to the part that each attack changes; clean predictions use
+    /// the rule against the first attack.
     pub fn under(
         &self,
         switched: &[Switched],
@@ -416,9 +418,9 @@ impl AxesStudy {
         self.under_beside(switched, attacks, on, &mut Kept::default(), watch)
     }
 
-    /// The same with what earlier combinations left: models that were fitted before, and how the
-    /// plain model scales features. Noise of a given strength means little to counts of words and
-    /// much to shares of them, so all meet it with features of one scale.
+    /// Evaluates one combination with models fitted by earlier ones, and with the plain model's
+    /// feature scaling. Noise of a given standard deviation is small for word counts and large for
+    /// shares of them, so all combinations use features of one scale.
     fn under_beside(
         &self,
         switched: &[Switched],
@@ -515,8 +517,8 @@ impl AxesStudy {
         })
     }
 
-    /// Runs every combination, telling each as it is done; those that are not reached when somebody
-    /// asks to stop are left out.
+    /// Runs every combination, with a call after each; combinations not reached before a requested
+    /// stop are left out.
     pub fn run(
         &self,
         on: &Benchmark,
@@ -541,18 +543,18 @@ impl AxesStudy {
     }
 }
 
-/// What combinations leave to later ones: models that another one reads by an inference of its own
-/// (nothing is fitted by how it is read), and the scales of features.
+/// Models and scalings that later combinations reuse: models that differ in the inference alone (an
+/// inference rule changes no training), and the scales of features.
 #[derive(Default)]
 struct Kept {
     fitted: Vec<(Vec<Switched>, Vec<Fitted>)>,
-    /// How the plain model of each run scales features.
+    /// The feature scaling of the plain model in each run.
     scalings: Vec<FeatureScaling>,
 }
 
 impl Kept {
-    /// The models of the same combination but for the inference, each handed out once: every
-    /// combination has one such partner.
+    /// Takes the models of the combination that differs in the inference alone. Each is taken once:
+    /// every combination has one such partner.
     fn take_for(&mut self, switched: &[Switched]) -> Option<Vec<Fitted>> {
         let (of_inference, others): (Vec<_>, Vec<_>) = switched
             .iter()
@@ -565,7 +567,8 @@ impl Kept {
         Some(self.fitted.swap_remove(place).1)
     }
 
-    /// Only what a pair or a single axis can follow: combinations of more are read in one way.
+    /// Keeps the models of combinations that a single axis or a pair can reuse; larger combinations
+    /// have one inference.
     fn keep(&mut self, switched: &[Switched], models: Vec<Fitted>) {
         if switched.is_empty() {
             self.scalings = models
@@ -579,13 +582,13 @@ impl Kept {
     }
 }
 
-/// Of a run, on clean inputs, read by its own inference.
+/// Clean accuracy of a run, with the model's own inference.
 fn clean_accuracy(run: &AttackRun) -> f64 {
     run.defended
         .map_or(run.clean_accuracy, |d| d.clean_accuracy)
 }
 
-/// The same on attacked inputs.
+/// Attacked accuracy of a run, with the model's own inference.
 fn attacked_accuracy(run: &AttackRun) -> f64 {
     run.defended
         .map_or(run.attacked_accuracy, |d| d.attacked_accuracy)
@@ -611,7 +614,8 @@ mod tests {
     fn every_axis_alone_every_pair_and_all() {
         let all = study().combinations(Task::Node).unwrap();
         assert!(all[0].is_empty());
-        // Six choices on five axes; pairs of different axes; all with either kind of weights.
+        // Six choices on five axes; pairs of different axes; all axes with either choice of
+        // weights.
         assert_eq!(all.iter().filter(|c| c.len() == 1).count(), 6);
         assert_eq!(all.iter().filter(|c| c.len() == 2).count(), 14);
         assert_eq!(all.iter().filter(|c| c.len() == 5).count(), 2);
@@ -624,7 +628,7 @@ mod tests {
                 );
             }
         }
-        // A choice that the lists no longer have would fail here.
+        // A choice that is no longer in the lists would fail here.
         assert!(all.iter().all(|switched| study().model(switched).is_ok()));
         assert_eq!(
             AxesStudy {
@@ -672,8 +676,8 @@ mod tests {
         );
     }
 
-    /// A model read by another inference is not fitted again: with what is kept and without, the
-    /// same figures.
+    /// A model with another inference rule is not fitted again: results with and without the kept
+    /// models are equal.
     #[test]
     fn inference_is_set_on_models_that_are_there() {
         let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();
@@ -714,7 +718,7 @@ mod tests {
         }
     }
 
-    /// Fitted once or once for each attack: the same figures.
+    /// Models fitted once, and models fitted once for each attack, have the same results.
     #[test]
     fn under_several_attacks_the_figures_are_those_of_each() {
         let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();

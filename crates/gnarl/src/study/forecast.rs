@@ -1,10 +1,10 @@
-//! What a study would do and about how long it would take: its cells one by one, epochs counted,
-//! and a few epochs of each model timed.
+//! Forecasts the cost of a study: its cells one by one, epochs counted, and a few epochs of each
+//! model timed.
 //!
-//! A fit of few epochs and one of a few more give the cost of an epoch, with validation and over
-//! all trainings that a fit comes to, and what a fit costs besides. What an attack costs is not
-//! known before it is tried, nor what an inference costs that looks around: they are left out, and
-//! whoever shows a forecast says so.
+//! Two fits of different lengths give the cost of an epoch, with validation and over all trainings
+//! of a fit, and the fixed cost of a fit. The cost of an attack is not known before it is run, nor
+//! that of an inference rule that samples neighbours. Both are left out, which a printed forecast
+//! states.
 
 use std::time::Instant;
 
@@ -17,43 +17,43 @@ use gnarl_graph::{Error, Result};
 use gnarl_nn::train::Watch;
 use gnarl_robust::inference::Inference;
 
-/// One cell of a study, as it is asked for.
+/// One cell of a study before it is run.
 #[derive(Debug, Clone)]
 pub struct Planned {
-    /// What it is called.
+    /// The name of the cell.
     pub name: String,
-    /// The model, or why there is none.
+    /// The model, or the reason why there is none.
     pub model: std::result::Result<Model, String>,
-    /// How often it is fitted.
+    /// Number of fits.
     pub fits: usize,
-    /// Forward passes over all items that are made besides, in all of its fits together.
+    /// Number of further forward passes over all nodes or graphs, in all fits together.
     pub passes: f64,
 }
 
-/// One cell, with what it would come to.
+/// One cell with its forecast.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
-    /// What it is called.
+    /// The name of the cell.
     pub name: String,
-    /// How often a model is fitted.
+    /// Number of fits.
     pub fits: usize,
-    /// Epochs of all trainings together, where none ends early.
+    /// Number of epochs of all trainings together, without early stopping.
     pub epochs: u64,
-    /// Forward passes over all items besides.
+    /// Number of further forward passes over all nodes or graphs.
     pub passes: f64,
-    /// Seconds, where fits go one after the other; none where nothing was timed.
+    /// Seconds if fits run one after the other; `None` if nothing was timed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Why it would not be run.
+    /// The reason why the cell would be refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
-/// Epochs of the two fits that are timed.
+/// Number of epochs of the shorter timed fit.
 const SHORT: usize = 2;
 const LONGER: usize = 6;
 
-/// Seconds of a model: of a fit of [`SHORT`] epochs, of an epoch beyond those, and of a pass.
+/// Seconds of a model: of a fit of [`SHORT`] epochs, of each further epoch, and of a forward pass.
 #[derive(Clone, Copy)]
 struct Timing {
     short: f64,
@@ -61,8 +61,8 @@ struct Timing {
     pass: f64,
 }
 
-/// What cells would come to. Each model is fitted twice for a few epochs, to the first split. Fails
-/// where somebody asks to stop; a model that cannot be fitted is a cell that would be refused.
+/// Forecasts cells. Each model is fitted twice for a few epochs, to the first split. Fails if a
+/// stop is requested; a model that cannot be fitted gives a refused cell.
 pub fn forecast(
     on: &Benchmark,
     planned: &[Planned],
@@ -132,7 +132,8 @@ pub fn forecast(
     Ok(cells)
 }
 
-/// Passes over all items that so many samples make: of a set each is of one graph.
+/// Number of passes over all nodes or graphs of so many samples; each sample of a set covers one
+/// graph.
 pub fn passes(content: &Content, samples: u64) -> f64 {
     match content {
         Content::Graph(_) => samples as f64,
@@ -149,7 +150,7 @@ fn stopped() -> Error {
 
 fn time(model: &Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> Result<Timing> {
     let mut plain = model.inference(Inference::default());
-    // Sums over few epochs would not be ended by it, and it needs validation items.
+    // Early stopping cannot end so few epochs, and it needs validation nodes or graphs.
     plain.training.patience = None;
     let split = on.first().split;
     let fitted = |epochs: usize| {
@@ -163,7 +164,7 @@ fn time(model: &Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> Result<T
             false => Ok((fitted, start.elapsed().as_secs_f64())),
         }
     };
-    // What is only done once in a program, such as starting threads, is not timed.
+    // One-time costs of the program, such as starting threads, are not timed.
     fitted(1)?;
     let (_, short) = fitted(SHORT)?;
     let (model, longer) = fitted(LONGER)?;

@@ -1,9 +1,8 @@
-//! One fitted model, node by node: what it says and how sure it is, what every exit says, who is
-//! mistaken for whom, whether it is right as often as it claims, its answers in two dimensions, and
-//! an attack as a walk from flip to flip.
+//! Describes one fitted model node by node: predictions, confidence, exits, confusion matrix,
+//! calibration, an embedding (PCA), and an attack as a walk from flip to flip.
 //!
-//! It is of one run and carries no spread: what is claimed of a model stands in the other studies,
-//! this is for looking.
+//! It covers one run and has no standard deviation: it is for inspection. Claims about a model
+//! belong in the other studies.
 
 use gnarl_data::Content;
 use gnarl_graph::{DenseMatrix, Graph, Split};
@@ -16,67 +15,68 @@ use gnarl_graph::{Error, Result};
 use gnarl_robust::attack::{Attack, Flip, Part};
 use gnarl_robust::perturb::{Pair, flipped};
 
-/// What a fitted model says of the nodes of a graph.
+/// The predictions of a fitted model on the nodes of a graph.
 #[derive(Debug, Clone, Serialize)]
 pub struct Portrait {
-    /// The answer for every node.
+    /// The predicted class of every node.
     pub predicted: Vec<u32>,
-    /// Its probability, from 0 to 1.
+    /// Probability of the predicted class, from 0 to 1.
     pub sure: Vec<f32>,
-    /// How much likelier it is than the next, from 0 to 1.
+    /// Difference to the probability of the next class, from 0 to 1.
     pub margin: Vec<f32>,
-    /// Of a model with exits: what each says.
+    /// Predictions of each exit, for a model with exits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exits: Option<ExitPortrait>,
-    /// Of the labelled test nodes, by true class, then by answer.
+    /// Confusion matrix of the labelled test nodes: by true class, then by predicted class.
     pub confusion: Vec<Vec<usize>>,
-    /// Of the labelled test nodes: answers by how sure they are.
+    /// Calibration on the labelled test nodes.
     pub calibration: Calibration,
-    /// Of every node a place by its distribution over classes.
+    /// Position of every node in the plane, by its distribution over classes.
     #[serde(skip)]
     pub plane: Vec<[f32; 2]>,
 }
 
-/// What every exit says.
+/// Predictions of every exit.
 #[derive(Debug, Clone, Serialize)]
 pub struct ExitPortrait {
-    /// Exits there are.
+    /// Number of exits.
     pub num_exits: usize,
-    /// The class that each gives, the exits of a node together.
+    /// Predicted class of every exit; the exits of a node are consecutive.
     #[serde(skip)]
     pub said: Vec<u32>,
-    /// Its probability, from 0 to 1, likewise.
+    /// Probability of that class, from 0 to 1, in the same order.
     #[serde(skip)]
     pub sure: Vec<f32>,
-    /// The exit that each node takes.
+    /// The exit that each node uses.
     pub taken: Vec<usize>,
 }
 
-/// Whether answers are right as often as they claim.
+/// Calibration: confidence of predictions against their accuracy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
     /// Ten bins of equal width.
     pub bins: Vec<CalibrationBin>,
-    /// The expected calibration error (Naeini et al. 2015), from 0 to 1: the mean distance, answer
-    /// by answer, between how sure a bin is and how often it is right.
+    /// Expected calibration error ([Naeini et al. 2015](https://doi.org/10.1609/aaai.v29i1.9602)),
+    /// from 0 to 1: the mean over predictions of the distance between the confidence and the
+    /// accuracy of their bin.
     pub error: f64,
 }
 
-/// Answers that are about as sure.
+/// Predictions of about the same confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct CalibrationBin {
-    /// Answers.
+    /// Number of predictions.
     pub count: usize,
-    /// How sure they are on average, from 0 to 1.
+    /// Mean confidence, from 0 to 1.
     pub confidence: f64,
-    /// The share of them that is right.
+    /// Accuracy: the share of correct predictions.
     pub accuracy: f64,
 }
 
 const BINS: usize = 10;
 
 impl Calibration {
-    /// Of answers: how sure each is, and whether it is right.
+    /// Computes the calibration from the confidence and the correctness of each prediction.
     pub fn of(answers: impl IntoIterator<Item = (f32, bool)>) -> Self {
         let mut sums = [(0usize, 0.0, 0usize); BINS];
         for (sure, right) in answers {
@@ -104,8 +104,8 @@ impl Calibration {
     }
 }
 
-/// What a model says of every node of the graph of a benchmark; judged on the test nodes of the
-/// split. Fails for a set of graphs.
+/// Predicts every node of the graph of a benchmark and evaluates on the test nodes of the split.
+/// Fails for a set of graphs.
 pub fn portrait(fitted: &Fitted, content: &Content, split: &Split) -> Result<Portrait> {
     let graph = content.graph()?;
     let predictions = fitted.predict(content)?;
@@ -162,9 +162,9 @@ pub fn portrait(fitted: &Fitted, content: &Content, split: &Split) -> Result<Por
     })
 }
 
-/// Distributions in the two directions in which their square roots differ most: distances between
-/// these are Hellinger's. O(n · classes²). The sign of a direction is fixed by its largest entry,
-/// so that a picture does not turn over.
+/// Projects distributions on the two directions in which their square roots vary most (PCA):
+/// distances between these roots are Hellinger distances. O(n · classes²). The sign of a direction
+/// is fixed by its largest entry, so that a picture does not turn over.
 fn plane(rows: &DenseMatrix<f32>) -> Result<Vec<[f32; 2]>> {
     let (n, c) = (rows.num_rows(), rows.num_cols());
     let root = |u: usize, k: usize| f64::from(rows.row(u)[k].max(0.0)).sqrt();
@@ -184,7 +184,7 @@ fn plane(rows: &DenseMatrix<f32>) -> Result<Vec<[f32; 2]>> {
         what: "the directions of the answers were not found".into(),
     };
     let (_, vectors) = symmetric_eigen(c, &covariance, true).map_err(failed)?;
-    // Eigenvalues ascend; the vectors stand one after another.
+    // Eigenvalues ascend; the vectors are stored one after another.
     let direction = |from_last: usize| -> Vec<f64> {
         let Some(column) = c.checked_sub(1 + from_last) else {
             return vec![0.0; c];
@@ -209,30 +209,30 @@ fn plane(rows: &DenseMatrix<f32>) -> Result<Vec<[f32; 2]>> {
     Ok((0..n).map(place).collect())
 }
 
-/// An attack on edges as a walk: its flips in order, and what they have done after some of them.
+/// An attack on edges as a walk: its flips in order, and their effect after some of them.
 #[derive(Debug, Clone, Serialize)]
 pub struct Walk {
-    /// Pairs, and whether an edge was put there.
+    /// Node pairs, and true if an edge was added.
     #[serde(skip)]
     pub flips: Vec<(Pair, bool)>,
-    /// The first without any flip, the last with all of them.
+    /// The steps, from no flips to all of them.
     pub steps: Vec<WalkStep>,
 }
 
-/// What so many flips have done.
+/// The effect of so many flips.
 #[derive(Debug, Clone, Serialize)]
 pub struct WalkStep {
-    /// How many of the flips are done.
+    /// Number of flips.
     pub flips: usize,
-    /// Per cent of the test nodes that are right.
+    /// Accuracy on the test nodes, in per cent.
     pub accuracy: f64,
-    /// Nodes whose answer is another than before, and that answer.
+    /// Nodes whose prediction differs from that before the attack, with the new prediction.
     #[serde(skip)]
     pub turned: Vec<(u32, u32)>,
 }
 
-/// Attacks the test nodes of a fitted model by flips of edges, through the model itself, and looks
-/// at its plain answers after each of about `steps` equal parts of them.
+/// Attacks the test nodes of a fitted model by flips of edges, through the model itself. Evaluates
+/// plain predictions after each of about `steps` equal parts of the flips.
 pub fn walk(
     fitted: &Fitted,
     graph: &Graph,
@@ -254,7 +254,7 @@ pub fn walk(
     walk_along(fitted, graph, split, &attacked.flips, steps)
 }
 
-/// The same along flips that were found before; those of features are left out.
+/// Evaluates predictions along flips that were found before; flips of features are left out.
 pub fn walk_along(
     fitted: &Fitted,
     graph: &Graph,
@@ -327,8 +327,8 @@ mod tests {
         }
     }
 
-    /// Two answers of 0.95, one right: 0.45 apart. Two of 0.65, both right: 0.35 apart. The mean is
-    /// 0.4.
+    /// Two predictions of confidence 0.95, one correct: 0.45 apart. Two of 0.65, both correct: 0.35
+    /// apart. The mean is 0.4.
     #[test]
     fn calibration_by_hand() {
         let found = Calibration::of([(0.95, true), (0.95, false), (0.65, true), (0.65, true)]);
@@ -377,7 +377,7 @@ mod tests {
                 .zip(&found.sure)
                 .all(|(m, s)| (0.0..=*s).contains(m))
         );
-        // Classes that are told apart lie apart.
+        // Classes with different distributions have different places.
         let place = |c: u32| {
             let of: Vec<[f32; 2]> = (0..300)
                 .filter(|&u| found.predicted[u] == c)

@@ -1,5 +1,5 @@
-//! Predictions on a graph or a set: of a fitted model, or of any classifier, under an inference
-//! rule, with their accuracy where labels are known.
+//! Predicts on a graph or a set with a fitted model, or with any classifier, under an inference
+//! rule, and reports the accuracy if labels are known.
 
 use gnarl_data::{Content, Dataset, Part};
 use gnarl_graph::metrics::ClassScores;
@@ -12,33 +12,33 @@ use gnarl_nn::train::argmax;
 use gnarl_robust::classifier::Classifier;
 use gnarl_robust::inference::{CleanInputs, Inference, Reading};
 
-/// Predictions, and what they are worth.
+/// Predictions and their accuracy.
 #[derive(Debug)]
 pub struct PredictResult {
-    /// The data that was predicted on. Of the dataset that a model was trained on, the part that it
-    /// was trained on.
+    /// The data that was predicted on. For the dataset that a model was trained on, it is the part
+    /// that was used for training.
     pub content: Content,
     /// The names of classes, in the order of scores.
     pub classes: Vec<String>,
     /// The predictions.
     pub predictions: Predictions,
-    /// Whether accuracies are of items that were held out for testing; else they are of all
-    /// labelled items.
+    /// True if accuracies are of held-out test nodes or graphs; otherwise they are of all labelled
+    /// ones.
     pub held_out: bool,
     /// The accuracy in per cent; `None` without labels.
     pub accuracy: Option<f64>,
-    /// The accuracy of a plain forward pass in per cent, where another inference rule is in use.
+    /// The accuracy of a plain forward pass in per cent, if another inference rule is in use.
     pub plain_accuracy: Option<f64>,
     /// The scores of each class.
     pub scores: Option<ClassScores>,
-    /// The names of classes that the data has and the model does not know.
+    /// The names of classes in the data that the model was not trained on.
     pub unknown_classes: Vec<String>,
     /// The inference rule with the settings in use; `None` for a plain forward pass.
     pub inference: Option<Inference>,
 }
 
-/// The model with another inference rule. What that learns of clean inputs, it learns from the
-/// training items of the dataset that the model was trained on, and from all items of another one.
+/// The model with another inference rule. A rule that is fitted to clean inputs uses the training
+/// part of the dataset that the model was trained on, and all nodes or graphs of another dataset.
 pub fn with_inference(fitted: Fitted, inference: Inference, data: &Dataset) -> Result<Fitted> {
     let recognised = fitted.recognised(data);
     let on = recognised.as_ref().unwrap_or(&data.content);
@@ -87,8 +87,8 @@ pub struct ClassifierStudy {
 }
 
 impl ClassifierStudy {
-    /// The predictions on a graph. Where it has labels, accuracies are of the test nodes of the
-    /// first split of its protocol.
+    /// Predicts on a graph. If it has labels, accuracies are of the test nodes of the first split
+    /// of its protocol.
     pub fn run(&self, model: &dyn Classifier, data: &Dataset) -> Result<PredictResult> {
         let (graph, split) = match data.graph()?.labels() {
             Some(_) => {
@@ -140,7 +140,7 @@ impl ClassifierStudy {
     }
 }
 
-/// The clean inputs that an inference rule learns from, as its model takes them.
+/// The clean inputs that an inference rule is fitted to, as its model takes them.
 #[derive(Debug, Clone, Copy)]
 pub enum Clean<'a> {
     /// No input.
@@ -158,7 +158,7 @@ pub enum Clean<'a> {
     Graphs(&'a [Graph]),
 }
 
-/// An inference rule fitted to a model, tuned where it tunes itself and there are validation nodes.
+/// Fits an inference rule to a model, tuned if it tunes itself and there are validation nodes.
 pub fn fit_inference(
     inference: Inference,
     model: &dyn Classifier,
@@ -189,7 +189,7 @@ pub fn fit_inference(
     }
 }
 
-/// An inference rule that learns nothing of clean inputs.
+/// Builds an inference rule that is fitted to no clean inputs.
 pub fn without_inputs(inference: Inference) -> Result<Reading> {
     inference
         .fit_to(&NoModel, CleanInputs::Graphs(&[]))
@@ -202,20 +202,20 @@ pub fn without_inputs(inference: Inference) -> Result<Reading> {
         })
 }
 
-/// The predictions of a fitted model under an inference rule of its own or another, on a graph
-/// whose features are scaled for it.
+/// The predictions of a fitted model under its own or another inference rule, on a graph whose
+/// features are scaled for it.
 pub fn under(
     fitted: &Fitted,
     reading: &Reading,
     scaled: &Graph,
     seed: u64,
 ) -> Result<DenseMatrix<f32>> {
-    // The network inside, so that short cuts are taken; the defence comes first.
+    // The network inside allows short cuts; the defence comes first.
     let graph = fitted.model().defense.method().preprocessed(scaled)?;
     reading.answer(fitted.network()?, &graph, seed)
 }
 
-/// A model for inference rules that ask none while they learn.
+/// A placeholder model for inference rules that need no model while they are fitted.
 struct NoModel;
 
 impl Classifier for NoModel {
@@ -234,7 +234,7 @@ fn classes_of(probabilities: &DenseMatrix<f32>) -> Vec<u32> {
         .collect()
 }
 
-/// The names of the labels' classes; of classes beyond them, their positions.
+/// The names of the labels' classes; for classes beyond them, their positions.
 fn class_names(graph: &Graph, count: usize) -> Vec<String> {
     let name = |c: u32| match graph.labels() {
         Some(labels) if (c as usize) < labels.num_classes() => labels.name(c),
@@ -251,7 +251,7 @@ fn labelled(graph: &Graph, nodes: &[u32]) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// Per cent of the labelled ones among some nodes that are predicted correctly.
+/// Accuracy on the labelled nodes among some nodes, in per cent.
 fn accuracy(graph: &Graph, nodes: &[u32], classes: &[u32]) -> Option<f64> {
     let labelled = labelled(graph, nodes);
     let right = labelled
@@ -261,7 +261,7 @@ fn accuracy(graph: &Graph, nodes: &[u32], classes: &[u32]) -> Option<f64> {
     (!labelled.is_empty()).then(|| 100.0 * right as f64 / labelled.len() as f64)
 }
 
-/// The scores of each class, where a classifier has as many classes as the labels.
+/// The scores of each class, if a classifier has as many classes as the labels.
 fn class_scores(
     graph: &Graph,
     nodes: &[u32],
@@ -288,7 +288,7 @@ mod tests {
     use gnarl_robust::classifier::FromFn;
     use gnarl_robust::inference::{CleanCrf, RobustCrf};
 
-    /// A classifier that is right on every node.
+    /// A classifier that is correct on every node.
     fn oracle(graph: &Graph) -> Result<DenseMatrix<f32>> {
         let labels = graph.labels().expect("labelled");
         let mut scores = DenseMatrix::zeros(graph.num_nodes(), labels.num_classes());

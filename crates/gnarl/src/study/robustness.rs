@@ -1,5 +1,6 @@
-//! How far a model's answers move when its input does, by sampling, and how far they ever can
-//! (thesis ch. 5). Of a set of graphs, around each of the test graphs.
+//! Measures how far predictions move when the input does: by sampling (expected robustness,
+//! [Abbahaddou et al. 2024](https://arxiv.org/abs/2404.17947)) and by upper bounds. In a set of
+//! graphs, the regions lie around each of the test graphs.
 
 use std::time::Instant;
 
@@ -23,37 +24,37 @@ use gnarl_robust::robustness::{
     Bound, Bounds, Budget, Estimate, Region, SampleWatch, ScoreDistances, Settings, estimate,
 };
 
-/// A model, and the regions around its input that are looked at.
+/// A model, and the regions around its input to sample from.
 #[derive(Debug, Clone)]
 pub struct RobustnessStudy {
     /// The model.
     pub model: Model,
-    /// One for each radius.
+    /// Settings, one for each radius.
     pub settings: Vec<Settings>,
-    /// How many networks: run `i` takes split `i` (in turn) and seed `seed + i`.
+    /// Number of networks: run `i` takes split `i` (in turn) and seed `seed + i`.
     pub runs: usize,
-    /// The first run's seed.
+    /// Seed of the first run.
     pub seed: u64,
 }
 
-/// What is told while a study runs.
+/// Callbacks while a study runs.
 pub struct RobustnessWatch<'a> {
-    /// The training.
+    /// Callbacks of the training.
     pub training: Watch<'a>,
-    /// Called with the number of samples drawn since it was called last.
+    /// Called with the number of new samples since the last call.
     pub on_samples: &'a (dyn Fn(usize) + Sync),
 }
 
-/// What was found at each radius, and how well the models do.
+/// The result at each radius, and the accuracy of the models.
 #[derive(Debug)]
 pub struct RobustnessResult {
-    /// On test nodes or graphs, over runs; `None` where none is labelled.
+    /// Accuracy on test nodes or graphs over runs; `None` without labels.
     pub test_accuracy: Option<Accuracy>,
-    /// In the order of the settings; fewer where the study was stopped.
+    /// Reports in the order of the settings; fewer if the study was stopped.
     pub curve: Vec<RadiusReport>,
-    /// Why there are no bounds, where there are none.
+    /// The reason why there are no bounds, if there are none.
     pub no_bounds: Option<String>,
-    /// Whether it was stopped before its end.
+    /// True if the study was stopped before its end.
     pub interrupted: bool,
     /// Seconds of training.
     pub train_seconds: f64,
@@ -61,42 +62,43 @@ pub struct RobustnessResult {
     pub seconds: f64,
 }
 
-/// One radius.
+/// The result at one radius.
 #[derive(Debug, Serialize)]
 pub struct RadiusReport {
-    /// Over the samples of all runs, of a set around each test graph; its intervals are for these
-    /// networks, not for others.
+    /// Estimate over the samples of all runs, for a set around each test graph; its intervals hold
+    /// for these networks, not for others.
     #[serde(flatten)]
     pub pooled: Estimate,
-    /// The mean distance of each run.
+    /// Mean distance of each run.
     pub distance: Accuracy,
-    /// The bounds, where there are any.
+    /// The bounds, if there are any.
     pub bounds: Vec<BoundReport>,
     /// Seconds of the estimates.
     pub seconds: f64,
 }
 
-/// One bound, over all runs and, of a set, over their test graphs, beside what was seen.
+/// One bound over all runs and, for a set, over their test graphs, next to the sampled distance.
 #[derive(Debug, Serialize)]
 pub struct BoundReport {
-    /// Of what.
+    /// The distance that is bounded.
     pub distance: Distance,
-    /// Of a bound by how far operators moved: the largest distance of those drawn.
+    /// Largest operator distance of the sampled graphs, for a bound by operator distances.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator_distance: Option<f64>,
-    /// What no input exceeds.
+    /// Sound bound: no input exceeds it.
     pub sound: f64,
-    /// The thesis' formula.
+    /// The published formula, which may be too small ([Abbahaddou et al.
+    /// 2024](https://arxiv.org/abs/2404.17947)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thesis: Option<f64>,
-    /// The largest distance of a sample.
+    /// Largest distance of a sample.
     pub seen: f64,
-    /// Whether a sample of some run went beyond the thesis' formula.
+    /// True if a sample of some run exceeded the published formula.
     pub thesis_exceeded: bool,
 }
 
 impl RobustnessStudy {
-    /// The part of the input that moves, which is what an inference looks around in.
+    /// The part of the input that moves, which an inference rule perturbs.
     pub fn moved_part(region: &Region) -> Perturbed {
         match region {
             Region::Structure { .. } => Perturbed::Structure,
@@ -104,7 +106,7 @@ impl RobustnessStudy {
         }
     }
 
-    /// Epochs of all trainings together, for progress.
+    /// Number of epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.model.plan(on.content.task())?;
         Ok(plan.trainings(Some(&on.content)) as u64
@@ -112,7 +114,7 @@ impl RobustnessStudy {
             * self.runs as u64)
     }
 
-    /// Samples of all radii together, for progress.
+    /// Number of samples of all radii together, for progress.
     pub fn samples(&self, on: &Benchmark) -> u64 {
         let graphs = |i: usize| match on.content {
             Content::Graph(_) => 1,
@@ -125,7 +127,7 @@ impl RobustnessStudy {
         (0..self.runs).map(|i| graphs(i) as u64 * each as u64).sum()
     }
 
-    /// Fits, then estimates and bounds at every radius.
+    /// Fits models, then estimates and bounds their robustness at every radius.
     pub fn run(&self, on: &Benchmark, watch: &RobustnessWatch<'_>) -> Result<RobustnessResult> {
         let start = Instant::now();
         let ready = self
@@ -147,8 +149,8 @@ impl RobustnessStudy {
             );
             ready.fit(split, seed, &watch.training)
         };
-        // What is perturbed is what the network takes: features scaled in one way, for all runs as
-        // the first settled it.
+        // Perturbations apply to features as the network takes them: scaled in one way for all
+        // runs, as in the first run.
         let first = one(&ready, 0)?;
         let settled = self.model.features(first.scaler().scaling());
         let ready = settled.ready(&on.name, &on.content, FitOptions::default())?;
@@ -235,7 +237,7 @@ impl RobustnessStudy {
         })
     }
 
-    /// The bounds of every case; fails where the model has none.
+    /// The bounds of every case; fails if the model has none.
     fn bounds<'a>(&self, cases: &'a [Case<'_>]) -> Result<Vec<(&'a WhiteBox, Bounds)>> {
         let is_plain = self.model.inference.is_plain();
         let one = |case: &'a Case<'_>| bounds_of(&case.bare, is_plain, &case.input.graph);
@@ -280,14 +282,14 @@ pub fn measure(
     Ok((found, bounds))
 }
 
-/// A graph that is looked around, its features scaled.
+/// A graph to perturb, its features scaled.
 struct Input {
     graph: Graph,
-    /// Of a graph of a set: its place there.
+    /// Index of the graph in its set.
     place: Option<u32>,
 }
 
-/// What is looked at of a fitted model: its graph, or the test graphs of its set that have nodes.
+/// The inputs of a fitted model: its graph, or the test graphs of its set that have nodes.
 fn looked_at(fitted: &Fitted, content: &Content) -> Result<Vec<Input>> {
     let set = match content {
         Content::Graph(graph) => {
@@ -322,7 +324,7 @@ fn looked_at(fitted: &Fitted, content: &Content) -> Result<Vec<Input>> {
     }
 }
 
-/// A fitted model and a graph that it is looked at around.
+/// A fitted model and a graph to perturb.
 struct Case<'a> {
     fitted: &'a Fitted,
     bare: crate::model::fitted::Bare<'a>,
@@ -338,7 +340,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The settings here: each graph of a set has draws of its own, and no more flips than it has
+    /// The settings of this case: each graph of a set has its own samples, and no more flips than
     /// pairs of nodes.
     fn settings(&self, settings: &Settings) -> Settings {
         let Some(place) = self.input.place else {
@@ -382,7 +384,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// All runs' samples as one estimate.
+/// Pools the samples of all runs into one estimate.
 fn pooled(estimates: &[Estimate], sigmas: &[f64]) -> Estimate {
     let all = Estimate::of(
         estimates
@@ -406,7 +408,7 @@ fn pooled(estimates: &[Estimate], sigmas: &[f64]) -> Estimate {
     }
 }
 
-/// The bounds of every case at a radius, the loosest of each beside the most that was seen.
+/// The bounds of every case at a radius: the loosest of each, next to the largest sampled distance.
 fn bound(
     bounds: &[(&WhiteBox, Bounds)],
     cases: &[Case<'_>],
@@ -414,7 +416,7 @@ fn bound(
     estimates: &[Estimate],
     watch: SampleWatch<'_>,
 ) -> Result<Vec<BoundReport>> {
-    // Of one graph the drawn ones are the same in every run.
+    // On one graph, the sampled graphs are the same in every run.
     let distance = match (settings.region.budget(), bounds.first(), cases.first()) {
         (
             Budget::Structure { .. },
@@ -465,8 +467,8 @@ fn bound(
     Ok(found)
 }
 
-/// The farthest that the operator of a drawn graph is from the graph's own; `None` where that was
-/// stopped. Graphs are the same ones in every run.
+/// The largest distance between the operators of sampled graphs and of the graph itself; `None` if
+/// stopped. The graphs are the same in every run.
 fn farthest(
     model: &WhiteBox,
     graph: &Graph,

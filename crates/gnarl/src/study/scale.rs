@@ -1,7 +1,7 @@
-//! What fits where: memory and time of training on a graph of some size, on the whole graph, on
-//! sampled neighbourhoods, and shared among workers. Memory is counted array by array, as the
-//! engine holds them; time is what a small graph takes here and now, carried over by the work there
-//! is. Both are estimates, of the right order and not to the last byte.
+//! Estimates memory and time of training on a graph of some size: on the whole graph, on sampled
+//! neighbourhoods, and distributed among workers. Memory is counted array by array, as the engine
+//! holds them; time is measured on a small graph here and scaled by the amount of work. Both are of
+//! the right order, not exact.
 
 use std::time::Instant;
 
@@ -14,26 +14,26 @@ use gnarl_graph::Result;
 use gnarl_nn::networks::Backbone;
 use gnarl_nn::train::Watch;
 
-/// The graph, and the network.
+/// Size of the graph and of the network.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Size {
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: u64,
-    /// Edges.
+    /// Number of edges.
     pub edges: u64,
-    /// Dense features of each node.
+    /// Number of dense features of each node.
     pub features: u64,
-    /// Classes.
+    /// Number of classes.
     pub classes: u64,
     /// Width of hidden layers.
     pub hidden: u64,
-    /// Layers.
+    /// Number of layers.
     pub layers: u64,
-    /// Share of nodes that train.
+    /// Share of training nodes.
     pub train_share: f64,
-    /// Training nodes in a sampled step.
+    /// Number of training nodes in a sampled step.
     pub batch_nodes: u64,
-    /// Neighbours drawn in each round.
+    /// Number of neighbours sampled in each layer.
     pub fanout: Fanout,
     /// Bytes of a stored feature: 4, 2 or 1.
     pub feature_bytes: u64,
@@ -57,8 +57,8 @@ impl Size {
             + 4.0 * nodes
     }
 
-    /// Bytes in memory while a whole-graph GCN is trained: the graph, its operator, features, and
-    /// for each layer what it computed, its gradient and one more of either on the way.
+    /// Bytes in memory while a GCN is trained on the whole graph: the graph, its operator,
+    /// features, and for each layer its output, its gradient and one temporary array of either.
     pub fn whole_bytes(&self) -> f64 {
         let nodes = self.nodes as f64;
         let graph = 8.0 * nodes + 4.0 * self.arcs();
@@ -69,8 +69,8 @@ impl Size {
         graph + operator + features + vectors
     }
 
-    /// Bytes in memory while GraphSAGE is trained on neighbourhoods in a graph on disk, beside what
-    /// the system keeps of its files: a few numbers a node, and three batches.
+    /// Bytes in memory while GraphSAGE is trained on neighbourhoods in a graph on disk, in addition
+    /// to the system's file cache: a few numbers a node, and three batches.
     pub fn sampled_bytes(&self) -> f64 {
         let nodes = self.nodes as f64;
         let per_node = 8.0 + 4.0 * 4.0 + 8.0 + 4.0;
@@ -81,7 +81,8 @@ impl Size {
         per_node * nodes + 4.0 * batch
     }
 
-    /// Numbers that a pass over the whole graph adds up: what the time of an epoch goes by.
+    /// Number of terms that a pass over the whole graph sums, which the time of an epoch is
+    /// proportional to.
     fn whole_work(&self) -> f64 {
         let (nodes, features) = (self.nodes as f64, self.features as f64);
         let widths = |layer: u64| match layer + 1 == self.layers.max(1) {
@@ -98,7 +99,7 @@ impl Size {
         work
     }
 
-    /// The same of an epoch on sampled neighbourhoods.
+    /// Number of terms that an epoch on sampled neighbourhoods sums.
     fn sampled_work(&self) -> f64 {
         let seeds = self.nodes as f64 * self.train_share;
         let seen = self.fanout.nodes_per_seed(self.mean_degree());
@@ -108,24 +109,25 @@ impl Size {
     }
 }
 
-/// What a product of a dense product costs of one of a sparse product, which waits for memory.
+/// Cost of a product in a dense multiplication, relative to one in a sparse multiplication, which
+/// waits for memory.
 const DENSE_SHARE: f64 = 0.08;
-/// What drawing a node and finding its features costs, in numbers read.
+/// Cost of sampling a node and finding its features, in numbers read.
 const READ_COST: f64 = 64.0;
 
-/// What one way of training takes.
+/// Memory and time of one way of training.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Way {
-    /// Bytes in memory; of workers, each.
+    /// Bytes in memory, for each worker.
     pub bytes: f64,
     /// Seconds of an epoch.
     pub epoch_seconds: f64,
 }
 
-/// What training takes.
+/// Memory and time of all ways of training.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScalePlan {
-    /// Of what.
+    /// The size of the graph and of the network.
     pub size: Size,
     /// Bytes of the graph's folder.
     pub disk_bytes: f64,
@@ -133,22 +135,22 @@ pub struct ScalePlan {
     pub whole: Way,
     /// GraphSAGE on sampled neighbourhoods.
     pub sampled: Way,
-    /// The same by so many workers on machines of their own.
+    /// Sampled neighbourhoods with so many workers, each on its own machine.
     pub workers: Vec<(usize, Way)>,
 }
 
-/// Numbers added up in a second by each way of training, measured on a graph that fits any cache
-/// badly enough.
+/// Terms summed in a second by each way of training, measured on a graph that fits badly into any
+/// cache.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Speed {
-    /// On the whole graph.
+    /// Speed on the whole graph.
     pub whole: f64,
-    /// On sampled neighbourhoods.
+    /// Speed on sampled neighbourhoods.
     pub sampled: f64,
 }
 
 impl Speed {
-    /// Trains a little here and now, for about a second.
+    /// Trains on a small graph for about a second and measures the speed.
     pub fn measured() -> Result<Self> {
         let nodes = 20_000;
         let config = CsbmConfig {
@@ -195,7 +197,7 @@ impl Speed {
 }
 
 impl ScalePlan {
-    /// What a size takes at this speed, alone and with these numbers of workers.
+    /// Computes memory and time of a size at this speed, alone and with these numbers of workers.
     pub fn new(size: Size, speed: Speed, workers: &[usize]) -> Self {
         let whole = Way {
             bytes: size.whole_bytes(),

@@ -1,21 +1,21 @@
-//! Means and deviations over runs.
+//! Means and standard deviations over runs.
 
 use gnarl_graph::metrics::mean_std;
 use serde::Serialize;
 
-/// Mean, sample deviation and each run.
+/// Mean, sample standard deviation and the value of each run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Accuracy {
     /// The mean.
     pub mean: f64,
-    /// The sample deviation, zero for one run.
+    /// Sample standard deviation, zero for one run.
     pub std: f64,
     /// The value of every run.
     pub runs: Vec<f64>,
 }
 
 impl Accuracy {
-    /// Of the values of runs, at least one.
+    /// Summarises the values of runs, at least one.
     pub fn of(values: Vec<f64>) -> gnarl_graph::Result<Self> {
         let summary = mean_std(&values)?;
         Ok(Self {
@@ -25,7 +25,7 @@ impl Accuracy {
         })
     }
 
-    /// Of values that runs may lack; `None` where one does.
+    /// Summarises values that runs may lack; `None` if a run lacks its value.
     pub fn of_all(values: impl Iterator<Item = Option<f64>>) -> gnarl_graph::Result<Option<Self>> {
         values
             .collect::<Option<Vec<f64>>>()
@@ -34,7 +34,7 @@ impl Accuracy {
             .transpose()
     }
 
-    /// `81.23 ± 0.45`; of one run, which has no spread, `81.23`.
+    /// Formats the mean and the standard deviation: `81.23 ± 0.45`; for one run `81.23`.
     pub fn text(&self) -> String {
         match self.runs.len() {
             1 => format!("{:.2}", self.mean),
@@ -43,7 +43,7 @@ impl Accuracy {
     }
 }
 
-/// Named values as one object.
+/// Serialises named values as one object.
 pub fn as_object<T: Serialize, S: serde::Serializer>(
     pairs: &[(String, T)],
     s: S,

@@ -1,10 +1,10 @@
-//! How well a model does: fitted over splits and seeds, judged on test items, with what its axes
-//! add.
+//! Trains and evaluates a model over splits and seeds on test nodes or graphs, with the
+//! contribution of its axes.
 //!
 //! On one graph, run `i` takes split `i` (in turn) and seed `seed + i`. On a set, initialisation
 //! `j` of fold `i` has seed `seed + i + j · folds`, and a fold counts with the mean of its
-//! initialisations. Runs are side by side on the cores available; the results are those of one
-//! after the other.
+//! initialisations. Runs are parallel on the cores available; the results are those of sequential
+//! runs.
 
 use std::borrow::Cow;
 use std::sync::Mutex;
@@ -24,37 +24,37 @@ use gnarl_nn::depth::{Answers, Kind, Policy, Structure, cross_fitted_accuracy};
 use gnarl_nn::features::FeatureScaling;
 use gnarl_nn::train::{Targets, Watch, median};
 
-/// What is trained and how often.
+/// A model, and the number of its runs.
 #[derive(Debug, Clone)]
 pub struct TrainStudy {
     /// The model.
     pub model: Model,
-    /// Of one graph: how many runs. A set has as many as its benchmark has folds.
+    /// Number of runs on one graph. A set has as many as its benchmark has folds.
     pub runs: usize,
-    /// Of sets: initialisations of each fold.
+    /// Number of initialisations of each fold of a set.
     pub inits: usize,
-    /// The first run's seed.
+    /// Seed of the first run.
     pub seed: u64,
-    /// Of models with exits: policies to report beside the model's own.
+    /// Exit policies to report in addition to the model's own, for models with exits.
     pub policies: Vec<Kind>,
-    /// What is asked beside.
+    /// Further options of each fit.
     pub options: FitOptions,
-    /// Which run's model is kept.
+    /// The run whose model is kept.
     pub keep_run: KeepRun,
 }
 
 gnarl_graph::named! {
-    /// Which run's model is kept.
+    /// The run whose model is kept.
     pub enum KeepRun as "run to keep" {
-        /// The first that was finished.
+        /// The first finished run.
         First = "first",
-        /// The one that is right about most validation items, of equals the first.
+        /// The run with the best validation accuracy; the first of equal ones.
         Best = "best",
     }
 }
 
 impl TrainStudy {
-    /// One run, or one initialisation of every fold.
+    /// A study of one run, or of one initialisation of every fold.
     pub fn new(model: Model) -> Self {
         Self {
             model,
@@ -67,7 +67,7 @@ impl TrainStudy {
         }
     }
 
-    /// Epochs of all trainings together, for progress.
+    /// Number of epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.model.plan(on.content.task())?;
         Ok(plan.trainings(Some(&on.content)) as u64
@@ -97,8 +97,8 @@ impl TrainStudy {
         }
     }
 
-    /// All that the study's result follows from, for a [`Journal`](gnarl_nn::train::Journal): one that
-    /// was cut off goes on with the same alone.
+    /// Everything that determines the study's result, for a [`Journal`](crate::train::Journal): an
+    /// interrupted study resumes only with the same settings.
     pub fn asked(&self, on: &Benchmark) -> Result<serde_json::Value> {
         let plan = self.model.plan(on.content.task())?;
         let splits: Vec<[&[u32]; 3]> = on
@@ -122,7 +122,7 @@ impl TrainStudy {
         }))
     }
 
-    /// Fits and judges.
+    /// Fits and evaluates the model.
     pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<TrainResult> {
         let start = Instant::now();
         if on.splits.is_empty() {
@@ -158,7 +158,7 @@ impl TrainStudy {
             .collect::<Result<_>>()?;
         let asked = done.len();
         let mut runs = Vec::with_capacity(asked);
-        // A fold counts whole or not at all.
+        // A fold counts only if all its initialisations are finished.
         let of_fold = if on.content.task() == Task::Graph {
             self.inits
         } else {
@@ -189,7 +189,7 @@ impl TrainStudy {
     }
 }
 
-/// Where a run stands among those of which one is kept.
+/// Rank of a run among the runs of which one is kept.
 struct Rank {
     val_accuracy: f64,
     place: usize,
@@ -207,7 +207,8 @@ impl Rank {
         }
     }
 
-    /// Whatever the order in which they are looked at, the same run is before all others.
+    /// Returns true if this run precedes the other. The order is total, so the same run is first in
+    /// any order of comparison.
     fn is_before(&self, other: &Self) -> bool {
         (other.val_accuracy, self.place).partial_cmp(&(self.val_accuracy, other.place))
             == Some(std::cmp::Ordering::Less)
@@ -221,55 +222,57 @@ pub struct Run {
     pub seed: u64,
     /// The split's name.
     pub split: String,
-    /// On the test items; none where no test item has a label.
+    /// Accuracy on the test nodes or graphs; `None` without labels.
     pub test_accuracy: Option<f64>,
-    /// Class by class.
+    /// Scores class by class.
     #[serde(skip)]
     pub class_scores: Option<ClassScores>,
-    /// How features were scaled.
+    /// The feature scaling in use.
     pub features: FeatureScaling,
-    /// Whether a free head was chosen in the place of a last map of bounded weights; none where
-    /// that was not left open.
+    /// True if an unconstrained head was chosen instead of a constrained last layer; `None` if that
+    /// was not left open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chose_head: Option<bool>,
-    /// Where answers are not read off plainly: by a plain forward pass.
+    /// Test accuracy of a plain forward pass, for a model with an inference rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plain_test_accuracy: Option<f64>,
-    /// How fitting went.
+    /// The report of the fit.
     #[serde(flatten)]
     pub fit: FitReport,
-    /// Of a model with exits: each exit and policy.
+    /// Accuracies of exits and policies, for a model with exits.
     #[serde(flatten)]
     pub exits: Option<ExitRun>,
-    /// The operator's initialisation, where it was chosen.
+    /// The operator's initialisation, if it was chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub init: Option<String>,
-    /// Distributions over classes of the test items.
+    /// Class distributions of the test nodes or graphs.
     #[serde(skip)]
     pub test_probabilities: DenseMatrix<f32>,
 }
 
-/// What exits and policies came to on the test items of a run.
+/// Accuracies of exits and policies on the test nodes or graphs of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct ExitRun {
-    /// Of every exit.
+    /// Test accuracy of every exit.
     pub exit_accuracy: Vec<f64>,
-    /// Of every exit on the validation items.
+    /// Validation accuracy of every exit.
     pub exit_val_accuracy: Vec<f64>,
-    /// The exit with the best validation accuracy, of equals the first.
+    /// The exit with the best validation accuracy; the first of equal ones.
     pub single_layer: usize,
-    /// Of every policy reported, in order.
+    /// Test accuracy of every reported policy, in order.
     pub policy_accuracy: Vec<f64>,
-    /// Of every policy on validation items that it was not learned on: cross-fitted.
+    /// Cross-fitted accuracy of every policy, on validation nodes or graphs that it was not learned
+    /// on.
     pub policy_val_accuracy: Vec<f64>,
-    /// Items of the whole graph or set that take each exit under the model's own policy.
+    /// Number of nodes or graphs, of all in the data, that use each exit under the model's own
+    /// policy.
     pub taken: Vec<usize>,
-    /// Where any exit is right.
+    /// Oracle accuracy: the share of test nodes or graphs on which any exit is correct.
     pub oracle_accuracy: f64,
 }
 
 impl ExitRun {
-    /// Accuracy of the single layer with the best validation accuracy.
+    /// Test accuracy of the single layer with the best validation accuracy.
     pub fn single_layer_accuracy(&self) -> f64 {
         self.exit_accuracy[self.single_layer]
     }
@@ -278,21 +281,21 @@ impl ExitRun {
 /// All runs that were finished.
 #[derive(Debug)]
 pub struct TrainResult {
-    /// In the order of their seeds; of a set fold after fold.
+    /// The runs in the order of their seeds; for a set fold after fold.
     pub runs: Vec<Run>,
-    /// Runs that were asked for and stopped before their end: they do not count.
+    /// Number of runs that were stopped before their end, which do not count.
     pub unfinished: usize,
-    /// The model of the run that was to be kept, of those that were finished.
+    /// The model of the run to keep, among the finished ones.
     pub kept: Option<Fitted>,
-    /// Initialisations of each fold.
+    /// Number of initialisations of each fold.
     pub inits: usize,
     /// Seconds in all.
     pub seconds: f64,
 }
 
 impl TrainResult {
-    /// One value for each split: of a set the mean over a fold's initialisations. `None` where a
-    /// run lacks it.
+    /// Returns one value for each split; for a set the mean over a fold's initialisations. `None`
+    /// if a run lacks it.
     pub fn over(&self, value: impl Fn(&Run) -> Option<f64>) -> Option<Vec<f64>> {
         let of_fold = |fold: &[Run]| -> Option<f64> {
             let values = fold.iter().map(&value).collect::<Option<Vec<f64>>>()?;
@@ -305,15 +308,16 @@ impl TrainResult {
             .filter(|values| !values.is_empty())
     }
 
-    /// Test accuracy over splits; `None` without labelled test items, or without a finished run.
+    /// Test accuracy over splits; `None` without labelled test nodes or graphs, or without a
+    /// finished run.
     pub fn test_accuracy(&self) -> gnarl_graph::Result<Option<Accuracy>> {
         self.over(|run| run.test_accuracy)
             .map(Accuracy::of)
             .transpose()
     }
 
-    /// Balanced accuracy, macro F1 and the area under the ROC curve on test items over splits, per
-    /// cent; `None` where one is not defined.
+    /// Balanced accuracy, macro F1 and the area under the ROC curve on test nodes or graphs over
+    /// splits, per cent; `None` if one is not defined.
     pub fn scores(&self) -> gnarl_graph::Result<Scores> {
         let over = |of: fn(&ClassScores) -> Option<f64>| {
             let percent = |run: &Run| {
@@ -331,7 +335,7 @@ impl TrainResult {
         })
     }
 
-    /// The test items of all runs, class by class.
+    /// Scores class by class on the test nodes or graphs of all runs.
     pub fn class_scores(&self) -> Option<ClassScores> {
         ClassScores::pooled(self.runs.iter().filter_map(|run| run.class_scores.as_ref()))
     }
@@ -369,7 +373,7 @@ impl TrainResult {
             .collect()
     }
 
-    /// What the initialisations came to, where each run chose one.
+    /// Validation accuracy of each initialisation, if each run chose one.
     pub fn initialisations(&self) -> Vec<InitialisationReport> {
         let Some(first) = self.runs.first() else {
             return Vec::new();
@@ -399,8 +403,8 @@ impl TrainResult {
             .collect()
     }
 
-    /// Exits and policies over runs; `None` for a model of one depth, and without labelled test
-    /// items to judge them by.
+    /// Accuracies of exits and policies over runs; `None` for a model of one depth, and without
+    /// labelled test nodes or graphs.
     pub fn depth(&self, policies: &[Kind], own: Kind) -> gnarl_graph::Result<Option<DepthReport>> {
         let exits: Option<Vec<&ExitRun>> = self
             .runs
@@ -415,12 +419,12 @@ impl TrainResult {
         }
     }
 
-    /// What a fresh head changed, fold by fold; `None` where there was none.
+    /// The effect of a retrained head, fold by fold; `None` without one.
     pub fn augmentation(&self) -> gnarl_graph::Result<Option<AugmentationReport>> {
         AugmentationReport::new(self)
     }
 
-    /// What inference changed, run by run; `None` for a plain forward pass.
+    /// The effect of the inference rule, run by run; `None` for a plain forward pass.
     pub fn inference(&self) -> gnarl_graph::Result<Option<InferenceReport>> {
         let (Some(plain), Some(ours)) = (
             self.over(|run| run.plain_test_accuracy),
@@ -440,16 +444,17 @@ impl TrainResult {
     }
 }
 
-/// Measures that a large class does not decide alone, on test items over splits, per cent.
+/// Class-balanced scores on test nodes or graphs over splits, per cent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Scores {
-    /// The mean of the classes' recalls.
+    /// Balanced accuracy: the mean recall of the classes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub balanced_accuracy: Option<Accuracy>,
-    /// The mean of the classes' F1.
+    /// Macro F1: the mean F1 of the classes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macro_f1: Option<Accuracy>,
-    /// The area under the ROC curve, of more than two classes the mean of each against the others.
+    /// Area under the ROC curve; for more than two classes the mean of one class against the
+    /// others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roc_auc: Option<Accuracy>,
 }
@@ -459,29 +464,30 @@ pub struct Scores {
 pub struct InitialisationReport {
     /// The initialisation.
     pub init: String,
-    /// Mean validation accuracy over the runs in which training went well; none where it never did.
+    /// Mean validation accuracy over the runs whose training succeeded; `None` if none did.
     pub val_accuracy: Option<f64>,
-    /// In how many runs it was chosen.
+    /// Number of runs that chose it.
     pub chosen: usize,
 }
 
-/// What inference changed.
+/// The effect of the inference rule.
 #[derive(Debug, Clone, Serialize)]
 pub struct InferenceReport {
-    /// By a plain forward pass.
+    /// Test accuracy of a plain forward pass.
     pub plain_test_accuracy: Accuracy,
-    /// With the inference minus without.
+    /// Difference of the inference rule to the plain forward pass.
     pub minus_plain: PairedDifference,
-    /// Runs whose inference did not prove itself on the training graph and answers plainly.
+    /// Number of runs whose inference rule failed its own test on the training graph and falls back
+    /// to a plain forward pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untrusted_runs: Option<usize>,
 }
 
-/// Judges fits on the test items of their splits.
+/// Evaluates fits on the test nodes or graphs of their splits.
 struct Judge<'a> {
     study: &'a TrainStudy,
     on: &'a Benchmark,
-    /// Of models with exits: what policies know of the items, and which are reported.
+    /// Inputs of exit policies and the reported policies, for models with exits.
     structure: Option<Structure<'a>>,
 }
 
@@ -614,37 +620,37 @@ fn internal(what: &str) -> Error {
 /// Accuracies of a network with exits, over runs.
 #[derive(Debug, Serialize)]
 pub struct DepthReport {
-    /// Of every exit.
+    /// Test accuracy of every exit.
     pub exit_accuracy: Vec<Accuracy>,
-    /// Of every policy.
+    /// Test accuracy of every policy.
     #[serde(serialize_with = "as_object")]
     pub policy_accuracy: Vec<(String, PolicyAccuracy)>,
-    /// Of the layer with the best validation accuracy in each run.
+    /// Test accuracy of the layer with the best validation accuracy in each run.
     pub single_layer_accuracy: Accuracy,
-    /// Where any exit is right.
+    /// Oracle accuracy: any exit is correct.
     pub oracle_accuracy: Accuracy,
     /// The model's own policy.
     pub policy: String,
-    /// Items that take each exit under it, on average over runs.
+    /// Mean number of nodes or graphs that use each exit under that policy, over runs.
     pub taken: Vec<f64>,
-    /// Seconds of training alone, all runs' together.
+    /// Seconds of training alone, in all runs together.
     pub training_seconds: f64,
 }
 
-/// A policy over runs, and against the single best layer of the same runs.
+/// Accuracy of a policy over runs, and against the best single layer of the same runs.
 #[derive(Debug, Serialize)]
 pub struct PolicyAccuracy {
-    /// On test items.
+    /// Accuracy on test nodes or graphs.
     #[serde(flatten)]
     pub accuracy: Accuracy,
-    /// On validation items, cross-fitted; the mean over runs.
+    /// Cross-fitted accuracy on validation nodes or graphs; the mean over runs.
     pub val_accuracy: f64,
-    /// Minus the single layer.
+    /// Difference to the single layer.
     pub minus_single: PairedDifference,
 }
 
 impl DepthReport {
-    /// Of a set, a fold counts with the mean of its initialisations.
+    /// Summarises runs; a fold of a set counts with the mean of its initialisations.
     fn new(
         exits: &[&ExitRun],
         inits: usize,
@@ -691,36 +697,38 @@ impl DepthReport {
     }
 }
 
-/// What the data axis changed, fold by fold.
+/// The effect of the training-data augmentation, fold by fold.
 #[derive(Debug, Serialize)]
 pub struct AugmentationReport {
-    /// Without it: the head that was trained with the rest.
+    /// Test accuracy without it: the head that was trained with the rest.
     pub none_test_accuracy: Accuracy,
-    /// With it minus without.
+    /// Difference of the augmentation to no augmentation.
     pub minus_none: PairedDifference,
-    /// Where vectors were drawn: the control, the same fresh head without them.
+    /// Test accuracy of the control: a retrained head without sampled vectors; `None` if no vectors
+    /// were sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retrain_test_accuracy: Option<Accuracy>,
-    /// With them minus the control.
+    /// Difference of the augmentation to the control.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minus_retrain: Option<PairedDifference>,
-    /// Median seconds of a run that it took.
+    /// Median seconds of the augmentation in a run.
     pub seconds: f64,
-    /// Where vectors were drawn: the fewest and the most Gaussians that the density of a class has.
+    /// Smallest and largest number of Gaussians in the density of a class; `None` if no vectors
+    /// were sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gaussians: Option<(usize, usize)>,
-    /// Of drawn vectors: the mean distance to the original ones of their class, over the runs, and
-    /// that among the original ones.
+    /// Mean distance of sampled vectors to the original ones of their class over the runs, and the
+    /// mean distance among the original ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latent_distance: Option<LatentDistance>,
 }
 
-/// How far drawn vectors are from those they were drawn after.
+/// Distances between sampled vectors and the vectors that their density was fitted to.
 #[derive(Debug, Serialize)]
 pub struct LatentDistance {
-    /// From drawn to original vectors.
+    /// Distance from sampled to original vectors.
     pub drawn: Accuracy,
-    /// Among original vectors.
+    /// Distance among original vectors.
     pub original: Accuracy,
 }
 

@@ -1,15 +1,17 @@
-//! Features that move: where every row of X moves by at most epsilon in L_p, row u of the scores
-//! moves by at most `epsilon g w_u` in L_q (thesis theorem `main_result`).
+//! Bounds for moved features. If every row of X moves by at most epsilon in L_p, row u of the
+//! scores moves by at most `epsilon g w_u` in L_q ([Abbahaddou et al.
+//! 2024](https://arxiv.org/abs/2404.17947)).
 //!
-//! Here `w = |Φ|^L 1` counts weighted walks of length L, the number of rounds, and g is the gain of
-//! the maps from L_p to L_q: the least product over all ways of changing the norm from map to map.
+//! Here `w = |Φ|^L 1` counts weighted walks of length L, the number of layers, and g is the gain of
+//! the maps from L_p to L_q: the smallest product over all ways of changing the norm from map to
+//! map.
 
 use super::gains::{Gains, start};
 use super::{Bound, Bounds, Distance, SLACK, total};
 use crate::perturb::Norm;
 
 impl Bounds {
-    /// Where every row of the features moves by at most epsilon.
+    /// Bounds if every row of the features moves by at most epsilon.
     pub(super) fn by_features(&self, norm: Norm, epsilon: f64) -> Vec<Bound> {
         let walks = &self.walks[0];
         let [l1, l2, linf] = self
@@ -83,7 +85,7 @@ mod tests {
                     .into_iter()
                     .chain(Op::ALL.map(OperatorChoice::Classical))
                 {
-                    // The study's networks have a head and no offsets.
+                    // The networks of the paper's experiments have a head and no biases.
                     let study =
                         layers == 2 && matches!(backbone, Backbone::Gcn(_) | Backbone::Gin(_));
                     let config = NetworkConfig {
@@ -126,14 +128,14 @@ mod tests {
                     2.0 * e
                 );
             }
-            // Half of the L2 bound over 2, or the most that distributions differ.
+            // Half of the L2 bound over 2, or the largest distance of distributions.
             let scaled = get(&found, Distance::Scaled).sound;
             assert!(
                 (scaled - expected[1].min(2f64.sqrt()) / 2.0).abs() < 1e-4,
                 "{norm}: {scaled}"
             );
         }
-        // The L1 bound is attained where the thesis', with column sums, is exceeded.
+        // The L1 bound is attained where the published formula, with column sums, is exceeded.
         let found = bounds
             .within(Budget::Features {
                 norm: Norm::L1,
@@ -150,7 +152,7 @@ mod tests {
         assert_eq!((seen, get(&found, Distance::L1).thesis), (18.0, Some(14.0)));
     }
 
-    /// Two rounds of A on the path 0–1–2: the walks of length two are 2, 2, 2, those of length one
+    /// Two layers of A on the path 0–1–2: the walks of length two are 2, 2, 2, those of length one
     /// 1, 2, 1.
     #[test]
     fn walks_are_as_long_as_there_are_rounds() {

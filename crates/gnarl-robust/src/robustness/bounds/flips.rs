@@ -1,5 +1,5 @@
-//! Over all graphs within some flips of edges: how large a classical operator and its change may
-//! be. The change meets only columns of touched nodes and their neighbours.
+//! Bounds the size and the change of a classical operator over all graphs within some flips of
+//! edges. The change affects only columns of the ends of flips and of their neighbours.
 
 use gnarl_graph::Graph;
 use gnarl_graph::operator::ClassicalOperator as Op;
@@ -10,7 +10,7 @@ use crate::classifier::WhiteBox;
 use gnarl_nn::networks::UsualOperator;
 use gnarl_nn::operator::OperatorChoice;
 
-/// Which graphs flips lead to.
+/// The graphs that flips lead to.
 #[derive(Debug, Clone)]
 pub(super) struct Structure {
     operator: Op,
@@ -22,7 +22,7 @@ pub(super) struct Structure {
     neighbourhoods: Vec<Vec<u32>>,
 }
 
-/// Over all graphs within a budget: how large the operator and its change may be.
+/// Size and change of the operator over all graphs within a budget.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reach {
     /// `||Φ'||_2` and `||Φ' - Φ||_2`.
@@ -75,7 +75,7 @@ impl Structure {
         })
     }
 
-    /// What `||Φ||_2` is below on any graph.
+    /// Upper bound on `||Φ||_2` on any graph.
     pub fn most_norm(&self) -> f64 {
         match self.operator {
             Op::NormalisedAdjacency => 1.0,
@@ -84,14 +84,14 @@ impl Structure {
         }
     }
 
-    /// Over all graphs within `flips` flips.
+    /// Bounds size and change of the operator over all graphs within `flips` flips.
     ///
     /// The spectral norm of a signed adjacency matrix of r edges is at most that of the unsigned
     /// one, `(sqrt(8r + 1) - 1) / 2` (Stanley 1987). A Laplacian, with or without signs, is a sum
-    /// of positive semidefinite matrices, one for each edge, so that its change lies between those
-    /// of the removed and the added edges; that of r edges is at most the largest `d_u + d_v` of an
-    /// edge, `r + 1`. `A_hat` lies in [-1, 1] and `L_sym` in [0, 2], so that either changes by at
-    /// most 2. Rows of H are distributions or zero.
+    /// of positive semidefinite matrices, one for each edge. Its change therefore lies between the
+    /// changes of the removed and of the added edges; for r edges it is at most the largest
+    /// `d_u + d_v` of an edge, `r + 1`. `A_hat` lies in [-1, 1] and `L_sym` in [0, 2], so either
+    /// changes by at most 2. Rows of H are distributions or zero.
     pub fn reach(&self, flips: usize) -> Reach {
         let r = flips as f64;
         let most = self.most + r;
@@ -115,12 +115,12 @@ impl Structure {
         }
     }
 
-    /// The most that `||(Φ' - Φ) P||`, Frobenius, can be for a P whose rows have these norms.
+    /// Upper bound on `||(Φ' - Φ) P||`, Frobenius, for a P whose rows have these norms.
     ///
-    /// Only columns of the ends of flips change, and, where an operator divides by degrees, of
-    /// their neighbours. Of `A_hat` more is known. With T the ends and τ_x the relative change of
-    /// `1 / sqrt(degree + 1)`, entries between T and the rest change by `τ_x` times what they are,
-    /// those within T stay in a matrix of norm 1, all others stay: the change is at most
+    /// Only columns of the ends of flips change and, if an operator divides by degrees, columns of
+    /// their neighbours. For `A_hat` the bound is tighter. With T the ends and τ_x the relative
+    /// change of `1 / sqrt(degree + 1)`, entries between T and the rest change by `τ_x` times their
+    /// value. Entries within T stay in a matrix of norm 1, all others stay: the change is at most
     /// `2 ||P_T|| + ||τ Â P|| + ||τ P_T||` over rows in T.
     pub fn change(&self, messages: &[f64], flips: usize) -> f64 {
         let by_degree = !matches!(
@@ -171,7 +171,7 @@ fn largest(squares: impl Iterator<Item = f64>, count: usize) -> f64 {
     squares.iter().take(count).sum::<f64>().sqrt()
 }
 
-/// Whether an operator of an undirected graph is a symmetric matrix.
+/// Returns true if an operator of an undirected graph is a symmetric matrix.
 fn symmetric(operator: Op) -> bool {
     !matches!(operator, Op::RandomWalkLaplacian | Op::MeanAggregation)
 }

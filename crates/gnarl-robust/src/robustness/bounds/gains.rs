@@ -1,14 +1,14 @@
-//! How far linear maps stretch rows, in L1, L2 and L-infinity.
+//! Operator norms of linear maps on rows, between L1, L2 and L-infinity.
 
 use crate::perturb::Norm;
 use gnarl_graph::Result;
 use gnarl_tensor::{DType, Tensor};
 
-/// Widest side of a matrix whose largest singular value is computed; beyond,
-/// `sqrt(||W||_1 ||W||_inf)` is above it.
+/// Largest width of a matrix whose largest singular value is computed; for wider ones,
+/// `sqrt(||W||_1 ||W||_inf)` bounds it.
 const WIDEST: usize = 2048;
 
-/// How far a linear map `x → x W` stretches, from each of L1, L2, L-infinity to each.
+/// Operator norms of a linear map `x → x W`, from each of L1, L2, L-infinity to each.
 #[derive(Debug, Clone)]
 pub(in crate::robustness) struct Gains {
     /// `table[a][b]`: `||x W||_b <= table[a][b] ||x||_a`.
@@ -54,7 +54,7 @@ impl Gains {
         Ok(Self { table })
     }
 
-    /// Bounds in the three norms after the map from those before it.
+    /// Bounds in the three norms after the map, from the bounds before it.
     pub fn after(&self, reached: [f64; 3]) -> [f64; 3] {
         std::array::from_fn(|b| {
             (0..3)
@@ -63,17 +63,17 @@ impl Gains {
         })
     }
 
-    /// The largest singular value.
+    /// Largest singular value.
     pub fn spectral(&self) -> f64 {
         self.table[1][1]
     }
 
-    /// The largest absolute column sum: the L1 norm of `h → W h`.
+    /// Largest absolute column sum: the L1 norm of `h → W h`.
     pub fn thesis_l1(&self) -> f64 {
         self.table[2][2]
     }
 
-    /// The largest absolute row sum: the L-infinity norm of `h → W h`.
+    /// Largest absolute row sum: the L-infinity norm of `h → W h`.
     pub fn thesis_linf(&self) -> f64 {
         self.table[0][0]
     }
@@ -88,7 +88,7 @@ pub(in crate::robustness) fn start(norm: Norm, dim: usize) -> [f64; 3] {
     [1.0f64, 0.5, 0.0].map(|target| (dim as f64).powf((target - inverse).max(0.0)))
 }
 
-/// The largest singular value, or where that is too much work something above it.
+/// Largest singular value, or an upper bound if that is too expensive.
 fn spectral_norm(w: &Tensor, row_sum: f64, col_sum: f64) -> Result<f64> {
     let (rows, cols) = w.dims2()?;
     let above = (row_sum * col_sum).sqrt();

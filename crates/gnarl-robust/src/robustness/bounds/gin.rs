@@ -1,8 +1,9 @@
-//! The thesis' bound for GIN (theorem `gin_results`).
+//! Computes the published bound for GIN ([Abbahaddou et al.
+//! 2024](https://arxiv.org/abs/2404.17947)).
 //!
-//! It holds differences of features by the size of the features and does not grow with depth as
-//! sums over neighbours do: it is computed to be compared with the sound bounds, which count a
-//! node's own message beside those of its neighbours (`Round::own`).
+//! It bounds differences of features by the size of the features and does not grow with depth as
+//! sums over neighbours do. It is computed to be compared with the sound bounds, which count a
+//! node's own message in addition to those of its neighbours (`Round::own`).
 
 use super::Bounds;
 use super::gains::Gains;
@@ -30,9 +31,9 @@ mod tests {
     use gnarl_nn::operator::OperatorChoice;
     use gnarl_nn::testing::plant;
 
-    /// One round on one edge with maps of one: each node adds its neighbour to itself, so that both
-    /// answers move by twice epsilon. The thesis has the norm of X, 5, times a degree of one, and
-    /// epsilon once.
+    /// One layer on one edge with maps of one: each node adds its neighbour to itself, so both
+    /// predictions move by twice epsilon. The published bound has the norm of X, 5, times a degree
+    /// of one, and epsilon once.
     #[test]
     fn a_node_adds_its_own_message() {
         let config = NetworkConfig {

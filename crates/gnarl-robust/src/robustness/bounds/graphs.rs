@@ -1,11 +1,12 @@
-//! From the nodes of a graph to the scores of the graph: the readout's factor and the head's gain.
+//! Bounds the scores of a graph from the vectors of its nodes: the readout's factor and the head's
+//! gain.
 //!
-//! Where row u of the node vectors moves by at most `m_u`, their sum moves by at most `Σ m_u` in
-//! any norm, their mean by that over the number of nodes. Of the largest value over the nodes, each
-//! feature moves by at most the largest move of that feature: by `max m_u` in L-infinity, by the
-//! root of `Σ m_u²` in L2, by `Σ m_u` in L1. The head is a linear map like any other.
+//! Let row u of the node vectors move by at most `m_u`. Their sum then moves by at most `Σ m_u` in
+//! any norm, their mean by that over the number of nodes. In the maximum over nodes, each feature
+//! moves by at most the largest move of that feature: by `max m_u` in L-infinity, by the root of
+//! `Σ m_u²` in L2, by `Σ m_u` in L1. The head is a linear map like any other.
 //!
-//! The thesis has no formula for readouts.
+//! There is no published formula for readouts.
 
 use super::gains::Gains;
 use super::{Bound, Distance, total};
@@ -13,7 +14,7 @@ use crate::classifier::WhiteBox;
 use gnarl_graph::Result;
 use gnarl_nn::networks::Readout;
 
-/// What stands between the vectors of a graph's nodes and its scores.
+/// The readout and the head between the vectors of a graph's nodes and its scores.
 #[derive(Debug, Clone)]
 pub(super) struct Ending {
     readout: Readout,
@@ -22,7 +23,7 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// Of a classifier of graphs, whose head has this weight.
+    /// The readout and head of a classifier of graphs, with this head weight.
     pub fn new(model: &WhiteBox, head: &gnarl_tensor::Tensor) -> Result<Option<Self>> {
         let Some(classifier) = model.graph_classifier() else {
             return Ok(None);
@@ -35,8 +36,8 @@ impl Ending {
         }))
     }
 
-    /// Where row u of the node vectors moves by at most `walks[u]` times these, in L1, L2 and
-    /// L-infinity.
+    /// Bounds if row u of the node vectors moves by at most `walks[u]` times these values, in L1,
+    /// L2 and L-infinity.
     pub fn by_rows(&self, [l1, l2, linf]: [f64; 3], walks: &[f64]) -> Vec<Bound> {
         let sum: f64 = walks.iter().sum();
         let factors = match self.readout {
@@ -55,8 +56,8 @@ impl Ending {
         ]
     }
 
-    /// Where the vectors of so many nodes move by at most `frobenius` in all and each by at most
-    /// `of_row`, both in L2.
+    /// Bounds if the vectors of so many nodes move by at most `frobenius` in all and each by at
+    /// most `of_row`, both in L2.
     pub fn by_norms(&self, frobenius: f64, of_row: f64, nodes: f64) -> Vec<Bound> {
         let latent = match self.readout {
             // ||Σ e_u|| <= sqrt(n) ||E||, Cauchy and Schwarz.
@@ -83,7 +84,7 @@ fn bound(distance: Distance, sound: f64) -> Bound {
     }
 }
 
-/// One row of probabilities: half of what scores move by in L2, at most sqrt 2, over 2.
+/// Bounds one row of probabilities: half of the move of scores in L2, at most sqrt 2, over 2.
 fn scaled(l2: f64) -> Bound {
     bound(Distance::Scaled, (0.5 * l2).min(2f64.sqrt()) / 2.0)
 }
@@ -131,9 +132,9 @@ mod tests {
         }
     }
 
-    /// One round of A_hat on an edge, weights of one, features 3 and 4 that both move by two: both
-    /// node vectors move by two, so does their mean, their sum by four, their largest by two; the
-    /// head is (3, -4).
+    /// One layer of A_hat on an edge, weights of one, features 3 and 4 that both move by two. Both
+    /// node vectors and their mean move by two, their sum by four, their largest by two; the head
+    /// is (3, -4).
     #[test]
     fn one_edge_by_hand() {
         let graph = with_features(path(2).unwrap(), 1, vec![3.0, 4.0]);

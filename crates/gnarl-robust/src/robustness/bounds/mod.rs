@@ -1,21 +1,21 @@
-//! Upper bounds on how far a network's answers can move (thesis theorems `main_result`,
-//! `structural_perturbtation` and `gin_results`, and "Vulnerability Upper-bound When Dealing With
-//! Both"), each sound for the network it is computed on.
+//! Upper bounds on the distance between a network's predictions on perturbed inputs, for features,
+//! structure and both. The bounds extend those of [Abbahaddou et al.
+//! 2024](https://arxiv.org/abs/2404.17947), and each is sound for the network it is computed on.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `features` | every row of the features within a ball |
 //! | `structure` | edges that flip, alone or with features |
-//! | `gin` | the thesis' formula for GIN |
+//! | `gin` | the published formula for GIN |
 //! | `graphs` | from the nodes of a graph to the scores of the graph |
-//! | `flips` | how far flips take an operator |
-//! | `operators` | how large operators are, and how far apart |
-//! | `gains` | how far linear maps stretch |
-//! | `plan` | the linear maps of a network by their place |
+//! | `flips` | size and change of an operator under flips |
+//! | `operators` | norms of operators, and distances between them |
+//! | `gains` | operator norms of linear maps |
+//! | `plan` | the linear maps of a network by their position |
 //!
-//! A network here is a stack of rounds `H ← relu(Φ H W + b)`, where a round of GIN has a second map
-//! and adds a node's own message, followed by linear maps without message passing; of a classifier
-//! of graphs a readout and the head come behind. ReLU moves no two points apart, biases cancel in
+//! A network here is a stack of layers `H ← relu(Φ H W + b)`, where a layer of GIN has a second map
+//! and adds a node's own message, followed by linear maps without message passing. A classifier of
+//! graphs ends in a readout and a head. ReLU does not increase distances, biases cancel in
 //! differences, and the rows of H are vectors multiplied from the right:
 //! `||x W||_1 <= ||x||_1 · (largest absolute row sum)`,
 //! `||x W||_inf <= ||x||_inf · (largest absolute column sum)`,
@@ -25,14 +25,15 @@
 //! covariance of a one-hot variable, `vᵀ J v` is the variance of v's entries under it, at most
 //! `(max v - min v)² / 4 <= |v|² / 2`. And two distributions are at most sqrt 2 apart.
 //!
-//! The thesis' own formulas are computed beside these (erratum 10). They undershoot: with walks of
-//! length L - 1 where L aggregations take walks of length L, with the norms of `W h` for a network
-//! that computes `h W`, and, for structure, where the product of norms is so far below one that its
-//! square is lost. Their GIN bound holds differences of features by the size of the features and
-//! does not grow with depth as sums over neighbours do.
+//! The published formulas are computed next to these bounds, and are too small (erratum 10):
+//! - they take walks of length L - 1 where L aggregations take walks of length L,
+//! - they take the norms of `W h` for a network that computes `h W`,
+//! - for structure, the product of norms is so far below one that its square is lost,
+//! - the bound for GIN takes the size of the features for their differences, and does not grow with
+//!   depth as sums over neighbours do.
 //!
-//! All is computed in f64 from the weights a forward pass sees, with a relative slack of 1e-5 for a
-//! forward pass in f32.
+//! All is computed in f64 from the weights that a forward pass uses, with a relative slack of 1e-5
+//! for a forward pass in f32.
 
 mod features;
 mod flips;
@@ -62,45 +63,46 @@ use gnarl_graph::{Error, Result};
 use gnarl_nn::networks::{Backbone, Input, Pass};
 use gnarl_tensor::{DType, Tensor};
 
-/// For a forward pass in f32.
+/// Relative slack for a forward pass in f32.
 const SLACK: f64 = 1.0 + 1e-5;
 
-/// How far an input may move.
+/// The largest perturbation of an input.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Budget {
-    /// Every row of the features by at most `epsilon`.
+    /// Every row of the features moves by at most `epsilon`.
     Features {
         /// The norm of a row.
         norm: Norm,
         /// The radius.
         epsilon: f64,
     },
-    /// The graph by at most so many flips of edges.
+    /// The graph changes by at most so many flips of edges.
     Structure {
-        /// The flips.
+        /// Number of flips.
         flips: usize,
     },
-    /// Both at once.
+    /// Features and edges change at once.
     Both {
         /// The norm of a row of features.
         norm: Norm,
         /// The radius of a row.
         epsilon: f64,
-        /// The flips.
+        /// Number of flips.
         flips: usize,
     },
 }
 
 named! {
-    /// A distance between two answers.
+    /// A distance between two predictions.
     pub enum Distance as "distance" {
-        /// Of scores: the sum over rows of their L1 norms.
+        /// Distance of scores: the sum over rows of their L1 norms.
         L1 = "l1",
-        /// Of scores: the Frobenius norm.
+        /// Distance of scores: the Frobenius norm.
         L2 = "l2",
-        /// Of scores: the largest entry.
+        /// Distance of scores: the largest absolute entry.
         Linf = "linf",
-        /// Of probabilities: the Frobenius norm over `2 sqrt(rows)`, what the estimator measures.
+        /// Distance of probabilities: the Frobenius norm over `2 sqrt(rows)`, which the estimator
+        /// measures.
         Scaled = "scaled",
     }
 }
@@ -108,45 +110,47 @@ named! {
 /// One upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bound {
-    /// What is bounded.
+    /// The bounded distance.
     pub distance: Distance,
-    /// No input of the budget moves the answer further.
+    /// Sound bound: no input within the budget moves the prediction further.
     pub sound: f64,
-    /// What the thesis' formula gives, where it has one: it may be too small.
+    /// Value of the published formula, if there is one ([Abbahaddou et al.
+    /// 2024](https://arxiv.org/abs/2404.17947)): it may be too small.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thesis: Option<f64>,
 }
 
-/// What is needed of a network on a graph to bound it.
+/// Precomputed quantities that bound a network on a graph.
 #[derive(Debug, Clone)]
 pub struct Bounds {
     features: usize,
     rounds: Vec<Round>,
     tail: Vec<Gains>,
-    /// `|Φ|^L 1`, and the thesis' `|Φ|^(L-1) 1`.
+    /// `|Φ|^L 1`, and the published formula's `|Φ|^(L-1) 1`.
     walks: [Vec<f64>; 2],
     /// `||X||`, Frobenius.
     input_norm: f64,
     structure: std::result::Result<Structure, String>,
     gin: bool,
-    /// Of a classifier of graphs.
+    /// The readout and head of a classifier of graphs.
     ending: Option<Ending>,
 }
 
-/// One round of message passing.
+/// One message-passing layer.
 #[derive(Debug, Clone)]
 struct Round {
-    /// How much of its own message a node adds to those that Φ brings.
+    /// Weight of a node's own message in addition to those that Φ brings.
     own: f64,
     /// Its linear maps, the first before the operator.
     maps: Vec<Gains>,
-    /// The norms of the messages, the rows of `P = H W`, H the clean representations that enter it.
+    /// Norms of the messages, the rows of `P = H W`, H the clean representations that enter the
+    /// layer.
     messages: Vec<f64>,
 }
 
 impl Bounds {
-    /// Looks at a network on a graph. Fails with the reason where the network is none that the
-    /// bounds cover.
+    /// Precomputes the bounds of a network on a graph. Fails with the reason if the bounds do not
+    /// cover the network.
     pub fn new(model: &WhiteBox, graph: &Graph) -> Result<Self> {
         let plan = Plan::of(model)?;
         let own = if plan.backbone.is(Backbone::GIN) {
@@ -217,7 +221,7 @@ impl Bounds {
         })
     }
 
-    /// The bounds for a budget. Fails where structure may move in a way they do not cover.
+    /// The bounds for a budget. Fails if they do not cover its changes of structure.
     pub fn within(&self, budget: Budget) -> Result<Vec<Bound>> {
         match budget {
             Budget::Features { norm, epsilon } => {

@@ -1,13 +1,13 @@
-//! How large operators are, and how far apart.
+//! Norms of operators, and distances between them.
 
 use gnarl_graph::Result;
 use gnarl_tensor::Operator;
 
-/// Steps towards the largest eigenvalue of a matrix without negative entries; every one of them
-/// gives an upper bound.
+/// Number of power-iteration steps towards the largest eigenvalue of a nonnegative matrix; every
+/// step gives an upper bound.
 const EIGEN_STEPS: usize = 60;
 
-/// An operator's absolute values.
+/// The absolute values of an operator.
 pub(in crate::robustness) struct Absolute<'a> {
     operator: &'a Operator,
     values: Vec<f64>,
@@ -22,7 +22,7 @@ pub(in crate::robustness) fn absolute(operator: &Operator) -> Result<Absolute<'_
 }
 
 impl Absolute<'_> {
-    /// The entries of a row.
+    /// Calls a function with each entry of a row.
     pub fn for_row(&self, row: usize, mut with: impl FnMut(u32, f64)) {
         let pattern = self.operator.pattern();
         pattern
@@ -49,10 +49,11 @@ impl Absolute<'_> {
         for _ in 0..EIGEN_STEPS {
             let y = self.apply(&x);
             least = least.min(y.iter().zip(&x).map(|(y, x)| y / x).fold(0.0, f64::max));
-            // With x itself added, no entry vanishes and a graph in two colours does not swing.
+            // With x itself added, no entry vanishes and the iteration does not oscillate on a
+            // bipartite graph.
             x.iter_mut().zip(&y).for_each(|(x, y)| *x += y);
             let most = x.iter().copied().fold(0.0, f64::max);
-            // A share of the largest keeps entries positive where a part of the graph falls behind.
+            // The floor keeps entries positive where a part of the graph falls behind.
             x.iter_mut().for_each(|x| *x = (*x / most).max(1e-100));
         }
         least
@@ -73,7 +74,7 @@ impl Absolute<'_> {
     }
 }
 
-/// An upper bound on the spectral norm of the difference of two operators: the lesser of its
+/// Upper bound on the spectral norm of the difference of two operators: the smaller of its
 /// Frobenius norm and `sqrt(largest row sum · largest column sum)`.
 pub fn operator_distance(a: &Operator, b: &Operator) -> Result<f64> {
     let (va, vb) = (
@@ -91,7 +92,7 @@ pub fn operator_distance(a: &Operator, b: &Operator) -> Result<f64> {
             .for_each(|k| row[pb.indices()[k] as usize] -= f64::from(vb[k]));
         let mut sum = 0.0;
         for (pattern, k) in pa.row(u).map(|k| (pa, k)).chain(pb.row(u).map(|k| (pb, k))) {
-            // Cleared when met: an entry of both patterns counts once.
+            // Cleared when met: an entry in both patterns counts once.
             let d = std::mem::take(&mut row[pattern.indices()[k] as usize]);
             cols[pattern.indices()[k] as usize] += d.abs();
             sum += d.abs();

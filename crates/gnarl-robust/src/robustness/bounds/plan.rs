@@ -1,5 +1,4 @@
-//! The linear maps of a network by their place: which stand in rounds of message passing, and which
-//! come after.
+//! The linear maps of a network by their position: in message-passing layers, or after them.
 
 use std::collections::HashMap;
 
@@ -9,12 +8,12 @@ use gnarl_graph::Result;
 use gnarl_nn::networks::{Backbone, Input, Pass, Propagation};
 use gnarl_tensor::{Operator, Tensor, add_bias};
 
-/// The linear maps of a network by their place.
+/// The linear maps of a network by their position.
 pub(in crate::robustness) struct Plan<'a> {
     pub rounds: Vec<Vec<Map<'a>>>,
     pub tail: Vec<Map<'a>>,
     pub backbone: Backbone,
-    /// Of a classifier of graphs: the weight of its head.
+    /// The weight of the head, for a classifier of graphs.
     pub head: Option<&'a Tensor>,
 }
 
@@ -24,7 +23,7 @@ pub(in crate::robustness) struct Map<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// `true` for a network whose linear maps have a known place.
+    /// Returns true if the linear maps of the network have known positions.
     pub fn covers(backbone: &Backbone) -> bool {
         matches!(
             backbone,
@@ -32,7 +31,7 @@ impl<'a> Plan<'a> {
         )
     }
 
-    /// Fails with the reason where the network is none that the bounds cover.
+    /// Sorts the maps of a network. Fails with the reason if the bounds do not cover it.
     pub fn of(model: &'a WhiteBox) -> Result<Self> {
         let config = model.network().config();
         let backbone = config.backbone;
@@ -48,7 +47,7 @@ impl<'a> Plan<'a> {
             .iter()
             .map(|(id, tensor)| (model.network().params().get(id).name.as_str(), tensor))
             .collect();
-        // The factor on scores is one more map behind all of these.
+        // The factor on scores is one more map after all of these.
         named.retain(|name, _| !name.starts_with("operator.") && *name != "gain");
         let mut head = None;
         if model.graph_classifier().is_some() {
@@ -73,7 +72,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The scores of the nodes of one graph from the first messages `X W`, as a forward pass
-    /// without dropout has them. `propagation` is that of the pass, its scalars in it.
+    /// without dropout computes them. `propagation` is that of the pass, its scalars in it.
     pub fn scores(
         &self,
         model: &WhiteBox,
@@ -111,7 +110,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// What a round with these maps makes of its messages.
+    /// The output of a layer with these maps from its messages.
     pub fn output(
         &self,
         maps: &[Map<'_>],
@@ -127,7 +126,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The same before its activation.
+    /// The output of a layer before its activation.
     fn linear_output(
         &self,
         maps: &[Map<'_>],
@@ -135,7 +134,7 @@ impl<'a> Plan<'a> {
         messages: Tensor,
     ) -> Result<Tensor> {
         let is_sgc = self.backbone.is(Backbone::SGC);
-        // SGC's bias comes after its last round.
+        // SGC's bias comes after its last propagation step.
         let bias = maps.first().and_then(|map| map.bias).filter(|_| !is_sgc);
         let mut output = operator.apply_with_bias(&messages, bias)?;
         if self.backbone.is(Backbone::GIN) {
@@ -147,7 +146,7 @@ impl<'a> Plan<'a> {
         Ok(output)
     }
 
-    /// Takes what it knows out of `named`.
+    /// Takes the known maps out of `named`.
     fn new(
         named: &mut HashMap<&str, &'a Tensor>,
         backbone: Backbone,
@@ -166,7 +165,7 @@ impl<'a> Plan<'a> {
         let mut rounds = Vec::new();
         let mut tail = Vec::new();
         match backbone {
-            // The one map commutes with the rounds: it may stand before the first.
+            // The only map commutes with propagation: it may come before the first step.
             Backbone::Sgc(_) => {
                 for i in 0..layers {
                     rounds.push(if i == 0 {

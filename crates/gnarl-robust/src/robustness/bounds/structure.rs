@@ -1,9 +1,9 @@
-//! Edges that flip (thesis theorem `structural_perturbtation`, and "Vulnerability Upper-bound When
-//! Dealing With Both").
+//! Bounds for flipped edges, alone or with features ([Abbahaddou et al.
+//! 2024](https://arxiv.org/abs/2404.17947)).
 //!
-//! With `P = H W` the clean network's own, `Φ' P' - Φ P = Φ' (P' - P) + (Φ' - Φ) P`, so that errors
-//! follow `e ← ||Φ'|| ||W|| e + ||(Φ' - Φ) P||`, in the Frobenius norm or in the largest norm of a
-//! row. Of a bias-free network with `||Φ||, ||Φ'|| <= 1` that is at most the telescoped
+//! With `P = H W` of the clean network, `Φ' P' - Φ P = Φ' (P' - P) + (Φ' - Φ) P`. Errors follow
+//! `e ← ||Φ'|| ||W|| e + ||(Φ' - Φ) P||`, in the Frobenius norm or in the largest norm of a row.
+//! For a bias-free network with `||Φ||, ||Φ'|| <= 1` that is at most the telescoped
 //! `L · ||Φ' - Φ|| · ||X|| · Π ||W||`.
 
 use super::flips::Structure;
@@ -20,8 +20,8 @@ enum Measure {
 
 impl Bounds {
     /// The structural bound for a graph whose operator is at most `distance` away in the spectral
-    /// norm ([`operator_distance`](super::operator_distance)): the thesis' budget, for the nodes of
-    /// one graph.
+    /// norm ([`operator_distance`](super::operator_distance)): the budget of the published bound,
+    /// for the nodes of one graph.
     pub fn within_distance(&self, distance: f64) -> Result<Bound> {
         let structure = self.structure()?;
         if self.ending.is_some() {
@@ -48,8 +48,8 @@ impl Bounds {
             .map_err(|why| not_covered(why.clone()))
     }
 
-    /// Where the graph moves by at most so many flips, and the rows of the features by so much,
-    /// where they move.
+    /// Bounds if the graph changes by at most so many flips and, if given, the rows of the features
+    /// move by so much.
     pub(super) fn by_flips(&self, moved: Option<(Norm, f64)>, flips: usize) -> Result<Vec<Bound>> {
         let structure = self.structure()?;
         let reach = structure.reach(flips);
@@ -78,8 +78,8 @@ impl Bounds {
         if let Some(ending) = &self.ending {
             return Ok(ending.by_norms(frobenius, of_row, nodes));
         }
-        // The thesis adds its bounds on features and on structure, the first with the square of the
-        // sum of walks.
+        // The published formula adds the bounds on features and on structure, the first with the
+        // square of the sum of walks.
         let thesis = (!self.gin).then(|| {
             let walks = self.walks[1].iter().sum::<f64>();
             let of_features = moved.map_or(0.0, |(_, epsilon)| {
@@ -107,9 +107,9 @@ impl Bounds {
         ])
     }
 
-    /// `e ← ||Φ'|| ||W|| e + ||(Φ' - Φ) P||` through the network. `step` gives, of a round that
-    /// adds so much of a node's own message and whose P has rows of these norms, `||Φ' + own||` and
-    /// `||(Φ' - Φ) P||`.
+    /// Propagates `e ← ||Φ'|| ||W|| e + ||(Φ' - Φ) P||` through the network. `step` takes the
+    /// weight of a node's own message in a layer and the row norms of its P; it returns
+    /// `||Φ' + own||` and `||(Φ' - Φ) P||`.
     fn telescoped(
         &self,
         moved: Option<(Norm, f64)>,
@@ -120,7 +120,7 @@ impl Bounds {
             Measure::Frobenius => (self.walks[0].len() as f64).sqrt(),
             Measure::LargestRow => 1.0,
         };
-        // In L2 once past the first map; before it, in the norm that features are held by.
+        // In L2 after the first map; before it, in the norm of the feature budget.
         let mut reached = match moved {
             Some((norm, epsilon)) => start(norm, self.features).map(|s| s * epsilon * rows),
             None => [f64::NAN, 0.0, f64::NAN],
@@ -148,7 +148,7 @@ impl Bounds {
         self.tail.iter().fold(reached, past)[1]
     }
 
-    /// `Π||W|| ||X|| d (1 + L Π||W||)`.
+    /// The published formula `Π||W|| ||X|| d (1 + L Π||W||)`.
     fn thesis_structure(&self, distance: f64) -> f64 {
         let product = self.product(Gains::spectral);
         product * self.input_norm * distance * (1.0 + self.rounds.len() as f64 * product)
@@ -172,8 +172,8 @@ mod tests {
     use gnarl_nn::operator::OperatorChoice;
     use rand::RngExt;
 
-    /// Every graph within two flips of a small one, under every operator; alone and with features
-    /// that move as well.
+    /// Every graph within two flips of a small one, under every operator; alone and with moved
+    /// features.
     #[test]
     fn no_graph_exceeds_its_bound() {
         let pairs: Vec<(u32, u32)> = (1..6).flat_map(|v| (0..v).map(move |u| (u, v))).collect();
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn structure_by_hand() {
-        // One edge, one round of A: without it all of X is lost.
+        // One edge, one layer of A: without the edge all of X is lost.
         let graph = with_features(path(2).unwrap(), 1, vec![3.0, 4.0]);
         let model = planted(Op::Adjacency, 1, 1, &[&[1.0]]);
         let bounds = Bounds::new(&model, &graph).unwrap();
@@ -286,7 +286,7 @@ mod tests {
                 .l2,
             5.0
         );
-        // Two nodes alone are joined: A_hat goes from the identity to 1/2 everywhere, 3 and -4
+        // Two isolated nodes are joined: A_hat goes from the identity to 1/2 everywhere, 3 and -4
         // become -1/2 twice.
         let graph = with_features(Graph::empty(2).unwrap(), 1, vec![3.0, -4.0]);
         let model = planted(Op::NormalisedAdjacency, 1, 1, &[&[1.0]]);
@@ -305,9 +305,9 @@ mod tests {
             get(&found, Distance::L2).sound < 10.001,
             "twice the norm of X at most: {found:?}"
         );
-        // A star of five leaves, two rounds of A, small weights: the centre loses 1 of 5, four
-        // leaves 1 of 5, the leaf that is cut all of 5, which is sqrt 30; the thesis has sqrt 6
-        // times 1 plus twice the product of norms.
+        // A star of five leaves, two layers of A, small weights: the centre loses 1 of 5, four
+        // leaves 1 of 5, the removed leaf all of 5, which is sqrt 30. The published bound has sqrt
+        // 6 times 1 plus twice the product of norms.
         let graph = with_features(star(6).unwrap(), 1, vec![1.0; 6]);
         let model = planted(Op::Adjacency, 1, 1, &[&[0.01], &[0.01]]);
         let bounds = Bounds::new(&model, &graph).unwrap();

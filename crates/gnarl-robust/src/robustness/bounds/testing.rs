@@ -102,8 +102,8 @@ pub fn assert_holds(bounds: &[Bound], seen: &Moved, what: &str) {
     }
 }
 
-/// Features within the ball that gradients say move the scores most: each step goes to the extreme
-/// point of the ball along the gradient, which for a convex objective never gets worse.
+/// Gradient ascent on the scores within the ball: each step goes to the extreme point of the ball
+/// along the gradient, which for a convex objective never decreases it.
 pub fn attacked(
     model: &WhiteBox,
     graph: &Graph,

@@ -1,15 +1,17 @@
-//! Certificates against flips of binary features (Zügner and Günnemann 2019, "Certifiable
-//! Robustness and Robust Training for Graph Convolutional Networks"), for GCN of one or two layers.
+//! Certifies GCNs of one or two layers against flips of binary features ([Zügner and Günnemann
+//! 2019](https://arxiv.org/abs/1906.12269)).
 //!
-//! An attacker flips at most q features of any node and at most Q in all. Flipping feature f of
-//! node w moves unit j of node v before the activation by `±Φ_vw W_fj`, so that the unit stays
-//! between what it is plus the Q most negative and plus the Q most positive of these moves, q from
-//! any one node. Between those ends `[l, u]` the activation is replaced by lines: below by `0` or
-//! `x`, whichever is nearer, above by `u (x - l) / (u - l)`; a unit that cannot change its sign
-//! stays what it is. The lead of a class over another is then bounded by a linear function of the
-//! flips, whose least value within the budgets is the sum of its Q least coefficients, q from any
-//! one node. The class stands where that is positive against every other class. This is the paper's
-//! dual with its variables set by those lines, and it is exact for one layer.
+//! An attacker flips at most q features of any node and at most Q in all. A flip of feature f of
+//! node w moves unit j of node v before the activation by `±Φ_vw W_fj`. The unit therefore stays
+//! between its value plus the Q most negative and its value plus the Q most positive of these
+//! moves, q from any one node. Between those ends `[l, u]` the activation is replaced by lines:
+//! below by `0` or `x`, whichever is nearer, above by `u (x - l) / (u - l)`. A unit that cannot
+//! change its sign is kept.
+//!
+//! The margin of a class over another is then bounded by a linear function of the flips. Its
+//! minimum within the budgets is the sum of its Q least coefficients, q from any one node. The
+//! class is certified if that is positive against every other class. This is the paper's dual with
+//! its variables set by those lines, and it is exact for one layer.
 
 use gnarl_graph::{Error as GraphError, Features, Graph};
 use rayon::prelude::*;
@@ -21,16 +23,16 @@ use gnarl_nn::networks::{Backbone, Pass};
 use gnarl_nn::train::argmax;
 use gnarl_tensor::{DType, Operator, simd_dispatch};
 
-/// How many features an attacker flips.
+/// Budgets of feature flips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeatureFlips {
-    /// Of any one node.
+    /// Largest number of flips of any one node.
     pub local: usize,
-    /// In all.
+    /// Largest number of flips in all.
     pub global: usize,
 }
 
-/// What a forward pass in f32 may be wrong by, relative to the sizes that are added up.
+/// Error of a forward pass in f32, relative to the summed magnitudes.
 const ROUNDING: f64 = 1e-5;
 
 /// A GCN on a graph of binary features.
@@ -39,28 +41,28 @@ pub struct BinaryGcn {
     num_cols: usize,
     /// The columns of each node's ones.
     ones: Vec<Vec<u32>>,
-    /// Rows of the operators, the first round's first.
+    /// Rows of the operators, the first layer's first.
     operators: Vec<Vec<Vec<(u32, f64)>>>,
     /// The first map by columns, `[units][features]`.
     first: Vec<Vec<f32>>,
     /// Units of the first layer, `[nodes][units]`, before the activation.
     clean: Vec<Vec<f64>>,
-    /// Of two layers: the second map, `[units, classes]`.
+    /// The second map, `[units, classes]`, for two layers.
     second: Option<Vec<f64>>,
     /// Added to the scores at the end.
     bias: Vec<f64>,
-    /// By every unit: the features in the order of falling weight.
+    /// The features of each unit in the order of falling weight.
     order: Vec<Vec<u32>>,
     classes: Vec<usize>,
 }
 
 impl BinaryGcn {
-    /// `true` for networks of graph convolutions.
+    /// Returns true for networks of graph convolutions.
     pub fn covers(backbone: &Backbone) -> bool {
         matches!(backbone, Backbone::Gcn(_))
     }
 
-    /// Looks at a network on a graph as the network takes it. Fails with the reason where it is not
+    /// Prepares a network on a graph as the network takes it. Fails with the reason if it is not
     /// covered.
     pub fn new(model: &WhiteBox, graph: &Graph) -> Result<Self> {
         let plan = Plan::of(model)?;
@@ -145,7 +147,7 @@ impl BinaryGcn {
         Ok(gcn)
     }
 
-    /// `Φ X W + b` of every node.
+    /// Computes `Φ X W + b` of every node.
     fn messages(&self, bias: &[f64]) -> Vec<Vec<f64>> {
         let of_row = |w: usize| -> Vec<f64> {
             self.first
@@ -171,13 +173,13 @@ impl BinaryGcn {
         (0..self.ones.len()).into_par_iter().map(one).collect()
     }
 
-    /// The class of a node.
+    /// The predicted class of a node.
     pub fn class(&self, u: usize) -> usize {
         self.classes[u]
     }
 
-    /// For each of some nodes the largest global budget, up to `most`, within which no attacker
-    /// changes its class, where no node has more than `local` flips.
+    /// For each of some nodes, the largest certified global budget, up to `most`, if no node has
+    /// more than `local` flips.
     pub fn radii(&self, nodes: &[u32], local: usize, most: usize) -> Vec<usize> {
         let mut radii = vec![0; nodes.len()];
         let mut open: Vec<usize> = (0..nodes.len()).collect();
@@ -199,8 +201,8 @@ impl BinaryGcn {
         radii
     }
 
-    /// The ends between which every unit stays, of the nodes that some nodes hear: empty for
-    /// others, and for one layer.
+    /// The ends between which every unit stays, for the nodes whose messages reach the given ones.
+    /// Empty for other nodes, and for one layer.
     fn ends(&self, nodes: &[u32], budget: FeatureFlips) -> Vec<Vec<[f64; 2]>> {
         let mut is_heard = vec![false; self.ones.len()];
         if self.second.is_some() {
@@ -216,7 +218,8 @@ impl BinaryGcn {
                 .for_each(|&(w, _)| is_near[w as usize] = true);
         }
         let units = self.first.len();
-        // By node and unit the moves of its own flips, the most negative and the most positive.
+        // By node and unit: the moves of the node's own flips, the most negative and the most
+        // positive.
         let moves: Vec<Vec<[Vec<f64>; 2]>> = (0..is_near.len())
             .into_par_iter()
             .map(|w| {
@@ -250,8 +253,7 @@ impl BinaryGcn {
             .collect()
     }
 
-    /// The `count` most negative and most positive moves of unit j that single flips of node w
-    /// make.
+    /// The `count` most negative and most positive moves of unit j under single flips of node w.
     fn moves(&self, w: usize, j: usize, count: usize) -> [Vec<f64>; 2] {
         let (column, order, ones) = (&self.first[j], &self.order[j], &self.ones[w]);
         let is_zero = |f: &&u32| ones.binary_search(f).is_err();
@@ -278,7 +280,7 @@ impl BinaryGcn {
         [down, up]
     }
 
-    /// Whether the class of a node stands.
+    /// Returns true if the class of a node is certified.
     fn stands(&self, t: usize, budget: FeatureFlips, ends: &[Vec<[f64; 2]>]) -> bool {
         let class = self.classes[t];
         (0..self.bias.len())
@@ -286,7 +288,7 @@ impl BinaryGcn {
             .all(|c| self.least_lead(t, class, c, budget, ends) > 0.0)
     }
 
-    /// Below the lead of class y over c at node t, less what rounding may be wrong by.
+    /// Lower bound on the margin of class y over c at node t, less the rounding error.
     fn least_lead(
         &self,
         t: usize,
@@ -298,7 +300,7 @@ impl BinaryGcn {
         let units = self.first.len();
         let mut lead = self.bias[y] - self.bias[c];
         let mut size = lead.abs();
-        // Of every node that may be flipped: by how much its own row of X W counts, unit by unit.
+        // For every node that may be flipped: the weight of its own row of X W, unit by unit.
         let mut weights: std::collections::BTreeMap<u32, Vec<f32>> =
             std::collections::BTreeMap::new();
         match &self.second {
@@ -322,7 +324,7 @@ impl BinaryGcn {
                         let (slope, at) = match () {
                             _ if l >= 0.0 => (1.0, 0.0),
                             _ if u <= 0.0 => (0.0, 0.0),
-                            // Counted for the class: from below.
+                            // A positive weight is bounded from below.
                             _ if k >= 0.0 => (f64::from(u8::from(u >= -l)), 0.0),
                             _ => (u / (u - l), -u * l / (u - l)),
                         };
@@ -349,7 +351,7 @@ impl BinaryGcn {
                     add_scaled(weight, column, &mut gained);
                 }
             }
-            // A one that goes takes away what it gave.
+            // A removed one takes away its contribution.
             self.ones[*w as usize]
                 .iter()
                 .for_each(|&f| gained[f as usize] *= -1.0);
@@ -410,7 +412,7 @@ fn rows_of(operator: &Operator) -> Result<Vec<Vec<(u32, f64)>>> {
     Ok((0..pattern.num_rows()).map(row).collect())
 }
 
-/// The so many largest, in no order.
+/// Keeps the `count` largest values, in no order.
 fn keep_largest(values: &mut Vec<f64>, count: usize) {
     if count == 0 {
         values.clear();
@@ -422,7 +424,7 @@ fn keep_largest(values: &mut Vec<f64>, count: usize) {
 
 fn largest_sum(values: &mut Vec<f64>, count: usize) -> f64 {
     keep_largest(values, count);
-    // In one order, whatever the selection made of it.
+    // Sorted, so that the order does not depend on the selection.
     values.sort_unstable_by(|a, b| b.total_cmp(a));
     values.iter().sum()
 }

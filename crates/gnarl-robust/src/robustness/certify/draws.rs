@@ -1,9 +1,10 @@
-//! Noisy copies of bits, drawn fast: what is rare is skipped to, and nothing is drawn twice.
+//! Samples noisy copies of bits fast: rare flips are skipped to, and nothing is sampled twice.
 //!
-//! Of many bits that flip with probability p, the distance to the next flip is geometric, and the
-//! distances are independent. Where p is not tiny they come from a table of the law in whole 64-bit
-//! numbers. Of a row of features with few additions their number, which is binomial, is drawn
-//! first, and then as many different places, which no processor has to guess at.
+//! For many bits that flip with probability p, the distance to the next flip is geometric, and the
+//! distances are independent. If p is not tiny, they come from a table of the distribution in whole
+//! 64-bit numbers. For a row of features with few additions, their number, which is binomial, is
+//! sampled first, and then as many different places. This avoids branches that a processor cannot
+//! predict.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Error, Features, Graph, Result};
@@ -15,14 +16,14 @@ use super::sparse_smoothing::FlipNoise;
 #[derive(Debug, Clone)]
 pub(super) struct Skips {
     p: f64,
-    /// `P(distance <= g)` in units of 2^-64.
+    /// Distribution `P(distance <= g)` in units of 2^-64.
     law: Vec<u64>,
-    /// For the first ten bits of a number: the least distance that it can mean.
+    /// For the first ten bits of a number: the smallest distance that it can stand for.
     guide: Vec<u32>,
 }
 
 const GUIDE_BITS: u32 = 10;
-/// Below this probability a table would be long, and there is little to draw.
+/// Below this probability a table would be long, and there is little to sample.
 const TABLE_FROM: f64 = 1e-3;
 
 impl Skips {
@@ -33,7 +34,8 @@ impl Skips {
                 let reached = -((law.len() + 1) as f64 * (-p).ln_1p()).exp_m1();
                 let last = law.last().copied().unwrap_or(0);
                 let next = (reached * 2f64.powi(64)) as u64;
-                // What is left beyond the table is drawn anew from its end: the law has no memory.
+                // A value beyond the table is sampled anew from its end: the distribution is
+                // memoryless.
                 if reached > 0.999_99 || next <= last {
                     break;
                 }
@@ -47,7 +49,7 @@ impl Skips {
         }
     }
 
-    /// How many bits stay before the next that flips; `u64::MAX` where none ever does.
+    /// Number of bits that stay before the next flip; `u64::MAX` if none ever flips.
     #[inline]
     pub fn next(&self, rng: &mut Rng) -> u64 {
         if self.law.is_empty() {
@@ -71,14 +73,14 @@ impl Skips {
         if self.p <= 0.0 || self.p >= 1.0 {
             return if self.p <= 0.0 { u64::MAX } else { 0 };
         }
-        // Of (0, 1]: its logarithm is finite.
+        // In (0, 1]: its logarithm is finite.
         let u = 1.0 - rng.random::<f64>();
         (u.ln() / (-self.p).ln_1p()) as u64
     }
 }
 
-/// For the first bits of a number: the least place in a law, as sums in units of 2^-64, that it can
-/// mean.
+/// For the first bits of a number: the smallest index in a distribution, as sums in units of 2^-64,
+/// that it can stand for.
 fn guide(law: &[u64]) -> Vec<u32> {
     let mut at = 0;
     let starts = (0..1u64 << GUIDE_BITS).map(|i| i << (64 - GUIDE_BITS));
@@ -91,19 +93,22 @@ fn guide(law: &[u64]) -> Vec<u32> {
     starts.map(place).collect()
 }
 
-/// How many of some bits flip: the binomial law of one number of bits, in whole 64-bit numbers.
+/// Number of some bits that flip: the binomial distribution in whole 64-bit numbers.
 #[derive(Debug)]
 struct FlipCount {
-    /// The least count that has a chance worth a number.
+    /// The smallest count whose probability is at least 2^-64.
     first: u32,
-    /// `P(count <= first + i)` in units of 2^-64; the last is all.
+    /// Distribution `P(count <= first + i)` in units of 2^-64; the last entry stands for all the
+    /// rest.
     law: Vec<u64>,
-    /// For the first ten bits of a number: the least place in the law that it can mean.
+    /// For the first ten bits of a number: the smallest index in the distribution that it can stand
+    /// for.
     guide: Vec<u32>,
 }
 
 impl FlipCount {
-    /// From the most likely count both ways, until what is left is below the numbers' precision.
+    /// Computes the distribution from the most likely count both ways, until the rest is below the
+    /// numbers' precision.
     fn new(bits: usize, p: f64) -> Self {
         let mode = (((bits + 1) as f64 * p) as usize).min(bits);
         let odds = p / (1.0 - p);
@@ -157,11 +162,11 @@ impl FlipCount {
     }
 }
 
-/// Up to this probability of an addition, additions are counted first and placed then: a place that
-/// is taken is drawn again, which is rare where few are taken.
+/// Up to this probability of an addition, additions are counted first and placed then. A place that
+/// is taken is sampled again, which is rare if few are taken.
 const COUNTED_UP_TO: f64 = 0.1;
 
-/// Bits in rows, mostly zeros, and how noise flips them.
+/// Bits in rows, mostly zeros, and their flip noise.
 #[derive(Debug)]
 pub(super) struct NoisyRows {
     num_cols: usize,
@@ -172,15 +177,15 @@ pub(super) struct NoisyRows {
     words: usize,
     added: Skips,
     places: Places,
-    /// By the number of a row's ones, where additions are counted first.
+    /// Distributions by a row's number of ones, if additions are counted first.
     counts: Vec<Option<FlipCount>>,
-    /// What a number of 64 bits must be below to keep a one.
+    /// Numbers of 64 bits below this keep a one.
     kept_below: u64,
     keeps_all: bool,
 }
 
 impl NoisyRows {
-    /// The features of a graph; fails where they are not zeros and ones.
+    /// Reads the features of a graph; fails if they are not zeros and ones.
     pub fn of(graph: &Graph, noise: FlipNoise) -> Result<Self> {
         let Some(features) = graph.features() else {
             let what = "the graph has no features to flip; --target edges flips edges";
@@ -253,11 +258,11 @@ impl NoisyRows {
         self.num_cols
     }
 
-    /// A noisy copy, row by row: `with_row` gets the columns of its ones, in no order.
+    /// Samples a noisy copy, row by row: `with_row` gets the columns of its ones, in no order.
     pub fn draw(&self, rng: &mut Rng, mut with_row: impl FnMut(usize, &[u32])) {
         let mut row = vec![0u32; self.num_cols];
         let mut taken = vec![0u64; self.words];
-        // A generator of its own stays in registers over a row.
+        // A local generator stays in registers over a row.
         let caller = rng;
         let rng = &mut caller.clone();
         for u in 0..self.num_rows() {
@@ -287,7 +292,7 @@ impl NoisyRows {
         *caller = rng.clone();
     }
 
-    /// Writes those of some ones that stay, and gives their number.
+    /// Writes the ones that stay, and returns their number.
     #[inline]
     fn keep(&self, own: &[u32], rng: &mut Rng, row: &mut [u32]) -> usize {
         if self.keeps_all {
@@ -296,8 +301,8 @@ impl NoisyRows {
         }
         let mut count = 0;
         for chunk in own.chunks(64) {
-            // One place in a number for each of up to 64 ones: bit by bit, a number below 2^64 is
-            // compared with the share that stays.
+            // One bit of a number for each of up to 64 ones: bit by bit, a number below 2^64 is
+            // compared with the probability to stay.
             let mut undecided = u64::MAX >> (64 - chunk.len());
             let (mut stay, mut below) = (0u64, self.kept_below);
             while undecided != 0 && below != 0 {
@@ -320,12 +325,12 @@ impl NoisyRows {
     }
 }
 
-/// Places below a number, each as likely (Lemire 2019): by a product of 32 bits, drawn again where
-/// that would favour some.
+/// Uniform places below a number ([Lemire 2019](https://arxiv.org/abs/1805.10941)): by a product of
+/// 32 bits, sampled again where that would favour some.
 #[derive(Debug, Clone, Copy)]
 struct Places {
     most: u32,
-    /// Products whose lower half is below this are drawn again.
+    /// Products whose lower half is below this are sampled again.
     favoured: u32,
 }
 
@@ -338,8 +343,8 @@ impl Places {
         }
     }
 
-    /// Fills `out` with different places that are not taken, and takes them. A number of 64 bits is
-    /// good for two.
+    /// Fills `out` with different places that are not taken, and takes them. A number of 64 bits
+    /// gives two places.
     #[inline]
     fn draw(self, out: &mut [u32], taken: &mut [u64], rng: &mut Rng) {
         let mut bits = 0;
@@ -364,7 +369,7 @@ impl Places {
     }
 }
 
-/// The edges of a graph, and how noise flips them.
+/// The edges of a graph, and their flip noise.
 #[derive(Debug)]
 pub(super) struct NoisyEdges {
     edges: Vec<(u32, u32)>,
@@ -390,7 +395,7 @@ impl NoisyEdges {
         })
     }
 
-    /// A noisy copy of the graph.
+    /// Samples a noisy copy of the graph.
     pub fn draw(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         let mut edges = Vec::with_capacity(self.edges.len());
         edges.extend(
@@ -424,8 +429,7 @@ mod tests {
     use gnarl_graph::generate::erdos_renyi;
     use gnarl_graph::random::stream;
 
-    /// Distances have the geometric law, by their mean and the share of zeros, within five
-    /// deviations.
+    /// Distances are geometric: their mean and the share of zeros are within five standard errors.
     #[test]
     fn distances_are_geometric() {
         for p in [1e-4, 0.01, 0.3, 0.9] {
@@ -452,7 +456,7 @@ mod tests {
         );
     }
 
-    /// Counts have the binomial law: every probability against the formula.
+    /// Counts are binomial: every probability against the formula.
     #[test]
     fn counts_are_binomial() {
         for (bits, p) in [(1, 0.05), (7, 0.02), (300, 0.01), (2000, 0.1), (0, 0.05)] {
@@ -478,7 +482,7 @@ mod tests {
         }
     }
 
-    /// Two different places of five, one of which is taken: every free one as often.
+    /// Two different places of five, one of which is taken: every free place is equally likely.
     #[test]
     fn places_are_free_and_as_likely() {
         let rng = &mut stream(5, "places", 0);
@@ -498,8 +502,8 @@ mod tests {
         );
     }
 
-    /// How often each cell of a small matrix shows a one, against its probability, within five
-    /// deviations.
+    /// The frequency of ones in each cell of a small matrix, against its probability, within five
+    /// standard errors.
     #[test]
     fn every_cell_flips_as_often_as_it_should() {
         let values = (0..5 * 13)

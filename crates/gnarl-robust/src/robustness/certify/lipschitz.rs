@@ -1,22 +1,23 @@
-//! Certificates from how far a network can stretch (thesis ch. 5, theorems `main_result` and
-//! `structural_perturbtation`, read node by node): deterministic, no sampling.
+//! Certifies nodes by their margins over Lipschitz constants of the network: deterministic, without
+//! sampling. It applies the bounds of [Abbahaddou et al. 2024](https://arxiv.org/abs/2404.17947)
+//! node by node.
 //!
 //! *Features.* Let row v of the features move by `ε_v` in L_p. Then the difference of two of node
 //! u's scores moves by at most
 //!
-//! `g_yc Σ_v K_uv ε_v`, with `K = |Φ|^L` (of GIN `|Φ| + I`),
+//! `g_yc Σ_v K_uv ε_v`, with `K = |Φ|^L` (for GIN `|Φ| + I`),
 //!
-//! where g_yc is the gain of the maps from L_p to that difference: the least product over all ways
-//! of changing the norm between maps, with the last map seen as the one column `w_y - w_c`. A class
-//! stands while that is less than its lead over every other. Of the features of one node,
-//! whichever, the largest K_uv counts; of every node at once the row's sum; of all of them
-//! together, by the norm of the whole matrix, the row's norm in the dual of L_p.
+//! where g_yc is the gain of the maps from L_p to that difference: the smallest product over all
+//! ways of changing the norm between maps, with the last map seen as the one column `w_y - w_c`. A
+//! class is certified while that is less than its margin over every other class. If the features of
+//! any one node move, the largest K_uv counts; for every node at once, the row's sum. For all nodes
+//! together, by the norm of the whole matrix, the row's norm in the dual of L_p counts.
 //!
-//! *Edges.* For r flips anywhere, errors go from round to round by rows: with clean messages
-//! `P = H W` and errors `m_w` of theirs, row v of `Φ' P' - Φ P` is bounded by looking at all ways
-//! of adding a and removing b edges at v, which fixes its new degree, while the other r - a - b
-//! flips end at most at twice as many of its neighbours; all others have the smaller error of a
-//! node where no flip ends. This is for A_hat and for GIN's sums.
+//! *Edges.* For r flips anywhere, errors go from layer to layer by rows. With clean messages
+//! `P = H W` and errors `m_w` of these messages, row v of `Φ' P' - Φ P` is bounded over all ways of
+//! adding a and removing b edges at v, which fixes its new degree. The other r - a - b flips end at
+//! most at twice as many of its neighbours; all others have the smaller error of a node where no
+//! flip ends. This holds for A_hat and for GIN's sums.
 
 use gnarl_graph::operator::ClassicalOperator as Op;
 use gnarl_graph::{Error as GraphError, Graph, named};
@@ -34,21 +35,21 @@ use gnarl_nn::train::argmax;
 use gnarl_tensor::{DType, Tensor};
 
 named! {
-    /// Whose features move.
+    /// The rows of the features that move.
     pub enum Scope as "scope" {
-        /// Those of one node, whichever it is.
+        /// The features of any one node.
         One = "one",
-        /// Those of every node, each by the radius.
+        /// The features of every node, each by the radius.
         Every = "every",
-        /// Those of all nodes together, by the norm of the whole matrix.
+        /// The features of all nodes together, by the norm of the whole matrix.
         Total = "total",
     }
 }
 
-/// What a forward pass in f32 may be wrong by, relative to scores and gains.
+/// Error of a forward pass in f32, relative to scores and gains.
 const ROUNDING: f64 = 1e-5;
 
-/// What is needed of a network on a graph to certify its nodes.
+/// Precomputed quantities that certify the nodes of a network on a graph.
 #[derive(Debug)]
 pub struct LipschitzMargins {
     num_classes: usize,
@@ -58,19 +59,19 @@ pub struct LipschitzMargins {
     maps: Vec<Gains>,
     /// The last map, `[width, classes]`, the factor on scores in it.
     last: Vec<f64>,
-    /// Of each node's row of K: its largest entry, its L2 norm, its sum.
+    /// Largest entry, L2 norm and sum of each node's row of K.
     rows: Vec<[f64; 3]>,
     flips: std::result::Result<Rounds, String>,
 }
 
 impl LipschitzMargins {
-    /// `true` for networks whose linear maps have a known place.
+    /// Returns true if the linear maps of the network have known positions.
     pub fn covers(backbone: &Backbone) -> bool {
         Plan::covers(backbone)
     }
 
-    /// Looks at a network on a graph whose features are scaled. Fails with the reason where the
-    /// network is none that is covered.
+    /// Prepares a network on a graph whose features are scaled. Fails with the reason if the
+    /// network is not covered.
     ///
     /// O(nodes · arcs within reach) for the rows of K.
     pub fn new(model: &WhiteBox, graph: &Graph) -> Result<Self> {
@@ -166,7 +167,7 @@ impl LipschitzMargins {
         self.rows.len()
     }
 
-    /// The class of a node.
+    /// The predicted class of a node.
     pub fn class(&self, u: usize) -> usize {
         let row: Vec<f32> = self.scores_of(u).iter().map(|&s| s as f32).collect();
         argmax(&row)
@@ -176,14 +177,14 @@ impl LipschitzMargins {
         &self.scores[u * self.num_classes..(u + 1) * self.num_classes]
     }
 
-    /// The lead of node u's class over another, less what rounding may be wrong by.
+    /// The margin of node u's class over another, less the rounding error.
     fn lead(&self, u: usize, other: usize) -> f64 {
         let (own, other) = (self.scores_of(u)[self.class(u)], self.scores_of(u)[other]);
         (own - other - ROUNDING * (own.abs() + other.abs())).max(0.0)
     }
 
-    /// For every node: features that move by less than this, in L_p and by whose features move, do
-    /// not change its class. Infinite where nothing changes it.
+    /// Certified radius of every node: features that move by less than this, in L_p and in the
+    /// given rows, do not change its class. Infinite if nothing changes it.
     pub fn feature_radii(&self, norm: Norm, scope: Scope) -> Result<Vec<f64>> {
         norm.check()?;
         let reached = self
@@ -233,8 +234,8 @@ impl LipschitzMargins {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// For every node the most flips of edges, up to `most`, that do not change its class, wherever
-    /// they are. Fails with the reason where edges are not covered.
+    /// Certified radius of every node: the largest number of flips of edges anywhere, up to `most`,
+    /// that do not change its class. Fails with the reason if edges are not covered.
     pub fn edge_radii(&self, most: usize) -> Result<Vec<usize>> {
         let rounds = self.flips.as_ref().map_err(|why| refused(why.clone()))?;
         let mut radii = vec![0; self.num_nodes()];
@@ -258,7 +259,7 @@ impl LipschitzMargins {
     }
 }
 
-/// Infinite where nothing moves what leads, even by nothing.
+/// Divides a margin by a gain; infinite if a positive margin never moves.
 fn quotient(lead: f64, by: f64) -> f64 {
     if by > 0.0 { lead / by } else { f64::INFINITY }
 }
@@ -267,16 +268,16 @@ fn refused(what: String) -> gnarl_graph::Error {
     GraphError::argument("lipschitz certificates", what)
 }
 
-/// How messages are added up.
+/// The sum of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sum {
-    /// By A_hat.
+    /// Sum by A_hat.
     Normalised,
-    /// By A, and a node's own added.
+    /// Sum by A, plus the node's own message.
     Plain,
 }
 
-/// The clean messages of every round.
+/// The clean messages of every layer.
 #[derive(Debug)]
 struct Rounds {
     sum: Sum,
@@ -284,25 +285,25 @@ struct Rounds {
     /// Degrees with self-loop.
     degrees: Vec<f64>,
     rounds: Vec<CleanRound>,
-    /// The spectral norm of what comes behind the rounds but for the last map, and the last map,
-    /// where they are behind.
+    /// The spectral norm of the maps after the layers except the last, and the last map, if maps
+    /// come after the layers.
     tail: Option<(f64, Vec<f64>)>,
     num_classes: usize,
-    /// Without rounds nothing moves.
+    /// True without layers: then nothing moves.
     is_still: bool,
 }
 
-/// One round: its clean messages, `[nodes, width]`, and how far its maps stretch errors.
+/// One layer: its clean messages, `[nodes, width]`, and the gains of its maps on errors.
 #[derive(Debug)]
 struct CleanRound {
     messages: Vec<f64>,
     width: usize,
-    /// The spectral norm of the map before the operator; of the last round of a network without
-    /// head the map itself.
+    /// Spectral norm of the map before the operator; in the last layer of a network without a head,
+    /// the map itself.
     before: f64,
-    /// Of the maps behind the operator.
+    /// Spectral norm of the maps after the operator.
     behind: f64,
-    /// `[width before, classes]`, where differences of classes are read off it.
+    /// Last map, `[width before, classes]`, if it gives the differences of classes.
     first: Option<Vec<f64>>,
 }
 
@@ -361,7 +362,7 @@ impl Rounds {
             for map in maps.iter().skip(1) {
                 behind *= spectral(map.weight)?;
             }
-            // The factor on scores goes with whatever gives them.
+            // The factor on scores goes with the map that gives them.
             let gives_scores = i + 1 == count && plan.tail.is_empty() && maps.len() <= 1;
             let scale = if gives_scores { factor } else { 1.0 };
             let first = match maps.first() {
@@ -394,7 +395,8 @@ impl Rounds {
                 h = Input::Dense(plan.output(maps, propagation.round(i), messages)?);
             }
         }
-        // What gives the scores: the last map of the tail, or the second map of GIN's last round.
+        // The map that gives the scores: the last map of the tail, or the second map of GIN's last
+        // layer.
         let mut tail = None;
         let of_last_round = plan.rounds.last().and_then(|maps| maps.get(1));
         let last_map = match plan.tail.split_last() {
@@ -433,8 +435,8 @@ impl Rounds {
         })
     }
 
-    /// How far the rows that enter the last round may have moved by so many flips, in L2; where a
-    /// map comes behind the rounds, those that leave it.
+    /// Upper bound, in L2, on the change of the rows that enter the last layer under so many flips;
+    /// if a map comes after the layers, of the rows that leave it.
     fn moves(&self, flips: usize) -> Vec<Moved> {
         let nodes = self.degrees.len();
         let mut moved = vec![Moved::default(); nodes];
@@ -469,7 +471,7 @@ impl Rounds {
         moved
     }
 
-    /// How far the difference of two scores of a node may have moved.
+    /// Upper bound on the change of the difference of two scores of a node.
     fn difference(&self, moved: &[Moved], u: usize, (y, c): (usize, usize), flips: usize) -> f64 {
         if self.is_still {
             return 0.0;
@@ -490,7 +492,8 @@ impl Rounds {
         };
         let stretch = match &round.first {
             Some(first) => column(first),
-            // A round without a map of its own, as SGC's later ones: differences of two entries.
+            // A layer without its own map, such as SGC's later propagation steps: differences of
+            // two entries.
             None => 2f64.sqrt() * round.before,
         };
         let of =
@@ -509,7 +512,7 @@ impl Rounds {
         self.row(u, &sizes, &errors, &added, whole, flips).at_end
     }
 
-    /// `Σ P_w / sqrt(d_w)` over the neighbours of v, without its own.
+    /// Computes `Σ P_w / sqrt(d_w)` over the neighbours of v, without its own message.
     fn sum_of(&self, round: &CleanRound, v: usize) -> Vec<f64> {
         let mut sum = vec![0.0; round.width];
         for &w in &self.neighbours[v] {
@@ -520,12 +523,12 @@ impl Rounds {
         sum
     }
 
-    /// For each number of flips elsewhere: the most that a new neighbour brings, before the
+    /// For each number of flips elsewhere: the largest contribution of a new neighbour, before the
     /// division by one's own degree.
     fn most_added(&self, sizes: &[f64], errors: &[Moved], flips: usize) -> Vec<f64> {
         let at = |elsewhere: usize| {
             let one = |w: usize| match self.sum {
-                // It has itself and its new neighbour.
+                // A new neighbour has itself and its new neighbour.
                 Sum::Normalised => {
                     (sizes[w] + errors[w].at_end)
                         / (self.degrees[w] + 1.0 - elsewhere as f64).max(2.0).sqrt()
@@ -537,8 +540,8 @@ impl Rounds {
         (0..=flips).map(at).collect()
     }
 
-    /// How far row v of what the operator makes of messages may have moved: messages of these sizes
-    /// that are off by these errors.
+    /// Upper bound on the change of row v of the aggregated messages, for messages of these sizes
+    /// and errors.
     fn row(
         &self,
         v: usize,
@@ -552,7 +555,7 @@ impl Rounds {
         let (mut turned, mut carried, mut kept): (Vec<f64>, Vec<f64>, Vec<f64>) =
             Default::default();
         if self.sum == Sum::Plain {
-            // An edge that goes takes its message away and its error with it.
+            // A removed edge takes its message away and its error with it.
             let apart: f64 = near.iter().map(|&w| errors[w as usize].apart).sum();
             carried.extend(
                 near.iter()
@@ -577,7 +580,7 @@ impl Rounds {
             let mut apart = 0.0;
             for &w in near {
                 let (w, root) = (w as usize, self.degrees[w as usize].sqrt());
-                // It has itself and v at the least, as long as it is a neighbour.
+                // A neighbour has at least itself and v.
                 let largest = 1.0 / (self.degrees[w] - reach).max(2.0).sqrt();
                 let smallest = 1.0 / (self.degrees[w] + reach).sqrt();
                 turned.push(sizes[w] * (largest - 1.0 / root).max(1.0 / root - smallest));
@@ -610,12 +613,12 @@ impl Rounds {
     }
 }
 
-/// How far a row may have moved.
+/// Upper bounds on the change of a row.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moved {
-    /// Where no flip ends at its node.
+    /// Bound if no flip ends at its node.
     apart: f64,
-    /// Wherever flips end: no less.
+    /// Bound wherever flips end: at least `apart`.
     at_end: f64,
 }
 
@@ -632,7 +635,7 @@ fn length(values: &(impl AsRef<[f64]> + ?Sized)) -> f64 {
     values.as_ref().iter().map(|v| v * v).sum::<f64>().sqrt()
 }
 
-/// The sum of the so many largest.
+/// The sum of the `count` largest values.
 fn largest_sum(values: &mut [f64], count: usize) -> f64 {
     if count < values.len() {
         values.sort_unstable_by(|a, b| b.total_cmp(a));

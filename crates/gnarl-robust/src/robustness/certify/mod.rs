@@ -1,13 +1,13 @@
-//! Certificates: what no attacker within a radius can change, node by node.
+//! Certificates: predictions that no attacker within a radius can change, node by node.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`sparse_smoothing`] | how many flips of bits the answer of a smoothed classifier stands |
-//! | [`votes`] | what a classifier says of noisy copies of its input |
+//! | [`sparse_smoothing`] | flips of bits that a smoothed classifier is certified for |
+//! | [`votes`] | predictions of a classifier on noisy copies of its input |
 //! | `draws` | noisy copies of bits |
-//! | [`probability`] | what samples say of a probability |
-//! | [`lipschitz`] | how far features may move and how many edges may flip, from margins and how far a network stretches |
-//! | [`propagation`] | edges that flip under models that predict, then propagate |
+//! | [`probability`] | confidence bounds on probabilities from samples |
+//! | [`lipschitz`] | changes of features and edges, by margins over Lipschitz constants |
+//! | [`propagation`] | flips of edges under models that predict, then propagate |
 //! | [`convex`] | flips of binary features under a GCN of two layers |
 
 pub mod convex;

@@ -1,15 +1,16 @@
-//! What samples say of a probability (Clopper and Pearson 1934), and the normal distribution's
-//! quantiles.
+//! Confidence bounds on a probability ([Clopper and Pearson
+//! 1934](https://doi.org/10.1093/biomet/26.4.404)), and the normal distribution's quantiles.
 //!
-//! Of n draws k hit. The largest p with `P(Bin(n, p) >= k) <= alpha` is below the true probability
-//! but in a share alpha of all experiments; that tail is the incomplete beta function
-//! `I_p(k, n - k + 1)`, and p is found by halving. Of the last interval its cautious end is given.
+//! Let k of n samples be hits. The largest p with `P(Bin(n, p) >= k) <= alpha` is below the true
+//! probability except in a share alpha of all experiments. That tail is the incomplete beta
+//! function `I_p(k, n - k + 1)`, and p is found by bisection. The result is the conservative end of
+//! the last interval.
 
-/// Halvings of [0, 1]: more than a double has bits.
+/// Number of bisections of [0, 1]: more than a double has bits.
 const HALVINGS: usize = 60;
 
-/// Below the probability that `hits` of `of` draws were seen of, but in a share `alpha` of all
-/// experiments. Zero where nothing hit.
+/// Lower confidence bound on the probability of `hits` in `of` samples: wrong in at most a share
+/// `alpha` of all experiments. Zero without hits.
 pub fn lower(hits: u64, of: u64, alpha: f64) -> f64 {
     if hits == 0 || hits > of {
         return 0.0;
@@ -30,13 +31,14 @@ pub fn lower(hits: u64, of: u64, alpha: f64) -> f64 {
     low
 }
 
-/// Above the probability, but in a share `alpha` of all experiments. One where everything hit.
+/// Upper confidence bound on the probability, wrong in at most a share `alpha` of all experiments.
+/// One if every sample is a hit.
 pub fn upper(hits: u64, of: u64, alpha: f64) -> f64 {
     1.0 - lower(of - hits.min(of), of, alpha)
 }
 
-/// `I_x(a, b)`, by its continued fraction (DLMF 8.17.22) on the side where that converges fast. For
-/// positive a, b.
+/// Regularised incomplete beta function `I_x(a, b)`, by its continued fraction (DLMF 8.17.22) on
+/// the side with fast convergence. For positive a, b.
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return if x <= 0.0 { 0.0 } else { 1.0 };
@@ -48,7 +50,8 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     front.exp() / (a * fraction(a, b, x))
 }
 
-/// `1 + d_1 / (1 + d_2 / (1 + …))`, from the front (Lentz). It needs a few roots of a and b terms.
+/// Continued fraction `1 + d_1 / (1 + d_2 / (1 + …))`, from the front (Lentz). It needs a few roots
+/// of a and b terms.
 fn fraction(a: f64, b: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let away = |value: f64| if value.abs() < TINY { TINY } else { value };
@@ -69,7 +72,7 @@ fn fraction(a: f64, b: f64, x: f64) -> f64 {
     value
 }
 
-/// The logarithm of the gamma function, by Stirling's series from ten on.
+/// Logarithm of the gamma function, by Stirling's series from ten on.
 fn ln_gamma(x: f64) -> f64 {
     let (mut x, mut below) = (x, 0.0);
     while x < 10.0 {
@@ -82,7 +85,7 @@ fn ln_gamma(x: f64) -> f64 {
     (x - 0.5) * x.ln() - x + 0.5 * (2.0 * std::f64::consts::PI).ln() + series - below
 }
 
-/// The normal distribution's function.
+/// Cumulative distribution function of the normal distribution.
 pub fn normal(x: f64) -> f64 {
     if x > 0.0 {
         return 1.0 - normal(-x);
@@ -105,7 +108,7 @@ pub fn normal(x: f64) -> f64 {
     density / (y + tail)
 }
 
-/// Where the normal distribution's function has this value: infinite at 0 and 1.
+/// Quantile of the normal distribution: infinite at 0 and 1.
 pub fn normal_quantile(p: f64) -> f64 {
     if p <= 0.0 || p >= 1.0 {
         return if p <= 0.0 {
@@ -130,8 +133,8 @@ pub fn normal_quantile(p: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// From Python: the tail `sum(comb(n, i) p^i (1 - p)^(n - i) for i in k..n)` halved down to
-    /// alpha.
+    /// From Python: the tail `sum(comb(n, i) p^i (1 - p)^(n - i) for i in k..n)` solved for alpha
+    /// by bisection.
     #[test]
     fn bounds_by_reference() {
         let cases = [
@@ -154,7 +157,7 @@ mod tests {
         );
     }
 
-    /// The bound is where the tail of the binomial distribution, added up term by term, is alpha.
+    /// At the bound, the tail of the binomial distribution, summed term by term, is alpha.
     #[test]
     fn the_tail_at_the_bound_is_the_level() {
         for (hits, of, alpha) in [

@@ -1,27 +1,31 @@
-//! Certificates for models that predict, then propagate: APPNP and SGC (Bojchevski and Günnemann
-//! 2019, "Certifiable Robustness to Graph Perturbations").
+//! Certifies APPNP and SGC, models that predict, then propagate, against changes of edges
+//! ([Bojchevski and Günnemann 2019](https://arxiv.org/abs/1910.14356)).
 //!
-//! Predictions H are made from features alone, and edges decide only where they go. By A_hat with
+//! Predictions H depend on features alone, and edges decide only where they go. By A_hat with
 //! degrees d (self-loops counted), `A_hat^k = D^(1/2) P^k D^(-1/2)` with the random walk
-//! `P = D^(-1) (A + I)`. So the lead of class y over c at node t has the sign of
+//! `P = D^(-1) (A + I)`. The margin of class y over c at node t therefore has the sign of
 //!
 //! `V(t) = Σ_k α (1 - α)^k P^k z`, `z_v = (H_vy - H_vc) / sqrt(d_v)`:
 //! `V(v) = α z_v + (1 - α) mean of V over v and its neighbours`.
 //!
-//! An attacker with a *local budget* of b changes up to b entries in the row of every node, which
+//! An attacker with a *local budget* of b changes up to b entries in the row of every node. This
 //! sets both that mean and d_v, by choices at v alone: a Markov decision process whose states are
-//! nodes. Its least value has one best policy for all nodes at once, found by policy iteration:
-//! solve the equations for a policy, let every node improve its row, until none does. The best row
-//! of one node removes the largest values among its neighbours and adds the smallest elsewhere, so
-//! that all ways of spending b are tried in O(b²). One solution for each ordered pair of classes
-//! serves all nodes.
+//! nodes. Its minimum has one best policy for all nodes at once, found by policy iteration:
 //!
-//! That is exact for rows that change by themselves and for propagation to its end
-//! ([`Steps::Limit`]). Undirected flips, at most b at each node, are among those changes, and so
-//! are at most b flips in all, the relaxation of a global budget. A model with K steps has the
-//! values of K rounds in which rows may differ from round to round ([`Steps::Count`]), which is
-//! below the least over graphs: sound, and exact where one graph attains it. SGC is the case of K
-//! steps without return.
+//! 1. Solve the equations for a policy.
+//! 2. Let every node improve its row.
+//! 3. Repeat until no row changes.
+//!
+//! The best row of one node removes the largest values among its neighbours and adds the smallest
+//! elsewhere, so all ways of spending b are tried in O(b²). One solution for each ordered pair of
+//! classes serves all nodes.
+//!
+//! The certificate is exact for rows that change independently and for propagation to its limit
+//! ([`Steps::Limit`]). Undirected flips, at most b at each node, are among those changes. So are at
+//! most b flips in all, the relaxation of a global budget. A model with K steps has the values of K
+//! steps in which rows may differ from step to step ([`Steps::Count`]). That is below the minimum
+//! over graphs: sound, and exact if one graph attains it. SGC is the case of K steps without
+//! teleport.
 
 use gnarl_graph::operator::ClassicalOperator as Op;
 use gnarl_graph::{DenseMatrix, Error as GraphError, Graph, named};
@@ -35,49 +39,49 @@ use gnarl_nn::train::argmax;
 use gnarl_tensor::Operator;
 
 named! {
-    /// Which edges an attacker may change.
+    /// The changes of edges that an attacker may make.
     pub enum Threat as "threat" {
-        /// Edges go and come.
+        /// Edges are removed and added.
         Both = "both",
-        /// Edges go.
+        /// Edges are removed.
         Remove = "remove",
-        /// Edges come.
+        /// Edges are added.
         Add = "add",
     }
 }
 
-/// How far predictions are propagated.
+/// Number of propagation steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Steps {
-    /// So many rounds.
+    /// A fixed number of steps.
     Count(usize),
-    /// Until nothing changes: personalised PageRank itself.
+    /// Propagation to convergence: personalised PageRank itself.
     Limit,
 }
 
-/// Predictions, and how they are propagated on a graph by A_hat.
+/// Predictions, and their propagation on a graph by A_hat.
 #[derive(Debug)]
 pub struct Propagated<'a> {
     graph: &'a Graph,
     /// `[nodes, classes]`, before propagation.
     predictions: DenseMatrix<f64>,
-    /// Added to each class of every node behind the propagation.
+    /// Offsets of each class, added to every node after propagation.
     offsets: Vec<f64>,
-    /// α, how much of its own prediction a node keeps in every round; 0 of SGC.
+    /// Teleport probability α: the weight of a node's own prediction in every step; 0 for SGC.
     teleport: f64,
     steps: Steps,
 }
 
-/// What rounding in f32 may be wrong by, relative to the largest prediction.
+/// Rounding error in f32, relative to the largest prediction.
 const ROUNDING: f64 = 1e-5;
 
 impl<'a> Propagated<'a> {
-    /// `true` for networks that predict from features alone, then propagate.
+    /// Returns true for networks that predict from features alone, then propagate.
     pub fn covers(backbone: &Backbone) -> bool {
         matches!(backbone, Backbone::Appnp(_) | Backbone::Sgc(_))
     }
 
-    /// Predictions of one's own.
+    /// Propagates the given predictions.
     pub fn new(
         graph: &'a Graph,
         predictions: DenseMatrix<f64>,
@@ -94,8 +98,8 @@ impl<'a> Propagated<'a> {
         })
     }
 
-    /// Those of a trained APPNP or SGC on a graph whose features are scaled. Fails with the reason
-    /// for any other model.
+    /// The predictions of a trained APPNP or SGC on a graph whose features are scaled. Fails with
+    /// the reason for any other model.
     pub fn of_model(model: &WhiteBox, graph: &'a Graph) -> Result<Self> {
         let config = model.network().config();
         let operator = match (model.operator(), config.backbone.usual_operator()) {
@@ -117,8 +121,7 @@ impl<'a> Propagated<'a> {
                 "they are for nodes of one graph and messages that travel by A_hat".into(),
             ));
         }
-        // Where nobody has neighbours and all degrees are one, propagation leaves predictions as
-        // they are.
+        // On isolated nodes all degrees are one, and propagation leaves predictions as they are.
         let alone = Operator::constant(&gnarl_graph::CsrMatrix::identity(graph.num_nodes()));
         let at_rest = model.forward(&Propagation::from(alone), &model.input(graph)?)?;
         let (rows, cols) = at_rest.dims2()?;
@@ -166,10 +169,10 @@ impl<'a> Propagated<'a> {
         Ok(self)
     }
 
-    /// For every node its class, and the largest local budget, up to `most`, within which no
-    /// attacker changes it.
+    /// For every node its class, and its certified radius: the largest local budget, up to `most`,
+    /// within which no attacker changes the class.
     ///
-    /// O(classes² · budgets · rounds · (arcs + nodes · budget²)).
+    /// O(classes² · budgets · steps · (arcs + nodes · budget²)).
     pub fn radii(&self, threat: Threat, most: usize) -> Result<Vec<(usize, usize)>> {
         let classes = self.classes(&self.leads_on(self.graph)?);
         let pairs: Vec<(usize, usize)> = self.pairs(&classes);
@@ -196,7 +199,7 @@ impl<'a> Propagated<'a> {
         Ok(radii)
     }
 
-    /// Pairs of a class that some node has and any other.
+    /// Pairs of a predicted class of some node and any other class.
     fn pairs(&self, classes: &[usize]) -> Vec<(usize, usize)> {
         let num_classes = self.predictions.num_cols();
         let all = (0..num_classes).filter(|y| classes.contains(y));
@@ -247,7 +250,7 @@ impl<'a> Propagated<'a> {
             .collect()
     }
 
-    /// The rounds of a fixed rule from a start.
+    /// Propagation steps of a fixed rule from initial values.
     fn iterated(&self, start: &[f64], rule: impl Fn(usize, &[f64]) -> f64) -> Vec<f64> {
         let mut values = start.to_vec();
         let rounds = match self.steps {
@@ -260,8 +263,8 @@ impl<'a> Propagated<'a> {
         values
     }
 
-    /// Below the lead of y over c of every node, over the root of its degree, on any graph within
-    /// the budget; of [`Steps::Limit`] the least of it.
+    /// Lower bound on the margin of y over c of every node, over the root of its degree, on any
+    /// graph within the budget; for [`Steps::Limit`] the minimum of it.
     pub fn worst(&self, (y, c): (usize, usize), threat: Threat, budget: usize) -> Result<Vec<f64>> {
         let offset = self.offsets[y] - self.offsets[c];
         let nodes = self.graph.num_nodes();
@@ -289,8 +292,8 @@ impl<'a> Propagated<'a> {
             }
             Steps::Limit => choices.policy_iteration(),
         };
-        // An offset is no part of what is propagated: over the root of the degree it is least where
-        // that is largest or smallest.
+        // An offset is not propagated: over the root of the degree it is smallest at the largest or
+        // smallest degree.
         for u in 0..nodes {
             let (low, high) = choices.degrees(u);
             values[u] += (offset / low.sqrt()).min(offset / high.sqrt());
@@ -299,12 +302,12 @@ impl<'a> Propagated<'a> {
     }
 }
 
-/// With its own counted.
+/// Degree of a node, its self-loop counted.
 fn degree(graph: &Graph, u: usize) -> f64 {
     graph.degree(u as u32) as f64 + 1.0
 }
 
-/// Until what is left is below the precision of a double.
+/// Number of steps until the rest is below the precision of a double.
 fn rounds_to_the_limit(teleport: f64) -> usize {
     if teleport >= 1.0 {
         1
@@ -342,7 +345,7 @@ fn refused(what: String) -> gnarl_graph::Error {
     GraphError::argument("exact certificates", what)
 }
 
-/// What every node may do to its row.
+/// The choices that every node has for its row.
 struct Choices<'a> {
     graph: &'a Graph,
     lead: &'a [f64],
@@ -351,7 +354,7 @@ struct Choices<'a> {
     budget: usize,
 }
 
-/// A row that a node chose: how many of the largest neighbours go and which nodes come.
+/// A row that a node chose: the number of removed largest neighbours, and the added nodes.
 #[derive(Debug, Clone, PartialEq)]
 struct Row {
     value: f64,
@@ -377,7 +380,7 @@ impl Choices<'_> {
         }
     }
 
-    /// The least and the largest degree that node u may have, its own counted.
+    /// The smallest and the largest degree that node u may have, its self-loop counted.
     fn degrees(&self, u: usize) -> (f64, f64) {
         let now = degree(self.graph, u);
         (
@@ -386,13 +389,13 @@ impl Choices<'_> {
         )
     }
 
-    /// The least that `z_u` may be: what a walk that ends here meets.
+    /// The minimum of `z_u`: the value of a walk that ends here.
     fn least_start(&self, u: usize) -> f64 {
         let (low, high) = self.degrees(u);
         (self.lead[u] / low.sqrt()).min(self.lead[u] / high.sqrt())
     }
 
-    /// For every node its best row against values.
+    /// The best row of every node for given values.
     fn improved(&self, values: &[f64]) -> Vec<Row> {
         let mut order: Vec<u32> = (0..values.len() as u32).collect();
         order.sort_unstable_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));
@@ -441,7 +444,7 @@ impl Choices<'_> {
         Row { value, members }
     }
 
-    /// The value of a policy: of every node, when rows are these.
+    /// The value of a policy: of every node, for these rows.
     fn value_of(&self, rows: &[Row]) -> Vec<f64> {
         let own: Vec<f64> = (0..rows.len())
             .map(|u| self.lead[u] / ((rows[u].members.len() + 1) as f64).sqrt())
@@ -472,7 +475,7 @@ impl Choices<'_> {
         let mut values = self.value_of(&rows);
         loop {
             let better = self.improved(&values);
-            // A node keeps its row unless another is better by more than rounding: so the iteration
+            // A node keeps its row unless another is better by more than rounding, so the iteration
             // ends.
             let mut changed = false;
             for (u, row) in better.into_iter().enumerate() {

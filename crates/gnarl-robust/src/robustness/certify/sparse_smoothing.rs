@@ -1,24 +1,24 @@
-//! Sparse randomised smoothing (Bojchevski, Gasteiger, Günnemann 2020; thesis ch. 5, "Certified
-//! Robustness"): what a classifier says of most noisy copies of its input cannot be changed by a
-//! few bits.
+//! Certifies a classifier by sparse randomised smoothing ([Bojchevski, Gasteiger, Günnemann
+//! 2020](https://arxiv.org/abs/2008.12952)): a few flipped bits cannot change its most frequent
+//! prediction on noisy copies of the input.
 //!
-//! Noise turns a 0 into a 1 with probability p+ and a 1 into a 0 with p-, every bit by itself. The
-//! smoothed classifier says what the classifier says of most draws. An attacker who turns r_a zeros
-//! into ones and r_d ones into zeros moves the law of the draws on those bits alone. Let q count
-//! the bits among them that a draw shows unlike the clean input. With `a = p+ / (1 - p-)` and
-//! `b = p- / (1 - p+)` the ratio of a draw's probability under the clean input to that under the
-//! attacked one is `a^(q - r_d) b^(q - r_a)`, so that the draws fall into the `r_a + r_d + 1`
-//! regions of one ratio, with probabilities
+//! Noise turns a 0 into a 1 with probability p+ and a 1 into a 0 with p-, every bit independently.
+//! The smoothed classifier predicts the most frequent class over samples. An attacker who turns r_a
+//! zeros into ones and r_d ones into zeros changes the distribution of samples on those bits alone.
+//! Let q count those bits that differ between a sample and the clean input. With
+//! `a = p+ / (1 - p-)` and `b = p- / (1 - p+)` the ratio of a sample's probability under the clean
+//! input to that under the attacked one is `a^(q - r_d) b^(q - r_a)`. The samples therefore fall
+//! into the `r_a + r_d + 1` regions of one ratio, with probabilities
 //!
 //! - clean: `P(Bin(r_a, p+) + Bin(r_d, p-) = q)`,
 //! - attacked: `P(Bin(r_a, 1 - p-) + Bin(r_d, 1 - p+) = q)`.
 //!
-//! Of all classifiers that give a class with probability p under the clean input, that which gives
-//! it least under the attacked one gives it where the ratio is largest (Neyman and Pearson):
-//! regions are filled in that order until p is used up. The class stands where what is left is more
-//! than half, or more than the most that another class can come to, filled in the other order.
+//! Consider all classifiers that predict a class with probability p under the clean input. The
+//! worst one under the attacked input predicts it where the ratio is largest (Neyman and Pearson):
+//! regions are filled in that order until p is used up. The class is certified if the rest is more
+//! than half, or more than the largest probability of another class, filled in the other order.
 //!
-//! Several kinds of bits with noise of their own, as features and edges at once, have the products
+//! Several kinds of bits with separate noise, such as features and edges at once, have the products
 //! of their regions.
 
 use gnarl_graph::{Error, Result, named};
@@ -26,17 +26,17 @@ use serde::Serialize;
 
 use super::probability::{lower, upper};
 
-/// How often a bit is flipped.
+/// Flip probabilities of a bit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FlipNoise {
-    /// A zero becomes a one.
+    /// Probability that a zero becomes a one.
     pub p_plus: f64,
-    /// A one becomes a zero.
+    /// Probability that a one becomes a zero.
     pub p_minus: f64,
 }
 
 impl FlipNoise {
-    /// Fails where one of them is no probability.
+    /// Makes the noise; fails if either value is no probability.
     pub fn new(p_plus: f64, p_minus: f64) -> Result<Self> {
         for (name, p) in [("p-plus", p_plus), ("p-minus", p_minus)] {
             if !(0.0..=1.0).contains(&p) {
@@ -50,30 +50,30 @@ impl FlipNoise {
     }
 }
 
-/// Bits that an attacker flips.
+/// Numbers of bits that an attacker flips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Flips {
-    /// Zeros that become ones.
+    /// Number of zeros that become ones.
     pub additions: usize,
-    /// Ones that become zeros.
+    /// Number of ones that become zeros.
     pub deletions: usize,
 }
 
 named! {
-    /// When a class stands.
+    /// The rule by which a class is certified.
     pub enum Rule as "certificate" {
-        /// When it keeps more than half: one bound on one probability.
+        /// The class keeps more than half: one bound on one probability.
         TwoClass = "two-class",
-        /// When it keeps more than any other class can come to: bounds on all of them.
+        /// The class keeps more than any other class can reach: bounds on all of them.
         MultiClass = "multi-class",
     }
 }
 
-/// What rounding may do to sums of probabilities; certificates stay this far inside.
+/// Rounding error of sums of probabilities; certificates stay this far inside.
 const SLACK: f64 = 1e-9;
 
-/// Draws by the ratio of their probabilities, that under the clean input over that under the
-/// attacked one, the largest first.
+/// Regions of samples by the ratio of their probabilities under the clean and the attacked input,
+/// the largest first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regions {
     /// Probabilities under the clean and under the attacked input.
@@ -81,8 +81,8 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// For each kind of bits its noise and the attacker's flips. O(flips²), a product over the
-    /// kinds.
+    /// Computes the regions from the noise and the attacker's flips of each kind of bits.
+    /// O(flips²), a product over the kinds.
     pub fn new(kinds: &[(FlipNoise, Flips)]) -> Self {
         let mut parts = vec![[1.0, 1.0]];
         for (noise, flips) in kinds {
@@ -93,25 +93,26 @@ impl Regions {
             };
             parts = parts.into_iter().flat_map(both).collect();
         }
-        // What neither input leads to says nothing.
+        // Regions that neither input reaches are irrelevant.
         parts.retain(|[clean, attacked]| *clean > 0.0 || *attacked > 0.0);
         let ratio = |[clean, attacked]: &[f64; 2]| clean.ln() - attacked.ln();
         parts.sort_by(|x, y| ratio(y).total_cmp(&ratio(x)));
         Self { parts }
     }
 
-    /// The least that a class of this probability comes to under the attacked input: what the most
-    /// of all others leaves it. Probabilities near one lose nothing to rounding so.
+    /// Smallest probability under the attacked input of a class with this clean probability: the
+    /// rest that the largest share of all others leaves. Probabilities near one lose nothing to
+    /// rounding this way.
     pub fn least(&self, probability: f64) -> f64 {
         (1.0 - self.most(1.0 - probability)).max(0.0)
     }
 
-    /// The most that a class of this probability comes to under the attacked input.
+    /// Largest probability under the attacked input of a class with this clean probability.
     pub fn most(&self, probability: f64) -> f64 {
         let (mut left, mut reached) = (probability, 0.0);
         for [clean, attacked] in self.parts.iter().rev() {
             let used = left.min(*clean);
-            // What costs nothing is taken whole.
+            // Regions of clean probability zero are taken whole.
             reached += if *clean > 0.0 {
                 attacked * (used / clean)
             } else {
@@ -125,7 +126,7 @@ impl Regions {
         reached.min(1.0)
     }
 
-    /// Whether a class stands.
+    /// Returns true if a class is certified.
     pub fn certify(&self, certainty: &Certainty, rule: Rule) -> bool {
         let kept = self.least(certainty.lower);
         match rule {
@@ -151,7 +152,7 @@ fn of_one_kind(noise: FlipNoise, flips: Flips) -> Vec<[f64; 2]> {
         .collect()
 }
 
-/// How likely 0, 1, 2, … of some independent events are.
+/// Probabilities of 0, 1, 2, … successes among some independent events.
 fn poisson_binomial(events: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut law = vec![1.0];
     for p in events {
@@ -164,20 +165,21 @@ fn poisson_binomial(events: impl Iterator<Item = f64>) -> Vec<f64> {
     law
 }
 
-/// What samples say of an item: with the level's probability, all of it holds.
+/// Bounds on the class probabilities of a node or graph; together they hold with probability 1 -
+/// alpha.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Certainty {
-    /// The class that the smoothed classifier is taken to give.
+    /// The predicted class of the smoothed classifier.
     pub class: usize,
-    /// Below that class' probability.
+    /// Lower bound on the probability of that class.
     pub lower: f64,
-    /// Above that of every other class.
+    /// Upper bound on the probability of every other class.
     pub upper: f64,
 }
 
 impl Certainty {
-    /// A class that was chosen on draws of its own, by the hits of every class among `of` other
-    /// draws. By [`Rule::TwoClass`] all of alpha is spent on its lower bound, by
+    /// Bounds for a class that was selected on separate samples, from the hits of every class among
+    /// `of` other samples. By [`Rule::TwoClass`] all of alpha is spent on its lower bound, by
     /// [`Rule::MultiClass`] the classes share it, a bound each.
     pub fn new(class: usize, hits: &[u32], of: usize, alpha: f64, rule: Rule) -> Self {
         let alpha = match rule {
@@ -209,7 +211,7 @@ impl Certainty {
         }
     }
 
-    /// What so many draws say at best, when all of them agree.
+    /// Bounds from so many samples that all agree.
     pub fn unanimous(num_classes: usize, of: usize, alpha: f64, rule: Rule) -> Self {
         let mut hits = vec![0; num_classes.max(1)];
         hits[0] = u32::try_from(of).unwrap_or(u32::MAX);
@@ -217,7 +219,7 @@ impl Certainty {
     }
 }
 
-/// The most flips of each sort, the other at zero, that a certainty stands; none beyond `most`.
+/// Largest certified number of flips of each kind, the other at zero, up to `most`.
 pub fn largest(noise: FlipNoise, certainty: &Certainty, rule: Rule, most: Flips) -> Flips {
     let stands = |flips: Flips| Regions::new(&[(noise, flips)]).certify(certainty, rule);
     let last = |most: usize, flips: fn(usize) -> Flips| {
@@ -239,7 +241,7 @@ pub fn largest(noise: FlipNoise, certainty: &Certainty, rule: Rule, most: Flips)
 mod tests {
     use super::*;
 
-    /// Every draw of the bits that differ, one by one, grouped by the ratio of its two
+    /// Every sample of the differing bits, one by one, grouped by the ratio of its two
     /// probabilities.
     fn brute_force(noise: FlipNoise, flips: Flips) -> Vec<[f64; 2]> {
         let bits = flips.additions + flips.deletions;
@@ -248,7 +250,7 @@ mod tests {
             let [mut clean, mut attacked] = [1.0, 1.0];
             for i in 0..bits {
                 let shown = draw >> i & 1 == 1;
-                // The first are zeros that the attacker turns into ones.
+                // The first bits are zeros that the attacker turns into ones.
                 for (p, is_one) in [
                     (&mut clean, i >= flips.additions),
                     (&mut attacked, i < flips.additions),
@@ -310,7 +312,7 @@ mod tests {
                             "{x:?}, not {y:?}"
                         );
                     }
-                    // The bounds by the draws themselves: the greedy filling of single draws.
+                    // The bounds from the samples themselves: the greedy filling of single samples.
                     let by_draws = Regions { parts: all };
                     for p in [0.0, 0.3, 0.9, 0.999, 1.0] {
                         assert!((found.least(p) - by_draws.least(p)).abs() < 1e-9);
@@ -325,8 +327,8 @@ mod tests {
         }
     }
 
-    /// No way of giving 3 of 8 draws to a class beats the bound: the linear programme's corners are
-    /// whole draws and one part of one.
+    /// No way of giving 3 of 8 samples to a class beats the bound: the linear programme's corners
+    /// are whole samples and one part of one.
     #[test]
     fn no_classifier_of_three_bits_goes_below_the_bound() {
         let noise = FlipNoise::new(0.1, 0.4).unwrap();
@@ -357,7 +359,7 @@ mod tests {
         assert!(nearest.abs() < 1e-12, "the bound is attained");
     }
 
-    /// The published code's figures for Cora-ML.
+    /// The published code's radii for Cora-ML.
     #[test]
     fn the_reference_radii() {
         let noise = FlipNoise::new(0.01, 0.6).unwrap();
@@ -390,15 +392,15 @@ mod tests {
                 most,
             )
         };
-        // Without noise nothing is promised; with noise that hides the input nothing an attacker
-        // does is seen.
+        // Without noise nothing is certified; with noise that hides the input, the attacker's
+        // changes are invisible.
         assert_eq!(radii(0.0, 0.0), Flips::default());
         assert_eq!(radii(1.0, 1.0), Flips::default());
         assert_eq!(
             [radii(1.0, 0.0), radii(0.0, 1.0), radii(0.3, 0.7)],
             [most; 3]
         );
-        // What is only ever deleted says all about additions that it shows.
+        // If bits are only ever deleted, an added one that a sample shows is certain.
         assert_eq!(radii(0.0, 0.2).additions, 0);
         for (p, name) in [(-0.1, "p-plus"), (1.5, "p-plus"), (f64::NAN, "p-plus")] {
             let e = FlipNoise::new(p, 0.1).unwrap_err().to_string();
@@ -450,8 +452,8 @@ mod tests {
         }
     }
 
-    /// Two of three classes in the draws: the level is shared, and an upper bound is never above
-    /// what the lower leaves.
+    /// Two of three classes in the samples: alpha is shared, and an upper bound is never above the
+    /// rest that the lower leaves.
     #[test]
     fn certainties_by_hand() {
         let two = Certainty::new(1, &[0, 95, 5], 100, 0.05, Rule::TwoClass);

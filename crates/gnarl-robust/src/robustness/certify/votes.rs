@@ -1,12 +1,12 @@
-//! What a classifier says of noisy copies of its input, class by class.
+//! Counts the predictions of a classifier on noisy copies of its input, class by class.
 //!
-//! Sample i has the generator `stream(seed, purpose, i)` and votes are whole numbers, so that
-//! neither threads nor their order change a count. Draws run in blocks, side by side.
+//! Sample i has the generator `stream(seed, purpose, i)` and votes are whole numbers, so neither
+//! threads nor their order change a count. Samples run in parallel blocks.
 //!
-//! What a sample does not change is not computed again. Noise on features leaves the operator
-//! alone. A stack of GCN or GIN layers, SGC and MLP take features in by one map: of a noisy copy
-//! only the rows of its weight that belong to the copy's ones are added up, and the copy itself is
-//! never made. Gaussian noise is drawn in the few coordinates that the first map looks at
+//! Results that a sample does not change are not computed again. Noise on features leaves the
+//! operator alone. A stack of GCN or GIN layers, SGC and MLP apply one map to features: for a noisy
+//! copy only the rows of its weight that belong to the copy's ones are summed, and the copy itself
+//! is never built. Gaussian noise is sampled in the few coordinates that the first map uses
 //! ([`Reduced`]), where it is Gaussian, too.
 
 use gnarl_graph::random::{Rng, stream};
@@ -33,39 +33,39 @@ pub enum Noise {
     Features(FlipNoise),
     /// Edges flip.
     Edges(FlipNoise),
-    /// Both at once.
+    /// Features and edges flip at once.
     Both {
-        /// Of features.
+        /// Noise of features.
         features: FlipNoise,
-        /// Of edges.
+        /// Noise of edges.
         edges: FlipNoise,
     },
-    /// Every entry of the features, as the network takes them, gets Gaussian noise of this
+    /// Every entry of the features, as the network takes them, gets Gaussian noise of this standard
     /// deviation.
     Gaussian(f64),
 }
 
-/// How often each class was said of each item.
+/// Votes for each class on each node or graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Votes {
-    /// Draws.
+    /// Number of samples.
     pub samples: usize,
     num_classes: usize,
     counts: Vec<u32>,
 }
 
 impl Votes {
-    /// The votes on one item, class by class.
+    /// The votes on one node or graph, class by class.
     pub fn of(&self, item: usize) -> &[u32] {
         &self.counts[item * self.num_classes..(item + 1) * self.num_classes]
     }
 
-    /// Number of items: the graph's nodes, or one for the graph.
+    /// Number of rows with votes: the graph's nodes, or one for the graph.
     pub fn num_items(&self) -> usize {
         self.counts.len() / self.num_classes.max(1)
     }
 
-    /// The first of the classes with most votes on an item.
+    /// The first of the classes with most votes on a node or graph.
     pub fn winner(&self, item: usize) -> usize {
         self.of(item).iter().enumerate().fold(
             0,
@@ -74,21 +74,21 @@ impl Votes {
     }
 }
 
-/// Samples of one block.
+/// Number of samples of one block.
 const BLOCK: usize = 32;
 
-/// A classifier, and how its features are scaled behind the noise.
+/// A classifier, and the scaling of its features after the noise.
 #[derive(Clone, Copy)]
 pub struct Smoothed<'a> {
-    /// On graphs whose features are scaled.
+    /// The classifier, on graphs whose features are scaled.
     pub model: &'a dyn Classifier,
     /// The scaling; [`Scaler::AsLoaded`] for a classifier that takes them as they are.
     pub scaler: &'a Scaler,
 }
 
 impl Smoothed<'_> {
-    /// Votes over `samples` draws of a purpose. `None` where it was stopped. Fails where the noise
-    /// does not fit the graph, and with whatever the classifier fails with.
+    /// Counts votes over `samples` samples of a purpose. `None` if it was stopped. Fails if the
+    /// noise does not fit the graph, and with the errors of the classifier.
     pub fn votes(
         &self,
         graph: &Graph,
@@ -136,7 +136,7 @@ impl Smoothed<'_> {
         }))
     }
 
-    /// The cheapest way from a draw to scores.
+    /// The cheapest way from a sample to scores.
     fn scorer<'b>(&'b self, graph: &'b Graph, noise: Noise) -> Result<Box<dyn Scorer + 'b>> {
         if graph.num_nodes() == 0 {
             return Err(GraphError::argument("certify", "the graph has no nodes"));
@@ -197,7 +197,7 @@ impl Smoothed<'_> {
         })
     }
 
-    /// Whether scaling multiplies whole rows.
+    /// Returns true if scaling multiplies whole rows.
     fn is_row_wise(&self) -> bool {
         *self.scaler == Scaler::RowNormalised || self.scaler.is_idle()
     }
@@ -241,12 +241,12 @@ fn count(scores: &DenseMatrix<f32>, num_classes: usize, counts: &mut Vec<u32>) -
     Ok(())
 }
 
-/// From a generator to the scores of one draw.
+/// Computes the scores of one sample from a generator.
 trait Scorer: Sync {
     fn scores(&self, rng: &mut Rng) -> Result<DenseMatrix<f32>>;
 }
 
-/// Features flip, and the network's first map is added up.
+/// Feature flips, if the network's first map is a sum of rows.
 struct OfRows<'a> {
     rows: NoisyRows,
     known: AddedUp<'a>,
@@ -315,7 +315,7 @@ fn add_columns<const N: usize>(
     out[from..from + N].copy_from_slice(&sums);
 }
 
-/// A network whose first map is all it does to features.
+/// A network that applies only its first map to features.
 struct AddedUp<'a> {
     network: &'a WhiteBox,
     plan: Plan<'a>,
@@ -326,7 +326,7 @@ struct AddedUp<'a> {
 }
 
 impl<'a> AddedUp<'a> {
-    /// `None` for a network of another kind.
+    /// Makes it; `None` for a network of another kind.
     fn new(
         network: &'a WhiteBox,
         graph: &Graph,
@@ -361,7 +361,7 @@ impl<'a> AddedUp<'a> {
     }
 }
 
-/// Features flip; of a network the operator is made once.
+/// Feature flips; the operator of a network is computed once.
 struct OfFeatures<'a> {
     smoothed: Smoothed<'a>,
     graph: &'a Graph,
@@ -404,7 +404,7 @@ fn drawn_features(rows: &NoisyRows, rng: &mut Rng) -> Result<Features> {
     )?))
 }
 
-/// Edges flip.
+/// Edge flips.
 struct OfEdges<'a> {
     smoothed: Smoothed<'a>,
     graph: Graph,
@@ -419,7 +419,7 @@ impl Scorer for OfEdges<'_> {
     }
 }
 
-/// Both flip.
+/// Feature and edge flips.
 struct OfBoth<'a> {
     smoothed: Smoothed<'a>,
     graph: &'a Graph,
@@ -439,7 +439,7 @@ impl Scorer for OfBoth<'_> {
     }
 }
 
-/// Gaussian noise in the coordinates that a network looks at.
+/// Gaussian noise in the coordinates that a network uses.
 struct GaussianCoordinates<'a> {
     network: &'a WhiteBox,
     propagation: Propagation,
@@ -450,7 +450,7 @@ struct GaussianCoordinates<'a> {
 }
 
 impl<'a> GaussianCoordinates<'a> {
-    /// `None` where the network looks at all of them.
+    /// Makes it; `None` if the network uses all coordinates.
     fn new(network: &'a WhiteBox, graph: &Graph, deviation: f64) -> Result<Option<Self>> {
         let Some(reduced) = network.reduced()? else {
             return Ok(None);
@@ -544,8 +544,8 @@ mod tests {
         p_minus: 0.4,
     };
 
-    /// Whatever is cheap gives the scores of the noisy graph itself, which only an outside
-    /// classifier is given.
+    /// Every shortcut gives the scores of the noisy graph itself, which only an outside classifier
+    /// is given.
     #[test]
     fn shortcuts_are_the_classifier_on_noisy_graphs() {
         let graph = binary_graph(20, 70);
@@ -606,7 +606,7 @@ mod tests {
             OperatorChoice::Usual,
             3,
         );
-        // Its classes hang on features and on degrees.
+        // Its classes depend on features and on degrees.
         let function = |graph: &Graph| {
             let x = graph.features().unwrap().to_dense();
             let row = |u: usize| {
@@ -681,8 +681,8 @@ mod tests {
         );
     }
 
-    /// A classifier whose class is the first bit of a node: it votes as often for it as noise shows
-    /// it.
+    /// A classifier whose class is the first bit of a node: its votes are as frequent as the noise
+    /// shows the bit.
     #[test]
     fn votes_are_shares_of_draws() {
         let graph = binary_graph(6, 4);

@@ -1,9 +1,10 @@
-//! Attacks inside certified radii, one after another: a certificate that one of them breaks is
-//! wrong.
+//! Soundness tests: attacks inside certified radii, one after another. A certificate that one of
+//! them breaks is wrong.
 //!
-//! In every other round over the nodes they are as strong as we know: Nettack for flips, ascent
-//! along the gradient for features. The others, and all that may only add or only remove edges, are
-//! drawn at random on the border of what is allowed, around the node.
+//! In every second pass over the nodes, attacks are as strong as possible: Nettack ([Zügner et al.
+//! 2018](https://arxiv.org/abs/1805.07984)) for flips, gradient ascent for features. Other attacks,
+//! and all that may only add or only remove edges, are sampled at random around the node, on the
+//! border of the allowed region.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,12 +27,12 @@ use gnarl_robust::perturb::{Norm, Pair, flipped};
 use gnarl_robust::robustness::certify::{Scope, Threat};
 use gnarl_tensor::{Device, Tensor, Var};
 
-/// How much of a radius of features is used: at the radius itself nothing is promised.
+/// Share of a radius of features that is used: nothing is certified at the radius itself.
 const INSIDE: f64 = 0.999;
-/// Steps of ascent within a radius of features.
+/// Number of gradient-ascent steps within a radius of features.
 const STEPS: usize = 3;
 
-/// Attacks within certified radii: how many, and from which seed.
+/// Attacks within certified radii: their number and the seed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trial {
     pub threat: ThreatModel,
@@ -40,7 +41,7 @@ pub(super) struct Trial {
 }
 
 /// Attacks nodes inside their certified radii, the nodes in turn. `None` for certificates by
-/// samples, which may be wrong now and then.
+/// samples, which may be wrong with a small probability.
 pub(super) fn attempts(
     nodes: &Nodes<'_>,
     certificate: &Certificate,
@@ -95,19 +96,19 @@ pub(super) fn attempts(
     }))
 }
 
-/// One attack within the certified radius of a node, and the ways to make it.
+/// One attack within the certified radius of a node.
 pub struct Attempt<'a> {
     nodes: &'a Nodes<'a>,
     network: &'a WhiteBox,
     pub(super) threat: ThreatModel,
-    /// Whether it is to be as strong as we know, or random.
+    /// True for an attack as strong as possible, false for a random one.
     pub(super) is_strong: bool,
     seed: u64,
     watch: &'a Watch<'a>,
 }
 
 impl Attempt<'_> {
-    /// Whether the class of a node is another one on a changed graph.
+    /// Returns true if the class of a node differs on a changed graph.
     pub(super) fn changes_class(&self, node: &CertifiedNode, graph: &Graph) -> Result<bool> {
         let scores = self.network.scores(graph)?;
         Ok(argmax(scores.row(node.node as usize)) != node.class)
@@ -129,7 +130,7 @@ impl Attempt<'_> {
         self.nodes.nettacked(nettack, node, self.seed, self.watch)
     }
 
-    /// The node, its neighbours and theirs.
+    /// The node, its neighbours and their neighbours.
     fn around(&self, u: u32) -> Vec<u32> {
         let graph = &self.nodes.scaled;
         let mut near = vec![u];
@@ -144,7 +145,7 @@ impl Attempt<'_> {
         near
     }
 
-    /// So many flips, each with an end near the node.
+    /// Flips so many random pairs, each with an end near the node.
     pub(super) fn random_flips(&self, u: u32, flips: usize, rng: &mut Rng) -> Result<Graph> {
         let (graph, near) = (&self.nodes.scaled, self.around(u));
         let nodes = graph.num_nodes() as u32;
@@ -163,7 +164,7 @@ impl Attempt<'_> {
         flipped(graph, &pairs)
     }
 
-    /// Every node near this one loses or gains edges, none more than so many.
+    /// Adds or removes edges of every node near this one, at most so many for each.
     pub(super) fn changed_around(
         &self,
         u: u32,
@@ -197,7 +198,7 @@ impl Attempt<'_> {
         flipped(graph, &pairs)
     }
 
-    /// So many bits of nodes near this one flip, of each no more than so many.
+    /// Flips so many bits of nodes near this one, at most so many for each node.
     pub(super) fn flipped_features(
         &self,
         u: u32,
@@ -229,8 +230,9 @@ impl Attempt<'_> {
             .with_features(Features::Sparse(CsrMatrix::from_dense(&dense)))
     }
 
-    /// In the coordinates that the network looks at, where there are fewer of them than features:
-    /// distances in L2 are the same there.
+    /// Moves features within the radius and returns true if the class changes. Works in the
+    /// coordinates that the network uses, if these are fewer than the features: L2 distances are
+    /// equal there.
     pub(super) fn moved_features_break(
         &self,
         node: &CertifiedNode,
@@ -292,8 +294,8 @@ impl Attempt<'_> {
     }
 }
 
-/// A direction as long as a radius allows: of one row the one it says most about, of every row
-/// each, of all together the whole.
+/// Scales a direction to the radius. Scope one keeps the row with the largest norm, scope every
+/// scales each row, scope total scales the whole matrix.
 fn on_the_border(
     direction: &[f32],
     width: usize,
@@ -357,8 +359,8 @@ mod tests {
         (Backbone::APPNP, Target::Edges, exact.into())
     }
 
-    /// Sound certificates stand; radii that are made larger by hand do not, so that an attempt can
-    /// break what is wrong.
+    /// Sound certificates pass; radii that are enlarged by hand fail, so the attacks can break a
+    /// wrong certificate.
     #[test]
     fn what_is_certified_stands_and_what_is_not_falls() {
         let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();

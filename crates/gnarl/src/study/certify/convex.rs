@@ -1,4 +1,5 @@
-//! Linear relaxations of activations: flips of binary features under a GCN.
+//! Certifies a GCN against flips of binary features, by linear relaxation of its activations
+//! ([Zügner and Günnemann 2019](https://arxiv.org/abs/1906.12269)).
 
 use std::collections::HashMap;
 

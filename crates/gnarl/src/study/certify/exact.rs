@@ -1,4 +1,5 @@
-//! The worst local changes of edges under networks that predict, then propagate.
+//! Certifies networks that predict, then propagate, against local changes of edges, by policy
+//! iteration ([Bojchevski and Günnemann 2019](https://arxiv.org/abs/1910.14356)).
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -85,7 +86,7 @@ impl Method for Exact {
         let propagated = Propagated::of_model(network, &nodes.scaled)?;
         let reached = propagated.radii(self.threat(), self.max_radius)?;
         let scores = network.scores(&nodes.scaled)?;
-        // If rounding decides between two classes, nothing is promised.
+        // If rounding decides between two classes, nothing is certified.
         let of = |u: usize| {
             let class = argmax(scores.row(u));
             let is_same = class == reached[u].0;

@@ -1,4 +1,5 @@
-//! Margins over Lipschitz constants: changes of features or edges under a plain network.
+//! Certifies a plain network against changes of features or edges, by margins over Lipschitz
+//! constants ([Abbahaddou et al. 2024](https://arxiv.org/abs/2404.17947)).
 
 use std::collections::HashMap;
 
@@ -25,7 +26,7 @@ use gnarl_robust::robustness::bounds::Distance;
 use gnarl_robust::robustness::certify::{LipschitzMargins, Scope};
 use gnarl_robust::robustness::{Bounds, Budget};
 
-/// Radii of features that are left open, as shares of the median L2 norm of a node's features.
+/// Default radii of features, as shares of the median L2 norm of a node's features.
 pub const SHARES: [f64; 7] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 
 /// Margins of a network over its Lipschitz constants (Abbahaddou et al. 2024,
@@ -41,8 +42,8 @@ pub struct Lipschitz {
     /// Norm of the change of features: 1, 2, inf or any number of at least 1.
     #[setting(default = Norm::L2)]
     pub norm: Norm,
-    /// Nodes whose features change: any single one, every one by the radius, or all together by
-    /// the norm of the matrix.
+    /// Nodes whose features change: any single one, every one by the radius, or all together by the
+    /// norm of the matrix.
     #[setting(default = Scope::One)]
     pub scope: Scope,
     /// Radii of the table.
@@ -54,7 +55,7 @@ pub struct Lipschitz {
     /// Largest number of flips.
     #[setting(default = 10)]
     pub max_radius: usize,
-    /// Count flips of binary features instead of distances.
+    /// Flips of binary features instead of distances.
     #[setting(open = "false, true with --method all on one graph")]
     pub count_flips: Option<bool>,
 }
@@ -181,8 +182,8 @@ impl Method for Lipschitz {
             let of = |g: usize| of_graph(&reached, g);
             return Ok(Some(items.by_flips(self.max_radius, of)));
         }
-        // If every row moves by the radius, at least as much moves as with one row, or with all of
-        // them together.
+        // If every row moves by the radius, the change covers that of one row, or of all rows
+        // together.
         let budget = Budget::Features {
             norm: self.norm,
             epsilon: 1.0,
@@ -216,8 +217,8 @@ impl Method for Lipschitz {
     }
 }
 
-/// The number of flips of binary features that each node stands: k of them are k apart in L1 and
-/// the root of k in L2.
+/// Certified number of flips of binary features of each node: k flips are k apart in L1 and sqrt(k)
+/// in L2.
 fn feature_flips(known: &LipschitzMargins) -> Result<Vec<f64>> {
     let in_l1 = known.feature_radii(Norm::L1, Scope::Total)?;
     let in_l2 = known.feature_radii(Norm::L2, Scope::Total)?;
@@ -227,7 +228,7 @@ fn feature_flips(known: &LipschitzMargins) -> Result<Vec<f64>> {
         .collect())
 }
 
-/// The last number of flips whose distance is below a radius.
+/// The largest number of flips whose distance is below a radius.
 fn last_below(radius: f64) -> f64 {
     if radius > 0.0 {
         (radius.ceil() - 1.0).max(0.0)
@@ -241,7 +242,7 @@ fn of_graph(reached: &HashMap<u32, (usize, f64)>, g: usize) -> (usize, f64) {
     reached[&(g as u32)]
 }
 
-/// The number of flips of edges that move no score as far as the margin.
+/// Number of flips of edges that move no score as far as the margin.
 fn flips_within(bounds: &Bounds, margin: f64, settings: &Lipschitz) -> Result<f64> {
     let mut stands = 0;
     while stands < settings.max_radius

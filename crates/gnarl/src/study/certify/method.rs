@@ -1,4 +1,4 @@
-//! The declaration of a certificate: the changes and models that it covers, the rows of its table,
+//! The interface of a certificate: the changes and models that it covers, the rows of its table,
 //! and how it certifies nodes and graphs.
 
 use gnarl_data::Task;
@@ -27,7 +27,7 @@ named! {
         OneGraph = "one-graph",
         /// Predictions are a forward pass of the network.
         PlainInference = "plain-inference",
-        /// The linear maps of the network have a known place.
+        /// The linear maps of the network have known positions.
         KnownMaps = "known-maps",
         /// The network predicts from features alone, then propagates.
         PredictThenPropagate = "predict-then-propagate",
@@ -37,7 +37,7 @@ named! {
 }
 
 impl Requirement {
-    /// The models with this property and what this model is instead, as `appnp and sgc, not gcn`;
+    /// The models with this property and the kind of this model, as `appnp and sgc, not gcn`;
     /// `None` if the model has the property.
     pub fn unmet(self, plan: &Plan) -> Option<String> {
         let inference = plan.model.inference;
@@ -63,18 +63,18 @@ fn unmet_by_network(plan: &Plan, covers: fn(&Backbone) -> bool) -> Option<String
 /// A setting without effect, and the certificates that it belongs to.
 pub type Unused = (&'static str, &'static str);
 
-/// The input of a certificate beside the model and its data.
+/// The input of a certificate in addition to the model and its data.
 #[derive(Clone, Copy)]
 pub struct CertifyInput<'a> {
     /// The changes that an attacker may make.
     pub threat: ThreatModel,
     /// The median L2 norm of a node's features, as the network takes them.
     pub median_norm: f64,
-    /// The callbacks while samples are drawn.
+    /// The callbacks of the sampling.
     pub watch: SampleWatch<'a>,
 }
 
-/// Any classifier on a graph: the items to certify are its nodes, or the graph itself.
+/// Any classifier on a graph: certified are its nodes, or the graph itself.
 pub struct AnyModel<'a> {
     /// The classifier.
     pub model: &'a dyn Classifier,
@@ -117,10 +117,10 @@ pub trait Method {
     /// The rows of its table.
     fn rows(&self, threat: ThreatModel) -> Rows;
 
-    /// Its promise in words.
+    /// The guarantee in words.
     fn promise(&self, threat: ThreatModel) -> String;
 
-    /// Samples of one input.
+    /// Number of samples of one input.
     fn samples(&self) -> usize {
         0
     }
@@ -140,8 +140,8 @@ pub trait Method {
         Err(Error::argument("certify", "the certificate needs a network"))
     }
 
-    /// Attacks a node within its certified radius; `true` if its class changes. A certificate by
-    /// samples promises nothing about a single attack.
+    /// Attacks a node within its certified radius; returns true if its class changes. A certificate
+    /// by samples guarantees nothing about a single attack.
     fn breaks(&self, attempt: &Attempt<'_>, node: &CertifiedNode, rng: &mut Rng) -> Result<bool> {
         let _ = (attempt, node, rng);
         Ok(false)
@@ -160,13 +160,13 @@ impl Certificate {
         self.method().filled(threat).unwrap_or(*self)
     }
 
-    /// The certificate as it stands beside others in one table.
+    /// The certificate as it is shown next to others in one table.
     pub fn side_by_side(&self, threat: ThreatModel) -> Self {
         self.method().side_by_side(threat).unwrap_or(*self)
     }
 
-    /// Refuses settings outside their range, a target that is not covered, and settings that would
-    /// change nothing.
+    /// Refuses settings outside their range, a target that is not covered, and settings without
+    /// effect.
     pub fn check_for(&self, threat: ThreatModel) -> gnarl_graph::Result<()> {
         self.check()?;
         self.check_target(threat.target)?;
@@ -191,7 +191,7 @@ impl Certificate {
         })
     }
 
-    /// The refusal of a setting that would change nothing.
+    /// The error for a setting without effect.
     pub(super) fn refuse_unused(&self, (name, whose): Unused) -> Error {
         let setting = self.listed().settings.iter().find(|s| s.name == name);
         let flag = setting.map_or(name, |setting| setting.flag);

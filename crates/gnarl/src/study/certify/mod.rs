@@ -1,12 +1,12 @@
-//! Certificates: the share of test nodes, or of the test graphs of a set, whose class no attacker
-//! within a radius can change, and the share that is certified and correct, radius by radius.
+//! Certifies predictions. For each radius: the share of test nodes or test graphs whose class no
+//! attacker within it can change, and the share that is certified and correct.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`smoothing`], [`lipschitz`], [`exact`], [`convex`] | the entries of [`Certificate`], one file each |
-//! | [`method`] | what a certificate declares: targets, required properties of the model, rows of its table |
+//! | [`smoothing`], [`lipschitz`], [`exact`], [`convex`] | the entries of [`Certificate`] |
+//! | [`method`] | the interface of a certificate: targets, required properties, table rows |
 //! | [`threat`] | threat models: the part of the input that changes, and the rows of a table |
-//! | [`request`] | certificates as a user asks for them: names, and settings as text |
+//! | [`request`] | requested certificates: names, and settings as text |
 //! | `nodes`, `sets` | a fitted model on its graph, and on the graphs of a set |
 //! | `attempts` | attacks inside certified radii |
 //! | `tables`, `sampling` | from radii, and from samples, to shares |
@@ -71,7 +71,7 @@ gnarl_graph::choices! {
     }
 }
 
-/// The same data with ones where features are not zero.
+/// Binarises features: ones where they are not zero.
 pub fn binarised(content: &Content) -> gnarl_graph::Result<Content> {
     Ok(match content {
         Content::Graph(graph) => Content::Graph(binarised_graph(graph)?),
@@ -105,28 +105,28 @@ pub struct CertifyStudy {
     pub target: Target,
     /// At least one certificate.
     pub certificates: Vec<Certificate>,
-    /// Attack so many test nodes one by one at every number of flips that the certificates look at;
-    /// none for no attack.
+    /// Number of test nodes to attack one by one, at every number of flips of the certificates; 0
+    /// for no attack.
     pub attacked: usize,
-    /// Attack nodes of the first run inside the radii of every certificate without samples, so many
-    /// times, and count those that break.
+    /// Number of attacks on nodes of the first run inside the radii of every certificate without
+    /// samples; the attacks that succeed are counted.
     pub attempts: usize,
-    /// How many networks: run `i` takes split `i` (in turn) and seed `seed + i`.
+    /// Number of networks: run `i` takes split `i` (in turn) and seed `seed + i`.
     pub runs: usize,
-    /// The first run's seed.
+    /// Seed of the first run.
     pub seed: u64,
 }
 
-/// Who is told while a study runs.
+/// Callbacks while a study runs.
 pub struct CertifyWatch<'a> {
-    /// The training.
+    /// Callbacks of the training.
     pub training: Watch<'a>,
-    /// Called with how many samples were drawn.
+    /// Called with the number of new samples.
     pub on_samples: &'a (dyn Fn(usize) + Sync),
 }
 
 impl CertifyStudy {
-    /// Epochs of all trainings together, for progress.
+    /// Number of epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.model.plan(on.content.task())?;
         Ok(plan.trainings(Some(&on.content)) as u64
@@ -134,7 +134,7 @@ impl CertifyStudy {
             * self.runs as u64)
     }
 
-    /// Samples of all runs together, for progress.
+    /// Number of samples of all runs together, for progress.
     pub fn samples(&self, on: &Benchmark) -> u64 {
         let of = |certificate: &Certificate| certificate.method().samples() as u64;
         let graphs = |i: usize| match on.content {
@@ -155,8 +155,8 @@ impl CertifyStudy {
         }
     }
 
-    /// Refuses what means nothing, and models that a certificate does not cover, before anything is
-    /// trained.
+    /// Refuses settings without meaning, and models that a certificate does not cover, before
+    /// training.
     pub fn check(&self, on: &Benchmark) -> Result<()> {
         if self.runs == 0 || self.certificates.is_empty() {
             let what = "at least one run and one certificate are needed";
@@ -211,7 +211,7 @@ impl CertifyStudy {
         Ok(())
     }
 
-    /// Fits, then certifies.
+    /// Fits the models, then certifies them.
     pub fn run(&self, on: &Benchmark, watch: &CertifyWatch<'_>) -> Result<CertifyResult> {
         let start = Instant::now();
         self.check(on)?;
@@ -324,9 +324,9 @@ impl CertifyStudy {
     }
 }
 
-/// One certificate of a fitted model for some items: nodes of a graph or graphs of a set. If none
-/// are named, they are the test items of the data that the model was trained on, and all items of
-/// other data. `None` if it was stopped.
+/// Certifies a fitted model for some nodes of a graph or graphs of a set. If none are named, they
+/// are the test part of the data that the model was trained on, and everything in other data.
+/// `None` if it was stopped.
 pub fn certify(
     fitted: &Fitted,
     content: &Content,
@@ -359,7 +359,7 @@ pub fn certify(
     Ok(series.and_then(|series| mean_of(certificate, threat, vec![series], seconds)))
 }
 
-/// The test items of the data that a model was trained on; all items of other data.
+/// The test nodes or graphs of the data that a model was trained on; everything in other data.
 fn held_out(fitted: &Fitted, content: &Content) -> Vec<u32> {
     let trained_on = fitted.trained_on();
     let test = trained_on.split.test();
@@ -370,8 +370,8 @@ fn held_out(fitted: &Fitted, content: &Content) -> Vec<u32> {
     }
 }
 
-/// A certificate of any classifier for some nodes of a graph, or for 0 if it classifies the graph.
-/// Refuses certificates that need a network. `None` if it was stopped.
+/// Certifies any classifier for some nodes of a graph, or for 0 if it classifies the graph. Refuses
+/// certificates that need a network. `None` if it was stopped.
 pub fn certify_any(
     model: &dyn Classifier,
     graph: &Graph,
@@ -423,7 +423,7 @@ enum OnData<'a> {
 }
 
 impl<'a> OnData<'a> {
-    /// On its test items.
+    /// A fitted model on its test nodes or graphs.
     fn new(fitted: &'a Fitted, content: &'a Content) -> Result<Self> {
         Self::of(fitted, content, fitted.trained_on().split.test().to_vec())
     }
@@ -456,7 +456,7 @@ impl<'a> OnData<'a> {
         }
     }
 
-    /// `None` if it was stopped.
+    /// Certifies the model; `None` if it was stopped.
     fn certify(
         &self,
         certificate: &Certificate,
@@ -542,7 +542,7 @@ mod tests {
             .unwrap()
     }
 
-    /// Every flip, and every pair of flips, of a graph that is certified for so many.
+    /// Every flip, and every pair of flips, of a graph that is certified for that number.
     #[test]
     fn no_flips_within_its_radius_change_the_class_of_a_graph() {
         let on = small_set();

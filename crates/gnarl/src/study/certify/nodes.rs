@@ -27,7 +27,7 @@ pub struct Nodes<'a> {
     pub(super) median_norm: f64,
 }
 
-/// The refusal of a model that is no plain network.
+/// The error for a model that is no plain network.
 pub(super) fn no_network() -> gnarl_graph::Error {
     let covered = Certificate::names_of(|c| c.method().requires().is_empty());
     let what = format!(
@@ -64,7 +64,7 @@ impl<'a> Nodes<'a> {
         })
     }
 
-    /// The network, if the model is one and nothing else.
+    /// The network, if the model has no further parts.
     pub(super) fn network(&self) -> Result<&WhiteBox> {
         self.bare.white_box().ok_or_else(no_network)
     }
@@ -94,7 +94,8 @@ impl<'a> Nodes<'a> {
         Ok(Attack::Nettack(attack).run(&input, seed)?.graph)
     }
 
-    /// Nettack on test nodes, one at a time, with every number of flips of the certificates.
+    /// Attacks test nodes with Nettack, one at a time, with every number of flips of the
+    /// certificates.
     pub(super) fn attacked(
         &self,
         certificates: &[Certificate],

@@ -15,10 +15,11 @@ pub struct RadiusList {
 }
 
 impl RadiusList {
-    /// The largest number of radii.
+    /// Largest number of radii.
     pub const MOST: usize = 128;
 
-    /// Refuses no radii, too many, and numbers that are no radius.
+    /// Makes a list of radii. Refuses an empty list, too many radii, and numbers that are no
+    /// radius.
     pub fn new(radii: &[f64]) -> Result<Self> {
         let refuse = |what: String| Err(Error::argument("radii", what));
         if radii.is_empty() || radii.len() > Self::MOST {

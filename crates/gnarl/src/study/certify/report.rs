@@ -24,7 +24,7 @@ pub struct CertifyReport {
     /// The first certificate.
     #[serde(flatten)]
     pub first: Certified,
-    /// The others, where several were asked for.
+    /// The other certificates, if several were requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Certified>,
     /// The reasons why certificates were left out.
@@ -42,7 +42,7 @@ pub struct CertifyReport {
     /// Test accuracy of the model, per cent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_accuracy: Option<Accuracy>,
-    /// The number of test nodes, or test graphs.
+    /// Number of test nodes, or test graphs.
     pub judged: usize,
     /// The median L2 norm of a node's features, as the network takes them.
     pub median_norm: f64,
@@ -53,7 +53,7 @@ pub struct CertifyReport {
     /// The changes that an attacker may make.
     #[serde(skip)]
     pub threat: ThreatModel,
-    /// The promises of the certificates in words.
+    /// The guarantees of the certificates in words.
     #[serde(skip)]
     pub promises: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Certificates as a user asks for them: methods by name, a target, settings as text.
+//! Parses requested certificates: methods by name, a target, settings as text.
 
 use gnarl_data::Content;
 use gnarl_data::Task;
@@ -31,12 +31,12 @@ impl std::str::FromStr for MethodName {
     }
 }
 
-/// Certificates as a user asks for them: open parts are filled in from the data.
+/// Requested certificates: open parts are filled in from the data.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// The methods, side by side.
+    /// The methods, next to each other in one table.
     pub methods: Vec<MethodName>,
-    /// The part of the input that an attacker changes; `None` for the usual one.
+    /// The part of the input that an attacker changes; `None` for the default one.
     pub target: Option<Target>,
     /// Settings by their name or their option. Each must change one of the certificates.
     pub settings: Vec<Given>,
@@ -46,7 +46,8 @@ pub struct Request {
 type Built = (Certificate, Vec<Unused>);
 
 impl Request {
-    /// Whether all methods are asked for, so that those which do not cover the model are left out.
+    /// Returns true if all methods are requested, so that methods that do not cover the model are
+    /// left out.
     pub fn is_all(&self) -> bool {
         self.methods.contains(&MethodName::All)
     }
@@ -119,7 +120,7 @@ impl Request {
             .collect()
     }
 
-    /// The settings by the names under which they are stored; those that belong to other
+    /// The settings by the names under which they are stored; settings that belong only to other
     /// certificates are refused.
     fn by_name(&self, chosen: &[Certificate]) -> Result<Vec<Given>> {
         let settings = || Certificate::LIST.iter().flat_map(|entry| entry.settings);
@@ -157,7 +158,7 @@ impl Request {
         self.settings.iter().map(one).collect()
     }
 
-    /// One certificate with those of its settings that have an effect, and the others.
+    /// Builds one certificate from its settings that have an effect, and returns the others.
     fn build(
         &self,
         certificate: &Certificate,
@@ -190,8 +191,8 @@ impl Request {
         })
     }
 
-    /// The certificates that cover a model, and of the others why they do not, if all methods are
-    /// asked for.
+    /// Returns the certificates that cover a model and, if all methods are requested, the reasons
+    /// why the others do not.
     pub fn covering(
         &self,
         certificates: Vec<Certificate>,
@@ -385,7 +386,7 @@ mod tests {
         let gaussian = [("gaussian", "0.5"), ("p-plus", "0.1")];
         let e = refusal("smoothing", None, &gaussian);
         assert_eq!(e, "p-plus: belongs to smoothing by flips, without gaussian");
-        // One of several certificates has a use for it.
+        // One of several certificates uses the setting.
         let several = request("lipschitz,convex", None, &[("max-radius", "3")]);
         let found = certificates(&several).unwrap();
         let convex = Convex {

@@ -1,11 +1,11 @@
-//! What certificates come to: shares of test items by radius.
+//! The result of certificates: shares of test nodes or graphs by radius.
 
 use serde::Serialize;
 
 use super::threat::Rows;
 use crate::study::summary::Accuracy;
 
-/// How far an attacker may go.
+/// The size of a change of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Radius {
@@ -16,38 +16,37 @@ pub enum Radius {
     },
     /// Flips of features or of edges.
     Flips {
-        /// Zeros that become ones.
+        /// Number of zeros that become ones.
         r_add: usize,
-        /// Ones that become zeros.
+        /// Number of ones that become zeros.
         r_delete: usize,
     },
-    /// Flips of both.
+    /// Flips of features and of edges.
     Both {
-        /// Of features: zeros that become ones.
+        /// Number of zeros of features that become ones.
         r_add: usize,
-        /// Of features: ones that become zeros.
+        /// Number of ones of features that become zeros.
         r_delete: usize,
-        /// Edges that come.
+        /// Number of added edges.
         edges_add: usize,
-        /// Edges that go.
+        /// Number of removed edges.
         edges_delete: usize,
     },
 }
 
-/// What is certified at a radius, shares of the test nodes, or test graphs, from 0 to 1, means over
-/// runs.
+/// Certified shares at a radius, from 0 to 1, of the test nodes or test graphs; means over runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Cell {
-    /// How far an attacker may go.
+    /// The size of a change of the input.
     #[serde(flatten)]
     pub radius: Radius,
-    /// Nodes whose class no attacker within it changes.
+    /// Share of nodes or graphs whose class no attacker within the radius changes.
     pub share: f64,
-    /// Those of them whose class is right.
+    /// Certified accuracy: share of nodes or graphs that are certified and correct.
     pub accurate_share: f64,
 }
 
-/// What one certificate came to.
+/// The result of one certificate.
 #[derive(Debug, Clone, Serialize)]
 pub struct Certified {
     /// The name of the certificate.
@@ -57,51 +56,51 @@ pub struct Certified {
     pub rows: Rows,
     /// Shares by radius.
     pub certified: Vec<Cell>,
-    /// Smoothing by flips of one sort: shares by their number, whichever they are.
+    /// Shares by the total number of flips, of any kind, for smoothing with one kind of bits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_flips: Vec<Cell>,
-    /// The largest radius at which a test node is certified in some run.
+    /// The largest radius at which a test node or graph is certified in some run.
     pub max_radius: Option<Radius>,
-    /// Smoothing by flips: the largest radii that so many samples certify, if all of them agree.
+    /// The largest radii that so many samples certify if all of them agree, for smoothing by flips.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certifiable: Option<Radius>,
-    /// Smoothing: the accuracy of the smoothed classifier, per cent.
+    /// Accuracy of the smoothed classifier in per cent, for smoothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smoothed_accuracy: Option<f64>,
-    /// The median radius of a test item in the first run, for certificates with one number for
+    /// Median radius of a test node or graph in the first run, for certificates with one number for
     /// each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub median_radius: Option<f64>,
-    /// The radius or the class of each test node in the first run.
+    /// The radius and the class of each test node or graph in the first run.
     #[serde(skip)]
     pub nodes: Vec<CertifiedNode>,
-    /// Seconds, training apart.
+    /// Seconds without training.
     pub seconds: f64,
 }
 
-/// A test node of the first run.
+/// A test node or graph of the first run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CertifiedNode {
-    /// Which.
+    /// Index of the node or graph.
     pub node: u32,
-    /// The class that is certified.
+    /// The certified class.
     pub class: usize,
-    /// Its true class, where it is known.
+    /// Its true class, if known.
     pub truth: Option<u32>,
-    /// The largest radius; of smoothing by flips that of additions.
+    /// Largest radius; for smoothing by flips, the largest number of additions.
     pub radius: f64,
-    /// Of smoothing by flips: the most deletions.
+    /// Largest number of deletions, for smoothing by flips.
     pub deletions: Option<usize>,
 }
 
-/// What survives an attack.
+/// Accuracy under an attack.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Survived {
-    /// Flips for each node.
+    /// Number of flips for each node.
     pub radius: f64,
-    /// The share of the attacked nodes whose class stays.
+    /// Share of the attacked nodes whose class stays.
     pub share: f64,
-    /// Those of them that are right.
+    /// Share of the attacked nodes whose class stays and is correct.
     pub accurate_share: f64,
 }
 
@@ -110,24 +109,24 @@ pub struct Survived {
 pub struct Attempts {
     /// The name of the certificate.
     pub method: &'static str,
-    /// How many were made: none where no node is certified.
+    /// Number of attacks: 0 if no node is certified.
     pub made: usize,
-    /// Those that changed a class, which no sound certificate allows.
+    /// Number of attacks that changed a class, which no sound certificate allows.
     pub broken: usize,
 }
 
-/// What a study found.
+/// The result of a study.
 #[derive(Debug)]
 pub struct CertifyResult {
-    /// Of the model itself on test nodes, per cent.
+    /// Accuracy of the model itself on test nodes or graphs, in per cent.
     pub test_accuracy: Option<Accuracy>,
-    /// In the order of the certificates.
+    /// Results in the order of the certificates.
     pub certificates: Vec<Certified>,
-    /// Attacks inside certified radii, by certificate; of those without samples.
+    /// Attacks inside certified radii, for certificates without samples.
     pub attempts: Vec<Attempts>,
-    /// By the attack.
+    /// Accuracy under the attack, by number of flips.
     pub survived: Vec<Survived>,
-    /// How many nodes were judged in the first run.
+    /// Number of test nodes or graphs in the first run.
     pub judged: usize,
     /// The median L2 norm of a node's features, as the network takes them.
     pub median_norm: f64,
@@ -135,12 +134,13 @@ pub struct CertifyResult {
     pub train_seconds: f64,
     /// Seconds in all.
     pub seconds: f64,
-    /// Whether it was stopped before its end: then what there is counts for nothing.
+    /// True if the study was stopped before its end: its result is then incomplete and not to be
+    /// used.
     pub interrupted: bool,
 }
 
 impl Radius {
-    /// Additions and deletions of features, or of whatever flips alone, then of edges.
+    /// Additions and deletions of features, or of the only kind of bits that flips, then of edges.
     pub(super) fn flips(&self) -> [usize; 4] {
         match *self {
             Radius::One { .. } => [0; 4],

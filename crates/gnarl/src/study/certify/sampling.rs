@@ -1,4 +1,4 @@
-//! From samples of a smoothed classifier to the shares that are certified at each radius.
+//! Computes certified shares at each radius from samples of a smoothed classifier.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ use gnarl_robust::robustness::certify::{
     Certainty, FlipNoise, Flips, Noise, Regions, Rule, SampleWatch, Smoothed, largest,
 };
 
-/// The largest number of flips of one sort in a table.
+/// Largest number of flips of one kind in a table.
 const MOST_FLIPS: usize = 60;
 
-/// The features and edges that a graph has to flip.
+/// Numbers of features and edges of a graph that can flip.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Available {
     pub features: Flips,
@@ -25,7 +25,7 @@ pub(super) struct Available {
 }
 
 impl Available {
-    /// The zeros and ones of a graph's features, its edges and the pairs without one.
+    /// Counts the zeros and ones of a graph's features, its edges and the pairs without an edge.
     pub fn of(graph: &Graph) -> Self {
         let features = graph.features().map_or(Flips::default(), |features| {
             let ones = features.num_nonzeros();
@@ -57,7 +57,7 @@ impl Available {
     }
 }
 
-/// Samples of a smoothed classifier about some items.
+/// Samples of a smoothed classifier for some nodes or graphs.
 pub(super) struct Sampling<'a> {
     pub settings: Smoothing,
     pub noise: Noise,
@@ -65,7 +65,7 @@ pub(super) struct Sampling<'a> {
 }
 
 impl Sampling<'_> {
-    /// The share of alpha of one item.
+    /// The share of alpha of one node or graph.
     fn alpha(&self) -> f64 {
         if self.settings.simultaneous {
             self.settings.alpha / self.items.test.len() as f64
@@ -115,7 +115,7 @@ impl Sampling<'_> {
         Ok(Some(rows.par_iter().map(certainty).collect()))
     }
 
-    /// The table from bounds on the class probabilities of the items.
+    /// The table from bounds on the class probabilities of the nodes or graphs.
     pub fn series(
         &self,
         num_classes: usize,
@@ -148,16 +148,16 @@ impl Sampling<'_> {
     }
 }
 
-/// Certainties of items, and the rule by which they are certified.
+/// Bounds on class probabilities of nodes or graphs, and the rule by which they are certified.
 struct Table<'a> {
     items: &'a Items,
     known: &'a [(u32, Certainty)],
-    /// The certainty of unanimous samples.
+    /// The bounds of unanimous samples.
     best: &'a Certainty,
     rule: Rule,
 }
 
-/// Numbers of additions and deletions, and the items that stand each of them.
+/// Numbers of additions and deletions, and the nodes or graphs that are certified for each.
 struct Grid {
     limits: Flips,
     flips: Vec<Flips>,
@@ -165,8 +165,8 @@ struct Grid {
 }
 
 impl Grid {
-    /// Whether item `i` stands so many flips, whichever they are: all ways must be certified that
-    /// there are bits for.
+    /// Returns true if node or graph `i` is certified for so many flips in any mix: all available
+    /// splits into additions and deletions must be certified.
     fn stands_all(&self, i: usize, flips: usize, available: Flips) -> bool {
         let ways = (0..=flips).map(|a| (a, flips - a));
         let mut ways = ways.filter(|&(a, d)| a <= available.additions && d <= available.deletions);
@@ -179,7 +179,8 @@ impl Grid {
         })
     }
 
-    /// The most flips of one sort that item `i` stands, with none of the other.
+    /// Largest number of flips of one kind that node or graph `i` is certified for, with none of
+    /// the other.
     fn most_alone(&self, i: usize, of: fn(&Flips) -> usize, other: fn(&Flips) -> usize) -> usize {
         let alone = self
             .flips
@@ -191,7 +192,7 @@ impl Grid {
 }
 
 impl Table<'_> {
-    /// The largest flips of a table: as far as there is something to flip.
+    /// Largest flips of a table: at most the available bits.
     fn limits(&self, noise: FlipNoise, available: Flips) -> Flips {
         let most = Flips {
             additions: available.additions.min(MOST_FLIPS),
@@ -266,7 +267,7 @@ impl Table<'_> {
         }
     }
 
-    /// Features alone, edges alone, additions of both, and deletions of both.
+    /// Table of flips of features alone, edges alone, additions of both, and deletions of both.
     fn both(&self, noise: [FlipNoise; 2], available: [Flips; 2]) -> Series {
         let of_features = self.limits(noise[0], available[0]);
         let of_edges = self.limits(noise[1], available[1]);
@@ -305,8 +306,9 @@ impl Table<'_> {
         }
     }
 
-    /// Cohen et al. 2019: a class of probability at least p, every other at most q, stands all
-    /// features within `sigma (Φ⁻¹(p) - Φ⁻¹(q)) / 2` of the input, in the Frobenius norm.
+    /// Table for Gaussian noise ([Cohen et al. 2019](https://arxiv.org/abs/1902.02918)). A class of
+    /// probability at least p, every other at most q, is certified for all features within
+    /// `sigma (Φ⁻¹(p) - Φ⁻¹(q)) / 2` of the input, in the Frobenius norm.
     fn gaussian(&self, sigma: f64) -> Series {
         let radius = |c: &Certainty| {
             let upper = if self.rule == Rule::TwoClass {
@@ -325,7 +327,8 @@ impl Table<'_> {
             .collect();
         let none = (0, f64::NEG_INFINITY);
         let of = |u: usize| reached.get(&(u as u32)).copied().unwrap_or(none);
-        // Nearly as far as unanimous votes lead counts as as far: both come from the same halving.
+        // A radius that is nearly that of unanimous votes counts as equal: both come from the same
+        // bisection.
         self.items.series(&radii, of, |r, reached| {
             r < reached || (r == farthest && reached >= farthest)
         })

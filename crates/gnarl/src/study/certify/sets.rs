@@ -1,5 +1,5 @@
-//! A fitted classifier of graphs on the test graphs of its set: certificates of the class of each
-//! graph, against changes of that graph.
+//! Certifies a fitted classifier of graphs on the test graphs of its set: the class of each graph,
+//! against changes of that graph.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use gnarl_robust::classifier::Classifier;
 use gnarl_robust::perturb::{Norm, rows::row_norms};
 use gnarl_robust::robustness::Bounds;
 
-/// What a forward pass in f32 may be wrong by, relative to the scores.
+/// Relative error of scores from a forward pass in f32.
 const ROUNDING: f64 = 1e-5;
 
 /// A classifier, and the test graphs of its fold that have nodes.
@@ -70,8 +70,8 @@ impl<'a> Graphs<'a> {
         &self.graphs[g as usize]
     }
 
-    /// The class of each test graph, and a radius from bounds and the lead of that class: half of
-    /// the difference to the next, as both may move.
+    /// The class of each test graph, and a radius from bounds and its margin: half of the
+    /// difference to the next class, as both scores may move.
     pub(super) fn reached(
         &self,
         radius: impl Fn(&Bounds, f64) -> Result<f64> + Sync,

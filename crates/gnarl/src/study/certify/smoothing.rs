@@ -1,4 +1,6 @@
-//! Randomised smoothing: the votes of a classifier on noisy copies of its input.
+//! Certifies a classifier by randomised smoothing: its votes on noisy copies of the input
+//! ([Bojchevski et al. 2020](https://arxiv.org/abs/2008.12952), [Cohen et al.
+//! 2019](https://arxiv.org/abs/1902.02918)).
 
 use gnarl_data::Task;
 use gnarl_graph::limits::MOST;
@@ -23,14 +25,15 @@ use gnarl_robust::classifier::Classifier;
 use gnarl_robust::inference::Defended;
 use gnarl_robust::robustness::certify::{Certainty, FlipNoise, Noise, Regions, Rule, Smoothed};
 
-/// The literature uses up to a million samples.
+/// Largest number of samples; the literature uses up to a million.
 const MOST_SAMPLES: u64 = 100 * MOST;
 
-/// Probabilities of additions and deletions of features.
+/// Default probabilities of additions and deletions of features.
 const OF_FEATURES: [f64; 2] = [0.01, 0.6];
-/// Probabilities of additions and deletions of edges.
+/// Default probabilities of additions and deletions of edges.
 const OF_EDGES: [f64; 2] = [0.0001, 0.4];
-/// The graphs of a set are small: among 20 nodes, no pair in ten thousand is added.
+/// Default probabilities for edges of sets. Their graphs are small: among 20 nodes, no pair in ten
+/// thousand is added.
 const OF_EDGES_IN_SETS: [f64; 2] = [0.01, 0.4];
 
 /// Randomised smoothing with flips of bits (Bojchevski et al. 2020,
@@ -50,10 +53,10 @@ pub struct Smoothing {
     /// Probability that noise deletes a feature or edge.
     #[setting(open = "0.6 for features, 0.4 for edges", range = 0.0..=1.0)]
     pub p_minus: Option<f64>,
-    /// With target both, probability that noise adds an absent edge.
+    /// Probability that noise adds an absent edge, with target both.
     #[setting(open = "0.0001, 0.01 for sets", range = 0.0..=1.0)]
     pub edge_p_plus: Option<f64>,
-    /// With target both, probability that noise deletes an edge.
+    /// Probability that noise deletes an edge, with target both.
     #[setting(open = "0.4", range = 0.0..=1.0)]
     pub edge_p_minus: Option<f64>,
     /// Standard deviation of Gaussian noise on features, instead of flips.
@@ -62,13 +65,14 @@ pub struct Smoothing {
     /// Number of samples that bound the class probabilities.
     #[setting(default = 10_000, range = ..=MOST_SAMPLES)]
     pub samples: usize,
-    /// Number of separate samples that select each item's class.
+    /// Number of separate samples that select the class of each node or graph.
     #[setting(default = 1000, range = 1..=MOST_SAMPLES)]
     pub selection: usize,
     /// Probability that a certificate is wrong.
     #[setting(default = 0.01, above = 0.0, below = 1.0)]
     pub alpha: f64,
-    /// Let alpha hold for all test items together: each gets an equal share (Bonferroni).
+    /// Bonferroni correction: alpha holds for all test nodes or graphs together, each gets an equal
+    /// share.
     #[setting(default = false)]
     pub simultaneous: bool,
     /// Rule for a certified class: above one half of the votes (two-class) or above every other
@@ -82,7 +86,7 @@ impl Smoothing {
         self.check_samples(self.alpha, 2)
     }
 
-    /// Refuses samples that certify nothing even if all of them agree.
+    /// Refuses numbers of samples that certify nothing even if all samples agree.
     pub(super) fn check_samples(&self, alpha: f64, num_classes: usize) -> gnarl_graph::Result<()> {
         let best = Certainty::unanimous(num_classes, self.samples, alpha, self.rule);
         if Regions::new(&[]).certify(&best, self.rule) {
@@ -242,7 +246,7 @@ impl Method for Smoothing {
     }
 }
 
-/// Calls a function with a model and its inference, ready for noise. Gaussian noise is put on
+/// Calls a function with a model and its inference, ready for noise. Gaussian noise is added to
 /// scaled features, and flips come before scaling.
 fn with_inference<T>(fitted: &Fitted, f: impl FnOnce(&Smoothed<'_>) -> Result<T>) -> Result<T> {
     let bare: Bare<'_> = fitted.bare();
@@ -262,7 +266,7 @@ fn with_inference<T>(fitted: &Fitted, f: impl FnOnce(&Smoothed<'_>) -> Result<T>
     })
 }
 
-/// The most features and edges that any of the test graphs has to flip.
+/// The largest numbers of features and edges that can flip in any of the test graphs.
 fn most_available(graphs: &Graphs<'_>) -> Available {
     let of = |&g: &u32| -> &Graph { graphs.graph(g) };
     let each = graphs.items.test.iter().map(of).map(Available::of);

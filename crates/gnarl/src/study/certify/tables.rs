@@ -1,4 +1,4 @@
-//! From radii of test items to the shares that are certified at each radius.
+//! Computes certified shares at each radius from radii of test nodes or graphs.
 
 use gnarl_graph::Error;
 
@@ -18,7 +18,7 @@ pub struct Series {
     pub(super) nodes: Vec<CertifiedNode>,
 }
 
-/// Means over runs, cell by cell; everything else is the first run's.
+/// Means over runs, cell by cell; everything else is from the first run.
 pub(super) fn mean_of(
     certificate: &Certificate,
     threat: ThreatModel,
@@ -48,7 +48,7 @@ pub(super) fn mean_of(
     })
 }
 
-/// The largest radius at which some item is certified; of flips, of each sort alone.
+/// The largest radius at which some node or graph is certified; for flips, of each kind alone.
 fn max_radius(certified: &[Cell]) -> Option<Radius> {
     let stood: Vec<&Cell> = certified.iter().filter(|cell| cell.share > 0.0).collect();
     if let Radius::One { .. } = stood.first()?.radius {
@@ -79,16 +79,16 @@ fn means(mut first: Vec<Cell>, all: &[Vec<Cell>]) -> Vec<Cell> {
     first
 }
 
-/// The test items of a run: nodes of a graph, or graphs of a set.
+/// The test nodes of a graph, or the test graphs of a set, in a run.
 #[derive(Debug)]
 pub(super) struct Items {
     pub test: Vec<u32>,
-    /// The class of each item of the data in the model's own order, where it is known.
+    /// True class of each node or graph in the model's class order, if known.
     pub truth: Vec<Option<u32>>,
 }
 
 impl Items {
-    /// Refuses no items, and items that the data does not have.
+    /// Makes the test part. Refuses an empty one, and indices that the data does not have.
     pub fn new(test: Vec<u32>, truth: Vec<Option<u32>>) -> Result<Self> {
         if test.is_empty() {
             return Err(Error::argument("certify", "there are no test items to certify"));
@@ -106,20 +106,22 @@ impl Items {
         self.truth[item as usize] == Some(class as u32)
     }
 
-    /// Shares at distances, from the class of each item and the distance below which it stands.
+    /// Shares at distances, from the class of each node or graph and the distance below which it is
+    /// certified.
     pub fn by_distance(&self, radii: &[f64], of: impl Fn(usize) -> (usize, f64)) -> Series {
         self.series(radii, of, |radius, reached| {
             radius == 0.0 || radius < reached
         })
     }
 
-    /// Shares at 0 to `most` flips, from the class of each item and the flips that it stands.
+    /// Shares at 0 to `most` flips, from the class of each node or graph and its certified number
+    /// of flips.
     pub fn by_flips(&self, most: usize, of: impl Fn(usize) -> (usize, f64)) -> Series {
         let radii: Vec<f64> = (0..=most).map(|r| r as f64).collect();
         self.series(&radii, of, |r, reached| r <= reached)
     }
 
-    /// Shares at radii, of certificates that have one number for each item.
+    /// Shares at radii, for certificates with one number for each node or graph.
     pub fn series(
         &self,
         radii: &[f64],
@@ -150,7 +152,7 @@ impl Items {
         }
     }
 
-    /// The shares of certified items, and of those whose class is right.
+    /// Shares of certified nodes or graphs, and of certified and correct ones.
     pub fn cell(&self, radius: Radius, stand: impl Iterator<Item = (u32, usize)>) -> Cell {
         let (mut all, mut right) = (0usize, 0usize);
         for (u, class) in stand {

@@ -18,7 +18,7 @@ named! {
 }
 
 impl Target {
-    /// The part in which neighbours of an inference differ.
+    /// The part that an inference rule perturbs in its neighbours.
     pub fn part(self) -> Perturbed {
         match self {
             Target::Edges => Perturbed::Structure,
@@ -37,7 +37,7 @@ pub struct ThreatModel {
 }
 
 impl ThreatModel {
-    /// `node` or `graph`: the items that are classified.
+    /// The name of the classified unit: `node` or `graph`.
     pub fn item(&self) -> &'static str {
         match self.task {
             Task::Node => "node",
@@ -49,9 +49,9 @@ impl ThreatModel {
 /// The rows of a certificate's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rows {
-    /// Radii in a norm; each item has one radius, and smaller changes are certified.
+    /// Radii in a norm; each node or graph has one radius, and smaller changes are certified.
     Distances,
-    /// Numbers of flips from 0 to this one; each item has a largest number.
+    /// Numbers of flips from 0 to this one; each node or graph has a largest number.
     Flips(usize),
     /// Numbers of flips, or radii, that samples can certify.
     Samples,
