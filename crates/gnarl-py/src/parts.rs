@@ -64,12 +64,7 @@ pub fn centrality_operator<'py>(
 ) -> PyResult<Csr<'py>> {
     let (kind, graph) = (centrality_named(kind)?, graph.get().graph.clone());
     let matrix = work::quietly(py, None, move || {
-        gnarl_graph::operator::centrality_operator(
-            &graph,
-            &kind.values(&graph)?,
-            e2,
-            e3,
-        )
+        gnarl_graph::operator::centrality_operator(&graph, &kind.values(&graph)?, e2, e3)
     })?;
     Ok(given_csr(py, &matrix))
 }
@@ -122,14 +117,7 @@ pub fn eigenpairs<'py>(
         Some((e2, e3)) => {
             let kind = centrality_named(name)?;
             work::quietly(py, n_jobs, move || {
-                centrality_eigenpairs(
-                    &graph,
-                    &kind.values(&graph)?,
-                    e2,
-                    e3,
-                    k,
-                    which,
-                )
+                centrality_eigenpairs(&graph, &kind.values(&graph)?, e2, e3, k, which)
             })?
         }
     };
@@ -354,8 +342,5 @@ pub fn generate(
     if let Some(stray) = settings.keys().iter().next() {
         return Err(wrong(format!("{kind}: unknown setting {stray}")));
     }
-    Ok(PyGraph::of(
-        work::quietly(py, None, draw)?,
-        kind,
-    ))
+    Ok(PyGraph::of(work::quietly(py, None, draw)?, kind))
 }

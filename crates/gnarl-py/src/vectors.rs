@@ -171,9 +171,7 @@ pub fn gratin<'py>(
         density: density_named(density, components)?,
         samples: samples.parse().map_err(raised)?,
     };
-    let drawn = work::quietly(py, n_jobs, move || {
-        draw(&vectors, &classes, &drawing, seed)
-    })?;
+    let drawn = work::quietly(py, n_jobs, move || draw(&vectors, &classes, &drawing, seed))?;
     let fits = serde_json::to_string(&drawn.fits).map_err(|e| wrong(e.to_string()))?;
     let of = PyArray1::from_iter(py, drawn.classes.iter().map(|&c| i64::from(c)));
     Ok((given(py, &drawn.vectors)?, of, fits))

@@ -622,9 +622,10 @@ pub fn narrowed<'t>(tables: &[&'t Table], settings: &Settings) -> Result<Vec<&'t
     let fits = |table: &&&Table| plan(table, settings).is_ok();
     let left: Vec<&Table> = tables.iter().filter(fits).copied().collect();
     match left.is_empty() {
-        true => {
-            Err(Error::argument("reproduce", "none of the tables has such rows and columns"))
-        }
+        true => Err(Error::argument(
+            "reproduce",
+            "none of the tables has such rows and columns",
+        )),
         false => Ok(left),
     }
 }

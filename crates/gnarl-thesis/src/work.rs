@@ -665,7 +665,10 @@ fn halves(graph: &Graph, setting: &Runs<Joined>, stop: &AtomicBool) -> Result<Op
         };
         let mut result = study.run(&benchmark, &Watch::stopped_by(stop))?;
         let (Some(fitted), false) = (&result.kept, result.runs.is_empty()) else {
-            return Err(GraphError::argument("halves", "stopped before a run was done"));
+            return Err(GraphError::argument(
+                "halves",
+                "stopped before a run was done",
+            ));
         };
         let predictions = fitted.predict(&benchmark.content)?;
         let accuracy = |items: &[u32]| fitted.accuracy_on(&predictions, &benchmark.content, items);

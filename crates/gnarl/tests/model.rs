@@ -392,9 +392,10 @@ impl<'a> Walk<'a> {
                 .map_or(&[][..], |(_, beside)| beside);
             let what = format!("{what}, {} {value}", setting.flag);
             let before = model.over(&given(beside));
-            let after = before.as_ref().ok().map(|model| {
-                model
-                    .over(&given(&[(setting.flag, &value)]))});
+            let after = before
+                .as_ref()
+                .ok()
+                .map(|model| model.over(&given(&[(setting.flag, &value)])));
             let before = if beside.is_empty() {
                 None
             } else {

@@ -32,10 +32,7 @@ impl Method for RandomRemove {
         let graph = input.graph;
         let rng = &mut stream(seed, "random flips", 0);
         let count = EdgeShare::new(self.budget)?.flips(graph);
-        flipped(
-            graph,
-            &draw_edges(graph.edges().collect(), count, rng),
-        )
+        flipped(graph, &draw_edges(graph.edges().collect(), count, rng))
     }
 
     fn budget(&self) -> gnarl_graph::Result<Budget> {

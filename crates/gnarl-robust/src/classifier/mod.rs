@@ -312,11 +312,7 @@ fn input_of_graph(graph: &Graph, degrees: Option<usize>, in_dim: usize) -> Resul
 /// A tensor of two dimensions as a matrix.
 pub fn to_matrix(scores: &Tensor) -> Result<DenseMatrix<f32>> {
     let (rows, cols) = scores.dims2()?;
-    DenseMatrix::new(
-        rows,
-        cols,
-        scores.flatten_all()?.to_vec1::<f32>()?,
-    )
+    DenseMatrix::new(rows, cols, scores.flatten_all()?.to_vec1::<f32>()?)
 }
 
 /// A network seen from the space that its first linear maps look at.

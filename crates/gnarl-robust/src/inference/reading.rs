@@ -255,11 +255,7 @@ impl Classifier for Defended<'_> {
             .iter()
             .map(|&p| p.max(f32::MIN_POSITIVE).ln())
             .collect();
-        DenseMatrix::new(
-            agreed.num_rows(),
-            agreed.num_cols(),
-            logarithms,
-        )
+        DenseMatrix::new(agreed.num_rows(), agreed.num_cols(), logarithms)
     }
 }
 

@@ -215,7 +215,10 @@ where
     F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync,
 {
     if graphs.is_empty() {
-        return Err(GraphError::argument("robustness", "there is no graph to perturb"));
+        return Err(GraphError::argument(
+            "robustness",
+            "there is no graph to perturb",
+        ));
     }
     graphs.iter().try_for_each(|graph| settings.check(graph))?;
     let bases = graphs

@@ -512,11 +512,7 @@ impl Vectors {
     pub fn to_matrix(&self) -> Result<DenseMatrix<f64>> {
         let (rows, cols) = self.latent.dims2()?;
         let values = self.latent.flatten_all()?.to_vec1::<f32>()?;
-        DenseMatrix::new(
-            rows,
-            cols,
-            values.into_iter().map(f64::from).collect(),
-        )
+        DenseMatrix::new(rows, cols, values.into_iter().map(f64::from).collect())
     }
 
     /// These vectors, and some of them behind them once more.

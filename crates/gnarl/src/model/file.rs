@@ -58,10 +58,7 @@ const PARTS: [&str; 3] = ["split.train", "split.validation", "split.test"];
 impl Fitted {
     /// Writes the model to a file, whole or not at all.
     pub fn save(&self, file: impl AsRef<Path>) -> Result<()> {
-        gnarl_graph::files::write_atomically(
-            file.as_ref(),
-            &self.to_bytes()?,
-        )
+        gnarl_graph::files::write_atomically(file.as_ref(), &self.to_bytes()?)
     }
 
     /// What [`save`](Self::save) writes.

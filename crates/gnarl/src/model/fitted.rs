@@ -154,8 +154,7 @@ impl Fitted {
     /// measures of robustness work on such graphs, with [`network`](Self::network).
     pub fn prepared(&self, graph: &Graph) -> Result<Graph> {
         self.check_columns(graph)?;
-        self
-            .scaler
+        self.scaler
             .scaled(&self.plan.model.defense.method().preprocessed(graph)?)
     }
 

@@ -425,7 +425,10 @@ impl Judge<'_> {
         };
         let result = study.run(&self.on, self.watch)?;
         if result.unfinished > 0 {
-            return Err(GraphError::argument("advise", "stopped before its fits were done"));
+            return Err(GraphError::argument(
+                "advise",
+                "stopped before its fits were done",
+            ));
         }
         self.shares(&result)
     }

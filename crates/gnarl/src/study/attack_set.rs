@@ -297,11 +297,7 @@ impl AttackStudy {
 
 /// The set with its graphs replaced.
 fn with_graphs(set: &GraphSet, graphs: Vec<Graph>) -> Result<GraphSet> {
-    GraphSet::new(
-        graphs,
-        set.labels().clone(),
-        set.num_node_labels(),
-    )
+    GraphSet::new(graphs, set.labels().clone(), set.num_node_labels())
 }
 
 /// The classes of graphs by their position among them.

@@ -142,10 +142,7 @@ pub fn passes(content: &Content, samples: u64) -> f64 {
 }
 
 fn stopped() -> Error {
-    Error::argument(
-        "dry run",
-        "stopped before everything was timed",
-    )
+    Error::argument("dry run", "stopped before everything was timed")
 }
 
 fn time(model: &Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> Result<Timing> {

@@ -224,7 +224,10 @@ impl Classifier for NoModel {
     }
 
     fn scores(&self, _: &Graph) -> Result<DenseMatrix<f32>> {
-        Err(Error::argument("inference", "there is nothing to learn from"))
+        Err(Error::argument(
+            "inference",
+            "there is nothing to learn from",
+        ))
     }
 }
 

@@ -134,7 +134,10 @@ impl RobustnessStudy {
             .model
             .ready(&on.name, &on.content, FitOptions::default())?;
         if self.runs == 0 {
-            return Err(Error::argument("robustness", "0 runs; at least 1 is needed"));
+            return Err(Error::argument(
+                "robustness",
+                "0 runs; at least 1 is needed",
+            ));
         }
         ready.plan().check_demand(
             &on.name,

@@ -126,7 +126,10 @@ impl TrainStudy {
     pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<TrainResult> {
         let start = Instant::now();
         if on.splits.is_empty() {
-            return Err(Error::argument("train", "the data has no split to train on"));
+            return Err(Error::argument(
+                "train",
+                "the data has no split to train on",
+            ));
         }
         if self.num_fits(on) == 0 {
             return Err(Error::argument("train", "0 runs; at least 1 is needed"));

@@ -131,13 +131,19 @@ pub trait Method {
     /// Certifies graphs of a set; `None` if it was stopped.
     fn on_graphs(&self, graphs: &Graphs<'_>, input: &CertifyInput<'_>) -> Result<Option<Series>> {
         let _ = (graphs, input);
-        Err(Error::argument("certify", "the certificate does not cover sets of graphs"))
+        Err(Error::argument(
+            "certify",
+            "the certificate does not cover sets of graphs",
+        ))
     }
 
     /// Certifies any classifier; `None` if it was stopped.
     fn on_any(&self, model: &AnyModel<'_>, input: &CertifyInput<'_>) -> Result<Option<Series>> {
         let _ = (model, input);
-        Err(Error::argument("certify", "the certificate needs a network"))
+        Err(Error::argument(
+            "certify",
+            "the certificate needs a network",
+        ))
     }
 
     /// Attacks a node within its certified radius; returns true if its class changes. A certificate

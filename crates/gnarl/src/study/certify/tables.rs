@@ -91,7 +91,10 @@ impl Items {
     /// Makes the test part. Refuses an empty one, and indices that the data does not have.
     pub fn new(test: Vec<u32>, truth: Vec<Option<u32>>) -> Result<Self> {
         if test.is_empty() {
-            return Err(Error::argument("certify", "there are no test items to certify"));
+            return Err(Error::argument(
+                "certify",
+                "there are no test items to certify",
+            ));
         }
         match test.iter().find(|&&item| item as usize >= truth.len()) {
             Some(item) => {
