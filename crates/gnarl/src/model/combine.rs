@@ -68,7 +68,7 @@ pub struct Need {
     pub option: &'static str,
     /// The choice by name, for the message.
     pub choice: String,
-    /// The requirements, in the order in which they are checked.
+    /// The requirements, in the order of the checks.
     pub needs: Vec<Needed>,
 }
 
@@ -88,7 +88,7 @@ impl Need {
 }
 
 impl Backbone {
-    /// Its capabilities: those it declares, and those that follow.
+    /// Returns the capabilities of the network: declared and derived ones.
     pub fn capabilities(&self) -> Set<Capability> {
         let entry = self.entry();
         let mut all = entry.provides;
@@ -109,7 +109,7 @@ impl Backbone {
 }
 
 impl Provided {
-    /// The sets of a model for a task.
+    /// Returns the sets of a model for a task.
     pub fn of(model: &Model, task: Task) -> Self {
         let exits = model.depth.exits();
         let augment = model.augment.method();
@@ -149,8 +149,8 @@ impl Provided {
     }
 }
 
-/// Compares what the choices of a model need with what it provides, and refuses the first choice
-/// that lacks something.
+/// Compares the needs of a model's choices with what the model provides, and refuses the first
+/// choice that lacks something.
 pub fn check(model: &Model, task: Task) -> Result<()> {
     let provided = Provided::of(model, task);
     for need in needs(model, task) {
@@ -189,7 +189,7 @@ fn refusal(need: &Need, lacking: Needed, model: &Model, task: Task) -> Error {
     Error::setting(option, why.trim_start())
 }
 
-/// The present state of what a condition is about.
+/// Returns the current value of the circumstance that a condition describes.
 fn circumstance(condition: Condition, model: &Model, task: Task) -> String {
     match condition {
         Condition::OneGraph | Condition::SetOfGraphs if task == Task::Node => {
@@ -208,7 +208,7 @@ fn circumstance(condition: Condition, model: &Model, task: Task) -> String {
     }
 }
 
-/// The policy's requirement on a task.
+/// Checks the policy's requirement on a task.
 pub(super) fn of_policy(task: Task, policy: Kind) -> Result<()> {
     match policy.refused_on(task) {
         Some(why) => Err(Error::setting("policy", format!("{policy} {why}"))),
@@ -216,7 +216,7 @@ pub(super) fn of_policy(task: Task, policy: Kind) -> Result<()> {
     }
 }
 
-/// Everything that a model's choices need, in the order in which it is checked.
+/// Returns everything that a model's choices need, in the order of the checks.
 pub fn needs(model: &Model, task: Task) -> Vec<Need> {
     let mut all = of_network(model);
     all.extend(of_operator(model));
