@@ -1,7 +1,6 @@
-//! The update of RobustCRF (Abbahaddou et al. 2024,
-//! [arXiv:2411.05399](https://arxiv.org/abs/2411.05399)) over neighbours that look like clean inputs
-//! ([`CleanFeatures`], [`CleanEdges`]). There is no ball and no radius: the distance of the
-//! neighbours is estimated from the input.
+//! The update of RobustCRF ([Abbahaddou et al. 2024](https://arxiv.org/abs/2411.05399)) over
+//! neighbours that look like clean inputs ([`CleanFeatures`], [`CleanEdges`]). There is no ball and
+//! no radius: the distance of the neighbours is estimated from the input.
 
 use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
@@ -35,7 +34,7 @@ pub struct CleanCrf {
     #[setting(default = 5, flag = "crf-samples", was = "neighbours")]
     pub samples: usize,
     /// Number of CRF iterations (K), for structure: neighbours of neighbours are sampled from 2 on.
-    // On features one is all there is: a cleaned input is its own neighbour.
+    // One is enough on features: a cleaned input is its own neighbour.
     #[setting(
         flag = "crf-iterations",
         was = "updates",

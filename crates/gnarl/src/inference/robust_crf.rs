@@ -1,5 +1,5 @@
-//! RobustCRF (Abbahaddou et al. 2024, [arXiv:2411.05399](https://arxiv.org/abs/2411.05399)): the
-//! predictions on sampled neighbours of an input are combined by a conditional random field.
+//! RobustCRF ([Abbahaddou et al. 2024](https://arxiv.org/abs/2411.05399)): the predictions on
+//! sampled neighbours of an input are combined by a conditional random field.
 
 use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};

@@ -34,9 +34,9 @@ named! {
         LearnedOperator = "a learned operator (cgso)",
         /// The training graph keeps its nodes, and changes one edge at a time.
         LocalAugmentation = "no augmentation or dropedge",
-        /// Training items have one class each.
+        /// Each training node or graph has one class.
         WholeClasses = "an augmentation that does not mix classes",
-        /// The whole model is trained on the training items.
+        /// The whole model is trained on the training data.
         OneTraining = "an augmentation that does not train the head again",
         /// One forward pass predicts.
         PlainInference = "plain inference",

@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_first_is_kept_within_the_margin() {
-        // Five points are one standard error of 50 % of 100 items.
+        // Five points are one standard error of 50 % of 100 nodes.
         for (second, expected) in [(54.0, 0), (56.0, 1)] {
             let selected = run(Rule::Margin(1.0), 100, &[Some(50.0), Some(second)]).unwrap();
             assert_eq!(selected.candidate, expected);
