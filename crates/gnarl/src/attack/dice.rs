@@ -35,7 +35,7 @@ pub struct Dice {
 }
 
 impl Dice {
-    /// The attack with this share of the edges.
+    /// Returns the attack with this share of the edges.
     pub const fn budget(budget: f64) -> Self {
         Self { budget }
     }
@@ -126,7 +126,7 @@ mod tests {
             added += change.added.len();
             removed += change.removed.len();
         }
-        // Fair coins: six deviations of a sum of that many.
+        // Fair coins: six standard deviations of a sum of that many.
         let (total, difference) = (
             (added + removed) as f64,
             (added as f64 - removed as f64).abs(),

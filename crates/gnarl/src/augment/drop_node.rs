@@ -33,7 +33,7 @@ pub struct DropNode {
 }
 
 impl DropNode {
-    /// DropNode with this probability, and new copies in every epoch.
+    /// Returns DropNode with this probability, and new copies in every epoch.
     pub const fn new(p: f64) -> Self {
         Self { p, ..Self::DEFAULT }
     }
@@ -88,7 +88,7 @@ mod tests {
                     .num_nodes()
             };
             let (kept, all) = ((0..300).map(left).sum::<usize>() as f64, 300.0 * 60.0);
-            // Five standard deviations of so many coin tosses.
+            // Five standard deviations of that many coin tosses.
             assert!(
                 (kept - (1.0 - rate) * all).abs() <= 5.0 * f64::sqrt(all * rate * (1.0 - rate)),
                 "{rate}: {kept}"

@@ -38,7 +38,7 @@ pub struct SubMix {
 }
 
 impl SubMix {
-    /// SubMix with this largest share, and new copies in every epoch.
+    /// Returns SubMix with this largest share, and new copies in every epoch.
     pub const fn new(swap_ratio: f64) -> Self {
         Self {
             swap_ratio,
@@ -58,7 +58,7 @@ impl Augmentation for SubMix {
 }
 
 impl GraphTransform for SubMix {
-    /// Mixed with itself.
+    /// Mixes the graph with itself.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         Ok(self.apply_with(graph, graph, rng)?.0)
     }
@@ -75,8 +75,8 @@ impl GraphTransform for SubMix {
     }
 }
 
-/// `graph` with its nodes `out` replaced by `partner`'s nodes `into`, and the partner's share of
-/// the label.
+/// Returns `graph` with its nodes `out` replaced by `partner`'s nodes `into`, and the partner's
+/// share of the label.
 fn exchange(graph: &Graph, partner: &Graph, out: &[u32], into: &[u32]) -> Result<(Graph, f64)> {
     let n = graph.num_nodes();
     let mut goes = vec![false; n];
@@ -104,7 +104,7 @@ fn exchange(graph: &Graph, partner: &Graph, out: &[u32], into: &[u32]) -> Result
     let mixed = match (graph.features(), partner.features()) {
         (None, None) => mixed,
         (Some(own), Some(others)) if own.num_cols() == others.num_cols() => {
-            // For each node whose row it takes, and which.
+            // For each node, the source of its feature row.
             let mut rows: Vec<(&Features, usize)> = (0..n).map(|u| (own, u)).collect();
             out.iter()
                 .zip(into)

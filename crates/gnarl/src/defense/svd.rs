@@ -63,10 +63,10 @@ pub struct Svd {
     pub min_degree: f32,
 }
 
-/// The tolerance of eigenvectors: single precision.
+/// Tolerance of eigenvectors: single precision.
 const TOLERANCE: f64 = 1e-6;
-/// The largest factor `μ / (λ - μ)`, which has no bound as a kept and a truncated eigenvalue
-/// approach each other.
+/// Largest factor `μ / (λ - μ)`, which has no bound as a kept and a truncated eigenvalue approach
+/// each other.
 const MOST_NEAR: f32 = 20.0;
 
 impl Preprocess for Svd {
@@ -111,7 +111,7 @@ impl SeeThrough for Svd {
                 vec![transposed(&moved)?, transposed(vectors)?],
             );
             if !cut.values.is_empty() {
-                // U (G ∘ C), and C from A U, which is there.
+                // U (G ∘ C), and C from A U, which is computed already.
                 let near = vectors.matmul(
                     &transposed(&moved)?
                         .matmul(&cut.vectors)?
@@ -158,7 +158,7 @@ impl Svd {
         })
     }
 
-    /// The kept eigenpairs, and as many of the next.
+    /// Returns the kept eigenpairs, and as many of the truncated ones.
     fn kept_and_cut(&self, adjacency: &CsrMatrix<f64>) -> Result<[Eigenpairs; 2]> {
         let Eigenpairs { vectors, values } = self.eigenpairs(adjacency, 2 * self.rank)?;
         let mut order: Vec<u32> = (0..values.len() as u32).collect();
@@ -181,7 +181,7 @@ impl Svd {
     }
 }
 
-/// `μ / (λ - μ)` for every kept λ, by rows, and every cut μ.
+/// Returns `μ / (λ - μ)` for every kept λ, by rows, and every truncated μ.
 fn nearness(kept: &Eigenpairs, cut: &Eigenpairs) -> Result<Tensor> {
     let of = |l: f32, m: f32| {
         if l == m {
@@ -202,7 +202,7 @@ fn nearness(kept: &Eigenpairs, cut: &Eigenpairs) -> Result<Tensor> {
     )?)
 }
 
-/// `D^-1/2 (L R + I) D^-1/2`.
+/// Returns `D^-1/2 (L R + I) D^-1/2`.
 fn normalised(left: &Tensor, right: &Tensor, min_degree: f32) -> Result<Operator> {
     let min_degree = f64::from(min_degree);
     let (nodes, _) = left.dims2()?;
@@ -350,7 +350,7 @@ mod tests {
             .unwrap()
             .to_vec1::<f32>()
             .unwrap();
-        // The value itself is that of A_5 found anew, whatever the slope leaves out.
+        // Values are those of A_5 itself, recomputed, whatever the gradient leaves out.
         let moved = |at: usize, by: f32| {
             let w = Tensor::from_vec(weights(at, by), count, &Device::Cpu).unwrap();
             value(&w).to_scalar::<f32>().unwrap()
@@ -371,7 +371,7 @@ mod tests {
         assert!(cosine > 0.99, "a cosine of {cosine}");
     }
 
-    /// Of full rank nothing is held: slopes are those of differences.
+    /// With full rank nothing is constant: gradients equal finite differences.
     #[test]
     fn gradients_reach_weights() {
         let graph = erdos_renyi(8, 0.5, 3).unwrap();

@@ -56,7 +56,7 @@ impl FromStr for Components {
     }
 }
 
-/// As somebody writes it: a number, or a word.
+/// The number of components in text form: a number, or a word.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Stored {
@@ -82,7 +82,8 @@ impl From<Components> for String {
 }
 
 impl Components {
-    /// A mixture of so many; of equal criteria, the one with fewer components.
+    /// Fits a mixture with this number of components; for `auto`, of equal criteria the one with
+    /// fewer.
     pub fn fit(self, points: &DenseMatrix<f64>, seed: u64) -> Result<GaussianMixture> {
         let with = |count| GaussianMixture::fit(points, &MixtureSettings::new(count), seed);
         let Components::Fixed(count) = self else {
