@@ -1,7 +1,7 @@
 //! DICE, "delete internally, connect externally" (Waniek et al. 2018,
 //! [doi:10.1038/s41562-017-0290-3](https://doi.org/10.1038/s41562-017-0290-3)): each flip removes
-//! an edge between nodes of one class or adds an edge between nodes of different classes, with equal
-//! probability, as in Zügner and Günnemann (2019,
+//! an edge between nodes of one class or adds an edge between nodes of different classes. Both have
+//! equal probability, as in Zügner and Günnemann (2019,
 //! [arXiv:1902.08412](https://arxiv.org/abs/1902.08412)).
 //!
 //! The attacker needs a class for every node: the true ones, as in the reference, or true ones for

@@ -2,10 +2,10 @@
 //! poisoning by edge flips, chosen by the meta-gradient: the gradient of the trained model's loss
 //! with respect to the graph that it is trained on.
 //!
-//! For each flip the linear surrogate (`linear`) is trained anew on the graph so far, and its loss
-//! is differentiated through every step of that training with respect to every node pair. Meta-Self
-//! maximises the loss of unlabelled nodes, with the classes that the surrogate predicts on the clean
-//! graph. Meta-Train maximises the loss of the training nodes.
+//! For each flip the linear surrogate (`linear`) is trained again on the graph so far. Its loss is
+//! differentiated through every step of that training with respect to every node pair. Meta-Self
+//! maximises the loss of unlabelled nodes, with the classes that the surrogate predicts on the
+//! clean graph. Meta-Train maximises the loss of the training nodes.
 //!
 //! The gradient by the n² entries of Â is a sum of products of thin matrices. With `S = Â² X`,
 //! `G = ∂L/∂S` and R the rows of G that come from training, `G = E Wᵀ + R`, so that

@@ -1,8 +1,8 @@
 //! DropNode: every node is removed with the same probability, with its edges (You et al. 2020,
 //! [arXiv:2010.13902](https://arxiv.org/abs/2010.13902)). In node classification no node can be
-//! removed. A node's features are set to zero instead, and the features of the others are scaled up
-//! so that sums over neighbours keep their expectation (GRAND, Feng et al. 2020,
-//! [arXiv:2005.11079](https://arxiv.org/abs/2005.11079)).
+//! removed. A node's features are set to zero instead, as in GRAND (Feng et al. 2020,
+//! [arXiv:2005.11079](https://arxiv.org/abs/2005.11079)). The features of the others are scaled up
+//! so that sums over neighbours keep their expectation.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};

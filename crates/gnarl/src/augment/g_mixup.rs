@@ -2,11 +2,12 @@
 //! from mixtures of the graphons of two classes.
 //!
 //! Each class of the training graphs has a [`Graphon`]. The copy of a graph is sampled from
-//! `(1 - λ) W + λ W'`, where W is the graphon of its class, W' the graphon of a partner's class and
-//! λ uniform in 0 to `max_lambda`. It has as many nodes as the graph, without those that have no
-//! edge, and λ is the partner's share of the label. If nodes have features, a node takes the row of
-//! a node at the same rank by degree in a graph of the class, or with probability λ of the partner's
-//! class. The authors average these rows, which turns atom types into mixtures of them.
+//! `(1 - λ) W + λ W'`, with λ uniform in 0 to `max_lambda`. W is the graphon of its class and W'
+//! the graphon of a partner's class. The copy has as many nodes as the graph, without those that
+//! have no edge, and λ is the partner's share of the label. If nodes have features, a node takes
+//! the row of a node at the same rank by degree in a graph of the class. With probability λ it is a
+//! graph of the partner's class. The authors average these rows, which turns atom types into
+//! mixtures of them.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, mix};

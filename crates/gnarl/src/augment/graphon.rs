@@ -15,8 +15,8 @@
 //! one of two halves; one half gives the order, the other half gives the averages, and then the
 //! halves change roles. The order is by degree or by the second eigenvector, which separates blocks
 //! of equal degrees: the order with the larger likelihood of the other half. From either initial
-//! order, nodes are then moved a few times to the cell where the current graphon gives their edges
-//! of the first half the largest likelihood.
+//! order, nodes are then moved a few times. A node moves to the cell where the current graphon
+//! gives its edges of the first half the largest likelihood.
 
 use gnarl_graph::random::{Rng, mix};
 use gnarl_graph::{Error, Graph, Result};

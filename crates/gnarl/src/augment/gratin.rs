@@ -1,7 +1,8 @@
-//! GRATIN (Abbahaddou et al. 2025, [arXiv:2411.08638](https://arxiv.org/abs/2411.08638)): a density is
-//! fitted to the latent vectors of each class of the training graphs or nodes, by default a Gaussian
-//! mixture, and a fresh head is trained on these vectors and on samples of the density. Each class
-//! gets as many samples as it has items, or so many that all classes are of the same size.
+//! GRATIN (Abbahaddou et al. 2025, [arXiv:2411.08638](https://arxiv.org/abs/2411.08638)): a fresh
+//! head is trained on the latent vectors of the training data and on samples of a density. The
+//! density is fitted to the latent vectors of each class of training graphs or nodes, by default a
+//! Gaussian mixture. Each class gets as many samples as it has vectors, or so many that all classes
+//! are of the same size.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::{mix, stream};
@@ -34,10 +35,11 @@ pub struct Gratin {
     /// Number of latent vectors of each class to add: repeated by retrain, sampled by gratin.
     #[setting(default = Samples::AsMany, flag = "augment-samples", was = "draws")]
     pub samples: Samples,
-    /// Share of the sampled vectors to keep: those with the largest influence on validation items.
+    /// Share of the sampled vectors to keep: those with the largest influence on validation nodes
+    /// or graphs.
     #[setting(range = 0.0..=1.0, open = "all, without computing influences")]
     pub select: Option<f64>,
-    /// Layers whose parameters influence is computed with: of the head exactly, of the whole network
+    /// Layers whose parameters influence is computed with: the head exactly, or the whole network
     /// by conjugate gradients.
     #[setting(default = InfluenceLayers::Head, was = "through")]
     pub influence_layers: InfluenceLayers,

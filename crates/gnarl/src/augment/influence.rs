@@ -2,11 +2,11 @@
 //! GRATIN, [arXiv:2411.08638](https://arxiv.org/abs/2411.08638)): the effect of one more training
 //! sample on the loss on a set, without training again.
 //!
-//! With a weight ε on the candidate's loss, the loss on a set moves by `d ℓ_set / d ε = - g_setᵀ
-//! H⁻¹ g_candidate`, with the gradients `g` and the Hessian `H` of the training loss at its
-//! minimum. The influence here is the average over the set with the sign of GRATIN, `g_setᵀ H⁻¹
-//! g_candidate`: positive if the candidate helps. A candidate added to N training samples has ε = 1
-//! / N.
+//! With a weight ε on the candidate's loss, the loss on a set moves by
+//! `d ℓ_set / d ε = - g_setᵀ H⁻¹ g_candidate`. The gradients `g` and the Hessian `H` of the
+//! training loss are taken at its minimum. The influence here is the average over the set with the
+//! sign of GRATIN, `g_setᵀ H⁻¹ g_candidate`: positive if the candidate helps. A candidate added to
+//! N training samples has `ε = 1 / N`.
 //!
 //! For the head, [`HeadInfluence`] is exact: `H` in closed form at the minimum found by Newton's
 //! method, solved by Cholesky. If `H` is too large to store, it is only multiplied
@@ -64,8 +64,8 @@ impl<'a> Labelled<'a> {
     }
 }
 
-/// Softmax regression, `p(c | x) ∝ exp(w_c · x + b_c)`, at the minimum of `mean cross-entropy +
-/// decay / 2 · ‖(w, b)‖²`: the limit of training a head without dropout.
+/// Softmax regression, `p(c | x) ∝ exp(w_c · x + b_c)`, at the minimum of
+/// `mean cross-entropy + decay / 2 · ‖(w, b)‖²`: the limit of training a head without dropout.
 #[derive(Debug, Clone)]
 pub struct HeadInfluence {
     latent_dim: usize,
@@ -398,8 +398,8 @@ pub fn conjugate_gradients<E>(
     Ok(solution)
 }
 
-/// Returns `H v` as the central difference `(∇(θ + h v) - ∇(θ - h v)) / 2h` of a gradient, with `h
-/// = step · (1 + ‖θ‖) / ‖v‖`.
+/// Returns `H v` as the central difference `(∇(θ + h v) - ∇(θ - h v)) / 2h` of a gradient, with
+/// `h = step · (1 + ‖θ‖) / ‖v‖`.
 pub fn hessian_product<E>(
     mut gradient: impl FnMut(&[f64]) -> std::result::Result<Vec<f64>, E>,
     at: &[f64],

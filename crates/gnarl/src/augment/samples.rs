@@ -8,7 +8,7 @@ gnarl_graph::named! {
     pub enum Samples as "number of samples" {
         /// As many as the class has, as in the paper; the control repeats none.
         AsMany = "as-many",
-        /// Oversampling: every class ends with twice the items of the largest class.
+        /// Oversampling: every class ends with twice the vectors of the largest class.
         Level = "level",
     }
 }

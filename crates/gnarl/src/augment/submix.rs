@@ -2,11 +2,11 @@
 //! of a graph is replaced by a part of another graph, and the labels are mixed by the shares of the
 //! edges.
 //!
-//! In both graphs a connected part of the same size is grown from a random node. The size is uniform
-//! in 1 to `swap_ratio · min(n, n')`. The part's nodes take the features and inner edges of the
-//! other part, and keep their edges to the rest. The other graph's share of the label is the share
-//! of its edges among all edges of the result, or of its nodes if the result has no edges. The
-//! authors order nodes by diffusion from the root; gnarl grows the part at random.
+//! In both graphs a connected part of the same size is grown from a random node. The size is
+//! uniform in 1 to `swap_ratio · min(n, n')`. The part's nodes take the features and inner edges of
+//! the other part, and keep their edges to the rest. The other graph's share of the label is the
+//! share of its edges among all edges of the result; without edges, it is the share of its nodes.
+//! The authors order nodes by diffusion from the root; gnarl grows the part at random.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Error, Features, Graph, Result};

@@ -5,15 +5,15 @@
 //! "Robustness of Graph Neural Networks at Scale"
 //! ([arXiv:2110.14038](https://arxiv.org/abs/2110.14038)).
 //!
-//! `Π = α (I - (1 - α) Â)^-1` with `Â = D^-1/2 (A + I) D^-1/2`; of each row the k largest entries
-//! are kept and divided by their sum. A row is computed by the push algorithm (Andersen et al. 2006,
-//! [doi:10.1109/FOCS.2006.44](https://doi.org/10.1109/FOCS.2006.44)): a residual at a node u below
-//! `ε √(d_i d_u)` is dropped, so that an entry is too small by at most `ε √(d_i d_j)`, at a cost of
-//! O(1 / (α ε)) a row for any graph size. Memory is O(nodes · k); no matrix of nodes squared is
+//! `Π = α (I - (1 - α) Â)^-1` with `Â = D^-1/2 (A + I) D^-1/2`; the k largest entries of each row
+//! are kept and divided by their sum. A row is computed by the push algorithm (Andersen et al.
+//! 2006, [doi:10.1109/FOCS.2006.44](https://doi.org/10.1109/FOCS.2006.44)): a residual at a node u
+//! below `ε √(d_i d_u)` is dropped. An entry is then too small by at most `ε √(d_i d_j)`. The cost
+//! is O(1 / (α ε)) a row for any graph size. Memory is O(nodes · k); no matrix of nodes squared is
 //! stored. A self-loop counts for an isolated node alone: its row is itself.
 //!
-//! Gradients of an adaptive attack use `dΠ = (1 - α) / α · Π dÂ Π`, the derivative of the inverse,
-//! with the 2 k largest entries of each row of Π, and with the top-k entries at the current weights.
+//! Gradients of an adaptive attack use `dΠ = (1 - α) / α · Π dÂ Π`, the derivative of the inverse.
+//! They use the 2 k largest entries of each row of Π, and the top-k entries at the current weights.
 //! A pair without an edge has a gradient, too.
 
 use std::sync::Arc;

@@ -2,15 +2,16 @@
 //! [doi:10.1145/3336191.3371789](https://doi.org/10.1145/3336191.3371789)): the adjacency is replaced
 //! by its truncated singular value decomposition. Attacks mostly add to the small singular values.
 //!
-//! `A_k = U Λ Uᵀ` from the k eigenvalues of largest size, which for a symmetric matrix is the
-//! truncated singular value decomposition, and the propagation operator is
-//! `D^-1/2 (A_k + I) D^-1/2` with D its own row sums, as in DeepRobust. Entries of A_k may be
-//! negative and stay so. A row sum below a minimum counts as that minimum, 1/2 by default:
-//! DeepRobust divides by the root of a negative number there, and the code of Mujkanovic et al.
-//! (2022, [arXiv:2301.13694](https://arxiv.org/abs/2301.13694)) has 1e-5. With 1e-5 one node whose
-//! row sum an attacker has made negative drowns all others, and the defence is gone. The operator is
+//! `A_k = U Λ Uᵀ` has the k eigenvalues of largest absolute value; for a symmetric matrix it is the
+//! truncated singular value decomposition. The propagation operator is `D^-1/2 (A_k + I) D^-1/2`
+//! with D its own row sums, as in DeepRobust. Entries of A_k may be negative and stay so. A row sum
+//! below a minimum counts as that minimum, 1/2 by default: DeepRobust divides by the root of a
+//! negative number there, and the code of Mujkanovic et al. (2022,
+//! [arXiv:2301.13694](https://arxiv.org/abs/2301.13694)) has 1e-5. With 1e-5 one node whose row sum
+//! an attacker has made negative drowns all others, and the defence is gone. The operator is
 //! applied in factors; no matrix of nodes squared is stored. If there are fewer than k nodes, all
-//! eigenvalues are used; of two of one size, such as those of a bipartite part, either.
+//! eigenvalues are used. If two eigenvalues have the same size, as in a bipartite part, either may
+//! be kept.
 //!
 //! Gradients of an adaptive attack go through a differentiable approximation. With U constant at
 //! the current weights and `P = U Uᵀ`, it is `A_k(w) = P A(w) + A(w) P - P A(w) P`, which equals A_k
@@ -238,8 +239,8 @@ mod tests {
             .unwrap()
     }
 
-    /// A triangle: eigenvalues 2, -1, -1. Of rank one A_1 is 2/3 everywhere and row sums plus one
-    /// are 3.
+    /// A triangle has eigenvalues 2, -1, -1. With rank one, A_1 is 2/3 everywhere and row sums plus
+    /// one are 3.
     #[test]
     fn a_triangle_by_hand() {
         let triangle = Graph::from_edges(3, [(0, 1), (0, 2), (1, 2)]).unwrap().0;

@@ -1,6 +1,6 @@
-//! The neighbourhoods of RobustCRF ([Abbahaddou et al. 2024](https://arxiv.org/abs/2411.05399)):
-//! features uniform in a ball, with the cosine of the feature matrices as similarity, or a few
-//! flipped edges, with the probability of that number of flips as similarity.
+//! The neighbourhoods of RobustCRF ([Abbahaddou et al. 2024](https://arxiv.org/abs/2411.05399)).
+//! Features are uniform in a ball, with the cosine of the feature matrices as similarity. For
+//! structure, a few edges are flipped, with the probability of that number of flips as similarity.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Features, Graph};

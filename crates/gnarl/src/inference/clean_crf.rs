@@ -44,16 +44,16 @@ pub struct CleanCrf {
     /// Weight of the model's own prediction against those on its neighbours.
     #[setting(range = 0.0..=1.0, flag = "crf-sigma", open = "0.05")]
     pub sigma: Option<f64>,
-    /// Hard voting: averages predicted classes instead of probabilities.
+    /// Hard voting, the average of predicted classes instead of probabilities.
     #[setting(default = false, was = "hard")]
     pub hard_voting: bool,
-    /// Stops as soon as no predicted class can change any more.
+    /// Early stopping as soon as no predicted class can change any more.
     #[setting(default = false)]
     pub stop_early: bool,
-    /// Chooses sigma by the accuracy on validation nodes.
+    /// Selection of sigma by the accuracy on validation nodes.
     #[setting(default = false, flag = "inference-tune")]
     pub tune: bool,
-    /// Falls back to plain inference where the method does not pass a test on the training data.
+    /// Fallback to plain inference if the method fails a test on the training data.
     #[setting(default = true, flag = "inference-check")]
     pub check: bool,
 }

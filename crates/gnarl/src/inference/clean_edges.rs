@@ -3,9 +3,9 @@
 //!
 //! In a clean graph, edges join similar nodes, and nodes of high degree more often than nodes of
 //! low degree. An edge between u and v has probability `d_u d_v ω / 2m`, where ω depends on whether
-//! both are of one class (the degree-corrected block model of [Karrer and Newman
-//! 2011](https://arxiv.org/abs/1008.3926)). An adversarial edge joins any two nodes of different
-//! classes.
+//! both are of one class. This is the degree-corrected block model of
+//! [Karrer and Newman 2011](https://arxiv.org/abs/1008.3926). An adversarial edge joins any two
+//! nodes of different classes.
 //!
 //! The model's predictions tell how similar nodes are. On the training graph, predictions agree
 //! along a certain share of the edges. If they agree less on another graph, the share of

@@ -4,12 +4,12 @@
 //! A graph classifier predicts no classes of nodes, so edges cannot be judged by predictions as in
 //! [`CleanEdges`]. The graphs of a set have properties in common instead: the kinds of the joined
 //! nodes (the largest of a node's features), the number of common neighbours of both ends, and the
-//! larger degree. From the training graphs we learn the frequency of each along a clean edge with
-//! some adversarial edges around it, and along an edge that joins two random nodes. The ratio of
-//! these, as if the three were independent, tells how suspicious an edge is. The share of
-//! adversarial edges of an input is the most likely one under that mixture. Bayes' rule then gives
-//! each edge a probability of being clean, and a neighbour keeps the edge with that probability. A
-//! graph with no more suspicious edges than clean graphs have is its own neighbour.
+//! larger degree. The training graphs give the frequency of each along a clean edge with some
+//! adversarial edges around it. They also give its frequency along an edge that joins two random
+//! nodes. The ratio of these, as if the three were independent, tells how suspicious an edge is.
+//! The share of adversarial edges of an input is the most likely one under that mixture. Bayes'
+//! rule then gives each edge a probability of being clean, and a neighbour keeps the edge with that
+//! probability. A graph with no more suspicious edges than clean graphs have is its own neighbour.
 //!
 //! It is an assumption that edges can be separated in this way; it is tested on the training graphs
 //! before it is used ([`CleanGraphs::tested`]).
@@ -354,7 +354,7 @@ fn foreign_pairs(graph: &Graph, count: usize, place: usize) -> Vec<(u32, u32)> {
 /// Returns the graph with new random edges, as a share of its edges.
 fn with_foreign_edges(graph: &Graph, share: f64, place: usize) -> Result<Graph> {
     let wanted = (share * graph.num_edges() as f64).ceil() as usize;
-    // Other pairs than those learned from.
+    // Different pairs from those of the fit.
     Ok(graph
         .add_edges(&foreign_pairs(graph, wanted, usize::MAX - place))?
         .0)

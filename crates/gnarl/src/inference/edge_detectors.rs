@@ -1,11 +1,11 @@
-//! Small networks that separate a graph's own edges from adversarial ones (GOOD-AT, [Li et al.
-//! 2024](https://openreview.net/forum?id=DCDT918ZkI)).
+//! Small networks that separate a graph's own edges from adversarial ones (GOOD-AT,
+//! [Li et al. 2024](https://openreview.net/forum?id=DCDT918ZkI)).
 //!
 //! Each detector is trained on its own attack on the trained model. The attack adds the pairs with
-//! the largest gradients of the model's margins, a few at a time, in random blocks of pairs, for
-//! shares of the edges from 0.05 to 0.4 in turn. A model without gradients to edges is attacked by
-//! random pairs with different predictions. Clean edges, on the clean graph and on the attacked
-//! one, are the edges to keep.
+//! the largest gradients of the model's margins. It adds a few at a time, in random blocks of
+//! pairs, for shares of the edges from 0.05 to 0.4 in turn. A model without gradients to edges is
+//! attacked by random pairs with different predictions. Clean edges, on the clean graph and on the
+//! attacked one, are the edges to keep.
 //!
 //! The detectors of the paper use the scores and all features of both ends. The detectors of gnarl
 //! use less, so that they are small enough to be stored with a model: the products and the

@@ -32,10 +32,10 @@ pub struct GoodAt {
         open = "the best one on validation nodes"
     )]
     pub threshold: Option<f64>,
-    /// Chooses the threshold by the accuracy on validation nodes.
+    /// Selection of the threshold by the accuracy on validation nodes.
     #[setting(default = false, flag = "inference-tune")]
     pub tune: bool,
-    /// Falls back to plain inference where the method does not pass a test on the training data.
+    /// Fallback to plain inference if the method fails a test on the training data.
     #[setting(default = true, flag = "inference-check")]
     pub check: bool,
 }

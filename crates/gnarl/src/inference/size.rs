@@ -1,5 +1,6 @@
-//! Lower bound on the number of graphs within r flips of a graph (RobustCRF, [Abbahaddou et al.
-//! 2024](https://arxiv.org/abs/2411.05399)), in log space: the number itself overflows.
+//! Lower bound on the number of graphs within r flips of a graph (RobustCRF,
+//! [Abbahaddou et al. 2024](https://arxiv.org/abs/2411.05399)), in log space: the number itself
+//! overflows.
 
 /// Returns the base-2 logarithm of the lemma's lower bound, `2^(H(ε) N) / sqrt(8 N ε (1 - ε))` with
 /// `N = n (n - 1) / 2` pairs of nodes and `ε = r / N`. Zero flips, or all of them, leave one graph

@@ -38,10 +38,10 @@ pub struct Smoothing {
         open = "0.1 for features, 0.02 for structure, 0.1 for the structure of a graph of a set"
     )]
     pub radius: Option<f64>,
-    /// Hard voting: averages predicted classes instead of probabilities.
+    /// Hard voting, the average of predicted classes instead of probabilities.
     #[setting(default = true, was = "hard")]
     pub hard_voting: bool,
-    /// Chooses the radius by the accuracy on validation nodes.
+    /// Selection of the radius by the accuracy on validation nodes.
     #[setting(default = false, flag = "inference-tune")]
     pub tune: bool,
 }

@@ -283,7 +283,7 @@ struct Graphs<'a> {
     epoch: usize,
     /// Positions among the training graphs.
     order: Vec<u32>,
-    /// This epoch's graphs, if they are made anew in every epoch.
+    /// This epoch's graphs, if every epoch has new ones.
     fresh: Option<FreshGraphs>,
     /// The parts of all graphs, if one step holds all graphs and they stay the same.
     whole: Option<Vec<Batch>>,

@@ -43,8 +43,8 @@ impl Model {
             .fit(&on.split, seed, watch)
     }
 
-    /// Returns the model with its inference set to the edges, if the part to perturb is open and
-    /// the graphs of a set have no features to perturb.
+    /// Returns the model with its inference set to the edges, if the part to perturb is open. It
+    /// applies to a set whose graphs have no features to perturb.
     pub(super) fn settled_for(&self, content: &Content) -> Self {
         match content {
             Content::Graphs(set) if set.graphs().iter().all(|graph| graph.features().is_none()) => {

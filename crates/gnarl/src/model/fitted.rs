@@ -21,11 +21,11 @@ use crate::operator::RowOperator;
 use crate::perturb::Pair;
 use crate::train::argmax;
 
-/// A trained model. It stores the feature scaling, the operator and its scalars, the exit policy,
-/// the fitted inference, the class names, and which nodes or graphs must not be used to evaluate
-/// it.
+/// A trained model, which predicts on any graph or set with the required columns, labelled or not.
 ///
-/// It predicts on any graph or set with the required columns, labelled or not.
+/// It stores the feature scaling, the operator and its scalars, the exit policy, the fitted
+/// inference and the class names. It also stores which nodes or graphs must not be used to evaluate
+/// it.
 #[derive(Debug)]
 pub struct Fitted {
     pub(super) plan: Plan,

@@ -402,8 +402,8 @@ fn applies(model: &Model, option: NetworkSetting) -> bool {
     model.backbone.takes(option) && !(has_exits && of_one_exit)
 }
 
-/// Returns true if a network with constrained weights in all layers could have an unconstrained
-/// head in the place of a factor on its scores, and neither was set.
+/// Returns true if an unconstrained head could replace the factor on the scores, and neither was
+/// set. The network must have constrained weights in all layers.
 fn head_is_open(model: &Model, network: &NetworkConfig, task: Task) -> bool {
     let is_said = model.network.head.is_some() || model.network.gain.is_some();
     let is_bounded = network.gain && !network.weights.is_free() && !network.head;

@@ -18,7 +18,7 @@ pub struct Trial {
     pub setting: &'static str,
     /// The candidate value.
     pub value: String,
-    /// Validation accuracy in per cent; none where training failed.
+    /// Validation accuracy in per cent; none if training failed.
     pub val_accuracy: Option<f64>,
     /// The reason of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ pub struct Selected<T> {
     pub candidate: usize,
     /// The result of fitting it.
     pub fitted: T,
-    /// Every candidate that was tried; empty where there was only one.
+    /// Every candidate that was tried; empty if there was only one.
     pub trials: Vec<Trial>,
 }
 

@@ -227,8 +227,9 @@ impl Model {
         })
     }
 
-    /// Sets options by their flags: `("weights", "orthonormal")`, `("order", "3")`, `("lr",
-    /// "0.02")`. An option of a choice that was not made is refused, and so is an unknown option.
+    /// Sets options by their flags: `("weights", "orthonormal")`, `("order", "3")`,
+    /// `("lr", "0.02")`. An option of a choice that was not made is refused, and so is an unknown
+    /// option.
     pub fn over(&self, options: &[Given]) -> Result<Self> {
         let mut given = Options::new(options);
         let mut model = *self;

@@ -14,7 +14,7 @@ use super::gaussian_mixture::{Component, GaussianMixture, MixtureSettings};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "String")]
 pub enum Components {
-    /// This number, or the number of items of the class if that is smaller.
+    /// This number, or the number of vectors of the class if that is smaller.
     Fixed(usize),
     /// The number of [`CANDIDATES`] with the lowest BIC (Schwarz 1978,
     /// [doi:10.1214/aos/1176344136](https://doi.org/10.1214/aos/1176344136)) for each class, among

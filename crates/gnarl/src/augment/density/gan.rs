@@ -1,13 +1,13 @@
 //! A small generative adversarial network that samples latent vectors (Goodfellow et al. 2014,
 //! [arXiv:1406.2661](https://arxiv.org/abs/1406.2661)).
 //!
-//! A generator makes vectors from noise, and a critic tells them from the vectors of the class; both
-//! have two hidden layers. The critic's matrices are divided by their largest singular value, found
-//! by power iteration (spectral normalisation, Miyato et al. 2018,
-//! [arXiv:1802.05957](https://arxiv.org/abs/1802.05957)), and the losses are hinge losses, which keeps
-//! training stable at this size. The generator that is kept has the running mean of its weights.
-//! Vectors are standardised first. If samples spread much less than the vectors, the report says that
-//! the generator collapsed. The generator has no density at a vector.
+//! A generator makes vectors from noise, and a critic separates them from the vectors of the class;
+//! both have two hidden layers. The critic's matrices are divided by their largest singular value,
+//! found by power iteration (spectral normalisation, Miyato et al. 2018,
+//! [arXiv:1802.05957](https://arxiv.org/abs/1802.05957)). The losses are hinge losses. Both keep
+//! training stable at this size. The final generator has the running mean of its weights. Vectors
+//! are standardised first. If samples spread much less than the vectors, the report says that the
+//! generator collapsed. The generator has no density at a vector.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, stream};

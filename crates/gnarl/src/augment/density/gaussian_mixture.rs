@@ -3,11 +3,12 @@
 //! f64.
 //!
 //! `p(x) = Σ_k w_k N(x; μ_k, Σ_k)`. Starting from the clusters of one k-means++ initialisation,
-//! each iteration computes the responsibilities `r_ik ∝ w_k N(x_i; μ_k, Σ_k)` and then `w_k = Σ_i
-//! r_ik / n`, `μ_k = Σ_i r_ik x_i / n_k`, `Σ_k = Σ_i r_ik (x_i - μ_k)(x_i - μ_k)ᵀ / n_k + λ I`. It
-//! ends when the mean log-likelihood gains less than the tolerance. Settings and order of steps are
-//! those of scikit-learn's `GaussianMixture`. Without λ the log-likelihood never falls; with λ it
-//! may fall by the effect of λ.
+//! each iteration computes the responsibilities `r_ik ∝ w_k N(x_i; μ_k, Σ_k)` and then
+//! `w_k = Σ_i r_ik / n`, `μ_k = Σ_i r_ik x_i / n_k`,
+//! `Σ_k = Σ_i r_ik (x_i - μ_k)(x_i - μ_k)ᵀ / n_k + λ I`. It ends when the mean log-likelihood gains
+//! less than the tolerance. Settings and order of steps are those of scikit-learn's
+//! `GaussianMixture`. Without λ the log-likelihood never falls; with λ it may fall by the effect of
+//! λ.
 
 use std::f64::consts::TAU;
 
