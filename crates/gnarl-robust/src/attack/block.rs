@@ -23,20 +23,20 @@ use gnarl_nn::networks::{Input, UsualOperator};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_tensor::{DType, Device, Pairs, Tensor, Var};
 
-/// The largest block: entries of a pattern have 32-bit indices, and every pair has two entries.
+/// Largest block: entries of a pattern have 32-bit indices, and every pair has two entries.
 pub(super) const MAX_BLOCK: usize = 1 << 29;
-/// The largest value of an unused variable.
+/// Largest value of an unused variable.
 const UNUSED: f32 = 1e-6;
 
-/// Pairs of the first block by which a relaxation is tested.
+/// Number of pairs of the first block by which a relaxation is tested.
 const TRIED: usize = 10_000;
 
 /// Memory of a pair: its ends, its variable and gradient, and the two entries of the relaxed
 /// operator with their positions, values and gradients.
 const BYTES_OF_PAIR: f64 = 80.0;
 
-/// Memory in bytes of a search over a graph's edges and a block of pairs, if all of them are part of
-/// the operator; less if pairs stand beside it.
+/// Returns the memory in bytes of a search over a graph's edges and a block of pairs, if all of
+/// them are part of the operator; less if pairs stay outside the operator.
 pub(super) fn bytes(graph: &Graph, block_size: usize) -> f64 {
     let pairs = graph.num_nodes() as f64 * graph.num_nodes().saturating_sub(1) as f64 / 2.0;
     BYTES_OF_PAIR * (graph.num_edges() as f64 + block_size as f64).min(pairs)
@@ -56,7 +56,8 @@ pub(super) struct Search<'a> {
     pairs: Vec<Pair>,
     /// One variable for each of the pairs.
     pub flips: Vec<f32>,
-    /// `true` if pairs may stand beside the operator: the network uses it in products alone.
+    /// True if pairs may stay outside the operator: the network uses the operator in products
+    /// alone.
     is_seen_beside: bool,
 }
 
@@ -70,8 +71,8 @@ pub(super) struct State {
 }
 
 impl<'a> Search<'a> {
-    /// A search with a first block of pairs. `clean` are the scores of the clean graph, which the
-    /// relaxation must reproduce if gradients are taken of them.
+    /// Starts a search with a first block of pairs. `clean` are the scores of the clean graph,
+    /// which the relaxation must reproduce if gradients are taken of them.
     pub fn new<A: Choice>(
         input: &AttackInput<'a>,
         clean: &[f32],
@@ -81,7 +82,7 @@ impl<'a> Search<'a> {
         Self::at_ends::<A>(input, clean, block, Vec::new(), rng)
     }
 
-    /// A search whose new pairs end at these nodes; anywhere if there are none.
+    /// Starts a search whose new pairs end at these nodes; at any nodes if there are none.
     pub fn at_ends<A: Choice>(
         input: &AttackInput<'a>,
         clean: &[f32],
@@ -125,7 +126,7 @@ impl<'a> Search<'a> {
         Ok(search)
     }
 
-    /// The state: the variables in use.
+    /// Returns the state: the variables in use.
     pub fn state(&self) -> State {
         let edges = self.graph.num_edges();
         let kept: Vec<usize> = (0..self.flips.len())
@@ -144,8 +145,8 @@ impl<'a> Search<'a> {
         self.flips = state.flips;
     }
 
-    /// The variables in use, the largest first, ties by pair: the order does not depend on the
-    /// search.
+    /// Returns the variables in use, the largest first, ties by pair: the order does not depend on
+    /// the search.
     pub fn largest(&self, count: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.flips.len())
             .filter(|&i| self.flips[i] > UNUSED)
@@ -155,7 +156,7 @@ impl<'a> Search<'a> {
         order
     }
 
-    /// The pairs that have a variable; the first are the edges.
+    /// Returns the pairs that have a variable; the first are the edges.
     pub fn pairs(&self) -> &[Pair] {
         &self.pairs
     }
@@ -184,7 +185,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// The scores with flip variables for the edges and these candidates.
+    /// Returns the scores with flip variables for the edges and these candidates.
     fn forward(&self, candidates: &[Pair], flips: &Tensor) -> Result<Tensor> {
         let relaxed = Relaxed::new(self.graph, self.kind, candidates)?;
         let propagation =
@@ -195,7 +196,7 @@ impl<'a> Search<'a> {
     /// Tests the relaxation. A network may use more of an operator than its values: attention over
     /// the pattern, counts of neighbours, a second operator. Then absent pairs change the scores,
     /// and the relaxation is refused. If a network uses an operator in more than products, pairs
-    /// beside it have no gradient, and all pairs must be part of it.
+    /// outside the operator have no gradient, and all pairs must be part of it.
     fn check_relaxation<A: Choice>(&mut self, clean: &[f32]) -> Result<()> {
         let refusal = |search: &Self| not_relaxable::<A>(search.through.network);
         let edges = self.graph.num_edges();
@@ -221,7 +222,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// The gradient of the objective by the variables.
+    /// Returns the gradient of the objective by the variables.
     pub fn gradient(&self, objective: &Objective<'_>) -> Result<Vec<f32>> {
         let by_scores = |scores: &[f32]| objective.standing_and_gradient(scores).1;
         match self.is_seen_beside {
@@ -230,7 +231,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The gradient by the variables of edges and candidates, from the gradient by the scores.
+    /// Returns the gradient by the variables of edges and candidates, from the gradient by the
+    /// scores.
     fn slopes_of_all(
         &self,
         pairs: &[Pair],
@@ -242,8 +244,8 @@ impl<'a> Search<'a> {
         Ok(slopes(scores, by_scores, [&flips])?.concat())
     }
 
-    /// The gradient with pairs at zero, which are nearly all, beside the operator: only their
-    /// gradients are computed.
+    /// Returns the gradient with pairs at zero, which are nearly all, outside the operator: only
+    /// their gradients are computed.
     fn slopes_beside(
         &self,
         pairs: &[Pair],
@@ -282,7 +284,7 @@ impl<'a> Search<'a> {
         Ok((0..pairs.len()).map(next).collect())
     }
 
-    /// The scores of the graph with these flips.
+    /// Returns the scores of the graph with these flips.
     pub fn scores_of(&self, chosen: &[usize]) -> Result<Vec<f32>> {
         let pairs: Vec<Pair> = chosen.iter().map(|&i| self.pairs[i]).collect();
         Ok(self
@@ -292,8 +294,8 @@ impl<'a> Search<'a> {
             .to_vec())
     }
 
-    /// The best discrete perturbation: the largest variables, or one of `final_samples` samples with
-    /// the variables as probabilities, each within the budget.
+    /// Returns the best discrete perturbation: the largest variables, or one of `final_samples`
+    /// samples with the variables as probabilities, each within the budget.
     pub fn round(
         &self,
         objective: &Objective<'_>,
@@ -303,8 +305,8 @@ impl<'a> Search<'a> {
     ) -> Result<Vec<Pair>> {
         let order = self.largest(usize::MAX);
         let mut best = (objective.standing(&self.scores_of(&[])?), Vec::new());
-        // If features depend on edges, the gradient misses their change: uniform samples are tried
-        // besides.
+        // If features depend on edges, the gradient does not include their change: uniform samples
+        // are tried in addition.
         let blind = if self.through.network.reads_degrees() {
             final_samples
         } else {
@@ -340,13 +342,13 @@ fn variable(values: &[f32]) -> Result<Var> {
     )?)?)
 }
 
-/// `true` if numbers differ by at most a thousandth of the largest, or of `at_least`.
+/// Returns true if numbers differ by at most a thousandth of the largest, or of `at_least`.
 fn are_close(a: &[f32], b: &[f32], at_least: f32) -> bool {
     let size = b.iter().fold(at_least, |m, z| m.max(z.abs()));
     a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-3 * size)
 }
 
-/// The gradients by some variables, from the gradient by the scores.
+/// Returns the gradients by some variables, from the gradient by the scores.
 fn slopes<const N: usize>(
     scores: Tensor,
     by_scores: &ByScores<'_>,
@@ -365,7 +367,7 @@ fn slopes<const N: usize>(
     Ok(found)
 }
 
-/// Up to `count` pairs without an edge, none of them in use, uniform over all such sets.
+/// Samples up to `count` pairs without an edge, none of them in use, uniformly over all such sets.
 fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<Pair> {
     let n = graph.num_nodes() as u64;
     let free =
@@ -375,14 +377,14 @@ fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<
         let apart = |u: u32, v: u32| !graph.has_edge(u, v);
         return draw_pairs(graph.num_nodes(), count, apart, &mut taken, rng);
     }
-    // Of so many pairs few are drawn twice: sorting them out is faster than remembering each. A
-    // pair is one number, its ends one after the other.
+    // Few of these pairs are sampled twice: removing duplicates later is faster than remembering
+    // each. A pair is one number, its ends one after the other.
     let bits = u64::BITS - n.leading_zeros();
     let key = |u: u32, v: u32| u64::from(u) << bits | u64::from(v);
     let ends = |key: u64| ((key >> bits) as u32, (key & ((1 << bits) - 1)) as u32);
     let mut used: Vec<u64> = used.iter().map(|&(u, v)| key(u, v)).collect();
     used.sort_unstable();
-    // The first that were drawn, and the few that came for those that were no use.
+    // The first samples, and the few later ones that replace unusable ones.
     let (mut drawn, mut late): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
     while drawn.len() + late.len() < count {
         let one = |_| {
@@ -406,17 +408,17 @@ fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<
         late.extend(fresh);
         late.sort_unstable();
     }
-    // Two rows in order: a sort that looks for such merges them.
+    // Two sorted runs: the sort merges them.
     drawn.extend(late);
     drawn.sort();
     drawn.into_iter().map(ends).collect()
 }
 
-/// Takes numbers out of others, both ascending and none twice, in steps that double: what lies
-/// between two of them is passed over.
+/// Removes numbers from others, both ascending and without duplicates. Step sizes double, so the
+/// numbers between two removed ones are skipped.
 fn drop_all(keys: &mut Vec<u64>, gone: impl Iterator<Item = u64>) {
-    // Keys up to `at` are below what comes; those up to `read` were moved to their places, the
-    // first `kept`.
+    // Keys up to `at` are below the next removed one; those up to `read` are at their new places,
+    // the first `kept`.
     let (mut at, mut read, mut kept) = (0, 0, 0);
     for key in gone {
         if at == keys.len() {
@@ -439,8 +441,8 @@ fn drop_all(keys: &mut Vec<u64>, gone: impl Iterator<Item = u64>) {
     keys.truncate(keys.len() - (read - kept));
 }
 
-/// Sorts numbers of so many bits, twelve of them at a time from the lowest: their order among each
-/// other never matters.
+/// Radix-sorts numbers of `bits` bits, twelve bits at a time from the lowest; the time does not
+/// depend on their initial order.
 fn sort_by_digits(keys: &mut Vec<u64>, bits: u32) {
     const DIGIT: u32 = 12;
     let mut sorted = vec![0; keys.len()];
@@ -458,8 +460,8 @@ fn sort_by_digits(keys: &mut Vec<u64>, bits: u32) {
     }
 }
 
-/// Up to `count` pairs without an edge that have one of these ends, none of them in use: all such
-/// pairs if there are at most `count`.
+/// Samples up to `count` pairs without an edge that have one of these ends, none of them in use:
+/// all such pairs if there are at most `count`.
 fn draw_at(graph: &Graph, ends: &[u32], count: usize, used: &[Pair], rng: &mut Rng) -> Vec<Pair> {
     let n = graph.num_nodes();
     let used: HashSet<Pair> = used.iter().copied().collect();
@@ -481,7 +483,7 @@ fn draw_at(graph: &Graph, ends: &[u32], count: usize, used: &[Pair], rng: &mut R
     drawn
 }
 
-/// Blocks of more than one in so many of the pairs that are left are drawn pair by pair.
+/// Divisor of the number of free pairs: larger blocks are sampled pair by pair.
 const DENSE: u64 = 4;
 
 fn not_relaxable<A: Choice>(model: &WhiteBox) -> gnarl_graph::Error {
@@ -492,15 +494,16 @@ fn not_relaxable<A: Choice>(model: &WhiteBox) -> gnarl_graph::Error {
     refused(format!("{} {what}; {}", A::NAME, without_gradients()))
 }
 
-/// A step along the slope, of a length at which the `budget` steepest variables gain
-/// `share · budget` in all, and back to variables in 0 to 1 that sum to at most the budget.
+/// Makes a step along the gradient and projects back to variables in 0 to 1 that sum to at most the
+/// budget. The step has a length at which the `budget` steepest variables gain `share · budget` in
+/// total.
 pub(super) fn ascend(flips: &mut [f32], slope: &[f32], budget: usize, share: f64) {
     let mut steepest: Vec<f32> = slope.iter().copied().filter(|&g| g > 0.0).collect();
     if steepest.len() > budget {
         steepest.select_nth_unstable_by(budget, |a, b| b.total_cmp(a));
         steepest.truncate(budget);
     }
-    // In one order, whatever the selection left: sums do not depend on it.
+    // In a fixed order, because a sum depends on the order.
     steepest.sort_unstable_by(|a, b| b.total_cmp(a));
     let total: f64 = steepest.iter().map(|&g| f64::from(g)).sum();
     if total > 0.0 {
@@ -513,10 +516,10 @@ pub(super) fn ascend(flips: &mut [f32], slope: &[f32], budget: usize, share: f64
     project(flips, budget as f64);
 }
 
-/// The nearest point with entries in 0 to 1 and a sum of at most `budget`: all entries lowered by
-/// the same amount, found by bisection, and cut off.
+/// Projects on the nearest point with entries in 0 to 1 and a sum of at most `budget`: all entries
+/// are lowered by the same amount, found by bisection, and clipped.
 pub(super) fn project(flips: &mut [f32], budget: f64) {
-    // What is not above the amount adds nothing to the sum, and is not looked at again.
+    // Entries not above the amount add nothing to the sum and are not visited again.
     let mut above: Vec<f64> = flips
         .iter()
         .filter(|p| **p > 0.0)
@@ -550,8 +553,7 @@ mod tests {
     use crate::attack::testing;
     use gnarl_nn::networks::Backbone;
 
-    /// However a network uses its operator, pairs at zero have the slopes that they have as part of
-    /// it.
+    /// In every network, pairs at zero have the gradients that they have as part of the operator.
     #[test]
     fn slopes_are_those_of_a_relaxation_with_all_pairs() {
         let graph = testing::graph(1);
@@ -597,7 +599,7 @@ mod tests {
         }
     }
 
-    /// Where hardly a pair is left, all that are left come, and the search ends.
+    /// If hardly any pair is free, all free pairs are returned, and the search ends.
     #[test]
     fn a_crowded_graph_has_few_pairs_to_draw() {
         let n = 12u32;
@@ -659,8 +661,8 @@ mod tests {
         }
     }
 
-    /// Drawn by the same numbers as pair by pair: no edge, nothing in use, nothing twice, in order,
-    /// as many as asked for.
+    /// Uses the same random numbers as sampling pair by pair: no edge, nothing in use, no
+    /// duplicates, in order, as many as requested.
     #[test]
     fn pairs_that_are_drawn_are_apart() {
         let graph = Graph::from_edges(

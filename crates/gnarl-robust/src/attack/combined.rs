@@ -1,7 +1,6 @@
-//! Edges and features together (thesis ch. 5, appendix): poisoned edges by
-//! [`mettack`](super::mettack) (Zügner and Günnemann 2019,
-//! [arXiv:1902.08412](https://arxiv.org/abs/1902.08412)), then Gaussian noise on every feature by
-//! [`gaussian`](super::gaussian).
+//! Attack on edges and features together: edges poisoned by [`mettack`](super::mettack) (Zügner and
+//! Günnemann 2019, [arXiv:1902.08412](https://arxiv.org/abs/1902.08412)), then Gaussian noise on
+//! every feature by [`gaussian`](super::gaussian).
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::sets::Set;
@@ -39,7 +38,7 @@ pub struct Combined {
 }
 
 impl Combined {
-    /// The attack with this share of the edges, and noise of psi 0.5.
+    /// Returns the attack with this share of the edges, and noise of psi 0.5.
     pub const fn budget(budget: f64) -> Self {
         Self {
             budget,
@@ -55,7 +54,7 @@ impl Combined {
         }
     }
 
-    /// The noise, with errors about `psi`: `budget` is the share of the edges.
+    /// Returns the noise, with errors about `psi`: `budget` is the share of the edges.
     fn noise(&self) -> gnarl_graph::Result<Noise> {
         Noise::new(self.psi).map_err(|e| match e {
             Error::Argument { what, .. } => Error::argument("psi", what),
@@ -83,7 +82,7 @@ impl Method for Combined {
         input: &AttackInput<'_>,
         seed: u64,
     ) -> Result<(Graph, Option<Vec<Flip>>)> {
-        // Before the search, which takes long.
+        // Checked before the search, which takes long.
         if input.graph.features().is_none() {
             return Err(refused(
                 "combined puts noise on features, and the graph has none; attack its edges alone, by mettack",
@@ -94,7 +93,7 @@ impl Method for Combined {
                 "combined flips whole edges, and this graph has weights; attack its features alone, by gaussian",
             ));
         }
-        // A budget below one flip leaves the noise alone.
+        // A budget below one flip leaves only the noise.
         let (graph, order) = match EdgeShare::new(self.budget)?.flips(input.graph) {
             0 => (input.graph.clone(), Some(Vec::new())),
             _ => self.edges().attack_in_order(input, seed)?,
@@ -166,7 +165,7 @@ mod tests {
             alone.change.added, attacked.change.added,
             "the edges are those of mettack"
         );
-        // A budget below one flip leaves the noise, as a budget of none does.
+        // A budget below one flip leaves only the noise, as a budget of zero does.
         let noise = |budget| {
             let attacked = Attack::from(Combined {
                 psi: 0.3,

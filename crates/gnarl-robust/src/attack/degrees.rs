@@ -5,7 +5,7 @@
 use gnarl_graph::Graph;
 
 const SMALLEST: usize = 2;
-/// The published threshold of the test statistic (95 %).
+/// Published threshold of the test statistic (95 %).
 const LIMIT: f64 = 0.004;
 
 /// The test, with the degrees of the clean and the changed graph.
@@ -40,7 +40,7 @@ impl Sums {
         }
     }
 
-    /// The largest log-likelihood of a power law.
+    /// Returns the largest log-likelihood of a power law.
     fn likelihood(self) -> f64 {
         if self.count == 0.0 {
             return 0.0;
@@ -81,7 +81,7 @@ impl DegreeTest {
         })
     }
 
-    /// `true` if the degrees pass the test after one more flip.
+    /// Returns true if the degrees pass the test after one more flip.
     pub fn allows(&self, pair: (u32, u32), joins: bool) -> bool {
         let after = self.after(pair, joins);
         let ratio = -2.0 * after.and(self.before).likelihood()
@@ -118,7 +118,7 @@ mod tests {
             (before.and(now).likelihood() - 2.0 * before.likelihood()).abs()
                 < 1e-6 * before.likelihood().abs()
         );
-        // A test that is kept up to date is the test of the changed graph.
+        // The incremental test equals the test of the changed graph.
         let others: Vec<u32> = (1..300).filter(|&v| !graph.has_edge(0, v)).collect();
         let mut refused = None;
         for (count, &v) in others.iter().enumerate() {

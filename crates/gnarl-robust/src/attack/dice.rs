@@ -1,7 +1,7 @@
 //! DICE, "delete internally, connect externally" (Waniek et al. 2018,
 //! [doi:10.1038/s41562-017-0290-3](https://doi.org/10.1038/s41562-017-0290-3)): each flip removes
-//! an edge between nodes of one class or adds an edge between nodes of different classes, with equal
-//! probability, as in Zügner and Günnemann (2019,
+//! an edge between nodes of one class or adds an edge between nodes of different classes. Both have
+//! equal probability, as in Zügner and Günnemann (2019,
 //! [arXiv:1902.08412](https://arxiv.org/abs/1902.08412)).
 //!
 //! The attacker needs a class for every node: the true ones, as in the reference, or true ones for
@@ -35,7 +35,7 @@ pub struct Dice {
 }
 
 impl Dice {
-    /// The attack with this share of the edges.
+    /// Returns the attack with this share of the edges.
     pub const fn budget(budget: f64) -> Self {
         Self { budget }
     }
@@ -126,7 +126,7 @@ mod tests {
             added += change.added.len();
             removed += change.removed.len();
         }
-        // Fair coins: six deviations of a sum of that many.
+        // Fair coins: six standard deviations of a sum of that many.
         let (total, difference) = (
             (added + removed) as f64,
             (added as f64 - removed as f64).abs(),

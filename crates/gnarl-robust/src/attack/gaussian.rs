@@ -1,6 +1,6 @@
 //! Gaussian noise on features, the random feature attack of GCORN (Abbahaddou et al. 2024,
-//! [arXiv:2404.17947](https://arxiv.org/abs/2404.17947); thesis ch. 5): every entry moves by a
-//! normal sample with standard deviation `psi / sqrt(K)` for K features.
+//! [arXiv:2404.17947](https://arxiv.org/abs/2404.17947)): every entry moves by a normal sample with
+//! standard deviation `psi / sqrt(K)` for K features.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
@@ -31,7 +31,7 @@ pub struct Gaussian {
 }
 
 impl Gaussian {
-    /// The attack with this psi.
+    /// Returns the attack with this psi.
     pub const fn budget(budget: f64) -> Self {
         Self { budget }
     }
@@ -42,7 +42,8 @@ impl Gaussian {
 }
 
 impl Method for Gaussian {
-    /// Node `i` has a random stream of its own. The new features are dense: `nodes · K` numbers.
+    /// Adds noise with a random stream for each node. The new features are dense: `nodes · K`
+    /// numbers.
     fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
         let features = input
             .graph
@@ -110,7 +111,7 @@ mod tests {
         let deviation = psi / 10.0;
         let count = (n * k) as f64;
         let moment = |p: i32| noise.iter().map(|z| (z / deviation).powi(p)).sum::<f64>() / count;
-        // Standard errors of the moments of 40,000 normal draws: 0.005, 0.0071, 0.049.
+        // Standard errors of the moments of 40,000 normal samples: 0.005, 0.0071, 0.049.
         assert!(moment(1).abs() < 0.025, "mean {}", moment(1));
         assert!((moment(2) - 1.0).abs() < 0.036, "variance {}", moment(2));
         assert!(

@@ -53,7 +53,7 @@ pub struct Genetic {
 }
 
 impl Genetic {
-    /// The attack with this share of the edges: 40 generations of 24 members.
+    /// Returns the attack with this share of the edges: 40 generations of 24 members.
     pub const fn budget(budget: f64) -> Self {
         Self {
             budget,
@@ -154,7 +154,7 @@ impl Member {
     }
 }
 
-/// The best first; equals stay in their order.
+/// Sorts members, the best first; equals stay in their order.
 fn rank(all: &mut [Member]) {
     all.sort_by(|a, b| {
         a.standing
@@ -190,7 +190,7 @@ impl<'a> Nursery<'a> {
         Self { input, ends, flips }
     }
 
-    /// A sampled pair at a target, if it is a useful flip.
+    /// Samples a pair at a target; `None` if it is not a useful flip.
     fn pair(&self, rng: &mut Rng) -> Option<Pair> {
         let (graph, labels) = (self.input.graph, self.input.labels);
         let class = |u: u32| labels.and_then(|labels| labels.get(u));
@@ -221,7 +221,7 @@ impl<'a> Nursery<'a> {
         self.fill(BTreeSet::new(), rng)
     }
 
-    /// A child: each flip from one of two parents, some sampled anew.
+    /// Returns a child: each flip from one of two parents, some sampled anew.
     fn child(&self, all: &[Member], mutation: f64, rng: &mut Rng) -> BTreeSet<Pair> {
         // Members are sorted, so the smaller index of two is the better member.
         let mut parent = || {

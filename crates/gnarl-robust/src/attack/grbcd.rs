@@ -2,7 +2,7 @@
 //! [arXiv:2110.14038](https://arxiv.org/abs/2110.14038)): each step samples a new block of node
 //! pairs and flips the pairs with the largest gradients, so that the budget is spent at the end.
 //!
-//! Every edge is part of the search besides the block, as in [`prbcd`](super::prbcd).
+//! Every edge is part of the search in addition to the block, as in [`prbcd`](super::prbcd).
 
 use gnarl_graph::Graph;
 use gnarl_graph::names::Settings;
@@ -40,7 +40,7 @@ pub struct Grbcd {
 }
 
 impl Grbcd {
-    /// The attack with this share of the edges, in a hundred steps.
+    /// Returns the attack with this share of the edges, in a hundred steps.
     pub const fn budget(budget: f64) -> Self {
         Self {
             budget,

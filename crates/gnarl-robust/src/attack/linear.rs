@@ -19,7 +19,7 @@ use gnarl_tensor::{Device, Tensor};
 const HIDDEN: usize = 16;
 const RATE: f64 = 0.1;
 const MOMENTUM: f64 = 0.9;
-/// Training steps whose derivatives are multiplied out together.
+/// Number of training steps whose derivatives are multiplied together.
 const TOGETHER: usize = 10;
 
 /// Features as sparse rows, divided by their mean absolute value, so that one learning rate suits
@@ -44,7 +44,7 @@ pub(super) fn features_of(graph: &Graph) -> CsrMatrix<f32> {
     }
 }
 
-/// `Â` and `Â X` of a graph.
+/// The operator `Â` and the product `Â X` of a graph.
 pub(super) struct Propagated {
     pub a: CsrMatrix<f32>,
     pub ax: CsrMatrix<f32>,
@@ -79,7 +79,7 @@ impl Propagated {
         Ok(Self { a, ax, scales })
     }
 
-    /// The rows of `Â² X` of some nodes, dense.
+    /// Returns the rows of `Â² X` of some nodes, dense.
     pub fn rows(&self, nodes: &[u32]) -> Result<Tensor> {
         let width = self.ax.num_cols();
         let mut out = vec![0f32; nodes.len() * width];
@@ -103,7 +103,7 @@ fn add_row(matrix: &CsrMatrix<f32>, row: usize, weight: f32, out: &mut [f32]) {
         .for_each(|(&c, &v)| out[c as usize] += weight * v);
 }
 
-/// The product of two sparse matrices.
+/// Returns the product of two sparse matrices.
 fn product(a: &CsrMatrix<f32>, b: &CsrMatrix<f32>) -> Result<CsrMatrix<f32>> {
     let scratch = || (vec![0f32; b.num_cols()], vec![false; b.num_cols()]);
     let rows: Vec<(Vec<u32>, Vec<f32>)> = (0..a.num_rows())
@@ -145,7 +145,7 @@ fn product(a: &CsrMatrix<f32>, b: &CsrMatrix<f32>) -> Result<CsrMatrix<f32>> {
     CsrMatrix::new(b.num_cols(), offsets, columns, values)
 }
 
-/// A sparse matrix times a dense one of `width` columns, by rows.
+/// Returns a sparse matrix times a dense one of `width` columns, by rows.
 pub(super) fn times(matrix: &CsrMatrix<f32>, dense: &[f32], width: usize) -> Vec<f32> {
     let mut out = vec![0f32; matrix.num_rows() * width];
     out.par_chunks_mut(width.max(1))
@@ -160,7 +160,7 @@ pub(super) fn times(matrix: &CsrMatrix<f32>, dense: &[f32], width: usize) -> Vec
     out
 }
 
-/// `W₁` and `W₂`.
+/// The weight matrices `W₁` and `W₂`.
 #[derive(Clone)]
 pub(super) struct Maps {
     pub first: Tensor,
@@ -168,7 +168,7 @@ pub(super) struct Maps {
 }
 
 impl Maps {
-    /// Uniform weights within one over the root of their width.
+    /// Samples uniform weights within one over the square root of their width.
     pub fn draw(features: usize, classes: usize, rng: &mut Rng) -> Result<Self> {
         let mut uniform = |rows: usize, cols: usize| {
             let bound = 1.0 / (cols.max(1) as f32).sqrt();
@@ -183,7 +183,7 @@ impl Maps {
         })
     }
 
-    /// `W₁ W₂`.
+    /// Returns `W₁ W₂`.
     pub fn product(&self) -> Result<Tensor> {
         Ok(self.first.matmul(&self.second)?)
     }
@@ -253,7 +253,7 @@ pub(super) fn train(s: &Tensor, classes: &[u32], start: Maps, steps: usize) -> R
     })
 }
 
-/// Softmax by rows.
+/// Returns the softmax by rows.
 pub(super) fn softmax(mut scores: Vec<f32>, width: usize) -> Vec<f32> {
     for row in scores.chunks_mut(width.max(1)) {
         let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -264,7 +264,7 @@ pub(super) fn softmax(mut scores: Vec<f32>, width: usize) -> Vec<f32> {
     scores
 }
 
-/// The derivative of the mean cross-entropy by the scores.
+/// Returns the derivative of the mean cross-entropy by the scores.
 fn slope_of(shares: &[f32], classes: &[u32], width: usize) -> Result<Tensor> {
     let mut slope = shares.to_vec();
     slope
@@ -280,8 +280,8 @@ fn slope_of(shares: &[f32], classes: &[u32], width: usize) -> Result<Tensor> {
     )?)
 }
 
-/// The derivative of a loss by the rows that the weights were trained on, through every training
-/// step, from its derivative by the trained weights: rows × features.
+/// Returns the derivative of a loss by the rows that the weights were trained on (rows × features).
+/// It goes through every training step, from the derivative by the trained weights.
 pub(super) fn through_training(s: &Tensor, training: &Training, by_end: Maps) -> Result<Vec<f32>> {
     let (rows, features) = s.dims2()?;
     let width = by_end.second.dims()[1];

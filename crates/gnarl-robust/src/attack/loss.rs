@@ -30,21 +30,21 @@ pub(super) struct Objective<'a> {
 /// The state of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Standing {
-    /// Targets that are still predicted correctly.
+    /// Number of targets that are still predicted correctly.
     pub right: usize,
     /// The loss, which the attacker maximises.
     pub loss: f64,
 }
 
 impl Standing {
-    /// `true` with fewer correct predictions, or as many and a larger loss.
+    /// Returns true with fewer correct predictions, or as many and a larger loss.
     pub fn beats(&self, other: &Standing) -> bool {
         self.right < other.right || (self.right == other.right && self.loss > other.loss)
     }
 }
 
 impl<'a> Objective<'a> {
-    /// `scores` are those of the unchanged graph, `width` classes in a row.
+    /// Returns the objective. `scores` are those of the unchanged graph, `width` classes in a row.
     pub fn new(loss: Loss, targets: &'a [(u32, u32)], scores: &[f32], width: usize) -> Self {
         let mut objective = Self {
             loss,
@@ -68,7 +68,7 @@ impl<'a> Objective<'a> {
         &scores[node as usize * self.width..(node as usize + 1) * self.width]
     }
 
-    /// The margin of the true class and its rival; `None` with a single class.
+    /// Returns the margin of the true class and its rival; `None` with a single class.
     fn margin(&self, scores: &[f32], (node, class): (u32, u32)) -> Option<(f64, usize)> {
         let row = self.row(scores, node);
         let others = (0..row.len()).filter(|&c| c != class as usize);
@@ -79,12 +79,12 @@ impl<'a> Objective<'a> {
         ))
     }
 
-    /// The state of an attempt with these scores.
+    /// Returns the state of an attempt with these scores.
     pub fn standing(&self, scores: &[f32]) -> Standing {
         self.look(scores, None)
     }
 
-    /// The state of an attempt, and the gradient of the loss by the scores.
+    /// Returns the state of an attempt, and the gradient of the loss by the scores.
     pub fn standing_and_gradient(&self, scores: &[f32]) -> (Standing, Vec<f32>) {
         let mut gradient = vec![0f32; scores.len()];
         let standing = self.look(scores, Some(&mut gradient));

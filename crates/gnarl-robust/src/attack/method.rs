@@ -64,30 +64,32 @@ pub trait Method {
         Ok((self.attack(input, seed)?, None))
     }
 
-    /// The budget. Fails for a number that is not one.
+    /// Returns the budget. Fails for an invalid number.
     fn budget(&self) -> gnarl_graph::Result<Budget>;
 
-    /// The unit of the budget's number.
+    /// Returns the unit of the budget's number.
     fn unit(&self) -> &'static str {
         "share of the edges, rounded down to whole flips"
     }
 
-    /// The inputs that the attack cannot do without.
+    /// Returns the inputs that the attack cannot do without.
     fn needs(&self) -> Set<Requirement> {
         Set::EMPTY
     }
 
-    /// The properties of the attack.
+    /// Returns the properties of the attack.
     fn properties(&self) -> Set<Property> {
         Set::EMPTY
     }
 
-    /// The number of model evaluations, at least. Searches that would not end are refused by it.
+    /// Returns a lower bound on the number of model evaluations. Searches that would take too long
+    /// are refused by it.
     fn passes(&self) -> f64 {
         1.0
     }
 
-    /// The memory of the search in bytes, at least. Searches that would not fit are refused by it.
+    /// Returns a lower bound on the memory of the search in bytes. Searches that would not fit are
+    /// refused by it.
     fn bytes(&self, graph: &Graph) -> f64 {
         let _ = graph;
         0.0
@@ -95,33 +97,34 @@ pub trait Method {
 }
 
 impl Attack {
-    /// `true` if the attack cannot do without an input.
+    /// Returns true if the attack cannot do without an input.
     pub fn needs(&self, requirement: Requirement) -> bool {
         self.method().needs().contains(requirement)
     }
 
-    /// `true` if the attack has a property.
+    /// Returns true if the attack has a property.
     pub fn has(&self, property: Property) -> bool {
         self.method().properties().contains(property)
     }
 
-    /// `true` if the attack compares candidates by the model's predictions.
+    /// Returns true if the attack compares candidates by the model's predictions.
     pub fn is_black_box(&self) -> bool {
         self.has(Property::BlackBox)
     }
 
-    /// `true` if the attack evaluates a model, with gradients or without.
+    /// Returns true if the attack evaluates a model, with gradients or without.
     pub fn queries_model(&self) -> bool {
         self.needs(Requirement::Gradients) || self.needs(Requirement::Predictions)
     }
 
-    /// `true` if the attack uses classes: of its targets, to attack predictions, or of all nodes.
+    /// Returns true if the attack uses classes: of its targets, to attack predictions, or of all
+    /// nodes.
     pub fn uses_labels(&self) -> bool {
         self.queries_model() || self.needs(Requirement::Labels)
     }
 }
 
-/// A budget of edges.
+/// Returns a budget of edges.
 pub(super) fn edges(share: f64) -> gnarl_graph::Result<Budget> {
     EdgeShare::new(share).map(Budget::Edges)
 }
@@ -145,12 +148,12 @@ pub struct AttackInput<'a> {
 }
 
 impl<'a> AttackInput<'a> {
-    /// `true` if the search is to end.
+    /// Returns true if the search is to end.
     pub(super) fn stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// The network to take gradients through.
+    /// Returns the network to take gradients through.
     pub(super) fn white_box<A: Choice>(&self) -> Result<&'a WhiteBox> {
         let found = self.model.and_then(|model| model.white_box());
         found.ok_or_else(|| {
@@ -163,7 +166,7 @@ impl<'a> AttackInput<'a> {
         })
     }
 
-    /// The network and the defence before it, to take gradients through to edges.
+    /// Returns the network and the defence before it, to take gradients through to edges.
     pub(super) fn see_through<A: Choice>(&self) -> Result<(&'a dyn Classifier, Through<'a>)> {
         let found = self
             .model
@@ -174,7 +177,7 @@ impl<'a> AttackInput<'a> {
         })
     }
 
-    /// The targets, for an attack that must have some.
+    /// Returns the targets, for an attack that must have some.
     pub(super) fn some_targets<A: Choice>(&self) -> Result<&'a [(u32, u32)]> {
         match self.targets.is_empty() {
             true => Err(refused(format!(
@@ -257,7 +260,7 @@ pub enum Part {
     Feature(u32, u32),
 }
 
-/// Advice for a model without gradients.
+/// Returns advice for a model without gradients.
 pub(super) fn without_gradients() -> String {
     let plain: Vec<&str> = Attack::all()
         .filter(|a| !a.needs(Requirement::Gradients))

@@ -2,10 +2,10 @@
 //! poisoning by edge flips, chosen by the meta-gradient: the gradient of the trained model's loss
 //! with respect to the graph that it is trained on.
 //!
-//! For each flip the linear surrogate (`linear`) is trained anew on the graph so far, and its loss
-//! is differentiated through every step of that training with respect to every node pair. Meta-Self
-//! maximises the loss of unlabelled nodes, with the classes that the surrogate predicts on the clean
-//! graph. Meta-Train maximises the loss of the training nodes.
+//! For each flip the linear surrogate (`linear`) is trained again on the graph so far. Its loss is
+//! differentiated through every step of that training with respect to every node pair. Meta-Self
+//! maximises the loss of unlabelled nodes, with the classes that the surrogate predicts on the
+//! clean graph. Meta-Train maximises the loss of the training nodes.
 //!
 //! The gradient by the n² entries of Â is a sum of products of thin matrices. With `S = Â² X`,
 //! `G = ∂L/∂S` and R the rows of G that come from training, `G = E Wᵀ + R`, so that
@@ -68,7 +68,7 @@ pub struct Mettack {
 }
 
 impl Mettack {
-    /// Meta-Self with this share of the edges, one flip at a time.
+    /// Returns Meta-Self with this share of the edges, one flip at a time.
     pub const fn budget(budget: f64) -> Self {
         Self {
             budget,
@@ -121,7 +121,7 @@ impl Method for Mettack {
     }
 }
 
-/// Rows and columns of a tile of pairs.
+/// Number of rows and columns of a tile of pairs.
 const TILE: usize = 512;
 
 /// The state of the search.
@@ -131,7 +131,7 @@ struct Search {
     graph: Graph,
     x: CsrMatrix<f32>,
     classes: usize,
-    /// Nodes trained on, ascending, and their classes.
+    /// Training nodes, ascending, and their classes.
     trained: Vec<u32>,
     trained_classes: Vec<u32>,
     /// Nodes whose loss is maximised, and their classes in that loss.
@@ -176,7 +176,7 @@ impl Search {
         Ok(search)
     }
 
-    /// The classes that the surrogate predicts for the nodes it is not trained on.
+    /// Returns the classes that the surrogate predicts for nodes outside its training set.
     fn own_classes(&self) -> Result<Vec<(u32, u32)>> {
         let propagated = Propagated::new(&self.graph, &self.x)?;
         let training = self.train(&propagated.rows(&self.trained)?, OWN_CLASSES)?;
@@ -199,14 +199,14 @@ impl Search {
         train(s, &self.trained_classes, start, self.settings.inner_steps)
     }
 
-    /// `Â² X W₁ W₂`, by rows.
+    /// Returns `Â² X W₁ W₂`, by rows.
     fn scores(&self, propagated: &Propagated, maps: &Maps) -> Result<Vec<f32>> {
         let w = maps.product()?.flatten_all()?.to_vec1::<f32>()?;
         let once = times(&propagated.ax, &w, self.classes);
         Ok(times(&propagated.a, &once, self.classes))
     }
 
-    /// The meta-gradient, after a training from initial weights number `index`.
+    /// Returns the meta-gradient, after a training from initial weights number `index`.
     fn derivative(&self, index: u64) -> Result<Derivative<'_>> {
         let (n, width) = (self.graph.num_nodes(), self.classes);
         let propagated = Propagated::new(&self.graph, &self.x)?;
@@ -253,7 +253,7 @@ impl Search {
         Ok(Derivative::new(self, propagated, thin, r))
     }
 
-    /// The best flips, the best first.
+    /// Returns the best flips, the best first.
     fn best(&self, count: usize) -> Result<Vec<Pair>> {
         let derivative = self.derivative(self.flips.len() as u64)?;
         let mut found = derivative.best(count, &|pair, joins| self.allows(pair, joins));
@@ -265,7 +265,8 @@ impl Search {
             .collect())
     }
 
-    /// No node loses its last edge, no pair is flipped twice, and degrees pass the test if it is on.
+    /// Returns true if no node loses its last edge, no pair is flipped twice, and degrees pass the
+    /// test if it is on.
     fn allows(&self, pair: Pair, joins: bool) -> bool {
         let degree = |u: u32| self.graph.neighbours(u).len();
         (joins || (degree(pair.0) > 1 && degree(pair.1) > 1))
@@ -293,10 +294,10 @@ impl Search {
     }
 }
 
-/// The index of the training that predicts the classes of unlabelled nodes.
+/// Index of the training that predicts the classes of unlabelled nodes.
 const OWN_CLASSES: u64 = u64::MAX;
 
-/// `Xᵀ` times a dense matrix, by rows.
+/// Returns `Xᵀ` times a dense matrix, by rows.
 fn transposed_times(x: &CsrMatrix<f32>, dense: &[f32], width: usize) -> Vec<f32> {
     let mut out = vec![0f32; x.num_cols() * width];
     for i in 0..x.num_rows() {
@@ -321,8 +322,8 @@ struct Thin {
     width: usize,
 }
 
-/// A matrix over features whose rows are some nodes', stored by features: the slice of a feature
-/// over a range of nodes lies together.
+/// A matrix over features with a row for each of some nodes, stored by features: the slice of a
+/// feature over a range of nodes is contiguous.
 struct ByFeature {
     nodes: Vec<u32>,
     values: Vec<f32>,
@@ -340,13 +341,13 @@ impl ByFeature {
         Self { nodes, values }
     }
 
-    /// The places of the nodes in a range.
+    /// Returns the places of the nodes in a range.
     fn within(&self, range: &std::ops::Range<usize>) -> std::ops::Range<usize> {
         let place = |end: usize| self.nodes.partition_point(|&u| (u as usize) < end);
         place(range.start)..place(range.end)
     }
 
-    /// The products of the rows at some places with a sparse row.
+    /// Returns the products of the rows at some places with a sparse row.
     fn products(
         &self,
         places: &std::ops::Range<usize>,
@@ -368,7 +369,7 @@ struct Derivative<'a> {
     x: &'a CsrMatrix<f32>,
     propagated: Propagated,
     thin: Thin,
-    /// R over the nodes trained on, and ÂR over them and their neighbours.
+    /// R over the training nodes, and ÂR over them and their neighbours.
     r: ByFeature,
     ar: ByFeature,
     /// The derivative by one more edge through the degree of each node.
@@ -423,7 +424,7 @@ impl<'a> Derivative<'a> {
         derivative
     }
 
-    /// ∂L/∂Â at one entry.
+    /// Returns ∂L/∂Â at one entry.
     fn entry(&self, i: u32, j: u32) -> f32 {
         let w = self.thin.width;
         let row = |m: &'_ [f32], u: u32| -> std::ops::Range<usize> {
@@ -444,7 +445,7 @@ impl<'a> Derivative<'a> {
         sum
     }
 
-    /// The first-order change of the loss by flipping a pair.
+    /// Returns the first-order change of the loss by flipping a pair.
     #[cfg(test)]
     fn gain(&self, (u, v): Pair) -> f32 {
         let scales = &self.propagated.scales;
@@ -458,7 +459,7 @@ impl<'a> Derivative<'a> {
         }
     }
 
-    /// Candidates for the best flips with their gains: those of every tile.
+    /// Returns candidates for the best flips with their gains: those of every tile.
     fn best(&self, count: usize, allows: &(dyn Fn(Pair, bool) -> bool + Sync)) -> Vec<(f32, Pair)> {
         let n = self.graph.num_nodes();
         let starts: Vec<usize> = (0..n).step_by(TILE).collect();
@@ -495,7 +496,7 @@ impl<'a> Derivative<'a> {
             let line = &mut line[first - cols.start..];
             let others = (&scales[first..cols.end], &self.by_degree[first..cols.end]);
             to_gains(line, scales[i], self.by_degree[i], others.0, others.1);
-            // What an edge adds is lost with it.
+            // Removing an edge removes its contribution.
             let neighbours = self.graph.neighbours(i as u32);
             let from = neighbours.partition_point(|&v| (v as usize) < first);
             let edges = &neighbours[from..]
@@ -519,7 +520,7 @@ impl<'a> Derivative<'a> {
         best
     }
 
-    /// `M + Mᵀ` of the thin factors.
+    /// Adds `M + Mᵀ` of the thin factors.
     fn add_thin(
         &self,
         rows: &std::ops::Range<usize>,
@@ -544,7 +545,7 @@ impl<'a> Derivative<'a> {
         }
     }
 
-    /// `M + Mᵀ` of the part that comes from training.
+    /// Adds `M + Mᵀ` of the part that comes from training.
     fn add_wide(
         &self,
         rows: &std::ops::Range<usize>,
@@ -572,7 +573,7 @@ impl<'a> Derivative<'a> {
 }
 
 simd_dispatch! {
-    /// Adds columns, one after the other as long as the sums, each times its factor.
+    /// Adds columns, each times its factor, over the length of the sums.
     fn add_products(factors: &[f32], columns: &[f32], sums: &mut [f32]) {
         for (factor, column) in factors.iter().zip(columns.chunks_exact(sums.len())) {
             sums.iter_mut().zip(column).for_each(|(sum, x)| *sum += factor * x);
@@ -581,8 +582,8 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// The change of the loss by joining a node to each of the others, from the derivatives by the
-    /// node's entries.
+    /// Computes the change of the loss by joining a node to each of the others, from the
+    /// derivatives by the node's entries.
     fn to_gains(sums: &mut [f32], scale: f32, by_degree: f32, scales: &[f32], by_degrees: &[f32]) {
         for ((sum, other), by_other) in sums.iter_mut().zip(scales).zip(by_degrees) {
             *sum = *sum * scale * other + by_degree + by_other;
@@ -591,7 +592,7 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// `true` if every number is at most this.
+    /// Returns true if no number exceeds the bound.
     fn none_above(values: &[f32], bound: f32) -> bool {
         values.iter().filter(|value| **value <= bound).count() == values.len()
     }
@@ -626,8 +627,8 @@ mod tests {
         Attack::from(attack).run(&input, seed).unwrap()
     }
 
-    /// The trained loss as a function of a dense symmetric adjacency, in double precision, with
-    /// nothing shared with the code above.
+    /// Computes the trained loss as a function of a dense symmetric adjacency, in double precision,
+    /// independently of the code above.
     fn loss(search: &Search, a: &[f64], index: u64) -> f64 {
         let (n, f, c) = (
             search.graph.num_nodes(),
@@ -751,7 +752,7 @@ mod tests {
                 }
             }
             assert!(largest > 1e-3, "{meta}: derivatives of nothing");
-            // Tiles find what a look at every pair finds.
+            // Tiles find the same flips as all pairs.
             let all = (0..n as u32).flat_map(|i| (i + 1..n as u32).map(move |j| (i, j)));
             let allowed: Vec<Pair> = all
                 .filter(|&p| search.allows(p, !graph.has_edge(p.0, p.1)))
@@ -765,8 +766,9 @@ mod tests {
         }
     }
 
-    /// What joining each of all n² pairs adds to the trained loss: every entry of the adjacency is
-    /// held, the training is written down step by step, and the tape goes back through all of it.
+    /// Computes the gain of joining each of all n² pairs in the trained loss: every entry of the
+    /// adjacency is a variable, the training is written out step by step, and the tape goes back
+    /// through all of it.
     fn dense_slopes(search: &Search, index: u64) -> gnarl_tensor::Result<Vec<f32>> {
         use gnarl_tensor::{DType, Var};
         let n = search.graph.num_nodes();
@@ -854,7 +856,7 @@ mod tests {
             .collect())
     }
 
-    /// On Cora: the first flips of an attacker who can afford n² are ours.
+    /// On Cora, the first flips equal those of a search with n² memory.
     #[test]
     fn the_first_flips_on_cora_are_those_of_a_dense_reference() {
         let loaded = gnarl_data::load("cora", std::path::Path::new("nowhere"), 0).unwrap();

@@ -1,5 +1,5 @@
-//! Adversarial attacks: small changes to a graph's features or edges that make a model's predictions
-//! wrong (thesis ch. 5, "Experimental Setup").
+//! Adversarial attacks: small changes to a graph's features or edges that make a model's
+//! predictions wrong.
 //!
 //! | file | content |
 //! | --- | --- |
@@ -89,7 +89,7 @@ choices! {
 }
 
 impl Attack {
-    /// The budget. Fails for a number that is not one.
+    /// Returns the budget. Fails for an invalid number.
     pub fn budget(&self) -> gnarl_graph::Result<Budget> {
         self.method().budget()
     }
@@ -136,7 +136,7 @@ mod tests {
             .collect()
     }
 
-    /// Every attack with this budget and, where it searches, little work.
+    /// Returns every attack with this budget and, if it searches, little work.
     fn quick(budget: f64) -> Vec<Attack> {
         let short = |attack: Attack| match attack {
             Attack::PgdFeatures(pgd) => pgd_features::PgdFeatures {
@@ -186,7 +186,7 @@ mod tests {
             .into(),
             other => other,
         };
-        // Budgets of targets are whole flips.
+        // Budgets of targeted attacks are whole flips.
         let sized = |attack: Attack| match attack {
             Attack::Nettack(nettack) => nettack::Nettack {
                 budget: (budget * 10.0) as usize,
@@ -235,7 +235,7 @@ mod tests {
         );
     }
 
-    /// Thesis ch. 5 and 6: psi 0.5, 15 % of the features' norm, a tenth of the edges.
+    /// Published budgets: psi 0.5, 15 % of the features' norm, a tenth of the edges.
     #[test]
     fn the_usual_budgets_are_the_thesis() {
         let budgets: Vec<String> = Attack::all()
@@ -291,7 +291,7 @@ mod tests {
             stop: None,
         };
         for attack in quick(0.0) {
-            // Of edges and features together the number is that of the edges.
+            // For edges and features together, the number is that of the edges.
             let nothing = match attack {
                 Attack::Combined(combined) => combined::Combined {
                     psi: 0.0,
@@ -334,7 +334,7 @@ mod tests {
                 "{attack}"
             );
         }
-        // What no parser looked at is refused when it runs.
+        // Settings from code, which no parser has checked, are refused when the attack runs.
         for bad in [f64::NAN, f64::INFINITY, 1e40] {
             for attack in [
                 gaussian::Gaussian::budget(bad).into(),
@@ -534,8 +534,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-        /// [`Attack::run`] checks what it gives; that it gives anything at all is what is tested
-        /// here, with the counts once more.
+        /// [`Attack::run`] checks its result. This test checks that there is a result, and counts
+        /// the changes once more.
         #[test]
         fn budgets_are_kept_and_graphs_stay_valid(
             graph in any_graph(), share in 0f64..1.0, linf in any::<bool>(), whole in any::<bool>(), seed in any::<u64>()
@@ -568,7 +568,7 @@ mod tests {
                     let norm = |f: &Features| f.values().iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
                     let largest = |f: &Features| f.values().iter().fold(0f64, |m, &v| m.max(f64::from(v).abs()));
                     let before = graph.features().unwrap();
-                    // What both scopes imply for the whole matrix.
+                    // Consequences of both scopes for the whole matrix.
                     if linf {
                         prop_assert!(change.features.linf <= share * largest(before) * (1.0 + 1e-9));
                     } else {

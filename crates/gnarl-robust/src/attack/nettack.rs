@@ -1,6 +1,6 @@
-//! Nettack (Zügner et al. 2018, [arXiv:1805.07984](https://arxiv.org/abs/1805.07984)): each target is
-//! misclassified by the flips of its own edges, and of its own binary features, that reduce the
-//! margin of a linear surrogate (`linear`) most.
+//! Nettack (Zügner et al. 2018, [arXiv:1805.07984](https://arxiv.org/abs/1805.07984)): each target
+//! is misclassified by flips of its own edges, and of its own binary features. It chooses the flips
+//! that reduce the margin of a linear surrogate (`linear`) most.
 //!
 //! The scores after a flip of a pair with the target are exact at the cost of a few sums: with
 //! `Z = X W₁ W₂`, degrees `d` that count the node itself and `s_k = Σ_{j ∈ N[k]} Z_j / √d_j`, the
@@ -58,7 +58,8 @@ pub struct Nettack {
 }
 
 impl Nettack {
-    /// The attack with this number of flips of edges for each target, within the degree test.
+    /// Returns the attack with this number of flips of edges for each target, within the degree
+    /// test.
     pub const fn budget(flips: usize) -> Self {
         Self {
             budget: flips,
@@ -67,7 +68,7 @@ impl Nettack {
     }
 }
 
-/// Steps of the surrogate's training.
+/// Number of steps of the surrogate's training.
 const STEPS: usize = 200;
 
 impl Method for Nettack {
@@ -116,7 +117,7 @@ struct State {
     /// Columns of each node's features, ascending, and nodes of each column on the clean graph.
     words: Vec<Vec<u32>>,
     nodes_of: Vec<Vec<u32>>,
-    /// `W₁ W₂` in units of a feature, by rows, and `Z`.
+    /// The product `W₁ W₂` in units of a feature, by rows, and `Z`.
     w: Vec<f32>,
     z: Vec<f32>,
     classes: usize,
@@ -184,7 +185,7 @@ impl State {
         })
     }
 
-    /// A node's degree, the node itself counted.
+    /// Returns a node's degree, the node itself counted.
     fn degree(&self, u: u32) -> f64 {
         (self.neighbours[u as usize].len() + 1) as f64
     }
@@ -195,7 +196,7 @@ impl State {
             .map(|&z| f64::from(z))
     }
 
-    /// `s_u`.
+    /// Returns `s_u`.
     fn sum_around(&self, u: u32) -> Vec<f64> {
         let mut sum = vec![0.0; self.classes];
         for v in self.neighbours[u as usize].iter().copied().chain([u]) {
@@ -207,7 +208,7 @@ impl State {
         sum
     }
 
-    /// Makes the allowed flip with the smallest margin of a target; `false` if there is none.
+    /// Makes the allowed flip with the smallest margin of a target; returns false if there is none.
     fn flip_worst(&mut self, target: u32, class: usize) -> bool {
         let mut best: Option<(f64, Part)> = None;
         let mut offer = |margin: f64, part: Part| {
@@ -254,7 +255,7 @@ impl State {
             && (!self.settings.degree_test || self.test.allows((target, u), joins))
     }
 
-    /// Features of the target that may be flipped, each with `true` if it would be added.
+    /// Returns the features of the target that may be flipped, each with true if it would be added.
     fn allowed_words(&self, target: u32) -> Vec<(u32, bool)> {
         let own = &self.words[target as usize];
         let mut together = vec![0.0; self.nodes_of.len()];
@@ -301,7 +302,7 @@ impl State {
         }
     }
 
-    /// The graph with all flips made.
+    /// Returns the graph with all flips made.
     fn attacked(&self, graph: &Graph) -> Result<Graph> {
         let edges = self.flips.iter().filter_map(|flip| match flip.part {
             Part::Edge(u, v) => Some((u, v)),
@@ -341,7 +342,7 @@ fn edge(u: u32, v: u32) -> Part {
     Part::Edge(u.min(v), u.max(v))
 }
 
-/// Inserts a value into an ascending list, or removes it; `true` if it was inserted.
+/// Inserts a value into an ascending list, or removes it; returns true if it was inserted.
 fn toggle(list: &mut Vec<u32>, value: u32) -> bool {
     match list.binary_search(&value) {
         Ok(place) => {
@@ -367,7 +368,7 @@ fn support(x: &CsrMatrix<f32>, node: usize) -> Vec<u32> {
     words
 }
 
-/// The margin of the true class.
+/// Returns the margin of the true class.
 fn margin(scores: &[f64], class: usize) -> f64 {
     let others = scores
         .iter()
@@ -381,13 +382,13 @@ fn margin(scores: &[f64], class: usize) -> f64 {
 struct Neighbourhood<'a> {
     state: &'a State,
     target: u32,
-    /// `Σ s_k / d_k` over its neighbours.
+    /// The sum `Σ s_k / d_k` over the target's neighbours.
     sum: Vec<f64>,
-    /// `Σ 1 / d_k` over its neighbours.
+    /// The sum `Σ 1 / d_k` over the target's neighbours.
     weights: f64,
-    /// `Σ 1 / d_k` over the neighbours that a node shares with it.
+    /// The sum `Σ 1 / d_k` over the common neighbours of each node and the target.
     shared: Vec<f64>,
-    /// `s` of the target.
+    /// The sum `s` of the target.
     own: Vec<f64>,
 }
 
@@ -415,7 +416,7 @@ impl<'a> Neighbourhood<'a> {
         }
     }
 
-    /// The target's scores without a flip.
+    /// Returns the target's scores without a flip.
     fn scores(&self) -> Vec<f64> {
         let d = self.state.degree(self.target);
         self.sum
@@ -425,13 +426,13 @@ impl<'a> Neighbourhood<'a> {
             .collect()
     }
 
-    /// The weight of a node's own features in its scores, `[Â²]_vv`.
+    /// Returns the weight of a node's own features in its scores, `[Â²]_vv`.
     fn own_weight(&self) -> f64 {
         let d = self.state.degree(self.target);
         (self.weights + 1.0 / d) / d
     }
 
-    /// The target's scores after the pair with `u` is flipped.
+    /// Returns the target's scores after the pair with `u` is flipped.
     fn after_flip(&self, u: u32) -> Vec<f64> {
         let (state, v) = (self.state, self.target);
         let joined = state.neighbours[v as usize].binary_search(&u).is_ok();
@@ -446,11 +447,11 @@ impl<'a> Neighbourhood<'a> {
         let kept = self.weights - if joined { 1.0 / du } else { 0.0 };
         let mut scores = Vec::with_capacity(state.classes);
         for (c, (zv, zu)) in state.z(v).zip(state.z(u)).enumerate() {
-            // Neighbours that stay: they see the target and, where they know it, the other node
-            // with their new degrees.
+            // Unchanged neighbours: the degrees of the target, and of the other node if they are
+            // joined to it, change in their sums.
             let staying = self.sum[c] - if joined { around_u[c] / du } else { 0.0 };
             let mut sum = staying + zv * move_v * kept + zu * move_u * self.shared[u as usize];
-            // The target itself sees the other node come or go.
+            // The other node enters or leaves the sum of the target itself.
             let other = if joined {
                 -zu * du.powf(-0.5)
             } else {
@@ -481,7 +482,7 @@ mod tests {
             .collect()
     }
 
-    /// Features above the median are words.
+    /// Makes features binary: values above the median become one.
     fn binary(graph: Graph) -> Graph {
         let f = graph.features().unwrap();
         let dense = DenseMatrix::new(
@@ -510,7 +511,7 @@ mod tests {
         Attack::from(attack).run(&input, 1)
     }
 
-    /// The scores of a node by the definition: two rounds on the whole graph.
+    /// Computes the scores of a node by the definition: two layers on the whole graph.
     fn scores_by_definition(state: &State, node: u32) -> Vec<f64> {
         let n = state.neighbours.len();
         let round = |h: &[Vec<f64>]| -> Vec<Vec<f64>> {

@@ -1,7 +1,7 @@
 //! Projected gradient ascent on features (PGD; Madry et al. 2018,
-//! [arXiv:1706.06083](https://arxiv.org/abs/1706.06083); thesis ch. 5, budget 15 %): from several
-//! starting points, steps along the gradient of the loss on the target nodes, each followed by a
-//! projection on the budget. The best point is kept.
+//! [arXiv:1706.06083](https://arxiv.org/abs/1706.06083)): from several starting points, steps along
+//! the gradient of the loss on the target nodes, each followed by a projection on the budget. The
+//! best point is kept.
 //!
 //! Many networks use features X only as `X Q` with a narrow orthonormal Q ([`Reduced`]). Then a
 //! gradient by X is a gradient by `X Q` times Qᵀ and stays in the space of Q. In L2 the search runs
@@ -63,7 +63,7 @@ pub struct PgdFeatures {
 }
 
 impl PgdFeatures {
-    /// The attack with this share of every node's L2 norm and the default search.
+    /// Returns the attack with this share of every node's L2 norm and the default search.
     pub const fn budget(budget: f64) -> Self {
         Self {
             budget,
@@ -92,9 +92,9 @@ impl PgdFeatures {
     }
 }
 
-/// The first step, as a share of the radius; step sizes decay linearly to zero.
+/// Size of the first step, as a share of the radius; step sizes decay linearly to zero.
 const FIRST_STEP: f64 = 0.5;
-/// Entries of a feature matrix that are formed at once.
+/// Number of entries of a feature matrix that are formed at once.
 const BLOCK_ENTRIES: usize = 1 << 22;
 
 impl Method for PgdFeatures {
@@ -164,7 +164,7 @@ struct Field<'a> {
     /// The part of the features that the network uses: `X Q`, or X.
     base: Tensor,
     reduced: Option<&'a Reduced>,
-    /// Numbers in a row of a perturbation.
+    /// Number of entries in a row of a perturbation.
     width: usize,
     radii: Radii,
     /// The number of entries of a row that may move; `None` for all.
@@ -187,7 +187,7 @@ impl<'a> Field<'a> {
             Some(reduced) => reduced.coordinates(&taken)?,
             None => taken.to_dense()?,
         };
-        // In L2 a perturbation need not leave the space of Q.
+        // In L2 a perturbation stays in the space of Q without loss.
         let width = match (radii.norm, reduced) {
             (Norm::P(_), Some(reduced)) if support.is_none() => reduced.dim(),
             _ => features.num_cols(),
@@ -212,14 +212,15 @@ impl<'a> Field<'a> {
         vec![0.0; self.num_rows() * self.width]
     }
 
-    /// The basis, if perturbations have more entries than the network uses.
+    /// Returns the basis, if perturbations have more entries than the network uses.
     fn basis(&self) -> Option<&Tensor> {
         self.reduced
             .filter(|reduced| reduced.dim() != self.width)
             .map(|reduced| &reduced.basis)
     }
 
-    /// A random point on the border of the budget: Gaussian directions in L2, corners in Linf.
+    /// Returns a random point on the border of the budget: Gaussian directions in L2, corners in
+    /// Linf.
     fn random_start(&self, seed: u64, start: u64) -> Vec<f32> {
         let mut delta = self.nothing();
         let purpose = format!("pgd features {start}");
@@ -236,7 +237,7 @@ impl<'a> Field<'a> {
                         .iter_mut()
                         .for_each(|d| *d = rng.sample::<f64, _>(StandardNormal) as f32),
                 }
-                // With a budget for all, rows keep their sizes relative to each other.
+                // With a budget for the whole matrix, rows keep their relative norms.
                 if self.radii.together.is_none() {
                     self.keep_support(row);
                     scale_to(row, self.radii.rows[i], self.radii.norm);
@@ -264,7 +265,7 @@ impl<'a> Field<'a> {
         order[count..].iter().for_each(|&i| row[i as usize] = 0.0);
     }
 
-    /// Projected gradient ascent until it is stopped; the best point on the way.
+    /// Runs projected gradient ascent until it is stopped; returns the best point.
     fn ascend(
         &self,
         mut delta: Vec<f32>,
@@ -310,7 +311,7 @@ impl<'a> Field<'a> {
         Ok(self.forward(input)?.flatten_all()?.to_vec1()?)
     }
 
-    /// The part of the perturbed features that the network uses.
+    /// Returns the part of the perturbed features that the network uses.
     fn input_with(&self, delta: &[f32]) -> Result<Tensor> {
         let Some(basis) = self.basis() else {
             return Ok((&self.base + Tensor::from_slice(delta, self.base.shape(), &Device::Cpu)?)?);
@@ -327,8 +328,8 @@ impl<'a> Field<'a> {
         (BLOCK_ENTRIES / self.width).max(1)
     }
 
-    /// One step of `share` of the radius along the gradient by the network's input, then a
-    /// projection on the budget.
+    /// Makes one step of `share` of the radius along the gradient by the network's input, then
+    /// projects on the budget.
     fn step(&self, delta: &mut [f32], gradient: &Tensor, share: f64) -> Result<()> {
         if let Some(together) = self.radii.together {
             let gradient = gradient.flatten_all()?.to_vec1::<f32>()?;
@@ -391,8 +392,8 @@ impl<'a> Field<'a> {
         shrink_to(row, radius, self.radii.norm);
     }
 
-    /// The graph with perturbed features. They are rounded to `f32` here, which may take a row over
-    /// its budget by a digit: it is then shortened until it is within.
+    /// Returns the graph with perturbed features. Rounding to `f32` may take a row slightly over
+    /// its budget: the row is then shortened until it is within.
     fn apply(&self, graph: &Graph, delta: &[f32]) -> Result<Graph> {
         if delta.iter().all(|&d| d == 0.0) {
             return Ok(graph.clone());
@@ -404,7 +405,7 @@ impl<'a> Field<'a> {
             _ => None,
         };
         let (rows, cols) = (self.num_rows(), self.features.num_cols());
-        // With a budget for all, every row is shortened alike.
+        // With a budget for the whole matrix, every row is shortened by the same factor.
         let mut shares = self
             .radii
             .together
@@ -453,7 +454,7 @@ impl<'a> Field<'a> {
 /// distance.
 fn move_row(row: &mut [f32], by: &[f32], share: f64, radius: f64, norm: Norm) -> f64 {
     let start = row.to_vec();
-    // The last try is to stay.
+    // The last try is not to move.
     for share in [
         share,
         share * (1.0 - 1e-6),
@@ -515,7 +516,7 @@ mod tests {
         objective.standing(model.scores(at).unwrap().data()).loss
     }
 
-    /// Noise that moves every row (or the matrix) exactly as far as the attack may.
+    /// Returns noise that moves every row (or the matrix) exactly as far as the attack may.
     fn noise(graph: &Graph, radii: &Radii, seed: u64) -> Graph {
         let features = graph.features().unwrap().to_dense();
         let (n, k) = (features.num_rows(), features.num_cols());
@@ -596,8 +597,8 @@ mod tests {
         );
     }
 
-    /// The search in fewer coordinates is the search in all of them: same slope, same perturbation
-    /// of `X Q`.
+    /// The search in fewer coordinates equals the search in all of them: same gradient, same
+    /// perturbation of `X Q`.
     #[test]
     fn the_reduced_gradient_is_the_gradient() {
         let graph = graph(3);
@@ -691,8 +692,8 @@ mod tests {
         assert_eq!(e, "norm must be 2 or inf, which have a projection (got 3)");
     }
 
-    /// One step is half a radius along one gradient. Of several starting points the best is kept,
-    /// the first among them.
+    /// One step is half a radius along one gradient. The best of several starting points is kept;
+    /// the first one is among them.
     #[test]
     fn more_steps_find_more_and_more_starts_never_less() {
         let graph = graph(1);

@@ -10,8 +10,8 @@
 //! grows with edges plus block size, never with nodes squared.
 //!
 //! If degrees stand in for features (a graph of a set), the ascent keeps them fixed. The final
-//! samples are judged with the degrees of the flipped graph, and as many uniform samples are tried
-//! besides.
+//! samples are evaluated with the degrees of the flipped graph, and as many uniform samples are
+//! tried in addition.
 
 use gnarl_graph::Graph;
 use gnarl_graph::names::Settings;
@@ -52,8 +52,8 @@ pub struct PgdStructure {
 }
 
 impl PgdStructure {
-    /// The attack with this share of the edges and the default search; 20 final samples are those
-    /// of Xu et al.
+    /// Returns the attack with this share of the edges and the default search; 20 final samples are
+    /// those of Xu et al.
     pub const fn budget(budget: f64) -> Self {
         Self {
             budget,
@@ -256,8 +256,7 @@ mod tests {
         assert_eq!(mlp.change.num_flips(), 0);
     }
 
-    /// Centralities are held: the same scores as long as nothing is flipped, and a slope by every
-    /// pair.
+    /// Centralities are constant: the same scores without flips, and a gradient by every pair.
     #[test]
     fn learned_operators_are_seen_through() {
         let graph = graph(1);
@@ -269,7 +268,7 @@ mod tests {
             });
             let model = untrained_with(&graph, Backbone::GCN, operator);
             let scores = model.scores(&graph).unwrap();
-            // What the model says now is right: every change is a loss.
+            // The current predictions are the classes: every change is a loss.
             let own: Vec<(u32, u32)> = (0..200)
                 .map(|u| (u, gnarl_nn::train::argmax(scores.row(u as usize)) as u32))
                 .collect();

@@ -7,8 +7,9 @@
 //!    the best state so far, judged by its largest variables as discrete flips.
 //! 3. In the end discrete perturbations are sampled from the variables, and the best is kept.
 //!
-//! Every edge is part of the search besides the block: a block sampled from all pairs would hardly
-//! ever contain an edge, and no edge could be removed. Memory grows with edges plus block size.
+//! Every edge is part of the search in addition to the block: a block sampled from all pairs would
+//! hardly ever contain an edge, and no edge could be removed. Memory grows with edges plus block
+//! size.
 
 use gnarl_graph::Graph;
 use gnarl_graph::names::Settings;
@@ -52,8 +53,8 @@ pub struct Prbcd {
 }
 
 impl Prbcd {
-    /// The attack with this share of the edges and the published search: 100 epochs of new blocks,
-    /// 25 of fine-tuning, 20 final samples.
+    /// Returns the attack with this share of the edges and the published search: 100 epochs of new
+    /// blocks, 25 of fine-tuning, 20 final samples.
     pub const fn budget(budget: f64) -> Self {
         Self {
             budget,
@@ -105,7 +106,7 @@ impl Method for Prbcd {
 }
 
 impl Prbcd {
-    /// The search itself: at most `flips` flips.
+    /// Runs the search for at most `flips` flips.
     pub(super) fn seek(
         &self,
         input: &AttackInput<'_>,

@@ -43,7 +43,7 @@ pub struct PrbcdLocal {
 }
 
 impl PrbcdLocal {
-    /// The attack with this number of flips for each target, in fifty epochs.
+    /// Returns the attack with this number of flips for each target, in fifty epochs.
     pub const fn budget(flips: usize) -> Self {
         Self {
             budget: flips,

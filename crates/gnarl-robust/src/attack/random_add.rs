@@ -12,7 +12,7 @@ use super::method::{AttackInput, Method, edges};
 use crate::perturb::{Budget, EdgeShare, draw_pairs, flipped};
 use gnarl_graph::Result;
 
-/// Adds random edges, as many as the budget allows and the graph has room for.
+/// Adds random edges, as many as the budget and the number of free pairs allow.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[choice(name = "random-add", about = "random edges added")]
@@ -23,7 +23,7 @@ pub struct RandomAdd {
 }
 
 impl RandomAdd {
-    /// The attack with this share of the edges.
+    /// Returns the attack with this share of the edges.
     pub const fn budget(budget: f64) -> Self {
         Self { budget }
     }

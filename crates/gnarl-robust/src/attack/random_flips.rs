@@ -23,7 +23,7 @@ pub struct RandomFlips {
 }
 
 impl RandomFlips {
-    /// The attack with this share of the edges.
+    /// Returns the attack with this share of the edges.
     pub const fn budget(budget: f64) -> Self {
         Self { budget }
     }

@@ -21,7 +21,7 @@ pub struct RandomRemove {
 }
 
 impl RandomRemove {
-    /// The attack with this share of the edges.
+    /// Returns the attack with this share of the edges.
     pub const fn budget(budget: f64) -> Self {
         Self { budget }
     }

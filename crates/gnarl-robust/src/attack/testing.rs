@@ -1,4 +1,4 @@
-//! Small graphs and models to attack.
+//! Small graphs and models for tests of attacks.
 
 use gnarl_graph::Graph;
 use gnarl_graph::generate::{CsbmConfig, csbm};
@@ -11,7 +11,7 @@ use gnarl_nn::networks::{Backbone, NetworkConfig};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::train::{TrainConfig, argmax};
 
-/// 200 nodes in three classes with twelve features and a split.
+/// Returns a graph of 200 nodes in three classes, with twelve features and a split.
 pub fn graph(seed: u64) -> Graph {
     let config = CsbmConfig {
         num_nodes: 200,
@@ -29,7 +29,7 @@ fn config(backbone: Backbone) -> NetworkConfig {
     }
 }
 
-/// A model after a short training.
+/// Returns a model after a short training.
 pub fn trained(graph: &Graph, backbone: Backbone) -> WhiteBox {
     testing::trained(
         graph,
@@ -42,12 +42,12 @@ pub fn trained(graph: &Graph, backbone: Backbone) -> WhiteBox {
     )
 }
 
-/// A model as it starts.
+/// Returns a model with its initial weights.
 pub fn untrained(graph: &Graph, backbone: Backbone) -> WhiteBox {
     untrained_with(graph, backbone, OperatorChoice::Usual)
 }
 
-/// A model as it starts, on an operator.
+/// Returns a model with its initial weights, on an operator.
 pub fn untrained_with(graph: &Graph, backbone: Backbone, operator: OperatorChoice) -> WhiteBox {
     WhiteBox::new(
         testing::network(graph, &config(backbone), operator, 5),
@@ -56,7 +56,7 @@ pub fn untrained_with(graph: &Graph, backbone: Backbone, operator: OperatorChoic
     .unwrap()
 }
 
-/// The test nodes of the first split with their classes.
+/// Returns the test nodes of the first split with their classes.
 pub fn targets(graph: &Graph) -> Vec<(u32, u32)> {
     let labels = graph.labels().unwrap();
     graph.splits()[0]
@@ -66,7 +66,7 @@ pub fn targets(graph: &Graph) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// The training nodes of the first split with their classes.
+/// Returns the training nodes of the first split with their classes.
 pub fn training(graph: &Graph) -> Vec<(u32, u32)> {
     let labels = graph.labels().unwrap();
     graph.splits()[0]
@@ -76,7 +76,7 @@ pub fn training(graph: &Graph) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// Accuracy of a model on the targets in per cent, on another version of the graph.
+/// Returns the accuracy of a model on the targets in per cent, on another version of the graph.
 pub fn accuracy(model: &dyn Classifier, graph: &Graph, at: &Graph) -> f64 {
     let (scores, targets) = (model.scores(at).unwrap(), targets(graph));
     let right = targets
@@ -86,7 +86,7 @@ pub fn accuracy(model: &dyn Classifier, graph: &Graph, at: &Graph) -> f64 {
     100.0 * right as f64 / targets.len() as f64
 }
 
-/// The change by an attack that evaluates no model.
+/// Returns the change by an attack that evaluates no model.
 pub fn change(attack: impl Into<Attack>, graph: &Graph, seed: u64) -> Change {
     let input = AttackInput {
         graph,

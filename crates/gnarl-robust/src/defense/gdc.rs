@@ -5,15 +5,15 @@
 //! "Robustness of Graph Neural Networks at Scale"
 //! ([arXiv:2110.14038](https://arxiv.org/abs/2110.14038)).
 //!
-//! `Π = α (I - (1 - α) Â)^-1` with `Â = D^-1/2 (A + I) D^-1/2`; of each row the k largest entries
-//! are kept and divided by their sum. A row is computed by the push algorithm (Andersen et al. 2006,
-//! [doi:10.1109/FOCS.2006.44](https://doi.org/10.1109/FOCS.2006.44)): a residual at a node u below
-//! `ε √(d_i d_u)` is dropped, so that an entry is too small by at most `ε √(d_i d_j)`, at a cost of
-//! O(1 / (α ε)) a row for any graph size. Memory is O(nodes · k); no matrix of nodes squared is
+//! `Π = α (I - (1 - α) Â)^-1` with `Â = D^-1/2 (A + I) D^-1/2`; the k largest entries of each row
+//! are kept and divided by their sum. A row is computed by the push algorithm (Andersen et al.
+//! 2006, [doi:10.1109/FOCS.2006.44](https://doi.org/10.1109/FOCS.2006.44)): a residual at a node u
+//! below `ε √(d_i d_u)` is dropped. An entry is then too small by at most `ε √(d_i d_j)`. The cost
+//! is O(1 / (α ε)) a row for any graph size. Memory is O(nodes · k); no matrix of nodes squared is
 //! stored. A self-loop counts for an isolated node alone: its row is itself.
 //!
-//! Gradients of an adaptive attack use `dΠ = (1 - α) / α · Π dÂ Π`, the derivative of the inverse,
-//! with the 2 k largest entries of each row of Π, and with the top-k entries at the current weights.
+//! Gradients of an adaptive attack use `dΠ = (1 - α) / α · Π dÂ Π`, the derivative of the inverse.
+//! They use the 2 k largest entries of each row of Π, and the top-k entries at the current weights.
 //! A pair without an edge has a gradient, too.
 
 use std::sync::Arc;
@@ -128,7 +128,7 @@ impl SeeThrough for Gdc {
 }
 
 impl Gdc {
-    /// The `most` largest entries of each row of Π, by their columns.
+    /// Returns the `most` largest entries of each row of Π, sorted by column.
     fn visited(&self, adjacency: &CsrMatrix<f64>, most: usize) -> Vec<Vec<(u32, f64)>> {
         let n = adjacency.num_rows();
         let roots: Vec<f64> = adjacency
@@ -145,7 +145,7 @@ impl Gdc {
             .collect()
     }
 
-    /// The largest entries of a row of Π.
+    /// Returns the largest entries of a row of Π.
     fn row(
         &self,
         adjacency: &CsrMatrix<f64>,
@@ -229,7 +229,7 @@ impl Scratch {
     }
 }
 
-/// The largest entries of a row, ties by column, in the order of columns.
+/// Returns the largest entries of a row, ties by column, in the order of columns.
 fn largest(mut row: Vec<(u32, f64)>, most: usize) -> Vec<(u32, f64)> {
     if most < row.len() {
         row.select_nth_unstable_by(most, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -245,7 +245,7 @@ fn entry_rows(pattern: &Pattern) -> Vec<u32> {
         .collect()
 }
 
-/// Rows as an operator.
+/// Returns rows as an operator.
 fn operator(rows: &[Vec<(u32, f64)>]) -> Result<Operator> {
     let mut offsets = vec![0u64];
     for row in rows {
@@ -279,8 +279,8 @@ mod tests {
             .unwrap()
     }
 
-    /// `α Σ_t (1 - α)^t Â^t` by dense products until nothing is left, its k largest entries of a
-    /// row, divided by their sum.
+    /// Computes `α Σ_t (1 - α)^t Â^t` by dense products until the terms vanish, keeps the k largest
+    /// entries of each row, and divides them by their sum.
     fn reference(graph: &Graph, gdc: &Gdc) -> Vec<f32> {
         let n = graph.num_nodes();
         let a_hat = ClassicalOperator::NormalisedAdjacency
@@ -316,8 +316,8 @@ mod tests {
         whole
     }
 
-    /// Two nodes and one beside them: `Â` of the pair is 1/2 everywhere. Restarts at 1/2 give
-    /// `Π = (3/4, 1/4; 1/4, 3/4)`: it solves `Π = I / 2 + Â Π / 2`.
+    /// Two connected nodes and an isolated one: `Â` of the pair is 1/2 everywhere. Restarts at 1/2
+    /// give `Π = (3/4, 1/4; 1/4, 3/4)`, which solves `Π = I / 2 + Â Π / 2`.
     #[test]
     fn a_pair_by_hand() {
         let graph = Graph::from_edges(3, [(0, 1)]).unwrap().0;
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn rows_are_those_of_the_whole_matrix() {
-        // Weights of their own, so that no two entries are equal and nobody asks which is kept.
+        // Different weights, so that no two entries are equal and the kept ones are unique.
         let weighted = erdos_renyi(40, 0.12, 3).unwrap();
         let edges: Vec<(u32, u32, f64)> = (0..)
             .zip(weighted.edges())
@@ -343,8 +343,8 @@ mod tests {
         let graph = Graph::from_weighted_edges(40, edges).unwrap().0;
         for gdc in [Gdc { alpha: 0.15, k: 40 }, Gdc { alpha: 0.3, k: 40 }] {
             let found = dense(&gdc.propagation(&graph).unwrap().operator);
-            // Entries are too small by up to 1e-4 √(d_i d_j), here some 6e-4, which their sum has
-            // forty times.
+            // Entries are too small by up to 1e-4 √(d_i d_j), here about 6e-4, and their sum by
+            // forty times that.
             assert_close(&found, &reference(&graph, &gdc), 8e-3, "all of it");
         }
         let gdc = Gdc { alpha: 0.2, k: 7 };
@@ -352,7 +352,7 @@ mod tests {
             dense(&gdc.propagation(&graph).unwrap().operator),
             reference(&graph, &gdc),
         );
-        // Where two entries are nearly equal, either may be kept.
+        // If two entries are nearly equal, either may be kept.
         let off = found
             .iter()
             .zip(&expected)
@@ -395,8 +395,8 @@ mod tests {
         assert_close(&dense(&found), &dense(&expected), 1e-5, "flipped");
     }
 
-    /// With all entries of a row kept nothing is held: slopes are those of differences of the whole
-    /// matrix.
+    /// With all entries of a row kept nothing is constant: gradients equal finite differences of
+    /// the whole matrix.
     #[test]
     fn slopes_are_those_of_differences() {
         let graph = erdos_renyi(9, 0.35, 3).unwrap();

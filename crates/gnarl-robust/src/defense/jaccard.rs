@@ -33,7 +33,7 @@ pub struct Jaccard {
 }
 
 impl Preprocess for Jaccard {
-    /// O(features of both ends) an edge.
+    /// Removes dissimilar edges in O(features of both ends) per edge.
     fn preprocessed(&self, graph: &Graph) -> Result<Graph> {
         let edges: Vec<Pair> = graph.edges().collect();
         let kept = self.keeps(graph, &edges)?;
@@ -52,7 +52,7 @@ impl Preprocess for Jaccard {
 }
 
 impl Jaccard {
-    /// For each pair, `true` if an edge between the two nodes would be kept.
+    /// Returns true for each pair that would be kept as an edge.
     fn keeps(&self, graph: &Graph, pairs: &[Pair]) -> Result<Vec<bool>> {
         self.check()?;
         let Some(features) = graph.features() else {
@@ -90,7 +90,7 @@ impl SeeThrough for Jaccard {
     }
 }
 
-/// The non-zero features of a node, ascending.
+/// Returns the non-zero features of a node, ascending.
 fn support(features: &Features, node: usize) -> Vec<u32> {
     let mut columns: Vec<u32> = match features {
         Features::Dense(m) => (0..)
@@ -112,7 +112,7 @@ fn support(features: &Features, node: usize) -> Vec<u32> {
     columns
 }
 
-/// The Jaccard similarity of two ascending lists.
+/// Returns the Jaccard similarity of two ascending lists.
 fn similarity(a: &[u32], b: &[u32]) -> f64 {
     let (mut i, mut j, mut shared) = (0, 0, 0usize);
     while i < a.len() && j < b.len() {
@@ -134,8 +134,8 @@ mod tests {
     use super::*;
     use gnarl_graph::{CsrMatrix, DenseMatrix};
 
-    /// Features {0, 1}, {0, 1, 2}, {2, 3}, {3} and none. By hand: 0-1 alike by 2/3, 1-2 by 1/4, 2-3
-    /// by 1/2, 0-3 by 0, and 3-4 by 0.
+    /// Features {0, 1}, {0, 1, 2}, {2, 3}, {3} and none. Similarities by hand: 0-1 2/3, 1-2 1/4,
+    /// 2-3 1/2, 0-3 0, and 3-4 0.
     fn scene() -> Graph {
         #[rustfmt::skip]
         let values = vec![

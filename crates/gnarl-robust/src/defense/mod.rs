@@ -47,7 +47,7 @@ impl Default for Defense {
 }
 
 impl Defense {
-    /// `true` if the graph stays as it is.
+    /// Returns true if the graph stays unchanged.
     pub fn is_nothing(&self) -> bool {
         matches!(self, Defense::Nothing(_))
     }
@@ -55,23 +55,23 @@ impl Defense {
 
 /// A preprocessing step on graphs.
 pub trait Preprocess {
-    /// The preprocessed graph: the same nodes, features and labels, with fewer edges.
+    /// Returns the preprocessed graph: the same nodes, features and labels, with fewer edges.
     fn preprocessed(&self, graph: &Graph) -> Result<Graph>;
 
-    /// The propagation operator that replaces the graph's own, if the defence changes the operator
-    /// and not the graph.
+    /// Returns the propagation operator that replaces the graph's own, if the defence changes the
+    /// operator and not the graph.
     fn travel(&self) -> Option<Arc<dyn Travel>> {
         None
     }
 
-    /// Gradients through the defence to the weights of edges; `None` if there are none, and gradient
-    /// attacks are refused.
+    /// Returns the gradients through the defence to the weights of edges; `None` if there are none,
+    /// and gradient attacks are refused.
     fn see_through(&self) -> Option<&dyn SeeThrough> {
         None
     }
 }
 
-/// The entries of an operator that are not zero.
+/// Returns the non-zero entries of an operator.
 fn nonzero(operator: &Operator) -> Result<CsrMatrix<f64>> {
     let (pattern, values) = (operator.pattern(), operator.values()?.to_vec1::<f32>()?);
     let (mut offsets, mut columns, mut kept) = (vec![0u64], Vec::new(), Vec::new());
@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    /// A defence keeps nodes, features and labels, and puts in no edge.
+    /// A defence keeps nodes, features and labels, and adds no edge.
     #[test]
     fn every_defense_only_removes_edges() {
         let values = (0..40 * 3)

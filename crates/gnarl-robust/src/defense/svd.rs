@@ -2,15 +2,16 @@
 //! [doi:10.1145/3336191.3371789](https://doi.org/10.1145/3336191.3371789)): the adjacency is replaced
 //! by its truncated singular value decomposition. Attacks mostly add to the small singular values.
 //!
-//! `A_k = U Λ Uᵀ` from the k eigenvalues of largest size, which for a symmetric matrix is the
-//! truncated singular value decomposition, and the propagation operator is
-//! `D^-1/2 (A_k + I) D^-1/2` with D its own row sums, as in DeepRobust. Entries of A_k may be
-//! negative and stay so. A row sum below a minimum counts as that minimum, 1/2 by default:
-//! DeepRobust divides by the root of a negative number there, and the code of Mujkanovic et al.
-//! (2022, [arXiv:2301.13694](https://arxiv.org/abs/2301.13694)) has 1e-5. With 1e-5 one node whose
-//! row sum an attacker has made negative drowns all others, and the defence is gone. The operator is
+//! `A_k = U Λ Uᵀ` has the k eigenvalues of largest absolute value; for a symmetric matrix it is the
+//! truncated singular value decomposition. The propagation operator is `D^-1/2 (A_k + I) D^-1/2`
+//! with D its own row sums, as in DeepRobust. Entries of A_k may be negative and stay so. A row sum
+//! below a minimum counts as that minimum, 1/2 by default: DeepRobust divides by the root of a
+//! negative number there, and the code of Mujkanovic et al. (2022,
+//! [arXiv:2301.13694](https://arxiv.org/abs/2301.13694)) has 1e-5. With 1e-5 one node whose row sum
+//! an attacker has made negative drowns all others, and the defence is gone. The operator is
 //! applied in factors; no matrix of nodes squared is stored. If there are fewer than k nodes, all
-//! eigenvalues are used; of two of one size, such as those of a bipartite part, either.
+//! eigenvalues are used. If two eigenvalues have the same size, as in a bipartite part, either may
+//! be kept.
 //!
 //! Gradients of an adaptive attack go through a differentiable approximation. With U constant at
 //! the current weights and `P = U Uᵀ`, it is `A_k(w) = P A(w) + A(w) P - P A(w) P`, which equals A_k
@@ -63,10 +64,10 @@ pub struct Svd {
     pub min_degree: f32,
 }
 
-/// The tolerance of eigenvectors: single precision.
+/// Tolerance of eigenvectors: single precision.
 const TOLERANCE: f64 = 1e-6;
-/// The largest factor `μ / (λ - μ)`, which has no bound as a kept and a truncated eigenvalue
-/// approach each other.
+/// Largest factor `μ / (λ - μ)`, which has no bound as a kept and a truncated eigenvalue approach
+/// each other.
 const MOST_NEAR: f32 = 20.0;
 
 impl Preprocess for Svd {
@@ -111,7 +112,7 @@ impl SeeThrough for Svd {
                 vec![transposed(&moved)?, transposed(vectors)?],
             );
             if !cut.values.is_empty() {
-                // U (G ∘ C), and C from A U, which is there.
+                // U (G ∘ C), and C from A U, which is computed already.
                 let near = vectors.matmul(
                     &transposed(&moved)?
                         .matmul(&cut.vectors)?
@@ -158,7 +159,7 @@ impl Svd {
         })
     }
 
-    /// The kept eigenpairs, and as many of the next.
+    /// Returns the kept eigenpairs, and as many of the truncated ones.
     fn kept_and_cut(&self, adjacency: &CsrMatrix<f64>) -> Result<[Eigenpairs; 2]> {
         let Eigenpairs { vectors, values } = self.eigenpairs(adjacency, 2 * self.rank)?;
         let mut order: Vec<u32> = (0..values.len() as u32).collect();
@@ -181,7 +182,7 @@ impl Svd {
     }
 }
 
-/// `μ / (λ - μ)` for every kept λ, by rows, and every cut μ.
+/// Returns `μ / (λ - μ)` for every kept λ, by rows, and every truncated μ.
 fn nearness(kept: &Eigenpairs, cut: &Eigenpairs) -> Result<Tensor> {
     let of = |l: f32, m: f32| {
         if l == m {
@@ -202,7 +203,7 @@ fn nearness(kept: &Eigenpairs, cut: &Eigenpairs) -> Result<Tensor> {
     )?)
 }
 
-/// `D^-1/2 (L R + I) D^-1/2`.
+/// Returns `D^-1/2 (L R + I) D^-1/2`.
 fn normalised(left: &Tensor, right: &Tensor, min_degree: f32) -> Result<Operator> {
     let min_degree = f64::from(min_degree);
     let (nodes, _) = left.dims2()?;
@@ -238,8 +239,8 @@ mod tests {
             .unwrap()
     }
 
-    /// A triangle: eigenvalues 2, -1, -1. Of rank one A_1 is 2/3 everywhere and row sums plus one
-    /// are 3.
+    /// A triangle has eigenvalues 2, -1, -1. With rank one, A_1 is 2/3 everywhere and row sums plus
+    /// one are 3.
     #[test]
     fn a_triangle_by_hand() {
         let triangle = Graph::from_edges(3, [(0, 1), (0, 2), (1, 2)]).unwrap().0;
@@ -353,7 +354,7 @@ mod tests {
             .unwrap()
             .to_vec1::<f32>()
             .unwrap();
-        // The value itself is that of A_5 found anew, whatever the slope leaves out.
+        // Values are those of A_5 itself, recomputed, whatever the gradient leaves out.
         let moved = |at: usize, by: f32| {
             let w = Tensor::from_vec(weights(at, by), count, &Device::Cpu).unwrap();
             value(&w).to_scalar::<f32>().unwrap()
@@ -374,7 +375,7 @@ mod tests {
         assert!(cosine > 0.99, "a cosine of {cosine}");
     }
 
-    /// Of full rank nothing is held: slopes are those of differences.
+    /// With full rank nothing is constant: gradients equal finite differences.
     #[test]
     fn gradients_reach_weights() {
         let graph = erdos_renyi(8, 0.5, 3).unwrap();

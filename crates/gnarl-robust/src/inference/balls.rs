@@ -1,7 +1,6 @@
-//! The neighbourhoods of RobustCRF (Abbahaddou et al. 2024,
-//! [arXiv:2411.05399](https://arxiv.org/abs/2411.05399)): features uniform in a ball, with the cosine of the
-//! feature matrices as similarity, or a few flipped edges, with the probability of that number of
-//! flips as similarity.
+//! The neighbourhoods of RobustCRF ([Abbahaddou et al. 2024](https://arxiv.org/abs/2411.05399)).
+//! Features are uniform in a ball, with the cosine of the feature matrices as similarity. For
+//! structure, a few edges are flipped, with the probability of that number of flips as similarity.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Features, Graph};
@@ -12,27 +11,27 @@ use super::{Input, Perturbed};
 use crate::perturb::{Ball, FlipBall, FlipLaw, Norm, Sampler, flipped};
 use gnarl_graph::{Error, Result};
 
-/// Every row of the features uniform in the L2 ball of this radius around it.
+/// Ball of features: every row uniform in the L2 ball of this radius around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FeatureBall {
     /// The radius.
     pub radius: f64,
-    /// How alike neighbours are.
+    /// Similarity of neighbours.
     pub similarity: Similarity,
 }
 
-/// How alike two matrices of features are: the weight g of a neighbour.
+/// Similarity of two matrices of features: the weight g of a neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Similarity {
     /// The cosine of the feature matrices, as in RobustCRF.
     Cosine,
-    /// One, whatever they are: that of a plain average.
+    /// One for all neighbours: a plain average.
     One,
 }
 
 impl Similarity {
-    /// From a product and two squared norms. Of a matrix of zeros there is no cosine, and nothing
-    /// speaks against it.
+    /// Returns the similarity from a product and two squared norms. A matrix of zeros has no
+    /// cosine, and counts as similar.
     pub(super) fn of(self, product: f64, own: f64, other: f64) -> f64 {
         match self {
             Similarity::Cosine if own > 0.0 && other > 0.0 => {
@@ -43,7 +42,7 @@ impl Similarity {
     }
 }
 
-/// The default radius: the published one for Cora.
+/// Returns the default radius: the published one for Cora.
 pub(super) fn usual_radius(part: Perturbed) -> f64 {
     match part {
         Perturbed::Features => 0.1,
@@ -51,11 +50,11 @@ pub(super) fn usual_radius(part: Perturbed) -> f64 {
     }
 }
 
-/// The default share of the edges of a graph of a set that may be flipped: the published share of the
-/// edges of a large graph is less than one edge of a small one.
+/// Default share of the edges of a graph of a set that may be flipped. The published share for a
+/// large graph is less than one edge of a small graph.
 pub(super) const USUAL_SHARE_ON_SETS: f64 = 0.1;
 
-/// What tuning tries for the radius, the smallest first.
+/// Returns the candidate radii of tuning, the smallest first.
 pub(super) fn tried_radii(part: Perturbed, of: Input) -> [f64; 4] {
     match (part, of) {
         (Perturbed::Features, _) => [0.1, 0.3, 0.5, 0.9],
@@ -98,7 +97,7 @@ impl Neighbourhood for FeatureBall {
     }
 }
 
-/// A graph's features as a dense matrix.
+/// Returns a graph's features as a dense matrix.
 pub(super) fn dense_features(graph: &Graph) -> Result<DenseMatrix<f32>> {
     graph.features().map(Features::to_dense).ok_or_else(|| {
         let what = "the graph has no features to draw others around";
@@ -106,22 +105,22 @@ pub(super) fn dense_features(graph: &Graph) -> Result<DenseMatrix<f32>> {
     })
 }
 
-/// Graphs at most `share · m` flips away.
+/// Ball of graphs at most `share · m` flips away.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StructureBall {
-    /// The radius in shares of the number of edges; the number of flips is rounded down.
+    /// The radius as a share of the number of edges; the number of flips is rounded down.
     pub share: f64,
     /// The distribution of the number of flips.
     pub flips: FlipDistribution,
 }
 
 gnarl_graph::named! {
-    /// The distribution of the number of flips, and the similarity of graphs that are so far apart.
+    /// The distribution of the number of flips, and the similarity of graphs at that distance.
     pub enum FlipDistribution as "flip distribution" {
         /// d flips with probability `C(r, d) / 2^r`, which is also the similarity of graphs d flips
         /// apart. It is not the share of the graphs at distance d; the published settings are for it.
         Binomial = "binomial",
-        /// Every graph of the ball with the same probability, and a similarity of one.
+        /// The uniform distribution over the graphs of the ball, with a similarity of one.
         Uniform = "uniform",
     }
 }
@@ -140,7 +139,7 @@ impl FlipDistribution {
 }
 
 impl StructureBall {
-    /// The number of flips on a graph.
+    /// Returns the number of flips on a graph.
     pub fn radius(&self, graph: &Graph) -> Result<usize> {
         if !(self.share >= 0.0 && self.share.is_finite()) {
             let what = format!(
@@ -153,7 +152,7 @@ impl StructureBall {
     }
 }
 
-/// `C(r, d) / 2^r`, by logarithms: neither part can be written down for a large r.
+/// Returns `C(r, d) / 2^r`, by logarithms: neither part is representable for a large r.
 fn binomial_share(r: usize, d: usize) -> f64 {
     let log2_binomial: f64 = (0..d.min(r - d))
         .map(|i| ((r - i) as f64 / (i + 1) as f64).log2())

@@ -1,7 +1,6 @@
-//! The update of RobustCRF (Abbahaddou et al. 2024,
-//! [arXiv:2411.05399](https://arxiv.org/abs/2411.05399)) over neighbours that look like clean inputs
-//! ([`CleanFeatures`], [`CleanEdges`]). There is no ball and no radius: the distance of the
-//! neighbours is estimated from the input.
+//! The update of RobustCRF ([Abbahaddou et al. 2024](https://arxiv.org/abs/2411.05399)) over
+//! neighbours that look like clean inputs ([`CleanFeatures`], [`CleanEdges`]). There is no ball and
+//! no radius: the distance of the neighbours is estimated from the input.
 
 use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
@@ -35,7 +34,7 @@ pub struct CleanCrf {
     #[setting(default = 5, flag = "crf-samples", was = "neighbours")]
     pub samples: usize,
     /// Number of CRF iterations (K), for structure: neighbours of neighbours are sampled from 2 on.
-    // On features one is all there is: a cleaned input is its own neighbour.
+    // One is enough on features: a cleaned input is its own neighbour.
     #[setting(
         flag = "crf-iterations",
         was = "updates",
@@ -45,16 +44,16 @@ pub struct CleanCrf {
     /// Weight of the model's own prediction against those on its neighbours.
     #[setting(range = 0.0..=1.0, flag = "crf-sigma", open = "0.05")]
     pub sigma: Option<f64>,
-    /// Hard voting: averages predicted classes instead of probabilities.
+    /// Hard voting, the average of predicted classes instead of probabilities.
     #[setting(default = false, was = "hard")]
     pub hard_voting: bool,
-    /// Stops as soon as no predicted class can change any more.
+    /// Early stopping as soon as no predicted class can change any more.
     #[setting(default = false)]
     pub stop_early: bool,
-    /// Chooses sigma by the accuracy on validation nodes.
+    /// Selection of sigma by the accuracy on validation nodes.
     #[setting(default = false, flag = "inference-tune")]
     pub tune: bool,
-    /// Falls back to plain inference where the method does not pass a test on the training data.
+    /// Fallback to plain inference if the method fails a test on the training data.
     #[setting(default = true, flag = "inference-check")]
     pub check: bool,
 }

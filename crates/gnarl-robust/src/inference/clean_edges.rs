@@ -1,18 +1,20 @@
 //! Neighbours sampled by dropping edges that do not look like those of the training graph (new in
 //! gnarl).
 //!
-//! In a clean graph edges join alike nodes, and nodes with many edges more often than nodes with
-//! few: an edge between u and v is as likely as `d_u d_v ω / 2m`, with ω by whether they are of one
-//! class (the degree-corrected block model of Karrer and Newman 2011,
-//! [arXiv:1008.3926](https://arxiv.org/abs/1008.3926)). An edge that was put in
-//! joins any two nodes of different classes. The model's own answers say how alike nodes are. On
-//! the graph it was trained on, its answers agree along edges by some share; where they agree less
-//! on another graph, the share of edges that were put in is what makes up for it. Bayes' rule then
-//! gives each edge a chance to be clean, and a neighbour keeps it by that chance. A graph along
-//! whose edges answers agree as much as before is its own neighbour.
+//! In a clean graph, edges join similar nodes, and nodes of high degree more often than nodes of
+//! low degree. An edge between u and v has probability `d_u d_v ω / 2m`, where ω depends on whether
+//! both are of one class. This is the degree-corrected block model of
+//! [Karrer and Newman 2011](https://arxiv.org/abs/1008.3926). An adversarial edge joins any two
+//! nodes of different classes.
 //!
-//! The prior knows the graph the model was trained on, never the attack: where that graph was
-//! poisoned itself, nothing is seen.
+//! The model's predictions tell how similar nodes are. On the training graph, predictions agree
+//! along a certain share of the edges. If they agree less on another graph, the share of
+//! adversarial edges is the one that explains the difference. Bayes' rule then gives each edge a
+//! probability of being clean, and a neighbour keeps the edge with that probability. A graph along
+//! whose edges predictions agree as much as before is its own neighbour.
+//!
+//! The prior depends on the training graph, never on the attack: if that graph was poisoned, the
+//! method sees nothing.
 
 use std::collections::BTreeSet;
 
@@ -26,30 +28,32 @@ use super::trial::Trial;
 use crate::classifier::Classifier;
 use gnarl_graph::{Error, Result};
 
-/// What a clean graph looks like to a model.
+/// Prior of a clean graph for a model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CleanEdges {
-    /// How much the model's answers agree along edges, on average.
+    /// Mean agreement of the model's predictions along edges.
     agreement: f64,
-    /// The largest share of edges put in that it may be asked to see: beyond, a graph is its own
-    /// neighbour. Infinite where nobody tested; stored as nothing.
+    /// Largest share of adversarial edges to correct: above it, a graph is its own neighbour.
+    /// Infinite if untested; stored as nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trusted: Option<f64>,
 }
 
-/// Shares of edges to put in, in a trial.
+/// Shares of adversarial edges in a test.
 const TRIAL_SHARES: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
-/// Neighbours of a graph in a trial, and no neighbours of those: enough to see whether they help.
+/// Number of neighbours of a graph in a test, without neighbours of neighbours: enough to see an
+/// effect.
 const TRIAL_NEIGHBOURS: usize = 3;
-/// Between two shares that were tried, it is trusted this far beyond the lower one.
+/// Extrapolation factor: between two tested shares, the method is used up to this multiple of the
+/// lower one.
 const BEYOND: f64 = 1.5;
 
-/// The largest share of edges that may be taken for put in.
+/// Largest share of edges that may count as adversarial.
 const MOST_PUT_IN: f64 = 0.5;
 
 impl CleanEdges {
-    /// Learns from the graph the model was trained on.
+    /// Learns the prior from the graph that the model was trained on.
     pub fn fit(model: &dyn Classifier, graph: &Graph) -> Result<Self> {
         let answer = Crf::new(1.0).output(model.scores(graph)?)?;
         Ok(Self {
@@ -58,10 +62,10 @@ impl CleanEdges {
         })
     }
 
-    /// The same, trusted as far as it proves itself on the graph that the model was trained on:
-    /// edges between nodes of different answers are put in, and answers with neighbours must agree
-    /// with those on the clean graph more often than answers without, by more than the standard
-    /// error of that difference.
+    /// Tests the prior on the graph that the model was trained on, and limits its use to the shares
+    /// that pass. Edges between nodes of different predicted classes are added. Predictions with
+    /// neighbours must agree with those on the clean graph more often than predictions without, by
+    /// more than the standard error of that difference.
     pub fn tested(self, model: &dyn Classifier, graph: &Graph, crf: &Crf) -> Result<Self> {
         let clean = Trial::clean(model, &[graph])?;
         let crf = Crf {
@@ -85,14 +89,15 @@ impl CleanEdges {
         })
     }
 
-    /// The largest share of edges put in that it sees; `None` where it was not tested.
+    /// Returns the largest tested share of adversarial edges at which the method helps; `None` if
+    /// untested.
     pub fn trusted(&self) -> Option<f64> {
         self.trusted
     }
 
-    /// Refuses what no graph could have taught, as from a broken file.
+    /// Refuses a prior that no graph can have, as from a corrupt file.
     pub(super) fn check(&self) -> Result<()> {
-        // A mean of products of probabilities, which sum to one up to rounding.
+        // The agreement is a mean of products of probabilities, which sum to one up to rounding.
         let trust = self
             .trusted
             .is_none_or(|share| (0.0..=1.0).contains(&share));
@@ -103,8 +108,8 @@ impl CleanEdges {
         Err(Error::argument("clean edges", what))
     }
 
-    /// The chance of every edge to be clean, in the order of [`Graph::edges`]; `None` where all are
-    /// taken for clean.
+    /// Returns the probability of being clean for every edge, in the order of [`Graph::edges`];
+    /// `None` if all edges count as clean.
     fn chances(&self, graph: &Graph, answer: &DenseMatrix<f32>) -> Option<Vec<f64>> {
         let agree = agreements(graph, answer);
         let put_in = ((self.agreement - mean(&agree)) / self.agreement.max(f64::MIN_POSITIVE))
@@ -145,8 +150,8 @@ impl CleanEdges {
     }
 }
 
-/// The graph with new edges between nodes of different classes, a share of its own; `None` where
-/// there is no room for one.
+/// Returns the graph with new edges between nodes of different classes, as a share of its edges;
+/// `None` if there is no free pair.
 fn with_foreign_edges(graph: &Graph, classes: &[usize], share: f64) -> Result<Option<Graph>> {
     let wanted = (share * graph.num_edges() as f64).ceil() as usize;
     let nodes = graph.num_nodes() as u32;
@@ -155,7 +160,7 @@ fn with_foreign_edges(graph: &Graph, classes: &[usize], share: f64) -> Result<Op
     }
     let rng = &mut stream(0, "a trial of clean edges", wanted as u64);
     let mut added = BTreeSet::new();
-    // A graph may be nearly complete, or of one class: it is not looked for longer than this.
+    // The graph may be nearly complete, or of one class: the number of tries is limited.
     for _ in 0..20 * wanted {
         let (u, v) = (rng.random_range(0..nodes), rng.random_range(0..nodes));
         if classes[u as usize] != classes[v as usize] && !graph.has_edge(u, v) {
@@ -172,7 +177,7 @@ fn with_foreign_edges(graph: &Graph, classes: &[usize], share: f64) -> Result<Op
         .map(|(graph, _)| graph))
 }
 
-/// How likely the two ends of every edge are of one class.
+/// Returns the probability that both ends are of one class, for every edge.
 fn agreements(graph: &Graph, answer: &DenseMatrix<f32>) -> Vec<f64> {
     let product = |(u, v): (u32, u32)| {
         answer
@@ -189,7 +194,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// A graph with each of its edges at a chance of its own.
+/// Samples a graph that keeps each edge with its own probability.
 pub(super) fn thinned(graph: &Graph, chances: &[f64], rng: &mut Rng) -> Result<(Graph, f64)> {
     let is_left_out = |(_, chance): &((u32, u32), &f64)| rng.random::<f64>() >= **chance;
     let left_out: Vec<(u32, u32)> = graph
@@ -227,7 +232,7 @@ mod tests {
     use super::*;
     use crate::classifier::FromFn;
 
-    /// Two groups of 60 nodes; the model knows the groups.
+    /// Two groups of 60 nodes, and a model that predicts the groups.
     fn scene() -> (Graph, impl Classifier) {
         let rng = &mut stream(1, "clean edges", 0);
         let mut edges = Vec::new();

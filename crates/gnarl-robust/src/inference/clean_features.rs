@@ -1,15 +1,16 @@
 //! Neighbours sampled from the posterior of the clean features of a noisy input (new in gnarl).
 //!
-//! Features of words are mostly zero, and what is not zero has few values. From the training nodes'
-//! features we learn how often each column is not zero, and which values there are. An input that
-//! is noisy shows it: its zeros are not zero, and their spread is the noise's. A neighbour is then
-//! drawn from what Bayes' rule leaves of every entry, `x = v + noise` with `v` zero or one of the
-//! values. An input without noise is its own neighbour, so clean answers stay as they are.
+//! Features of words are mostly zero, and the other entries have few values. The prior is learned
+//! from the training nodes' features: how often each column is not zero, and the values. In a noisy
+//! input the zeros are no longer zero, and their spread is the standard deviation of the noise. A
+//! neighbour is then sampled from the posterior of every entry by Bayes' rule, `x = v + noise` with
+//! `v` zero or one of the values. An input without noise is its own neighbour, so predictions on
+//! clean inputs do not change.
 //!
-//! That features are like that is an assumption, and it is tested on the training graph before it
-//! is used ([`CleanFeatures::tested`]). The prior knows the training nodes alone; the noise's
-//! spread is read off the input, never told by the attack. Noise that is not spread over the zeros,
-//! as a chosen change of a few entries, is not seen by it.
+//! This form of the features is an assumption, and it is tested on the training graph before it is
+//! used ([`CleanFeatures::tested`]). The prior depends on the training nodes alone; the spread of
+//! the noise is estimated from the input, not given by the attack. A perturbation of a few selected
+//! entries is not detected, because it is not spread over the zeros.
 
 use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph};
@@ -23,35 +24,35 @@ use super::trial::Trial;
 use crate::classifier::Classifier;
 use gnarl_graph::{Error, Result};
 
-/// What clean features look like.
+/// Prior of clean features.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CleanFeatures {
-    /// Of every column, the odds of an entry that is not zero.
+    /// Odds of a non-zero entry, for every column.
     odds: Vec<f64>,
-    /// The values such an entry has, equally likely.
+    /// The values of non-zero entries, equally likely.
     values: Vec<f64>,
-    /// The spread around zero that clean features have themselves.
+    /// The spread around zero of clean features.
     spread: f64,
-    /// The sum of absolute values that every clean row has, if they agree on one.
+    /// The sum of absolute values of every clean row, if all have the same sum.
     row_total: Option<f64>,
-    /// The largest deviation of noise that it may be asked to take away: beyond, an input is its
-    /// own neighbour. Infinite where nobody tested; stored as nothing.
+    /// Largest standard deviation of noise to correct: above it, an input is its own neighbour.
+    /// Infinite if untested; stored as nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trusted: Option<f64>,
 }
 
-/// Values kept to describe those that are not zero.
+/// Number of values kept to describe non-zero entries.
 const NUM_VALUES: usize = 64;
-/// How many training nodes the overall rate counts as, in the rate of one column.
+/// Number of training nodes that the overall rate counts as, in the rate of one column.
 const PRIOR_NODES: f64 = 20.0;
-/// Cells of the table of likelihood ratios.
+/// Number of cells of the table of likelihood ratios.
 const CELLS: usize = 4096;
-/// Chances below this are taken for none: of a million entries not one would be drawn.
+/// Smallest probability that is not treated as zero: of a million entries, none would be sampled.
 const NEVER: f64 = 1e-7;
 
 impl CleanFeatures {
-    /// Learns from the features of these nodes, which must be clean.
+    /// Learns the prior from the features of these nodes, which must be clean.
     pub fn fit(graph: &Graph, nodes: &[u32]) -> Result<Self> {
         let Some(features) = graph.features() else {
             return Err(refused("the graph has no features to learn from"));
@@ -65,7 +66,7 @@ impl CleanFeatures {
         })
     }
 
-    /// Learns from the features of all nodes of some graphs, which must be clean.
+    /// Learns the prior from the features of all nodes of some graphs, which must be clean.
     pub fn fit_graphs(graphs: &[&Graph]) -> Result<Self> {
         let features = graphs.iter().filter_map(|graph| graph.features());
         let columns = features.clone().next().map_or(0, Features::num_cols);
@@ -135,10 +136,11 @@ impl CleanFeatures {
         })
     }
 
-    /// The same, trusted as far as it proves itself on the graphs that it was learned from: noise
-    /// is put on their features, and answers with neighbours must agree with those on clean
-    /// features more often than answers without, by more than the standard error of that
-    /// difference. Features that are mostly not zero are no words, and it is not trusted at all.
+    /// Tests the prior on the graphs that it was learned from, and limits its use to the noise
+    /// levels that pass. Noise is added to their features. Predictions with neighbours must agree
+    /// with those on clean features more often than predictions without, by more than the standard
+    /// error of that difference. Features that are mostly not zero are not features of words, and
+    /// fail.
     pub fn tested(self, model: &dyn Classifier, graphs: &[&Graph], crf: &Crf) -> Result<Self> {
         let mut trusted = 0.0;
         if self.spread == 0.0 {
@@ -176,12 +178,13 @@ impl CleanFeatures {
         })
     }
 
-    /// The largest deviation of noise that it takes away; `None` where it was not tested.
+    /// Returns the largest standard deviation of noise that the method corrects; `None` if
+    /// untested.
     pub fn trusted(&self) -> Option<f64> {
         self.trusted
     }
 
-    /// Refuses what no features could have taught, as from a broken file.
+    /// Refuses a prior that no features can have, as from a corrupt file.
     pub(super) fn check(&self) -> Result<()> {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         let what = match self {
@@ -210,8 +213,8 @@ impl CleanFeatures {
         ))
     }
 
-    /// The deviation of the noise that lies over features: what their zeros are spread by, beyond
-    /// the spread of clean ones.
+    /// Returns the estimated standard deviation of noise on features: the spread of their zeros,
+    /// beyond the spread of clean zeros.
     pub fn noise(&self, features: &Features) -> f64 {
         let (rows, cols) = (features.num_rows(), features.num_cols());
         let seen = match features {
@@ -226,11 +229,12 @@ impl CleanFeatures {
     }
 }
 
-/// Lengths of a row's noise to try, in lengths of a row.
+/// Norms of a row's noise to test, as multiples of the row's norm.
 const TRIAL_LEVELS: [f64; 6] = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0];
-/// Neighbours of an input in a trial: enough to see whether they help.
+/// Number of neighbours of an input in a test: enough to see an effect.
 const TRIAL_NEIGHBOURS: usize = 3;
-/// Between two levels that were tried, it is trusted this far beyond the lower one.
+/// Extrapolation factor: between two tested levels, the method is used up to this multiple of the
+/// lower one.
 const BEYOND: f64 = 1.25;
 
 fn refused(what: &str) -> Error {
@@ -247,8 +251,8 @@ fn mean_row_norm(graphs: &[&Graph]) -> f64 {
     (squares / rows.max(1) as f64).sqrt()
 }
 
-/// Graph `place` of those learned from with Gaussian noise on every feature, the same for every
-/// model.
+/// Returns graph `place` of the training graphs with Gaussian noise on every feature, the same for
+/// every model.
 fn with_noise(graph: &Graph, place: usize, deviation: f64) -> Result<Graph> {
     let mut noisy = dense_features(graph)?;
     for i in 0..noisy.num_rows() {
@@ -261,8 +265,8 @@ fn with_noise(graph: &Graph, place: usize, deviation: f64) -> Result<Graph> {
     graph.clone().with_features(Features::Dense(noisy))
 }
 
-/// The deviation of a Gaussian whose absolute values have the median of these entries and of as
-/// many zeros as are missing.
+/// Returns the standard deviation of a Gaussian whose absolute values have the median of these
+/// entries, padded with zeros up to `count`.
 fn spread_around_zero(entries: impl Iterator<Item = f64>, count: usize) -> f64 {
     let mut sizes: Vec<f64> = entries.map(f64::abs).filter(|v| *v > 0.0).collect();
     let zeros = count - sizes.len();
@@ -271,16 +275,16 @@ fn spread_around_zero(entries: impl Iterator<Item = f64>, count: usize) -> f64 {
         return 0.0;
     }
     let (_, median, _) = sizes.select_nth_unstable_by(middle - zeros, f64::total_cmp);
-    // The median of |z| of a standard Gaussian.
+    // Median of |z| of a standard Gaussian.
     *median / 0.674_489_750_196_081_7
 }
 
-/// How much more likely an entry is zero than not, and its value if it is not, as functions of what
-/// is seen.
+/// Likelihood ratio of a zero against a non-zero entry, and the entry's value if it is not zero, as
+/// functions of the observed value.
 struct Table {
     from: f64,
     step: f64,
-    /// The likelihood ratio, and mean value, cell by cell.
+    /// The likelihood ratio and the mean value, cell by cell.
     cells: Vec<(f64, f64)>,
 }
 
@@ -290,7 +294,7 @@ impl Table {
         let cell = |i: usize| {
             let x = from + i as f64 * step;
             let logarithm = |v: f64| (2.0 * x * v - v * v) / (2.0 * noise * noise);
-            // Against the largest, so that nothing overflows however small the noise is.
+            // Relative to the largest, so that nothing overflows for a small noise.
             let largest = values
                 .iter()
                 .map(|&v| logarithm(v))
@@ -364,7 +368,7 @@ impl Neighbourhood for CleanFeatures {
 }
 
 impl CleanFeatures {
-    /// Features that may be below those that are seen.
+    /// Samples clean features from their posterior, given the observed ones.
     fn drawn(
         &self,
         seen: &DenseMatrix<f32>,
@@ -397,7 +401,7 @@ impl CleanFeatures {
 mod tests {
     use super::*;
 
-    /// 300 nodes of 60 words, of which each has about five, rows summing to one.
+    /// 300 nodes with 60 words, about five words each, rows summing to one.
     fn words() -> Graph {
         let rng = &mut stream(1, "words", 0);
         let mut data = vec![0f32; 300 * 60];
@@ -454,8 +458,7 @@ mod tests {
         let prior = CleanFeatures::fit(&graph, &(0..100).collect::<Vec<_>>()).unwrap();
         let noisy = with_noise(&graph, 0.03);
         let noise = prior.noise(noisy.features().unwrap());
-        // A twelfth of the entries are not around zero, which makes the spread look a little
-        // larger.
+        // A twelfth of the entries are not around zero, which makes the estimate a little larger.
         assert!((0.029..0.036).contains(&noise), "{noise}");
         let (near, alike) = prior
             .draw(

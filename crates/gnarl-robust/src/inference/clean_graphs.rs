@@ -1,18 +1,18 @@
-//! Neighbours sampled by dropping edges that do not look like those of the training graphs, for sets
-//! of graphs (new in gnarl).
+//! Neighbours sampled by dropping edges that do not look like those of the training graphs, for
+//! sets of graphs (new in gnarl).
 //!
-//! A classifier of graphs says nothing of single nodes, so that edges cannot be judged by its
-//! answers as [`CleanEdges`] does. The graphs of a set have much in common instead: which kinds of
-//! nodes are joined (the largest of a node's features), how many neighbours the ends of an edge
-//! share, how many the busier end has. From the training graphs we learn how often each is seen
-//! along an edge with some others put in around it, and how often along one that is put in between
-//! any two nodes; the ratio of these, as if the three were independent, says how foreign an edge
-//! is. The share of edges that were put into an input is the most likely one under that mixture;
-//! Bayes' rule then gives each edge a chance to be clean, and a neighbour keeps it by that chance.
-//! A graph with no more foreign edges than clean graphs seem to have is its own neighbour.
+//! A graph classifier predicts no classes of nodes, so edges cannot be judged by predictions as in
+//! [`CleanEdges`]. The graphs of a set have properties in common instead: the kinds of the joined
+//! nodes (the largest of a node's features), the number of common neighbours of both ends, and the
+//! larger degree. The training graphs give the frequency of each along a clean edge with some
+//! adversarial edges around it. They also give its frequency along an edge that joins two random
+//! nodes. The ratio of these, as if the three were independent, tells how suspicious an edge is.
+//! The share of adversarial edges of an input is the most likely one under that mixture. Bayes'
+//! rule then gives each edge a probability of being clean, and a neighbour keeps the edge with that
+//! probability. A graph with no more suspicious edges than clean graphs have is its own neighbour.
 //!
-//! That edges can be told apart in this way is an assumption, tested on the training graphs before
-//! it is used ([`CleanGraphs::tested`]).
+//! It is an assumption that edges can be separated in this way; it is tested on the training graphs
+//! before it is used ([`CleanGraphs::tested`]).
 //!
 //! [`CleanEdges`]: super::CleanEdges
 
@@ -29,54 +29,57 @@ use crate::classifier::Classifier;
 use crate::perturb::draw_pairs;
 use gnarl_graph::{Error, Result};
 
-/// What the edges of a set's graphs look like: logarithms of how much more often something is seen
-/// along an edge that was put in.
+/// Log-likelihood ratios of the edges of a set's graphs: an adversarial edge against a clean one,
+/// for each observation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CleanGraphs {
-    /// By the kinds of both ends, `kinds · kinds`.
+    /// Ratios by the kinds of both ends, `kinds · kinds`.
     kinds: Vec<f64>,
-    /// By the number of neighbours that the ends share.
+    /// Ratios by the number of common neighbours.
     shared: Vec<f64>,
-    /// By the larger number of neighbours of an end.
+    /// Ratios by the larger degree of both ends.
     busier: Vec<f64>,
-    /// The share of edges that seems put in where none was: that of all but a few training graphs.
+    /// Estimated share of adversarial edges in clean graphs: not exceeded by all but a few training
+    /// graphs.
     spread: f64,
-    /// The largest share of edges put in that it may be asked to see; beyond, a graph is its own
-    /// neighbour. Nothing where nobody tested.
+    /// Largest share of adversarial edges to correct; above it, a graph is its own neighbour.
+    /// Nothing if untested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trusted: Option<f64>,
 }
 
-/// Kinds of nodes that are told apart, at most.
+/// Largest number of kinds of nodes.
 const MOST_KINDS: usize = 64;
-/// Classes of counts: 0, 1, 2, 3 and 4, 5 to 8, and so on.
+/// Number of classes of counts: 0, 1, 2, 3 and 4, 5 to 8, and so on.
 const COUNTS: usize = 9;
-/// What every cell of a table counts beside what was seen.
+/// Prior count of every cell of a table.
 const PRIOR_COUNT: f64 = 1.0;
-/// The largest share of edges that may be taken for put in.
+/// Largest share of edges that may count as adversarial.
 const MOST_PUT_IN: f64 = 0.5;
-/// The share of edges put in beside which clean edges are looked at.
+/// Share of adversarial edges around which clean edges are observed.
 const TAUGHT_SHARE: f64 = 0.1;
-/// Steps towards the most likely share.
+/// Number of steps to the most likely share.
 const STEPS: usize = 30;
-/// Of clean graphs, the share that is taken for clean whatever their edges look like.
+/// Share of clean graphs that count as clean whatever their edges look like.
 const TAKEN_FOR_CLEAN: f64 = 0.99;
-/// Shares of edges to put in, in a trial; nothing first, which must do no harm.
+/// Shares of adversarial edges in a test; zero first, which must do no harm.
 const TRIAL_SHARES: [f64; 5] = [0.0, 0.05, 0.1, 0.2, 0.4];
-/// Neighbours of a graph in a trial, and no neighbours of those: enough to see whether they help.
+/// Number of neighbours of a graph in a test, without neighbours of neighbours: enough to see an
+/// effect.
 const TRIAL_NEIGHBOURS: usize = 3;
-/// Between two shares that were tried, it is trusted this far beyond the lower one.
+/// Extrapolation factor: between two tested shares, the method is used up to this multiple of the
+/// lower one.
 const BEYOND: f64 = 1.5;
 
-/// How often each sight was seen.
+/// Number of times that each observation was made.
 struct Counts {
     kinds: Vec<f64>,
     shared: Vec<f64>,
     busier: Vec<f64>,
 }
 
-/// What is looked at of an edge: places in the tables.
+/// Observation of an edge: its indices in the tables.
 struct Sight {
     kinds: usize,
     shared: usize,
@@ -100,7 +103,7 @@ impl Counts {
     }
 }
 
-/// Logarithms of the ratios of two tables of frequencies.
+/// Returns the logarithms of the ratios of two tables of frequencies.
 fn log_ratios(foreign: &[f64], clean: &[f64]) -> Vec<f64> {
     let (all_foreign, all_clean) = (foreign.iter().sum::<f64>(), clean.iter().sum::<f64>());
     foreign
@@ -110,7 +113,7 @@ fn log_ratios(foreign: &[f64], clean: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The class of a count.
+/// Returns the class of a count.
 fn class_of(count: usize) -> usize {
     match count {
         0..=2 => count,
@@ -118,7 +121,7 @@ fn class_of(count: usize) -> usize {
     }
 }
 
-/// How a graph's edges are looked at.
+/// Observer of a graph's edges.
 struct Eye<'a> {
     graph: &'a Graph,
     kinds: Vec<usize>,
@@ -140,7 +143,8 @@ impl<'a> Eye<'a> {
         }
     }
 
-    /// What is seen of the edge between two nodes, `put_in` where it is not there yet.
+    /// Returns the observation of the edge between two nodes; `put_in` for an edge that is not in
+    /// the graph yet.
     fn sight(&self, (u, v): (u32, u32), put_in: bool) -> Sight {
         let (ku, kv) = (self.kinds[u as usize], self.kinds[v as usize]);
         let busier = self.graph.degree(u).max(self.graph.degree(v)) + usize::from(put_in);
@@ -158,7 +162,7 @@ impl<'a> Eye<'a> {
     }
 }
 
-/// The column of the largest entry of every row, the first of equals.
+/// Returns the column of the largest entry of every row, the first of equals.
 fn largest_columns(features: &Features) -> impl Iterator<Item = usize> + '_ {
     let of_row = |mut entries: Box<dyn Iterator<Item = (usize, f32)> + '_>| {
         let first = entries.next().unwrap_or((0, 0.0));
@@ -184,7 +188,7 @@ fn largest_columns(features: &Features) -> impl Iterator<Item = usize> + '_ {
 }
 
 impl CleanGraphs {
-    /// Learns from clean graphs.
+    /// Learns the prior from clean graphs.
     pub fn fit(graphs: &[&Graph]) -> Result<Self> {
         let columns = graphs
             .iter()
@@ -198,8 +202,8 @@ impl CleanGraphs {
             put_in
                 .iter()
                 .for_each(|&pair| foreign.add(&eye.sight(pair, true)));
-            // What is put in makes the edges around it look different, too: clean edges are looked
-            // at beside some of it.
+            // Added edges change the observations around them, too: clean edges are observed among
+            // some of them.
             let few = (TAUGHT_SHARE * put_in.len() as f64).ceil() as usize;
             let beside = graph.add_edges(&put_in[..few])?.0;
             let eye = Eye::new(&beside, num_kinds);
@@ -227,10 +231,10 @@ impl CleanGraphs {
         Ok(Self { spread, ..untried })
     }
 
-    /// The same, trusted as far as it proves itself on the graphs that it was learned from: edges
-    /// are put in at random, and answers with neighbours must agree with those on clean graphs more
-    /// often than answers without, by more than the standard error of that difference. On clean
-    /// graphs themselves it must do no harm.
+    /// Tests the prior on the graphs that it was learned from, and limits its use to the shares
+    /// that pass. Random edges are added. Predictions with neighbours must agree with those on
+    /// clean graphs more often than predictions without, by more than the standard error of that
+    /// difference. On clean graphs the method must do no harm.
     pub fn tested(self, model: &dyn Classifier, graphs: &[&Graph], crf: &Crf) -> Result<Self> {
         let clean = Trial::clean(model, graphs)?;
         let crf = Crf {
@@ -261,12 +265,13 @@ impl CleanGraphs {
         })
     }
 
-    /// The largest share of edges put in that it sees; `None` where it was not tested.
+    /// Returns the largest tested share of adversarial edges at which the method helps; `None` if
+    /// untested.
     pub fn trusted(&self) -> Option<f64> {
         self.trusted
     }
 
-    /// Refuses what no graphs could have taught, as from a broken file.
+    /// Refuses a prior that no graphs can have, as from a corrupt file.
     pub(super) fn check(&self) -> Result<()> {
         let side = self.num_kinds();
         let sizes = side > 0
@@ -290,7 +295,8 @@ impl CleanGraphs {
         self.kinds.len().isqrt()
     }
 
-    /// How much likelier every edge is among those put in, in the order of [`Graph::edges`].
+    /// Returns the likelihood ratio of being adversarial for every edge, in the order of
+    /// [`Graph::edges`].
     fn ratios(&self, graph: &Graph) -> Vec<f64> {
         let eye = Eye::new(graph, self.num_kinds());
         let of = |edge: (u32, u32)| {
@@ -300,8 +306,8 @@ impl CleanGraphs {
         graph.edges().map(of).collect()
     }
 
-    /// The chance of every edge to be clean; `None` where the graph is taken for clean, or is
-    /// beyond what may be trusted.
+    /// Returns the probability of being clean for every edge; `None` if the graph counts as clean,
+    /// or exceeds the tested limit.
     fn chances(&self, graph: &Graph) -> Option<Vec<f64>> {
         let ratios = self.ratios(graph);
         let share = put_in(&ratios);
@@ -317,7 +323,7 @@ impl CleanGraphs {
     }
 }
 
-/// The most likely share of edges put in, by the ratios of all edges; at most a half.
+/// Returns the most likely share of adversarial edges, by the ratios of all edges; at most a half.
 fn put_in(ratios: &[f64]) -> f64 {
     let mut share: f64 = 0.1;
     for _ in 0..STEPS {
@@ -330,7 +336,7 @@ fn put_in(ratios: &[f64]) -> f64 {
     share
 }
 
-/// Pairs without an edge, at random; those of graph `place` are always the same.
+/// Samples pairs without an edge; those of graph `place` are always the same.
 fn foreign_pairs(graph: &Graph, count: usize, place: usize) -> Vec<(u32, u32)> {
     let rng = &mut stream(0, "a trial of clean graphs", place as u64);
     draw_pairs(
@@ -342,10 +348,10 @@ fn foreign_pairs(graph: &Graph, count: usize, place: usize) -> Vec<(u32, u32)> {
     )
 }
 
-/// The graph with so many new edges, a share of its own.
+/// Returns the graph with new random edges, as a share of its edges.
 fn with_foreign_edges(graph: &Graph, share: f64, place: usize) -> Result<Graph> {
     let wanted = (share * graph.num_edges() as f64).ceil() as usize;
-    // Other pairs than those learned from.
+    // Different pairs from those of the fit.
     Ok(graph
         .add_edges(&foreign_pairs(graph, wanted, usize::MAX - place))?
         .0)
@@ -378,8 +384,8 @@ mod tests {
     use crate::classifier::FromFn;
     use gnarl_graph::{CsrMatrix, generate};
 
-    /// Cycles whose nodes are of two kinds in turn: an edge within a kind, a shared neighbour, a
-    /// third neighbour are all foreign.
+    /// Cycles of alternating kinds of nodes: an edge within a kind, a common neighbour and a third
+    /// neighbour are all foreign.
     fn ring(size: usize) -> Graph {
         let nodes = 2 * size;
         let kinds = CsrMatrix::new(
@@ -425,8 +431,8 @@ mod tests {
     fn trust_is_earned_on_the_training_graphs() {
         let rings: Vec<Graph> = (4..24).map(ring).collect();
         let graphs: Vec<&Graph> = rings.iter().collect();
-        // A model that says whether any edge joins nodes of one kind, and one that says the same of
-        // every graph.
+        // One model that detects an edge between nodes of one kind, and one that predicts the same
+        // for every graph.
         let parity = FromFn {
             num_classes: 2,
             function: |graph: &Graph| {

@@ -1,10 +1,13 @@
-//! The update of RobustCRF (Abbahaddou et al. 2024,
-//! [arXiv:2411.05399](https://arxiv.org/abs/2411.05399)).
+//! The update of RobustCRF ([Abbahaddou et al. 2024](https://arxiv.org/abs/2411.05399)).
 //!
-//! Around an input a, L neighbours b are drawn, and
-//! `Y~_a = (σ Y_a + (1 - σ) Σ_b g_ab Y~_b) / (σ + (1 - σ) Σ_b g_ab)`, where every `Y~_b` is what
-//! K - 1 updates around b came to: `1 + L + … + L^K` evaluations of the model. With σ = 0, K = 1
-//! and g = 1 it is randomised smoothing.
+//! Around an input a, L neighbours b are sampled, and
+//!
+//! ```text
+//! Y~_a = (σ Y_a + (1 - σ) Σ_b g_ab Y~_b) / (σ + (1 - σ) Σ_b g_ab),
+//! ```
+//!
+//! where every `Y~_b` is the result of K - 1 updates around b: `1 + L + … + L^K` evaluations of the
+//! model. With σ = 0, K = 1 and g = 1 it is randomised smoothing.
 
 use gnarl_graph::names::{Bounds, check_value};
 use gnarl_graph::random::{Rng, mix, stream};
@@ -16,11 +19,11 @@ use gnarl_graph::{Error, Result};
 use gnarl_nn::train::argmax;
 use gnarl_tensor::elementary::exponentials;
 
-/// How neighbours of an input are drawn.
+/// Samples neighbours of an input.
 pub trait Neighbourhood: Sync {
-    /// A neighbour of `centre` and how alike they are, at least zero; `answer` is what the model
-    /// says of the centre. `None` where the centre is its own and only neighbour: then the model
-    /// need not be asked again.
+    /// Returns a neighbour of `centre` and their similarity, at least zero; `answer` is the model's
+    /// prediction at the centre. `None` if the centre is its own and only neighbour: then the model
+    /// is not evaluated again.
     fn draw(
         &self,
         centre: &Graph,
@@ -28,14 +31,14 @@ pub trait Neighbourhood: Sync {
         rng: &mut Rng,
     ) -> Result<Option<(Graph, f64)>>;
 
-    /// Draws around one centre, as [`draw`](Self::draw) makes them to the last bit; what they share
-    /// is found once.
+    /// Returns a sampler around one centre, with exactly the samples of [`draw`](Self::draw);
+    /// shared work is done once.
     fn around<'a>(&'a self, centre: &'a Graph, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
         Ok(Box::new(move |rng| self.draw(centre, answer, rng)))
     }
 }
 
-/// Draws a neighbour of a centre that is settled, and how alike they are.
+/// Sampler of neighbours of a fixed centre, with their similarity.
 pub type Draws<'a, Input = Graph> =
     Box<dyn Fn(&mut Rng) -> Result<Option<(Input, f64)>> + Sync + 'a>;
 
@@ -52,18 +55,18 @@ pub struct Crf {
     pub samples: usize,
     /// K: number of iterations.
     pub iterations: usize,
-    /// σ: the weight of the model's own answer against its neighbours'.
+    /// σ: the weight of the model's own prediction against those on its neighbours.
     pub sigma: f64,
     /// Hard voting: the model's prediction is one for its class and zero for the others, instead of
     /// the softmax of its scores.
     pub hard_voting: bool,
-    /// End as soon as no neighbour still to come can change any node's class. The classes are those
-    /// of the whole update, the distributions are not.
+    /// Stops as soon as no remaining neighbour can change any node's class. The classes are those
+    /// of the whole update; the distributions are not.
     pub stop_early: bool,
 }
 
 impl Crf {
-    /// The published L = 5 and K = 2.
+    /// Returns the published settings, L = 5 and K = 2.
     pub fn new(sigma: f64) -> Self {
         Self {
             samples: 5,
@@ -74,7 +77,7 @@ impl Crf {
         }
     }
 
-    /// Randomised smoothing: the plain average over neighbours.
+    /// Returns the settings of randomised smoothing: the plain average over neighbours.
     pub fn smoothing(samples: usize) -> Self {
         Self {
             samples,
@@ -85,14 +88,14 @@ impl Crf {
         }
     }
 
-    /// Evaluations of the model, if every neighbour is an input of its own.
+    /// Returns the number of evaluations of the model, if every neighbour is an input of its own.
     pub fn evaluations(&self) -> usize {
         (0..=self.iterations)
             .map(|k| self.samples.saturating_pow(k as u32))
             .fold(0, usize::saturating_add)
     }
 
-    /// Refuses settings that mean nothing or would never end.
+    /// Refuses settings that are invalid or would take too long.
     pub fn check(&self) -> gnarl_graph::Result<()> {
         let refuse = |what: String| Err(Error::argument("inference", what));
         check_value("crf-sigma", &self.sigma, SIGMA)?;
@@ -108,7 +111,7 @@ impl Crf {
         Ok(())
     }
 
-    /// A distribution over the classes for every node.
+    /// Returns the class distribution of every node.
     pub fn answer(
         &self,
         model: &dyn Classifier,
@@ -126,8 +129,8 @@ impl Crf {
         self.update(&by_graphs, graph, own, self.iterations, seed)
     }
 
-    /// `updates` updates around a centre. The draws of a place in the tree depend on its path
-    /// alone, so that the order in which subtrees are done changes nothing.
+    /// Runs `updates` updates around a centre. The samples of a place in the tree depend on its
+    /// path alone, so the order of the subtrees does not change the result.
     pub(super) fn update<T: Tree>(
         &self,
         tree: &T,
@@ -171,7 +174,7 @@ impl Crf {
         agreed.distributions(&own)
     }
 
-    /// What counts as the answer of these scores.
+    /// Returns the prediction for these scores: the softmax, or one-hot classes.
     pub(super) fn output(&self, mut scores: DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
         if scores.data().iter().any(|s| s.is_nan()) {
             return Err(Error::argument("inference", "the model answers NaN"));
@@ -191,22 +194,23 @@ impl Crf {
     }
 }
 
-/// The path of a place's neighbour and the stream that it is drawn by.
+/// Returns the path of a place's neighbour and the random stream that it is sampled with.
 pub(super) fn draws(path: u64, neighbour: usize) -> (u64, Rng) {
     let path = mix(path ^ mix(neighbour as u64 + 1));
     (path, stream(path, "crf", 0))
 }
 
-/// More than any study asks for: a slip of the finger should not run for days.
+/// Largest number of evaluations, more than any study needs: a typing error should not run for
+/// days.
 const MOST_EVALUATIONS: usize = 1_000_000;
 
-/// Makes every row of scores a distribution.
+/// Replaces every row of scores by its softmax.
 fn softmax_rows(scores: &mut DenseMatrix<f32>) {
     let (rows, width) = (scores.num_rows(), scores.num_cols());
     let mut flat = scores.data().to_vec();
     for row in flat.chunks_exact_mut(width.max(1)) {
         let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        // Of an infinite score, all of it.
+        // An infinite score gets all of the probability.
         row.iter_mut()
             .for_each(|s| *s = if *s == largest { 0.0 } else { *s - largest });
     }
@@ -221,15 +225,15 @@ fn softmax_rows(scores: &mut DenseMatrix<f32>) {
     }
 }
 
-/// What the update walks over: graphs, or what stands for them where a model allows a shortcut.
+/// Inputs of the update: graphs, or a shorter representation if a model allows it.
 pub(super) trait Tree: Sync {
     /// An input.
     type Input: Sync;
 
-    /// The model's answer.
+    /// Returns the model's prediction.
     fn evaluate(&self, input: &Self::Input) -> Result<DenseMatrix<f32>>;
 
-    /// As [`Neighbourhood::around`].
+    /// Returns a sampler, as [`Neighbourhood::around`].
     fn around<'a>(
         &'a self,
         centre: &'a Self::Input,
@@ -274,7 +278,7 @@ impl Agreement {
         }
     }
 
-    /// Adds a neighbour's answer; where there was none, the centre is its own neighbour.
+    /// Adds a neighbour's prediction; without a neighbour, the centre is its own.
     fn add(&mut self, neighbour: Option<&(f64, DenseMatrix<f32>)>, own: &DenseMatrix<f32>) {
         let (alike, answer) = neighbour.map_or((1.0, own), |(alike, answer)| (*alike, answer));
         let weight = (1.0 - self.sigma) * alike;
@@ -285,7 +289,8 @@ impl Agreement {
         self.total += weight;
     }
 
-    /// Whether `left` more neighbours, each alike by at most one, can change no node's class.
+    /// Returns true if `left` more neighbours, each of similarity at most one, can change no node's
+    /// class.
     fn is_settled(&self, left: usize) -> bool {
         let most = (1.0 - self.sigma) * left as f64;
         self.sums.chunks_exact(self.width.max(1)).all(|row| {
@@ -303,8 +308,8 @@ impl Agreement {
 
     fn distributions(self, own: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
         if self.total <= 0.0 {
-            // Every neighbour was unlike by any measure, and the model's own answer has no weight:
-            // nothing to go by but it.
+            // Every similarity is zero, and the model's own prediction has no weight: only its own
+            // prediction is left.
             return Ok(own.clone());
         }
         let data = self
@@ -338,7 +343,7 @@ mod tests {
         m.data().to_vec()
     }
 
-    /// Scores whose softmax is (p, 1 - p) with p the node's only feature.
+    /// A model whose softmax is (p, 1 - p) with p the node's only feature.
     fn model() -> impl Classifier {
         FromFn {
             num_classes: 2,
@@ -352,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Adds the number of features drawn so far, in steps of 0.1, and is alike by `g`.
+    /// Adds the number of features sampled so far, in steps of 0.1; the similarity is `g`.
     struct Steps {
         by: f32,
         alike: f64,
@@ -391,8 +396,8 @@ mod tests {
 
     #[test]
     fn one_update_by_hand() {
-        // (0.9 · 0.3 + 0.1 · 2 · 0.5 · 0.4) / (0.9 + 0.1 · 2 · 0.5) = 0.31, and the same down from
-        // 0.6.
+        // (0.9 · 0.3 + 0.1 · 2 · 0.5 · 0.4) / (0.9 + 0.1 · 2 · 0.5) = 0.31, and from 0.6 the same
+        // downwards.
         let crf = Crf {
             samples: 2,
             iterations: 1,
@@ -477,7 +482,7 @@ mod tests {
             ..Crf::smoothing(400)
         };
         let found = answer(crf, &Coin);
-        // 400 coins: 6 deviations of the mean are 0.0075.
+        // 400 coin tosses: 6 standard errors of the mean are 0.0075.
         assert!(
             (found[0] - 0.375).abs() < 0.0075 && (found[2] - 0.675).abs() < 0.0075,
             "{found:?}"

@@ -1,15 +1,16 @@
-//! Small networks that tell a graph's own edges from adversarial ones (GOOD-AT, Li et al. 2024,
-//! [OpenReview](https://openreview.net/forum?id=DCDT918ZkI)).
+//! Small networks that separate a graph's own edges from adversarial ones (GOOD-AT,
+//! [Li et al. 2024](https://openreview.net/forum?id=DCDT918ZkI)).
 //!
-//! Each detector is trained on an attack of its own on the trained model: pairs that the gradient
-//! of the model's margins points to most, a few at a time, in random blocks of pairs, for shares of
-//! the edges from 0.05 to 0.4 in turn. A model without gradients to edges is attacked by any pairs
-//! of different answers. Clean edges, on the clean graph and on the attacked one, are what to keep.
+//! Each detector is trained on its own attack on the trained model. The attack adds the pairs with
+//! the largest gradients of the model's margins. It adds a few at a time, in random blocks of
+//! pairs, for shares of the edges from 0.05 to 0.4 in turn. A model without gradients to edges is
+//! attacked by random pairs with different predictions. Clean edges, on the clean graph and on the
+//! attacked one, are the edges to keep.
 //!
-//! The paper shows a detector the scores and all features of both ends. Ours see less, so that they
-//! are small enough to be kept with a model: by class the products and the differences of the ends'
-//! probabilities, the cosine of their features, their degrees and how many neighbours they share.
-//! The order of the ends does not matter.
+//! The detectors of the paper use the scores and all features of both ends. The detectors of gnarl
+//! use less, so that they are small enough to be stored with a model: the products and the
+//! differences of the ends' probabilities by class, the cosine of their features, their degrees and
+//! the number of common neighbours. The order of the ends does not matter.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,50 +32,51 @@ use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::train::argmax;
 use gnarl_tensor::{Adam, AdamSettings, Device, Tensor, Var, add_bias, masked_cross_entropy};
 
-/// Shares of the edges that are put in for the detectors, in turn.
+/// Shares of adversarial edges in the training of detectors, in turn.
 const SHARES: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
-/// Shares of a trial.
+/// Shares of adversarial edges in a test.
 const TRIAL_SHARES: [f64; 2] = [0.05, 0.1];
-/// Rounds in which an attack chooses pairs, each in a block of its own.
+/// Number of steps of an attack, each with a block of its own.
 const ROUNDS: usize = 3;
-/// Pairs of a block, for each edge, and at most.
+/// Number of pairs of a block, for each edge; the next constant is the maximum.
 const BLOCK_OF_EDGE: usize = 10;
 const MOST_PAIRS: usize = 200_000;
-/// Edges of each kind that a detector sees, at most.
+/// Largest number of edges of each kind that a detector is trained on.
 const MOST_EDGES: usize = 8_000;
-/// Hidden units of a detector. The paper has 64 for features of a thousand columns.
+/// Number of hidden units of a detector. The paper has 64 for a thousand feature columns.
 const HIDDEN: usize = 16;
 const EPOCHS: usize = 100;
 const LEARNING_RATE: f64 = 0.02;
 const DECAY: f64 = 1e-4;
-/// The usual threshold where nothing chooses one.
+/// Default threshold without validation data.
 pub(super) const THRESHOLD: f64 = 0.5;
-/// What is chosen among, the one that drops least first.
+/// Candidate thresholds, the one that drops least first.
 pub(super) const THRESHOLDS: [f64; 6] = [0.99, 0.95, 0.9, 0.8, 0.65, 0.5];
-/// By how much edges must look more suspicious than the clean graph's, on average: about a
-/// hundredth of them put in.
+/// Smallest increase of the mean suspicion of edges over the clean graph's: about one adversarial
+/// edge in a hundred.
 const UNUSUAL: f64 = 0.005;
-/// Columns of an edge beside two for each class.
+/// Number of columns of an edge in addition to two for each class.
 const BESIDE: usize = 4;
 
-/// Detectors, and what was found out about them.
+/// Trained detectors, and the results of their test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EdgeDetectors {
     detectors: Vec<Detector>,
-    /// An edge is dropped where a detector takes it for put in with more than this probability.
+    /// Threshold: an edge is dropped if a detector gives it a larger probability of being
+    /// adversarial.
     threshold: f64,
-    /// How suspicious the edges of the clean graph are on average: a graph whose edges hardly are
-    /// more so is answered plainly. Nothing where nobody tested.
+    /// Mean suspicion of the clean graph's edges: a graph whose edges are hardly more suspicious
+    /// gets the plain prediction. Nothing if untested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usual: Option<f64>,
-    /// The largest share of edges put in at which they help; zero means that answers are plain,
-    /// nothing that nobody tested.
+    /// Largest share of adversarial edges at which the detectors help; zero means plain
+    /// predictions, nothing means untested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trusted: Option<f64>,
 }
 
-/// One network: `w · relu(x W + b) + c`, the logarithm of the odds that an edge was put in.
+/// One detector: `w · relu(x W + b) + c`, the log-odds that an edge is adversarial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Detector {
@@ -85,12 +87,12 @@ struct Detector {
     second_bias: f32,
 }
 
-/// Who judges a trial: nodes, and the class that each should have.
+/// Nodes that evaluate a test, with the class that each should have.
 type Judges = Vec<(u32, usize)>;
 
 impl EdgeDetectors {
-    /// Trains `count` detectors on the graph that a model was trained on. O(count · (a few passes
-    /// of the model and back, edges)).
+    /// Trains `count` detectors on the graph that a model was trained on. O(count · (a few forward
+    /// and backward passes of the model, edges)).
     pub fn fit(model: &dyn Classifier, graph: &Graph, count: usize) -> Result<Self> {
         let clean = answers(model, graph)?;
         let classes = classes(&clean);
@@ -128,10 +130,11 @@ impl EdgeDetectors {
         })
     }
 
-    /// The same with the threshold that is best on labelled nodes under attacks that the detectors
-    /// have not seen, and trusted as far as it mends answers there. From then on a graph is
-    /// answered plainly whose edges look hardly more suspicious than those of this one. Without
-    /// labelled nodes all have a say, by the answers they had.
+    /// Tests the detectors and selects the threshold with the best accuracy on labelled nodes,
+    /// under attacks that the detectors have not seen. Their use is limited to the shares at which
+    /// they improve predictions. A graph whose edges are hardly more suspicious than the clean
+    /// graph's then gets the plain prediction. Without labelled nodes, all nodes count, with their
+    /// clean predictions as classes.
     pub fn tested(self, model: &dyn Classifier, graph: &Graph, val: &[u32]) -> Result<Self> {
         if self.detectors.is_empty() {
             return Ok(Self {
@@ -189,17 +192,18 @@ impl EdgeDetectors {
         })
     }
 
-    /// The largest share of edges put in at which they help; `None` where they were not tested.
+    /// Returns the largest share of adversarial edges at which the detectors help; `None` if
+    /// untested.
     pub fn trusted(&self) -> Option<f64> {
         self.trusted
     }
 
-    /// Edges are dropped above this probability, unless somebody says otherwise.
+    /// Returns the default threshold: edges with a larger probability are dropped.
     pub fn threshold(&self) -> f64 {
         self.threshold
     }
 
-    /// Refuses what no graph could have taught, as from a broken file.
+    /// Refuses detectors that no graph can have produced, as from a corrupt file.
     pub(super) fn check(&self) -> Result<()> {
         let share = |x: f64| (0.0..=1.0).contains(&x);
         let is_whole = |d: &Detector| {
@@ -226,8 +230,8 @@ impl EdgeDetectors {
         }
     }
 
-    /// The graph without the edges above a threshold; `None` where there is none, and where its
-    /// edges look as those of the clean graph do.
+    /// Returns the graph without the edges above a threshold; `None` if there is no such edge, or
+    /// if its edges look like those of the clean graph.
     fn without(&self, graph: &Graph, suspicions: &[f64], threshold: f64) -> Result<Option<Graph>> {
         if self
             .usual
@@ -247,8 +251,8 @@ impl EdgeDetectors {
         })
     }
 
-    /// Which pairs would not be dropped were they joined, as the graph and the model's answers are
-    /// without them: what an attacker asks who knows the detectors.
+    /// Returns true for each pair that would not be dropped as an edge, with the current graph and
+    /// predictions. An adaptive attack needs it.
     pub fn would_stay(
         &self,
         model: &dyn Classifier,
@@ -285,7 +289,7 @@ impl EdgeDetectors {
             .fold(0.0, f64::max)
     }
 
-    /// The largest probability that a detector gives each edge of being put in.
+    /// Returns the largest probability of being adversarial over all detectors, for each edge.
     fn suspicions(&self, table: &EdgeTable<'_>) -> Result<Vec<f64>> {
         self.check_width(table)?;
         Ok(table
@@ -296,12 +300,12 @@ impl EdgeDetectors {
     }
 }
 
-/// Drops the edges that a detector takes for put in with more than `threshold`.
+/// Drops the edges that a detector classifies as adversarial with more than `threshold`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flagging<'a> {
     /// The detectors.
     pub detectors: &'a EdgeDetectors,
-    /// From which probability on.
+    /// Probability above which an edge is dropped.
     pub threshold: f64,
 }
 
@@ -323,7 +327,7 @@ impl Neighbourhood for Flagging<'_> {
     }
 }
 
-/// By the threshold that was chosen.
+/// Uses the selected threshold.
 impl Neighbourhood for EdgeDetectors {
     fn draw(
         &self,
@@ -339,7 +343,7 @@ impl Neighbourhood for EdgeDetectors {
     }
 }
 
-/// A graph of a trial with what the detectors say of its edges.
+/// A graph of a test with the detectors' probabilities for its edges.
 struct Scene<'a> {
     detectors: &'a EdgeDetectors,
     graph: Graph,
@@ -359,7 +363,8 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// What dropping does to the judges' answers, and how many are right then.
+    /// Returns the effect of dropping on the test nodes' predictions, and the number of correct
+    /// predictions after it.
     fn trial(
         &self,
         model: &dyn Classifier,
@@ -399,7 +404,7 @@ fn classes(answers: &DenseMatrix<f32>) -> Vec<usize> {
         .collect()
 }
 
-/// What detectors see of edges.
+/// Inputs of the detectors for edges.
 struct EdgeTable<'a> {
     graph: &'a Graph,
     answer: &'a DenseMatrix<f32>,
@@ -424,7 +429,7 @@ impl<'a> EdgeTable<'a> {
         2 * self.answer.num_cols() + BESIDE
     }
 
-    /// One row for each edge, in their order.
+    /// Returns one row for each edge, in their order.
     fn rows(&self) -> Vec<Vec<f32>> {
         let edges: Vec<Pair> = self.graph.edges().collect();
         edges.par_iter().map(|&(u, v)| self.row(u, v)).collect()
@@ -456,7 +461,7 @@ impl<'a> EdgeTable<'a> {
         row
     }
 
-    /// How many neighbours two nodes have in common.
+    /// Returns the number of common neighbours of two nodes.
     fn shared(&self, u: u32, v: u32) -> usize {
         let (a, b) = (self.graph.neighbours(u), self.graph.neighbours(v));
         let (mut i, mut j, mut shared) = (0, 0, 0);
@@ -470,7 +475,7 @@ impl<'a> EdgeTable<'a> {
     }
 }
 
-/// The inner product of two nodes' features.
+/// Returns the inner product of two nodes' features.
 fn product(features: &Features, u: u32, v: u32) -> f64 {
     match features {
         Features::Dense(m) => m
@@ -495,8 +500,9 @@ fn product(features: &Features, u: u32, v: u32) -> f64 {
     }
 }
 
-/// Pairs that an attack on the model joins, a share of the edges: where gradients reach edges those
-/// that they point to most, else any of different answers, and where there are none any.
+/// Returns pairs that an attack on the model adds, as a share of the edges: those with the largest
+/// gradients if gradients reach edges, otherwise pairs with different predictions, otherwise any
+/// pairs.
 fn put_in(
     model: &dyn Classifier,
     graph: &Graph,
@@ -518,7 +524,7 @@ fn put_in(
             let foreign = |u: u32, v: u32| apart(u, v) && clean[u as usize] != clean[v as usize];
             let mut taken = HashSet::new();
             let mut drawn = draw_pairs(n, wanted, foreign, &mut taken, rng);
-            // A model that gives one answer to all: any pairs.
+            // A model that predicts the same for all nodes: any pairs.
             drawn.extend(draw_pairs(n, wanted - drawn.len(), apart, &mut taken, rng));
             chosen = drawn;
             break;
@@ -532,8 +538,8 @@ fn put_in(
     Ok(chosen)
 }
 
-/// By how much answers lose of their lead as a candidate becomes an edge; `None` where the network
-/// has no gradients to edges.
+/// Returns the decrease of the predictions' margins as a candidate becomes an edge; `None` if the
+/// network has no gradients to edges.
 fn slopes(
     model: &dyn Classifier,
     graph: &Graph,
@@ -551,7 +557,7 @@ fn slopes(
         return Ok(None);
     };
     let values = scores.flatten_all()?.to_vec1::<f32>()?;
-    // A network may make more of a graph than its operator's values, or stand behind a defence.
+    // A network may use more of a graph than its operator's values, or be defended.
     let own = model.scores(graph)?;
     let size = own.data().iter().fold(1f32, |m, z| m.max(z.abs()));
     if values.len() != own.data().len()
@@ -583,8 +589,8 @@ fn relaxable(network: &WhiteBox) -> Option<(&WhiteBox, gnarl_graph::operator::Cl
     }
 }
 
-/// The slope of `-Σ tanh(m_i / s)` by the scores, m the margins of these classes and s their mean
-/// size.
+/// Returns the gradient of `-Σ tanh(m_i / s)` by the scores, with m the margins of these classes
+/// and s their mean absolute value.
 fn falling(scores: &DenseMatrix<f32>, classes: &[usize]) -> Vec<f32> {
     let width = scores.num_cols();
     let best_other = |u: usize, class: usize| {
@@ -617,7 +623,7 @@ fn falling(scores: &DenseMatrix<f32>, classes: &[usize]) -> Vec<f32> {
 }
 
 impl Detector {
-    /// Trains on rows of edges to keep and to drop, as many of each.
+    /// Trains on rows of edges to keep and edges to drop, as many of each.
     fn fit(kept: &[Vec<f32>], dropped: &[Vec<f32>], rng: &mut Rng) -> Result<Self> {
         let width = kept.first().or(dropped.first()).map_or(0, Vec::len);
         let each = kept.len().clamp(1, MOST_EDGES);
@@ -682,7 +688,7 @@ impl Detector {
             Ok(var.as_tensor().flatten_all()?.to_vec1::<f32>()?)
         };
         let (mut first, mut first_bias) = (values(&first)?, values(&first_bias)?);
-        // What rows were scaled by becomes part of the first map.
+        // The scaling of rows becomes part of the first map.
         for c in 0..width {
             for h in 0..HIDDEN {
                 first[c * HIDDEN + h] /= deviation[c];
@@ -699,7 +705,7 @@ impl Detector {
         })
     }
 
-    /// The probability that an edge was put in.
+    /// Returns the probability that an edge is adversarial.
     fn suspicion(&self, row: &[f32]) -> f64 {
         let hidden = self.second.len();
         let mut sums = self.first_bias.clone();
@@ -718,7 +724,7 @@ impl Detector {
     }
 }
 
-/// Means and deviations of columns; one where a column does not vary.
+/// Returns means and standard deviations of columns; one if a column does not vary.
 fn moments(rows: &[&Vec<f32>], width: usize) -> (Vec<f32>, Vec<f32>) {
     let count = rows.len().max(1) as f64;
     let mean = |c: usize| rows.iter().map(|row| f64::from(row[c])).sum::<f64>() / count;
@@ -835,7 +841,7 @@ mod tests {
             clean.unwrap().is_none(),
             "the clean graph is answered plainly"
         );
-        // Detectors that suspect every edge tell nothing apart.
+        // Detectors that suspect every edge separate nothing.
         let suspicious = Detector {
             first: vec![0.0; 10],
             first_bias: vec![0.0],

@@ -1,16 +1,16 @@
-//! A program in any language as a model: gnarl starts it and asks it over standard input and
-//! output, one JSON object on one line each way.
+//! Runs a program in any language as a model: gnarl starts it and sends requests over standard
+//! input and output, one JSON object on one line each way.
 //!
 //! | gnarl writes | the program answers |
 //! | --- | --- |
 //! | `{"hello":1}` | `{"num_classes":C}` |
 //! | `{"num_nodes":n,"edges":[[u,v],…],"features":{"shape":[n,k],"rows":[…],"cols":[…],"values":[…]}}` | `{"scores":[[…],…]}` |
 //!
-//! Every undirected edge is written once; features are the entries that are not zero, or `null`
-//! where the graph has none. Scores are n rows of C numbers before the softmax (logarithms of
-//! probabilities will do). `{"error":"…"}` in place of an answer ends it. The program should read
-//! lines until its input ends, then exit; what it writes to standard error is shown when it fails.
-//! A program that does not answer within the time limit is ended.
+//! Every undirected edge is written once; features are the non-zero entries, or `null` for a graph
+//! without features. Scores are n rows of C numbers before the softmax; logarithms of probabilities
+//! are valid scores. `{"error":"…"}` in place of a response ends the session. The program should
+//! read lines until its input ends, then exit; its standard error is shown when it fails. A program
+//! that exceeds the time limit is killed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -27,7 +27,7 @@ use serde_json::json;
 use crate::classifier::Classifier;
 use gnarl_graph::{Error, Result};
 
-/// A running program as a classifier. It is ended when this is dropped.
+/// A running program as a classifier. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct External {
     name: String,
@@ -36,7 +36,7 @@ pub struct External {
 }
 
 impl External {
-    /// Starts a program: its name and arguments. `limit` is how long an answer may take.
+    /// Starts a program: its name and arguments. `limit` is the time limit of a response.
     pub fn start(command: &[String], limit: Duration) -> Result<Self> {
         let Some((program, arguments)) = command.split_first() else {
             return Err(failure("external model", "there is no program to start"));
@@ -78,13 +78,13 @@ struct Hello {
 
 #[derive(Deserialize)]
 struct Scores {
-    /// `null` is how some programs write NaN.
+    /// Some programs write NaN as `null`.
     scores: Vec<Vec<Option<f32>>>,
 }
 
 impl Scores {
-    /// The scores one after the other, where there is a number for each node and class; else what
-    /// is wrong.
+    /// Returns the scores one after the other if there is a number for each node and class;
+    /// otherwise an error message.
     fn checked(self, rows: usize, classes: usize) -> std::result::Result<Vec<f32>, String> {
         if self.scores.len() != rows {
             return Err(format!(
@@ -112,9 +112,9 @@ impl Scores {
     }
 }
 
-/// What a line says, or what is wrong with it.
+/// Parses a line, or returns an error message.
 fn understood<T: for<'de> Deserialize<'de>>(line: &str) -> std::result::Result<T, String> {
-    // NaN and Infinity are no JSON, but many programs write them.
+    // NaN and Infinity are not JSON, but many programs write them.
     let value: serde_json::Value = serde_json::from_str(&line.replace("NaN", "null"))
         .map_err(|e| format!("its answer is not JSON: {e}"))?;
     match value.get("error") {
@@ -125,7 +125,7 @@ fn understood<T: for<'de> Deserialize<'de>>(line: &str) -> std::result::Result<T
     }
 }
 
-/// Fuzzing: whatever a program may say, of three nodes and two classes.
+/// Fuzzing: parses any response of a program, for three nodes and two classes.
 #[doc(hidden)]
 pub fn fuzz_answers(mut data: &[u8]) {
     let longest = AtomicUsize::new(6 * BYTES_OF_NUMBER + SHORT_ANSWER);
@@ -160,16 +160,16 @@ fn request(graph: &Graph) -> serde_json::Value {
     json!({ "num_nodes": graph.num_nodes(), "edges": edges, "features": features })
 }
 
-/// How much of a program's standard error is kept.
+/// Number of bytes of a program's standard error that are kept.
 const LAST_WORDS: usize = 2000;
-/// Bytes of an answer without scores, and of what stands around them.
+/// Largest number of bytes of a response without its scores.
 const SHORT_ANSWER: usize = 1 << 16;
-/// Bytes that a score may take, as a number of 17 digits with its sign, exponent, comma and blanks
-/// does with room to spare.
+/// Largest number of bytes of a score: a number of 17 digits with its sign, exponent, comma and
+/// blanks needs less.
 const BYTES_OF_NUMBER: usize = 64;
 
-/// One line, without its end; `None` where the output has ended. Fails for one that is longer than
-/// any answer, having held no more of it.
+/// Reads one line, without its end; `None` at the end of the output. Fails for a line that is
+/// longer than any response, without storing more of it.
 fn read_line(output: &mut impl BufRead, longest: &AtomicUsize) -> std::io::Result<Option<String>> {
     let fail = |what: String| std::io::Error::new(std::io::ErrorKind::InvalidData, what);
     let mut line = Vec::new();
@@ -202,10 +202,10 @@ fn read_line(output: &mut impl BufRead, longest: &AtomicUsize) -> std::io::Resul
 #[derive(Debug)]
 struct Process {
     child: Child,
-    /// Closed when the program has failed.
+    /// Closed if the program has failed.
     input: Option<ChildStdin>,
     lines: Receiver<std::io::Result<String>>,
-    /// Bytes of an answer that are waited for.
+    /// Largest number of bytes of the expected response.
     longest: Arc<AtomicUsize>,
     last_words: Arc<Mutex<Vec<u8>>>,
     limit: Duration,
@@ -223,7 +223,7 @@ impl Process {
         let (input, output, errors) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let longest = Arc::new(AtomicUsize::new(SHORT_ANSWER));
-        // A program that talks without being asked is not listened to.
+        // Output without a request is not read.
         let (send, lines) = sync_channel(1);
         if let Some(output) = output {
             let longest = longest.clone();
@@ -260,8 +260,8 @@ impl Process {
         })
     }
 
-    /// Writes one line and reads one. Writing has a time limit of its own: a program that does not
-    /// read would block it.
+    /// Writes one line and reads one line. Writing has a time limit of its own: a program that does
+    /// not read would block it.
     fn ask<T: for<'de> Deserialize<'de>>(
         &mut self,
         name: &str,
@@ -281,7 +281,7 @@ impl Process {
             let result = input
                 .write_all(line.as_bytes())
                 .and_then(|()| input.flush());
-            // Nobody listens any more where the program was given up.
+            // The receiver is gone if the program was given up.
             let _ = sent.send((result, input));
         });
         match written.recv_timeout(self.limit) {
@@ -308,7 +308,7 @@ impl Process {
         understood(&line).map_err(|what| self.fails(name, &what))
     }
 
-    /// Ends the program and says what it said last.
+    /// Kills the program and returns an error with the end of its standard error.
     fn fails(&mut self, name: &str, what: &str) -> Error {
         self.end();
         let words = self.last_words.lock().unwrap_or_else(|e| e.into_inner());
@@ -325,11 +325,10 @@ impl Process {
 
     fn end(&mut self) {
         self.input = None;
-        // Already ended, or about to be: either way it is waited for, so that nothing is left of
-        // it.
+        // Already ended, or about to end: wait for it, so that no zombie process is left.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // What it wrote last is on its way through the pipe.
+        // The end of its output is still in the pipe.
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -368,7 +367,7 @@ mod tests {
 
     #[test]
     fn it_is_asked_and_answers() {
-        // The answer holds the length of the request, which shows that it got it.
+        // The response holds the length of the request, which shows that the program received it.
         let model =
             start(&format!("{HELLO} echo \"{{\\\"scores\\\": [[${{#request}}, 0], [0.5, -1], [1e3, 2]]}}\"; read end"))
                 .unwrap();
@@ -440,7 +439,7 @@ mod tests {
         assert!(External::start(&[], Duration::from_secs(1)).is_err());
     }
 
-    /// Lines that nobody asked for are not collected: the program is held up after a few.
+    /// Unrequested lines are not collected: the program blocks after a few.
     #[test]
     fn lines_without_end_are_not_collected() {
         let model = start(&format!(

@@ -1,6 +1,6 @@
-//! GOOD-AT (Li et al. 2024, [OpenReview](https://openreview.net/forum?id=DCDT918ZkI)): edges that do
-//! not look like those of the training graph are dropped before a trained model predicts.
-//! [`EdgeDetectors`] are the detectors.
+//! GOOD-AT ([Li et al. 2024](https://openreview.net/forum?id=DCDT918ZkI)): edges that do not look
+//! like those of the training graph are dropped before a trained model predicts. [`EdgeDetectors`]
+//! are the detectors.
 
 use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ use gnarl_graph::Result;
 )]
 pub struct GoodAt {
     /// Number of detectors (K); an edge is dropped if one of them classifies it as adversarial.
-    // The paper tunes K up to 20. Many more add nothing and take long.
+    // The paper tunes K up to 20. More detectors add nothing and take long.
     #[setting(default = 8, range = 1..=200, flag = "good-at-detectors")]
     pub detectors: usize,
     /// Probability of being adversarial above which an edge is dropped.
@@ -32,10 +32,10 @@ pub struct GoodAt {
         open = "the best one on validation nodes"
     )]
     pub threshold: Option<f64>,
-    /// Chooses the threshold by the accuracy on validation nodes.
+    /// Selection of the threshold by the accuracy on validation nodes.
     #[setting(default = false, flag = "inference-tune")]
     pub tune: bool,
-    /// Falls back to plain inference where the method does not pass a test on the training data.
+    /// Fallback to plain inference if the method fails a test on the training data.
     #[setting(default = true, flag = "inference-check")]
     pub check: bool,
 }
@@ -53,7 +53,7 @@ impl Method for GoodAt {
         (self.tune && self.threshold.is_some()).then_some(("good-at-threshold", TUNED))
     }
 
-    /// The answer on the graph without some edges is all that counts.
+    /// The prediction is that on the graph without some edges, and nothing else.
     fn update(&self) -> Option<Crf> {
         Some(Crf {
             samples: 1,

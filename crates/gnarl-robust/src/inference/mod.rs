@@ -3,21 +3,21 @@
 //! | file | contents |
 //! | --- | --- |
 //! | [`plain`], [`robust_crf`], [`smoothing`], [`clean_crf`], [`good_at`] | the choices of [`Inference`], one file each |
-//! | [`reading`] | a choice fitted to a model: what a fitted model owns and a file keeps |
+//! | [`reading`] | an inference rule fitted to a model: part of a fitted model and its file |
 //! | [`crf`] | RobustCRF's update over a tree of neighbours; randomised smoothing is a special case of it |
-//! | [`balls`] | RobustCRF's neighbours: uniform in a ball of features, or some flips of edges away |
+//! | [`balls`] | RobustCRF's neighbours: uniform in a ball of features, or some edge flips away |
 //! | [`clean_features`], [`clean_edges`], [`clean_graphs`] | neighbours that look like clean inputs |
 //! | [`edge_detectors`] | GOOD-AT's detectors of adversarial edges |
 //! | `trial` | tests of these neighbours and detectors on the training data |
 //! | [`external`] | a program in any language as a model, over a line protocol |
 //! | [`size`] | a lower bound on the number of neighbours of a graph |
 //!
-//! For a graph of a set everything is as for one graph, with one prediction instead of one for each
-//! node.
+//! For a graph of a set everything works as for one graph, with one prediction instead of one for
+//! each node.
 //!
-//! Everything works on a [`Classifier`], and a model with its inference is one again
-//! ([`Defended`]), so that it can be attacked, measured and defended once more. To add an
-//! inference: one file that implements [`Method`], one line in [`Inference`].
+//! Everything works on a [`Classifier`], and a model with its inference is a classifier again
+//! ([`Defended`]), so that it can be attacked, measured and defended again. To add an inference
+//! rule, write a file that implements [`Method`] and add a line to [`Inference`].
 
 pub mod balls;
 pub mod clean_crf;
@@ -78,50 +78,51 @@ gnarl_graph::named! {
     }
 }
 
-/// What an entry of [`Inference`] has to say: an update ([`Crf`]) and the neighbours it goes over.
+/// Interface of an inference rule: an update ([`Crf`]) and its neighbours.
 pub trait Method {
-    /// The same with neighbours that differ in this part, where that was left open.
+    /// Returns the rule with neighbours that differ in this part, if the part was open.
     fn on(&self, part: Perturbed) -> Inference;
 
-    /// The part that neighbours differ in; `None` for one forward pass.
+    /// Returns the part that neighbours differ in; `None` for one forward pass.
     fn part(&self) -> Option<Perturbed> {
         None
     }
 
-    /// A setting that was made and has no say beside the others, and why.
+    /// Returns a setting that has no effect with the others, and the reason.
     fn idle(&self) -> Option<(&'static str, &'static str)> {
         None
     }
 
-    /// The update, with its usual values where settings are open; `None` for one forward pass.
+    /// Returns the update, with defaults for open settings; `None` for one forward pass.
     fn update(&self) -> Option<Crf>;
 
-    /// Where neighbours come from; `None` for one forward pass, and where a prior is needed and
+    /// Returns the source of neighbours; `None` for one forward pass, and if a required prior is
     /// missing.
     fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<Around<'a>>;
 
-    /// What is learned from what the model was trained on.
+    /// Learns a prior from the training data of the model.
     fn learn(&self, _model: &dyn Classifier, _clean: CleanInputs<'_>) -> Result<Option<Prior>> {
         Ok(None)
     }
 
-    /// Whether sigma and radius are to be chosen on the validation nodes of every input.
+    /// Returns true if sigma and radius are selected on the validation nodes of every input.
     fn tunes(&self) -> bool {
         false
     }
 
-    /// What tuning tries on an input of this kind, the setting that changes least first.
+    /// Returns the candidates of tuning on an input of this kind, the setting that changes least
+    /// first.
     fn candidates(&self, _of: Input) -> Vec<Inference> {
         Vec::new()
     }
 
-    /// Whether it has anything to say around the graphs of a set.
+    /// Returns true if it works on the graphs of a set.
     fn works_on_sets(&self) -> bool {
         true
     }
 
-    /// The same with open settings that mean something else around the graphs of a set filled in;
-    /// `None` where there are none.
+    /// Returns the rule with open settings filled in that have another default for the graphs of a
+    /// set; `None` if there are none.
     fn on_sets(&self) -> Option<Inference> {
         None
     }
@@ -134,34 +135,33 @@ impl Default for Inference {
 }
 
 impl Inference {
-    /// Whether it is one forward pass.
+    /// Returns true for one forward pass.
     pub fn is_plain(&self) -> bool {
         matches!(self, Inference::Plain(_))
     }
 
-    /// With neighbours that differ in this part, where that was left open.
+    /// Returns the rule with neighbours that differ in this part, if the part was open.
     pub fn on(self, part: Perturbed) -> Self {
         self.method().on(part)
     }
 
-    /// With what is usual around the graphs of a set, where settings are open.
+    /// Returns the rule with the defaults for the graphs of a set, for open settings.
     pub fn on_sets(self) -> Self {
         self.method().on_sets().unwrap_or(self)
     }
 
-    /// Whether sigma and radius are to be chosen on the validation nodes of every input
+    /// Returns true if sigma and radius are selected on the validation nodes of every input
     /// ([`Reading::tuned`]).
     pub fn tunes(&self) -> bool {
         self.method().tunes()
     }
 
-    /// Evaluations of the model for one answer, at most.
+    /// Returns the largest number of evaluations of the model for one prediction.
     pub fn evaluations(&self) -> usize {
         self.method().update().map_or(1, |crf| crf.evaluations())
     }
 
-    /// Learns what it needs to know of the graph that the model was trained on, without nodes to
-    /// validate it by.
+    /// Fits the rule to the graph that the model was trained on, without validation nodes.
     pub fn fit(
         &self,
         model: &dyn Classifier,
@@ -178,14 +178,14 @@ impl Inference {
         )
     }
 
-    /// Learns what it needs to know of what the model was trained on.
+    /// Fits the rule to the training data of the model.
     pub fn fit_to(&self, model: &dyn Classifier, clean: CleanInputs<'_>) -> Result<Reading> {
         self.check()?;
         Reading::new(*self, self.method().learn(model, clean)?)
     }
 }
 
-/// What an input is.
+/// Kind of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
     /// One large graph whose nodes are classified.
@@ -194,7 +194,7 @@ pub enum Input {
     GraphOfSet,
 }
 
-/// What a model was trained on, as the model takes it: clean inputs to learn from.
+/// Training data of a model, as the model takes it: clean inputs to learn from.
 #[derive(Debug, Clone, Copy)]
 pub enum CleanInputs<'a> {
     /// One graph whose nodes are classified.
@@ -203,23 +203,23 @@ pub enum CleanInputs<'a> {
         graph: &'a Graph,
         /// Its training nodes.
         train: &'a [u32],
-        /// Its validation nodes, where some are known.
+        /// Its validation nodes, if known.
         val: &'a [u32],
     },
     /// The training graphs of a set.
     Graphs(&'a [&'a Graph]),
 }
 
-/// Where neighbours of an input come from.
+/// Source of an input's neighbours.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Around<'a> {
     /// Uniform in a ball of features.
     Features(FeatureBall),
-    /// Some flips of edges away.
+    /// Some edge flips away.
     Structure(StructureBall),
-    /// Ours: inputs that look clean.
+    /// Inputs that look clean (new in gnarl).
     Clean(&'a Prior),
-    /// The input without edges that look like an attacker's.
+    /// The input without edges that look adversarial.
     Detected(edge_detectors::Flagging<'a>),
 }
 
@@ -237,21 +237,21 @@ impl Around<'_> {
     }
 }
 
-/// What was learned of clean inputs.
+/// A prior of clean inputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prior {
-    /// Features as they are without noise.
+    /// Distribution of clean features.
     Features(CleanFeatures),
-    /// How edges join alike nodes.
+    /// Agreement of predictions along clean edges.
     Edges(CleanEdges),
-    /// Which edges the graphs of a set have.
+    /// Distribution of edges in the graphs of a set.
     Graphs(CleanGraphs),
-    /// What an attacker's edges look like.
+    /// Detectors of adversarial edges.
     Detectors(EdgeDetectors),
 }
 
-/// The refusal of a setting that tuning chooses.
+/// Error message for a setting that tuning selects.
 const TUNED: &str = "is chosen on validation nodes by inference-tune; set one of the two";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! An inference fitted to a model: what a fitted model owns, what its file keeps, and what answers.
+//! An inference rule fitted to a model: part of a fitted model and of its file; it predicts.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::perturb::Pair;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::train::argmax;
 
-/// An inference with what it learned of the graph that its model was trained on.
+/// An inference rule with the prior that it learned from the training graph of its model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
 pub struct Reading {
@@ -22,7 +22,7 @@ pub struct Reading {
     prior: Option<Prior>,
 }
 
-/// A reading as it is stored, before anything was checked.
+/// A fitted inference as it is stored, before validation.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
@@ -56,7 +56,8 @@ impl Default for Reading {
 }
 
 impl Reading {
-    /// An inference with the prior that it needs, and with none where it needs none.
+    /// Combines a rule with its prior; fails if a required prior is missing or an unused one is
+    /// given.
     pub(super) fn new(inference: Inference, prior: Option<Prior>) -> Result<Self> {
         let fits = match (
             inference.method().update(),
@@ -77,19 +78,19 @@ impl Reading {
         }
     }
 
-    /// How answers are read off, with the settings in use.
+    /// Returns the inference rule, with the settings in use.
     pub fn inference(&self) -> Inference {
         self.inference
     }
 
-    /// Whether it is one forward pass.
+    /// Returns true for one forward pass.
     pub fn is_plain(&self) -> bool {
         self.inference.method().update().is_none()
     }
 
-    /// How far an inference that tests its own assumption may be trusted: the deviation of noise,
-    /// or the share of edges put in, beyond which it answers plainly. Zero means always plainly;
-    /// `None` that nothing was tested.
+    /// Returns the tested limit of an inference that tests its own assumption: the standard
+    /// deviation of noise, or the share of adversarial edges, above which predictions are plain.
+    /// Zero means always plain; `None` means untested.
     pub fn trusted(&self) -> Option<f64> {
         match &self.prior {
             Some(Prior::Features(prior)) => prior.trusted(),
@@ -100,8 +101,8 @@ impl Reading {
         }
     }
 
-    /// Where edges may be dropped before an answer: which of these pairs would stay were they
-    /// joined.
+    /// Returns true for each of these pairs that would be kept as an edge, if the inference drops
+    /// edges.
     pub fn would_stay(
         &self,
         model: &dyn Classifier,
@@ -116,8 +117,8 @@ impl Reading {
         }
     }
 
-    /// A distribution over the classes for every node, `[nodes, classes]`, or for a graph of a set,
-    /// `[1, classes]`. The seed fixes every draw.
+    /// Returns the class distribution of every node, `[nodes, classes]`, or of a graph of a set,
+    /// `[1, classes]`. The seed fixes all samples.
     pub fn answer(
         &self,
         model: &dyn Classifier,
@@ -142,9 +143,9 @@ impl Reading {
         crf.answer(model, around.neighbourhood(), graph, seed)
     }
 
-    /// The same with the sigma and radius that are best on these labelled nodes of the input at
-    /// hand. Of equals, the setting that changes least: the largest sigma, then the smallest
-    /// radius. What was learned stays; a plain pass has nothing to tune.
+    /// Returns the inference with the sigma and radius of the highest accuracy on these labelled
+    /// nodes of the input. Among equals it is the setting that changes least: the largest sigma,
+    /// then the smallest radius. The prior stays; plain inference has nothing to tune.
     pub fn tuned(
         &self,
         model: &dyn Classifier,
@@ -172,7 +173,7 @@ impl Reading {
         })
     }
 
-    /// The same with what is best on labelled graphs of a set.
+    /// Returns the inference with the settings of the highest accuracy on labelled graphs of a set.
     pub fn tuned_on_graphs(
         &self,
         model: &dyn Classifier,
@@ -196,7 +197,7 @@ impl Reading {
         })
     }
 
-    /// Of the settings that tuning tries, the first with the most right answers.
+    /// Returns the first candidate of tuning with the most correct predictions.
     fn best(&self, of: Input, num_right: impl Fn(&Self) -> Result<usize>) -> Result<Self> {
         let mut best: Option<(usize, Self)> = None;
         for candidate in self.inference.method().candidates(of) {
@@ -217,7 +218,7 @@ fn refused(what: String) -> Error {
     Error::argument("inference", what)
 }
 
-/// How many of the labelled nodes given an answer is right on.
+/// Returns the number of correct predictions among these labelled nodes.
 fn num_right(answer: &DenseMatrix<f32>, nodes: &[u32], labels: &Labels) -> usize {
     let is_right = |&&u: &&u32| {
         labels
@@ -227,14 +228,14 @@ fn num_right(answer: &DenseMatrix<f32>, nodes: &[u32], labels: &Labels) -> usize
     nodes.iter().filter(is_right).count()
 }
 
-/// A model whose answers are read off by an inference, as a classifier. It has no gradient of its
-/// own: an attacker who wants one looks into the model.
+/// A model with an inference rule, as a classifier. It has no gradient of its own: a white-box
+/// attack uses the model inside.
 pub struct Defended<'a> {
     /// The model.
     pub model: &'a dyn Classifier,
-    /// How its answers are read off.
+    /// The fitted inference.
     pub reading: &'a Reading,
-    /// Fixes every draw.
+    /// Seed of all samples.
     pub seed: u64,
 }
 
@@ -243,8 +244,8 @@ impl Classifier for Defended<'_> {
         self.model.num_classes()
     }
 
-    /// Logarithms of the distributions: their softmax is what was agreed on. Of one forward pass,
-    /// the model's scores.
+    /// Returns the logarithms of the class distributions, whose softmax is the combined prediction.
+    /// For one forward pass, returns the model's scores.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         if self.reading.is_plain() {
             return self.model.scores(graph);
@@ -274,7 +275,7 @@ mod tests {
     use crate::inference::{CleanCrf, Perturbed, RobustCrf};
     use gnarl_graph::Features;
 
-    /// Wrong on the input itself, right wherever a feature moved.
+    /// A model that is wrong on the input itself and correct if any feature moved.
     fn scene() -> (Graph, impl Classifier) {
         let n = 40;
         let features = Features::Dense(DenseMatrix::new(n, 1, vec![0.0; n]).unwrap());
@@ -313,8 +314,8 @@ mod tests {
         else {
             panic!("another inference")
         };
-        // Of those that are right on every node, the largest sigma and the smallest radius: at 0.8
-        // the five neighbours together outweigh the input.
+        // Among the settings that are correct on every node, the largest sigma and the smallest
+        // radius: at 0.8 the five neighbours together outweigh the input.
         assert_eq!((tuned.sigma, tuned.radius), (Some(0.8), Some(0.1)));
         assert_eq!(
             Reading::default().tuned(&model, &graph, &val, 1).unwrap(),

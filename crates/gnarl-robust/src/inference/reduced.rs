@@ -1,13 +1,13 @@
 //! The update of [`Crf`] with less work, for a network whose first maps are linear and narrow
 //! ([`Reduced`](crate::classifier::Reduced)).
 //!
-//! Around features, a neighbour is drawn in the span of the network's first maps: a few coordinates
-//! for each node, and of the rest of a row only its length. How alike it is needs one more
-//! coordinate: with `x = x_span + x_rest`, the product of x and a step z is that of the coordinates
-//! in the span plus `|x_rest|` times z's coordinate along `x_rest`, which is Gaussian like the
-//! others, whatever the direction; so it is again around the neighbour. The law of everything that
-//! enters the update is exact. Around a structure, the coordinates are computed once for all
-//! graphs.
+//! Around features, a neighbour is sampled in the span of the network's first maps: a few
+//! coordinates for each node, and only the norm of the rest of a row. The similarity needs one more
+//! coordinate. With `x = x_span + x_rest`, the product of x and a step z is that of the coordinates
+//! in the span plus `|x_rest|` times z's coordinate along `x_rest`. That coordinate is Gaussian
+//! like the others, whatever the direction, and it is so again around the neighbour. The
+//! distribution of everything in the update is exact. Around a structure, the coordinates are
+//! computed once for all graphs.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Graph};
@@ -21,7 +21,7 @@ use gnarl_graph::Result;
 use gnarl_nn::networks::{Input, Propagation};
 use gnarl_tensor::{Device, Tensor};
 
-/// The answer by the shortcut; `None` where there is none.
+/// Returns the prediction by the shortcut; `None` if there is no shortcut.
 pub(super) fn answer(
     crf: &Crf,
     model: &WhiteBox,
@@ -72,9 +72,9 @@ pub(super) fn answer(
 struct Point {
     /// `[nodes, width]`
     span: Vec<f32>,
-    /// The length of what lies outside, for each node.
+    /// The norm of the part outside the span, for each node.
     rest: Vec<f64>,
-    /// Of the whole matrix.
+    /// The squared norm of the whole matrix.
     squared_norm: f64,
 }
 
@@ -101,7 +101,7 @@ fn squared(row: &[f32]) -> f64 {
     row.iter().map(|&x| f64::from(x) * f64::from(x)).sum()
 }
 
-/// The squared norm of every row.
+/// Returns the squared norm of every row.
 fn row_squares(input: &Input) -> Result<Vec<f64>> {
     Ok(match input {
         Input::Dense(x) => {
@@ -274,8 +274,8 @@ mod tests {
         );
     }
 
-    /// Both ways draw differently from the same law: with many neighbours both come close to the
-    /// same average.
+    /// Both ways sample differently from the same distribution: with many neighbours both are close
+    /// to the same average.
     #[test]
     fn around_features_both_ways_agree_in_the_mean() {
         let (model, graph) = scene();
@@ -302,7 +302,7 @@ mod tests {
         );
     }
 
-    /// How alike neighbours are, and neighbours of neighbours, drawn both ways.
+    /// Similarities of neighbours, and of neighbours of neighbours, sampled both ways.
     #[test]
     fn neighbours_are_alike_by_the_same_law() {
         let (model, graph) = scene();

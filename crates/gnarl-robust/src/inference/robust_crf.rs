@@ -1,5 +1,5 @@
-//! RobustCRF (Abbahaddou et al. 2024, [arXiv:2411.05399](https://arxiv.org/abs/2411.05399)): the
-//! predictions on sampled neighbours of an input are combined by a conditional random field.
+//! RobustCRF ([Abbahaddou et al. 2024](https://arxiv.org/abs/2411.05399)): the predictions on
+//! sampled neighbours of an input are combined by a conditional random field.
 
 use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
@@ -48,17 +48,17 @@ pub struct RobustCrf {
         open = "0.1 for features, 0.02 for structure, 0.1 for the structure of a graph of a set"
     )]
     pub radius: Option<f64>,
-    /// Hard voting: averages predicted classes instead of probabilities.
+    /// Hard voting, the average of predicted classes instead of probabilities.
     #[setting(default = false, was = "hard")]
     pub hard_voting: bool,
-    /// Stops as soon as no predicted class can change any more.
+    /// Early stopping as soon as no predicted class can change any more.
     #[setting(default = false)]
     pub stop_early: bool,
     /// Distribution of the number of flipped edges, for structure.
     #[setting(default = FlipDistribution::Binomial, was = "law")]
     #[serde(deserialize_with = "FlipDistribution::restored")]
     pub flip_distribution: FlipDistribution,
-    /// Chooses sigma and radius by the accuracy on validation nodes.
+    /// Selection of sigma and radius by the accuracy on validation nodes.
     #[setting(default = false, flag = "inference-tune")]
     pub tune: bool,
 }

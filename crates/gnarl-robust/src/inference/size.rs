@@ -1,10 +1,11 @@
-//! Lower bound on the number of graphs within r flips of a graph (RobustCRF, Abbahaddou et al. 2024,
-//! [arXiv:2411.05399](https://arxiv.org/abs/2411.05399)), in log space: the number itself overflows.
+//! Lower bound on the number of graphs within r flips of a graph (RobustCRF,
+//! [Abbahaddou et al. 2024](https://arxiv.org/abs/2411.05399)), in log space: the number itself
+//! overflows.
 
-/// The base-2 logarithm of the lemma's lower bound, `2^(H(ε) N) / sqrt(8 N ε (1 - ε))` with
-/// `N = n (n - 1) / 2` places for an edge and `ε = r / N`. Zero flips, or all of them, leave one
-/// graph at that distance. The lemma has `N = n (n + 1) / 2`, which counts edges from a node to
-/// itself; graphs here have none.
+/// Returns the base-2 logarithm of the lemma's lower bound, `2^(H(ε) N) / sqrt(8 N ε (1 - ε))` with
+/// `N = n (n - 1) / 2` pairs of nodes and `ε = r / N`. Zero flips, or all of them, leave one graph
+/// at that distance. The lemma has `N = n (n + 1) / 2`, which counts self-loops; graphs here have
+/// none.
 pub fn log2_neighbours_at_least(num_nodes: usize, radius: f64) -> f64 {
     let n = num_nodes as f64;
     let places = (n * (n - 1.0) / 2.0).max(0.0);
@@ -20,7 +21,7 @@ pub fn log2_neighbours_at_least(num_nodes: usize, radius: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// log2 of C(N, r) by the sum of logarithms.
+    /// Returns log2 of C(N, r) by the sum of logarithms.
     fn log2_binomial(places: u64, r: u64) -> f64 {
         (0..r)
             .map(|i| ((places - i) as f64 / (i + 1) as f64).log2())

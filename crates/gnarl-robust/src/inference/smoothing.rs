@@ -1,7 +1,6 @@
-//! Randomised smoothing (Cohen et al. 2019,
-//! [arXiv:1902.02918](https://arxiv.org/abs/1902.02918)): the average of the predictions in a ball
-//! around the input. It is the control of RobustCRF: the same neighbours with equal weights, and no
-//! weight on the model's own prediction.
+//! Randomised smoothing ([Cohen et al. 2019](https://arxiv.org/abs/1902.02918)): the average of the
+//! predictions in a ball around the input. It is the control of RobustCRF: the same neighbours with
+//! equal weights, and no weight on the model's own prediction.
 
 use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
@@ -39,10 +38,10 @@ pub struct Smoothing {
         open = "0.1 for features, 0.02 for structure, 0.1 for the structure of a graph of a set"
     )]
     pub radius: Option<f64>,
-    /// Hard voting: averages predicted classes instead of probabilities.
+    /// Hard voting, the average of predicted classes instead of probabilities.
     #[setting(default = true, was = "hard")]
     pub hard_voting: bool,
-    /// Chooses the radius by the accuracy on validation nodes.
+    /// Selection of the radius by the accuracy on validation nodes.
     #[setting(default = false, flag = "inference-tune")]
     pub tune: bool,
 }
@@ -148,8 +147,8 @@ mod tests {
             .unwrap()
     }
 
-    /// The sign of a node's first feature decides, steeply, so that draws far from the input weigh
-    /// as much as those close by.
+    /// The sign of a node's first feature decides, steeply, so that samples far from the input
+    /// weigh as much as those close by.
     fn model() -> impl Classifier {
         FromFn {
             num_classes: 2,
@@ -168,7 +167,7 @@ mod tests {
     #[test]
     fn on_features_it_is_the_plain_average_over_the_same_draws() {
         let (graph, model, seed, count) = (graph(12, 2), model(), 5, 9);
-        // A radius as large as the rows: by cosines the weights of draws would differ widely.
+        // A radius as large as the rows: with cosines the weights of samples would differ widely.
         let smoothing = Smoothing {
             samples: count,
             radius: Some(2.0),
@@ -216,8 +215,8 @@ mod tests {
         );
     }
 
-    /// The shortcut draws neighbours as the network's first maps see them; their weights are one
-    /// there, too.
+    /// The shortcut samples neighbours in the span of the network's first maps; their weights are
+    /// one there, too.
     #[test]
     fn the_shortcut_weighs_neighbours_alike() {
         let graph = graph(30, 40);
@@ -231,7 +230,7 @@ mod tests {
         );
         let model = WhiteBox::new(network.unwrap(), OperatorChoice::Usual).unwrap();
         assert!(model.reduced().unwrap().is_some());
-        // Classes of a hundred draws: by weights of one, every share is a whole number of
+        // Classes of a hundred samples: with weights of one, every share is a whole number of
         // hundredths.
         let smoothing = Smoothing {
             radius: Some(6.0),

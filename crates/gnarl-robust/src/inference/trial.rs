@@ -1,6 +1,6 @@
 //! Tests of neighbours that look clean: predictions on a perturbed input, with and without them,
-//! compared with the predictions on the clean one. No label is needed, so every node counts, or
-//! every training graph of a set.
+//! are compared with the predictions on the clean input. No label is needed, so every node counts,
+//! or every training graph of a set.
 
 use gnarl_graph::{DenseMatrix, Graph};
 use rayon::prelude::*;
@@ -10,18 +10,19 @@ use crate::classifier::Classifier;
 use gnarl_graph::Result;
 use gnarl_nn::train::argmax;
 
-/// What neighbours did to the answers on changed inputs.
+/// Effect of neighbours on the predictions for perturbed inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Trial {
-    /// Answers that agree with the clean ones with neighbours and did not without.
+    /// Number of predictions that agree with the clean ones with neighbours, but not without.
     mended: usize,
-    /// Answers that agreed without neighbours and no longer do.
+    /// Number of predictions that agree without neighbours, but not with them.
     broken: usize,
 }
 
 impl Trial {
-    /// The largest of rising shares of change at which neighbours help, as far as they did no harm
-    /// before it. `changed` makes the inputs of a share, or none where there is no more to change.
+    /// Returns the largest of rising perturbation shares at which neighbours help, if they did no
+    /// harm at the shares before it. `changed` makes the inputs of a share, or `None` if no further
+    /// perturbation is possible.
     pub fn trusted(
         shares: &[f64],
         changed: impl Fn(f64) -> Result<Option<Vec<Graph>>>,
@@ -43,8 +44,8 @@ impl Trial {
         Ok(trusted)
     }
 
-    /// Answers on `changed` inputs by these neighbours and without them, against the classes of the
-    /// clean ones.
+    /// Compares predictions on `changed` inputs, with these neighbours and without them, with the
+    /// classes of the clean inputs.
     pub fn new(
         model: &dyn Classifier,
         neighbours: &dyn Neighbourhood,
@@ -74,7 +75,7 @@ impl Trial {
         })
     }
 
-    /// Of judges, each with the class that it should have: answers as they were and as they are.
+    /// Compares predictions before and after, on nodes with the class that each should have.
     pub fn of(before: &[usize], after: &[usize], judges: &[(u32, usize)]) -> Self {
         let mut trial = Self::default();
         for &(u, class) in judges {
@@ -85,30 +86,30 @@ impl Trial {
         trial
     }
 
-    /// The classes that a model gives clean inputs.
+    /// Returns the classes that a model predicts for clean inputs.
     pub fn clean(model: &dyn Classifier, graphs: &[&Graph]) -> Result<Vec<Vec<usize>>> {
         let one = |graph: &&Graph| Ok(Self::classes(&Crf::new(1.0).output(model.scores(graph)?)?));
         graphs.par_iter().map(one).collect()
     }
 
-    /// The class of every row.
+    /// Returns the class of every row.
     fn classes(answer: &DenseMatrix<f32>) -> Vec<usize> {
         (0..answer.num_rows())
             .map(|u| argmax(answer.row(u)))
             .collect()
     }
 
-    /// The standard error of a difference of counts.
+    /// Returns the standard error of a difference of counts.
     fn error(&self) -> f64 {
         ((self.mended + self.broken) as f64).sqrt()
     }
 
-    /// More answers were mended than broken, beyond chance.
+    /// Returns true if more predictions were mended than broken, beyond chance.
     pub fn helps(&self) -> bool {
         self.mended as f64 > self.broken as f64 + self.error()
     }
 
-    /// More answers were broken than mended, beyond chance.
+    /// Returns true if more predictions were broken than mended, beyond chance.
     pub fn harms(&self) -> bool {
         self.broken as f64 > self.mended as f64 + self.error()
     }

@@ -33,7 +33,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Rewiring with this probability, and new copies in every epoch.
+    /// Returns the rewiring with this probability, and new copies in every epoch.
     pub const fn new(p: f64) -> Self {
         Self { p, ..Self::DEFAULT }
     }

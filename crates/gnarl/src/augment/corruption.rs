@@ -19,12 +19,12 @@ use super::transform::GraphTransform;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Corruption {
-    /// Changes per edge, 0 to 1.
+    /// Number of changes per edge, 0 to 1.
     pub share: f64,
 }
 
 impl Corruption {
-    /// Refuses a share that is none.
+    /// Returns the corruption; fails for an invalid share.
     pub fn new(share: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&share) {
             return Err(Error::argument(
@@ -47,13 +47,13 @@ impl GraphTransform for Corruption {
     }
 }
 
-/// `count` distinct pairs that are not joined, or all there are.
+/// Samples `count` distinct pairs without an edge, or returns all there are.
 fn free_pairs(graph: &Graph, count: usize, rng: &mut Rng) -> Vec<(u32, u32)> {
     let n = graph.num_nodes();
     let all_pairs = n * n.saturating_sub(1) / 2;
     let count = count.min(all_pairs - graph.num_edges());
     if 2 * (graph.num_edges() + count) > all_pairs {
-        // Most pairs are joined: there are few enough to list the others.
+        // Most pairs are joined: the others are few enough to list.
         let pairs = (0..n as u32).flat_map(|u| (u + 1..n as u32).map(move |v| (u, v)));
         let mut free: Vec<(u32, u32)> = pairs.filter(|&(u, v)| !graph.has_edge(u, v)).collect();
         return free.partial_shuffle(rng, count).0.to_vec();

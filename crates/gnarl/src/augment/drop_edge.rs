@@ -30,7 +30,7 @@ pub struct DropEdge {
 }
 
 impl DropEdge {
-    /// DropEdge with this probability, and new copies in every epoch.
+    /// Returns DropEdge with this probability, and new copies in every epoch.
     pub const fn new(p: f64) -> Self {
         Self { p, ..Self::DEFAULT }
     }
@@ -79,7 +79,7 @@ mod tests {
                 (0..300).map(left).sum::<usize>() as f64,
                 300.0 * graph.num_edges() as f64,
             );
-            // Five standard deviations of so many coin tosses.
+            // Five standard deviations of that many coin tosses.
             assert!(
                 (kept - (1.0 - rate) * all).abs() <= 5.0 * (all * rate * (1.0 - rate)).sqrt(),
                 "{rate}: {kept}"

@@ -1,8 +1,8 @@
 //! DropNode: every node is removed with the same probability, with its edges (You et al. 2020,
 //! [arXiv:2010.13902](https://arxiv.org/abs/2010.13902)). In node classification no node can be
-//! removed. A node's features are set to zero instead, and the features of the others are scaled up
-//! so that sums over neighbours keep their expectation (GRAND, Feng et al. 2020,
-//! [arXiv:2005.11079](https://arxiv.org/abs/2005.11079)).
+//! removed. A node's features are set to zero instead, as in GRAND (Feng et al. 2020,
+//! [arXiv:2005.11079](https://arxiv.org/abs/2005.11079)). The features of the others are scaled up
+//! so that sums over neighbours keep their expectation.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
@@ -33,7 +33,7 @@ pub struct DropNode {
 }
 
 impl DropNode {
-    /// DropNode with this probability, and new copies in every epoch.
+    /// Returns DropNode with this probability, and new copies in every epoch.
     pub const fn new(p: f64) -> Self {
         Self { p, ..Self::DEFAULT }
     }
@@ -88,7 +88,7 @@ mod tests {
                     .num_nodes()
             };
             let (kept, all) = ((0..300).map(left).sum::<usize>() as f64, 300.0 * 60.0);
-            // Five standard deviations of so many coin tosses.
+            // Five standard deviations of that many coin tosses.
             assert!(
                 (kept - (1.0 - rate) * all).abs() <= 5.0 * f64::sqrt(all * rate * (1.0 - rate)),
                 "{rate}: {kept}"

@@ -30,7 +30,7 @@ pub struct FeatureMask {
 }
 
 impl FeatureMask {
-    /// Feature masking with this probability, and new copies in every epoch.
+    /// Returns feature masking with this probability, and new copies in every epoch.
     pub const fn new(p: f64) -> Self {
         Self { p, ..Self::DEFAULT }
     }

@@ -2,11 +2,12 @@
 //! from mixtures of the graphons of two classes.
 //!
 //! Each class of the training graphs has a [`Graphon`]. The copy of a graph is sampled from
-//! `(1 - λ) W + λ W'`, where W is the graphon of its class, W' the graphon of a partner's class and
-//! λ uniform in 0 to `max_lambda`. It has as many nodes as the graph, without those that have no
-//! edge, and λ is the partner's share of the label. If nodes have features, a node takes the row of
-//! a node at the same rank by degree in a graph of the class, or with probability λ of the partner's
-//! class. The authors average these rows, which turns atom types into mixtures of them.
+//! `(1 - λ) W + λ W'`, with λ uniform in 0 to `max_lambda`. W is the graphon of its class and W'
+//! the graphon of a partner's class. The copy has as many nodes as the graph, without those that
+//! have no edge, and λ is the partner's share of the label. If nodes have features, a node takes
+//! the row of a node at the same rank by degree in a graph of the class. With probability λ it is a
+//! graph of the partner's class. The authors average these rows, which turns atom types into
+//! mixtures of them.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, mix};
@@ -37,7 +38,7 @@ pub struct GMixup {
 }
 
 impl GMixup {
-    /// G-Mixup up to this share of the other class, with one copy for all epochs.
+    /// Returns G-Mixup up to this share of the other class, with one copy for all epochs.
     pub const fn new(max_lambda: f64) -> Self {
         Self {
             max_lambda,
@@ -61,7 +62,7 @@ impl GraphTransform for GMixup {
         true
     }
 
-    /// Drawn from the graphon of this graph alone.
+    /// Samples a graph from the graphon of this graph alone.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         Ok(self
             .taught(&[graph], &[0], rng.random())?
@@ -109,14 +110,14 @@ impl GMixup {
     }
 }
 
-/// What was learned: a graphon for each class, and who belongs to it.
+/// Learned graphons of the classes, and the members of each class.
 struct Graphons<'a> {
     max_lambda: f64,
     graphs: Vec<&'a Graph>,
     classes: Vec<u32>,
     members: Vec<Vec<usize>>,
     graphons: Vec<Graphon>,
-    /// The nodes of each graph, those of most neighbours first.
+    /// The nodes of each graph by falling degree.
     orders: Vec<Vec<u32>>,
 }
 
@@ -169,8 +170,8 @@ impl Taught for Graphons<'_> {
 }
 
 impl Graphons<'_> {
-    /// The row of the node that stands at a place of a random graph of a class; `None` where that
-    /// graph has no nodes.
+    /// Returns the feature row of the node at this rank of a random graph of a class; `None` if
+    /// that graph has no nodes.
     fn row_at(&self, class: usize, place: f64, rng: &mut Rng) -> Option<(&Features, usize)> {
         let of = self.members[class][rng.random_range(0..self.members[class].len())];
         let order = &self.orders[of];

@@ -28,14 +28,14 @@ use super::Augmentation;
 use super::subgraph::grow;
 use super::transform::{Copies, GraphTransform};
 
-/// Most nodes of a copy. Time goes with the cube of it.
+/// Largest number of nodes of a copy. Time is cubic in it.
 pub const MOST_NODES: usize = 200;
-/// Weight of the structure where there are features.
+/// Weight of the structure in graphs with features.
 const STRUCTURE: f64 = 0.5;
-/// Rounds of the search; nearly all of what there is to gain is in the first few.
+/// Largest number of iterations of the search; nearly all of the gain is in the first few.
 const MAX_ROUNDS: usize = 10;
-/// A round that moves structure or features by less than this is the last: a thousandth of one
-/// edge.
+/// Convergence threshold: an iteration that moves structure or features by less is the last. It is
+/// a thousandth of one edge.
 const TOLERANCE: f64 = 1e-3;
 
 /// Interpolates between two training graphs.
@@ -57,7 +57,7 @@ pub struct GeoMix {
 }
 
 impl GeoMix {
-    /// GeoMix up to this share of the other graph, with one copy for all epochs.
+    /// Returns GeoMix up to this share of the other graph, with one copy for all epochs.
     pub const fn new(max_lambda: f64) -> Self {
         Self {
             max_lambda,
@@ -81,14 +81,14 @@ impl GraphTransform for GeoMix {
         true
     }
 
-    /// Mixed with itself.
+    /// Mixes the graph with itself.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         Ok(self.apply_with(graph, graph, rng)?.0)
     }
 
     fn apply_with(&self, graph: &Graph, partner: &Graph, rng: &mut Rng) -> Result<(Graph, f64)> {
         let share = self.max_lambda * rng.random::<f64>();
-        // A graph of no nodes is nowhere on the way.
+        // A graph without nodes is on no geodesic.
         if share == 0.0 || graph.num_nodes() == 0 || partner.num_nodes() == 0 {
             return Ok((graph.clone(), 0.0));
         }
@@ -96,7 +96,7 @@ impl GraphTransform for GeoMix {
     }
 }
 
-/// The graph at this share of the way.
+/// Returns the graph at this share of the geodesic.
 fn between(graph: &Graph, partner: &Graph, share: f64, rng: &mut Rng) -> Result<Graph> {
     if graph.weights().or(partner.weights()).is_some() {
         let what = "a graph with weights on its edges; it makes edges that are there or not";
@@ -148,7 +148,7 @@ fn between(graph: &Graph, partner: &Graph, share: f64, rng: &mut Rng) -> Result<
     }
 }
 
-/// As many nodes: a part that is connected as far as the graph is; all of them and some again where
+/// Returns `count` nodes: a part that is as connected as the graph is; all nodes and some again if
 /// there are too few.
 fn begin_at(graph: &Graph, count: usize, rng: &mut Rng) -> Vec<u32> {
     let n = graph.num_nodes() as u32;
@@ -166,7 +166,7 @@ fn begin_at(graph: &Graph, count: usize, rng: &mut Rng) -> Vec<u32> {
     nodes
 }
 
-/// The adjacency matrix among these nodes.
+/// Returns the adjacency matrix of these nodes.
 fn joined(graph: &Graph, nodes: &[u32]) -> Result<DenseMatrix<f64>> {
     let one = |&u: &u32| {
         nodes
@@ -180,8 +180,8 @@ fn joined(graph: &Graph, nodes: &[u32]) -> Result<DenseMatrix<f64>> {
     )
 }
 
-/// The coupling that leaves nodes where they are, as far as masses allow; what is left over goes to
-/// a neighbour rather than elsewhere.
+/// Returns the identity coupling, as far as masses allow; remaining mass goes to a neighbour if
+/// possible.
 fn over_itself(
     graph: &Graph,
     nodes: &[u32],
@@ -208,8 +208,8 @@ fn independent(rows: &[f64], columns: &[f64]) -> Result<DenseMatrix<f64>> {
     DenseMatrix::new(rows.len(), columns.len(), masses)
 }
 
-/// The pairs with the largest values, at most `count` and only those above zero; of equal ones the
-/// first.
+/// Returns the pairs with the largest values, at most `count` and only those above zero; of equal
+/// ones the first.
 fn largest(structure: &DenseMatrix<f64>, count: usize) -> Vec<(u32, u32)> {
     let n = structure.num_rows();
     let pairs = (0..n).flat_map(|i| (i + 1..n).map(move |k| (i, k)));
@@ -223,7 +223,7 @@ fn largest(structure: &DenseMatrix<f64>, count: usize) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// The values in the layout that the graph has its own in.
+/// Returns the values in the layout of the graph's own features.
 fn like(features: &Features, values: &DenseMatrix<f64>) -> Result<Features> {
     let data = values.data().iter().map(|&x| x as f32).collect();
     let dense = DenseMatrix::new(values.num_rows(), values.num_cols(), data)?;
@@ -239,7 +239,7 @@ mod tests {
     use gnarl_graph::generate;
     use gnarl_graph::random::stream;
 
-    /// Nodes that carry their number, far apart.
+    /// Adds features with the nodes' numbers, far apart.
     fn numbered(graph: Graph, sparse: bool) -> Graph {
         let data: Vec<f32> = (1..=graph.num_nodes()).map(|i| i as f32).collect();
         let dense = DenseMatrix::new(graph.num_nodes(), 1, data).unwrap();
@@ -251,7 +251,7 @@ mod tests {
         graph.with_features(features).unwrap()
     }
 
-    /// The edges, ends by the whole number that each node carries or is nearest to.
+    /// Returns the edges, with ends by the nearest node number.
     fn edges_by_number(graph: &Graph) -> Vec<(i64, i64)> {
         let numbers = graph.features().unwrap().to_dense();
         let number = |u: u32| numbers.data()[u as usize].round() as i64;
@@ -299,7 +299,7 @@ mod tests {
         }
     }
 
-    /// Without features, from a sparse graph of 10 nodes to a dense one of 20.
+    /// Mixes a sparse graph of 10 nodes and a dense one of 20, without features.
     #[test]
     fn nodes_and_degrees_are_between() {
         let (graph, partner) = (

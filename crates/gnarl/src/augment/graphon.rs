@@ -1,18 +1,22 @@
-//! Graphons: what graphs of one kind have in common, whatever their size. A graphon W gives two
-//! places x, y in [0, 1] the chance `W(x, y)` of an edge (Lovász 2012,
-//! [doi:10.1090/coll/060](https://doi.org/10.1090/coll/060)); here it is constant on the
-//! cells of a grid.
+//! Graphons: the common structure of graphs of one kind, of any size. A graphon W gives two
+//! positions x, y in [0, 1] the edge probability `W(x, y)` (Lovász 2012,
+//! [doi:10.1090/coll/060](https://doi.org/10.1090/coll/060)); here it is constant on the cells of a
+//! grid.
 //!
-//! [`Graphon::estimate`] finds one for a class of graphs: nodes are put in order, adjacency
-//! matrices are averaged over the cells that their order gives them, and singular values that noise
-//! alone would have are cut off (Chatterjee 2015,
-//! [arXiv:1212.1247](https://arxiv.org/abs/1212.1247)). An order by the very edges that are averaged
-//! makes rows look different that are not: the node that happens to have the most edges always
-//! comes first. So each pair of nodes is put into one of two halves by chance, one half gives the
-//! order and the other the averages, and both in turn. The order is by degree or by the second
-//! eigenvector, which tells blocks of equal degrees apart: the one that makes the other half more
-//! likely. From either start, nodes are then put anew a few times where the graphon found so far
-//! says their edges of the first half are likely to be.
+//! [`Graphon::estimate`] estimates it for a class of graphs in three steps:
+//!
+//! 1. Nodes are sorted.
+//! 2. Adjacency matrices are averaged over the cells of that order.
+//! 3. Singular values at the level of noise are cut off (Chatterjee 2015,
+//!    [arXiv:1212.1247](https://arxiv.org/abs/1212.1247)).
+//!
+//! An order that depends on the averaged edges makes equal rows look different: the node that
+//! happens to have the most edges always comes first. So each pair of nodes is randomly put into
+//! one of two halves; one half gives the order, the other half gives the averages, and then the
+//! halves change roles. The order is by degree or by the second eigenvector, which separates blocks
+//! of equal degrees: the order with the larger likelihood of the other half. From either initial
+//! order, nodes are then moved a few times. A node moves to the cell where the current graphon
+//! gives its edges of the first half the largest likelihood.
 
 use gnarl_graph::random::{Rng, mix};
 use gnarl_graph::{Error, Graph, Result};
@@ -20,40 +24,40 @@ use gnarl_linalg::symmetric_eigen;
 use rand::RngExt;
 use rayon::prelude::*;
 
-/// Cells a side at most.
+/// Largest number of cells per side.
 const FINEST: usize = 100;
-/// Steps of power iteration for an eigenvector.
+/// Number of steps of power iteration for an eigenvector.
 const POWER_STEPS: usize = 40;
-/// How often nodes are put anew.
+/// Number of times that nodes are moved.
 const ROUNDS: usize = 2;
-/// No edge is taken to be surer than this, or than its opposite.
+/// Smallest edge probability, and smallest probability of no edge.
 const SUREST: f64 = 1e-3;
-/// Above twice the noise, by a hair, as Chatterjee has it.
+/// Threshold of singular values, slightly above twice the noise, as in Chatterjee.
 const ABOVE_NOISE: f64 = 2.02;
 
 /// A graphon that is constant on the cells of a square grid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graphon {
     cells: usize,
-    /// Chance of an edge for each cell, by rows; symmetric.
+    /// Edge probability of each cell, by rows; symmetric.
     values: Vec<f64>,
 }
 
-/// What nodes are ordered by.
+/// Key that nodes are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Degree,
     SecondEigenvector,
 }
 
-/// Edges and pairs of nodes in each cell.
+/// Number of edges and pairs of nodes in each cell.
 struct Counts {
     edges: Vec<f64>,
     pairs: Vec<f64>,
 }
 
 impl Graphon {
-    /// The same chances everywhere on cells that are given by rows.
+    /// Returns the graphon with these edge probabilities on cells, by rows.
     pub fn new(cells: usize, values: Vec<f64>) -> Result<Self> {
         let symmetric =
             || (0..cells * cells).all(|at| values[at] == values[(at % cells) * cells + at / cells]);
@@ -68,8 +72,8 @@ impl Graphon {
         Ok(Self { cells, values })
     }
 
-    /// The graphon of graphs of one kind, of as many cells a side as their median has nodes, 100 at
-    /// most. O(nodes² + edges · cells) a graph, and O(cells³).
+    /// Estimates the graphon of graphs of one kind, with as many cells per side as their median
+    /// number of nodes, at most 100. O(nodes² + edges · cells) per graph, and O(cells³).
     pub fn estimate(graphs: &[&Graph], seed: u64) -> Result<Self> {
         let mut sizes: Vec<usize> = graphs
             .iter()
@@ -105,18 +109,18 @@ impl Graphon {
         counts.denoised(cells)
     }
 
-    /// Cells a side.
+    /// Returns the number of cells per side.
     pub fn cells(&self) -> usize {
         self.cells
     }
 
-    /// The chance of an edge between places in [0, 1].
+    /// Returns the edge probability of two positions in [0, 1].
     pub fn at(&self, x: f64, y: f64) -> f64 {
         let cell = |x: f64| ((x * self.cells as f64) as usize).min(self.cells - 1);
         self.values[cell(x) * self.cells + cell(y)]
     }
 
-    /// `(1 - share) · self + share · other`, on the finer grid of the two.
+    /// Returns `(1 - share) · self + share · other`, on the finer grid of the two.
     pub fn mixed(&self, other: &Graphon, share: f64) -> Self {
         let cells = self.cells.max(other.cells);
         let middle = |k: usize| (k as f64 + 0.5) / cells as f64;
@@ -130,14 +134,14 @@ impl Graphon {
         }
     }
 
-    /// The place of node `i` of `n`, the same for every draw: graphs drawn from one graphon have as
-    /// many nodes in each cell as they should.
+    /// Returns the position of node `i` of `n`, the same for every sample: sampled graphs have the
+    /// expected number of nodes in each cell.
     pub fn place(i: usize, n: usize) -> f64 {
         (i as f64 + 0.5) / n.max(1) as f64
     }
 
-    /// The edges of a graph of `n` nodes, node `i` at [`place`](Self::place) `i`. O(cells² +
-    /// edges): pairs are skipped, not visited.
+    /// Samples the edges of a graph of `n` nodes, node `i` at [`place`](Self::place) `i`.
+    /// O(cells² + edges): pairs are skipped, not visited.
     pub fn draw(&self, n: usize, rng: &mut Rng) -> Vec<(u32, u32)> {
         let mut first = vec![n; self.cells + 1];
         for i in (0..n).rev() {
@@ -168,7 +172,7 @@ impl Graphon {
     }
 }
 
-/// The k-th pair `u > v` of some nodes: (1, 0), (2, 0), (2, 1), (3, 0), …
+/// Returns the k-th pair `u > v` of some nodes: (1, 0), (2, 0), (2, 1), (3, 0), …
 fn pair_of(k: usize) -> (usize, usize) {
     let mut u = ((((8 * k + 1) as f64).sqrt() + 1.0) / 2.0) as usize;
     // The root may be off by rounding.
@@ -181,7 +185,7 @@ fn pair_of(k: usize) -> (usize, usize) {
     (u, k - u * (u - 1) / 2)
 }
 
-/// Calls `hit` for those of so many that come up with this chance, each by itself.
+/// Calls `hit` for each of `count` independent trials that succeeds with this probability.
 fn for_each_hit(count: usize, chance: f64, rng: &mut Rng, mut hit: impl FnMut(usize)) {
     if chance <= 0.0 || count == 0 {
         return;
@@ -203,8 +207,8 @@ fn for_each_hit(count: usize, chance: f64, rng: &mut Rng, mut hit: impl FnMut(us
 }
 
 impl Counts {
-    /// Each half's places with the other half's pairs. Counts are whole numbers: the order in which
-    /// threads add them up does not matter.
+    /// Counts the pairs of each half in the cells given by the other half. Counts are whole
+    /// numbers, so the order of additions among threads does not matter.
     fn of(halved: &[[Half; 2]], placed: &[[Vec<usize>; 2]], cells: usize) -> Self {
         let none = || Self {
             edges: vec![0.0; cells * cells],
@@ -258,8 +262,8 @@ impl Counts {
         }
     }
 
-    /// The chance of a cell; of one without pairs, such as those of a node with itself, the mean of
-    /// the cells beside it. Nothing in their place would look like noise.
+    /// Returns the edge probability of a cell. A cell without pairs, such as that of a node with
+    /// itself, has the mean of the adjacent cells; zero would look like noise.
     fn chance_or_neighbours(&self, at: usize, cells: usize) -> f64 {
         if self.pairs[at] > 0.0 {
             return self.chance(at);
@@ -282,7 +286,7 @@ impl Counts {
         known.iter().sum::<f64>() / known.len().max(1) as f64
     }
 
-    /// Of all pairs, by the chances of their cells.
+    /// Returns the log-likelihood of all pairs under the probabilities of their cells.
     fn log_likelihood(&self) -> f64 {
         let entropy = |p: f64| {
             if p > 0.0 && p < 1.0 {
@@ -296,7 +300,7 @@ impl Counts {
             .sum()
     }
 
-    /// The chances without what noise alone would leave of them.
+    /// Returns the graphon of these counts, without singular values at the level of noise.
     fn denoised(&self, cells: usize) -> Result<Graphon> {
         let chances: Vec<f64> = (0..cells * cells)
             .map(|at| self.chance_or_neighbours(at, cells))
@@ -335,7 +339,7 @@ impl Counts {
     }
 }
 
-/// Which half a pair of nodes belongs to, whichever comes first.
+/// Returns the half of a pair of nodes, in either order.
 fn in_half(u: u32, v: u32, seed: u64) -> bool {
     let (u, v) = (u.min(v), u.max(v));
     mix(seed ^ mix(u64::from(u) << 32 | u64::from(v))) & 1 == 1
@@ -348,8 +352,8 @@ struct Half {
     seed: u64,
 }
 
-/// For each cell by rows, the logarithm of the chance that a pair of half the pairs is no edge, and
-/// what an edge adds to that.
+/// For each cell by rows, the log-probability that a pair of half the pairs is no edge, and the
+/// change of it by an edge.
 struct LogChances {
     cells: usize,
     none: Vec<f64>,
@@ -395,7 +399,7 @@ impl Half {
         }
     }
 
-    /// What nodes are ordered by, the largest first.
+    /// Returns the sort keys of nodes, the largest first.
     fn keys(&self, order: Order) -> Vec<f64> {
         match order {
             Order::Degree => self.degrees.clone(),
@@ -403,11 +407,12 @@ impl Half {
         }
     }
 
-    /// The cell of each node in the order of its keys.
+    /// Returns the cell of each node in the order of its keys.
     fn places(&self, keys: &[f64], cells: usize) -> Vec<usize> {
         let (n, seed) = (keys.len(), self.seed);
         let mut nodes: Vec<usize> = (0..n).collect();
-        // Equals by chance: the order of a file may know what edges do not say.
+        // Ties are broken at random: the order of a file may hold information that edges do not
+        // have.
         nodes.sort_by(|&a, &b| {
             keys[b]
                 .total_cmp(&keys[a])
@@ -421,8 +426,8 @@ impl Half {
         cell
     }
 
-    /// Minus the expected cell of each node, by how likely its edges are in each cell while all
-    /// others stay. O(cells · (edges + cells)).
+    /// Returns minus the expected cell of each node, by the likelihood of its edges in each cell
+    /// with all other nodes fixed. O(cells · (edges + cells)).
     fn likeliest(&self, cell: &[usize], now: &LogChances) -> Vec<f64> {
         let (n, cells) = (cell.len(), now.cells);
         let mut sizes = vec![0f64; cells];
@@ -458,8 +463,8 @@ impl Half {
     }
 }
 
-/// The eigenvector of the second largest eigenvalue of the adjacency, about; its sign such that it
-/// goes with the degrees.
+/// Returns an approximate eigenvector of the second largest eigenvalue of the adjacency, with the
+/// sign that correlates with the degrees.
 fn second_eigenvector(edges: &[(u32, u32)], degrees: &[f64], seed: u64) -> Vec<f64> {
     let n = degrees.len();
     let largest_degree = degrees.iter().copied().fold(0.0, f64::max);
@@ -477,7 +482,7 @@ fn second_eigenvector(edges: &[(u32, u32)], degrees: &[f64], seed: u64) -> Vec<f
     };
     let iterate = |mut x: Vec<f64>, away_from: &[f64]| {
         for _ in 0..POWER_STEPS {
-            // Shifted, so that what is most negative does not win.
+            // Shifted, so that the most negative eigenvalue does not dominate.
             let mut next: Vec<f64> = x.iter().map(|x| 0.5 * largest_degree * x).collect();
             for &(u, v) in edges {
                 next[u as usize] += x[v as usize];
@@ -508,7 +513,7 @@ mod tests {
     use super::*;
     use gnarl_graph::random::stream;
 
-    /// Graphs of a two-block graphon, their nodes in random order.
+    /// Samples graphs of a two-block graphon, with their nodes in random order.
     fn blocks(inside: [f64; 2], between: f64, graphs: usize, n: usize) -> (Graphon, Vec<Graph>) {
         let truth = Graphon::new(2, vec![inside[0], between, between, inside[1]]).unwrap();
         let draw = |i: usize| {

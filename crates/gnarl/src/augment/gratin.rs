@@ -1,7 +1,8 @@
-//! GRATIN (Abbahaddou et al. 2025, [arXiv:2411.08638](https://arxiv.org/abs/2411.08638)): a density is
-//! fitted to the latent vectors of each class of the training graphs or nodes, by default a Gaussian
-//! mixture, and a fresh head is trained on these vectors and on samples of the density. Each class
-//! gets as many samples as it has items, or so many that all classes are of the same size.
+//! GRATIN (Abbahaddou et al. 2025, [arXiv:2411.08638](https://arxiv.org/abs/2411.08638)): a fresh
+//! head is trained on the latent vectors of the training data and on samples of a density. The
+//! density is fitted to the latent vectors of each class of training graphs or nodes, by default a
+//! Gaussian mixture. Each class gets as many samples as it has vectors, or so many that all classes
+//! are of the same size.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::{mix, stream};
@@ -34,10 +35,11 @@ pub struct Gratin {
     /// Number of latent vectors of each class to add: repeated by retrain, sampled by gratin.
     #[setting(default = Samples::AsMany, flag = "augment-samples", was = "draws")]
     pub samples: Samples,
-    /// Share of the sampled vectors to keep: those with the largest influence on validation items.
+    /// Share of the sampled vectors to keep: those with the largest influence on validation nodes
+    /// or graphs.
     #[setting(range = 0.0..=1.0, open = "all, without computing influences")]
     pub select: Option<f64>,
-    /// Layers whose parameters influence is computed with: of the head exactly, of the whole network
+    /// Layers whose parameters influence is computed with: the head exactly, or the whole network
     /// by conjugate gradients.
     #[setting(default = InfluenceLayers::Head, was = "through")]
     pub influence_layers: InfluenceLayers,
@@ -47,7 +49,7 @@ pub struct Gratin {
 }
 
 impl Gratin {
-    /// The density with its number of components, and the number of samples.
+    /// Returns the density with its number of components, and the number of samples.
     pub fn drawing(&self) -> Drawing {
         let density = self.components.map_or(self.density, |components| {
             self.density.with_components(components)
@@ -58,7 +60,7 @@ impl Gratin {
         }
     }
 
-    /// `true` if influence is computed with the parameters of the whole network.
+    /// Returns true if influence is computed with the parameters of the whole network.
     pub fn uses_network_influence(&self) -> bool {
         self.influence_layers == InfluenceLayers::Network
     }
@@ -85,14 +87,14 @@ impl Augmentation for Gratin {
     }
 }
 
-/// New vectors and where they come from.
+/// Sampled vectors with their classes and fits.
 #[derive(Debug, Clone)]
 pub struct Drawn {
-    /// One vector a row, class by class.
+    /// One vector per row, class by class.
     pub vectors: DenseMatrix<f64>,
     /// Their classes.
     pub classes: Vec<u32>,
-    /// How the fit of each class went, by class; none for a class without vectors.
+    /// Report of the fit of each class; none for a class without vectors.
     pub fits: Vec<FitReport>,
 }
 
@@ -159,10 +161,9 @@ pub fn draw(
     })
 }
 
-/// The mean distance between a new vector and the original ones of its class, over all such pairs:
-/// how far sampling goes: the term of the paper's bound on the generalisation error that can be
-/// computed.
-/// Zero where there is no pair. O(n² d) for classes of n.
+/// Returns the mean distance between a sampled vector and the original ones of its class, over all
+/// such pairs: the term of the paper's bound on the generalisation error that can be computed. Zero
+/// without pairs. O(n² d) for classes of n.
 pub fn mean_distance(
     new: &DenseMatrix<f64>,
     new_classes: &[u32],
@@ -174,14 +175,14 @@ pub fn mean_distance(
     })
 }
 
-/// The mean distance between two different vectors of a class: what [`mean_distance`] is to be read
-/// against.
+/// Returns the mean distance between two different vectors of a class, to compare with
+/// [`mean_distance`].
 pub fn mean_spread(vectors: &DenseMatrix<f64>, classes: &[u32]) -> f64 {
     let apart = |i: usize, j: usize| (i != j).then(|| distance(vectors.row(i), vectors.row(j)));
     mean_over_pairs(classes, classes, apart)
 }
 
-/// Row by row in parallel, summed in order: the thread count does not change the rounding.
+/// Computes rows in parallel and sums them in order: the thread count does not change the rounding.
 fn mean_over_pairs(
     a: &[u32],
     b: &[u32],
@@ -201,7 +202,8 @@ fn mean_over_pairs(
 }
 
 simd_dispatch! {
-    /// Eight running sums, then their total: wide, and in a fixed order.
+    /// Computes a distance with eight running sums, then their total: vectorised, and in a fixed
+    /// order.
     fn distance(a: &[f64], b: &[f64]) -> f64 {
         let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
         let mut sums = [0f64; 8];
@@ -221,7 +223,7 @@ mod tests {
     use crate::augment::density::{Components, Mixture, Shared};
     use rand_distr::{Distribution, StandardNormal};
 
-    /// Class 0 about (0, 0), class 2 about (±20, 20), none of class 1.
+    /// Class 0 around (0, 0), class 2 around (±20, 20), none of class 1.
     fn vectors() -> (DenseMatrix<f64>, Vec<u32>) {
         let rng = &mut stream(1, "gratin test", 0);
         let classes: Vec<u32> = (0..90).map(|i| if i % 3 == 0 { 0 } else { 2 }).collect();
@@ -261,15 +263,15 @@ mod tests {
                 [90, 0, 60],
                 "{name}: 120 with those that are there"
             );
-            // About the mean of the class, within four standard errors of ninety draws; the shared
-            // covariance is wide as class 2 is.
+            // Around the mean of the class, within four standard errors of ninety samples; the
+            // shared covariance is wide like class 2.
             let original = (0..90).step_by(3).map(|i| vectors.row(i)[0]).sum::<f64>() / 30.0;
             let mean = (0..90).map(|i| drawn.vectors.row(i)[0]).sum::<f64>() / 90.0;
             let spread = (0..90)
                 .map(|i| (drawn.vectors.row(i)[0] - original).powi(2))
                 .sum::<f64>()
                 / 90.0;
-            // A generator learns the mean about, and nobody tells it how far off it may be.
+            // A generator learns the mean approximately, without a known error bound.
             let slack = if matches!(density, Density::Gan(_)) {
                 0.5
             } else {
@@ -304,7 +306,7 @@ mod tests {
             );
             for (i, &class) in drawn.classes.iter().enumerate() {
                 let x = drawn.vectors.row(i);
-                // Six standard deviations about the centres.
+                // Six standard deviations around the centres.
                 let at_home = if class == 0 {
                     x[0].abs() < 6.0 && x[1].abs() < 6.0
                 } else {
@@ -332,8 +334,8 @@ mod tests {
     fn distances_are_within_classes() {
         let old = DenseMatrix::new(3, 2, vec![0.0, 0.0, 6.0, 8.0, 100.0, 0.0]).unwrap();
         let new = DenseMatrix::new(2, 2, vec![3.0, 4.0, 100.0, 1.0]).unwrap();
-        // The first is 5 from both of its class, the second 1 from its only one; those two are 10
-        // apart.
+        // The first is 5 from both of its class, the second 1 from its only one. The two of class 0
+        // are 10 apart.
         assert_eq!(mean_distance(&new, &[0, 1], &old, &[0, 0, 1]), 11.0 / 3.0);
         assert_eq!(mean_spread(&old, &[0, 0, 1]), 10.0);
         assert_eq!(mean_spread(&old, &[0, 1, 2]), 0.0, "no pair of a class");

@@ -1,18 +1,18 @@
 //! Influence functions (Koh and Liang 2017, [arXiv:1703.04730](https://arxiv.org/abs/1703.04730);
-//! GRATIN, [arXiv:2411.08638](https://arxiv.org/abs/2411.08638)): what one more training item would
-//! do to the loss on a set, without training again.
+//! GRATIN, [arXiv:2411.08638](https://arxiv.org/abs/2411.08638)): the effect of one more training
+//! sample on the loss on a set, without training again.
 //!
-//! With a weight ε on the candidate's loss the loss on a set moves by
-//! `d ℓ_set / d ε = - g_setᵀ H⁻¹ g_candidate`, where the gradients `g` and the Hessian `H` of the
-//! training loss are those at its minimum. The influence here is the average over the set with the
-//! sign of GRATIN, `g_setᵀ H⁻¹ g_candidate`: positive where the candidate helps. A candidate beside
-//! N training items has ε = 1 / N.
+//! With a weight ε on the candidate's loss, the loss on a set moves by
+//! `d ℓ_set / d ε = - g_setᵀ H⁻¹ g_candidate`. The gradients `g` and the Hessian `H` of the
+//! training loss are taken at its minimum. The influence here is the average over the set with the
+//! sign of GRATIN, `g_setᵀ H⁻¹ g_candidate`: positive if the candidate helps. A candidate added to
+//! N training samples has `ε = 1 / N`.
 //!
-//! For the head, [`HeadInfluence`] is exact: `H` in closed form at the minimum that Newton's method
-//! finds, solved by Cholesky. Where `H` is too large to write down it is only multiplied
-//! ([`hessian_product`], a finite difference of gradients) and solved with by
-//! [`conjugate_gradients`]; [`NetworkInfluence`](super::network_influence::NetworkInfluence) does
-//! so for whole networks, with the part of the Hessian that is never negative.
+//! For the head, [`HeadInfluence`] is exact: `H` in closed form at the minimum found by Newton's
+//! method, solved by Cholesky. If `H` is too large to store, it is only multiplied
+//! ([`hessian_product`], a finite difference of gradients) and solved by [`conjugate_gradients`].
+//! [`NetworkInfluence`](super::network_influence::NetworkInfluence) does so for whole networks,
+//! with the positive semidefinite part of the Hessian.
 
 use gnarl_graph::{DenseMatrix, Error, Result};
 use gnarl_linalg::cholesky_solve;
@@ -22,9 +22,9 @@ const OP: &str = "influence";
 /// Vectors with their classes.
 #[derive(Debug, Clone, Copy)]
 pub struct Labelled<'a> {
-    /// One a row.
+    /// The vectors, one per row.
     pub vectors: &'a DenseMatrix<f64>,
-    /// One per row.
+    /// Class of each row.
     pub classes: &'a [u32],
 }
 
@@ -65,29 +65,30 @@ impl<'a> Labelled<'a> {
 }
 
 /// Softmax regression, `p(c | x) ∝ exp(w_c · x + b_c)`, at the minimum of
-/// `mean cross-entropy + decay / 2 · ‖(w, b)‖²`: what a head without dropout tends to.
+/// `mean cross-entropy + decay / 2 · ‖(w, b)‖²`: the limit of training a head without dropout.
 #[derive(Debug, Clone)]
 pub struct HeadInfluence {
     latent_dim: usize,
     num_classes: usize,
     decay: f64,
-    /// `w_c` and `b_c`, class by class.
+    /// The weights `w_c` and `b_c`, class by class.
     parameters: Vec<f64>,
-    /// Column-major.
+    /// The Hessian, column-major.
     hessian: Vec<f64>,
 }
 
-/// Weights whose Hessian is written down: half a gigabyte, and most of a minute to solve with.
+/// Largest number of weights whose Hessian is stored: half a gigabyte, and most of a minute to
+/// solve.
 const MOST_WEIGHTS: usize = 1 << 13;
-/// Newton steps before giving up.
+/// Largest number of Newton steps.
 const NEWTON_STEPS: usize = 200;
-/// What a step promises at the minimum, as a share of the loss.
+/// Predicted gain of a step at the minimum, as a share of the loss.
 const NEWTON_TOLERANCE: f64 = 1e-14;
 
 impl HeadInfluence {
-    /// Finds the minimum on training vectors. `decay` must be above 0: without it there is no
-    /// single minimum, since adding a number to all scores changes nothing. O(N C² d² + (C d)³) a
-    /// step, of which there are about ten.
+    /// Finds the minimum on training vectors. `decay` must be above 0: without it the minimum is
+    /// not unique, since adding a number to all scores changes nothing. O(N C² d² + (C d)³) per
+    /// step, with about ten steps.
     pub fn new(train: Labelled<'_>, num_classes: usize, decay: f64) -> Result<Self> {
         let latent_dim = train.vectors.num_cols();
         train.check("training", latent_dim, num_classes)?;
@@ -119,7 +120,7 @@ impl HeadInfluence {
         Ok(head)
     }
 
-    /// Newton's method with halved steps: the loss is strictly convex.
+    /// Minimises by Newton's method with halved steps: the loss is strictly convex.
     fn minimise(&mut self, train: Labelled<'_>) -> Result<()> {
         let mut loss = self.objective(train);
         for _ in 0..NEWTON_STEPS {
@@ -145,7 +146,7 @@ impl HeadInfluence {
                 }
                 length /= 2.0;
                 if length < 1e-10 {
-                    // Rounding hides what is left to gain.
+                    // The remaining gain is below rounding.
                     self.parameters = from;
                     return Ok(());
                 }
@@ -157,17 +158,17 @@ impl HeadInfluence {
         ))
     }
 
-    /// `w_c` and then `b_c`, class by class.
+    /// Returns `w_c` and then `b_c`, class by class.
     pub fn parameters(&self) -> &[f64] {
         &self.parameters
     }
 
-    /// The Hessian of the training loss at the minimum, column-major.
+    /// Returns the Hessian of the training loss at the minimum, column-major.
     pub fn hessian(&self) -> &[f64] {
         &self.hessian
     }
 
-    /// The mean cross-entropy of vectors, without the decay.
+    /// Returns the mean cross-entropy of vectors, without the decay.
     pub fn loss(&self, on: Labelled<'_>) -> Result<f64> {
         on.check("set", self.latent_dim, self.num_classes)?;
         Ok(self.mean_loss(on))
@@ -200,7 +201,7 @@ impl HeadInfluence {
         scores.iter().map(|s| s - largest - log_sum).collect()
     }
 
-    /// What the loss of one vector changes with each class' score: `p - one-hot(class)`.
+    /// Returns the gradient of one vector's loss by the class scores: `p - one-hot(class)`.
     fn residual(&self, x: &[f64], class: usize) -> Vec<f64> {
         let mut residual: Vec<f64> = self
             .log_probabilities(x)
@@ -229,7 +230,7 @@ impl HeadInfluence {
         gradient
     }
 
-    /// `mean of (diag(p) - p pᵀ) ⊗ (x, 1)(x, 1)ᵀ + decay · I`, what is not above the diagonal.
+    /// Returns `mean of (diag(p) - p pᵀ) ⊗ (x, 1)(x, 1)ᵀ + decay · I`, on and below the diagonal.
     fn hessian_at(&self, train: Labelled<'_>) -> Vec<f64> {
         let (width, size) = (self.latent_dim + 1, self.parameters.len());
         let mut hessian = vec![0.0; size * size];
@@ -278,7 +279,7 @@ impl HeadInfluence {
         })
     }
 
-    /// The mean gradient of a set, and `H⁻¹` times it. One solution serves any number of
+    /// Returns the mean gradient of a set, and `H⁻¹` times it. One solution serves any number of
     /// candidates.
     pub fn direction(&self, set: Labelled<'_>) -> Result<Direction> {
         set.check("set", self.latent_dim, self.num_classes)?;
@@ -295,8 +296,8 @@ impl HeadInfluence {
         })
     }
 
-    /// The influence of each candidate on the set of a direction, positive where it helps. O(C d)
-    /// each.
+    /// Returns the influence of each candidate on the set of a direction, positive if it helps. O(C
+    /// d) each.
     pub fn of(&self, candidates: Labelled<'_>, on: &Direction) -> Result<Vec<f64>> {
         candidates.check("candidate", self.latent_dim, self.num_classes)?;
         let width = self.latent_dim + 1;
@@ -313,40 +314,40 @@ impl HeadInfluence {
     }
 }
 
-/// Where parameters move when a set's loss is to fall: see [`HeadInfluence::direction`].
+/// Direction of parameters that reduces a set's loss: see [`HeadInfluence::direction`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Direction {
-    /// `g`
+    /// The gradient `g`.
     pub gradient: Vec<f64>,
-    /// `H⁻¹ g`
+    /// The solution `H⁻¹ g`.
     pub solution: Vec<f64>,
 }
 
-/// When conjugate gradients end.
+/// Stopping criteria of conjugate gradients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CgSettings {
-    /// Most iterations.
+    /// Largest number of iterations.
     pub max_iterations: usize,
-    /// Residual, as a share of the right side, that is good enough.
+    /// Tolerance of the residual, as a share of the right-hand side.
     pub tolerance: f64,
 }
 
-/// What conjugate gradients came to.
+/// Result of conjugate gradients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CgSolution {
     /// The solution.
     pub x: Vec<f64>,
-    /// Iterations done.
+    /// Number of iterations.
     pub iterations: usize,
-    /// The residual's norm as a share of the right side's.
+    /// The residual's norm as a share of the right-hand side's.
     pub residual: f64,
-    /// Whether a direction was met along which the matrix is not positive: it is not positive
-    /// definite, and `x` is where that was.
+    /// True if a direction of non-positive curvature was found: the matrix is not positive
+    /// definite, and `x` is the last iterate.
     pub negative_curvature: bool,
 }
 
-/// Solves `A x = right` for a symmetric positive definite matrix that is only multiplied (Hestenes
-/// and Stiefel 1952).
+/// Solves `A x = right` for a symmetric positive definite matrix, given its products (Hestenes and
+/// Stiefel 1952).
 pub fn conjugate_gradients<E>(
     mut apply: impl FnMut(&[f64]) -> std::result::Result<Vec<f64>, E>,
     right: &[f64],
@@ -367,7 +368,7 @@ pub fn conjugate_gradients<E>(
     {
         let product = apply(&direction)?;
         let curvature = dot(&direction, &product);
-        // Also where it is not a number.
+        // Also if it is NaN.
         if curvature.is_nan() || curvature <= 0.0 {
             solution.negative_curvature = true;
             return Ok(solution);
@@ -397,7 +398,7 @@ pub fn conjugate_gradients<E>(
     Ok(solution)
 }
 
-/// `H v` as the central difference `(∇(θ + h v) - ∇(θ - h v)) / 2h` of a gradient, with
+/// Returns `H v` as the central difference `(∇(θ + h v) - ∇(θ - h v)) / 2h` of a gradient, with
 /// `h = step · (1 + ‖θ‖) / ‖v‖`.
 pub fn hessian_product<E>(
     mut gradient: impl FnMut(&[f64]) -> std::result::Result<Vec<f64>, E>,
@@ -419,7 +420,7 @@ pub fn hessian_product<E>(
         .collect())
 }
 
-/// `at + h v`
+/// Returns `at + h v`.
 fn moved(at: &[f64], v: &[f64], h: f64) -> Vec<f64> {
     at.iter().zip(v).map(|(p, v)| p + h * v).collect()
 }
@@ -432,9 +433,8 @@ fn norm(a: &[f64]) -> f64 {
     dot(a, a).sqrt()
 }
 
-/// Fisher-guided selection: the positions of the
-/// `round(share · n)` candidates of most influence, ascending; of equals the first. Fails where
-/// `share` is none.
+/// Selects by influence: returns the positions of the `round(share · n)` candidates with the
+/// largest influence, ascending; of equals the first. Fails for an invalid `share`.
 ///
 /// ```
 /// let best = crate::augment::influence::select(&[0.1, -2.0, 0.7, 0.1], 0.5)?;
@@ -455,9 +455,9 @@ pub fn select(influence: &[f64], share: f64) -> Result<Vec<u32>> {
     Ok(order)
 }
 
-/// A smooth density of values at `points` places between their ends, as `(value, density)`:
+/// Returns a smooth density of values at `points` places between their ends, as `(value, density)`:
 /// Gaussian kernels of Silverman's width `0.9 · min(σ, quartile range / 1.34) · n^(-1/5)`. Empty
-/// for no values; one peak where all are the same.
+/// for no values; one peak if all are equal.
 pub fn density_curve(values: &[f64], points: usize) -> Vec<(f64, f64)> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -500,7 +500,7 @@ mod tests {
     use rand::RngExt;
     use rand_distr::{Distribution, StandardNormal};
 
-    /// Two or three overlapping clouds.
+    /// Samples two or three overlapping clouds.
     fn clouds(count: usize, num_classes: u32, index: u64) -> (DenseMatrix<f64>, Vec<u32>) {
         let rng = &mut stream(3, "influence test", index);
         let classes: Vec<u32> = (0..count)
@@ -525,7 +525,7 @@ mod tests {
 
     const DECAY: f64 = 0.01;
 
-    /// Plain gradient descent on the weighted loss, written apart from Newton's method.
+    /// Plain gradient descent on the weighted loss, independent of Newton's method.
     fn descend(items: &[(&[f64], usize, f64)], num_classes: usize) -> Vec<Vec<f64>> {
         let mut w = vec![vec![0.0; 4]; num_classes];
         for _ in 0..3000 {
@@ -596,7 +596,7 @@ mod tests {
                 (head.loss(labelled(&test)).unwrap() - loss(&plain, labelled(&test))).abs() < 1e-6
             );
 
-            // One more item each time, with the weight of a training item.
+            // One more sample each time, with the weight of a training sample.
             let gains: Vec<f64> = labelled(&new)
                 .rows()
                 .map(|(x, c)| {
@@ -619,7 +619,7 @@ mod tests {
             );
             assert!(influence.iter().any(|i| *i > 0.0) && influence.iter().any(|i| *i < 0.0));
 
-            // And one training item less.
+            // One training sample less.
             let losses: Vec<f64> = (0..25)
                 .map(|i| {
                     let mut items = items.clone();
@@ -786,7 +786,7 @@ mod tests {
             .min_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))
             .unwrap()
             .1;
-        // The standard normal has 0.399 there.
+        // The standard normal has density 0.399 there.
         assert!((at_zero - 0.399).abs() < 0.03, "{at_zero}");
         assert!(density_curve(&[], 10).is_empty());
     }

@@ -43,7 +43,7 @@ impl ManifoldMixup {
         Beta::new(self.alpha, self.alpha).map_err(|e| Error::argument("mixup-alpha", e.to_string()))
     }
 
-    /// Samples the partners and the weight of a step with `count` items.
+    /// Samples the partners and the weight of a step with `count` nodes or graphs.
     pub fn draw(&self, count: usize, rng: &mut Rng) -> Result<Mixing> {
         let weights = self.weights()?;
         let mut partners: Vec<u32> = (0..count as u32).collect();

@@ -5,17 +5,17 @@
 //! | [`transform`] | the interface of augmentations that change graphs, once or in every epoch |
 //! | [`corruption`] | edges of training graphs removed and added at random |
 //! | [`drop_edge`], [`drop_node`], [`feature_mask`], [`subgraph`], [`submix`], [`geo_mix`], [`configuration`], [`g_mixup`] | augmentations in graph space, one each |
-//! | [`graphon`] | graphons of classes of graphs, estimated and sampled from |
+//! | [`graphon`] | graphons of classes of graphs, estimated and sampled |
 //! | [`manifold_mixup`] | latent vectors mixed while training |
 //! | [`density`] | densities of latent vectors |
 //! | [`gratin`] | latent vectors sampled from a density for each class |
 //! | [`retrain`] | the control: a fresh head on the original vectors |
 //! | [`samples`] | the number of vectors of each class that a fresh head gets |
-//! | [`influence`], [`network_influence`] | influence of one more training item, with the parameters of the head or of the network |
+//! | [`influence`], [`network_influence`] | influence of one more training sample, with the parameters of the head or of the network |
 //!
-//! [`Augment`] is the list of the axis' choices: an augmentation is a file and a line in it.
-//! Retraining the head alone is the control of every augmentation in latent space: the same fresh
-//! head, the same number of steps, the original vectors.
+//! [`Augment`] lists the choices of the axis: an augmentation is a file and a line in it. The
+//! control of every augmentation in latent space is retraining the head alone: the same fresh head,
+//! the same number of steps, the original vectors.
 
 pub mod configuration;
 pub mod corruption;
@@ -76,33 +76,33 @@ gnarl_graph::choices! {
 
 /// An augmentation: it changes graphs, mixes latent vectors, trains a fresh head, or does nothing.
 pub trait Augmentation {
-    /// The transform of training graphs and the schedule of its copies.
+    /// Returns the transform of training graphs and the schedule of its copies.
     fn transform(&self) -> Option<(&dyn GraphTransform, Copies)> {
         None
     }
 
-    /// `true` if the transform keeps all nodes [in place](GraphTransform::apply_in_place), so that it
-    /// works for node classification.
+    /// Returns true if the transform keeps all nodes [in place](GraphTransform::apply_in_place), so
+    /// that it works for node classification.
     fn keeps_nodes(&self) -> bool {
         false
     }
 
-    /// `true` if the transform changes the features of a single graph, and not its edges.
+    /// Returns true if the transform changes the features of a single graph, and not its edges.
     fn works_on_features(&self) -> bool {
         false
     }
 
-    /// The mixing of latent vectors while training.
+    /// Returns the mixing of latent vectors in training.
     fn mixup(&self) -> Option<ManifoldMixup> {
         None
     }
 
-    /// `true` if a training item may have two classes, each with a share.
+    /// Returns true if a training node or graph may have two classes, each with a share.
     fn mixes_classes(&self) -> bool {
         self.mixup().is_some()
     }
 
-    /// The head that is trained after the whole network.
+    /// Returns the head that is trained after the whole network.
     fn fresh_head(&self) -> Option<FreshHead> {
         None
     }
@@ -133,7 +133,7 @@ impl Default for Augment {
 }
 
 impl Augment {
-    /// `true` for training on the original data.
+    /// Returns true for training on the original data.
     pub fn is_nothing(&self) -> bool {
         matches!(self, Augment::Nothing(_))
     }

@@ -1,17 +1,18 @@
 //! Influence with the parameters of a whole network (Koh and Liang 2017,
-//! [arXiv:1703.04730](https://arxiv.org/abs/1703.04730)):
-//! implicit products with the curvature and conjugate gradients, for all parameters from the first
-//! layer to the head.
+//! [arXiv:1703.04730](https://arxiv.org/abs/1703.04730)): implicit products with the curvature and
+//! conjugate gradients, for all parameters from the first layer to the head.
 //!
-//! The loss of a network is not convex and training ends before its minimum: its Hessian has
+//! The loss of a network is not convex, and training ends before its minimum: its Hessian has
 //! directions of negative curvature there, in which an influence would change its sign. For
-//! cross-entropy the Fisher information takes its place, as in GRATIN; it is the Hessian's
-//! Gauss-Newton part, `mean of Jᵀ (diag(p) - p pᵀ) J` with the Jacobian `J` of the scores: never
-//! negative, and the Hessian itself for the head. The decay and a damping are added to its
-//! diagonal. `Jᵀ u` is one backward pass; it is linear in `u`, so that `J v` is the gradient of
-//! `vᵀ Jᵀ u` by `u`, exact, too. The candidates' gradients along the solution come from their
-//! `J v`: one pass for any number of them. Passes predict: no dropout, stored statistics. What
-//! comes out is a local estimate, not what training again would give.
+//! cross-entropy the Fisher information takes its place, as in GRATIN. It is the Hessian's
+//! Gauss-Newton part, `mean of Jᵀ (diag(p) - p pᵀ) J` with the Jacobian `J` of the scores: positive
+//! semidefinite, and the Hessian itself for the head. The decay and a damping are added to its
+//! diagonal.
+//!
+//! `Jᵀ u` is one backward pass. It is linear in `u`, so `J v` is the gradient of `vᵀ Jᵀ u` by `u`,
+//! which is exact, too. The candidates' gradients along the solution come from their `J v`: one
+//! pass for any number of them. Passes are in evaluation mode: no dropout, stored statistics. The
+//! result is a local estimate, not the effect of training again.
 
 use std::sync::Arc;
 
@@ -20,50 +21,49 @@ use gnarl_graph::Result;
 use gnarl_nn::networks::{Batch, GraphClassifier, Group, ParamId, Pass, Weights};
 use gnarl_tensor::{Device, GradStore, Tensor, Var, masked_cross_entropy};
 
-/// Koh and Liang's.
+/// Damping of Koh and Liang.
 const DAMPING: f64 = 0.01;
 const CG: CgSettings = CgSettings {
     max_iterations: 200,
     tolerance: 1e-4,
 };
 
-/// What a classifier is asked about: graphs, or latent vectors, through which only the head is
-/// seen.
+/// Inputs of a classifier: graphs, or latent vectors, which pass through the head alone.
 #[derive(Debug, Clone, Copy)]
 pub enum Items<'a> {
-    /// Graphs side by side.
+    /// Batches of graphs.
     Graphs(&'a [Batch]),
-    /// `[vectors, latent_dim]`
+    /// Latent vectors, `[vectors, latent_dim]`.
     Vectors(&'a Tensor),
 }
 
-/// A trained classifier and what it was trained on.
+/// A trained classifier and its training data.
 #[derive(Debug)]
 pub struct NetworkInfluence<'a> {
     classifier: &'a GraphClassifier,
     batches: &'a [Batch],
     classes: &'a [u32],
     decay: f64,
-    /// The trained parameters, and how many values they have.
+    /// The trained parameters, with their total number of values.
     trained: Vec<ParamId>,
     num_parameters: usize,
 }
 
-/// `(F + (decay + damping) · I)⁻¹ g` of a set.
+/// Solution `(F + (decay + damping) · I)⁻¹ g` for a set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetworkDirection {
     /// One value per parameter.
     pub solution: Vec<f64>,
-    /// What was added to the diagonal beside the decay.
+    /// Damping of the diagonal, in addition to the decay.
     pub damping: f64,
-    /// Iterations of conjugate gradients.
+    /// Number of iterations of conjugate gradients.
     pub iterations: usize,
-    /// The residual that was left, as a share of the gradient.
+    /// The final residual, as a share of the gradient.
     pub residual: f64,
 }
 
 impl<'a> NetworkInfluence<'a> {
-    /// The classifier as it is; `decay` is what it was trained with.
+    /// Takes the classifier in its current state; `decay` is the weight decay of its training.
     pub fn new(
         classifier: &'a GraphClassifier,
         batches: &'a [Batch],
@@ -87,12 +87,12 @@ impl<'a> NetworkInfluence<'a> {
         })
     }
 
-    /// Number of parameters.
+    /// Returns the number of parameters.
     pub fn num_parameters(&self) -> usize {
         self.num_parameters
     }
 
-    /// The weights, and the variables behind those that were trained.
+    /// Returns the weights, and the variables of the trained ones.
     fn weights(&self) -> Result<(Weights, Vec<Var>)> {
         let (mut weights, mut vars) = (self.classifier.weights()?.detached(), Vec::new());
         for &id in &self.trained {
@@ -103,7 +103,7 @@ impl<'a> NetworkInfluence<'a> {
         Ok((weights, vars))
     }
 
-    /// The gradient of the mean cross-entropy of graphs.
+    /// Returns the gradient of the mean cross-entropy of graphs.
     fn gradient(&self, batches: &[Batch], classes: &[u32]) -> Result<Vec<f64>> {
         let (weights, vars) = self.weights()?;
         let mut gradient = vec![0.0; self.num_parameters];
@@ -125,7 +125,7 @@ impl<'a> NetworkInfluence<'a> {
         Ok(gradient)
     }
 
-    /// `(F + (decay + damping) · I) v` over the training graphs.
+    /// Returns `(F + (decay + damping) · I) v` over the training graphs.
     fn product(&self, v: &[f64]) -> Result<Vec<f64>> {
         let mut product: Vec<f64> = v.iter().map(|v| (self.decay + DAMPING) * v).collect();
         let (weights, vars) = self.weights()?;
@@ -152,7 +152,7 @@ impl<'a> NetworkInfluence<'a> {
     }
 
     /// Solves for a set of graphs. Each iteration of conjugate gradients takes a forward pass, two
-    /// backward ones and one through the first of these over the training graphs.
+    /// backward passes and one pass through the first backward pass, over the training graphs.
     pub fn direction(&self, batches: &[Batch], classes: &[u32]) -> Result<NetworkDirection> {
         let refuse = |what: &str| Err(gnarl_graph::Error::argument("influence", what));
         if classes.is_empty() {
@@ -161,7 +161,7 @@ impl<'a> NetworkInfluence<'a> {
         let right = self.gradient(batches, classes)?;
         let found = conjugate_gradients(|v| self.product(v), &right, CG)?;
         if found.negative_curvature {
-            // A sum of squares in exact numbers.
+            // A sum of squares in exact arithmetic.
             return refuse(
                 "rounding hides the network's curvature; scale the features down or train for fewer epochs",
             );
@@ -175,7 +175,7 @@ impl<'a> NetworkInfluence<'a> {
         })
     }
 
-    /// The influence of each candidate on the set of a direction, positive where it helps.
+    /// Returns the influence of each candidate on the set of a direction, positive if it helps.
     pub fn of(
         &self,
         candidates: Items<'_>,
@@ -199,7 +199,7 @@ impl<'a> NetworkInfluence<'a> {
                 &on.solution,
             )?);
             let first = influences.len();
-            // The gradient of a cross-entropy by its scores is p, less one at the class.
+            // The gradient of a cross-entropy by its scores is p, minus one at the class.
             influences.extend(
                 rows.zip(&classes[first..]).map(|((at, along), &class)| {
                     dot(&softmax(&at), &along) - along[class as usize]
@@ -210,7 +210,7 @@ impl<'a> NetworkInfluence<'a> {
     }
 }
 
-/// How scores change as variables move along `v`, row by row.
+/// Returns the change of scores as variables move along `v`, row by row.
 fn changes_along(scores: &Tensor, vars: &[Var], v: &[f64]) -> Result<Vec<Vec<f64>>> {
     let any = Var::from_tensor(&scores.detach().ones_like()?)?;
     let by: Vec<&Tensor> = vars.iter().map(Var::as_tensor).collect();
@@ -244,7 +244,7 @@ fn changes_along(scores: &Tensor, vars: &[Var], v: &[f64]) -> Result<Vec<Vec<f64
         .collect())
 }
 
-/// Adds the gradients of variables, one after the other, times a share.
+/// Adds the gradients of variables, one after the other, times a factor.
 fn add_gradients(sum: &mut [f64], vars: &[Var], grads: &GradStore, share: f64) -> Result<()> {
     let mut from = 0;
     for var in vars {

@@ -24,7 +24,7 @@ pub struct Retrain {
     pub head_epochs: usize,
 }
 
-/// Training epochs of a fresh head, as in the paper.
+/// Number of training epochs of a fresh head, as in the paper.
 pub(super) const HEAD_EPOCHS: usize = 100;
 
 impl Augmentation for Retrain {

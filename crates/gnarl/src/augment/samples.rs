@@ -8,13 +8,13 @@ gnarl_graph::named! {
     pub enum Samples as "number of samples" {
         /// As many as the class has, as in the paper; the control repeats none.
         AsMany = "as-many",
-        /// Oversampling: every class ends with twice the items of the largest class.
+        /// Oversampling: every class ends with twice the vectors of the largest class.
         Level = "level",
     }
 }
 
 impl Samples {
-    /// The number for each class of these items; zero for a class without items.
+    /// Returns the number for each class of these nodes or graphs; zero for an empty class.
     pub fn of_classes(self, classes: &[u32]) -> Vec<usize> {
         let mut counts = vec![0usize; classes.iter().max().map_or(0, |&c| c as usize + 1)];
         classes.iter().for_each(|&c| counts[c as usize] += 1);
@@ -26,7 +26,7 @@ impl Samples {
         counts.into_iter().map(of).collect()
     }
 
-    /// The items that the control repeats, sampled at random in each class.
+    /// Returns the nodes or graphs that the control repeats, sampled at random in each class.
     pub fn repeated(self, classes: &[u32], seed: u64) -> Vec<u32> {
         if self == Samples::AsMany {
             return Vec::new();

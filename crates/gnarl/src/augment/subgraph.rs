@@ -33,7 +33,7 @@ pub struct Subgraph {
 }
 
 impl Subgraph {
-    /// Subgraphs without this share of the nodes, and new copies in every epoch.
+    /// Returns subgraph sampling without this share of the nodes, and new copies in every epoch.
     pub const fn new(drop_ratio: f64) -> Self {
         Self {
             drop_ratio,
@@ -57,8 +57,9 @@ impl GraphTransform for Subgraph {
     }
 }
 
-/// At most `size` nodes in the order they were found: every beginning of the list is connected.
-/// Empty for a graph without nodes. O(size + their degrees), and O(n) to remember who was seen.
+/// Returns at most `size` nodes in the order they were found: every prefix of the list is
+/// connected. Empty for a graph without nodes. O(size + their degrees), and O(n) to mark visited
+/// nodes.
 pub(super) fn grow(graph: &Graph, size: usize, rng: &mut Rng) -> Vec<u32> {
     let n = graph.num_nodes();
     if n == 0 {

@@ -2,11 +2,11 @@
 //! of a graph is replaced by a part of another graph, and the labels are mixed by the shares of the
 //! edges.
 //!
-//! In both graphs a connected part of the same size is grown from a random node. The size is uniform
-//! in 1 to `swap_ratio · min(n, n')`. The part's nodes take the features and inner edges of the
-//! other part, and keep their edges to the rest. The other graph's share of the label is the share
-//! of its edges among all edges of the result, or of its nodes if the result has no edges. The
-//! authors order nodes by diffusion from the root; gnarl grows the part at random.
+//! In both graphs a connected part of the same size is grown from a random node. The size is
+//! uniform in 1 to `swap_ratio · min(n, n')`. The part's nodes take the features and inner edges of
+//! the other part, and keep their edges to the rest. The other graph's share of the label is the
+//! share of its edges among all edges of the result; without edges, it is the share of its nodes.
+//! The authors order nodes by diffusion from the root; gnarl grows the part at random.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Error, Features, Graph, Result};
@@ -38,7 +38,7 @@ pub struct SubMix {
 }
 
 impl SubMix {
-    /// SubMix with this largest share, and new copies in every epoch.
+    /// Returns SubMix with this largest share, and new copies in every epoch.
     pub const fn new(swap_ratio: f64) -> Self {
         Self {
             swap_ratio,
@@ -58,7 +58,7 @@ impl Augmentation for SubMix {
 }
 
 impl GraphTransform for SubMix {
-    /// Mixed with itself.
+    /// Mixes the graph with itself.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         Ok(self.apply_with(graph, graph, rng)?.0)
     }
@@ -75,8 +75,8 @@ impl GraphTransform for SubMix {
     }
 }
 
-/// `graph` with its nodes `out` replaced by `partner`'s nodes `into`, and the partner's share of
-/// the label.
+/// Returns `graph` with its nodes `out` replaced by `partner`'s nodes `into`, and the partner's
+/// share of the label.
 fn exchange(graph: &Graph, partner: &Graph, out: &[u32], into: &[u32]) -> Result<(Graph, f64)> {
     let n = graph.num_nodes();
     let mut goes = vec![false; n];
@@ -104,7 +104,7 @@ fn exchange(graph: &Graph, partner: &Graph, out: &[u32], into: &[u32]) -> Result
     let mixed = match (graph.features(), partner.features()) {
         (None, None) => mixed,
         (Some(own), Some(others)) if own.num_cols() == others.num_cols() => {
-            // For each node whose row it takes, and which.
+            // For each node, the source of its feature row.
             let mut rows: Vec<(&Features, usize)> = (0..n).map(|u| (own, u)).collect();
             out.iter()
                 .zip(into)

@@ -1,45 +1,44 @@
-//! Augmentation in graph space: one graph in, another out.
+//! Augmentation in graph space: a transform returns a changed copy of a graph.
 
 use gnarl_graph::random::{Rng, mix, stream};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Error, Features, Graph, Result};
 use rand::RngExt;
 use rayon::prelude::*;
 
-/// Makes a graph into another of the same class. Features and labels go with the nodes
-/// ([`Graph::subgraph`], [`Graph::remove_edges`] and [`Graph::add_edges`] carry them), and so do
-/// the one-hot degrees of nodes without features, but where nodes are
-/// [described anew](Self::describes_anew).
+/// Transforms a graph into another graph of the same class. Features and labels stay with the nodes
+/// ([`Graph::subgraph`], [`Graph::remove_edges`] and [`Graph::add_edges`] keep them). So do the
+/// one-hot degrees of nodes without features, unless nodes are [described
+/// anew](Self::describes_anew).
 pub trait GraphTransform: std::fmt::Debug + Send + Sync {
-    /// The new graph. All chance comes from `rng`.
+    /// Returns the new graph. All randomness comes from `rng`.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph>;
 
-    /// The new graph of one whose nodes are classified: all of them are still there. The same as
-    /// [`apply`](Self::apply) for what keeps them anyway.
+    /// Returns the new graph for node classification: all nodes are kept. Equals
+    /// [`apply`](Self::apply) for a transform that keeps them anyway.
     fn apply_in_place(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         self.apply(graph, rng)
     }
 
-    /// The new graph where another training graph may go into it, and that one's share of the
-    /// label, 0 to 1. A transform of single graphs does not look at it.
+    /// Returns the new graph, which may contain a part of another training graph, and that graph's
+    /// share of the label, 0 to 1. A transform of single graphs does not use the partner.
     fn apply_with(&self, graph: &Graph, _partner: &Graph, rng: &mut Rng) -> Result<(Graph, f64)> {
         Ok((self.apply(graph, rng)?, 0.0))
     }
 
-    /// Whether the new graph may have edges between nodes that had none.
+    /// Returns true if the new graph may have edges between nodes that had none.
     fn adds_edges(&self) -> bool {
         true
     }
 
-    /// Whether nodes without features are described by their degrees in the copy, since they were
-    /// not there before. A node that was keeps its degree in the graph it comes from, as where
-    /// one-hot degrees are made first and stay: validation and test graphs have degrees that no
-    /// edge was dropped from.
+    /// Returns true if nodes without features get their degrees in the copy, because the nodes are
+    /// new. A node of the original graph keeps its degree there, as if one-hot degrees were made
+    /// first: validation and test graphs have degrees without dropped edges.
     fn describes_anew(&self) -> bool {
         false
     }
 
-    /// What it learns from all training graphs and their classes before it makes copies of them;
-    /// nothing for one that looks at a graph, or at two.
+    /// Learns from all training graphs and their classes before copies are made; `None` for a
+    /// transform that uses one graph, or two.
     fn learn<'a>(
         &self,
         _graphs: &[&'a Graph],
@@ -52,12 +51,12 @@ pub trait GraphTransform: std::fmt::Debug + Send + Sync {
 
 /// A transform that has learned from the training graphs.
 pub trait Taught: Send + Sync {
-    /// The copy of a training graph where another may go into it, and that one's share of the
-    /// label, 0 to 1; both by their positions.
+    /// Returns the copy of a training graph, which may contain a part of another one, and that
+    /// graph's share of the label, 0 to 1; both graphs by their positions.
     fn copy(&self, graph: usize, partner: usize, rng: &mut Rng) -> Result<(Graph, f64)>;
 }
 
-/// Rows of features that each come from somewhere, of one width. Sparse where all of them are.
+/// Collects feature rows of several sources, all of one width. Sparse if all of them are.
 pub(super) fn rows_of(width: usize, rows: &[(&Features, usize)]) -> Result<Features> {
     if let Some(other) = rows.iter().find(|(from, _)| from.num_cols() != width) {
         let what = format!(
@@ -102,7 +101,8 @@ pub(super) fn rows_of(width: usize, rows: &[(&Features, usize)]) -> Result<Featu
     Ok(Features::Dense(DenseMatrix::new(rows.len(), width, data)?))
 }
 
-/// Factors that are zero with probability `p` and keep the expectation of a sum, as in dropout.
+/// Samples factors that are zero with probability `p` and keep the expectation of a sum, as in
+/// dropout.
 pub(super) fn kept_factors(count: usize, p: f64, rng: &mut Rng) -> Vec<f32> {
     let scale = if p < 1.0 {
         (1.0 / (1.0 - p)) as f32
@@ -114,7 +114,8 @@ pub(super) fn kept_factors(count: usize, p: f64, rng: &mut Rng) -> Vec<f32> {
         .collect()
 }
 
-/// The graph with each feature times what its row and column say; one without features as it is.
+/// Returns the graph with each feature times a factor of its row and column; a graph without
+/// features stays.
 pub(super) fn with_scaled_features(
     graph: &Graph,
     factor: impl Fn(usize, usize) -> f32,
@@ -151,7 +152,7 @@ pub(super) fn with_scaled_features(
     graph.clone().with_features(scaled)
 }
 
-/// The transformed graph of one whose nodes are classified, in an epoch.
+/// Returns the transformed graph of an epoch, for node classification.
 pub fn transform_in_place(
     transform: &dyn GraphTransform,
     graph: &Graph,
@@ -179,13 +180,13 @@ gnarl_graph::named! {
 pub struct Copied {
     /// The graph.
     pub graph: Graph,
-    /// Position of the graph that went into it.
+    /// Position of the other graph that was mixed in.
     pub partner: usize,
     /// That graph's share of the label, 0 to 1.
     pub partner_share: f64,
 }
 
-/// The transformed graphs. Graph `i` draws from a stream of its own: neither the order nor the
+/// Returns the transformed graphs. Graph `i` has its own random stream: neither the order nor the
 /// thread count matters.
 pub fn transform_all(
     transform: &dyn GraphTransform,
@@ -200,7 +201,7 @@ pub fn transform_all(
     graphs.par_iter().enumerate().map(one).collect()
 }
 
-/// Makes copies of training graphs, each with a partner drawn from all of them.
+/// Makes copies of training graphs, each with a partner sampled from all of them.
 pub struct Copier<'a> {
     transform: &'a dyn GraphTransform,
     graphs: &'a [&'a Graph],
@@ -209,7 +210,7 @@ pub struct Copier<'a> {
 }
 
 impl<'a> Copier<'a> {
-    /// Learns what the transform learns from the graphs and their classes.
+    /// Fits the transform to the graphs and their classes.
     pub fn new(
         transform: &'a dyn GraphTransform,
         graphs: &'a [&'a Graph],
@@ -224,7 +225,7 @@ impl<'a> Copier<'a> {
         })
     }
 
-    /// The copies of an epoch.
+    /// Returns the copies of an epoch.
     pub fn copies(&self, epoch: usize) -> Result<Vec<Copied>> {
         let (graphs, seed) = (self.graphs, mix(self.seed ^ mix(epoch as u64)));
         let one = |(i, graph): (usize, &&Graph)| {
@@ -252,7 +253,7 @@ mod tests {
     use gnarl_graph::names::Kind;
     use proptest::prelude::*;
 
-    /// Every transform with this value of its one real setting.
+    /// Returns every transform with this value of its one real setting.
     fn every_transform(value: f64) -> impl Iterator<Item = (&'static str, Augment)> {
         Augment::all()
             .filter(|augment| augment.method().transform().is_some())
@@ -268,8 +269,8 @@ mod tests {
             })
     }
 
-    /// Whether the lists of neighbours are sorted, without loops or duplicates, and the same seen
-    /// from both ends.
+    /// Returns true if the lists of neighbours are sorted and symmetric, without loops or
+    /// duplicates.
     fn is_simple(graph: &Graph) -> bool {
         (0..graph.num_nodes() as u32).all(|u| {
             let near = graph.neighbours(u);

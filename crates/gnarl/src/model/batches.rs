@@ -19,7 +19,7 @@ use gnarl_nn::train::{
 };
 use gnarl_tensor::{DType, Device, GradStore, Tensor, Var};
 
-/// Graphs with their classes in kept batches, for what is asked again and again.
+/// Graphs with their classes in stored batches, for repeated evaluation.
 #[derive(Debug)]
 pub struct Evaluation {
     batches: Vec<Batch>,
@@ -27,7 +27,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Graphs of known classes.
+    /// Batches graphs of known classes.
     pub fn new(data: &GraphData, graphs: &[u32], classes: &[u32]) -> Result<Self> {
         Ok(Self {
             batches: data.batches(graphs, PART)?,
@@ -35,12 +35,12 @@ impl Evaluation {
         })
     }
 
-    /// The graphs' vectors, `[graphs, latent_dim]`.
+    /// Returns the graphs' vectors, `[graphs, latent_dim]`.
     pub fn latent(&self, model: &dyn GraphModel) -> Result<Tensor> {
         latent(model, &self.batches)
     }
 
-    /// The same with their classes.
+    /// Returns the graphs' vectors with their classes.
     pub fn vectors(&self, model: &dyn GraphModel) -> Result<Vectors> {
         Ok(Vectors {
             latent: self.latent(model)?,
@@ -48,38 +48,38 @@ impl Evaluation {
         })
     }
 
-    /// The graphs' class scores, from each place where the model answers.
+    /// Returns the graphs' class scores at every output of the model.
     pub fn answers(&self, model: &dyn GraphModel) -> Result<Vec<Tensor>> {
         answers(model, &self.batches)
     }
 
-    /// The graphs' class scores.
+    /// Returns the graphs' class scores.
     pub fn scores(&self, classifier: &GraphClassifier) -> Result<Tensor> {
         scores(classifier, &self.batches)
     }
 
-    /// Per cent of the graphs that are put into their class.
+    /// Returns the accuracy on the graphs, in per cent.
     pub fn accuracy(&self, classifier: &GraphClassifier) -> Result<f64> {
         self.targets.accuracy(&self.scores(classifier)?)
     }
 
-    /// The graphs' distributions over classes.
+    /// Returns the graphs' class distributions.
     pub fn probabilities(&self, classifier: &GraphClassifier) -> Result<DenseMatrix<f32>> {
         softmax(&self.scores(classifier)?)
     }
 
-    /// The kept batches.
+    /// Returns the stored batches.
     pub fn batches(&self) -> &[Batch] {
         &self.batches
     }
 
-    /// The graphs' classes, in their order.
+    /// Returns the graphs' classes, in the order of the graphs.
     pub fn classes(&self) -> &[u32] {
         &self.targets.classes
     }
 }
 
-/// Graph vectors of a model as it is, without dropout or gradient: `[graphs, latent_dim]`.
+/// Returns the graph vectors of a model, without dropout or gradient: `[graphs, latent_dim]`.
 pub fn latent(model: &dyn GraphModel, batches: &[Batch]) -> Result<Tensor> {
     let weights = model.params().weights()?.detached();
     side_by_side(model.latent_dim(), batches, |batch| {
@@ -87,7 +87,7 @@ pub fn latent(model: &dyn GraphModel, batches: &[Batch]) -> Result<Tensor> {
     })
 }
 
-/// Class scores of a classifier as it is: `[graphs, num_classes]`.
+/// Returns the class scores of a classifier, without dropout or gradient: `[graphs, num_classes]`.
 pub fn scores(classifier: &GraphClassifier, batches: &[Batch]) -> Result<Tensor> {
     let weights = classifier.weights()?;
     side_by_side(classifier.num_classes(), batches, |batch| {
@@ -95,8 +95,8 @@ pub fn scores(classifier: &GraphClassifier, batches: &[Batch]) -> Result<Tensor>
     })
 }
 
-/// Class scores of a model as it is, from each place where it answers: each
-/// `[graphs, num_classes]`.
+/// Returns the class scores at every output of a model, each `[graphs, num_classes]`, without
+/// dropout or gradient.
 pub fn answers(model: &dyn GraphModel, batches: &[Batch]) -> Result<Vec<Tensor>> {
     let weights = model.params().weights()?.detached();
     let (count, classes) = (model.num_answers(), model.num_classes());
@@ -111,31 +111,31 @@ pub fn answers(model: &dyn GraphModel, batches: &[Batch]) -> Result<Vec<Tensor>>
     Ok((0..count).map(one).collect::<gnarl_tensor::Result<_>>()?)
 }
 
-/// The class scores of all graphs made ready, from each place where the model answers.
+/// Returns the class scores of all prepared graphs, at every output of the model.
 pub fn answers_on(model: &dyn GraphModel, data: &GraphData) -> Result<Vec<Tensor>> {
     let all: Vec<u32> = (0..data.num_graphs() as u32).collect();
     answers(model, &data.batches(&all, PART)?)
 }
 
-/// The vectors of all graphs made ready, without dropout or gradient.
+/// Returns the vectors of all prepared graphs, without dropout or gradient.
 pub fn vectors_of(model: &dyn GraphModel, data: &GraphData) -> Result<Tensor> {
     let all: Vec<u32> = (0..data.num_graphs() as u32).collect();
     latent(model, &data.batches(&all, PART)?)
 }
 
-/// The distributions over classes of all graphs made ready.
+/// Returns the class distributions of all prepared graphs.
 pub fn probabilities(classifier: &GraphClassifier, data: &GraphData) -> Result<DenseMatrix<f32>> {
     let all: Vec<u32> = (0..data.num_graphs() as u32).collect();
     softmax(&scores(classifier, &data.batches(&all, PART)?)?)
 }
 
-/// The softmax of every row.
+/// Returns the softmax of every row.
 fn softmax(scores: &Tensor) -> Result<DenseMatrix<f32>> {
     let (rows, cols) = scores.dims2()?;
     softmax_rows(rows, cols, scores.flatten_all()?.to_vec1::<f32>()?)
 }
 
-/// The softmax of every row of class scores.
+/// Returns the softmax of every row of class scores.
 pub(super) fn softmax_rows(
     rows: usize,
     cols: usize,
@@ -165,7 +165,7 @@ fn side_by_side(
     })
 }
 
-/// All items in order, with their classes.
+/// Returns all rows in order as targets, with their classes.
 fn targets(classes: &[u32]) -> Targets {
     Targets {
         items: Arc::new((0..classes.len() as u32).collect()),
@@ -174,8 +174,8 @@ fn targets(classes: &[u32]) -> Targets {
     }
 }
 
-/// Validation loss and accuracy of scores; of several answers the sum of the losses and the mean
-/// accuracy, as on nodes.
+/// Returns the validation loss and accuracy of scores; for several outputs, the sum of the losses
+/// and the mean accuracy, as on nodes.
 fn judged(answers: &[Tensor], targets: &Targets) -> Result<Validation> {
     let (mut loss, mut accuracy) = (0.0, 0.0);
     for scores in answers {
@@ -190,33 +190,33 @@ fn judged(answers: &[Tensor], targets: &Targets) -> Result<Validation> {
 
 /// The graphs a classifier is trained on.
 pub struct TrainingSet<'a> {
-    /// Made ready.
+    /// The prepared graphs.
     pub data: &'a GraphData,
-    /// Which of them.
+    /// Ids of the training graphs.
     pub graphs: &'a [u32],
-    /// Their classes.
+    /// Classes of the training graphs.
     pub classes: &'a [u32],
-    /// What went into each of them from graphs of other classes; empty where nothing did.
+    /// Shares of other classes that were mixed into each graph; empty if none were.
     pub mixed: &'a [MixedIn],
-    /// Where the graphs are made anew in every epoch (counted from 1): how. They keep their number,
-    /// order and classes.
+    /// Makes the training graphs of an epoch (counted from 1), if the augmentation changes them in
+    /// every epoch. The graphs keep their number, order and classes.
     pub anew: Option<&'a (dyn Fn(usize) -> Result<FreshGraphs> + Sync)>,
-    /// How latent vectors are mixed in every step, where they are.
+    /// Mixing of latent vectors in every step, if the augmentation mixes them.
     pub mixup: Option<ManifoldMixup>,
 }
 
 /// The training graphs of one epoch.
 #[derive(Debug)]
 pub struct FreshGraphs {
-    /// Made ready.
+    /// The prepared graphs.
     pub data: GraphData,
     /// As in [`TrainingSet::mixed`].
     pub mixed: Vec<MixedIn>,
 }
 
 /// Trains a classifier, one of its stages, or one with exits on the sum of their losses. Every
-/// epoch walks through the training graphs in an order of its own, `batch_size` at a time; where
-/// one batch holds them all it is made once and kept.
+/// epoch goes through the training graphs in a new order, `batch_size` at a time. A batch that
+/// holds all graphs is made once and kept.
 pub fn train_classifier(
     model: &dyn GraphModel,
     on: &TrainingSet<'_>,
@@ -245,7 +245,7 @@ pub fn train_classifier(
     follow(&mut course, config, seed, watch)
 }
 
-/// The loss of every answer, added up.
+/// Returns the sum of the losses of all outputs.
 fn summed(answers: &[Tensor], loss: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
     let Some((first, others)) = answers.split_first() else {
         return Err(gnarl_tensor::Error::msg("a model that answers nowhere").into());
@@ -264,26 +264,27 @@ fn check_batches(batch_size: usize, items: usize) -> Result<()> {
     }
 }
 
-/// Graphs that are worked on together. The parts of a step, and of what is evaluated, are side by
-/// side on the cores; they depend on the step alone, so that the number of threads changes nothing.
+/// Number of graphs that are computed together. The parts of a step or an evaluation run in
+/// parallel. The parts depend on the step alone, so the number of threads does not change the
+/// result.
 const PART: usize = 64;
 
-/// Batches of graphs, in another order every epoch.
+/// Batches of graphs, in a new order every epoch.
 struct Graphs<'a> {
     model: &'a dyn GraphModel,
     on: &'a TrainingSet<'a>,
     validate_on: &'a Evaluation,
     batch_size: usize,
-    /// What graphs count by their classes.
+    /// Loss weights of graphs by their classes.
     weights: Option<Arc<Vec<f32>>>,
     seed: u64,
-    /// The epoch that was begun.
+    /// The current epoch.
     epoch: usize,
     /// Positions among the training graphs.
     order: Vec<u32>,
-    /// This epoch's graphs, where they are made anew.
+    /// This epoch's graphs, if every epoch has new ones.
     fresh: Option<FreshGraphs>,
-    /// The parts of all of them, where those are one step which stays.
+    /// The parts of all graphs, if one step holds all graphs and they stay the same.
     whole: Option<Vec<Batch>>,
 }
 
@@ -293,7 +294,7 @@ impl Graphs<'_> {
         &self.order[from..self.order.len().min(from + self.batch_size)]
     }
 
-    /// How many graphs are worked on together.
+    /// Returns the number of graphs that are computed together.
     fn part(&self) -> usize {
         if self.model.couples_graphs() {
             self.batch_size
@@ -313,7 +314,8 @@ impl Graphs<'_> {
             .batch(&ids)
     }
 
-    /// The vectors of a step's graphs, part by part; `weights` are those of the pass, by value.
+    /// Returns the vectors of a step's graphs, part by part. `weights` are the weights of the pass,
+    /// by value.
     fn latents(&self, step: usize, weights: &Weights, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         let parts: Vec<&[u32]> = self.positions(step).chunks(self.part()).collect();
         if let [whole] = parts[..] {
@@ -336,8 +338,8 @@ impl Graphs<'_> {
                 Some(parts) => self.model.latent(&parts[i], &pass)?,
                 None => self.model.latent(&self.assemble(positions)?, &pass)?,
             };
-            // Statistics and terms of the loss are of a whole step: `couples_graphs` should have
-            // said so.
+            // Statistics and loss terms belong to a whole step: `couples_graphs` should have been
+            // `true`.
             match pass.has_notes() {
                 true => Err(gnarl_tensor::Error::msg(
                     "a part of a step has noted what belongs to all of it",
@@ -349,7 +351,7 @@ impl Graphs<'_> {
         parts.par_iter().enumerate().map(of_part).collect()
     }
 
-    /// The loss of a step's vectors.
+    /// Returns the loss of a step's vectors.
     fn loss(&self, step: usize, latent: &Tensor, pass: &Pass<'_>) -> Result<Tensor> {
         let positions = self.positions(step);
         let classes: Vec<u32> = positions
@@ -374,7 +376,7 @@ impl Graphs<'_> {
         summed(&answers, |scores| Ok(targets.cross_entropy(scores)?))
     }
 
-    /// Vectors mixed as Manifold-Mixup does, and their labels with them.
+    /// Mixes vectors and their labels as Manifold Mixup does.
     fn mixed_up(
         &self,
         mixup: ManifoldMixup,
@@ -408,8 +410,8 @@ impl Course for Graphs<'_> {
         self.epoch = epoch;
         let count = self.on.graphs.len();
         let steps = count.div_ceil(self.batch_size);
-        // One step keeps the order of the first epoch, also where a training goes on from a later
-        // one.
+        // A single step keeps the order of the first epoch, even if training resumes at a later
+        // epoch.
         if steps > 1 {
             self.order = shuffled(count, self.seed, epoch);
         } else if self.order.is_empty() {
@@ -427,20 +429,20 @@ impl Course for Graphs<'_> {
         Ok(steps)
     }
 
-    /// Each part has a tape of its own: down to the vectors of all parts together, then through
+    /// Each part has a tape of its own: backward to the vectors of all parts together, then through
     /// each part by itself.
     fn descend(&self, step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
         let (weights, leaves) = pass.weights().with_leaves()?;
         let parts = self.latents(step, &weights, pass)?;
         if let [latent] = &parts[..] {
             let loss = self.loss(step, latent, pass)?;
-            // Whoever holds the vectors holds all they were computed from.
+            // The vectors keep everything alive that they were computed from.
             drop(parts);
             return gradients(loss, pass);
         }
         let latent = Var::from_tensor(&Tensor::cat(&parts, 0)?.detach())?;
         let (loss, mut grads) = match gradients(self.loss(step, &latent, pass)?, pass) {
-            // The tape of the loss ends at the vectors; where they came from, the parts know.
+            // The tape of the loss ends at the vectors; the parts have the operations before them.
             Err(Error::NotFinite { value, operation }) => {
                 let deeper = parts
                     .iter()
@@ -489,7 +491,7 @@ impl Course for Graphs<'_> {
     }
 }
 
-/// Epochs are counted from here.
+/// The first epoch is number 1.
 const FIRST_EPOCH: usize = 1;
 
 fn shuffled(count: usize, seed: u64, epoch: usize) -> Vec<u32> {
@@ -503,19 +505,19 @@ fn shuffled(count: usize, seed: u64, epoch: usize) -> Vec<u32> {
 pub struct Vectors {
     /// `[vectors, latent_dim]`
     pub latent: Tensor,
-    /// One per vector.
+    /// Class of each vector.
     pub classes: Vec<u32>,
 }
 
 impl Vectors {
-    /// The vectors in f64, one a row.
+    /// Returns the vectors in f64, one vector a row.
     pub fn to_matrix(&self) -> Result<DenseMatrix<f64>> {
         let (rows, cols) = self.latent.dims2()?;
         let values = self.latent.flatten_all()?.to_vec1::<f32>()?;
         DenseMatrix::new(rows, cols, values.into_iter().map(f64::from).collect())
     }
 
-    /// These vectors, and some of them behind them once more.
+    /// Returns these vectors followed by copies of some of them.
     pub fn repeated_beside(&self, rows: &[u32]) -> Result<Self> {
         let others = self
             .latent
@@ -524,7 +526,7 @@ impl Vectors {
         self.with(&others, &classes)
     }
 
-    /// These vectors, and others behind them.
+    /// Returns these vectors followed by others.
     pub fn beside(&self, others: &DenseMatrix<f64>, classes: &[u32]) -> Result<Self> {
         let values: Vec<f32> = others.data().iter().map(|&x| x as f32).collect();
         self.with(
@@ -544,21 +546,21 @@ impl Vectors {
     }
 }
 
-/// How a fresh head is trained: with the classifier's optimiser settings at their start, for epochs
-/// of its own.
+/// Training settings of a fresh head: the classifier's initial optimiser settings, and a number of
+/// epochs of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeadTraining {
-    /// Passes over the vectors.
+    /// Number of passes over the vectors.
     pub epochs: usize,
-    /// Vectors in a step.
+    /// Number of vectors in a step.
     pub batch_size: usize,
-    /// Steps in an epoch, whatever the number of vectors: an order that runs out is followed by
-    /// another. `None` for one pass.
+    /// Number of steps in an epoch, for any number of vectors: when an order is used up, a new one
+    /// follows. `None` for one pass.
     pub steps: Option<usize>,
 }
 
-/// Trains a fresh head on vectors; those of validation graphs choose the epoch as they do for a
+/// Trains a fresh head on vectors. The vectors of validation graphs select the epoch, as for a
 /// classifier.
 pub fn train_head(
     fresh: Head,
@@ -661,10 +663,10 @@ mod tests {
     use gnarl_nn::operator::OperatorChoice;
     use gnarl_nn::weights::{Orthonormal, WeightsChoice};
 
-    /// The gradients of one step in parts against those of all its graphs in one tape.
+    /// The gradients of a step in parts equal the gradients of all its graphs in one tape.
     #[test]
     fn parts_of_a_step_descend_as_the_whole_does() {
-        // Three parts: graphs as they come, graphs without nodes, and one graph.
+        // Three parts: ordinary graphs, graphs without nodes, and one graph.
         let nodes = |i: usize| if (64..128).contains(&i) { 0 } else { 4 + i % 9 };
         let graph = |i: usize| match nodes(i) {
             0 => Graph::empty(0).unwrap(),

@@ -34,9 +34,9 @@ named! {
         LearnedOperator = "a learned operator (cgso)",
         /// The training graph keeps its nodes, and changes one edge at a time.
         LocalAugmentation = "no augmentation or dropedge",
-        /// Training items have one class each.
+        /// Each training node or graph has one class.
         WholeClasses = "an augmentation that does not mix classes",
-        /// The whole model is trained on the training items.
+        /// The whole model is trained on the training data.
         OneTraining = "an augmentation that does not train the head again",
         /// One forward pass predicts.
         PlainInference = "plain inference",
@@ -68,7 +68,7 @@ pub struct Need {
     pub option: &'static str,
     /// The choice by name, for the message.
     pub choice: String,
-    /// The requirements, in the order in which they are checked.
+    /// The requirements, in the order of the checks.
     pub needs: Vec<Needed>,
 }
 
@@ -88,7 +88,7 @@ impl Need {
 }
 
 impl Provided {
-    /// The sets of a model for a task.
+    /// Returns the sets of a model for a task.
     pub fn of(model: &Model, task: Task) -> Self {
         let exits = model.depth.exits();
         let augment = model.augment.method();
@@ -128,8 +128,8 @@ impl Provided {
     }
 }
 
-/// Compares what the choices of a model need with what it provides, and refuses the first choice
-/// that lacks something.
+/// Compares the needs of a model's choices with what the model provides, and refuses the first
+/// choice that lacks something.
 pub fn check(model: &Model, task: Task) -> Result<()> {
     let provided = Provided::of(model, task);
     for need in needs(model, task) {
@@ -168,7 +168,7 @@ fn refusal(need: &Need, lacking: Needed, model: &Model, task: Task) -> Error {
     Error::setting(option, why.trim_start())
 }
 
-/// The present state of what a condition is about.
+/// Returns the current value of the circumstance that a condition describes.
 fn circumstance(condition: Condition, model: &Model, task: Task) -> String {
     match condition {
         Condition::OneGraph | Condition::SetOfGraphs if task == Task::Node => {
@@ -187,7 +187,7 @@ fn circumstance(condition: Condition, model: &Model, task: Task) -> String {
     }
 }
 
-/// The policy's requirement on a task.
+/// Checks the policy's requirement on a task.
 pub(super) fn of_policy(task: Task, policy: Kind) -> Result<()> {
     match policy.refused_on(task) {
         Some(why) => Err(Error::setting("policy", format!("{policy} {why}"))),
@@ -195,7 +195,7 @@ pub(super) fn of_policy(task: Task, policy: Kind) -> Result<()> {
     }
 }
 
-/// Everything that a model's choices need, in the order in which it is checked.
+/// Returns everything that a model's choices need, in the order of the checks.
 pub fn needs(model: &Model, task: Task) -> Vec<Need> {
     let mut all = of_network(model);
     all.extend(of_operator(model));

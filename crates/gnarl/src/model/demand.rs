@@ -1,5 +1,5 @@
-//! What a plan asks of the machine, before anything is made: the one estimate that training,
-//! studies and files are refused by.
+//! Memory and time estimates of a plan. Training, studies and files refuse a plan by the same
+//! estimate, before anything is allocated.
 
 use gnarl_data::Content;
 use gnarl_data::Task;
@@ -10,21 +10,21 @@ use super::Plan;
 use gnarl_graph::Result;
 use gnarl_nn::networks::{Capability, Network, NetworkSetting, Shape};
 
-/// What to do about a network that is too large.
+/// Advice for a network that is too large.
 const NARROWER: &str = "take fewer or narrower layers (hidden, layers, heads)";
-/// What to do about work without end.
+/// Advice for work that would take too long.
 const LESS: &str = "take fewer runs, epochs, steps or samples";
 
-/// A number with its gradient and Adam's two moments, in single precision.
+/// Bytes of a parameter: the number, its gradient and Adam's two moments, in single precision.
 const BYTES_OF_PARAMETER: f64 = 16.0;
-/// A number of a representation.
+/// Bytes of a number in a representation.
 const BYTES_OF_VALUE: f64 = 4.0;
-/// What a forward pass costs at least, however small the graph is: some ten microseconds.
+/// Smallest cost of a forward pass, for graphs of any size: about ten microseconds.
 const LEAST_PASS: f64 = 1e5;
-/// A training step in forward passes.
+/// Cost of a training step in forward passes.
 const PASSES_OF_STEP: f64 = 3.0;
 
-/// How large what a model works on is.
+/// Sizes of a model's input.
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
     nodes: f64,
@@ -61,9 +61,9 @@ impl Sizes {
 }
 
 impl Plan {
-    /// Refuses a model that this machine does not hold with this data, or that `fits` trainings and
-    /// `passes` forward passes of it beside would never see the end of. Estimates are from below:
-    /// what is let through may still be slow.
+    /// Refuses a model that does not fit this machine's memory with this data. Also refuses work of
+    /// `fits` trainings and `passes` more forward passes that would not end in practice. Estimates
+    /// are lower bounds: an accepted plan may still be slow.
     pub fn check_demand(
         &self,
         name: &str,
@@ -90,8 +90,8 @@ impl Plan {
             .check(LESS)
     }
 
-    /// Refuses a model of a file that would not fit into it: `in_dim` columns and so many classes,
-    /// of parameters that `bytes` bytes have to hold.
+    /// Refuses a model that cannot have been stored in a file: `in_dim` columns and `classes`
+    /// classes need more parameters than `bytes` bytes hold.
     pub(super) fn check_stored(&self, in_dim: usize, classes: usize, bytes: usize) -> Result<()> {
         let least = match in_dim > bytes {
             true => in_dim as f64,
@@ -110,7 +110,7 @@ impl Plan {
 
     fn parameters(&self, in_dim: usize, classes: usize) -> Result<f64> {
         let network = match self.model.depth.exits() {
-            // The last exit may stand before the first layer.
+            // The last exit may be at depth 0, before the first layer.
             Some(_) => gnarl_nn::networks::NetworkConfig {
                 layers: self.network.layers.max(1),
                 ..self.network.clone()
@@ -125,7 +125,8 @@ impl Plan {
         Network::size(&network, &Shape::new(in_dim, out, 0.0))
     }
 
-    /// Columns of a hidden representation; of a network without any, scores.
+    /// Returns the width of a hidden representation; for a network without one, the width of the
+    /// scores.
     fn width(&self, sizes: &Sizes) -> f64 {
         let has_hidden = self.network.backbone.takes(NetworkSetting::Hidden);
         if has_hidden {
@@ -142,7 +143,7 @@ impl Plan {
                 sizes.nodes * (self.training.batch_size as f64 / sizes.graphs.max(1.0)).min(1.0)
             }
         };
-        // A layer's output, a gradient or what it is made of, scores and probabilities.
+        // A layer's output, its gradient or its intermediate results, scores and probabilities.
         let scores = if self.task == Task::Node {
             sizes.classes as f64
         } else {
@@ -155,7 +156,7 @@ impl Plan {
         )
     }
 
-    /// Additions and multiplications of a forward pass.
+    /// Returns the number of additions and multiplications of a forward pass.
     fn pass(&self, sizes: &Sizes) -> f64 {
         let steps = self.network.backbone.method().propagation_steps();
         let steps = steps.map_or(0.0, |steps| steps as f64 * sizes.classes as f64);
@@ -217,7 +218,7 @@ mod tests {
         };
         let gcn = Model::new(Backbone::GCN);
         assert_eq!(check(gcn, 10.0, 1000.0), Ok(()));
-        // A million by a million, 200 times, in sixteen bytes each.
+        // 200 maps of a million by a million, 16 bytes a parameter.
         let wide = Model {
             network: crate::model::NetworkOptions {
                 layers: Some(202),

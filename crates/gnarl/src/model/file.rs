@@ -1,5 +1,5 @@
-//! A fitted model as one safetensors file: every parameter, which items trained, validated and
-//! tested, and in the metadata a typed description of the rest.
+//! Stores a fitted model as one safetensors file: every parameter, the training, validation and
+//! test ids, and a typed description of the rest in the metadata.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ use gnarl_robust::classifier::{EarlyExit, GraphEarlyExit, WhiteBox};
 use gnarl_robust::inference::Reading;
 use gnarl_tensor::{Device, Tensor, load_safetensors};
 
-/// What stands in the metadata.
+/// Content of the metadata.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Description {
@@ -39,13 +39,13 @@ struct Description {
     policy: Option<Policy>,
     reading: Reading,
     dataset: String,
-    /// In hexadecimal: not every reader of JSON has whole numbers of 64 bits.
+    /// In hexadecimal, because not every JSON reader has integers of 64 bits.
     fingerprint: String,
     split: String,
     seed: u64,
 }
 
-/// Only the version, of whatever format.
+/// The version alone, for files of any format.
 #[derive(Deserialize)]
 struct Version {
     version: u32,
@@ -56,12 +56,12 @@ const KEY: &str = "gnarl";
 const PARTS: [&str; 3] = ["split.train", "split.validation", "split.test"];
 
 impl Fitted {
-    /// Writes the model to a file, whole or not at all.
+    /// Writes the model to a file, completely or not at all.
     pub fn save(&self, file: impl AsRef<Path>) -> Result<()> {
         gnarl_graph::files::write_atomically(file.as_ref(), &self.to_bytes()?)
     }
 
-    /// What [`save`](Self::save) writes.
+    /// Returns the bytes that [`save`](Self::save) writes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let wrong = |what: String| Error::Internal { op: "save", what };
         let description = Description {
@@ -112,7 +112,7 @@ impl Fitted {
         Self::from_bytes(&std::fs::read(file).map_err(|e| Error::io(file, e))?, file)
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) gave; errors name the `source`.
+    /// Reads the bytes of [`to_bytes`](Self::to_bytes); errors name the `source`.
     pub fn from_bytes(bytes: &[u8], source: impl AsRef<Path>) -> Result<Self> {
         let wrong = |what: String| Error::Checkpoint {
             file: source.as_ref().to_path_buf(),
@@ -244,7 +244,7 @@ impl Description {
     }
 }
 
-/// The scalars of a learnable operator, whose values the file has.
+/// Returns the scalars of a learnable operator, whose values are in the file.
 fn scalars(plan: &Plan) -> Vec<OperatorScalar> {
     match plan.model.operator {
         OperatorChoice::Cgso(cgso) => cgso.scalars(),
@@ -252,7 +252,7 @@ fn scalars(plan: &Plan) -> Vec<OperatorScalar> {
     }
 }
 
-/// Puts stored values into the parameters of a model built by its description.
+/// Copies stored values into the parameters of a model that was built from its description.
 fn fill(params: &Params, tensors: &HashMap<String, Tensor>) -> Result<()> {
     let wrong = |what: String| Error::argument("model", what);
     for p in params.list() {

@@ -1,4 +1,4 @@
-//! From a model and data to a fitted model.
+//! Fits a model to data.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -24,8 +24,8 @@ use gnarl_robust::inference::{CleanInputs, Perturbed, Reading};
 pub use super::options::FitOptions;
 
 impl Model {
-    /// Fits the model to the training items of a split; validation items choose among epochs,
-    /// initialisations and policies. `seed` fixes every random draw.
+    /// Fits the model to the training nodes or graphs of a split. Validation nodes or graphs select
+    /// the epoch, the initialisation and the policy. `seed` fixes all random samples.
     ///
     /// ```
     /// use crate::prelude::*;
@@ -38,14 +38,14 @@ impl Model {
         self.fit_watched(on, seed, &Watch::quiet())
     }
 
-    /// The same, telling how it goes and stopping when asked.
+    /// Fits the model, reports progress, and can be cancelled.
     pub fn fit_watched(&self, on: &SplitData, seed: u64, watch: &Watch<'_>) -> Result<Fitted> {
         self.ready(&on.name, &on.content, FitOptions::default())?
             .fit(&on.split, seed, watch)
     }
 
-    /// The same with its inference set on the edges, where that is left open and the graphs of a
-    /// set carry no features to look around in.
+    /// Returns the model with its inference set to the edges, if the part to perturb is open. It
+    /// applies to a set whose graphs have no features to perturb.
     pub(super) fn settled_for(&self, content: &Content) -> Self {
         match content {
             Content::Graphs(set) if set.graphs().iter().all(|graph| graph.features().is_none()) => {
@@ -55,7 +55,7 @@ impl Model {
         }
     }
 
-    /// Data made ready for this model, to fit it to several splits of it, or by several seeds.
+    /// Prepares data for this model, to fit it to several splits or with several seeds.
     pub fn ready(&self, name: &str, content: &Content, options: FitOptions) -> Result<Ready> {
         let settled = self.settled_for(content);
         let plan = settled.plan(content.task())?;
@@ -84,8 +84,8 @@ impl Model {
                     let scaler = Scaler::fit(scaling, [&graph].into_iter())?;
                     let prepared = candidates.iter().map(|_| OnceLock::new()).collect();
                     let rows = candidates.iter().map(|_| OnceLock::new()).collect();
-                    // Sampled rows are scaled as they are read: there may be no room for all of
-                    // them.
+                    // Sampled rows are scaled when they are read: all of them may not fit into
+                    // memory.
                     let graph = if plan.sampling.is_some() {
                         graph.clone()
                     } else {
@@ -132,7 +132,7 @@ impl Model {
         })
     }
 
-    /// The plan with each operator that is tried.
+    /// Returns the plan with each candidate operator.
     fn candidates(&self, task: Task) -> Result<Vec<Plan>> {
         self.operator
             .candidates()
@@ -141,7 +141,7 @@ impl Model {
             .collect()
     }
 
-    /// The same with a free linear map at its end, or without.
+    /// Returns the model with an unconstrained linear output map, or without.
     fn headed(&self, head: bool) -> Self {
         Self {
             network: NetworkOptions {
@@ -153,18 +153,18 @@ impl Model {
     }
 }
 
-/// Data made ready for a model: what all splits and seeds share is made once.
+/// Data prepared for a model; everything that splits and seeds share is computed once.
 #[derive(Debug)]
 pub struct Ready {
     name: String,
     fingerprint: u64,
     plan: Plan,
-    /// The plan with each operator that is tried.
+    /// The plan with each candidate operator.
     candidates: Vec<Plan>,
-    /// The same with a head, where that is left open; or none.
+    /// The plan with an output head, if the head is open; or none.
     headed: Vec<Plan>,
-    /// In the place of the candidates while one of them is settled on, where they are long to train
-    /// and there is much to train on; or none.
+    /// Cheaper plans that select among the candidates, if the candidates take long to train and the
+    /// data is large; or none.
     scouts: Vec<Plan>,
     options: FitOptions,
     data: ReadyData,
@@ -172,13 +172,13 @@ pub struct Ready {
 
 #[derive(Debug)]
 enum ReadyData {
-    /// One graph, in every way of scaling that is tried.
+    /// One graph, with each candidate feature scaling.
     Graph {
         labels: Labels,
         scaled: Vec<ScaledGraph>,
     },
-    /// A set, whose scaling may have to learn from the training graphs of a split: what is kept
-    /// does not.
+    /// A set of graphs. Its scaling may depend on the training graphs of a split, so only what does
+    /// not depend on them is kept.
     Graphs {
         source: SetSource,
         scaling: FeatureScaling,
@@ -186,13 +186,13 @@ enum ReadyData {
     },
 }
 
-/// A graph with its features scaled, made ready for each operator that is tried.
+/// A graph with its features scaled, prepared for each candidate operator.
 #[derive(Debug)]
 struct ScaledGraph {
     scaler: Scaler,
     graph: Graph,
     prepared: Vec<OnceLock<Prepared>>,
-    /// The same by rows, where neighbourhoods are sampled; its graph is not scaled.
+    /// The operator by rows, if neighbourhoods are sampled; its graph is not scaled.
     rows: Vec<OnceLock<Arc<RowOperator>>>,
 }
 
@@ -204,7 +204,7 @@ struct OneGraph<'a> {
     split: &'a Split,
     seed: u64,
     watch: &'a Watch<'a>,
-    /// Labelled validation nodes.
+    /// Number of labelled validation nodes.
     items: usize,
 }
 
@@ -215,7 +215,7 @@ struct Scaled<'a> {
     trials: Vec<Trial>,
 }
 
-/// What fitting to one graph came to.
+/// The result of fitting to one graph.
 struct OnNodes {
     learned: Learned,
     report: FitReport,
@@ -223,12 +223,12 @@ struct OnNodes {
 }
 
 impl Ready {
-    /// The plan that models are fitted by.
+    /// Returns the plan that models are fitted by.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Fits to the training items of a split.
+    /// Fits to the training nodes or graphs of a split.
     pub fn fit(&self, split: &Split, seed: u64, watch: &Watch<'_>) -> Result<Fitted> {
         match &self.data {
             ReadyData::Graph { labels, scaled } => {
@@ -368,14 +368,14 @@ impl Ready {
         })
     }
 
-    /// What is trained to judge a candidate by.
+    /// Returns the plan that is trained to rate a candidate.
     fn scout(&self, candidate: usize) -> &Plan {
         self.scouts
             .get(candidate)
             .unwrap_or(&self.candidates[candidate])
     }
 
-    /// The initialisations that are tried, by name.
+    /// Returns the candidate initialisations, by name.
     fn initialisations(&self) -> Vec<String> {
         let name = |plan: &Plan| match plan.model.operator {
             OperatorChoice::Cgso(cgso) => cgso.init.to_string(),
@@ -393,7 +393,7 @@ impl Ready {
     }
 }
 
-/// The same at a fixed depth.
+/// Returns the candidates at a fixed depth.
 fn scouts_of(candidates: &[Plan]) -> Result<Vec<Plan>> {
     candidates.iter().map(Plan::scout).collect()
 }
@@ -451,7 +451,7 @@ impl<'a> OneGraph<'a> {
         })
     }
 
-    /// The operator and the input of a candidate; the input is shared between scalings.
+    /// Returns the operator and the input of a candidate; the input is shared between scalings.
     fn prepared(&self, on: &ScaledGraph, candidate: usize, plan: &Plan) -> Result<Prepared> {
         let mut others = self.scaled.iter();
         let other = others.find_map(|other| other.prepared[candidate].get());
@@ -520,8 +520,8 @@ impl<'a> OneGraph<'a> {
         }
     }
 
-    /// Selects between constrained weights all the way and an unconstrained head, which can leave
-    /// out what a constrained last map cannot.
+    /// Selects between constrained weights in all layers and an unconstrained head, which can drop
+    /// a direction that a constrained last map cannot drop.
     fn select_head(
         &self,
         (plan, plain): (&'a Plan, Scaled<'a>),
@@ -546,8 +546,8 @@ impl<'a> OneGraph<'a> {
     }
 }
 
-/// How answers are read off a model that was just trained; sigma and radius chosen on validation
-/// nodes where that is asked for.
+/// Fits the inference to a newly trained model, with sigma and radius selected on validation nodes
+/// if requested.
 fn read_off(
     plan: &Plan,
     learned: &Learned,
@@ -568,8 +568,8 @@ fn read_off(
     }
 }
 
-/// What a cell holds, made first where it holds nothing. Two threads may make it at once; the
-/// results are the same.
+/// Returns the content of a cell, computed first if the cell is empty. Two threads may compute it
+/// at once, with the same result.
 fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
     match cell.get() {
         Some(made) => Ok(made),
@@ -580,9 +580,9 @@ fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
     }
 }
 
-/// Refuses a scaling that was asked for and would leave all features as they are: row sums where
-/// every row of a set is one-hot, as node labels and degrees are, and deviations of columns that
-/// are zeros and ones.
+/// Refuses a requested scaling that would leave all features as they are. Row sums do so if every
+/// row of a set is one-hot, as node labels and degrees are. Standard deviations do so for columns
+/// of zeros and ones.
 fn refuse_idle_scaling(asked: Option<FeatureScaling>, graphs: &[Graph]) -> Result<()> {
     let why = match asked {
         Some(FeatureScaling::RowNormalised) if graphs.len() > 1 => (FeatureKind::of(graphs.iter())

@@ -1,8 +1,11 @@
-//! Fitting exits on a set of graphs (thesis ch. 4 on ch. 7's ground): every layer with a readout
-//! and a head, the heads that the data axis asks for, and a policy learned on validation graphs.
+//! Fits exits on a set of graphs: the depth axis of ADMP-GNN (Abbahaddou et al. 2025,
+//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)) for graph classification. Every layer has
+//! a readout and a head, and a policy is learned on validation graphs. An augmentation in latent
+//! space trains fresh heads.
 //!
-//! Sequential training goes through stages as on nodes. What the frozen layers make of the graphs
-//! is computed once; where the data axis makes graphs anew in every epoch, once for each of those.
+//! Sequential training goes through the stages as on nodes. The output of the frozen layers is
+//! computed once. If the augmentation makes new graphs in every epoch, it is computed once for the
+//! graphs of each epoch.
 
 use std::time::Instant;
 
@@ -26,13 +29,13 @@ use gnarl_nn::networks::Head;
 use gnarl_nn::train::{Targets, Trained, Watch};
 use gnarl_robust::classifier::GraphEarlyExit;
 
-/// What every exit says of every graph made ready.
+/// Returns the predictions of every exit for every prepared graph.
 pub(super) fn answers(early: &GraphEarlyExit, data: &GraphData) -> Result<Answers> {
     Answers::new(&answers_on(early.exits(), data)?)
 }
 
-/// The distributions over classes of all graphs, which are given and made ready, and the exit that
-/// each takes.
+/// Returns the class distributions of all graphs, given raw and prepared, and the exit of each
+/// graph.
 pub(super) fn probabilities(
     early: &GraphEarlyExit,
     graphs: &[Graph],
@@ -101,7 +104,7 @@ pub(super) fn fit(
     Ok((Learned::GraphExits(early), report))
 }
 
-/// The ways of training exits on graphs.
+/// Training modes of exits on graphs.
 struct Stages<'a> {
     exits: &'a ExitClassifier,
     plan: &'a Plan,
@@ -111,7 +114,7 @@ struct Stages<'a> {
 }
 
 impl Stages<'_> {
-    /// All exits at once on the sum of their losses (ALM).
+    /// Trains all exits together on the sum of their losses (ALM).
     fn at_once(&self, train_on: &TrainingSet<'_>) -> Result<Vec<Trained>> {
         let Self {
             exits,
@@ -132,8 +135,8 @@ impl Stages<'_> {
         )?])
     }
 
-    /// Stage after stage (ST): one layer and its head, on what the layers before it make of the
-    /// graphs.
+    /// Trains stage after stage (ST): one layer and its head, on the graphs' output of the earlier
+    /// layers.
     fn one_by_one(&self, train_on: &TrainingSet<'_>) -> Result<Vec<Trained>> {
         let Self {
             exits,
@@ -143,7 +146,7 @@ impl Stages<'_> {
             watch,
         } = *self;
         let (val, val_classes) = on.source.labelled(on.split.val());
-        // h^{t-1} where it is trained on, and where that is other data, where it is validated on.
+        // h^{t-1} of the training data, and of the validation data if that is different.
         let shares_data = std::ptr::eq(train_on.data, on.prepared.data());
         let (mut frozen, mut frozen_val): (Option<GraphData>, Option<GraphData>) = (None, None);
         let mut trained = Vec::with_capacity(exits.max_depth() + 1);
@@ -196,8 +199,8 @@ impl Stages<'_> {
         Ok(trained)
     }
 
-    /// Fresh heads for all exits as the data axis says: what they are read against, whether
-    /// somebody asked to stop, and the seconds of what is only looked at beside.
+    /// Trains fresh heads for all exits by the augmentation. Returns the report of the comparison,
+    /// the interruption flag, and the seconds of controls.
     fn fresh_heads(
         &self,
         chooser: &Chooser<'_>,
@@ -233,8 +236,8 @@ impl Stages<'_> {
         Ok((report, interrupted, aside))
     }
 
-    /// A fresh head for exit `t`, on the vectors of the training graphs there and what the data
-    /// axis puts beside them.
+    /// Trains a fresh head for exit `t`, on the vectors of the training graphs there and the added
+    /// vectors of the augmentation.
     fn fresh_head(
         &self,
         t: usize,
@@ -265,7 +268,7 @@ impl Stages<'_> {
     }
 }
 
-/// The same graphs with `h^t` on their nodes, where they have `h^{t-1}`.
+/// Returns the graphs with `h^t` on their nodes, given `h^{t-1}`.
 fn advanced(exits: &ExitClassifier, t: usize, data: &GraphData) -> Result<GraphData> {
     Ok(data.with_input(exits.advance(t, data.propagation(), data.input())?))
 }
@@ -277,7 +280,7 @@ fn internal(what: &str) -> gnarl_graph::Error {
     }
 }
 
-/// Puts heads in the places of those of exits 0, 1, ….
+/// Replaces the heads of exits 0, 1, ….
 fn set_heads<'a>(exits: &ExitClassifier, heads: impl IntoIterator<Item = &'a Head>) -> Result<()> {
     for (t, head) in heads.into_iter().enumerate() {
         exits.set_head(t, head)?;
@@ -285,7 +288,7 @@ fn set_heads<'a>(exits: &ExitClassifier, heads: impl IntoIterator<Item = &'a Hea
     Ok(())
 }
 
-/// What was drawn for all exits together: counts added up, distances averaged.
+/// Combines the reports of the sampled vectors of all exits: counts are summed, distances averaged.
 fn drawn(heads: Vec<FreshHead>) -> Option<DrawReport> {
     let reports: Vec<DrawReport> = heads.into_iter().filter_map(|head| head.drawn).collect();
     let count = reports.len() as f64;
@@ -306,7 +309,7 @@ fn drawn(heads: Vec<FreshHead>) -> Option<DrawReport> {
         })
 }
 
-/// What a policy is learned from and judged on.
+/// Inputs to learn and evaluate a policy.
 struct Chooser<'a> {
     choice: Exits,
     on: &'a OnSet<'a>,
@@ -315,7 +318,7 @@ struct Chooser<'a> {
     test: Targets,
 }
 
-/// A policy, and the answers of the exits that it was learned for.
+/// A policy, and the exits' predictions that it was learned on.
 struct Learnt {
     policy: Policy,
     answers: Answers,
@@ -336,20 +339,20 @@ impl<'a> Chooser<'a> {
         })
     }
 
-    /// A policy for the exits as they are now.
+    /// Learns a policy for the current exits.
     fn learn(&self, exits: &ExitClassifier) -> Result<Learnt> {
         let answers = Answers::new(&answers_on(exits, self.on.prepared.data())?)?;
         let policy = Policy::learn(self.choice.policy, &self.structure, &answers, &self.val)?;
         Ok(Learnt { policy, answers })
     }
 
-    /// Per cent of the test graphs that it is right about.
+    /// Returns the accuracy of the policy on the test graphs, in per cent.
     fn tested(&self, Learnt { policy, answers }: &Learnt) -> Result<f64> {
         Ok(answers.policy_accuracy(&policy.choose(&self.structure, answers)?, &self.test))
     }
 
-    /// Per cent of the validation graphs that a policy is right about which was not learned on
-    /// them.
+    /// Returns the cross-fitted accuracy on the validation graphs, in per cent: each graph is
+    /// predicted by a policy that was not learned on it.
     fn cross_fitted(&self, answers: &Answers) -> Result<f64> {
         cross_fitted_accuracy(self.choice.policy, &self.structure, answers, &self.val)
     }

@@ -1,10 +1,10 @@
-//! Fitting on a set of graphs (thesis ch. 7): a network, a readout and a head, copies of the
-//! training graphs or a fresh head as the data axis says. With exits it is `fit_graph_exits` that
-//! trains.
+//! Fits a network, a readout and a head on a set of graphs, as in GRATIN (Abbahaddou et al. 2025,
+//! [arXiv:2411.08638](https://arxiv.org/abs/2411.08638)). The augmentation adds copies of the
+//! training graphs or trains a fresh head. `fit_graph_exits` trains networks with exits.
 //!
-//! The seam for augmentation in latent space is [`heads`](super::heads): read the vectors of the
-//! training graphs, put others beside them, train a fresh head on all of them. For augmentation in
-//! graph space it is [`GraphTransform`].
+//! Augmentation in latent space is in [`heads`](super::heads): it computes the vectors of the
+//! training graphs, adds others, and trains a fresh head on all of them. Augmentation in graph
+//! space is a [`GraphTransform`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -27,13 +27,13 @@ use gnarl_nn::train::{MixedIn, Watch};
 use gnarl_robust::classifier::{Classifier, WhiteBox};
 use gnarl_robust::inference::{CleanInputs, Reading};
 
-/// The graphs of a set, and those trained on where they differ: shared by all folds,
+/// The graphs of a set, and the training graphs if they differ: shared by all folds,
 /// initialisations and operators.
 #[derive(Debug)]
 pub struct SetSource {
     graphs: Vec<Graph>,
-    /// The graphs trained on; the corruption of graph `i` depends on the seed and `i` alone, so
-    /// that every fold and method sees the same.
+    /// The training graphs. The corruption of graph `i` depends on the seed and `i` alone, so every
+    /// fold and method has the same graphs.
     training: Vec<Graph>,
     is_corrupted: bool,
     labels: Labels,
@@ -84,7 +84,7 @@ impl SetSource {
         })
     }
 
-    /// A scaling with what the training graphs of a split say.
+    /// Fits a scaling to the training graphs of a split.
     pub(super) fn scaler(&self, scaling: FeatureScaling, split: &Split) -> Result<Scaler> {
         let training = split
             .train()
@@ -93,7 +93,7 @@ impl SetSource {
         Scaler::fit(scaling, training)
     }
 
-    /// The graphs made ready for an operator.
+    /// Prepares the graphs for an operator.
     pub(super) fn prepared(&self, plan: &Plan, scaler: &Scaler) -> Result<PreparedSet> {
         let preparation = GraphPreparation::of(plan, scaler, self.node_features);
         let make = |graphs: &[Graph]| GraphData::new(graphs, plan.network.backbone, &preparation);
@@ -105,7 +105,7 @@ impl SetSource {
         Ok(PreparedSet { data, corrupted })
     }
 
-    /// The graphs, after the defence.
+    /// Returns the graphs after the defence.
     pub(super) fn graphs(&self) -> &[Graph] {
         &self.graphs
     }
@@ -121,9 +121,9 @@ impl SetSource {
         }
     }
 
-    /// How answers are read off a classifier that was just trained: what is learned of clean graphs
-    /// is learned from the training graphs of a split, and settings left to validation graphs are
-    /// chosen on those.
+    /// Fits the inference to a newly trained classifier. Priors of clean graphs are learned from
+    /// the training graphs of a split. Settings that are left to validation graphs are selected on
+    /// those.
     pub(super) fn read_off(
         &self,
         plan: &Plan,
@@ -154,7 +154,7 @@ impl SetSource {
         reading.tuned_on_graphs(classifier, &labelled, seed)
     }
 
-    /// The labelled ones among these graphs, and their classes.
+    /// Returns the labelled graphs among these, and their classes.
     pub(super) fn labelled(&self, graphs: &[u32]) -> (Vec<u32>, Vec<u32>) {
         graphs
             .iter()
@@ -163,12 +163,12 @@ impl SetSource {
     }
 }
 
-/// A set made ready for an operator.
+/// A set prepared for an operator.
 #[derive(Debug)]
 pub struct PreparedSet {
-    /// The graphs as they are: validated and tested on.
+    /// The unchanged graphs, for validation and test.
     data: GraphData,
-    /// The graphs trained on, where they differ.
+    /// The training graphs, if they differ.
     corrupted: Option<GraphData>,
 }
 
@@ -177,7 +177,7 @@ impl PreparedSet {
         self.data.mean_log_degree()
     }
 
-    /// The graphs as they are.
+    /// Returns the unchanged graphs.
     pub(super) fn data(&self) -> &GraphData {
         &self.data
     }
@@ -187,7 +187,7 @@ impl PreparedSet {
     }
 }
 
-/// A set that is made ready for an operator, and a split of its graphs.
+/// A set prepared for an operator, and a split of its graphs.
 pub(super) struct OnSet<'a> {
     pub source: &'a SetSource,
     pub prepared: &'a PreparedSet,
@@ -196,14 +196,14 @@ pub(super) struct OnSet<'a> {
 }
 
 impl OnSet<'_> {
-    /// Labelled graphs among these, to be judged on.
+    /// Returns the labelled graphs among these, to evaluate on.
     pub(super) fn evaluation(&self, items: &[u32]) -> Result<Evaluation> {
         let (graphs, classes) = self.source.labelled(items);
         Evaluation::new(&self.prepared.data, &graphs, &classes)
     }
 }
 
-/// Fits to the training graphs of a split. The operator must be settled.
+/// Fits to the training graphs of a split. The operator must be initialised.
 pub(super) fn fit(
     plan: &Plan,
     on: &OnSet<'_>,
@@ -226,8 +226,8 @@ pub(super) fn fit(
     }
 }
 
-/// Trains a classifier on the training graphs of a split, with the head that the data axis asks
-/// for.
+/// Trains a classifier on the training graphs of a split, with the head that the augmentation
+/// needs.
 fn fit_classifier(
     plan: &Plan,
     on: &OnSet<'_>,
@@ -305,8 +305,8 @@ fn fit_classifier(
     ))
 }
 
-/// Trains on the training graphs, or on the copies that the data axis makes of them; also how many
-/// seconds making copies took.
+/// Calls a training on the training graphs or on their augmented copies. Also returns the seconds
+/// of making copies.
 pub(super) fn on_copies<T>(
     plan: &Plan,
     on: &OnSet<'_>,
@@ -324,8 +324,8 @@ pub(super) fn on_copies<T>(
     }
 }
 
-/// Trains on transformed copies of the training graphs, beside the originals or in their place;
-/// also how many seconds making them took.
+/// Calls a training on transformed copies of the training graphs, in addition to the originals or
+/// in their place. Also returns the seconds of making copies.
 fn with_copies<T>(
     plan: &Plan,
     (source, scaler): (&SetSource, &Scaler),
@@ -376,7 +376,7 @@ fn with_copies<T>(
                     .collect::<Vec<_>>(),
             );
         }
-        // The graphs themselves were made ready before: what fails here is a copy.
+        // The graphs themselves were prepared before, so a failure here is a failure of a copy.
         let of_copies = |e: Error| {
             Error::setting(
                 "augment",

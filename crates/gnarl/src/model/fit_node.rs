@@ -22,8 +22,8 @@ use gnarl_nn::operator::{Prepared, propagation};
 use gnarl_nn::train::{Anew, Mixer, Mixing, Problem, Scene, Targets, Watch, predict, train};
 use gnarl_robust::classifier::{EarlyExit, WhiteBox};
 
-/// A graph that is prepared already (defended, features scaled), made ready for an operator, and a
-/// split of its nodes.
+/// A preprocessed graph (defended, features scaled), prepared for an operator, and a split of its
+/// nodes.
 pub(super) struct OnGraph<'a> {
     pub graph: &'a Graph,
     pub labels: &'a Labels,
@@ -31,7 +31,7 @@ pub(super) struct OnGraph<'a> {
     pub split: &'a Split,
 }
 
-/// Fits to the nodes of a graph. The operator must be settled.
+/// Fits to the nodes of a graph. The operator must be initialised.
 pub(super) fn fit(
     plan: &Plan,
     on: &OnGraph<'_>,
@@ -57,7 +57,8 @@ pub(super) fn fit(
     }
 }
 
-/// How the training nodes of an epoch are mixed; each stays itself where nothing mixes them.
+/// Returns the mixing of the training nodes in an epoch; without mixup each node keeps its own
+/// vector.
 fn mixed(mixup: Option<ManifoldMixup>, count: usize, seed: u64, epoch: usize) -> Result<Mixing> {
     match mixup {
         Some(mixup) => Ok(mixup.draw(
@@ -71,7 +72,7 @@ fn mixed(mixup: Option<ManifoldMixup>, count: usize, seed: u64, epoch: usize) ->
     }
 }
 
-/// The graph of an epoch, where the data axis changes its edges or its features.
+/// Returns the graph of an epoch, if the augmentation changes its edges or its features.
 fn changed(model: &Model, graph: &Graph, seed: u64, epoch: usize) -> Result<Scene> {
     let method = model.augment.method();
     let Some((transform, _)) = method.transform() else {
@@ -93,8 +94,8 @@ fn changed(model: &Model, graph: &Graph, seed: u64, epoch: usize) -> Result<Scen
                 Some(travel) => travel.propagation(&changed)?,
                 None => propagation(&changed, model.backbone, model.operator)?,
             };
-            // A defence may send messages where the graph without an edge has none, and the graph
-            // with it has no message either.
+            // A defence may propagate between nodes that have no message in the graph, neither with
+            // the edge nor without it.
             let new_edges = transform.adds_edges() || travel.is_some();
             Ok(Scene {
                 propagation: Some(propagation),

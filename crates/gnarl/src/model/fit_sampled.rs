@@ -1,5 +1,5 @@
-//! Fitting on sampled neighbourhoods of one graph, which may lie on disk: a plain network, or one
-//! whose exits are trained at once.
+//! Fits on sampled neighbourhoods of one graph, which may be on disk: a plain network, or a network
+//! whose exits are trained together.
 
 use std::time::Instant;
 
@@ -16,8 +16,8 @@ use gnarl_nn::train::{
 };
 use gnarl_robust::classifier::{EarlyExit, WhiteBox};
 
-/// Fits. Validation accuracy is that of sampled neighbourhoods, by which the epoch was chosen: a
-/// look at all nodes is for those who ask.
+/// Fits the model. Validation accuracy is measured on sampled neighbourhoods, which select the
+/// epoch; accuracy on all nodes is computed on request alone.
 pub(super) fn fit(
     plan: &Plan,
     problem: &SampledProblem<'_>,
@@ -61,7 +61,7 @@ fn fit_network(
         .and_then(|t| t.curve.get(t.kept_epoch.checked_sub(1)?)?.val_accuracy());
     report.val_accuracy = match plan.training.class_weights {
         ClassWeights::None => kept,
-        // The curve weighs nodes by their classes.
+        // The curve weights nodes by their classes.
         _ => sampled_accuracy(&network, problem, seed)?,
     };
     Ok((
@@ -70,7 +70,8 @@ fn fit_network(
     ))
 }
 
-/// Policies look at what every exit says of every node: that is computed on the whole graph.
+/// Trains exits together. A policy needs the predictions of every exit for every node, which are
+/// computed on the whole graph.
 fn fit_exits(
     plan: &Plan,
     choice: Exits,

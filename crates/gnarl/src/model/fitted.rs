@@ -1,4 +1,4 @@
-//! [`Fitted`]: a model with everything it needs to answer.
+//! [`Fitted`]: a trained model with everything that prediction needs.
 
 use gnarl_data::Task;
 use gnarl_data::{Content, Dataset, Part};
@@ -22,11 +22,11 @@ use gnarl_robust::classifier::{
 use gnarl_robust::inference::{CleanInputs, Inference, Reading};
 use gnarl_robust::perturb::Pair;
 
-/// A model with weights. It knows how features are scaled, its operator and scalars, who takes
-/// which exit, how answers are read off, what its classes are called, and which items of which data
-/// it must not be judged on.
+/// A trained model, which predicts on any graph or set with the required columns, labelled or not.
 ///
-/// It predicts on any graph or set with the right columns, labelled or not.
+/// It stores the feature scaling, the operator and its scalars, the exit policy, the fitted
+/// inference and the class names. It also stores which nodes or graphs must not be used to evaluate
+/// it.
 #[derive(Debug)]
 pub struct Fitted {
     pub(super) plan: Plan,
@@ -34,28 +34,29 @@ pub struct Fitted {
     pub(super) classes: Vec<String>,
     /// Mean of `ln(degree + 1)` over the training graphs, for PNA.
     pub(super) mean_log_degree: f64,
-    /// How features are scaled, with what was learned for it.
+    /// Feature scaling, with its learned parameters.
     pub(super) scaler: Scaler,
     pub(super) inputs: Inputs,
     pub(super) reading: Reading,
     pub(super) trained_on: TrainedOn,
-    /// What the draws of inference start from.
+    /// Seed of the random samples of inference.
     pub(super) seed: u64,
     pub(super) report: FitReport,
 }
 
-/// What was learned.
+/// The trained network.
 #[derive(Debug)]
 pub(super) enum Learned {
     Network(WhiteBox),
     Exits(EarlyExit),
-    /// Of a set: one row of scores for a graph.
+    /// Scores of a set's graphs, one row for each graph.
     Graphs(WhiteBox),
     GraphExits(GraphEarlyExit),
 }
 
 impl Learned {
-    /// As what maps a graph to scores: a row for each of its nodes, or one for a graph of a set.
+    /// Returns the network as a classifier: one row of scores for each node, or one row for a graph
+    /// of a set.
     pub(super) fn classifier(&self) -> &dyn Classifier {
         match self {
             Learned::Network(network) | Learned::Graphs(network) => network,
@@ -65,70 +66,70 @@ impl Learned {
     }
 }
 
-/// What a model was trained on: enough to know again which items were held out.
+/// Training data of a model: enough to recognise which nodes or graphs were held out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainedOn {
     /// The dataset's name.
     pub dataset: String,
     /// Its content's fingerprint.
     pub fingerprint: u64,
-    /// Which items trained, validated and tested.
+    /// Training, validation and test ids.
     pub split: Split,
 }
 
-/// What a model says of items.
+/// Predictions of a model.
 #[derive(Debug, Clone)]
 pub struct Predictions {
-    /// The most likely class of each item, as a position among the model's classes.
+    /// The most likely class of each node or graph, as a position among the model's classes.
     pub classes: Vec<u32>,
-    /// A distribution over the classes for each item.
+    /// The class distribution of each node or graph.
     pub probabilities: DenseMatrix<f32>,
-    /// Of a model with exits: the one that each item takes.
+    /// The exit of each node or graph, for a model with exits.
     pub exits: Option<Vec<usize>>,
 }
 
 impl Fitted {
-    /// The model, with every option that applies filled in and its operator settled.
+    /// Returns the model, with every option that applies filled in and its operator initialised.
     pub fn model(&self) -> &Model {
         &self.plan.model
     }
 
-    /// The plan it was fitted by.
+    /// Returns the plan that the model was fitted by.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// What it classifies.
+    /// Returns the task: node or graph classification.
     pub fn task(&self) -> Task {
         self.plan.task
     }
 
-    /// The names of its classes, in the order of its scores.
+    /// Returns the names of the model's classes, in the order of its scores.
     pub fn classes(&self) -> &[String] {
         &self.classes
     }
 
-    /// How fitting went; of a model that was loaded there is nothing to tell.
+    /// Returns the report of fitting; empty for a model that was loaded.
     pub fn report(&self) -> &FitReport {
         &self.report
     }
 
-    /// How it scales features.
+    /// Returns the feature scaling.
     pub fn scaler(&self) -> &Scaler {
         &self.scaler
     }
 
-    /// What it was trained on.
+    /// Returns what the model was trained on.
     pub fn trained_on(&self) -> &TrainedOn {
         &self.trained_on
     }
 
-    /// What the draws of its inference start from.
+    /// Returns the seed of the random samples of inference.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// Number of trained values.
+    /// Returns the number of trained values.
     pub fn num_parameters(&self) -> usize {
         self.params().num_trained()
     }
@@ -141,7 +142,7 @@ impl Fitted {
         }
     }
 
-    /// Columns it takes.
+    /// Returns the number of feature columns that the model takes.
     pub fn in_dim(&self) -> usize {
         match &self.learned {
             Learned::Network(network) | Learned::Graphs(network) => network.network().in_dim(),
@@ -150,42 +151,43 @@ impl Fitted {
         }
     }
 
-    /// A graph as the network inside takes it: after the defence, its features scaled. Attacks and
-    /// measures of robustness work on such graphs, with [`network`](Self::network).
+    /// Returns a graph as the network takes it: after the defence, with scaled features. Attacks
+    /// and measures of robustness work on such graphs, with [`network`](Self::network).
     pub fn prepared(&self, graph: &Graph) -> Result<Graph> {
         self.check_columns(graph)?;
         self.scaler
             .scaled(&self.plan.model.defense.method().preprocessed(graph)?)
     }
 
-    /// A graph with its features scaled as the network takes them, before any defence: what an
-    /// attacker changes.
+    /// Returns a graph with its features scaled for the network, before any defence: the graph that
+    /// an attacker changes.
     pub fn scaled(&self, graph: &Graph) -> Result<Graph> {
         self.check_columns(graph)?;
         self.scaler.scaled(graph)
     }
 
-    /// What [`scaled`](Self::scaled) does.
+    /// Returns the feature scaling that [`scaled`](Self::scaled) applies.
     pub fn scaling(&self) -> FeatureScaling {
         self.scaler.scaling()
     }
 
-    /// The model on graphs that are [`scaled`](Self::scaled): the defence is gone over, answers are
-    /// those of a plain forward pass. What attackers look at.
+    /// Returns the model on graphs that are [`scaled`](Self::scaled), with its defence and a plain
+    /// forward pass: the target of attacks.
     pub fn bare(&self) -> Bare<'_> {
         Bare { fitted: self }
     }
 
-    /// The model on graphs that are [`scaled`](Self::scaled), as its inference answers. Gradients
-    /// are those of the [`bare`](Self::bare) model, straight through the inference: what attackers
-    /// look at who know it. An inference that tunes itself stays as it was set when the model was
-    /// fitted.
+    /// Returns the model on graphs that are [`scaled`](Self::scaled), with its defence and its
+    /// inference: the target of an adaptive attack. Gradients are those of the [`bare`](Self::bare)
+    /// model, straight through the inference. An inference that tunes itself keeps the settings
+    /// that it got when the model was fitted.
     pub fn answering(&self) -> Answering<'_> {
         Answering { bare: self.bare() }
     }
 
-    /// The class of every node of a graph that is [`scaled`](Self::scaled), as the model's
-    /// inference reads it. Where that tunes itself, on the validation nodes of this very graph.
+    /// Returns the class of every node of a graph that is [`scaled`](Self::scaled), predicted by
+    /// the model's inference. An inference that tunes itself is tuned on the validation nodes of
+    /// this graph.
     pub fn answers_on_scaled(&self, graph: &Graph, split: &Split) -> Result<Vec<usize>> {
         let graph = self.plan.model.defense.method().preprocessed(graph)?;
         let network = self.learned.classifier();
@@ -202,8 +204,8 @@ impl Fitted {
             .collect())
     }
 
-    /// The class of each of some graphs of a set that are [`scaled`](Self::scaled), as the model's
-    /// inference reads it.
+    /// Returns the class of each of some graphs of a set that are [`scaled`](Self::scaled),
+    /// predicted by the model's inference.
     pub fn answers_on_scaled_graphs(&self, graphs: &[Graph]) -> Result<Vec<usize>> {
         let preprocessed = graphs
             .iter()
@@ -214,20 +216,19 @@ impl Fitted {
             .collect())
     }
 
-    /// The network inside, for graphs that are [`prepared`](Self::prepared); answers as by a plain
-    /// forward pass.
+    /// Returns the network, for graphs that are [`prepared`](Self::prepared); it predicts by a
+    /// plain forward pass.
     pub fn network(&self) -> Result<&dyn Classifier> {
         Ok(self.learned.classifier())
     }
 
-    /// How answers are read off it.
+    /// Returns the fitted inference.
     pub fn reading(&self) -> &Reading {
         &self.reading
     }
 
-    /// Another inference on the same weights. What it needs to know of clean inputs it learns from
-    /// `on`: from its training items where that is what the model was trained on, else from all of
-    /// them.
+    /// Replaces the inference; the weights stay. A prior of clean inputs is learned from `on`: from
+    /// its training nodes or graphs if the model was trained on it, otherwise from all of them.
     pub fn with_inference(
         mut self,
         inference: Inference,
@@ -300,7 +301,7 @@ impl Fitted {
         Ok(self)
     }
 
-    /// Exits there are; one for a model of one depth.
+    /// Returns the number of exits; one for a model of fixed depth.
     pub fn num_exits(&self) -> usize {
         match &self.learned {
             Learned::Exits(early) => early.exits.max_depth() + 1,
@@ -331,7 +332,7 @@ impl Fitted {
         }
     }
 
-    /// The graphs of a set after the defence, and made ready for the classifier inside.
+    /// Returns the graphs of a set after the defence, raw and prepared for the classifier.
     fn prepared_set(&self, set: &GraphSet) -> Result<(Vec<Graph>, GraphData)> {
         let refuse = |what: String| Err(GraphError::argument("predict", what));
         let Some(node_features) = self.inputs.node_features else {
@@ -362,7 +363,7 @@ impl Fitted {
         Ok((graphs, data))
     }
 
-    /// What it says of the nodes of a graph, or of the graphs of a set.
+    /// Predicts the classes of the nodes of a graph, or of the graphs of a set.
     pub fn predict(&self, content: &Content) -> Result<Predictions> {
         let (probabilities, taken) = self.read(content, &self.reading)?;
         if let Some(at) = probabilities.data().iter().position(|p| !p.is_finite()) {
@@ -388,9 +389,9 @@ impl Fitted {
         })
     }
 
-    /// The last representation of each node before class scores, or of a set the vector of each
-    /// graph; `None` where the network has scores alone. Fails for a model with exits, which has
-    /// one at every exit.
+    /// Returns the last representation of each node before the class scores, or the vector of each
+    /// graph of a set. `None` if the network has scores alone. Fails for a model with exits, which
+    /// has a representation at every exit.
     pub fn embeddings(&self, content: &Content) -> Result<Option<DenseMatrix<f32>>> {
         let refuse = |what: &str| Err(GraphError::argument("embeddings", what));
         match (content, &self.learned) {
@@ -417,7 +418,7 @@ impl Fitted {
         }
     }
 
-    /// What it says by a plain forward pass, whatever its inference.
+    /// Predicts by a plain forward pass, for any inference rule.
     pub fn predict_plainly(&self, content: &Content) -> Result<Predictions> {
         let (probabilities, _) = self.read(content, &Reading::default())?;
         let classes = (0..probabilities.num_rows())
@@ -430,8 +431,8 @@ impl Fitted {
         })
     }
 
-    /// The distributions over classes that a reading gives the nodes of a graph, or the graphs of a
-    /// set; of the latter with exits, those that the graphs take.
+    /// Returns the class distributions that a fitted inference predicts for the nodes of a graph or
+    /// the graphs of a set; in a set with exits, those of the graphs' exits.
     fn read(
         &self,
         content: &Content,
@@ -495,8 +496,8 @@ impl Fitted {
         }
     }
 
-    /// Whether answers on a graph are computed one layer after the other, so that no matrix of the
-    /// whole graph is made: where it lies on disk, or was trained on by sampling.
+    /// Returns true if predictions on a graph are computed layer by layer, without a matrix over
+    /// the whole graph: if the graph is on disk, or training sampled neighbourhoods.
     fn goes_by_layers(&self, graph: &Graph, reading: &Reading) -> bool {
         let is_large = graph.is_on_disk() || self.plan.sampling.is_some();
         let is_undefended = matches!(
@@ -513,8 +514,8 @@ impl Fitted {
                 .provides(Capability::SampledTraining)
     }
 
-    /// A distribution for each of some graphs of a set that are made ready. An answer depends on
-    /// the graph alone, not on the others.
+    /// Returns the class distribution of each prepared graph of a set. A prediction depends on the
+    /// graph alone, not on the other graphs.
     fn read_graphs(&self, prepared: &[Graph], reading: &Reading) -> Result<DenseMatrix<f32>> {
         let network = self.learned.classifier();
         let answer = |graph: &Graph| reading.answer(network, graph, self.seed);
@@ -529,7 +530,7 @@ impl Fitted {
         DenseMatrix::new(answers.len(), self.classes.len(), rows)
     }
 
-    /// Of a model with exits: which of them is taken.
+    /// Returns the policy, for a model with exits.
     pub fn policy(&self) -> Option<&Policy> {
         match &self.learned {
             Learned::Exits(early) => Some(&early.policy),
@@ -538,8 +539,8 @@ impl Fitted {
         }
     }
 
-    /// What every exit says of every node of a graph, or of every graph of a set; `None` for a
-    /// model of one depth, and for items that it does not classify.
+    /// Returns the predictions of every exit for every node of a graph, or for every graph of a
+    /// set. `None` for a model of fixed depth, and for a task that the model does not have.
     pub fn exit_answers(&self, content: &Content) -> Result<Option<Answers>> {
         match (content, &self.learned) {
             (Content::Graph(graph), Learned::Exits(early)) => {
@@ -552,7 +553,7 @@ impl Fitted {
         }
     }
 
-    /// What policies know of items, for [`exit_answers`](Self::exit_answers).
+    /// Returns the structural inputs of policies, for [`exit_answers`](Self::exit_answers).
     pub fn structure<'a>(
         content: &'a Content,
         kinds: &[gnarl_nn::depth::Kind],
@@ -560,14 +561,13 @@ impl Fitted {
         Structure::of(content, kinds)
     }
 
-    /// The part of a dataset that this model was trained on, as it was then, where this is that
-    /// dataset: which items were held out is then known. `None` for other data, of which nothing
-    /// was.
+    /// Returns the content that this model was trained on, if this dataset is that dataset: then
+    /// the held-out nodes or graphs are known. `None` for other data.
     pub fn recognised(&self, data: &Dataset) -> Option<Content> {
         if data.content.fingerprint() == self.trained_on.fingerprint {
             return Some(data.content.clone());
         }
-        // A protocol may have left the largest component alone.
+        // A protocol may keep the largest component alone.
         let Content::Graph(graph) = &data.content else {
             return None;
         };
@@ -575,9 +575,9 @@ impl Fitted {
         (largest.fingerprint() == self.trained_on.fingerprint).then_some(largest)
     }
 
-    /// Per cent of the labelled items of a part that it is right about. Classes are matched by
-    /// name; items of a class that the model does not know count as wrong. Data that it was not
-    /// trained on has no parts: that is an error.
+    /// Returns the accuracy on the labelled nodes or graphs of a part, in per cent. Classes are
+    /// matched by name; an unknown class counts as an error. Fails for data that the model was not
+    /// trained on, which has no parts.
     pub fn accuracy(&self, data: &Dataset, part: Part) -> Result<f64> {
         let Some(content) = self.recognised(data) else {
             let what = format!(
@@ -597,8 +597,8 @@ impl Fitted {
             })
     }
 
-    /// Per cent of some items that predictions are right about; `None` where none of them has a
-    /// label.
+    /// Returns the accuracy of predictions on some nodes or graphs, in per cent; `None` if none of
+    /// them has a label.
     pub fn accuracy_on(
         &self,
         predictions: &Predictions,
@@ -620,9 +620,9 @@ impl Fitted {
         Ok((!labelled.is_empty()).then(|| 100.0 * right as f64 / labelled.len() as f64))
     }
 
-    /// What predictions about some items are worth class by class; `None` where none of them has a
-    /// label that the model knows. Classes are matched by name and are the model's; items of others
-    /// are left out.
+    /// Returns the scores of predictions for each class, on some nodes or graphs. `None` if none of
+    /// them has a label that the model knows. Classes are those of the model, matched by name;
+    /// nodes or graphs of other classes are left out.
     pub fn class_scores(
         &self,
         predictions: &Predictions,
@@ -659,7 +659,7 @@ impl Fitted {
         )?))
     }
 
-    /// For each class of labels the model's class of the same name.
+    /// Returns the model's class of the same name, for each class of labels.
     pub fn matched(&self, labels: &Labels) -> Vec<Option<u32>> {
         let of = |class: u32| {
             self.classes
@@ -670,7 +670,7 @@ impl Fitted {
         (0..labels.num_classes() as u32).map(of).collect()
     }
 
-    /// Names of classes that labels have and the model does not know, where an item has one.
+    /// Returns the names of used classes of labels that the model does not have.
     pub fn unknown_classes(&self, labels: &Labels) -> Vec<String> {
         let counts = labels.counts();
         let matched = self.matched(labels);
@@ -681,8 +681,8 @@ impl Fitted {
     }
 }
 
-/// A fitted model on graphs whose features are scaled already: defence included, answers by a plain
-/// forward pass.
+/// A fitted model on graphs with scaled features: with the defence, predictions by a plain forward
+/// pass.
 #[derive(Debug, Clone, Copy)]
 pub struct Bare<'a> {
     fitted: &'a Fitted,
@@ -704,7 +704,7 @@ impl Classifier for Bare<'_> {
         self.fitted.learned.classifier().scores(&graph)
     }
 
-    /// Through a defence that drops edges there is nothing to look.
+    /// A defence that drops edges leaves no white box.
     fn white_box(&self) -> Option<&WhiteBox> {
         match (
             &self.fitted.learned,
@@ -730,13 +730,13 @@ impl Classifier for Bare<'_> {
     }
 }
 
-/// On graphs as they are loaded: defence, scaling and inference included.
+/// Takes graphs as they are loaded; applies defence, scaling and inference.
 impl Classifier for Fitted {
     fn num_classes(&self) -> usize {
         self.classes.len()
     }
 
-    /// Logarithms of the distributions.
+    /// Returns the logarithms of the class distributions.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         logarithms(&self.reading.answer(
             self.learned.classifier(),
@@ -746,7 +746,7 @@ impl Classifier for Fitted {
     }
 }
 
-/// Of distributions.
+/// Returns the logarithms of class distributions.
 fn logarithms(of: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
     let found = of
         .data()
@@ -756,8 +756,8 @@ fn logarithms(of: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
     DenseMatrix::new(of.num_rows(), of.num_cols(), found)
 }
 
-/// A fitted model on graphs whose features are scaled already: defence and inference included,
-/// gradients straight through the latter.
+/// A fitted model on graphs with scaled features: with the defence and the inference; gradients
+/// pass straight through the inference.
 #[derive(Debug, Clone, Copy)]
 pub struct Answering<'a> {
     bare: Bare<'a>,
@@ -768,7 +768,7 @@ impl Classifier for Answering<'_> {
         self.bare.num_classes()
     }
 
-    /// Logarithms of the distributions.
+    /// Returns the logarithms of the class distributions.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let fitted = self.bare.fitted;
         let graph = fitted.plan.model.defense.method().preprocessed(graph)?;

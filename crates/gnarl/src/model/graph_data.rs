@@ -1,8 +1,8 @@
-//! Graphs made ready for a classifier, and batches of them.
+//! Graphs prepared for a classifier, and batches of them.
 //!
-//! All graphs of a set are one graph without edges between them: one operator, one feature matrix,
-//! made once. A batch is a choice of their diagonal blocks and rows, copied straight into the
-//! batch's own arrays; nothing is normalised, centred or sorted again.
+//! All graphs of a set form one graph without edges between them: one operator and one feature
+//! matrix, made once. A batch is a selection of their diagonal blocks and rows, copied straight
+//! into the batch's own arrays; nothing is normalised, centred or sorted again.
 
 use std::ops::Range;
 
@@ -20,26 +20,26 @@ use gnarl_tensor::{DType, Device, Operator, Tensor};
 
 const TASK: &str = "graph classification";
 
-/// Where node features come from.
+/// Source of node features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeFeatures {
-    /// What the nodes carry: one-hot node labels or attributes.
+    /// The features of the data: one-hot node labels or attributes.
     Own,
     /// One-hot degrees: column `min(degree, max)` of `max + 1`, so the last one holds every node
     /// with `max` neighbours or more.
     Degrees {
-        /// The last column.
+        /// Index of the last column.
         max: usize,
     },
 }
 
-/// Degrees from here on share a column, however large a set's degrees are.
+/// Largest column of one-hot degrees; larger degrees share it, in any set.
 pub const DEGREE_CAP: usize = 255;
 
 impl NodeFeatures {
-    /// The nodes' own where they carry any, else one-hot degrees up to the largest of the set, at
-    /// most [`DEGREE_CAP`].
+    /// Returns the data's own features if nodes have any, otherwise one-hot degrees up to the
+    /// largest degree of the set, at most [`DEGREE_CAP`].
     pub fn of(graphs: &[Graph]) -> Self {
         if graphs
             .first()
@@ -54,7 +54,7 @@ impl NodeFeatures {
         }
     }
 
-    /// The last column of one-hot degrees, where those are the features.
+    /// Returns the last column of one-hot degrees, if degrees are the features.
     pub fn degrees(self) -> Option<usize> {
         match self {
             NodeFeatures::Own => None,
@@ -62,9 +62,9 @@ impl NodeFeatures {
         }
     }
 
-    /// The same graphs with degrees as features of their own: what is done to the structure later
-    /// leaves them as they are. Nothing where they have features, which stay anyway, be it degrees
-    /// that were fixed before.
+    /// Returns the graphs with degrees stored as features, so that later changes of the structure
+    /// do not change them. `None` if the graphs have features, which stay anyway, including degrees
+    /// that were stored before.
     pub fn fixed(self, graphs: &[&Graph]) -> gnarl_graph::Result<Option<Vec<Graph>>> {
         match self {
             NodeFeatures::Degrees { max }
@@ -83,19 +83,19 @@ impl NodeFeatures {
     }
 }
 
-/// How a set of graphs is made ready for a network.
+/// Settings that prepare a set of graphs for a network.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphPreparation {
     /// The operator.
     pub operator: OperatorChoice,
-    /// What is done to features.
+    /// Feature scaling.
     pub features: Scaler,
-    /// Where features come from.
+    /// Source of node features.
     pub node_features: NodeFeatures,
 }
 
 impl GraphPreparation {
-    /// How a plan makes graphs ready.
+    /// Returns the settings of a plan.
     pub fn of(plan: &Plan, scaler: &Scaler, node_features: NodeFeatures) -> Self {
         Self {
             operator: plan.model.operator,
@@ -105,17 +105,17 @@ impl GraphPreparation {
     }
 }
 
-/// What kind of features a model takes.
+/// Kind of features that a model takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Inputs {
-    /// Whether the data had features of its own.
+    /// True if the data has features of its own.
     pub own_features: bool,
-    /// Of sets: where node features come from.
+    /// Source of node features, for sets.
     pub node_features: Option<NodeFeatures>,
 }
 
 impl Inputs {
-    /// Of sets: the last column of one-hot degrees, where those are the features.
+    /// Returns the last column of one-hot degrees, for sets with degrees as features.
     pub(super) fn degrees(&self) -> Option<usize> {
         self.node_features.and_then(NodeFeatures::degrees)
     }
@@ -128,7 +128,7 @@ impl Inputs {
     }
 }
 
-/// Graphs made ready: one operator and one input over the nodes of all of them.
+/// Prepared graphs: one operator and one input over the nodes of all graphs.
 #[derive(Debug)]
 pub struct GraphData {
     propagation: Propagation,
@@ -136,25 +136,25 @@ pub struct GraphData {
     /// Graph `i` has nodes `starts[i]..starts[i + 1]`.
     starts: Vec<usize>,
     mean_log_degree: f64,
-    /// Of a learnable operator.
+    /// Scalars of a learnable operator.
     scalars: Vec<OperatorScalar>,
-    /// What the first layer aggregates, where that never changes.
+    /// Constant aggregation of the first layer, if there is one.
     first: Option<FirstAggregated>,
 }
 
-/// The product of the operator and sparse features. One-hot features make it no fuller than the
-/// operator itself, and a layer that has it needs neither, forward and backward.
+/// The product of the operator and sparse features. With one-hot features it has no more entries
+/// than the operator. A layer with this product needs neither factor, forward or backward.
 #[derive(Debug)]
 struct FirstAggregated {
-    /// The operator plus the identity, where nodes add their own message once more.
+    /// The operator plus the identity, for layers that add a node's own message once more.
     with_own: Option<Operator>,
-    /// This or the plain operator times the features.
+    /// `with_own`, or otherwise the plain operator, times the features.
     aggregated: Operator,
 }
 
 impl FirstAggregated {
-    /// For networks whose first layer is one of GCN's or GIN's, where the product is not fuller
-    /// than what it is made of.
+    /// Computes the product if the first layer is one of GCN's or GIN's, and the product has no
+    /// more entries than its factors together.
     fn new(backbone: Backbone, propagation: &Propagation, input: &Input) -> Option<Self> {
         let (Input::Sparse(x), None) = (input, &propagation.learnable) else {
             return None;
@@ -165,7 +165,7 @@ impl FirstAggregated {
             FirstAggregation::OperatorWithSelf => Some(propagation.operator.with_own()?),
         };
         let operator = with_own.as_ref().unwrap_or(&propagation.operator);
-        // Counted before it is made: dense rows of features could make it huge.
+        // Counted before it is computed: with dense rows of features it could be huge.
         let pattern = operator.pattern();
         let at_most: usize = pattern
             .indices()
@@ -182,7 +182,7 @@ impl FirstAggregated {
         })
     }
 
-    /// What concerns these ranges of nodes.
+    /// Returns the entries of these ranges of nodes.
     fn part(&self, ranges: &[Range<usize>]) -> Result<Self> {
         let with_own = self
             .with_own
@@ -195,7 +195,7 @@ impl FirstAggregated {
         })
     }
 
-    /// Tells the operator that it belongs to, for these features.
+    /// Stores the product in the operator that it belongs to, for these features.
     fn note(self, operator: &Operator, x: &Operator) {
         match self.with_own {
             None => operator.note_aggregated(x, self.aggregated),
@@ -208,7 +208,7 @@ impl FirstAggregated {
 }
 
 impl GraphData {
-    /// Makes graphs ready for a backbone. O(nodes + edges), more for centralities and two hops.
+    /// Prepares graphs for a backbone. O(nodes + edges), more for centralities and two hops.
     pub fn new(
         graphs: &[Graph],
         backbone: Backbone,
@@ -217,7 +217,7 @@ impl GraphData {
         let union = disjoint_union(graphs)?;
         let features = match preparation.node_features {
             NodeFeatures::Own => own_features(graphs)?,
-            // Features that were fixed earlier stay.
+            // Features that were stored earlier stay.
             NodeFeatures::Degrees { .. }
                 if graphs.first().is_some_and(|g| g.features().is_some()) =>
             {
@@ -234,7 +234,7 @@ impl GraphData {
         let input = Input::from_features(&preparation.features.apply(&features))?;
         let mut propagation =
             propagation_of_union(TASK, &union, graphs, backbone, preparation.operator)?;
-        // The values of a learnable operator are made anew in every pass: batches need the pattern
+        // The values of a learnable operator are computed in every pass: batches need the pattern
         // alone.
         propagation.operator = match &propagation.learnable {
             Some(_) => Operator::from_pattern(propagation.operator.pattern().clone()),
@@ -260,22 +260,22 @@ impl GraphData {
         })
     }
 
-    /// Number of graphs.
+    /// Returns the number of graphs.
     pub fn num_graphs(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Number of features.
+    /// Returns the number of features.
     pub fn in_dim(&self) -> usize {
         self.input.dim()
     }
 
-    /// Mean of `ln(degree + 1)` over all nodes, for PNA.
+    /// Returns the mean of `ln(degree + 1)` over all nodes, for PNA.
     pub fn mean_log_degree(&self) -> f64 {
         self.mean_log_degree
     }
 
-    /// The shape of a classifier of these graphs that tells so many classes apart.
+    /// Returns the shape of a classifier of these graphs with `num_classes` classes.
     pub fn shape(&self, num_classes: usize) -> Shape<'_> {
         let (in_dim, mean_log_degree) = (self.in_dim(), self.mean_log_degree);
         Shape {
@@ -286,13 +286,13 @@ impl GraphData {
         }
     }
 
-    /// The nodes' features.
+    /// Returns the nodes' features.
     pub fn input(&self) -> &Input {
         &self.input
     }
 
-    /// The same graphs with other numbers on their nodes, such as what the layers of a network make
-    /// of them.
+    /// Returns the graphs with other values on their nodes, such as the output of a network's
+    /// layers.
     pub fn with_input(&self, input: Input) -> Self {
         Self {
             propagation: self.propagation.clone(),
@@ -304,16 +304,16 @@ impl GraphData {
         }
     }
 
-    /// How messages travel among all nodes.
+    /// Returns the message-passing operator over all nodes.
     pub fn propagation(&self) -> &Propagation {
         &self.propagation
     }
 
-    /// These graphs side by side, in this order. O(their nodes + edges). A learned operator takes a
-    /// graph once in a batch.
+    /// Joins these graphs into a batch, in this order. O(their nodes + edges). With a learned
+    /// operator, a graph may occur once in a batch.
     ///
     /// # Panics
-    /// Where an id is no graph's.
+    /// If an id is out of range.
     pub fn batch(&self, graphs: &[u32]) -> Result<Batch> {
         let range = |&g: &u32| self.starts[g as usize]..self.starts[g as usize + 1];
         let ranges: Vec<Range<usize>> = graphs.iter().map(range).collect();
@@ -382,8 +382,7 @@ impl GraphData {
         })
     }
 
-    /// These graphs in batches of `size`, to be kept: for what is asked again and again in the same
-    /// order.
+    /// Splits these graphs into batches of `size`, for repeated evaluation in the same order.
     pub fn batches(&self, graphs: &[u32], size: usize) -> Result<Vec<Batch>> {
         graphs
             .chunks(size.max(1))
@@ -392,7 +391,7 @@ impl GraphData {
     }
 }
 
-/// One graph of all nodes, without edges between the parts.
+/// Returns the disjoint union of all graphs: one graph without edges between the parts.
 fn disjoint_union(graphs: &[Graph]) -> gnarl_graph::Result<Graph> {
     let num_nodes: usize = graphs.iter().map(Graph::num_nodes).sum();
     if num_nodes > gnarl_graph::graph::MAX_NODES {
@@ -416,7 +415,7 @@ fn disjoint_union(graphs: &[Graph]) -> gnarl_graph::Result<Graph> {
     Ok(Graph::from_edges(num_nodes, edges)?.0)
 }
 
-/// The features of all nodes, sparse where every graph's are.
+/// Returns the features of all nodes, sparse if every graph's are.
 fn own_features(graphs: &[Graph]) -> gnarl_graph::Result<Features> {
     let refuse = |what: String| Err(gnarl_graph::Error::argument(TASK, what));
     let mut all: Vec<&Features> = Vec::with_capacity(graphs.len());
@@ -525,8 +524,8 @@ mod tests {
         );
     }
 
-    /// The product kept for the first layer against the same graph without it, in scores and
-    /// gradients.
+    /// The stored product of the first layer gives the same scores and gradients as the graph
+    /// without it.
     #[test]
     fn what_is_heard_first_is_what_the_operator_gives() {
         use gnarl_nn::networks::{GraphClassifier, NetworkConfig, Pass, Readout};

@@ -1,5 +1,5 @@
-//! What the data axis does with latent vectors, of graphs or of nodes, once a model is trained:
-//! draws, chooses among them by influence, trains heads.
+//! Augmentation in latent space, of graphs or nodes, after a model is trained: samples vectors,
+//! selects them by influence, and trains fresh heads.
 
 use std::time::{Duration, Instant};
 
@@ -19,21 +19,21 @@ use gnarl_nn::networks::{GraphModel, Head, Input, Linear, Network};
 use gnarl_nn::train::{Problem, Targets, Watch, argmax};
 use gnarl_tensor::Tensor;
 
-/// A trained model whose classes a head reads off vectors, and the items around it: graphs of a
-/// set, or nodes of one graph.
+/// A trained model with a head that classifies vectors, and its data: graphs of a set, or nodes of
+/// one graph.
 pub trait Headed {
-    /// Classes there are.
+    /// Returns the number of classes.
     fn num_classes(&self) -> usize;
 
-    /// A fresh head that can take the place of the model's own, drawn from the seed.
+    /// Returns a fresh head in the shape of the model's own, initialised from the seed.
     fn fresh_head(&self, seed: u64) -> Result<Head>;
 
-    /// The vectors of the labelled items of a part, with their classes: training items as they are
-    /// without augmentation. Validation items choose, test items judge and choose nothing.
+    /// Returns the vectors of the labelled nodes or graphs of a part, with their classes; training
+    /// data is not augmented. Validation data selects; test data evaluates and selects nothing.
     fn vectors(&self, part: Part) -> Result<Vectors>;
 
-    /// The average influences of drawn vectors on the items of some parts through all of the
-    /// model's parameters, whose decay this is.
+    /// Returns the average influences of sampled vectors on the data of some parts, with all of the
+    /// model's parameters. `decay` is their weight decay.
     fn network_influences(
         &self,
         drawn: &gratin::Drawn,
@@ -42,17 +42,17 @@ pub trait Headed {
     ) -> Result<Vec<Vec<f64>>>;
 }
 
-/// A trained classifier of graphs and the graphs around it.
+/// A trained classifier of graphs and its data.
 pub struct TrainedClassifier<'a> {
     /// The classifier, or one of its exits.
     pub classifier: &'a dyn GraphModel,
     /// Dropout before its head.
     pub head_dropout: f32,
-    /// The graphs it was trained on, as they are without augmentation.
+    /// The training graphs, without augmentation.
     pub train: &'a Evaluation,
-    /// The graphs that choose.
+    /// The validation graphs, which select.
     pub validation: &'a Evaluation,
-    /// The graphs that judge; they choose nothing.
+    /// The test graphs, which select nothing.
     pub test: &'a Evaluation,
 }
 
@@ -114,16 +114,16 @@ impl Headed for TrainedClassifier<'_> {
 /// A network trained on the nodes of one graph, and its nodes.
 pub struct TrainedNodes<'a> {
     network: &'a Network,
-    /// Which of its maps is the head.
+    /// The linear map that is the head.
     head: &'a Linear,
-    /// Of all nodes.
+    /// Latent vectors of all nodes.
     latent: Input,
     labels: &'a Labels,
     split: &'a Split,
 }
 
 impl<'a> TrainedNodes<'a> {
-    /// The nodes as the network sees them now.
+    /// Returns the nodes' vectors in the current state of the network.
     pub fn new(network: &'a Network, problem: &Problem<'a>) -> Result<Self> {
         let Some(head) = network.head() else {
             return Err(refused("the network has no head to be trained again"));
@@ -144,8 +144,8 @@ impl Headed for TrainedNodes<'_> {
         self.network.num_classes()
     }
 
-    /// Without dropout: the layers that made the vectors were trained with theirs, and validation
-    /// nodes prefer it (docs/augmentation.md).
+    /// Without dropout: the layers below the head were trained with theirs, and fresh heads without
+    /// dropout have a higher validation accuracy (docs/augmentation.md).
     fn fresh_head(&self, seed: u64) -> Result<Head> {
         Ok(Head::like(self.head, 0.0, seed)?)
     }
@@ -171,39 +171,39 @@ impl Headed for TrainedNodes<'_> {
     }
 }
 
-/// What was drawn.
+/// Report of the sampled vectors.
 #[derive(Debug, Clone, Serialize)]
 pub struct DrawReport {
-    /// New vectors drawn.
+    /// Number of sampled vectors.
     pub drawn: usize,
-    /// New vectors trained on.
+    /// Number of sampled vectors that were trained on.
     pub kept: usize,
-    /// How the fit of each class that has vectors went.
+    /// Report of the fit of each class that has vectors.
     pub fits: Vec<FitSummary>,
-    /// Mean distance between a new vector and the original ones of its class: the term of the
-    /// thesis' bound that can be computed.
+    /// Mean distance between a sampled vector and the original vectors of its class: the term of
+    /// GRATIN's generalisation bound that can be computed.
     pub distance: f64,
-    /// The same among the original vectors, each against the others.
+    /// Mean distance between different original vectors of a class.
     pub original_distance: f64,
-    /// Where the influence of the new vectors was studied: what came out.
+    /// Influence of the sampled vectors, if it was studied.
     #[serde(skip)]
     pub influence: Option<InfluenceStudy>,
 }
 
-/// How the density of a class came out.
+/// Report of the density of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FitSummary {
-    /// Vectors it was fitted to.
+    /// Number of vectors it was fitted to.
     pub points: usize,
-    /// Gaussians.
+    /// Number of Gaussians.
     pub components: usize,
-    /// Iterations, where there are any.
+    /// Number of iterations; zero without any.
     pub iterations: usize,
-    /// Whether the last gain was below the tolerance.
+    /// True if the last gain was below the tolerance.
     pub converged: bool,
-    /// What the fit climbs, as its last iteration had it, where there are any: the mean
-    /// log-likelihood of a vector, of variational Bayes the lower bound for all of them, of a
-    /// generator minus the loss of its critic.
+    /// Objective of the fit at its last iteration, if it has iterations: the mean log-likelihood of
+    /// a vector, the lower bound for all vectors in variational Bayes, or minus the critic's loss
+    /// for a generator.
     pub objective: Option<f64>,
 }
 
@@ -219,25 +219,25 @@ impl FitSummary {
     }
 }
 
-/// The influence of every new vector, and what keeping the best of them does.
+/// The influence of every sampled vector, and accuracies after keeping the best of them.
 #[derive(Debug, Clone)]
 pub struct InfluenceStudy {
-    /// The classes of the new vectors.
+    /// Classes of the sampled vectors.
     pub classes: Vec<u32>,
-    /// Their average influence on the validation items, by which they are chosen.
+    /// Average influence on the validation data, which selects.
     pub on_validation: Vec<f64>,
-    /// Their average influence on the test items, which chooses nothing.
+    /// Average influence on the test data, which selects nothing.
     pub on_test: Vec<f64>,
-    /// A fresh head for each share kept, from none to all.
+    /// Results of a fresh head for each share kept, from none to all.
     pub filtering: Vec<Filtered>,
 }
 
-/// A fresh head on the original vectors and the best of the new ones.
+/// Result of a fresh head on the original vectors and the best of the sampled ones.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Filtered {
-    /// Share of the new vectors that was kept.
+    /// Share of the sampled vectors that was kept.
     pub share: f64,
-    /// How many those were.
+    /// Number of sampled vectors that were kept.
     pub kept: usize,
     /// Test accuracy, per cent.
     pub test_accuracy: f64,
@@ -245,32 +245,32 @@ pub struct Filtered {
     pub val_accuracy: f64,
 }
 
-/// Shares of the filtering curve: tenths.
+/// Number of steps of the filtering curve: tenths.
 const SHARES: usize = 10;
-/// Least decay of the head whose minimum influences are taken at, Koh and Liang's damping: with the
-/// usual 5e-4 the minimum is far from where a head with dropout ends, and influences on validation
-/// graphs say nothing of those on others (docs/augmentation.md).
+/// Smallest decay of the head at whose minimum influences are computed, the damping of Koh and
+/// Liang. With the default 5e-4 the minimum is far from a head that was trained with dropout.
+/// Influences on validation graphs then do not agree with those on other graphs
+/// (docs/augmentation.md).
 const LEAST_DECAY: f64 = 0.01;
 
-/// A fresh head and what it came from.
+/// A fresh head and the report of its training.
 pub struct FreshHead {
-    /// Trained on the original vectors and what the data axis put beside them.
+    /// The head, trained on the original vectors and the added ones.
     pub head: Head,
-    /// Where vectors were drawn: which.
+    /// Report of the sampled vectors, if vectors were sampled.
     pub drawn: Option<DrawReport>,
-    /// Where vectors were drawn: the control, the same head without them.
+    /// The control, the same head without sampled vectors, if vectors were sampled.
     pub control: Option<Head>,
-    /// Seconds that vectors and the head took.
+    /// Seconds for vectors and the head.
     pub seconds: f64,
-    /// Seconds of what is only looked at beside: the control, distances, influences that choose
-    /// nothing.
+    /// Seconds for controls, distances, and influences that select nothing.
     pub seconds_aside: f64,
-    /// Whether somebody asked to stop before all heads were trained.
+    /// True if training was cancelled before all heads were trained.
     pub interrupted: bool,
 }
 
-/// A fresh head as the data axis says: on the original vectors and what it puts beside them. With
-/// `study`, the influence of every drawn vector is found out besides.
+/// Trains a fresh head by the augmentation, on the original vectors and the added ones. With
+/// `study`, it also computes the influence of every sampled vector.
 pub fn augmented_head(
     on: &impl Headed,
     plan: &Plan,
@@ -282,7 +282,8 @@ pub fn augmented_head(
     let start = Instant::now();
     let (original, validation) = (on.vectors(Part::Train)?, on.vectors(Part::Validation)?);
     let samples = settings.samples;
-    // As many steps for an augmentation and its control: those of the vectors that the former has.
+    // The augmentation and its control have the same number of steps: those of the augmented
+    // vectors.
     let beside: usize = samples.of_classes(&original.classes).iter().sum();
     let steps = (original.classes.len() + beside).div_ceil(plan.training.batch_size);
     let heads = Heads {
@@ -313,7 +314,7 @@ pub fn augmented_head(
     let drawn = gratin::draw(&vectors, &original.classes, &gratin.drawing(), seed)?;
     let mut aside = Duration::ZERO;
     let before_influence = Instant::now();
-    // All of them are taken whatever they do.
+    // A share of one keeps all vectors, whatever their influence.
     let selects = gratin.select.is_some_and(|share| share < 1.0);
     let [on_validation, on_test] = match selects || study {
         true => influences(on, plan, &gratin, study, [&original, &validation], &drawn)?,
@@ -381,18 +382,20 @@ pub fn augmented_head(
     })
 }
 
-/// Drawn vectors to choose from.
+/// Sampled vectors to select from.
 struct Choice<'a> {
     original: &'a Vectors,
     drawn: &'a gratin::Drawn,
-    /// What the control has in the place of each drawn vector; empty where it has nothing.
+    /// The vector that the control repeats in the place of each sampled vector; empty if there is
+    /// none.
     repeated: &'a [u32],
     on_validation: &'a [f64],
 }
 
 impl Choice<'_> {
-    /// The original vectors and the best share of the drawn ones, with those of the control in the
-    /// place of the others: from the control to all that was drawn. Also how many were kept.
+    /// Returns the original vectors and the best share of the sampled ones, and the control's
+    /// repeated vectors in the place of the others. Share zero is the control, share one all
+    /// samples. Also returns the number of kept samples.
     fn best(&self, share: f64) -> Result<(Vectors, usize)> {
         let kept = select(self.on_validation, share)?;
         let classes: Vec<u32> = kept
@@ -414,8 +417,8 @@ impl Choice<'_> {
     }
 }
 
-/// The average influences of drawn vectors on validation and test items. Without test items, or
-/// where nobody looks, the second is empty.
+/// Returns the average influences of sampled vectors on validation and test data. The second is
+/// empty without test data, or without `study`.
 fn influences(
     on: &impl Headed,
     plan: &Plan,
@@ -478,13 +481,13 @@ fn to_tensor(vectors: &DenseMatrix<f64>) -> Result<Tensor> {
     )?)
 }
 
-/// Trains the same fresh head on whatever vectors it is given.
+/// Trains the same fresh head on any set of vectors.
 struct Heads<'a, H> {
     on: &'a H,
     plan: &'a Plan,
     epochs: usize,
     validation: &'a Vectors,
-    /// In every epoch.
+    /// Number of steps in every epoch.
     steps: usize,
     seed: u64,
     watch: &'a Watch<'a>,
@@ -520,7 +523,7 @@ impl<H: Headed> Heads<'_, H> {
     }
 }
 
-/// Per cent of vectors that a head puts into their class.
+/// Returns the accuracy of a head on vectors, in per cent.
 pub(super) fn accuracy(head: &Head, on: &Vectors) -> Result<f64> {
     let scores = head.scores(&on.latent)?.to_vec2::<f32>()?;
     let right = scores

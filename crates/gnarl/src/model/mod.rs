@@ -1,22 +1,22 @@
-//! The meeting place of the five axes: a model is a value, `fit` turns it and data into a fitted
-//! model, and a fitted model answers.
+//! Models as combinations of the five axes: a [`Model`] is a plain value, `fit` trains it on data,
+//! and a [`Fitted`] model predicts.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | [`value`] | [`Model`]: a backbone and a choice on each axis, serialisable, with a builder |
-//! | [`options`] | what can be told beside the axes: the network's shape, the training |
-//! | [`plan`] | what is left open filled in, what cannot be refused: the one place that says no |
-//! | `demand` | what a plan asks of the machine, refused before anything is made |
+//! | [`options`] | options in addition to the axes: the network's shape, the training |
+//! | [`plan`] | fills in open options and refuses invalid combinations |
+//! | `demand` | memory and time estimates of a plan, checked before anything is allocated |
 //! | [`spec`] | a model as TOML |
-//! | [`fit`] | from a model and data to a fitted model |
-//! | `fit_node`, `fit_sampled`, `fit_graphs`, `fit_graph_exits` | the same on one graph, on neighbourhoods sampled in it, on a set, and on a set with exits |
-//! | [`graph_data`], [`batches`], [`heads`] | sets of graphs made ready, training on batches of them, fresh heads |
-//! | [`report`] | how fitting went |
-//! | [`fitted`] | [`Fitted`]: answers, accuracies, exits |
-//! | [`shared`] | training whose steps are shared among workers |
+//! | [`fit`] | fits a model to data |
+//! | `fit_node`, `fit_sampled`, `fit_graphs`, `fit_graph_exits` | fitting on one graph, on neighbourhoods sampled in it, on a set, and on a set with exits |
+//! | [`graph_data`], [`batches`], [`heads`] | prepared sets of graphs, training on batches of them, fresh heads |
+//! | [`report`] | reports of fitting |
+//! | [`fitted`] | [`Fitted`]: predictions, accuracies, exits |
+//! | [`shared`] | data-parallel training |
 //! | [`file`](mod@file) | a fitted model as one safetensors file |
 //!
-//! Everything above this room asks questions of fitted models and never reaches inside.
+//! Modules above this one use the public interface of fitted models alone.
 
 pub mod batches;
 pub mod combine;

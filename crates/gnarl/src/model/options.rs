@@ -1,19 +1,20 @@
-//! Options of fitting beside the model itself. The options of a model are
-//! [`NetworkOptions`](gnarl_nn::networks::NetworkOptions) and
-//! [`TrainingOptions`](gnarl_nn::train::TrainingOptions), derived from the settings they leave open.
+//! Options of fitting next to the model itself. The options of a model are
+//! [`NetworkOptions`](crate::nn::NetworkOptions) and
+//! [`TrainingOptions`](crate::train::TrainingOptions), derived from the settings they leave open.
 
 use serde::{Deserialize, Serialize};
 
 use crate::augment::Corruption;
 
-/// What a study asks of fitting beside the model itself.
+/// Options of fitting that a study sets next to the model itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct FitOptions {
-    /// Of sets: random changes of the training graphs' edges.
+    /// Random changes of the training graphs' edges, for sets.
     pub corruption: Option<TrainingCorruption>,
-    /// What corruption is drawn from: the same for every fold and method of a study.
+    /// Seed of the corruption, the same for every fold and method of a study.
     pub corruption_seed: u64,
-    /// Of drawn vectors: find out the influence of each and what keeping the best does.
+    /// True to compute the influence of each sampled vector, and the accuracies after keeping the
+    /// best.
     pub study_influence: bool,
 }
 
@@ -21,9 +22,9 @@ pub struct FitOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TrainingCorruption {
-    /// Which edges change.
+    /// Corruption of edges.
     pub edges: Corruption,
-    /// Whether one-hot degrees stay those of the graph before it; else they are those of the
-    /// corrupted one.
+    /// True if one-hot degrees stay those of the clean graph; otherwise they are those of the
+    /// corrupted graph.
     pub keep_degrees: bool,
 }

@@ -1,5 +1,5 @@
-//! From a model as somebody wrote it to one with nothing left open: the one place that refuses
-//! combinations that cannot be, and options that would change nothing.
+//! Resolves a model into a plan with nothing left open. Invalid combinations, and options without
+//! an effect, are refused here.
 
 use gnarl_data::Content;
 use gnarl_data::Task;
@@ -18,7 +18,7 @@ use gnarl_robust::inference::Perturbed;
 /// A model for a task, with nothing left open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What is classified.
+    /// The task: node or graph classification.
     pub task: Task,
     /// The model, with every option that applies filled in.
     pub model: Model,
@@ -26,14 +26,14 @@ pub struct Plan {
     pub network: NetworkConfig,
     /// Its training.
     pub training: TrainConfig,
-    /// Of one graph: how neighbourhoods are drawn; none where training is on the whole graph.
+    /// Sampling of neighbourhoods in one graph; none if training uses the whole graph.
     pub sampling: Option<Sampling>,
-    /// What is done to features.
+    /// Feature scaling.
     pub features: FeatureScaling,
 }
 
 impl Plan {
-    /// The same with features scaled in this way, which settles what was left open.
+    /// Returns the plan with features scaled in this way.
     pub(super) fn scaled_by(&self, scaler: &Scaler) -> Self {
         let scaling = scaler.scaling();
         Self {
@@ -43,10 +43,10 @@ impl Plan {
         }
     }
 
-    /// The ways of scaling features to try, the usual one first. What was asked for is the only
-    /// one; else columns decide, and of words on one graph the validation nodes.
+    /// Returns the candidate feature scalings, the default first. A requested scaling is the only
+    /// candidate. Otherwise the columns decide, and for words on one graph the validation nodes.
     pub(super) fn scalings(&self, kind: FeatureKind) -> Vec<FeatureScaling> {
-        // GIN adds up what it aggregates: counts of words are mostly better than shares.
+        // GIN sums what it aggregates: counts of words are mostly better than shares.
         let counts = self.task == Task::Graph || self.network.backbone.is(Backbone::GIN);
         match (self.features, kind) {
             (FeatureScaling::Auto, FeatureKind::Continuous) => vec![FeatureScaling::Standardised],
@@ -60,8 +60,8 @@ impl Plan {
         }
     }
 
-    /// Refuses what a study asks of fitting beside the model, where it would change nothing, and
-    /// what of the model only such a study looks at.
+    /// Refuses options of a study that would not change this model, and settings of the model that
+    /// only such a study uses.
     pub(super) fn check_asked(&self, options: &FitOptions) -> Result<()> {
         if options.corruption.is_some() && self.task == Task::Node {
             return Err(Error::setting(
@@ -84,15 +84,15 @@ impl Plan {
         Ok(())
     }
 
-    /// Refuses policies to report beside the model's own that have nothing to say of its items.
+    /// Refuses additional policies to report that cannot decide for this task.
     pub fn check_policies(&self, policies: &[Kind]) -> Result<()> {
         policies
             .iter()
             .try_for_each(|policy| combine::of_policy(self.task, *policy))
     }
 
-    /// Refuses a set whose features a changed structure leaves as they are, for a backbone that
-    /// sees nothing else.
+    /// Refuses a set whose features do not change with the structure, for a backbone that uses
+    /// features alone.
     pub(super) fn check_features(&self, own_features: bool) -> Result<()> {
         let method = self.model.augment.method();
         if !own_features && self.model.inference.method().part() == Some(Perturbed::Features) {
@@ -123,22 +123,22 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether bounded weights all the way are held against the same with a free head: where nobody
-    /// said which.
+    /// Returns true if constrained weights in all layers are compared with an unconstrained head,
+    /// because the head is open.
     pub(super) fn leaves_head_open(&self) -> bool {
         head_is_open(&self.model, &self.network, self.task)
     }
 
-    /// Whether what is left open is settled by a quicker model than the one to be trained: the same
-    /// at a fixed depth where it has exits, and for fewer epochs on sets of graphs. On few items a
-    /// quicker one tells too little, and there everything is soon trained. Sampled neighbourhoods
-    /// are drawn for a number of rounds that another depth does not have.
+    /// Returns true if open choices are selected by a cheaper model than the one to be trained. The
+    /// cheaper model has a fixed depth instead of exits, and fewer epochs on sets of graphs. On
+    /// small data its accuracy says too little, and the full model trains quickly. Sampled
+    /// neighbourhoods are excluded: they have a number of hops that another depth does not have.
     pub(super) fn scouts(&self, content: &Content) -> bool {
         let long = self.task == Task::Graph || self.model.depth.exits().is_some();
         long && self.sampling.is_none() && content.num_items() >= WORTH_SCOUTING
     }
 
-    /// The quicker model.
+    /// Returns the plan of the cheaper model.
     pub(super) fn scout(&self) -> gnarl_graph::Result<Plan> {
         let mut quicker = self.model.depth(Depth::default());
         if self.task == Task::Graph {
@@ -147,8 +147,8 @@ impl Plan {
         quicker.plan(self.task)
     }
 
-    /// Trainings of `epochs` epochs that fitting comes to, for progress; on this, whose features
-    /// may take more than one.
+    /// Returns the number of trainings of `epochs` epochs that fitting takes, for progress.
+    /// Selection of the feature scaling on this data may take more than one.
     pub fn trainings(&self, content: Option<&Content>) -> usize {
         let each = match self.model.depth.exits() {
             Some(exits) => exits.scheme.num_trainings(exits.max_depth),
@@ -183,7 +183,7 @@ impl Plan {
 }
 
 impl Model {
-    /// Refuses what cannot be or would change nothing, and fills in what was left open.
+    /// Refuses invalid combinations and options without an effect, and fills in open options.
     pub fn plan(&self, task: Task) -> gnarl_graph::Result<Plan> {
         self.check_choices()?;
         check_settings(self, task)?;
@@ -216,7 +216,7 @@ impl Model {
         Ok(plan)
     }
 
-    /// The shared settings of the network, those filled in that apply and are settled.
+    /// Returns the shared network settings, filled in if they apply and are decided.
     fn filled_network(&self, network: &NetworkConfig, task: Task) -> NetworkOptions {
         let settles_head = head_is_open(self, network, task);
         NetworkOptions::from(network).only(|setting| match setting {
@@ -227,7 +227,7 @@ impl Model {
         })
     }
 
-    /// The settings of training, those filled in that are settled.
+    /// Returns the training settings, filled in if they are decided.
     fn filled_training(
         &self,
         network: &NetworkConfig,
@@ -235,8 +235,8 @@ impl Model {
         sampling: Option<Sampling>,
         task: Task,
     ) -> TrainingOptions {
-        // Initialisations that are still to be tried have rates of their own, and so do a head and
-        // what stands in its place.
+        // Each candidate initialisation has its own learning rates. A head and the factor in its
+        // place have their own weight decay.
         let starts = match self.operator {
             OperatorChoice::Cgso(cgso) => cgso.init != Initialisation::Auto,
             _ => false,
@@ -258,8 +258,8 @@ impl Model {
         }
     }
 
-    /// Refuses settings of the axes that mean nothing: those that were read are checked already,
-    /// those of a program are not.
+    /// Refuses invalid settings of the axes. Parsed settings are checked already; settings from
+    /// code are not.
     fn check_choices(&self) -> Result<()> {
         self.depth.check()?;
         self.weights.check()?;
@@ -276,14 +276,14 @@ impl Model {
     }
 }
 
-/// Items from which on a plain network settles what a model with exits leaves open.
+/// Smallest number of nodes or graphs at which a cheaper model selects open choices.
 const WORTH_SCOUTING: usize = 1000;
-/// Of the epochs on sets of graphs, one in so many is what a scout is trained for: before the first
-/// halving of the learning rate.
+/// Divisor of the epochs of the cheaper model on sets of graphs: it ends before the first halving
+/// of the learning rate.
 const SCOUTING_SHARE: usize = 6;
 
-/// The network's shape: two layers of 64 with dropout 0.5 on one graph, of 32 without on sets
-/// (thesis ch. 7).
+/// Returns the network's shape: by default two layers of 64 with dropout 0.5 on one graph, two of
+/// 32 without dropout on sets, as in GRATIN.
 fn network(model: &Model, task: Task) -> NetworkConfig {
     let options = &model.network;
     let mut usual = NetworkConfig::new(model.backbone);
@@ -294,20 +294,20 @@ fn network(model: &Model, task: Task) -> NetworkConfig {
     if let Some(exits) = model.depth.exits() {
         network.layers = exits.max_depth;
     }
-    // A head that is trained again has to be there first.
+    // A network must have a head before the head can be retrained.
     let trains_again = task == Task::Node && model.augment.method().fresh_head().is_some();
     let needs_head = trains_again && !model.backbone.has_head(model.weights.is_free());
     let can_have_head = model.backbone.takes(NetworkSetting::Head);
     network.head = options.head.unwrap_or(needs_head && can_have_head);
     network.weights = model.weights;
-    // The head of a set's classifier is free and finds its own scale.
+    // The head of a set's classifier is unconstrained and learns its own scale.
     let gain = task == Task::Node && network.needs_gain();
     network.gain = options.gain.unwrap_or(gain);
     network
 }
 
-/// Its training: 200 epochs on one graph; 300 on sets, the learning rate halved every 100 (thesis
-/// ch. 7).
+/// Returns the training settings: by default 200 epochs on one graph; 300 on sets, with the
+/// learning rate halved every 100, as in GRATIN.
 fn training(model: &Model, network: &NetworkConfig, task: Task) -> TrainConfig {
     let mut usual = TrainConfig::default();
     if task == Task::Graph {
@@ -331,13 +331,13 @@ fn training(model: &Model, network: &NetworkConfig, task: Task) -> TrainConfig {
     model.training.resolve(&usual)
 }
 
-/// Training nodes in a step, where neighbourhoods are drawn and nothing is said.
+/// Default number of training nodes in a step, if neighbourhoods are sampled.
 const BATCH_NODES: usize = 1024;
-/// Neighbours drawn in the first rounds; [`FURTHER`] in the others.
+/// Default number of sampled neighbours in the first hops; [`FURTHER`] in the others.
 const FANOUT: [usize; 2] = [15, 10];
 const FURTHER: usize = 5;
 
-/// How neighbourhoods are drawn, where they are: in as many rounds as the network has.
+/// Returns the sampling of neighbourhoods, if requested: as many hops as the network has layers.
 fn sampling(model: &Model, network: &NetworkConfig) -> Result<Option<Sampling>> {
     let TrainingOptions {
         batch_nodes,
@@ -380,7 +380,7 @@ fn sampling(model: &Model, network: &NetworkConfig) -> Result<Option<Sampling>> 
     }))
 }
 
-/// The network to be checked: one with exits has at least one layer to be checked by.
+/// Returns the network to check; a network with exits has at least one layer to check.
 fn checkable(plan: &Plan) -> NetworkConfig {
     let layers = if plan.model.depth.exits().is_some() {
         plan.network.layers.max(1)
@@ -393,7 +393,7 @@ fn checkable(plan: &Plan) -> NetworkConfig {
     }
 }
 
-/// Whether an option of the network changes anything in this model.
+/// Returns true if a network option changes anything in this model.
 fn applies(model: &Model, option: NetworkSetting) -> bool {
     let has_exits = model.depth.exits().is_some();
     let of_one_exit = matches!(
@@ -403,8 +403,8 @@ fn applies(model: &Model, option: NetworkSetting) -> bool {
     model.backbone.takes(option) && !(has_exits && of_one_exit)
 }
 
-/// Whether a network of bounded weights all the way could have a free head in the place of a factor
-/// on its scores, and nobody said which.
+/// Returns true if an unconstrained head could replace the factor on the scores, and neither was
+/// set. The network must have constrained weights in all layers.
 fn head_is_open(model: &Model, network: &NetworkConfig, task: Task) -> bool {
     let is_said = model.network.head.is_some() || model.network.gain.is_some();
     let is_bounded = network.gain && !network.weights.is_free() && !network.head;

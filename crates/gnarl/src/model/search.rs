@@ -1,8 +1,8 @@
-//! Selection on validation items: settings that a model leaves open are candidates of one search.
+//! Selection on validation data: settings that a model leaves open are candidates of one search.
 //!
 //! Feature scaling, the initialisation of a learned operator and the output head are selected this
-//! way, one setting after the other. Every candidate is reported as a [`Trial`]. Test items have no
-//! say.
+//! way, one setting after the other. Every candidate is reported as a [`Trial`]. Test data is not
+//! used.
 
 use serde::Serialize;
 
@@ -11,14 +11,14 @@ use gnarl_graph::Error as GraphError;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::train::Watch;
 
-/// One candidate of a setting, and how well it did.
+/// One candidate of a setting, and its validation accuracy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trial {
     /// The setting: `features`, `init` or `head`.
     pub setting: &'static str,
     /// The candidate value.
     pub value: String,
-    /// Validation accuracy in per cent; none where training failed.
+    /// Validation accuracy in per cent; none if training failed.
     pub val_accuracy: Option<f64>,
     /// The reason of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,10 +30,10 @@ pub struct Trial {
 /// The rule that decides between candidates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rule {
-    /// The best validation accuracy, the first of equals. Needs validation items.
+    /// The best validation accuracy, the first of equals. Needs validation data.
     Best,
-    /// The first candidate, unless another is better by more than so many standard errors of an
-    /// accuracy. Without validation items, the first.
+    /// The first candidate, unless another is better by more than this number of standard errors of
+    /// an accuracy. Without validation data, the first.
     Margin(f64),
 }
 
@@ -42,9 +42,9 @@ pub enum Rule {
 pub struct Selected<T> {
     /// The position of the candidate that was kept.
     pub candidate: usize,
-    /// What fitting it gave.
+    /// The result of fitting it.
     pub fitted: T,
-    /// Every candidate that was tried; empty where there was only one.
+    /// Every candidate that was tried; empty if there was only one.
     pub trials: Vec<Trial>,
 }
 
@@ -57,7 +57,7 @@ pub struct Search<'a> {
     pub values: &'a [String],
     /// The rule that decides.
     pub rule: Rule,
-    /// The number of validation items.
+    /// The number of validation nodes or graphs.
     pub items: usize,
 }
 
@@ -122,7 +122,8 @@ impl Search<'_> {
         }
     }
 
-    /// A lone candidate fails as itself, and so does the one that others are compared with.
+    /// Returns true if a candidate may fail. A single candidate may not, and neither may the
+    /// candidate that others are compared with.
     fn may_fail(&self, candidate: usize) -> bool {
         self.values.len() > 1 && (self.rule == Rule::Best || candidate > 0)
     }
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_first_is_kept_within_the_margin() {
-        // Five points are one standard error of 50 % of 100 items.
+        // Five points are one standard error of 50 % of 100 nodes.
         for (second, expected) in [(54.0, 0), (56.0, 1)] {
             let selected = run(Rule::Margin(1.0), 100, &[Some(50.0), Some(second)]).unwrap();
             assert_eq!(selected.candidate, expected);

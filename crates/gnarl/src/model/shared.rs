@@ -1,10 +1,10 @@
-//! Training whose steps are shared among workers: each has the whole graph on disk, or in memory,
-//! and a copy of the weights; of every step's nodes each takes its share, gradients are averaged by
-//! whoever holds the workers together, and all make the same step.
+//! Data-parallel training: every worker has the whole graph, on disk or in memory, and a copy of
+//! the weights. Each worker takes its share of every step's nodes. The caller averages the
+//! gradients over the workers, and all workers make the same step.
 //!
-//! The draws around a node do not depend on who makes them, so a step of two workers is that of
-//! one, but for rounding and for dropout, whose mask goes by a node's place in a batch. How
-//! gradients travel is no concern of this file.
+//! The samples around a node do not depend on the worker. A step of two workers therefore equals a
+//! step of one, except for rounding and dropout, whose mask depends on a node's place in a batch.
+//! The caller transfers the gradients.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,7 +26,7 @@ use gnarl_robust::classifier::WhiteBox;
 use gnarl_robust::inference::Reading;
 use gnarl_tensor::{Adam, AdamSettings, Device, GradStore, Tensor};
 
-/// One worker's copy of a model on its way.
+/// One worker's copy of a model in training.
 #[derive(Debug)]
 pub struct SharedTraining {
     plan: Plan,
@@ -43,8 +43,8 @@ pub struct SharedTraining {
 }
 
 impl SharedTraining {
-    /// Makes ready. The model must be one that is trained on sampled neighbourhoods, of one depth,
-    /// with its operator settled.
+    /// Prepares a worker. The model must be trained on sampled neighbourhoods, with a fixed depth
+    /// and an initialised operator.
     pub fn new(model: &Model, on: SplitData, seed: u64) -> Result<Self> {
         let plan = model.plan(on.content.task())?;
         plan.check_asked(&FitOptions::default())?;
@@ -118,24 +118,24 @@ impl SharedTraining {
         })
     }
 
-    /// The plan it is trained by.
+    /// Returns the plan that the model is trained by.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Steps of an epoch.
+    /// Returns the number of steps of an epoch.
     pub fn steps(&self) -> usize {
         self.batches.steps()
     }
 
-    /// Steps made.
+    /// Returns the number of steps made.
     pub fn steps_done(&self) -> u64 {
         self.steps_done
     }
 
-    /// The mean loss over worker `worker`'s share of a step's nodes, of `workers`; its gradients
-    /// one after the other; and how many nodes that were. A share may be empty: then there are
-    /// zeros.
+    /// Returns the mean loss over worker `worker`'s share of a step's nodes, of `workers` workers;
+    /// its gradients one after the other; and the number of nodes. A share may be empty: then all
+    /// are zero.
     pub fn gradients(
         &self,
         epoch: usize,
@@ -172,7 +172,7 @@ impl SharedTraining {
         self.network.params().num_trained()
     }
 
-    /// Makes a step along gradients that were averaged over the workers.
+    /// Makes a step with gradients that were averaged over the workers.
     pub fn step(&mut self, gradients: &[f32]) -> Result<()> {
         if gradients.len() != self.num_gradients() {
             let what = format!(
@@ -204,7 +204,7 @@ impl SharedTraining {
         Ok(())
     }
 
-    /// The learning rate's schedule, after an epoch.
+    /// Updates the learning rates by the schedule, after an epoch.
     pub fn end_epoch(&mut self, epoch: usize) {
         if let Some(schedule) = self.plan.training.schedule
             && epoch.is_multiple_of(schedule.every)
@@ -213,7 +213,7 @@ impl SharedTraining {
         }
     }
 
-    /// All that a next step follows from: weights, moments, learning rates, steps; as numbers.
+    /// Returns the training state as numbers: weights, moments, learning rates, steps.
     pub fn state(&self) -> Result<(Vec<f32>, Vec<f64>)> {
         let mut values = Vec::new();
         for p in self.network.params().list() {
@@ -227,7 +227,7 @@ impl SharedTraining {
         Ok((values, rates))
     }
 
-    /// Puts back what [`state`](Self::state) gave, here or in another worker.
+    /// Restores a [`state`](Self::state), of this worker or another one.
     pub fn restore(&mut self, values: &[f32], rates: &[f64]) -> Result<()> {
         let wrong = || refused("the state is that of another model");
         let mut left = values;
@@ -264,8 +264,8 @@ impl SharedTraining {
         Ok(())
     }
 
-    /// The loss and the accuracy, per cent, on the validation nodes without sampling; `None` where
-    /// there are none.
+    /// Returns the accuracy on the validation nodes in per cent, without sampling; `None` if there
+    /// are none.
     pub fn validation_accuracy(&self) -> Result<Option<f64>> {
         let Content::Graph(graph) = &self.on.content else {
             return Ok(None);
@@ -288,7 +288,7 @@ impl SharedTraining {
         Ok(Some(val.accuracy(&scores)?))
     }
 
-    /// The model as it is now.
+    /// Returns the model in its current state.
     pub fn finish(self) -> Result<Fitted> {
         self.network.params().check_finite()?;
         let val_accuracy = self.validation_accuracy()?;
@@ -356,7 +356,7 @@ mod tests {
         model
     }
 
-    /// Averages shares as whoever holds workers together does.
+    /// Averages the gradients of shares as a caller does.
     fn averaged(workers: &[SharedTraining], epoch: usize, step: usize) -> (f32, Vec<f32>) {
         let count = workers.len();
         let parts: Vec<_> = workers

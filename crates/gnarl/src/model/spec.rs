@@ -1,4 +1,4 @@
-//! A model as a file: TOML, with everything that is left open left out.
+//! Models as TOML files, with every open option left out.
 
 use gnarl_graph::Error;
 
@@ -6,7 +6,7 @@ use super::Model;
 use gnarl_graph::Result;
 
 impl Model {
-    /// The model as TOML.
+    /// Returns the model as TOML.
     pub fn to_toml(&self) -> Result<String> {
         let value =
             serde_json::to_value(self).map_err(|e| Error::argument("spec", e.to_string()))?;
@@ -14,8 +14,8 @@ impl Model {
         toml::to_string(&table).map_err(|e| Error::argument("spec", e.to_string()))
     }
 
-    /// A model from TOML, as [`to_toml`](Self::to_toml) writes it or by hand: what is left out
-    /// takes its usual value, unknown keys are refused.
+    /// Parses a model from TOML, as [`to_toml`](Self::to_toml) writes it or by hand. Missing
+    /// options take their default; unknown keys are refused.
     ///
     /// ```
     /// use crate::prelude::*;
@@ -46,15 +46,15 @@ impl Model {
     }
 }
 
-/// A spec of before networks had settings of their own, as it is written now; `None` for others.
+/// Converts a spec from before networks had settings of their own; `None` for others.
 fn converted(text: &str) -> Option<String> {
     let table: toml::Table = toml::from_str(text).ok()?;
     let mut value = serde_json::to_value(table).ok()?;
     modernise(&mut value).then(|| toml::to_string(&value).ok())?
 }
 
-/// Moves settings that a network now has itself from `network` to `backbone`, in a model as it was
-/// stored before. Says whether there were any.
+/// Moves settings that a network now has itself from `network` to `backbone`, in a model that was
+/// stored earlier. Returns true if there were any.
 pub(super) fn modernise(model: &mut serde_json::Value) -> bool {
     use serde_json::Value;
     let Some(name) = model["backbone"].as_str().map(str::to_string) else {
@@ -85,7 +85,7 @@ pub(super) fn modernise(model: &mut serde_json::Value) -> bool {
     true
 }
 
-/// A value without what is null in it; TOML has no word for that.
+/// Removes null values, which TOML cannot express.
 fn without_nulls(value: serde_json::Value) -> Option<serde_json::Value> {
     use serde_json::Value;
     match value {
@@ -95,7 +95,7 @@ fn without_nulls(value: serde_json::Value) -> Option<serde_json::Value> {
                 .into_iter()
                 .filter_map(|(name, value)| Some((name, without_nulls(value)?)));
             let kept: serde_json::Map<String, Value> = kept.collect();
-            // Values before tables, as TOML wants them.
+            // Values before tables, as TOML requires.
             let (tables, values): (Vec<_>, Vec<_>) =
                 kept.into_iter().partition(|(_, value)| value.is_object());
             let tables = tables

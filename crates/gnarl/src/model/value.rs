@@ -1,4 +1,4 @@
-//! [`Model`]: five choices and a backbone, as a plain value.
+//! [`Model`]: a backbone and five choices, as a plain value.
 
 use gnarl_graph::names::{self, Given, Listed, Setting};
 use gnarl_graph::{Error, Result};
@@ -16,7 +16,7 @@ use gnarl_nn::weights::WeightsChoice;
 use gnarl_robust::defense::Defense;
 use gnarl_robust::inference::Inference;
 
-/// Makes the choice of an axis and sets its settings, where they were given.
+/// Makes the choice of an axis and sets its settings, if they were given.
 macro_rules! choose {
     ($given:ident, $choice:expr, $axis:literal, $Enum:ty) => {
         if let Some(name) = $given.take($axis) {
@@ -28,8 +28,8 @@ macro_rules! choose {
             .map_err(by_flag(settings))?;
     };
 }
-/// A model before it is fitted: a backbone, a choice on each of the five axes, and how it is
-/// trained. Whatever is left open takes its usual value.
+/// A model before it is fitted: a backbone, a choice on each of the five axes, and its training.
+/// Open options take their defaults.
 ///
 /// ```
 /// use crate::prelude::*;
@@ -190,7 +190,7 @@ impl Model {
         }
     }
 
-    /// Every option of a model in sections, for front ends.
+    /// Returns every option of a model in sections, for front ends.
     pub fn sections() -> Vec<Section> {
         vec![
             Section::of_axis("model", "Model", Backbone::LIST),
@@ -205,7 +205,7 @@ impl Model {
         ]
     }
 
-    /// The JSON schema of a model as spec files have it.
+    /// Returns the JSON schema of a model in a spec file.
     pub fn schema() -> Value {
         let mut properties = serde_json::Map::new();
         let scalings: Vec<&str> = FeatureScaling::ALL.iter().map(|s| s.name()).collect();
@@ -228,8 +228,8 @@ impl Model {
     }
 
     /// Sets options by their flags: `("weights", "orthonormal")`, `("order", "3")`,
-    /// `("lr", "0.02")`. An option of another choice than the one made is refused, and so is an
-    /// unknown one.
+    /// `("lr", "0.02")`. An option of a choice that was not made is refused, and so is an unknown
+    /// option.
     pub fn over(&self, options: &[Given]) -> Result<Self> {
         let mut given = Options::new(options);
         let mut model = *self;
@@ -250,7 +250,7 @@ impl Model {
     }
 }
 
-/// Networks without settings of their own are stored by name.
+/// Serialises a network without settings of its own by name.
 fn by_name_alone<S: Serializer>(backbone: &Backbone, s: S) -> std::result::Result<S::Ok, S::Error> {
     if backbone.listed().settings.is_empty() {
         return s.serialize_str(backbone.name());
@@ -258,12 +258,12 @@ fn by_name_alone<S: Serializer>(backbone: &Backbone, s: S) -> std::result::Resul
     backbone.serialize(s)
 }
 
-/// The defaults of shared settings, by name.
+/// Returns the defaults of shared settings, by name.
 fn of_network() -> names::Fields {
     names::fields(&NetworkOptions::from(&NetworkConfig::default())).unwrap_or_default()
 }
 
-/// The defaults of training, by name.
+/// Returns the defaults of training, by name.
 fn of_training() -> names::Fields {
     names::fields(&TrainingOptions::from(&TrainConfig::default())).unwrap_or_default()
 }
@@ -277,7 +277,7 @@ pub struct Section {
     pub title: &'static str,
     /// The choices of an axis with their descriptions.
     pub names: Vec<(String, &'static str)>,
-    /// The settings of all choices together.
+    /// The settings of all choices.
     pub settings: Vec<Setting>,
     /// The choices of an axis.
     pub list: &'static [Listed],
@@ -285,7 +285,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// The section of a list of choices; `axis` is the option that makes the choice.
+    /// Returns the section of a list of choices; `axis` is the option that makes the choice.
     pub fn of_axis(axis: &'static str, title: &'static str, list: &'static [Listed]) -> Self {
         let name = |entry: &Listed| (entry.name.to_string(), entry.about);
         Self {
@@ -313,7 +313,7 @@ impl Section {
         }
     }
 
-    /// The key of the section in a spec file.
+    /// Returns the key of the section in a spec file.
     pub fn key(&self) -> &'static str {
         self.axis.unwrap_or(if self.title == "Training" {
             "training"
@@ -322,8 +322,8 @@ impl Section {
         })
     }
 
-    /// The help of a setting, as in `dropedge, dropnode: Probability of removing an edge`. The names
-    /// are left out where all choices take it and mean the same by it.
+    /// Returns the help of a setting, as in `dropedge, dropnode: Probability of removing an edge`.
+    /// The names are left out if all choices have the setting with the same meaning.
     pub fn help(&self, setting: &Setting) -> String {
         let takers = self.takers(setting);
         match &takers[..] {
@@ -338,8 +338,8 @@ impl Section {
         }
     }
 
-    /// The choices that have a setting with the help they give it, those with the same help
-    /// together. Empty for a section without choices.
+    /// Returns the choices that have a setting, with its help in each, grouped by equal help. Empty
+    /// for a section without choices.
     pub fn takers(&self, setting: &Setting) -> Vec<(Vec<&'static str>, String)> {
         let mut found: Vec<(Vec<&'static str>, String)> = Vec::new();
         for entry in self.list {
@@ -364,7 +364,7 @@ impl Section {
     }
 }
 
-/// The option or options that have replaced an earlier name, if any.
+/// Returns the option or options that have replaced an earlier name, if any.
 pub fn renamed(flag: &str) -> Option<String> {
     let lists = Model::sections().into_iter().map(|section| section.list);
     lists
@@ -372,12 +372,12 @@ pub fn renamed(flag: &str) -> Option<String> {
         .find_map(|list| names::renamed(list, flag))
 }
 
-/// Errors about a setting under the name that it was given by.
+/// Reports errors about a setting under the name that it was given by.
 fn by_flag(settings: &[Setting]) -> impl Fn(Error) -> Error {
     |e| names::by_flag(settings, e)
 }
 
-/// The settings of all entries of a list; those that several share once each.
+/// Returns the settings of all entries of a list, shared settings once.
 fn of_list(list: &[Listed]) -> Vec<Setting> {
     let mut all: Vec<Setting> = Vec::new();
     for setting in list.iter().flat_map(|entry| entry.settings) {
@@ -405,7 +405,7 @@ impl<'a> Options<'a> {
         Some(&self.left.remove(at).1)
     }
 
-    /// Those of these settings that were given, by the names they are stored under.
+    /// Removes and returns the options that set one of these settings, by their stored names.
     fn of(&mut self, settings: &[Setting]) -> Vec<Given> {
         let mut found = Vec::new();
         for setting in settings {
@@ -416,7 +416,7 @@ impl<'a> Options<'a> {
         found
     }
 
-    /// Settings put over those of a value.
+    /// Applies the given settings to a value.
     fn put<T>(&mut self, value: &T, settings: &[Setting]) -> Result<T>
     where
         T: Serialize + DeserializeOwned,
@@ -509,7 +509,7 @@ mod tests {
         assert!(fail(&[("depth", "admp-sst")]).contains("did you mean admp-st"));
     }
 
-    /// Two options of one name would be one option with two meanings.
+    /// Two options with the same name would be one option with two meanings.
     #[test]
     fn every_flag_stands_for_one_thing() {
         let mut flags: Vec<(&str, &str)> = Vec::new();

@@ -14,7 +14,7 @@ use super::gaussian_mixture::{Component, GaussianMixture, MixtureSettings};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "String")]
 pub enum Components {
-    /// This number, or the number of items of the class if that is smaller.
+    /// This number, or the number of vectors of the class if that is smaller.
     Fixed(usize),
     /// The number of [`CANDIDATES`] with the lowest BIC (Schwarz 1978,
     /// [doi:10.1214/aos/1176344136](https://doi.org/10.1214/aos/1176344136)) for each class, among
@@ -56,7 +56,7 @@ impl FromStr for Components {
     }
 }
 
-/// As somebody writes it: a number, or a word.
+/// The number of components in text form: a number, or a word.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Stored {
@@ -82,7 +82,8 @@ impl From<Components> for String {
 }
 
 impl Components {
-    /// A mixture of so many; of equal criteria, the one with fewer components.
+    /// Fits a mixture with this number of components; for `auto`, of equal criteria the one with
+    /// fewer.
     pub fn fit(self, points: &DenseMatrix<f64>, seed: u64) -> Result<GaussianMixture> {
         let with = |count| GaussianMixture::fit(points, &MixtureSettings::new(count), seed);
         let Components::Fixed(count) = self else {

@@ -35,15 +35,15 @@ impl Estimator for Copula {
 /// A fitted copula.
 #[derive(Debug, Clone)]
 pub struct GaussianCopula {
-    /// The values of each coordinate in their order.
+    /// The sorted values of each coordinate.
     sorted: Vec<Vec<f64>>,
-    /// `N(0, R)`.
+    /// The distribution `N(0, R)`.
     tie: GaussianMixture,
     report: FitReport,
 }
 
 impl GaussianCopula {
-    /// The copula of these points. O(n d (log n + d)).
+    /// Fits the copula to these points. O(n d (log n + d)).
     pub fn fit(points: &DenseMatrix<f64>) -> Result<Self> {
         MixtureSettings::new(1).check(points)?;
         let (n, d) = (points.num_rows(), points.num_cols());
@@ -59,7 +59,7 @@ impl GaussianCopula {
                     .iter()
                     .take_while(|v| **v == values[from])
                     .count();
-                // Equal values share the mean of their ranks, which count from one.
+                // Equal values share the mean of their ranks, which start at one.
                 let rank = from as f64 + (same as f64 + 1.0) / 2.0;
                 let score = normal_quantile(rank / (n as f64 + 1.0));
                 order[from..from + same]
@@ -92,7 +92,7 @@ impl GaussianCopula {
         })
     }
 
-    /// The correlation of the scores, by rows.
+    /// Returns the correlation of the normal scores, by rows.
     pub fn correlation(&self) -> &[f64] {
         &self.tie.components()[0].covariance
     }
@@ -111,8 +111,8 @@ impl FittedDensity for GaussianCopula {
             .collect()
     }
 
-    /// `None` where a coordinate has equal values, which have a probability and no density. Minus
-    /// infinity outside the range that was seen.
+    /// Returns `None` if a coordinate has equal values, which have a probability and no density.
+    /// Minus infinity outside the observed range.
     fn log_density(&self, x: &[f64]) -> Option<f64> {
         if self
             .sorted
@@ -135,7 +135,7 @@ impl FittedDensity for GaussianCopula {
             let width = sorted[left + 1] - sorted[left];
             let u = (left as f64 + (x - sorted[left]) / width) / steps;
             log_margins -= (steps * width).ln();
-            // At the ends of the range the quantile is infinite, where the density is that of the
+            // At the ends of the range the quantile is infinite; there the density is that of the
             // points just inside.
             z.push(normal_quantile(u.clamp(1e-12, 1.0 - 1e-12)));
         }
@@ -151,7 +151,7 @@ impl FittedDensity for GaussianCopula {
     }
 }
 
-/// The value below which a share of sorted values lies, linear between neighbours.
+/// Returns the quantile of sorted values at a share, linear between neighbours.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let at = share * (sorted.len() - 1) as f64;
     let left = (at as usize).min(sorted.len() - 1);
@@ -171,7 +171,7 @@ mod tests {
         let mut data = Vec::new();
         for _ in 0..400 {
             let (a, b): (f64, f64) = (StandardNormal.sample(rng), StandardNormal.sample(rng));
-            // A skewed margin, and one that goes with it.
+            // A skewed margin, and a correlated one.
             data.extend([a.exp(), 5.0 - 2.0 * a + 0.5 * b]);
         }
         let points = DenseMatrix::new(400, 2, data).unwrap();

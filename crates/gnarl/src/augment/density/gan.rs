@@ -1,13 +1,13 @@
 //! A small generative adversarial network that samples latent vectors (Goodfellow et al. 2014,
 //! [arXiv:1406.2661](https://arxiv.org/abs/1406.2661)).
 //!
-//! A generator makes vectors from noise, and a critic tells them from the vectors of the class; both
-//! have two hidden layers. The critic's matrices are divided by their largest singular value, found
-//! by power iteration (spectral normalisation, Miyato et al. 2018,
-//! [arXiv:1802.05957](https://arxiv.org/abs/1802.05957)), and the losses are hinge losses, which keeps
-//! training stable at this size. The generator that is kept has the running mean of its weights.
-//! Vectors are standardised first. If samples spread much less than the vectors, the report says that
-//! the generator collapsed. The generator has no density at a vector.
+//! A generator makes vectors from noise, and a critic separates them from the vectors of the class;
+//! both have two hidden layers. The critic's matrices are divided by their largest singular value,
+//! found by power iteration (spectral normalisation, Miyato et al. 2018,
+//! [arXiv:1802.05957](https://arxiv.org/abs/1802.05957)). The losses are hinge losses. Both keep
+//! training stable at this size. The final generator has the running mean of its weights. Vectors
+//! are standardised first. If samples spread much less than the vectors, the report says that the
+//! generator collapsed. The generator has no density at a vector.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, stream};
@@ -36,25 +36,25 @@ impl Estimator for Gan {
     }
 }
 
-/// Numbers of noise that a vector is made from.
+/// Number of noise coordinates that a vector is made from.
 const NOISE: usize = 16;
 /// Width of both hidden layers, of both networks.
 const HIDDEN: usize = 64;
-/// Steps of the pair.
+/// Number of training steps.
 const STEPS: usize = 600;
-/// Steps of the critic for each of the generator's.
+/// Number of the critic's steps for each of the generator's.
 const CRITIC_STEPS: usize = 2;
-/// Vectors in a step.
+/// Number of vectors in a step.
 const BATCH: usize = 128;
 const LEARNING_RATE: f64 = 1e-3;
-/// What the running mean of the generator's weights keeps of itself in a step.
+/// Decay of the running mean of the generator's weights in a step.
 const MEMORY: f32 = 0.99;
-/// Share of the vectors' variance below which draws have collapsed.
+/// Share of the vectors' variance below which samples count as collapsed.
 const COLLAPSED_BELOW: f64 = 0.1;
-/// Draws that collapse is judged by.
+/// Number of samples in the test for collapse.
 const JUDGED_BY: usize = 500;
 
-/// A fitted generator, in plain numbers.
+/// A fitted generator, as plain numbers.
 #[derive(Debug, Clone)]
 pub struct Generator {
     layers: Vec<Layer>,
@@ -70,11 +70,11 @@ struct Layer {
     bias: Vec<f64>,
 }
 
-/// A linear map that is trained.
+/// A linear map in training.
 struct Trained {
     weight: Var,
     bias: Var,
-    /// Where power iteration stands.
+    /// Current left vector of power iteration.
     left: Vec<f32>,
 }
 
@@ -93,18 +93,18 @@ impl Trained {
         })
     }
 
-    /// `x W + b`
+    /// Returns `x W + b`.
     fn forward(&self, x: &Tensor, weight: &Tensor) -> gnarl_tensor::Result<Tensor> {
         x.matmul(weight)?.broadcast_add(self.bias.as_tensor())
     }
 
-    /// The matrix, then the bias, in plain numbers.
+    /// Returns the matrix, then the bias, as plain numbers.
     fn values(&self) -> [gnarl_tensor::Result<Vec<f32>>; 2] {
         [&self.weight, &self.bias].map(|var| var.flatten_all()?.to_vec1())
     }
 
-    /// The matrix divided by its largest singular value, as far as one more step of power iteration
-    /// knows it.
+    /// Returns the matrix divided by its largest singular value, estimated by one more step of
+    /// power iteration.
     fn normalised(&mut self) -> gnarl_tensor::Result<Tensor> {
         let device = &Device::Cpu;
         let weight = self.weight.as_detached_tensor();
@@ -123,7 +123,7 @@ impl Trained {
     }
 }
 
-/// Three maps with rectifiers between them.
+/// Applies three maps with rectifiers between them.
 fn through(layers: &[Trained], weights: &[Tensor], x: &Tensor) -> gnarl_tensor::Result<Tensor> {
     let mut x = layers[0].forward(x, &weights[0])?;
     for (layer, weight) in layers.iter().zip(weights).skip(1) {
@@ -132,7 +132,7 @@ fn through(layers: &[Trained], weights: &[Tensor], x: &Tensor) -> gnarl_tensor::
     Ok(x)
 }
 
-/// `max(x, x / 5)`: a critic of plain rectifiers goes blind where all of them are off.
+/// Returns `max(x, x / 5)`: a critic of plain rectifiers has no gradient if all of them are off.
 fn leaky(x: &Tensor) -> gnarl_tensor::Result<Tensor> {
     let rest = (x * 0.2)?;
     (x * 0.8)?.relu()?.add(&rest)
@@ -211,7 +211,7 @@ impl Generator {
         Ok(fitted)
     }
 
-    /// What the report says where draws spread over much less than the points.
+    /// Returns a warning if samples spread much less than the points.
     fn collapse(&self, rng: &mut Rng) -> Option<String> {
         let draws: Vec<Vec<f64>> = (0..JUDGED_BY).map(|_| self.sample(rng)).collect();
         let of = |j: usize| {
@@ -370,7 +370,8 @@ mod tests {
             spread(0),
             spread(1)
         );
-        // Both clouds, and fewer draws between them than one Gaussian would make: 38 in a hundred.
+        // Both clouds, and fewer samples between them than one Gaussian would have: 38 in a
+        // hundred.
         let near = |c: f64| draws.iter().filter(|x| (x[0] - c).abs() < 2.0).count();
         assert!(
             near(10.0) > 350 && near(2.0) > 350 && near(6.0) < 700,

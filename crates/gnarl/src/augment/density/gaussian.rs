@@ -7,7 +7,7 @@ use gnarl_graph::DenseMatrix;
 
 use super::MixtureSettings;
 
-/// The mean of the rows; zeros where there are none.
+/// Returns the mean of the rows; zeros without rows.
 pub fn mean(points: &DenseMatrix<f64>) -> Vec<f64> {
     let mut mean = vec![0f64; points.num_cols()];
     for i in 0..points.num_rows() {
@@ -20,7 +20,7 @@ pub fn mean(points: &DenseMatrix<f64>) -> Vec<f64> {
     mean
 }
 
-/// The rows minus a vector.
+/// Returns the rows minus a vector.
 pub fn deviations(points: &DenseMatrix<f64>, from: &[f64]) -> DenseMatrix<f64> {
     let mut less = points.clone();
     for i in 0..points.num_rows() {
@@ -32,9 +32,9 @@ pub fn deviations(points: &DenseMatrix<f64>, from: &[f64]) -> DenseMatrix<f64> {
     less
 }
 
-/// Ledoit and Wolf's covariance of rows of mean zero, by rows: `(1 - s) S + s m I`, where `S` is
-/// theirs, `m` the mean of its diagonal, and `s` the least share that the expected squared error
-/// asks for. On its diagonal the λ of mixtures. O(rows · dim²).
+/// Returns the Ledoit-Wolf covariance of rows of mean zero, by rows: `(1 - s) S + s m I`. `S` is
+/// the sample covariance, `m` the mean of its diagonal, and `s` the share that minimises the
+/// expected squared error. λ of mixtures is added to its diagonal. O(rows · dim²).
 pub(super) fn ledoit_wolf(rows: &DenseMatrix<f64>) -> Vec<f64> {
     let (n, d) = (rows.num_rows().max(1) as f64, rows.num_cols());
     let mut sample = vec![0f64; d * d];

@@ -2,12 +2,13 @@
 //! [doi:10.1111/j.2517-6161.1977.tb01600.x](https://doi.org/10.1111/j.2517-6161.1977.tb01600.x)), in
 //! f64.
 //!
-//! `p(x) = Σ_k w_k N(x; μ_k, Σ_k)`. From the clusters of one k-means++ start, rounds of
-//! responsibilities `r_ik ∝ w_k N(x_i; μ_k, Σ_k)` and `w_k = Σ_i r_ik / n`,
-//! `μ_k = Σ_i r_ik x_i / n_k`, `Σ_k = Σ_i r_ik (x_i - μ_k)(x_i - μ_k)ᵀ / n_k + λ I`, until the mean
-//! log-likelihood gains less than the tolerance. Settings and order of steps are those of
-//! scikit-learn's `GaussianMixture`. Without λ the log-likelihood never falls; with it, it may by
-//! what λ costs.
+//! `p(x) = Σ_k w_k N(x; μ_k, Σ_k)`. Starting from the clusters of one k-means++ initialisation,
+//! each iteration computes the responsibilities `r_ik ∝ w_k N(x_i; μ_k, Σ_k)` and then
+//! `w_k = Σ_i r_ik / n`, `μ_k = Σ_i r_ik x_i / n_k`,
+//! `Σ_k = Σ_i r_ik (x_i - μ_k)(x_i - μ_k)ᵀ / n_k + λ I`. It ends when the mean log-likelihood gains
+//! less than the tolerance. Settings and order of steps are those of scikit-learn's
+//! `GaussianMixture`. Without λ the log-likelihood never falls; with λ it may fall by the effect of
+//! λ.
 
 use std::f64::consts::TAU;
 
@@ -23,21 +24,22 @@ use gnarl_tensor::simd_dispatch;
 
 const OP: &str = "mixture";
 
-/// How a mixture is fitted.
+/// Settings of the fit of a mixture.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MixtureSettings {
-    /// Components; where there are fewer points, as many as points.
+    /// Number of components; at most the number of points is used.
     pub components: usize,
-    /// Most iterations.
+    /// Largest number of iterations.
     pub max_iterations: usize,
-    /// Gain of the mean log-likelihood below which it ends.
+    /// Gain of the mean log-likelihood below which the fit ends.
     pub tolerance: f64,
     /// λ, added to the diagonal of every covariance.
     pub regularisation: f64,
 }
 
 impl MixtureSettings {
-    /// So many components, with scikit-learn's 100 iterations, tolerance of 1e-3 and λ of 1e-6.
+    /// Returns settings with this number of components, and scikit-learn's 100 iterations,
+    /// tolerance of 1e-3 and λ of 1e-6.
     pub fn new(components: usize) -> Self {
         Self {
             components,
@@ -81,17 +83,17 @@ impl MixtureSettings {
 /// One Gaussian of a mixture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Component {
-    /// Its share.
+    /// Weight of the Gaussian in the mixture.
     pub weight: f64,
-    /// Its mean.
+    /// Mean of the Gaussian.
     pub mean: Vec<f64>,
-    /// Its covariance, by rows.
+    /// Covariance of the Gaussian, by rows.
     pub covariance: Vec<f64>,
     /// The lower triangle L with `L Lᵀ` = covariance, by columns.
     factor: Vec<f64>,
-    /// Its inverse, by columns.
+    /// Inverse of the factor, by columns.
     inverse: Vec<f64>,
-    /// `ln(weight) - (d ln 2π + ln det) / 2`
+    /// The constant `ln(weight) - (d ln 2π + ln det) / 2`.
     log_scale: f64,
 }
 
@@ -104,7 +106,7 @@ pub struct GaussianMixture {
 }
 
 impl GaussianMixture {
-    /// Fits a mixture to the rows of `points`. O(points · components · dim²) an iteration.
+    /// Fits a mixture to the rows of `points`. O(points · components · dim²) per iteration.
     pub fn fit(points: &DenseMatrix<f64>, settings: &MixtureSettings, seed: u64) -> Result<Self> {
         settings.check(points)?;
         let components = settings.components.min(points.num_rows());
@@ -112,7 +114,7 @@ impl GaussianMixture {
         Self::fit_from(points, settings, &clusters.of)
     }
 
-    /// The same from a cluster for each point, below the number of components.
+    /// Fits a mixture from an initial cluster for each point, below the number of components.
     pub fn fit_from(
         points: &DenseMatrix<f64>,
         settings: &MixtureSettings,
@@ -161,7 +163,8 @@ impl GaussianMixture {
         })
     }
 
-    /// One Gaussian that is given, with its report on the points it is of.
+    /// Returns one given Gaussian as a mixture, with its report on the points that it was fitted
+    /// to.
     pub(super) fn one_gaussian(
         points: &DenseMatrix<f64>,
         mean: Vec<f64>,
@@ -192,7 +195,7 @@ impl GaussianMixture {
         Ok(gaussian)
     }
 
-    /// Gaussians that were found in another way, at least one.
+    /// Returns the mixture of Gaussians that were fitted elsewhere, at least one.
     pub(super) fn of_components(components: Vec<Component>, report: FitReport) -> Self {
         Self {
             dim: components[0].mean.len(),
@@ -201,7 +204,7 @@ impl GaussianMixture {
         }
     }
 
-    /// The logarithm of the density at a vector of `dim` numbers.
+    /// Returns the logarithm of the density at a vector of `dim` numbers.
     pub fn log_density(&self, x: &[f64]) -> f64 {
         let mut scratch = vec![0f64; self.dim];
         let logs: Vec<f64> = self
@@ -212,7 +215,7 @@ impl GaussianMixture {
         log_sum(&logs)
     }
 
-    /// Its Gaussians.
+    /// Returns the Gaussians of the mixture.
     pub fn components(&self) -> &[Component] {
         &self.components
     }
@@ -252,9 +255,9 @@ impl FittedDensity for GaussianMixture {
 }
 
 impl Component {
-    /// One of this covariance, by rows. Of large numbers rounding may take more than the least
-    /// eigenvalue has: then the diagonal is raised by as little of its mean as helps. Fails where
-    /// that is not a rounding's worth.
+    /// Returns a Gaussian with this covariance, by rows. For large numbers, rounding may exceed the
+    /// smallest eigenvalue: the diagonal is then raised by the smallest sufficient multiple of its
+    /// mean. Fails if that is more than rounding explains.
     pub(super) fn new(weight: f64, mean: Vec<f64>, mut covariance: Vec<f64>) -> Result<Self> {
         let d = mean.len();
         let size = (0..d).map(|i| covariance[i * d + i]).sum::<f64>() / d.max(1) as f64;
@@ -283,13 +286,13 @@ impl Component {
         })
     }
 
-    /// The logarithm of the covariance's determinant.
+    /// Returns the logarithm of the covariance's determinant.
     pub(super) fn log_determinant(&self) -> f64 {
         let d = self.mean.len();
         (0..d).map(|i| 2.0 * self.factor[i * d + i].ln()).sum()
     }
 
-    /// The same with its logarithm higher by so much everywhere.
+    /// Returns the component with its log-density raised by a constant.
     pub(super) fn raised(&self, by: f64) -> Self {
         Self {
             log_scale: self.log_scale + by,
@@ -297,14 +300,14 @@ impl Component {
         }
     }
 
-    /// `ln(weight · N(x; mean, covariance))`
+    /// Returns `ln(weight · N(x; mean, covariance))`.
     fn log_term(&self, x: &[f64], scratch: &mut [f64]) -> f64 {
         self.log_scale - 0.5 * square_from(&self.inverse, &self.mean, x, scratch)
     }
 }
 
 simd_dispatch! {
-    /// `|M (x - mean)|²` for a matrix M by columns.
+    /// Returns `|M (x - mean)|²` for a matrix M by columns.
     fn square_from(columns: &[f64], mean: &[f64], x: &[f64], product: &mut [f64]) -> f64 {
         product.fill(0.0);
         for ((column, x), m) in columns.chunks_exact(mean.len()).zip(x).zip(mean) {
@@ -326,7 +329,7 @@ simd_dispatch! {
     }
 }
 
-/// Fills in the responsibilities and gives the mean log-likelihood of a point.
+/// Computes the responsibilities and returns the mean log-likelihood of a point.
 pub(super) fn responsibilities(
     points: &DenseMatrix<f64>,
     components: &[Component],
@@ -352,7 +355,7 @@ pub(super) fn responsibilities(
     logs.iter().sum::<f64>() / points.num_rows() as f64
 }
 
-/// The components that fit the responsibilities best.
+/// Returns the components that maximise the likelihood under the responsibilities.
 pub(super) fn maximise(
     points: &DenseMatrix<f64>,
     shares: &[f64],
@@ -362,10 +365,10 @@ pub(super) fn maximise(
     let (n, d) = (points.num_rows(), points.num_cols());
     let one = |k: usize| {
         let share = |i: usize| shares[i * count + k];
-        // A component that nobody belongs to keeps a trace of weight, as in scikit-learn.
+        // A component without points keeps a small weight, as in scikit-learn.
         let total = (0..n).map(share).sum::<f64>() + 10.0 * f64::EPSILON;
-        // Most points belong to most components by less than rounding: they are left out of the
-        // sums.
+        // Most points have a responsibility below rounding in most components; they are left out of
+        // the sums.
         let belongs = |i: &usize| share(*i) > f64::EPSILON * total;
         let mut mean = vec![0f64; d];
         for i in (0..n).filter(belongs) {
@@ -395,7 +398,7 @@ pub(super) fn maximise(
     (0..count).into_par_iter().map(one).collect()
 }
 
-/// `ln Σ exp(x)`
+/// Returns `ln Σ exp(x)`.
 pub(super) fn log_sum(logs: &[f64]) -> f64 {
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {
@@ -404,8 +407,8 @@ pub(super) fn log_sum(logs: &[f64]) -> f64 {
     largest + logs.iter().map(|x| (x - largest).exp()).sum::<f64>().ln()
 }
 
-/// The lower triangle L, by columns, with `L Lᵀ` = matrix; `None` where the matrix is not positive
-/// definite. O(d³).
+/// Returns the lower triangle L, by columns, with `L Lᵀ` = matrix; `None` if the matrix is not
+/// positive definite. O(d³).
 fn cholesky(d: usize, matrix: &[f64]) -> Option<Vec<f64>> {
     let mut columns = matrix.to_vec();
     for j in 0..d {
@@ -428,7 +431,7 @@ fn cholesky(d: usize, matrix: &[f64]) -> Option<Vec<f64>> {
     Some(columns)
 }
 
-/// The inverse of a lower triangle, both by columns. O(d³).
+/// Returns the inverse of a lower triangle, both by columns. O(d³).
 fn inverse_of(d: usize, triangle: &[f64]) -> Vec<f64> {
     let mut inverse = vec![0f64; d * d];
     for (c, column) in inverse.chunks_exact_mut(d).enumerate() {
@@ -455,7 +458,7 @@ mod tests {
         DenseMatrix::new(rows.len(), rows[0].len(), rows.concat()).unwrap()
     }
 
-    /// Points of two Gaussians with correlated coordinates.
+    /// Samples points of two Gaussians with correlated coordinates.
     fn two_clouds(n: usize, seed: u64) -> DenseMatrix<f64> {
         let rng = &mut stream(seed, "mixture test", 0);
         let mut data = Vec::new();
@@ -469,8 +472,8 @@ mod tests {
 
     #[test]
     fn one_component_is_the_sample_mean_and_covariance() {
-        // Mean (2, 1); squares about it: (4 + 0 + 4) / 3, (1 + 4 + 1) / 3, products (2 + 0 - 2)
-        // / 3.
+        // Mean (2, 1); mean squares around it: (4 + 0 + 4) / 3 and (1 + 4 + 1) / 3; products: (2 +
+        // 0 - 2) / 3.
         let points = matrix(&[&[0.0, 0.0], &[2.0, 3.0], &[4.0, 0.0]]);
         let fitted = GaussianMixture::fit(&points, &MixtureSettings::new(1), 1).unwrap();
         let Component {
@@ -513,7 +516,7 @@ mod tests {
                 .iter()
                 .all(|c| near(&c.covariance, &[1.0, 0.8, 0.8, 1.0], 0.15))
         );
-        // Moments of draws against those of the mixture: mean Σ w μ, five standard errors.
+        // Moments of samples against those of the mixture: mean Σ w μ, five standard errors.
         let rng = &mut stream(3, "mixture test", 1);
         let draws: Vec<Vec<f64>> = (0..20_000).map(|_| fitted.sample(rng)).collect();
         let mean = |c: usize| draws.iter().map(|x| x[c]).sum::<f64>() / 20_000.0;

@@ -23,10 +23,10 @@ use super::{Estimator, FitReport, FittedDensity, MixtureSettings};
 #[choice(name = "kernel", about = "Gaussian kernel density estimate")]
 pub struct Kernel {}
 
-/// Points that the bandwidth is chosen by, at most: their distances are kept.
+/// Largest number of points in the selection of the bandwidth: their distances are stored.
 const CHOSEN_BY: usize = 2000;
 
-/// Bandwidths that are tried.
+/// Number of candidate bandwidths.
 const TRIED: usize = 31;
 
 impl Estimator for Kernel {
@@ -48,8 +48,8 @@ pub struct KernelDensity {
     report: FitReport,
 }
 
-/// What is tried: from a hundredth of the mean spread of a coordinate to ten times it, in equal
-/// ratios. One that is barely above nothing where all points are the same.
+/// Returns the candidate bandwidths: from a hundredth of the mean spread of a coordinate to ten
+/// times it, in equal ratios. One tiny bandwidth if all points are equal.
 pub fn bandwidths(points: &DenseMatrix<f64>) -> Vec<f64> {
     let about = deviations(points, &mean(points));
     let spread =
@@ -63,8 +63,8 @@ pub fn bandwidths(points: &DenseMatrix<f64>) -> Vec<f64> {
 }
 
 impl KernelDensity {
-    /// The density of these points with the best bandwidth. O(n² d) for n points, n at most 2,000
-    /// of them, drawn by the seed.
+    /// Fits the density of these points with the best bandwidth. O(n² d) for n points, at most
+    /// 2,000 of them, sampled by the seed.
     pub fn fit(points: &DenseMatrix<f64>, seed: u64) -> Result<Self> {
         MixtureSettings::new(1).check(points)?;
         let rng = &mut stream(seed, "kernel bandwidth", 0);
@@ -87,7 +87,7 @@ impl KernelDensity {
             .into_par_iter()
             .map(|i| (0..n).map(|j| square(i, j)).collect())
             .collect();
-        // A single point has no other to be judged by: it is as likely as its own kernel says.
+        // A single point has no other point to evaluate: its own kernel is used.
         let judge = |&h: &f64| {
             let of = |i: usize| {
                 let others = (0..n)
@@ -118,7 +118,7 @@ impl KernelDensity {
         })
     }
 
-    /// The deviation of every Gaussian.
+    /// Returns the standard deviation of every Gaussian.
     pub fn bandwidth(&self) -> f64 {
         self.bandwidth
     }

@@ -53,8 +53,8 @@ gnarl_graph::choices! {
 
 /// A way to fit a density.
 pub trait Estimator {
-    /// Fits one to the points of a class. `deviations` are the points of all classes minus their
-    /// class' mean.
+    /// Fits a density to the points of a class. `deviations` are the points of all classes minus
+    /// the means of their classes.
     fn fit(
         &self,
         points: &DenseMatrix<f64>,
@@ -64,12 +64,12 @@ pub trait Estimator {
 }
 
 impl Density {
-    /// `true` for a density with a number of components.
+    /// Returns true for a density with a number of components.
     pub fn takes_components(self) -> bool {
         matches!(self, Density::Mixture(_) | Density::Variational(_))
     }
 
-    /// The density with another number of components, if it has components.
+    /// Returns the density with another number of components, if it has components.
     pub fn with_components(self, components: Components) -> Self {
         match self {
             Density::Mixture(_) => Mixture { components }.into(),
@@ -81,47 +81,47 @@ impl Density {
 
 /// A probability density over vectors, fitted to some.
 pub trait FittedDensity: std::fmt::Debug + Send + Sync {
-    /// Numbers in a vector.
+    /// Returns the number of coordinates of a vector.
     fn dim(&self) -> usize;
 
-    /// A vector drawn from it.
+    /// Samples a vector.
     fn sample(&self, rng: &mut Rng) -> Vec<f64>;
 
-    /// The logarithm of the density at a vector of `dim` numbers; `None` for what draws and does
-    /// not say how likely a vector is.
+    /// Returns the logarithm of the density at a vector of `dim` numbers; `None` if the density can
+    /// only be sampled.
     fn log_density(&self, x: &[f64]) -> Option<f64>;
 
-    /// The report of the fit.
+    /// Returns the report of the fit.
     fn report(&self) -> &FitReport;
 }
 
 /// Report of a fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FitReport {
-    /// Points fitted to.
+    /// Number of points that were fitted to.
     pub points: usize,
-    /// Components, where there are any: no more than points.
+    /// Number of components; zero without components, and at most the number of points.
     pub components: usize,
-    /// Numbers that were fitted.
+    /// Number of fitted parameters.
     pub parameters: usize,
-    /// Mean log-likelihood of a point after each iteration; of variational Bayes the lower bound
-    /// for all points, of a generator minus the loss of its critic.
+    /// Objective after each iteration: the mean log-likelihood of a point, the lower bound for all
+    /// points in variational Bayes, or minus the critic's loss for a generator.
     pub curve: Vec<f64>,
-    /// Whether the last gain was below the tolerance.
+    /// True if the last gain was below the tolerance.
     pub converged: bool,
-    /// What went wrong, where something did: draws that are all alike.
+    /// Warning, if the samples are all alike.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
 
 impl FitReport {
-    /// Mean log-likelihood of a point, as the last iteration had it.
+    /// Returns the mean log-likelihood of a point at the last iteration.
     pub fn log_likelihood(&self) -> f64 {
         self.curve.last().copied().unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// Schwarz' criterion, `parameters · ln(points) - 2 · log-likelihood of all points`: the lower
-    /// the better.
+    /// Returns the BIC, `parameters · ln(points) - 2 · log-likelihood of all points`: lower is
+    /// better.
     pub fn bic(&self) -> f64 {
         self.parameters as f64 * (self.points as f64).ln()
             - 2.0 * self.points as f64 * self.log_likelihood()

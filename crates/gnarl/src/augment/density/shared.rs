@@ -31,8 +31,8 @@ impl Estimator for Shared {
     }
 }
 
-/// The Gaussian about the mean of these points with the covariance of `deviations`, the vectors of
-/// every class minus their class' mean, shrunken.
+/// Returns the Gaussian around the mean of these points with the shrunken covariance of
+/// `deviations`, the vectors of every class minus the mean of their class.
 pub fn gaussian(
     points: &DenseMatrix<f64>,
     deviations: &DenseMatrix<f64>,
@@ -46,7 +46,8 @@ mod tests {
 
     #[test]
     fn a_class_borrows_the_shape_of_the_others() {
-        // Deviations along the first axis alone: the lone point's Gaussian is wide there.
+        // The centred vectors vary along the first axis alone: the single point's Gaussian is wide
+        // there.
         let deviations = DenseMatrix::new(
             40,
             2,

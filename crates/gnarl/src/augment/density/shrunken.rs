@@ -28,7 +28,7 @@ impl Estimator for Shrunken {
     }
 }
 
-/// The Gaussian of these points, its covariance shrunken.
+/// Returns the Gaussian of these points with a shrunken covariance.
 pub fn gaussian(points: &DenseMatrix<f64>) -> Result<GaussianMixture> {
     let mean = mean(points);
     let covariance = ledoit_wolf(&deviations(points, &mean));

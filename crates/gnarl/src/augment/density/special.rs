@@ -2,17 +2,17 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
-/// `ln Γ(x)` for `x > 0`.
+/// Returns `ln Γ(x)` for `x > 0`.
 pub(super) fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// `ln B(a, b)` for positive numbers.
+/// Returns `ln B(a, b)` for positive numbers.
 pub(super) fn ln_beta(a: f64, b: f64) -> f64 {
     ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b)
 }
 
-/// `ψ(x) = d ln Γ(x) / dx` for `x > 0`: steps up by `ψ(x) = ψ(x + 1) - 1 / x` to where the
+/// Returns `ψ(x) = d ln Γ(x) / dx` for `x > 0`: `ψ(x) = ψ(x + 1) - 1 / x` is applied until the
 /// asymptotic series has full precision.
 pub(super) fn digamma(mut x: f64) -> f64 {
     let mut below = 0.0;
@@ -21,7 +21,7 @@ pub(super) fn digamma(mut x: f64) -> f64 {
         x += 1.0;
     }
     let square = 1.0 / (x * x);
-    // Bernoulli's numbers B_2k / 2k.
+    // Bernoulli numbers B_2k / 2k.
     let series = [
         1.0 / 12.0,
         -1.0 / 120.0,
@@ -34,13 +34,13 @@ pub(super) fn digamma(mut x: f64) -> f64 {
     x.ln() - 0.5 / x - tail - below
 }
 
-/// The standard normal distribution function.
+/// Returns the standard normal distribution function.
 pub(super) fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x * FRAC_1_SQRT_2)
 }
 
-/// Its inverse, for a probability between 0 and 1: bisection, which needs no constants of
-/// anybody's, then Newton's steps.
+/// Returns the standard normal quantile of a probability between 0 and 1: bisection, which needs no
+/// constants, then Newton's steps.
 pub(super) fn normal_quantile(p: f64) -> f64 {
     let (mut low, mut high) = (-39.0f64, 39.0f64);
     for _ in 0..20 {

@@ -31,7 +31,7 @@ pub struct Variational {
     pub components: Components,
 }
 
-/// The largest number of components for `auto`: the prior empties those that are not needed.
+/// Largest number of components for `auto`: the prior empties those that are not needed.
 pub const MOST: usize = 10;
 
 impl Estimator for Variational {
@@ -59,26 +59,27 @@ impl Estimator for Variational {
 /// The prior of every Gaussian.
 struct Prior {
     mean: Vec<f64>,
-    /// Of all points, by rows.
+    /// Covariance of all points, by rows.
     covariance: Vec<f64>,
-    /// What a piece of the stick has beside its points.
+    /// Prior count of a piece of the stick, in addition to its points.
     concentration: f64,
 }
 
-/// Points that the prior's mean counts as.
+/// Number of points that the prior's mean counts as.
 const MEAN_PRECISION: f64 = 1.0;
 
-/// What is believed of the Gaussians after a round.
+/// Posterior of the Gaussians after an iteration.
 struct Posterior {
     /// Both parameters of each break of the stick.
     sticks: Vec<(f64, f64)>,
     mean_precisions: Vec<f64>,
     degrees: Vec<f64>,
-    /// Means and expected covariances, of weight one.
+    /// Means and expected covariances, with weight one.
     gaussians: Vec<Component>,
 }
 
-/// Fits from a cluster for each point. O(points · components · dim²) an iteration.
+/// Fits a mixture from an initial cluster for each point. O(points · components · dim²) per
+/// iteration.
 pub fn fit_from(
     points: &DenseMatrix<f64>,
     settings: &MixtureSettings,
@@ -140,7 +141,7 @@ impl Prior {
         covariance
             .iter_mut()
             .for_each(|s| *s /= (n - 1).max(1) as f64);
-        // A constant coordinate would leave a Gaussian without points flat.
+        // With a constant coordinate, a Gaussian without points would be singular.
         (0..d).for_each(|a| covariance[a * d + a] += lambda);
         Self {
             mean,
@@ -198,7 +199,7 @@ impl Posterior {
         })
     }
 
-    /// The Gaussians with the expected logarithms of their weights and of their precision in the
+    /// Returns the Gaussians with the expected logarithms of their weights and precisions in the
     /// place of the logarithms themselves.
     fn expected(&self, d: usize) -> Vec<Component> {
         let mut left = 0.0;
@@ -217,7 +218,7 @@ impl Posterior {
         (0..self.gaussians.len()).map(one).collect()
     }
 
-    /// The bound on the log-likelihood of all points, up to a constant of the priors.
+    /// Returns the lower bound on the log-likelihood of all points, up to a constant of the priors.
     fn lower_bound(&self, shares: &[f64], d: usize) -> f64 {
         let entropy: f64 = -shares
             .iter()
@@ -237,7 +238,7 @@ impl Posterior {
         entropy - norms + sticks - 0.5 * d as f64 * precisions
     }
 
-    /// The mixture of the mean weights, means and covariances.
+    /// Returns the mixture of the mean weights, means and covariances.
     fn into_mixture(self, report: FitReport) -> Result<GaussianMixture> {
         let mut left = 1.0;
         let piece = |&(a, b): &(f64, f64)| {
