@@ -1,5 +1,5 @@
-//! Every test that uses graphs and loaders from outside, in one program: it is linked once, and no
-//! test waits for the last of another file.
+//! All tests that use graphs and loaders through the public interface, in one program: it is linked
+//! once, and no test waits for the last of another file.
 
 mod common;
 #[path = "common/fuzz.rs"]

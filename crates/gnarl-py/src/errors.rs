@@ -1,11 +1,11 @@
-//! Errors of the library as Python's exceptions, each on one line.
+//! Errors of the library as Python exceptions, each on one line.
 
 use pyo3::PyErr;
 use pyo3::exceptions::{
     PyArithmeticError, PyFileNotFoundError, PyOSError, PyRuntimeError, PyValueError,
 };
 
-/// The exception for an error of gnarl.
+/// Returns the exception for an error of gnarl.
 pub fn raised(error: gnarl::Error) -> PyErr {
     match error {
         gnarl::Error::Graph(error) => raised_by_graph(error),
@@ -18,7 +18,7 @@ pub fn raised(error: gnarl::Error) -> PyErr {
     }
 }
 
-/// The exception for an error of the ground floor.
+/// Returns the exception for an error of the `gnarl_graph` crate.
 pub fn raised_by_graph(error: gnarl_graph::Error) -> PyErr {
     use gnarl_graph::Error;
     let text = error.to_string();
@@ -41,7 +41,7 @@ pub fn raised_by_graph(error: gnarl_graph::Error) -> PyErr {
     }
 }
 
-/// A `ValueError` of these words.
+/// Returns a `ValueError` with this message.
 pub fn wrong(what: impl Into<String>) -> PyErr {
     PyValueError::new_err(what.into())
 }
