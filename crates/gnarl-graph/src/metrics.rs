@@ -111,9 +111,9 @@ fn check_lengths(op: &'static str, a: &str, len_a: usize, b: &str, len_b: usize)
     Err(Error::argument(op, format!("{len_a} {a}, but {len_b} {b}")))
 }
 
-/// Adjusted mutual information of two clusterings of equal length (Vinh et al. 2010), with the
-/// arithmetic mean of their entropies, as scikit-learn's `adjusted_mutual_info_score`. It is 1 for
-/// equal partitions and 0 on average for unrelated ones, independently of cluster numbers.
+/// Computes the adjusted mutual information of two clusterings of equal length (Vinh et al. 2010),
+/// with the arithmetic mean of their entropies, as scikit-learn's `adjusted_mutual_info_score`. It
+/// is 1 for equal partitions and 0 on average for unrelated ones, independently of cluster numbers.
 ///
 /// Two clusterings without information (one cluster each, or empty) have score 1.
 ///
@@ -142,9 +142,9 @@ pub fn adjusted_mutual_information(a: &[u32], b: &[u32]) -> Result<f64> {
         / away_from_zero(mean_entropy - expected))
 }
 
-/// Normalised mutual information: mutual information of two clusterings over the arithmetic mean of
-/// their entropies, as scikit-learn's `normalized_mutual_info_score`. It is between 0 and 1, and
-/// not corrected for chance.
+/// Computes normalised mutual information: mutual information of two clusterings over the
+/// arithmetic mean of their entropies, as scikit-learn's `normalized_mutual_info_score`. It is
+/// between 0 and 1, and not corrected for chance.
 pub fn normalised_mutual_information(a: &[u32], b: &[u32]) -> Result<f64> {
     let table = Contingency::new("normalised_mutual_information", a, b)?;
     if let Some(score) = table.trivial_score() {
@@ -154,7 +154,7 @@ pub fn normalised_mutual_information(a: &[u32], b: &[u32]) -> Result<f64> {
     Ok(table.mutual_information() / mean_entropy)
 }
 
-/// Adjusted Rand index of two clusterings of equal length (Hubert and Arabie 1985), as
+/// Computes the adjusted Rand index of two clusterings of equal length (Hubert and Arabie 1985), as
 /// scikit-learn's `adjusted_rand_score`: 1 for equal partitions, 0 on average for unrelated ones.
 pub fn adjusted_rand_index(a: &[u32], b: &[u32]) -> Result<f64> {
     let table = Contingency::new("adjusted_rand_index", a, b)?;
@@ -315,7 +315,7 @@ fn log_factorials(n: usize) -> Vec<f64> {
     table
 }
 
-/// Newman's modularity of a partition into communities, one number per node:
+/// Computes Newman's modularity of a partition into communities, one number per node:
 /// `Q = Σ_c [ W_c / W - resolution · (D_c / 2W)² ]`. `W` is the weight of all edges, `W_c` the
 /// weight within community c and `D_c` the sum of its degrees. As NetworkX's `modularity`.
 ///
@@ -387,7 +387,7 @@ impl Histogram {
     }
 }
 
-/// Histogram of confidence over `[0, 1]`: the largest probability of each row.
+/// Computes a histogram of confidence over `[0, 1]`: the largest probability of each row.
 ///
 /// Fails if a row is not a distribution (to within 1e-4: softmax in `f32` is that exact) or `bins`
 /// is zero.
@@ -400,7 +400,7 @@ where
     Ok(Histogram::of(rows.into_iter().map(largest), 0.0, 1.0, bins))
 }
 
-/// Histogram of predictive entropy over `[0, ln C]`: the entropy of each row, in nats.
+/// Computes a histogram of predictive entropy over `[0, ln C]`: the entropy of each row, in nats.
 ///
 /// Fails as [`confidence_histogram`] does.
 pub fn entropy_histogram<T>(probabilities: &DenseMatrix<T>, bins: usize) -> Result<Histogram>

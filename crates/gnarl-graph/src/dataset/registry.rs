@@ -655,7 +655,7 @@ pub static DATASETS: &[Entry] = &[
             venue: "ICLR",
             year: 2018,
         },
-        // Verified by public scripts that download from here. A published 300 features are a
+        // Verified by public scripts that download from here. The 300 features of some tables are a
         // reduction.
         files: npz!(
             "https://raw.githubusercontent.com/abojchevski/graph2gauss/master/data/",

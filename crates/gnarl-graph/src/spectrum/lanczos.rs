@@ -220,7 +220,7 @@ fn use_dense(n: usize, k: usize) -> bool {
     n <= DENSE_ROWS || 2 * basis_size(k) > n
 }
 
-/// Number of processed basis vectors before a restart.
+/// Returns the number of processed basis vectors before a restart.
 fn basis_size(k: usize) -> usize {
     8 * k + 80
 }
