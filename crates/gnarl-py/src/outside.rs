@@ -310,7 +310,8 @@ impl PyDefended {
         given(py, &question(py, self.n_jobs, &stop, asked, answer)?)
     }
 
-    /// Diagnosis of an inference rule that tests its own assumption; None without such a test.
+    /// Limit up to which an inference rule that tests its own assumption is reliable: the standard
+    /// deviation of noise, or the share of added edges; None without such a test.
     #[getter]
     fn trusted(&self) -> Option<f64> {
         self.reading.trusted()
