@@ -1,13 +1,13 @@
-//! A made-up graph of any size as a user would have it: text, and features as a `.npy`. For
+//! Generates a graph of any size in the form of a user's files: text, and features as a `.npy`. For
 //! `bench/scale.sh`.
 //!
 //! ```text
 //! large DIR NODES EDGES FEATURES CLASSES
 //! ```
 //!
-//! writes DIR/edges.tsv, DIR/features.npy (where there are features), DIR/labels.csv and
-//! DIR/splits.csv. Node u is of class u mod CLASSES; seven of ten edges stay within a class, ends
-//! are skewed towards small numbers, and features are noise around a mean of the class.
+//! writes DIR/edges.tsv, DIR/features.npy (if there are features), DIR/labels.csv and
+//! DIR/splits.csv. Node u has class u mod CLASSES. Seven of ten edges stay within a class, ends are
+//! skewed towards small numbers, and features are noise around a class mean.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

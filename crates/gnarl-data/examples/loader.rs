@@ -1,12 +1,12 @@
-//! Neighbourhoods of all training nodes of a graph on disk, drawn and nothing else, then with the
-//! features of their nodes: gnarl's side of the loaders that `bench/scale.sh` compares.
+//! Samples neighbourhoods of all training nodes of a graph on disk, first alone, then with the
+//! features of their nodes. This is gnarl's side of the loaders that `bench/scale.sh` compares.
 //!
 //! ```text
 //! loader FOLDER BATCH EPOCHS
 //! ```
 //!
-//! prints one JSON object: the median seconds of an epoch, and arcs drawn a second. Batches are
-//! made side by side, one by each thread.
+//! prints one JSON object: the median seconds of an epoch, and arcs sampled per second. Batches are
+//! made in parallel, one by each thread.
 
 use std::path::Path;
 use std::time::Instant;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The median of the seconds, and the arcs of the last epoch.
+/// Returns the median of the seconds, and the arcs of the last epoch.
 fn median(epochs: usize, mut epoch: impl FnMut(u64) -> usize) -> (f64, usize) {
     let mut seconds = Vec::new();
     let mut arcs = 0;
@@ -53,7 +53,8 @@ fn median(epochs: usize, mut epoch: impl FnMut(u64) -> usize) -> (f64, usize) {
     )
 }
 
-/// Arcs that are drawn around all training nodes, 15 of each and 10 of each of those.
+/// Samples arcs around all training nodes, 15 per training node and 10 per neighbour, and returns
+/// their number.
 fn epoch_of(graph: &Graph, train: &[u32], batch: usize, epoch: u64, with_features: bool) -> usize {
     let fanout = Fanout::new(&[15, 10]).expect("two counts");
     let batches: Vec<&[u32]> = train.chunks(batch.max(1)).collect();

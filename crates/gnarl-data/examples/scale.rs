@@ -1,6 +1,7 @@
-//! Loading, degree, core numbers and PageRank on a graph of a million nodes and ten million edges.
+//! Measures loading, degree, core numbers and PageRank on a graph of a million nodes and ten
+//! million edges.
 //!
-//! This is gnarl's side of `bench/igraph.sh`, which runs it in turn with igraph on the same edges:
+//! This is gnarl's side of `bench/igraph.sh`, which alternates it with igraph on equal edges:
 //!
 //! ```text
 //! scale make DIR       writes DIR/edges.txt (one edge a line) and DIR/edges.u32 (the same, little-endian pairs)
@@ -25,7 +26,8 @@ const NUM_NODES: u32 = 1_000_000;
 const NUM_EDGES: usize = 10_000_000;
 const SEED: u64 = 1;
 
-/// Counts the bytes in use and their peak: the measure of an algorithm's extra memory.
+/// An allocator that counts the bytes in use and their peak: the measure of an algorithm's extra
+/// memory.
 struct Counting;
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
@@ -52,8 +54,7 @@ unsafe impl GlobalAlloc for Counting {
         let now = IN_USE.fetch_add(new_size, Relaxed) + new_size - layout.size();
         IN_USE.fetch_sub(layout.size(), Relaxed);
         PEAK.fetch_max(now, Relaxed);
-        // SAFETY: the caller's promise is the system allocator's, which can grow a block where it
-        // stands.
+        // SAFETY: the caller's promise is the system allocator's, which can grow a block in place.
         unsafe { System.realloc(pointer, layout, new_size) }
     }
 
@@ -67,7 +68,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Runs `work`; gives its result, the seconds it took and the most bytes it held at once.
+/// Runs `work`; returns its result, its seconds and its peak memory in bytes.
 fn measure<T>(work: impl FnOnce() -> T) -> (T, f64, usize) {
     let before = IN_USE.load(Relaxed);
     PEAK.store(before, Relaxed);
@@ -86,7 +87,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-/// A uniform random graph G(n, m), its edges in the order drawn: no tool gets them sorted.
+/// Samples a uniform random graph G(n, m), its edges in sampling order: no tool gets them sorted.
 fn make(dir: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let mut rng = random::stream(SEED, "scale", 0);
     let mut seen = HashSet::with_capacity(NUM_EDGES);

@@ -1,8 +1,9 @@
-//! The graphs of the literature on attacks: Cora, CiteSeer, PolBlogs, CoraML and PubMed after
-//! Metattack and after Nettack, as published with Pro-GNN (Jin et al. 2020), with the split that
-//! all of that literature shares.
+//! Attacked graphs from the literature: Cora, CiteSeer, PolBlogs, CoraML and PubMed after
+//! [Metattack](https://arxiv.org/abs/1902.08412) and after
+//! [Nettack](https://arxiv.org/abs/1805.07984), as published with Pro-GNN ([Jin et al.
+//! 2020](https://arxiv.org/abs/2005.10203)). Their split is the one that this literature shares.
 //!
-//! | name | what |
+//! | name | graph |
 //! | --- | --- |
 //! | `cora-metattack-0` | the largest component, unchanged, with that split |
 //! | `cora-metattack-0.05` to `-0.25` | after Metattack with that share of the edges |
@@ -31,7 +32,7 @@ const JIN: Citation = Citation {
     year: 2020,
 };
 
-/// Checksums of the files we have seen.
+/// Returns the checksum of a file that was verified.
 const fn checksum(name: &str) -> Option<&'static str> {
     let mut i = 0;
     while i < CHECKSUMS.len() {
@@ -130,7 +131,7 @@ macro_rules! published {
     };
 }
 
-/// The file of the unchanged graph; PubMed's are Planetoid's.
+/// The file of the unperturbed graph; PubMed's are Planetoid's.
 macro_rules! base {
     ("pubmed", $part:literal) => {
         RemoteFile {
@@ -184,7 +185,7 @@ macro_rules! entry {
     (@files $base:literal, $($file:expr),+) => { &[base!($base), $($file),+] };
 }
 
-/// The eleven graphs made of one.
+/// The eleven graphs made from one base graph.
 macro_rules! family {
     ($base:tt, $title:literal, $expected:expr) => {
         [
@@ -226,7 +227,7 @@ const fn sizes(nodes: usize, features: Option<usize>, classes: usize) -> Expecte
     }
 }
 
-/// All of them, by the graph they are made of.
+/// All entries, by base graph.
 pub const FAMILIES: [[Entry; 11]; 5] = [
     family!("cora", "Cora", sizes(2485, Some(1433), 7)),
     family!("citeseer", "CiteSeer", sizes(2110, Some(3703), 6)),
@@ -241,7 +242,7 @@ struct Published {
     idx_train: Vec<u32>,
     idx_val: Vec<u32>,
     idx_test: Vec<u32>,
-    /// Of Nettack: the nodes that were attacked.
+    /// Target nodes of Nettack.
     attacked_test_nodes: Option<Vec<u32>>,
 }
 
@@ -275,9 +276,9 @@ pub fn load(entry: &Entry, data_dir: &Path) -> Result<(Graph, BuildReport)> {
     Ok((graph.with_splits(vec![split])?, report))
 }
 
-/// The same nodes with the edges of an attacked adjacency: what SciPy saved, in the graph's order
-/// of nodes. Its weights are not read: of a weighted graph, edges that stay keep theirs, and new
-/// ones weigh one, as in every attack.
+/// Replaces the edges of a graph by the edges of an attacked adjacency: a SciPy matrix in the
+/// graph's order of nodes. Weights of the matrix are not read. In a weighted graph, edges that stay
+/// keep their weights and new edges have weight one, as in every attack.
 pub fn with_edges_of(graph: &Graph, path: &Path) -> Result<Graph> {
     onto(graph, path, scipy::read_edges(path)?)
 }
@@ -306,18 +307,18 @@ fn onto(graph: &Graph, path: &Path, edges: EdgeFile) -> Result<Graph> {
     Ok(graph.remove_edges(&gone)?.add_edges(&new)?.0)
 }
 
-/// An attacked graph as a file has it.
+/// An attacked graph as read from a file.
 #[derive(Debug, Clone)]
 pub struct Read {
-    /// The nodes of the graph it was read onto, with the file's edges and features.
+    /// The nodes of the original graph, with the file's edges and features.
     pub graph: Graph,
-    /// How the file says that its features are scaled already.
+    /// Scaling of the features that the file declares as already applied.
     pub scaling: Option<String>,
-    /// What stood in the file and was taken for something else, or for nothing.
+    /// Entries of the file that were ignored or interpreted in another way.
     pub notes: Vec<String>,
 }
 
-/// What of these entries, which are sorted, a graph does not hold as it stands there.
+/// Lists what a graph cannot hold of these sorted entries as they are.
 fn notes(graph: &Graph, file: &EdgeFile) -> Vec<String> {
     let many = |count: usize, what: &str| (count > 0).then(|| format!("{what}: {count}"));
     let loops = file.edges.iter().filter(|(u, v)| u == v).count();
@@ -340,8 +341,8 @@ fn notes(graph: &Graph, file: &EdgeFile) -> Vec<String> {
     .collect()
 }
 
-/// The same nodes with the edges of an attacked graph and, where the file has any (`attr_`), its
-/// features.
+/// Reads an attacked graph: the nodes of `graph` with the file's edges and, if the file has any
+/// (`attr_`), its features.
 pub fn read_onto(graph: &Graph, path: &Path) -> Result<Read> {
     let edges = scipy::read_edges(path)?;
     let notes = notes(graph, &edges);

@@ -1,4 +1,4 @@
-//! A dataset with splits: what models are fitted on and judged by.
+//! A dataset with its splits, on which models are fitted and evaluated.
 
 use std::path::Path;
 
@@ -14,17 +14,17 @@ use gnarl_graph::split::Split;
 gnarl_graph::named! {
     /// A part of a split.
     pub enum Part as "part" {
-        /// Items to train on.
+        /// Nodes or graphs to train on.
         Train = "train",
-        /// Items to choose settings on.
+        /// Nodes or graphs to select hyperparameters on.
         Validation = "validation",
-        /// Items to report on.
+        /// Nodes or graphs to report results on.
         Test = "test",
     }
 }
 
 gnarl_graph::named! {
-    /// What is classified.
+    /// The task: node or graph classification.
     pub enum Task as "task" {
         /// The nodes of one graph.
         Node = "node",
@@ -34,7 +34,7 @@ gnarl_graph::named! {
 }
 
 impl Part {
-    /// The items of this part of a split.
+    /// Returns the nodes or graphs of this part of a split.
     pub fn of(self, split: &Split) -> &[u32] {
         match self {
             Part::Train => split.train(),
@@ -49,14 +49,14 @@ impl Part {
 pub struct Benchmark {
     /// The dataset's name.
     pub name: String,
-    /// The graph or set that is split; a protocol may leave of a graph its largest component alone.
+    /// The graph or set that is split; a protocol may keep only the largest component of a graph.
     pub content: Content,
     /// The splits, at least one.
     pub splits: Vec<Split>,
 }
 
 impl Benchmark {
-    /// The content with split `i`; beyond the last they begin anew.
+    /// Returns the content with split `i`; indices beyond the last split wrap around.
     pub fn split(&self, i: usize) -> SplitData {
         let split = self.splits[i % self.splits.len()].clone();
         SplitData {
@@ -66,25 +66,25 @@ impl Benchmark {
         }
     }
 
-    /// The first split by itself: what is fitted once.
+    /// Returns the first split alone, for a single fit.
     pub fn first(&self) -> SplitData {
         self.split(0)
     }
 }
 
-/// A graph or a set, and which of its items train, validate and test: what a model is fitted on.
+/// A graph or a set with its training, validation and test parts: the input of a fit.
 #[derive(Debug, Clone)]
 pub struct SplitData {
     /// The dataset's name.
     pub name: String,
     /// The graph or the set.
     pub content: Content,
-    /// Its items' parts.
+    /// Parts of its nodes or graphs.
     pub split: Split,
 }
 
 impl Content {
-    /// What of it is classified.
+    /// Returns the task: node classification for a graph, graph classification for a set.
     pub fn task(&self) -> Task {
         match self {
             Content::Graph(_) => Task::Node,
@@ -92,7 +92,7 @@ impl Content {
         }
     }
 
-    /// Nodes of a graph, graphs of a set.
+    /// Returns the number of nodes of a graph, or of graphs of a set.
     pub fn num_items(&self) -> usize {
         match self {
             Content::Graph(graph) => graph.num_nodes(),
@@ -100,7 +100,7 @@ impl Content {
         }
     }
 
-    /// The classes of its items, where they are known.
+    /// Returns the classes of its nodes or graphs, if they are known.
     pub fn labels(&self) -> Option<&Labels> {
         match self {
             Content::Graph(graph) => graph.labels(),
@@ -108,7 +108,7 @@ impl Content {
         }
     }
 
-    /// The one graph; a set is an error.
+    /// Returns the graph; a set is an error.
     pub fn graph(&self) -> Result<&Graph> {
         match self {
             Content::Graph(graph) => Ok(graph),
@@ -119,8 +119,8 @@ impl Content {
         }
     }
 
-    /// A number that tells this content from others: of structure, weights and features, not of
-    /// labels or splits. The same on every machine.
+    /// Returns a hash of the content: of structure, weights and features, not of labels or splits.
+    /// It is equal on every machine.
     pub fn fingerprint(&self) -> u64 {
         match self {
             Content::Graph(graph) => fingerprint(graph),
@@ -149,7 +149,7 @@ fn fingerprint(graph: &Graph) -> u64 {
         Some(columns) => add(columns as u64),
     }
     for (first, features) in graph.feature_blocks() {
-        // What is stored of zeros is no part of what features say.
+        // Stored zeros are not part of the features.
         let mut entry = |row: usize, column: u32, value: f32| {
             if value != 0.0 {
                 add((row as u64 + u64::from(first)) << 32 | u64::from(column));
@@ -177,7 +177,7 @@ fn fingerprint(graph: &Graph) -> u64 {
 }
 
 impl Dataset {
-    /// Loads a dataset by name or path ([`load()`]) from the usual folder ([`data_dir`]).
+    /// Loads a dataset by name or path ([`load()`]) from the default folder ([`data_dir`]).
     ///
     /// ```
     /// let karate = crate::Dataset::load("karate")?;
@@ -188,12 +188,12 @@ impl Dataset {
         load(name_or_path, &data_dir(None), 0)
     }
 
-    /// The same from a folder.
+    /// Loads a dataset by name or path from this data folder.
     pub fn load_from(name_or_path: &str, folder: &Path) -> Result<Self> {
         load(name_or_path, folder, 0)
     }
 
-    /// A graph of one's own.
+    /// Makes a dataset from your own graph.
     pub fn from_graph(name: impl Into<String>, graph: Graph) -> Self {
         Self {
             name: name.into(),
@@ -204,7 +204,7 @@ impl Dataset {
         }
     }
 
-    /// A set of one's own.
+    /// Makes a dataset from your own set of graphs.
     pub fn from_graphs(name: impl Into<String>, set: gnarl_graph::GraphSet) -> Self {
         Self {
             name: name.into(),
@@ -215,8 +215,8 @@ impl Dataset {
         }
     }
 
-    /// Split `i` of the dataset's protocol; where splits are drawn, the one of seed `i`, and of a
-    /// set fold `i` of seed 0.
+    /// Returns split `i` of the dataset's protocol. Random splits use seed `i`; a set of graphs
+    /// uses fold `i` of seed 0.
     pub fn split(&self, i: usize) -> Result<SplitData> {
         let drawn_by = match self.content {
             Content::Graph(_) => i as u64,
@@ -224,19 +224,20 @@ impl Dataset {
         };
         let benchmark = self.benchmark(drawn_by, i + 1)?;
         let at = if benchmark.splits.len() > i { i } else { 0 };
-        // Of drawn splits the first is the one of the seed; published ones are counted.
+        // The first random split is the one of the seed; published splits are numbered.
         let is_drawn = matches!(self.content, Content::Graph(_))
             && benchmark.splits[0].name().ends_with(&format!("seed-{i}"));
         Ok(benchmark.split(if is_drawn { 0 } else { at }))
     }
 
-    /// The dataset by its own protocol: up to `count` splits, drawn ones from seeds `seed`,
-    /// `seed + 1`, …; of a set up to so many folds of one seed.
+    /// Returns the dataset with up to `count` splits of its own protocol. Random splits use seeds
+    /// `seed`, `seed + 1`, …; a set of graphs gives up to so many folds of one seed.
     pub fn benchmark(&self, seed: u64, count: usize) -> Result<Benchmark> {
         self.benchmark_by(self.entry.map(|entry| entry.protocol), seed, count)
     }
 
-    /// The same by another protocol; folds are those of its own.
+    /// Returns the dataset with splits of another protocol; a set keeps the folds of its own
+    /// protocol.
     pub fn benchmark_by(
         &self,
         protocol: Option<Protocol>,

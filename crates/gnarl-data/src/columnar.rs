@@ -1,9 +1,10 @@
-//! Tables by columns: Parquet and Arrow's file format (also called Feather, version 2), read batch
-//! after batch; and tables written as Parquet.
+//! Columnar tables: reads Parquet and Arrow's file format (also called Feather, version 2) batch by
+//! batch, and writes Parquet.
 //!
-//! Of edges the columns are those titled `source` and `target` (or any of the titles that an edge
-//! list may have), else the first two; a column `weight` counts. Ids are integers or texts. Other
-//! tables (features, labels, splits) are read as the same table in text would be.
+//! In an edge table the ends are the columns titled `source` and `target` (or any of the titles
+//! that an edge list may have), else the first two columns; a column `weight` is read. Ids are
+//! integers or strings. Other tables (features, labels, splits) are read as an equal table in text
+//! would be.
 
 use std::fs::File;
 use std::path::Path;
@@ -25,16 +26,16 @@ use super::text;
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::graph::MAX_NODES;
 
-/// A column of a table that is written.
+/// A column of a table to write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Column {
-    /// Words.
+    /// Strings.
     Text(Vec<String>),
     /// Numbers.
     Numbers(Vec<f32>),
 }
 
-/// A table as a Parquet file, compressed by zstd. Fails where columns are not equally long.
+/// Writes a table as a Parquet file, compressed by zstd. Fails if columns differ in length.
 pub fn parquet(columns: Vec<(String, Column)>) -> Result<Vec<u8>> {
     let fault = |e: &dyn std::fmt::Display| Error::argument("parquet", one_line(e));
     let array = |(title, column): (String, Column)| -> (String, ArrayRef) {
@@ -55,10 +56,10 @@ pub fn parquet(columns: Vec<(String, Column)>) -> Result<Vec<u8>> {
     writer.into_inner().map_err(|e| fault(&e))
 }
 
-/// Rows read at once.
+/// Number of rows read at once.
 const ROWS: usize = 1 << 16;
 
-/// Whether a file is a table by columns, by its ending.
+/// Returns true if a file is a columnar table, by its extension.
 pub(super) fn is_columnar(path: &Path) -> bool {
     let ending = path
         .extension()
@@ -70,7 +71,7 @@ pub(super) fn is_columnar(path: &Path) -> bool {
 
 type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, arrow_schema::ArrowError>>>;
 
-/// The batches of a file, and how many rows it says it has.
+/// Returns the batches of a file, and the number of rows in its metadata.
 fn batches(path: &Path) -> Result<Batches> {
     let fault = |e: &dyn std::fmt::Display| Error::data(path, "whole file", one_line(e));
     let file = File::open(path).map_err(|e| Error::io(path, e))?;
@@ -83,7 +84,7 @@ fn batches(path: &Path) -> Result<Batches> {
             parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file)
         })?;
         let builder = builder.map_err(|e| fault(&e))?;
-        // The reader takes these on trust and panics where they are not so.
+        // The reader does not check these and panics if they are wrong.
         let within = |start: i64, length: i64| {
             start >= 0 && length >= 0 && start.saturating_add(length) as u64 <= size
         };
@@ -115,7 +116,7 @@ fn batches(path: &Path) -> Result<Batches> {
     }))
 }
 
-/// What a reader gives; where it panics at bytes that it did not expect, an error.
+/// Runs a reader, and returns an error if it panics at unexpected bytes.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> T) -> Result<T> {
     let read = std::panic::AssertUnwindSafe(read);
     std::panic::catch_unwind(read)
@@ -148,7 +149,7 @@ fn one_line(e: &dyn std::fmt::Display) -> String {
     )
 }
 
-/// Where ids and weights are.
+/// Columns of ids and weights.
 struct Places {
     ends: [usize; 2],
     weight: Option<usize>,
@@ -187,7 +188,7 @@ impl Places {
     }
 }
 
-/// Whether a file of edges has weights.
+/// Returns true if a file of edges has weights.
 pub(super) fn is_weighted(path: &Path) -> Result<bool> {
     match batches(path)?.next() {
         Some(batch) => {
@@ -198,7 +199,7 @@ pub(super) fn is_weighted(path: &Path) -> Result<bool> {
     }
 }
 
-/// Gives every edge of a file to the sink.
+/// Passes every edge of a file to the sink.
 pub(super) fn stream_edges(path: &Path, sink: &mut dyn EdgeSink) -> Result<Streamed> {
     let size = std::fs::metadata(path)
         .map_err(|e| Error::io(path, e))?
@@ -309,7 +310,7 @@ fn weights(path: &Path, column: &ArrayRef, before: u64) -> Result<Vec<f64>> {
         .collect()
 }
 
-/// The values of a column of primitives of one type, `None` where one is missing.
+/// The values of a column of primitives of one type, `None` for a missing value.
 macro_rules! values {
     ($column:expr, $kind:ty, $into:expr) => {
         $column
@@ -320,7 +321,7 @@ macro_rules! values {
     };
 }
 
-/// A column of integers of any width.
+/// Reads a column of integers of any width.
 fn integers(column: &ArrayRef) -> Option<Vec<Option<i128>>> {
     Some(match column.data_type() {
         DataType::Int8 => values!(column, Int8Type, i128::from),
@@ -335,7 +336,7 @@ fn integers(column: &ArrayRef) -> Option<Vec<Option<i128>>> {
     })
 }
 
-/// A column of numbers; texts are read as numbers where they are some.
+/// Reads a column of numbers; strings that are numbers are parsed.
 fn numbers(column: &ArrayRef) -> Option<Vec<Option<f64>>> {
     Some(match column.data_type() {
         DataType::Float16 => values!(column, Float16Type, f64::from),
@@ -364,8 +365,8 @@ fn numbers(column: &ArrayRef) -> Option<Vec<Option<f64>>> {
     })
 }
 
-/// One value that is not missing, as a file of text would have it; what cannot be written so is
-/// named.
+/// Returns one present value as a text file would have it; a value without such a form is an error
+/// that names it.
 fn value_as_text(column: &ArrayRef, i: usize) -> std::result::Result<String, String> {
     /// A value of a column of primitives, written out.
     macro_rules! written {
@@ -390,7 +391,7 @@ fn value_as_text(column: &ArrayRef, i: usize) -> std::result::Result<String, Str
         DataType::Float16 => written!(Float16Type),
         DataType::Float32 => written!(Float32Type),
         DataType::Float64 => written!(Float64Type),
-        // What pandas calls categories: a number that stands for a text.
+        // pandas categories: a number that stands for a string.
         DataType::Dictionary(..) => {
             let words = column.as_any_dictionary();
             let place = integers(&words.keys().slice(i, 1)).and_then(|key| key[0]);
@@ -410,7 +411,7 @@ fn value_as_text(column: &ArrayRef, i: usize) -> std::result::Result<String, Str
     })
 }
 
-/// A table as text: as it is, or by columns.
+/// Reads a table as text, from a text file or a columnar one.
 pub(super) fn read_text(path: &Path) -> Result<String> {
     if is_columnar(path) {
         as_text(path)
@@ -419,8 +420,8 @@ pub(super) fn read_text(path: &Path) -> Result<String> {
     }
 }
 
-/// A whole table as the text that the readers of text take: a header, then rows. Texts stand in
-/// quotation marks.
+/// Converts a whole table to the text that the text readers accept: a header, then rows. Strings
+/// are quoted.
 fn as_text(path: &Path) -> Result<String> {
     let mut out = csv::WriterBuilder::new().from_writer(Vec::new());
     let fault = |e: &dyn std::fmt::Display| Error::data(path, "whole file", e.to_string());

@@ -1,10 +1,10 @@
-//! Fetching a dataset's files: over HTTPS, resumed where a download broke off, checked, and never
-//! half there.
+//! Downloads a dataset's files over HTTPS. Interrupted downloads resume, checksums are compared,
+//! and no file is ever incomplete.
 //!
 //! Everything unfinished has a name that ends in `.part`: a download `FILE.part`, an archive
 //! `FOLDER.zip.part` and its content `FOLDER.part/`. A file gets its final name in one step, after
-//! its checksum was compared and its bytes were written to disk, so an interruption at any moment
-//! leaves `.part`s only, and the next call goes on from there.
+//! its checksum was compared and its bytes were written to disk. An interruption therefore leaves
+//! `.part` files only, and the next call resumes from them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -17,20 +17,21 @@ use ureq::http::{HeaderMap, StatusCode, header};
 use crate::registry::{Entry, RemoteFile, Unpack};
 use gnarl_graph::error::{Error, Result};
 
-/// Largest download and largest unpacked archive: many times the size of any dataset here.
+/// Largest download and largest unpacked archive, in bytes: many times the size of any dataset
+/// here.
 const MAX_BYTES: u64 = 8 << 30;
-/// Most files in an archive.
+/// Largest number of files in an archive.
 const MAX_MEMBERS: usize = 10_000;
-/// Requests per file before giving up.
+/// Number of requests per file before giving up.
 const ATTEMPTS: u32 = 5;
 
-/// Told about every download as it goes on. One file is under way at a time.
+/// Progress callbacks of a download. Files are downloaded one at a time.
 pub trait Progress: Sync {
-    /// A file begins, or begins again; `total` bytes where the server says.
+    /// Called when a file begins or restarts; `total` bytes if the server sends it.
     fn begin(&self, file: &str, total: Option<u64>);
-    /// So many more bytes of it are there.
+    /// Called when this many more bytes have arrived.
     fn advance(&self, bytes: u64);
-    /// It ended, well or not.
+    /// Called when the file ends, successfully or not.
     fn end(&self);
 }
 
@@ -44,38 +45,38 @@ impl Progress for Silent {
     fn end(&self) {}
 }
 
-/// What became of one file.
+/// Result of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The file, or the folder of an archive.
     pub path: PathBuf,
-    /// How it came to be there.
+    /// State of the file: present before, or downloaded.
     pub state: State,
-    /// Whether its checksum was compared.
+    /// True if its checksum was compared.
     pub verified: bool,
 }
 
-/// How a file came to be there.
+/// State of a file after a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It was there before.
+    /// The file was present before.
     Present,
-    /// It was downloaded; so many bytes came over the net this time.
+    /// The file was downloaded; `bytes` were received by this call.
     Downloaded {
-        /// Bytes received by this call.
+        /// Number of bytes received by this call.
         bytes: u64,
     },
 }
 
-/// Downloads what is missing of a dataset into the data folder, over HTTPS.
+/// Downloads the missing files of a dataset into the data folder, over HTTPS.
 ///
-/// A file that is there is kept, unless its checksum is known and differs. Fails with the address
-/// and what to do.
+/// A present file is kept, unless its checksum is known and differs. Errors name the address and
+/// the remedy.
 pub fn fetch(entry: &Entry, data_dir: &Path, progress: &dyn Progress) -> Result<Vec<Outcome>> {
     Downloader::new().fetch(entry.files, data_dir, progress)
 }
 
-/// How files are fetched.
+/// Settings of downloads.
 pub struct Downloader {
     agent: ureq::Agent,
     first_wait: Duration,
@@ -89,8 +90,8 @@ impl Default for Downloader {
 }
 
 impl Downloader {
-    /// HTTPS alone, also after redirects; a server may be silent for 30 seconds; a second between
-    /// the first attempts.
+    /// Makes a downloader for HTTPS alone, also after redirects. The timeout is 30 seconds without
+    /// data; the first retry waits a second.
     pub fn new() -> Self {
         let config = ureq::Agent::config_builder().https_only(true);
         Self {
@@ -100,7 +101,7 @@ impl Downloader {
         }
     }
 
-    /// Plain HTTP to a server on this machine, without proxy and without waiting between attempts:
+    /// Makes a downloader for plain HTTP to this machine, without proxy or waits between attempts:
     /// for tests and mirrors on loopback. Any other address is refused.
     pub fn loopback() -> Self {
         let config = ureq::Agent::config_builder().proxy(None).max_redirects(0);
@@ -111,7 +112,7 @@ impl Downloader {
         }
     }
 
-    /// Downloads what is missing of these files into the data folder.
+    /// Downloads the missing ones of these files into the data folder.
     pub fn fetch(
         &self,
         files: &[RemoteFile],
@@ -136,8 +137,8 @@ impl Downloader {
             Some(Unpack::Zip { .. }) => with_suffix(&path, ".zip.part"),
         };
         if let Some(verified) = is_present(file, data_dir)? {
-            // A call that was killed before it tidied up may have left it, and nobody asks for it
-            // any more.
+            // A call that was killed before its cleanup may have left it, and it is no longer
+            // needed.
             if part.is_file() && open_locked(&part).is_ok() {
                 let _ = fs::remove_file(&part);
             }
@@ -156,7 +157,7 @@ impl Downloader {
             None => rename(&part, &path)?,
             Some(Unpack::Zip { members }) => {
                 unpack(&part, &path, members, MAX_BYTES).inspect_err(|_| {
-                    // What cannot be unpacked now cannot be resumed either.
+                    // An archive that cannot be unpacked cannot be resumed either.
                     let _ = fs::remove_file(&part);
                 })?;
                 fs::remove_file(&part).map_err(|e| Error::io(&part, e))?;
@@ -169,7 +170,7 @@ impl Downloader {
         })
     }
 
-    /// Fills `part` with the whole file, checked and on disk; returns how many bytes were received.
+    /// Fills `part` with the whole file, checked and on disk; returns the number of bytes received.
     fn download(&self, file: &RemoteFile, part: &Path, progress: &dyn Progress) -> Result<u64> {
         let mut target = open_locked(part)?;
         let mut resumed = target.metadata().map_err(|e| Error::io(part, e))?.len() > 0;
@@ -193,14 +194,14 @@ impl Downloader {
                 );
                 return Err(download_error(file, what));
             }
-            // The beginning came from an earlier call and may be of another version: once more from
-            // the start.
+            // The beginning came from an earlier call and may be of another version: retry from the
+            // start.
             resumed = false;
             target.set_len(0).map_err(|e| Error::io(part, e))?;
         }
     }
 
-    /// Requests the file until all its bytes are in `target`, going on where an attempt broke off.
+    /// Requests the file until all its bytes are in `target`, resuming after interruptions.
     fn complete(
         &self,
         file: &RemoteFile,
@@ -227,7 +228,7 @@ impl Downloader {
         Ok(received)
     }
 
-    /// One request. Errors end the download, a broken attempt may be repeated.
+    /// Sends one request. Errors end the download, an interrupted attempt may be repeated.
     fn attempt(
         &self,
         file: &RemoteFile,
@@ -259,7 +260,7 @@ impl Downloader {
                 return Ok(Attempt::Complete);
             }
             (StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE, _) if have > 0 => {
-                // What we have does not fit what is there: begin anew.
+                // The partial file does not match the server's: restart.
                 target.set_len(0).map_err(on_disk)?;
                 return Ok(Attempt::Broken(
                     "the server would not continue the download".into(),
@@ -306,13 +307,13 @@ impl Downloader {
     }
 }
 
-/// How a request ended.
+/// Result of a request.
 enum Attempt {
     Complete,
     Broken(String),
 }
 
-/// Which side of a copy failed; the net, after so many bytes.
+/// The side of a copy that failed; for the network, with the number of bytes received.
 enum Broken {
     Net(u64, io::Error),
     Disk(io::Error),
@@ -323,7 +324,7 @@ fn with_limits(
 ) -> ureq::config::Config {
     config
         .http_status_as_error(false)
-        // A compressed answer has no ranges to resume at.
+        // A compressed response has no ranges to resume at.
         .accept_encoding("identity")
         .user_agent(concat!("gnarl/", env!("CARGO_PKG_VERSION")))
         .timeout_resolve(Some(Duration::from_secs(15)))
@@ -353,7 +354,7 @@ fn copy(
     }
 }
 
-/// First byte and size from `bytes 5-9/10`, or the size from `bytes */10`.
+/// Returns the first byte and the size from `bytes 5-9/10`, or the size from `bytes */10`.
 fn content_range(headers: &HeaderMap) -> Option<(Option<u64>, Option<u64>)> {
     let value = headers
         .get(header::CONTENT_RANGE)?
@@ -369,7 +370,7 @@ fn content_range(headers: &HeaderMap) -> Option<(Option<u64>, Option<u64>)> {
     }
 }
 
-/// Answers that another attempt may change.
+/// Returns true for responses that another attempt may change.
 fn is_passing(status: StatusCode) -> bool {
     status.is_server_error()
         || matches!(
@@ -378,7 +379,7 @@ fn is_passing(status: StatusCode) -> bool {
         )
 }
 
-/// Failures that no further attempt can change.
+/// Returns true for failures that no further attempt can change.
 fn is_final(error: &ureq::Error) -> bool {
     matches!(
         error,
@@ -393,8 +394,7 @@ fn download_error(file: &RemoteFile, what: impl Into<String>) -> Error {
     }
 }
 
-/// Whether the file is there and right, and if so whether a checksum said it; `None` where it must
-/// be downloaded.
+/// Returns `None` if the file must be downloaded; otherwise true if a checksum confirmed it.
 fn is_present(file: &RemoteFile, data_dir: &Path) -> Result<Option<bool>> {
     if !file.provides().iter().all(|f| data_dir.join(f).is_file()) {
         return Ok(None);
@@ -409,7 +409,7 @@ fn is_present(file: &RemoteFile, data_dir: &Path) -> Result<Option<bool>> {
     Ok((found == expected).then_some(true))
 }
 
-/// Opens a `.part` to go on with, and keeps every other download off it.
+/// Opens a `.part` to resume, and locks it against other downloads.
 fn open_locked(part: &Path) -> Result<File> {
     let file = OpenOptions::new()
         .read(true)
@@ -425,12 +425,12 @@ fn open_locked(part: &Path) -> Result<File> {
                 io::Error::other("another download of this file is under way; wait for it to end");
             Err(Error::io(part, busy))
         }
-        // Some network file systems know no locks; a download that stands alone needs none.
+        // Some network file systems have no locks; a single download needs none.
         Err(fs::TryLockError::Error(_)) => Ok(file),
     }
 }
 
-/// SHA-256 of the whole file in lower-case hex.
+/// Computes the SHA-256 of the whole file in lower-case hex.
 fn sha256(file: &mut File) -> io::Result<String> {
     use std::fmt::Write;
     file.seek(SeekFrom::Start(0))?;
@@ -462,7 +462,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Renames, and asks the disk to remember it where that can be asked.
+/// Renames, and syncs the folder to disk on systems that support it.
 fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|e| Error::io(to, e))?;
     if let Some(Ok(folder)) = to.parent().map(File::open) {
@@ -472,9 +472,11 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Unpacks a zip into `FOLDER.part`, checks that the members are there and makes it `folder`.
+/// Unpacks a zip into `FOLDER.part`, checks that the members are present and renames it to
+/// `folder`.
 ///
-/// Members with a path out of the folder and links are refused, as is more than `limit` bytes.
+/// Members with a path out of the folder and links are refused, as is more than `limit` bytes in
+/// total.
 fn unpack(archive: &Path, folder: &Path, members: &[&str], limit: u64) -> Result<()> {
     let staging = with_suffix(folder, ".part");
     if staging.exists() {
@@ -546,7 +548,7 @@ fn extract(archive: &Path, staging: &Path, limit: u64) -> Result<()> {
         }
         let member = zip.by_index(i).map_err(broken)?;
         let mut to = File::create(&path).map_err(|e| Error::io(&path, e))?;
-        // The size a header claims is a claim: what comes out is counted.
+        // The size in a header is not reliable: the bytes written are counted.
         let written = io::copy(&mut member.take(left + 1), &mut to).map_err(|e| {
             bad(
                 format!("member {}", paths[i].0.display()),
@@ -564,7 +566,7 @@ fn extract(archive: &Path, staging: &Path, limit: u64) -> Result<()> {
     Ok(())
 }
 
-/// A member's path, `None` where it is absolute or leads out of the folder on any system.
+/// Returns a member's path, `None` if it is absolute or leads out of the folder on any system.
 fn safe_path(name: &str) -> Option<PathBuf> {
     if name.is_empty() || name.contains(['\\', ':', '\0']) {
         return None;
@@ -578,7 +580,7 @@ fn safe_path(name: &str) -> Option<PathBuf> {
     Some(parts?.into_iter().flatten().collect())
 }
 
-/// The folder that all members are in, where there is one.
+/// Returns the folder that contains all members, if there is one.
 fn common_top(paths: &[(PathBuf, bool)]) -> Option<PathBuf> {
     let top = |path: &Path| path.iter().next().map(PathBuf::from);
     let first = top(&paths.first()?.0)?;
@@ -587,7 +589,7 @@ fn common_top(paths: &[(PathBuf, bool)]) -> Option<PathBuf> {
     paths.iter().all(is_inside).then_some(first)
 }
 
-/// Makes `staging` the folder in one step; into a folder that is already there, file by file.
+/// Renames `staging` to the folder in one step, or moves file by file into an existing folder.
 fn move_into_place(staging: &Path, folder: &Path) -> Result<()> {
     if !folder.exists() {
         return rename(staging, folder);

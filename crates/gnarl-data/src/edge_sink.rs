@@ -1,12 +1,12 @@
-//! What readers of edges have in common, of whatever form: titles of columns, names of nodes, which
-//! ids are believed, and where edges go.
+//! Shared parts of all edge readers: titles of columns, names of nodes, plausible ids, and the sink
+//! of edges.
 
 use std::collections::HashMap;
 
 use gnarl_graph::error::Result;
 use gnarl_graph::graph::MAX_NODES;
 
-/// Titles of the two columns of ids, by which a header is told from an edge between names.
+/// Titles of the two id columns, which distinguish a header from an edge between names.
 pub(super) const TITLES: [&str; 30] = [
     "source",
     "target",
@@ -40,34 +40,34 @@ pub(super) const TITLES: [&str; 30] = [
     "nodes",
 ];
 
-/// Titles of the column of weights.
+/// Titles of the weight column.
 const WEIGHT_TITLES: [&str; 3] = ["weight", "weights", "w"];
 
-/// Takes edges as they come, with their weights where they have some.
+/// A consumer of edges, with their weights if they have some.
 pub(super) trait EdgeSink {
-    /// Some edges; weights are as many, or none.
+    /// Takes some edges; there are as many weights as edges, or none.
     fn take(&mut self, edges: &[(u32, u32)], weights: &[f64]) -> Result<()>;
 
-    /// Forgets all edges: the file is read again, in another way.
+    /// Discards all edges: the file is read again, in another way.
     fn reset(&mut self);
 
-    /// How many bytes of the file were read.
+    /// Reports the number of bytes of the file that were read.
     fn tell(&mut self, bytes: u64);
 }
 
-/// What is known of an edge file when it was read.
+/// Summary of an edge file that was read.
 #[derive(Debug, Default)]
 pub(super) struct Streamed {
     /// The largest id plus one, or the number of names.
     pub num_nodes: usize,
     pub num_rows: u64,
-    /// What the nodes are called, in the order they first occur; `None` where ids are integers.
+    /// Names of the nodes, in order of first occurrence; `None` if ids are integers.
     pub names: Option<Vec<String>>,
     /// Titles of columns that are neither ids nor weights.
     pub columns_dropped: Vec<String>,
 }
 
-/// Names, numbered in the order they first occur.
+/// Names, numbered in order of first occurrence.
 #[derive(Debug, Default)]
 pub(super) struct NameIndex {
     pub names: Vec<String>,
@@ -92,7 +92,7 @@ impl NameIndex {
         self.ids.get(name).copied()
     }
 
-    /// The number of a name, which is a new one where it has not occurred.
+    /// Returns the number of a name, adding it if it is new.
     pub fn get_or_add(&mut self, name: &str) -> u32 {
         if let Some(id) = self.get(name) {
             return id;
@@ -108,22 +108,22 @@ impl NameIndex {
     }
 }
 
-/// Ids below this are believed in a file of that many rows.
+/// Returns the bound below which ids are plausible in a file of that many rows.
 pub(super) fn sane_end(num_rows: usize) -> u64 {
     (100 * num_rows as u64 + 1_000_001).min(MAX_NODES as u64)
 }
 
-/// Whether a column of this title holds ends of edges.
+/// Returns true if a column of this title holds ends of edges.
 pub(super) fn is_id_title(title: &str) -> bool {
     is_one_of(title, &TITLES)
 }
 
-/// Whether a column of this title holds weights.
+/// Returns true if a column of this title holds weights.
 pub(super) fn is_weight_title(title: &str) -> bool {
     is_one_of(title, &WEIGHT_TITLES)
 }
 
-/// Whether a title is one of some, whatever the case.
+/// Returns true if a title is among `titles`, ignoring case.
 pub(super) fn is_one_of(title: &str, titles: &[&str]) -> bool {
     titles.iter().any(|known| known.eq_ignore_ascii_case(title))
 }

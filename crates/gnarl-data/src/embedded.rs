@@ -1,4 +1,4 @@
-//! What is always there: Zachary's karate club, and packed copies of Cora and MUTAG.
+//! Datasets that are always available: Zachary's karate club, and packed copies of Cora and MUTAG.
 
 mod packed;
 
@@ -10,7 +10,8 @@ use gnarl_graph::labels::Labels;
 use gnarl_graph::matrix::CsrMatrix;
 use gnarl_graph::split::Split;
 
-/// Who met outside the club, each pair once, members from 0 (Zachary 1977, figure 1).
+/// Pairs of members who met outside the club, each pair once, members from 0 (Zachary 1977, figure
+/// 1).
 const TIES: [(u32, &[u32]); 26] = [
     (0, &[1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 17, 19, 21, 31]),
     (1, &[2, 3, 7, 13, 17, 19, 21, 30]),
@@ -40,16 +41,16 @@ const TIES: [(u32, &[u32]); 26] = [
     (32, &[33]),
 ];
 
-/// The four communities of greatest modularity, 0.4198 (Brandes et al. 2008). PyTorch Geometric's
-/// `KarateClub` has the same numbering and a partition of 0.4156, which puts members 9, 23 and 27
-/// elsewhere.
+/// The four communities of largest modularity, 0.4198 (Brandes et al. 2008). PyTorch Geometric's
+/// `KarateClub` has equal numbering and a partition of 0.4156, with members 9, 23 and 27 in other
+/// communities.
 const COMMUNITIES: [u32; 34] = [
     1, 1, 1, 1, 3, 3, 3, 1, 0, 0, 3, 1, 1, 1, 0, 0, 3, 1, 0, 1, 0, 1, 0, 2, 2, 2, 0, 2, 2, 0, 0, 2,
     0, 0,
 ];
 
-/// Zachary's karate club: 34 members, 78 ties, identity features, four communities as classes and
-/// one split.
+/// Returns Zachary's karate club: 34 members, 78 ties, identity features, four communities as
+/// classes and one split.
 ///
 /// The split `first` trains on the first member of each community, as PyTorch Geometric does,
 /// validates on the next two of each and tests on the other 22.
@@ -87,7 +88,7 @@ fn first_of_each() -> gnarl_graph::error::Result<Split> {
 mod tests {
     use super::*;
 
-    /// Newman's modularity, from its definition.
+    /// Computes Newman's modularity from its definition.
     fn modularity(graph: &Graph) -> f64 {
         let m = graph.num_edges() as f64;
         let class = |u: u32| graph.labels().unwrap().get(u);

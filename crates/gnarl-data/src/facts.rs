@@ -1,8 +1,8 @@
-//! The facts that `gnarl data check` prints: counts, homophily, degrees, components and
+//! Statistics printed by `gnarl data check`: counts, homophily, degrees, components and
 //! centralities.
 //!
-//! Keys and their order are those of the reference figures the loaders are checked against,
-//! computed with SciPy and NetworkX on the undirected graph without self-loops.
+//! Keys and their order match the reference figures the loaders are checked against. The figures
+//! were computed with SciPy and NetworkX on the undirected graph without self-loops.
 
 use serde_json::{Map, Value, json};
 
@@ -14,11 +14,11 @@ use gnarl_graph::graph_set::GraphSet;
 use gnarl_graph::labels::Labels;
 use gnarl_graph::properties::components;
 
-/// The facts about one graph. `name` is the dataset's; `report` says what loading dropped. O((n +
-/// m) · iterations).
+/// Returns the statistics of one graph. `name` is the dataset's; `report` has the edges that
+/// loading dropped. O((n + m) · iterations).
 ///
-/// Mean and extreme values of a graph without nodes are null, as are features and classes where
-/// there are none. Where nodes are unlabelled, one more key says how many.
+/// Mean and extreme values of a graph without nodes are null, as are missing features and classes.
+/// One more key has the number of unlabelled nodes, if there are any.
 pub fn node_facts(graph: &Graph, report: &BuildReport, name: &str) -> Result<Value> {
     let n = graph.num_nodes();
     let degrees: Vec<f64> = (0..n as u32).map(|u| graph.degree(u) as f64).collect();
@@ -94,8 +94,8 @@ pub fn node_facts(graph: &Graph, report: &BuildReport, name: &str) -> Result<Val
     Ok(Value::Object(facts))
 }
 
-/// The facts about a set of graphs; `class_counts` is keyed by the labels as they stand in the
-/// file.
+/// Returns the statistics of a set of graphs; `class_counts` is keyed by the labels as stored in
+/// the file.
 pub fn graph_set_facts(set: &GraphSet) -> Value {
     let counts = set.labels().counts();
     let named: Map<String, Value> = (0u32..)
@@ -120,14 +120,14 @@ pub fn graph_set_facts(set: &GraphSet) -> Value {
     })
 }
 
-/// A fact that differs from what the registry expects.
+/// A statistic that differs from the registry's expectation.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Check {
-    /// Which fact.
+    /// Key of the statistic.
     pub key: &'static str,
-    /// What the registry says.
+    /// The value in the registry.
     pub expected: Value,
-    /// What was loaded.
+    /// The value that was loaded.
     pub found: Value,
 }
 
@@ -141,8 +141,8 @@ impl std::fmt::Display for Check {
     }
 }
 
-/// The facts of [`node_facts`] or [`graph_set_facts`] that differ from the registry's expectations;
-/// none when all is well.
+/// Returns the statistics of [`node_facts`] or [`graph_set_facts`] that differ from the registry's
+/// expectations; none if all agree.
 pub fn mismatches(entry: &Entry, facts: &Value) -> Vec<Check> {
     let expected = &entry.expected;
     let mut checks = vec![
@@ -177,11 +177,11 @@ pub fn mismatches(entry: &Entry, facts: &Value) -> Vec<Check> {
     checks.into_iter().filter_map(differs).collect()
 }
 
-/// The class of each node as the reference figures count it.
+/// Returns the class of each node as the reference figures count it.
 ///
-/// They take the largest entry of each one-hot label row, which makes CiteSeer's 15 papers without
-/// a label class 0. Loading keeps them unlabelled; only these figures follow the reference, so that
-/// every one of them can be compared.
+/// The figures take the largest entry of each one-hot label row, which makes CiteSeer's 15 papers
+/// without a label class 0. Loading keeps them unlabelled; only these figures follow the reference,
+/// so that all of them can be compared.
 fn reference_classes(labels: &Labels, name: &str) -> Vec<Option<u32>> {
     let is_planetoid = registry::get(name).is_some_and(|e| e.format == Format::Planetoid);
     labels
@@ -191,10 +191,10 @@ fn reference_classes(labels: &Labels, name: &str) -> Vec<Option<u32>> {
         .collect()
 }
 
-/// PageRank as the reference figures have it: the power method from the uniform start, ended as
-/// NetworkX ends it at tolerance 1e-12, which stops up to 6e-9 of a score away from the solution.
-/// [`Centrality::PageRank`] goes all the way; only these figures follow the reference, so that
-/// every one of them can be compared.
+/// Computes PageRank as the reference figures do: the power method from the uniform vector, stopped
+/// like NetworkX at tolerance 1e-12. This ends up to 6e-9 of a score away from the solution.
+/// [`Centrality::PageRank`] converges further; only these figures follow the reference, so that all
+/// of them can be compared.
 fn reference_pagerank(graph: &Graph) -> Vec<f64> {
     const DAMPING: f64 = 0.85;
     const TOLERANCE: f64 = 1e-12;
@@ -235,7 +235,7 @@ fn counts(classes: &[Option<u32>], num_classes: usize) -> Vec<usize> {
     counts
 }
 
-/// The share of edges whose ends have the same class, among edges with both ends labelled.
+/// Returns the share of edges whose ends have equal classes, among edges with both ends labelled.
 fn edge_homophily(graph: &Graph, classes: &[Option<u32>]) -> Option<f64> {
     let ends = graph
         .edges()
@@ -257,7 +257,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The first of the largest.
+/// Returns the first index of the largest value.
 fn argmax(values: &[f64]) -> Option<usize> {
     (0..values.len()).reduce(|best, i| if values[i] > values[best] { i } else { best })
 }

@@ -1,10 +1,10 @@
-//! Geom-GCN's files (Pei et al. 2020): WebKB's Cornell, Texas and Wisconsin, Wikipedia's Chameleon
-//! and Squirrel, with ten public splits (thesis ch. 3 and 4).
+//! Geom-GCN's files ([Pei et al. 2020](https://arxiv.org/abs/2002.05287)): WebKB's Cornell, Texas
+//! and Wisconsin, Wikipedia's Chameleon and Squirrel, with ten public splits.
 //!
-//! `out1_graph_edges.txt` holds a directed edge a line, with self-loops and duplicates;
-//! `out1_node_feature_label.txt` a node a line: id, comma-separated features, class, separated by
-//! tabs. Both open with a header line. The splits are 48 / 32 / 20 %, whatever their file names
-//! say.
+//! `out1_graph_edges.txt` holds one directed edge per line, with self-loops and duplicates.
+//! `out1_node_feature_label.txt` holds one node per line: id, comma-separated features, class,
+//! separated by tabs. Both start with a header line. The splits are 48 / 32 / 20 %, despite their
+//! file names.
 
 use std::path::Path;
 
@@ -17,14 +17,14 @@ use gnarl_graph::labels::Labels;
 use gnarl_graph::matrix::CsrMatrix;
 use gnarl_graph::split::Split;
 
-/// Most features of a node, 2^24: later steps hold something for each.
+/// Largest number of features of a node, 2^24: later steps allocate memory for each.
 const MAX_FEATURES: usize = 1 << 24;
-/// Public splits per dataset.
+/// Number of public splits per dataset.
 const NUM_SPLITS: usize = 10;
 
 /// Loads the graph in `dir` and the splits `NAME_split_0.6_0.2_{0..9}.npz` in `splits_dir`, called
-/// `geom-gcn-0` to `geom-gcn-9`. A graph without any of these files loads without splits; one with
-/// only some of them does not.
+/// `geom-gcn-0` to `geom-gcn-9`. A graph without any of these files loads without splits; a graph
+/// with only some of them does not.
 pub fn load(dir: &Path, splits_dir: &Path, name: &str) -> Result<(Graph, BuildReport)> {
     let nodes_file = dir.join("out1_node_feature_label.txt");
     let (features, labels) = parse_nodes(&nodes_file, &text::read(&nodes_file)?)?;
@@ -39,8 +39,8 @@ pub fn load(dir: &Path, splits_dir: &Path, name: &str) -> Result<(Graph, BuildRe
     Ok((graph, report))
 }
 
-/// The lines after the header, which must begin with `node_id`: a file without one would lose its
-/// first line.
+/// Returns the lines after the header, which must begin with `node_id`: a file without one would
+/// lose its first line.
 fn body<'a>(path: &Path, text: &'a str) -> Result<impl Iterator<Item = (usize, &'a str)> + Clone> {
     let mut lines = text::lines(text);
     match lines.next() {
@@ -58,7 +58,7 @@ fn body<'a>(path: &Path, text: &'a str) -> Result<impl Iterator<Item = (usize, &
     }
 }
 
-/// One node's line.
+/// The line of one node.
 struct NodeLine {
     line: usize,
     cols: Vec<u32>,
@@ -66,7 +66,7 @@ struct NodeLine {
     class: u32,
 }
 
-/// Features and classes of the nodes, whose lines may come in any order.
+/// Parses features and classes of the nodes, whose lines may come in any order.
 fn parse_nodes(path: &Path, text: &str) -> Result<(CsrMatrix<f32>, Labels)> {
     let lines = body(path, text)?;
     let num_nodes = lines.clone().count();
@@ -120,7 +120,7 @@ fn parse_nodes(path: &Path, text: &str) -> Result<(CsrMatrix<f32>, Labels)> {
     Ok((features, Labels::from_values(classes)))
 }
 
-/// The columns and values that are not zero, and the number of fields.
+/// Returns the non-zero columns and values, and the number of fields.
 fn parse_features(path: &Path, line: usize, fields: &str) -> Result<(Vec<u32>, Vec<f32>, usize)> {
     let (mut cols, mut values, mut width) = (Vec::new(), Vec::new(), 0);
     for field in fields.split(',') {
@@ -187,7 +187,7 @@ fn read_split(path: &Path, name: String, num_nodes: usize) -> Result<Split> {
     .map_err(|e| Error::data(path, "masks", e.to_string()))
 }
 
-/// The nodes that a mask of one boolean per node marks.
+/// Reads the nodes marked by a mask of one boolean per node.
 fn read_mask(archive: &mut NpzArchive, member: &str, num_nodes: usize) -> Result<Vec<u32>> {
     let mask = archive.bools(member)?;
     if mask.shape != [num_nodes] {
@@ -204,19 +204,19 @@ fn read_mask(archive: &mut NpzArchive, member: &str, num_nodes: usize) -> Result
         .collect())
 }
 
-/// Fuzzing: whatever the file of nodes may hold.
+/// Fuzzing: any content of the node file.
 #[doc(hidden)]
 pub fn fuzz_nodes(bytes: &[u8]) -> Result<()> {
     parse_nodes(Path::new("fuzz.txt"), &String::from_utf8_lossy(bytes)).map(drop)
 }
 
-/// Fuzzing: whatever the file of edges may hold.
+/// Fuzzing: any content of the edge file.
 #[doc(hidden)]
 pub fn fuzz_edges(bytes: &[u8]) -> Result<()> {
     parse_edges(Path::new("fuzz.txt"), &String::from_utf8_lossy(bytes), 100).map(drop)
 }
 
-/// Fuzzing: whatever a split file may hold.
+/// Fuzzing: any content of a split file.
 #[doc(hidden)]
 pub fn fuzz_split(bytes: &[u8], num_nodes: usize) -> Result<()> {
     let mut archive = NpzArchive::from_bytes(Path::new("fuzz.npz"), bytes)?;

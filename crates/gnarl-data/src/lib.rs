@@ -1,29 +1,29 @@
-//! Real data: what exists, how to fetch it, and one loader per file format.
+//! Real datasets: the registry, downloads, and one loader per file format.
 //!
-//! | file | what it reads |
+//! | module | contents |
 //! | --- | --- |
-//! | [`registry`] | every dataset of the thesis: names, citation, counts, format, addresses, checksums |
+//! | [`registry`] | every registered dataset: names, citation, counts, format, addresses, checksums |
 //! | [`mod@load`] | from a name or a path to a dataset |
-//! | [`disk`] | a graph on disk: a folder of mapped arrays, and how one is made of anything else |
+//! | [`disk`] | a graph on disk: a folder of mapped arrays, and its import from other forms |
 //! | [`download`] | fetching over HTTPS with resume, checksum and unpacking |
-//! | [`embedded`] | Zachary's karate club, and copies of Cora and MUTAG: they need no file |
+//! | [`embedded`] | Zachary's karate club, and copies of Cora and MUTAG: they need no files |
 //! | [`planetoid`] | `ind.NAME.*` pickles (Cora, CiteSeer, PubMed) |
 //! | [`geom_gcn`] | tab-separated text and ten splits (WebKB, Chameleon, Squirrel) |
 //! | [`npz`] | NumPy zips with CSR arrays (Amazon, Coauthor, CoraML, PolBlogs) |
 //! | [`npz_writer`] | writes a graph as an archive that SciPy reads |
-//! | [`writer`] | writes a dataset in the forms that users bring their own in |
+//! | [`writer`] | writes a dataset in the forms of a user's own files |
 //! | [`linkx`] | Facebook100 and LINKX arrays (Penn94, genius, deezer-europe) |
 //! | [`ogb`] | OGB's csv folder (ogbn-arxiv, arxiv-year) |
 //! | [`tu`] | TU graph-classification text |
-//! | [`attacked`] | the graphs of the literature on attacks |
-//! | `edge_sink` | what readers of edges have in common |
-//! | [`columnar`] | Parquet and Arrow files in the place of text |
+//! | [`attacked`] | attacked graphs from the literature |
+//! | `edge_sink` | shared parts of all edge readers |
+//! | [`columnar`] | Parquet and Arrow files instead of text |
 //! | [`edge_list`] | a user's own edge list, features and labels |
 //! | [`scipy`] | a user's own archive: a SciPy matrix, or a layout of the above |
-//! | [`sources`] | what of a user's own files was read, and what was not |
-//! | [`facts`] | the facts that `gnarl data check` prints |
-//! | [`protocol`] | the splits the thesis judges each dataset by |
-//! | [`benchmark`] | a dataset with its splits: what models are fitted on and judged by |
+//! | [`sources`] | the files of a user that were read, and those that were not |
+//! | [`facts`] | statistics printed by `gnarl data check` |
+//! | [`protocol`] | the default splits of each dataset |
+//! | [`benchmark`] | a dataset with its splits, on which models are fitted and evaluated |
 
 pub mod attacked;
 pub mod benchmark;
@@ -61,7 +61,7 @@ use gnarl_graph::graph::{BuildReport, Graph};
 use gnarl_graph::graph_set::GraphSet;
 use gnarl_graph::matrix::CsrMatrix;
 
-/// One graph whose nodes are classified, or many that are classified themselves.
+/// A graph for node classification, or a set of graphs for graph classification.
 #[derive(Debug, Clone)]
 pub enum Content {
     /// One graph.
@@ -73,20 +73,20 @@ pub enum Content {
 /// A dataset as loaded.
 #[derive(Debug, Clone)]
 pub struct Dataset {
-    /// The registry's name, `karate`, a generator's name, or the path it was read from.
+    /// Name in the registry, `karate`, a generator's name, or the path it was read from.
     pub name: String,
-    /// What was loaded.
+    /// The loaded graph or set.
     pub content: Content,
-    /// What was dropped to make it undirected and simple.
+    /// Edges dropped to make the graph undirected and simple.
     pub report: BuildReport,
-    /// Its registry entry, where it has one.
+    /// Registry entry, if there is one.
     pub entry: Option<&'static registry::Entry>,
-    /// Of a user's own files: what was read, and what was not.
+    /// Files of the user that were read and not read.
     pub sources: Sources,
 }
 
 impl Dataset {
-    /// The one graph of a node dataset; a set of graphs is an error.
+    /// Returns the graph of a node dataset; a set of graphs is an error.
     pub fn graph(&self) -> Result<&Graph> {
         match &self.content {
             Content::Graph(graph) => Ok(graph),
@@ -97,7 +97,7 @@ impl Dataset {
         }
     }
 
-    /// The graphs of a graph dataset; a single graph is an error.
+    /// Returns the graphs of a graph dataset; a single graph is an error.
     pub fn graph_set(&self) -> Result<&GraphSet> {
         match &self.content {
             Content::Graphs(set) => Ok(set),
@@ -109,10 +109,10 @@ impl Dataset {
     }
 }
 
-/// The same graph with the identity as features, instead of any it has: what models use on
-/// PolBlogs, which has none.
+/// Returns the graph with the identity as features, instead of any it has: the model input on
+/// PolBlogs, which has no features.
 ///
-/// Take the largest component first where the protocol asks for it: there is one feature per node.
+/// Take the largest component first if the protocol requires it: there is one feature per node.
 pub fn with_identity_features(graph: Graph) -> Graph {
     let identity = Features::Sparse(CsrMatrix::identity(graph.num_nodes()));
     graph

@@ -1,6 +1,7 @@
-//! Facebook100 and LINKX graphs (thesis ch. 4): Penn94, genius, deezer-europe.
+//! Facebook100 and LINKX graphs ([Lim et al. 2021](https://arxiv.org/abs/2110.14446)): Penn94,
+//! genius, deezer-europe.
 //!
-//! They are published as MATLAB files; `scripts/mat_to_npz.py` turns those into NumPy zips of this
+//! They are published as MATLAB files; `scripts/mat_to_npz.py` converts these to NumPy zips of this
 //! layout, which is what is read here:
 //!
 //! | member | Facebook100 | LINKX |
@@ -12,9 +13,9 @@
 //! | `train_idx`, `val_idx`, `test_idx`, runs × ids | optional | optional |
 //!
 //! The columns of `local_info` are student or faculty, gender, major, second major, dorm, year and
-//! high school, 0 where unknown. Gender is the class, and 0 makes a node unlabelled: Penn94's
-//! "three classes" count that one. The other six become one-hot features, a column for each value
-//! that occurs, 0 included: 4,814 columns for Penn94.
+//! high school, 0 for unknown. Gender is the class, and 0 makes a node unlabelled: Penn94's "three
+//! classes" count unknown. The other six become one-hot features, a column for each value that
+//! occurs, 0 included: 4,814 columns for Penn94.
 
 use std::path::Path;
 
@@ -28,7 +29,7 @@ use gnarl_graph::split::Split;
 
 const INFO_COLUMNS: usize = 7;
 const GENDER: usize = 1;
-/// More runs than this are a mistake in the file.
+/// Largest number of runs; more are an error in the file.
 const MAX_RUNS: usize = 1000;
 
 /// Loads a Facebook100 graph: gender as class, the other columns of `local_info` one-hot, splits
@@ -89,7 +90,7 @@ pub(super) fn load_from(archive: &mut NpzArchive) -> Result<(Graph, BuildReport)
     Ok((with_splits(archive, graph)?, report))
 }
 
-/// One one-hot block per column, side by side.
+/// Joins one one-hot block per column, side by side.
 fn side_by_side(columns: &[Labels], num_nodes: usize) -> Result<CsrMatrix<f32>> {
     let mut starts = Vec::with_capacity(columns.len());
     let mut num_cols = 0;
@@ -134,7 +135,7 @@ fn read_graph(archive: &mut NpzArchive, num_nodes: usize) -> Result<(Graph, Buil
     Ok((graph, report))
 }
 
-/// The graph with the splits of the archive, if it has any.
+/// Returns the graph with the splits of the archive, if it has any.
 fn with_splits(archive: &mut NpzArchive, graph: Graph) -> Result<Graph> {
     const MEMBERS: [&str; 3] = ["train_idx", "val_idx", "test_idx"];
     if !MEMBERS.iter().any(|member| archive.has(member)) {

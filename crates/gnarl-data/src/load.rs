@@ -1,4 +1,4 @@
-//! From a name or a path to a dataset: which loader reads it, and where its files lie in the data
+//! Loads a dataset from a name or a path: selects the loader, and locates its files in the data
 //! folder.
 
 use std::ffi::OsString;
@@ -13,8 +13,8 @@ use gnarl_graph::error::{Error, Result};
 use gnarl_graph::generate::{self, CsbmConfig, SbbamConfig};
 use gnarl_graph::graph::{BuildReport, Graph};
 
-/// The data folder: as given, else `GNARL_DATA`, else the platform's data folder, else (no home
-/// folder) `gnarl-data` here. It need not exist yet.
+/// Returns the data folder: `given`, else `GNARL_DATA`, else the platform's data folder, else (no
+/// home folder) `gnarl-data` in the working directory. It need not exist yet.
 pub fn data_dir(given: Option<&Path>) -> PathBuf {
     choose(given, std::env::var_os("GNARL_DATA"))
 }
@@ -32,10 +32,10 @@ fn choose(given: Option<&Path>, variable: Option<OsString>) -> PathBuf {
     )
 }
 
-/// Names that need no file: the karate club, and one random graph of each study's model.
+/// Datasets that need no file: the karate club, and one random graph per synthetic model.
 pub const BUILT_IN: [&str; 3] = ["karate", "sbbam", "csbm"];
 
-/// What a built-in graph is, in a line; `None` for another name.
+/// Returns a one-line description of a built-in graph; `None` for another name.
 pub fn built_in_title(name: &str) -> Option<&'static str> {
     match name.to_lowercase().as_str() {
         "karate" => Some(
@@ -51,10 +51,10 @@ pub fn built_in_title(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Loads a dataset by name or alias, whatever the case, from the data folder; `karate`, `sbbam` and
-/// `csbm` need none, the last two are drawn from the seed, and `cora` and `mutag` come out of the
-/// program where their files are not there. What is no name and looks like a path is read as a
-/// user's own files.
+/// Loads a dataset by name or alias, ignoring case, from the data folder. `karate`, `sbbam` and
+/// `csbm` need no files; the last two are sampled from the seed. `cora` and `mutag` are embedded in
+/// the program, for data folders without their files. An unknown name that looks like a path is
+/// read as a user's own files.
 ///
 /// ```
 /// let karate = crate::load("karate", std::path::Path::new("."), 0)?;
@@ -116,14 +116,14 @@ fn load_own(path: &str) -> Result<Dataset> {
     })
 }
 
-/// Whether a dataset of the registry comes out of the program itself: it holds a copy, and the data
-/// folder has none of the files.
+/// Returns true if a dataset of the registry is loaded from the program itself: it is embedded, and
+/// the data folder has none of its files.
 pub fn is_embedded(entry: &Entry, data_dir: &Path) -> bool {
     embedded::holds(entry) && !entry.has_any(data_dir)
 }
 
-/// Loads a dataset of the registry; a file that is not there is [`Error::Absent`]. Of Cora and
-/// MUTAG the program holds a copy, for data folders with none of the files.
+/// Loads a dataset of the registry; a missing file is [`Error::Absent`]. Cora and MUTAG are
+/// embedded in the program, for data folders with none of their files.
 pub fn load_entry(entry: &'static Entry, data_dir: &Path) -> Result<Dataset> {
     if let Some(missing) = entry.first_missing(data_dir) {
         if is_embedded(entry, data_dir)
@@ -170,7 +170,8 @@ pub fn load_entry(entry: &'static Entry, data_dir: &Path) -> Result<Dataset> {
     })
 }
 
-/// What to do about a missing file: download it, or do what the download's note asks for.
+/// Returns the error for a missing file, with its remedy: download it, or follow the download's
+/// note.
 fn absent(entry: &Entry, data_dir: &Path, missing: String) -> Error {
     let is_converted = !entry.files.iter().any(|f| f.provides().contains(&missing));
     let download = entry
@@ -194,7 +195,8 @@ fn node((graph, report): (Graph, BuildReport)) -> (Content, BuildReport) {
     (Content::Graph(graph), report)
 }
 
-/// A dot is part of a file's name, but also of the rates in the names of attacked graphs.
+/// Returns true for a path. A dot is part of a file's name, but also of the rates in the names of
+/// attacked graphs.
 pub(super) fn looks_like_a_path(name: &str) -> bool {
     let is_rate = name.to_lowercase().contains("-metattack-");
     name.contains(['/', '\\']) || (name.contains('.') && !is_rate) || Path::new(name).exists()

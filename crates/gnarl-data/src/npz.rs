@@ -1,16 +1,15 @@
-//! NumPy zip archives: a careful reader, and the CSR layout of Amazon, Coauthor, CoraML and
-//! PolBlogs (thesis ch. 3, 6).
+//! NumPy zip archives: a reader for untrusted input, and the CSR layout of Amazon, Coauthor, CoraML
+//! and PolBlogs.
 //!
-//! A graph file holds `adj_data`, `adj_indices`, `adj_indptr`, `adj_shape`, where it has features
-//! the same four with `attr_` (or one dense `attr_matrix`), and `labels`. Older files spell
-//! `adj_matrix_…` or `adj_matrix.…`. Adjacencies may be directed: they are symmetrised, and
-//! self-loops and duplicates dropped. `adj_data` is not read, every stored entry is an edge of
-//! weight one: the public files hold nothing but ones.
+//! A graph file holds `adj_data`, `adj_indices`, `adj_indptr`, `adj_shape` and `labels`. If it has
+//! features, it also holds these four members with `attr_` (or one dense `attr_matrix`). Older
+//! files spell `adj_matrix_…` or `adj_matrix.…`. Adjacencies may be directed: they are symmetrised,
+//! and self-loops and duplicates dropped. `adj_data` is not read, and every stored entry is an edge
+//! of weight one: the public files hold nothing but ones.
 //!
-//! Archives come from strangers. Nothing is allocated on the word of a header: its shape must
-//! account for the member's bytes exactly, arrays grow as bytes arrive, and members that decompress
-//! beyond reason are refused. Object arrays are Python pickles, which can run code, and are never
-//! read.
+//! Archives are untrusted input. Sizes in a header allocate nothing: the shape must account for the
+//! member's bytes exactly, arrays grow as bytes arrive, and members with an excessive compression
+//! ratio are refused. Object arrays are Python pickles, which can run code, and are never read.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -26,20 +25,20 @@ use gnarl_graph::graph::{BuildReport, Graph};
 use gnarl_graph::labels::Labels;
 use gnarl_graph::matrix::{CsrMatrix, DenseMatrix};
 
-/// Largest member that is decompressed.
+/// Largest member that is decompressed, in bytes.
 const MAX_MEMBER_BYTES: u64 = 16 << 30;
-/// Members up to this size are read whatever their compression.
+/// Largest member that is read at any compression ratio, in bytes.
 const SMALL_MEMBER_BYTES: u64 = 64 << 20;
-/// Larger ones may be at most this many times their compressed size.
+/// Largest compression ratio of larger members.
 const MAX_RATIO: u64 = 1000;
-/// NumPy itself refuses headers beyond 10,000 characters.
+/// Largest header, in bytes; NumPy itself refuses headers beyond 10,000 characters.
 const MAX_HEADER_BYTES: u64 = 10_000;
 
 /// Loads a graph; `binarise` sets every non-zero feature to one and drops stored zeros, as the
-/// Amazon and Coauthor graphs want. Features stay sparse; a file without attributes gives a graph
+/// Amazon and Coauthor graphs need. Features stay sparse; a file without attributes gives a graph
 /// without features.
 ///
-/// Labels that are not `0..C` already are renumbered in ascending order. O(entries).
+/// Labels that are not already `0..C` are renumbered in ascending order. O(entries).
 pub fn load(path: &Path, binarise: bool) -> Result<(Graph, BuildReport)> {
     load_from(&mut NpzArchive::open(path)?, binarise)
 }
@@ -71,17 +70,17 @@ pub(super) fn load_from(archive: &mut NpzArchive, binarise: bool) -> Result<(Gra
     Ok((graph, report))
 }
 
-/// Whether an archive has an adjacency in this layout.
+/// Returns true if an archive has an adjacency in this layout.
 pub(super) fn is_graph(archive: &NpzArchive) -> bool {
     SPELLINGS
         .iter()
         .any(|middle| archive.has(&format!("adj{middle}indptr")))
 }
 
-/// What may stand between `adj` or `attr` and the part's name.
+/// Separators between `adj` or `attr` and the part's name.
 const SPELLINGS: [&str; 3] = ["_", "_matrix_", "_matrix."];
 
-/// Reads `attr_*`, sparse or dense, where there is one.
+/// Reads `attr_*`, sparse or dense, if present.
 pub(super) fn read_attributes(
     archive: &mut NpzArchive,
     binarise: bool,
@@ -108,7 +107,8 @@ pub(super) fn read_attributes(
     Ok(Some(Features::Dense(dense)))
 }
 
-/// Classes from integers: kept where they are `0..C` already, else renumbered in ascending order.
+/// Makes classes from integers: kept if they are already `0..C`, else renumbered in ascending
+/// order.
 pub(super) fn integer_labels(values: Vec<Option<i64>>) -> Labels {
     let labels = Labels::from_values(values.iter().copied());
     let unchanged = labels
@@ -133,8 +133,8 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Reads `NAME_indices`, `NAME_indptr` and `NAME_shape`; `None` where there is no `indptr`
-    /// under any spelling.
+    /// Reads `NAME_indices`, `NAME_indptr` and `NAME_shape`; `None` if there is no `indptr` under
+    /// any spelling.
     pub(super) fn read(archive: &mut NpzArchive, name: &str) -> Result<Option<Self>> {
         let spellings = SPELLINGS.map(|middle| format!("{name}{middle}"));
         let Some(prefix) = spellings
@@ -190,7 +190,7 @@ impl Pattern {
         self.offsets.len() - 1
     }
 
-    /// Every stored entry becomes an edge of weight one.
+    /// Builds a graph in which every stored entry is an edge of weight one.
     pub(super) fn into_graph(self, archive: &NpzArchive) -> Result<(Graph, BuildReport)> {
         let n = self.num_rows();
         let place = format!("{}shape", self.prefix);
@@ -208,7 +208,7 @@ impl Pattern {
         Graph::from_edges(n, rows).map_err(|e| archive.fault(&place, e.to_string()))
     }
 
-    /// The matrix with these values, one per index.
+    /// Returns the matrix with these values, one per index.
     fn into_matrix(
         self,
         archive: &NpzArchive,
@@ -245,30 +245,30 @@ impl Pattern {
 /// An array of any number of dimensions, in C order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array<T> {
-    /// The length of each dimension; empty for a scalar.
+    /// Length of each dimension; empty for a scalar.
     pub shape: Vec<usize>,
-    /// The values, last dimension fastest.
+    /// Values, last dimension fastest.
     pub data: Vec<T>,
 }
 
 /// An open NumPy zip archive (`.npz`).
 ///
-/// Members are named without their `.npy`. Each read converts from whatever numeric type the file
-/// has, and refuses values that the type asked for cannot hold.
+/// Members are named without their `.npy`. Each read converts from any numeric type in the file,
+/// and refuses values that the requested type cannot hold.
 pub struct NpzArchive {
     path: PathBuf,
     num_bytes: u64,
     zip: ZipArchive<Box<dyn Source>>,
-    /// Members that have been read.
+    /// Names of the members that have been read.
     read: HashSet<String>,
 }
 
-/// Where an archive's bytes come from: a file, or memory.
+/// Source of an archive's bytes: a file, or memory.
 trait Source: Read + Seek + Send {}
 impl<T: Read + Seek + Send> Source for T {}
 
 impl NpzArchive {
-    /// Opens an archive and checks its list of members: no name twice, none that leaves the
+    /// Opens an archive and checks its list of members: no duplicate names, no path that leaves the
     /// archive.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|e| Error::io(path, e))?;
@@ -276,7 +276,7 @@ impl NpzArchive {
         Self::from_source(path, num_bytes, Box::new(BufReader::new(file)))
     }
 
-    /// The archive in `bytes`; `path` is what errors name.
+    /// Opens the archive in `bytes`; errors name `path`.
     pub(super) fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self> {
         Self::from_source(
             path,
@@ -320,17 +320,17 @@ impl NpzArchive {
         })
     }
 
-    /// Whether there is a member of that name.
+    /// Returns true if there is a member of that name.
     pub fn has(&self, member: &str) -> bool {
         self.zip.index_for_name(&format!("{member}.npy")).is_some()
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The names of all members, sorted.
+    /// Returns the names of all members, sorted.
     pub fn members(&self) -> Vec<String> {
         let plain = |raw: &[u8]| {
             let name = String::from_utf8_lossy(raw);
@@ -341,7 +341,7 @@ impl NpzArchive {
         names
     }
 
-    /// The names of the members that have not been asked for.
+    /// Returns the names of the members that have not been read.
     pub(super) fn members_not_read(&self) -> Vec<String> {
         self.members()
             .into_iter()
@@ -375,7 +375,7 @@ impl NpzArchive {
             ))
         })?;
         let step = if header.kind == Kind::Unicode { 4 } else { 1 };
-        // A word of ASCII has one byte of each character that is not zero, whatever their order.
+        // A word of ASCII has one non-zero byte per character, in any byte order.
         let letters = bytes
             .chunks(step)
             .map(|c| c.iter().copied().find(|&b| b != 0))
@@ -442,12 +442,12 @@ impl NpzArchive {
         DenseMatrix::new(rows, cols, array.data).map_err(|e| self.fault(member, e.to_string()))
     }
 
-    /// An error at a member of this archive.
+    /// Returns an error at a member of this archive.
     pub(super) fn fault(&self, member: &str, what: impl Into<String>) -> Error {
         Error::data(&self.path, format!("member {member}"), what)
     }
 
-    /// Reads a member through `convert`, which gives `None` for a value that does not fit.
+    /// Reads a member through `convert`, which returns `None` for a value that does not fit.
     fn read<T: Copy>(
         &mut self,
         member: &str,
@@ -471,7 +471,7 @@ impl NpzArchive {
         let size = entry.size();
         check_size(size, entry.compressed_size(), self.num_bytes).map_err(fault)?;
 
-        // One byte more than promised shows a member that is longer; reading to the end checks the
+        // One extra byte detects a member longer than declared; reading to the end verifies the
         // checksum.
         let mut reader = BufReader::with_capacity(1 << 16, entry.take(size + 1));
         let (header, header_bytes) = Header::read(&mut reader, size).map_err(fault)?;
@@ -553,7 +553,7 @@ impl Value {
     fn to_i128(self) -> Option<i128> {
         match self {
             Value::Whole(v) => Some(v),
-            // Beyond 2^63 a float says nothing exact about an integer.
+            // Floats beyond 2^63 represent no exact integer.
             Value::Real(v) => (v.fract() == 0.0 && v.abs() < 2f64.powi(63)).then_some(v as i128),
         }
     }
@@ -568,20 +568,20 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// How one number is stored.
+/// Number type of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bool,
     Signed,
     Unsigned,
     Float,
-    /// Characters of one byte.
+    /// One-byte characters.
     Bytes,
-    /// Characters of four bytes.
+    /// Four-byte characters.
     Unicode,
 }
 
-/// The description in front of an array's bytes.
+/// The header in front of an array's bytes.
 #[derive(Debug, PartialEq)]
 struct Header {
     kind: Kind,
@@ -592,8 +592,7 @@ struct Header {
 }
 
 impl Header {
-    /// Reads magic, version and description, and says how many bytes they took of the member's
-    /// `size`.
+    /// Reads magic, version and header, and returns their length within the member's `size` bytes.
     fn read(reader: &mut impl Read, size: u64) -> std::result::Result<(Self, u64), String> {
         let short = |e: std::io::Error| match e.kind() {
             std::io::ErrorKind::UnexpectedEof => {
@@ -693,7 +692,8 @@ impl Header {
         })
     }
 
-    /// The number of items, which must account for exactly the `bytes` that follow the header.
+    /// Returns the number of items, which must account for exactly the `bytes` that follow the
+    /// header.
     fn num_items(&self, bytes: u64) -> std::result::Result<usize, String> {
         let items = self
             .shape
@@ -715,7 +715,7 @@ impl Header {
     }
 }
 
-/// A single array in a file of its own (`.npy`), read from its first number to its last.
+/// A single array in its own file (`.npy`), read sequentially.
 pub(super) struct NpyFile {
     path: PathBuf,
     file: BufReader<File>,
@@ -723,8 +723,8 @@ pub(super) struct NpyFile {
 }
 
 impl NpyFile {
-    /// Reads the header. Fails where the shape does not account for the file's bytes, and for
-    /// arrays that are not in C order.
+    /// Reads the header. Fails if the shape does not account for the file's bytes, and for arrays
+    /// that are not in C order.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|e| Error::io(path, e))?;
         let size = file.metadata().map_err(|e| Error::io(path, e))?.len();
@@ -751,7 +751,7 @@ impl NpyFile {
         &self.header.shape
     }
 
-    /// The next numbers, which must be finite.
+    /// Reads the next numbers, which must be finite.
     pub fn read_f32s(&mut self, count: usize) -> Result<Vec<f32>> {
         read_items(&mut self.file, &self.header, count, Value::to_f32).map_err(
             |fault| match fault {
@@ -791,7 +791,7 @@ fn python_shape(inside: &str) -> std::result::Result<Vec<usize>, String> {
     inside.split(',').map(length).collect()
 }
 
-/// Kind, size and byte order of a type such as `<f4`.
+/// Returns kind, size and byte order of a type such as `<f4`.
 fn item_type(descr: &str) -> std::result::Result<(Kind, usize, bool), String> {
     let unknown = || {
         format!(
@@ -830,7 +830,7 @@ fn item_type(descr: &str) -> std::result::Result<(Kind, usize, bool), String> {
     Ok((kind, item_bytes, order == '>'))
 }
 
-/// The characters of a type such as `S3`.
+/// Returns the characters of a type such as `S3`.
 fn text_length(name: &str) -> Option<usize> {
     name[1..]
         .parse()
@@ -868,7 +868,7 @@ fn read_items<T: Copy>(
     Ok(data)
 }
 
-/// The number in the little-endian bytes of one item.
+/// Decodes the number in the little-endian bytes of one item.
 fn decode(kind: Kind, item: &[u8]) -> Value {
     let mut bytes = [0u8; 8];
     bytes[..item.len()].copy_from_slice(item);
@@ -890,7 +890,7 @@ fn decode(kind: Kind, item: &[u8]) -> Value {
     }
 }
 
-/// Column-major data in row-major order.
+/// Converts column-major data to row-major order.
 fn from_columns<T: Copy>(data: &[T], shape: &[usize]) -> std::result::Result<Vec<T>, String> {
     match *shape {
         [] | [_] => Ok(data.to_vec()),

@@ -1,13 +1,13 @@
-//! Graphs as archives that NumPy and SciPy read: `scipy.sparse.load_npz` gives the adjacency,
+//! Writes graphs as archives for NumPy and SciPy: `scipy.sparse.load_npz` reads the adjacency,
 //! `numpy.load` the rest.
 //!
-//! | member | what |
+//! | member | contents |
 //! | --- | --- |
 //! | `format`, `shape`, `indptr`, `indices`, `data` | the adjacency, CSR, both arcs of every edge |
-//! | `attr_shape`, `attr_indptr`, `attr_indices`, `attr_data` | features, where they are sparse |
-//! | `attr_matrix` | features, where they are dense |
-//! | `attr_scaling` | how these features are scaled, where they are not as they were loaded: text |
-//! | `labels` | the class of each node by its number, -1 where it has none |
+//! | `attr_shape`, `attr_indptr`, `attr_indices`, `attr_data` | features, if they are sparse |
+//! | `attr_matrix` | features, if they are dense |
+//! | `attr_scaling` | scaling of these features, if it differs from their scaling on load: text |
+//! | `labels` | the class of each node by its number, -1 for none |
 
 use std::io::{Cursor, Write};
 use std::path::Path;
@@ -21,13 +21,13 @@ use gnarl_graph::files::write_atomically;
 use gnarl_graph::graph::Graph;
 use gnarl_graph::matrix::DenseMatrix;
 
-/// Writes the edges, features and labels of a graph; names and splits stay behind. The file is
-/// there whole or not at all.
+/// Writes the edges, features and labels of a graph; names and splits are omitted. The file is
+/// written completely or not at all.
 pub fn save(path: &Path, graph: &Graph) -> Result<()> {
     save_scaled(path, graph, None)
 }
 
-/// The same, with a word on how the features are scaled.
+/// Writes a graph with a description of its feature scaling.
 pub fn save_scaled(path: &Path, graph: &Graph, scaling: Option<&str>) -> Result<()> {
     write_atomically(
         path,
@@ -98,7 +98,7 @@ fn bytes(graph: &Graph, scaling: Option<&str>) -> zip::result::ZipResult<Vec<u8>
     Ok(archive.0.finish()?.into_inner())
 }
 
-/// Writes a matrix as one array that `numpy.load` reads, in single precision.
+/// Writes a matrix as a single-precision array for `numpy.load`.
 pub fn save_matrix(path: &Path, matrix: &DenseMatrix<f32>) -> Result<()> {
     let mut bytes = head(
         "<f4",
@@ -108,8 +108,7 @@ pub fn save_matrix(path: &Path, matrix: &DenseMatrix<f32>) -> Result<()> {
     write_atomically(path, bytes)
 }
 
-/// What stands before the numbers of an array in NumPy's format, version 1: a header padded to
-/// whole blocks of 64 bytes.
+/// Returns the header of an array in NumPy's format, version 1, padded to whole blocks of 64 bytes.
 fn head(kind: &str, shape: &str) -> Vec<u8> {
     let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
     let padding = 64 - (10 + header.len() + 1) % 64;
@@ -166,8 +165,8 @@ mod tests {
     use gnarl_graph::labels::Labels;
     use gnarl_graph::matrix::CsrMatrix;
 
-    /// The first bytes as `numpy.save` writes them for a float32 array of two rows and three
-    /// columns: 128 with the header.
+    /// The first bytes of `numpy.save` for a float32 array of two rows and three columns: 128 with
+    /// the header.
     #[test]
     fn a_matrix_is_one_array() {
         let dir = tempfile::tempdir().unwrap();

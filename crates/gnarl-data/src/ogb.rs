@@ -1,16 +1,18 @@
-//! OGB's csv folder (thesis ch. 4): ogbn-arxiv, and arxiv-year on the same files.
+//! OGB's csv folder ([Hu et al. 2020](https://arxiv.org/abs/2005.00687)): ogbn-arxiv, and
+//! arxiv-year on the same files.
 //!
 //! | file | a line |
 //! | --- | --- |
 //! | `raw/num-node-list.csv.gz`, `raw/num-edge-list.csv.gz` | one number |
 //! | `raw/edge.csv.gz` | an arc `u,v`, counted from 0 |
 //! | `raw/node-feat.csv.gz` (optional) | the features of a node |
-//! | `raw/node-label.csv.gz` | the class of a node; empty or `nan` where it has none |
+//! | `raw/node-label.csv.gz` | the class of a node; empty or `nan` for none |
 //! | `raw/node_year.csv.gz` | the year of a node, for [`load_arxiv_year`] |
 //! | `split/time/{train,valid,test}.csv.gz` (optional) | the id of a node |
 //!
-//! Files without `.gz` are read too. They are streamed line by line and counted against the two
-//! lists, so memory grows with what is really there; what decompresses beyond reason is refused.
+//! Files without `.gz` are read as well. They are streamed line by line and counted against the two
+//! lists, so memory grows with their real size; files with an excessive compression ratio are
+//! refused.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -28,15 +30,15 @@ use gnarl_graph::labels::Labels;
 use gnarl_graph::matrix::DenseMatrix;
 use gnarl_graph::split::Split;
 
-/// Classes of arxiv-year.
+/// Number of classes of arxiv-year.
 const YEAR_CLASSES: usize = 5;
-/// Largest file after decompression.
+/// Largest file after decompression, in bytes.
 const MAX_BYTES: u64 = 16 << 30;
-/// Files up to this size are read whatever their compression.
+/// Largest file that is read at any compression ratio, in bytes.
 const SMALL_BYTES: u64 = 64 << 20;
-/// Larger ones may be at most this many times their compressed size.
+/// Largest compression ratio of larger files.
 const MAX_RATIO: u64 = 1000;
-/// Longest line: a million features.
+/// Longest line in bytes: a million features.
 const MAX_LINE_BYTES: u64 = 16 << 20;
 
 /// Loads a node dataset from its folder: graph, features, labels and the split `time`.
@@ -48,8 +50,8 @@ pub fn load(dir: &Path) -> Result<(Graph, BuildReport)> {
 
 fn load_from(folder: &Folder) -> Result<(Graph, BuildReport)> {
     let num_nodes = read_count(folder, "raw/num-node-list.csv")?;
-    // Labels come first: they show that there are as many nodes as the list says before room is
-    // made for them.
+    // Labels come first: they confirm the listed number of nodes before memory for the nodes is
+    // allocated.
     let labels = read_column(
         folder,
         "raw/node-label.csv",
@@ -68,9 +70,9 @@ fn load_from(folder: &Folder) -> Result<(Graph, BuildReport)> {
     Ok((graph, report))
 }
 
-/// Loads arxiv-year (Lim et al. 2021): the same graph and features, but the class is the
-/// publication year, cut into five by [`even_quantile_labels`]. It has no split: the one by time
-/// would give away the class.
+/// Loads arxiv-year ([Lim et al. 2021](https://arxiv.org/abs/2110.14446)): the graph and features
+/// of ogbn-arxiv, with the publication year as class, cut into five by [`even_quantile_labels`]. It
+/// has no split: the split by time would leak the class.
 pub fn load_arxiv_year(dir: &Path) -> Result<(Graph, BuildReport)> {
     load_arxiv_year_from(&Folder::Disk(dir.to_path_buf()))
 }
@@ -91,9 +93,9 @@ fn load_arxiv_year_from(folder: &Folder) -> Result<(Graph, BuildReport)> {
     ))
 }
 
-/// Classes of about equal size by value, as LINKX cuts them: class `k` holds the values from the
-/// `k / num_classes` quantile (the first class everything below too) up to but without the next
-/// one. Quantiles interpolate linearly, as NumPy's do; values that tie stay together, so classes
+/// Splits values into classes of about equal size, as LINKX does. Class `k` holds the values from
+/// the `k / num_classes` quantile up to but without the next one; the first class holds everything
+/// below too. Quantiles interpolate linearly, as NumPy's do. Equal values stay together, so classes
 /// can differ in size and even be empty.
 pub fn even_quantile_labels(values: &[f64], num_classes: usize) -> Result<Labels> {
     const OP: &str = "even_quantile_labels";
@@ -121,7 +123,7 @@ pub fn even_quantile_labels(values: &[f64], num_classes: usize) -> Result<Labels
     )
 }
 
-/// The quantile `q` of ascending values, interpolated linearly.
+/// Returns the quantile `q` of ascending values, interpolated linearly.
 fn quantile(sorted: &[f64], q: f64) -> f64 {
     let at = (sorted.len() - 1) as f64 * q;
     let low = sorted[at.floor() as usize];
@@ -129,7 +131,7 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
     low + (high - low) * at.fract()
 }
 
-/// The graph with its features.
+/// Reads the graph with its features.
 fn read_graph(folder: &Folder, num_nodes: usize) -> Result<(Graph, BuildReport)> {
     let num_edges = read_count(folder, "raw/num-edge-list.csv")?;
     let range = 0..num_nodes as u64;
@@ -180,7 +182,7 @@ fn read_features(folder: &Folder, num_nodes: usize) -> Result<Option<Features>> 
     )?)))
 }
 
-/// The split by time, `None` where none of its files is there.
+/// Reads the split by time, `None` if none of its files is present.
 fn read_split(folder: &Folder, num_nodes: usize) -> Result<Option<Split>> {
     let files = ["train", "valid", "test"].map(|part| format!("split/time/{part}.csv"));
     if files.iter().all(|file| folder.find(file).is_none()) {
@@ -190,7 +192,7 @@ fn read_split(folder: &Folder, num_nodes: usize) -> Result<Option<Split>> {
         let mut rows = folder.open(file)?;
         let mut ids = Vec::new();
         while let Some((path, line, row)) = rows.next()? {
-            // A split names a node once, so a longer file is wrong before it is large.
+            // A split names a node once, so a longer file is rejected before it is large.
             if ids.len() == num_nodes {
                 return Err(at_line(
                     path,
@@ -208,7 +210,7 @@ fn read_split(folder: &Folder, num_nodes: usize) -> Result<Option<Split>> {
     Ok(Some(split))
 }
 
-/// The one number of a list.
+/// Reads the only number of a list.
 fn read_count(folder: &Folder, file: &str) -> Result<usize> {
     let mut rows = folder.open(file)?;
     let path = rows.path.clone();
@@ -255,14 +257,14 @@ fn read_column<T>(
     Ok(values)
 }
 
-/// Where the files are: on disk, or in memory for tests and fuzzing.
+/// Source of the files: disk, or memory for tests and fuzzing.
 enum Folder<'a> {
     Disk(PathBuf),
     Memory(HashMap<&'a str, &'a [u8]>),
 }
 
 impl Folder<'_> {
-    /// The path of a csv file or of its `.gz`, `None` where there is neither.
+    /// Returns the path of a csv file or of its `.gz`, `None` if neither is present.
     fn find(&self, file: &str) -> Option<PathBuf> {
         match self {
             Folder::Memory(files) => files.contains_key(file).then(|| file.into()),
@@ -343,7 +345,7 @@ impl Rows {
         }
     }
 
-    /// The next line, with its file and number; `None` at the end of the file.
+    /// Returns the next line, with its file and number; `None` at the end of the file.
     fn next(&mut self) -> Result<Option<(&Path, usize, &str)>> {
         self.buffer.clear();
         self.line += 1;
@@ -379,9 +381,9 @@ impl Rows {
     }
 }
 
-/// Loads a dataset from its files, separated by zero bytes in the order node count, edge count,
-/// edges, labels, years, features, train, valid and test ids, and reads the whole as gzip, for
-/// fuzzing: any bytes give a graph or an error.
+/// Loads a dataset from its files, for fuzzing: any bytes give a graph or an error. The files are
+/// separated by zero bytes in the order node count, edge count, edges, labels, years, features,
+/// train, valid and test ids. The whole is also read as gzip.
 #[doc(hidden)]
 pub fn fuzz_ogb(data: &[u8]) {
     const FILES: [&str; 9] = [

@@ -1,10 +1,10 @@
-//! Pickles are programs from strangers. This reader knows the opcodes and classes that Planetoid
-//! files use, as Python 2 or 3 writes them up to protocol 3, and refuses everything else by byte
-//! offset.
+//! A pickle reader for untrusted input, since pickles are programs. It supports the opcodes and
+//! classes of Planetoid files, as Python 2 or 3 writes them up to protocol 3, and refuses
+//! everything else by byte offset.
 //!
-//! Nothing recurses: values lie in one arena and name each other by index, so nesting and cycles
-//! cost nothing. An opcode adds one value at most and strings stay where they are in the file, so
-//! memory is bounded by some forty bytes per byte of the file.
+//! Nothing recurses: values are in one arena and refer to each other by index, so nesting and
+//! cycles cost nothing. An opcode adds one value at most and strings stay in the file's bytes.
+//! Memory is therefore bounded by some forty bytes per byte of the file.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,10 +14,10 @@ use crate::text::quoted;
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::matrix::CsrMatrix;
 
-/// Largest number of columns of a matrix, 2^24: later steps hold something for each.
+/// Largest number of columns of a matrix, 2^24: later steps allocate memory for each.
 const MAX_COLS: usize = 1 << 24;
 
-/// What a Planetoid file may hold.
+/// An object of a Planetoid file.
 pub(super) enum Object {
     /// A SciPy `csr_matrix` of finite values.
     Csr(CsrMatrix<f32>),
@@ -33,14 +33,14 @@ pub(super) struct Array {
     pub shape: Vec<usize>,
     /// The values in memory order. Integers above 2^53 are rounded; no id is that large.
     pub values: Vec<f64>,
-    /// Whether the values were integers or booleans.
+    /// True if the values were integers or booleans.
     pub integer: bool,
-    /// Whether columns, not rows, are contiguous.
+    /// True if columns, not rows, are contiguous.
     fortran: bool,
 }
 
 impl Array {
-    /// Row `i` of a two-dimensional array.
+    /// Returns row `i` of a two-dimensional array.
     pub fn row(&self, i: usize) -> impl Iterator<Item = f64> + '_ {
         let (rows, cols) = (self.shape[0], self.shape[1]);
         (0..cols).map(move |j| {
@@ -102,7 +102,7 @@ enum Class {
 }
 
 impl Class {
-    /// The class a pickle names; modules moved between releases of Python, NumPy and SciPy.
+    /// Finds the class a pickle names; modules moved between releases of Python, NumPy and SciPy.
     fn find(module: &[u8], name: &[u8]) -> Option<Self> {
         Some(match (module, name) {
             (b"scipy.sparse.csr" | b"scipy.sparse._csr", b"csr_matrix") => Class::CsrMatrix,
@@ -151,7 +151,7 @@ impl Dtype {
         }
     }
 
-    /// Little-endian elements as `f64`.
+    /// Decodes little-endian elements as `f64`.
     fn decode(self, bytes: &[u8]) -> Vec<f64> {
         fn each<const N: usize>(bytes: &[u8], decode: impl Fn([u8; N]) -> f64) -> Vec<f64> {
             bytes.as_chunks().0.iter().map(|&b| decode(b)).collect()
@@ -178,13 +178,13 @@ struct Machine<'a> {
     opcode_at: usize,
     values: Vec<Value<'a>>,
     stack: Vec<Id>,
-    /// Stack heights at each open mark; nothing below the last may be taken.
+    /// Stack heights at each open mark; nothing below the last may be popped.
     marks: Vec<usize>,
     memo: HashMap<u32, Id>,
     encoded_bytes: usize,
 }
 
-/// The opcodes.
+/// Opcodes.
 impl<'a> Machine<'a> {
     /// Runs one opcode; `false` after the last.
     fn step(&mut self) -> Result<bool> {
@@ -379,7 +379,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Calls one of the few functions there are.
+    /// Calls one of the few supported functions.
     fn call(&mut self) -> Result<()> {
         let (args, function) = (self.pop()?, self.pop()?);
         let (Value::Class(class), Value::Tuple(args)) =
@@ -424,8 +424,8 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// One byte per character; the same text may be encoded again and again, so the total is
-    /// bounded by the file.
+    /// Encodes one byte per character; a text may be encoded repeatedly, so the total is bounded by
+    /// the file.
     fn encode_latin1(&self, text: &[u8]) -> Result<Vec<u8>> {
         if text.len() > self.bytes.len() - self.encoded_bytes {
             return self.refuse("more text is encoded than the file holds");
@@ -464,7 +464,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// NumPy's state of an array: version, shape, element type, whether columns are contiguous,
+    /// Reads NumPy's state of an array: version, shape, element type, contiguous columns or rows,
     /// bytes.
     fn raw_array(&self, state: Id) -> Result<RawArray> {
         let Value::Tuple(state) = &self.values[state] else {
@@ -513,7 +513,8 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// NumPy's state of an element type: version, byte order, then what only structured types have.
+    /// Checks NumPy's state of an element type: version, byte order, then fields of structured
+    /// types only.
     fn check_dtype_state(&self, state: Id) -> Result<()> {
         let Value::Tuple(state) = &self.values[state] else {
             return self.refuse("a type's state is not a tuple");
@@ -575,7 +576,7 @@ impl<'a> Machine<'a> {
         Ok(self.array::<1>()?[0])
     }
 
-    /// An argument that is written as a line of text.
+    /// Reads an argument written as a line of text.
     fn line(&mut self) -> Result<&'a str> {
         let left = &self.bytes[self.next..];
         let Some(end) = left.iter().position(|&b| b == b'\n') else {
@@ -619,7 +620,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// From the arena to what is handed out.
+/// Conversion from the arena to the result.
 impl Machine<'_> {
     fn finish(mut self) -> Result<Object> {
         let result = self.pop()?;
@@ -652,7 +653,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Lists may be shared between keys, so their total is bounded by the file, where an entry
+    /// Reads lists. Keys may share a list, so their total is bounded by the file, in which an entry
     /// takes two bytes or more.
     fn lists(&self, items: &[(Id, Id)]) -> Result<Vec<(i64, Vec<i64>)>> {
         let mut left = self.bytes.len();

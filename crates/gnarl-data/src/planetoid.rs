@@ -1,15 +1,15 @@
-//! Planetoid's files (Yang, Cohen, Salakhutdinov 2016): Cora, CiteSeer and PubMed with the public
-//! split (thesis ch. 3).
+//! Planetoid's files ([Yang, Cohen and Salakhutdinov 2016](https://arxiv.org/abs/1603.08861)):
+//! Cora, CiteSeer and PubMed with the public split.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! | --- | --- |
 //! | `ind.NAME.allx`, `ally` | features and one-hot classes of the nodes `0, 1, …` that are not for testing |
-//! | `ind.NAME.x`, `y` | the same for the training nodes, the first of those |
-//! | `ind.NAME.tx`, `ty` | the same for the test nodes, in the order of `test.index` |
+//! | `ind.NAME.x`, `y` | features and classes of the training nodes, which come first among these |
+//! | `ind.NAME.tx`, `ty` | features and classes of the test nodes, in the order of `test.index` |
 //! | `ind.NAME.test.index` | the test nodes' ids, one a line |
 //! | `ind.NAME.graph` | a dict from node to neighbours; it repeats edges and holds self-loops |
 //!
-//! CiteSeer's test ids have 15 holes. Those nodes exist, with edges, but without features or label.
+//! CiteSeer's test ids have 15 gaps. These nodes exist, with edges, but without features or label.
 
 use std::path::{Path, PathBuf};
 
@@ -22,10 +22,10 @@ use gnarl_graph::labels::Labels;
 use gnarl_graph::matrix::CsrMatrix;
 use gnarl_graph::split::Split;
 
-/// Largest pickle read, 64 MiB; PubMed's largest has 11 MB.
+/// Largest pickle read in bytes, 64 MiB; PubMed's largest has 11 MB.
 const MAX_PICKLE_BYTES: u64 = 64 << 20;
 
-/// Nodes after the training nodes that the public split validates on.
+/// Number of validation nodes of the public split, which follow the training nodes.
 const NUM_VAL: usize = 500;
 
 /// Loads `ind.NAME.*` from `dir`, with one split called `public`.
@@ -118,7 +118,7 @@ impl Part {
         })
     }
 
-    /// Fails where the widths are not those of `allx` and `ally`.
+    /// Fails if the widths differ from those of `allx` and `ally`.
     fn check_like(&self, all: &Self) -> Result<()> {
         let (cols, all_cols) = (self.features.num_cols(), all.features.num_cols());
         if cols != all_cols {
@@ -140,7 +140,7 @@ fn read_pickle(path: &Path) -> Result<Object> {
     pickle::parse(path, &text::read_bytes(path, MAX_PICKLE_BYTES)?)
 }
 
-/// The class of each one-hot row, none for a row of zeros, and the number of classes.
+/// Returns the class of each one-hot row, none for a row of zeros, and the number of classes.
 fn one_hot_classes(path: &Path, array: &Array) -> Result<(Vec<Option<u32>>, usize)> {
     let (rows, num_classes) = match array.shape[..] {
         [rows, num_classes] if num_classes > 0 => (rows, num_classes),
@@ -170,7 +170,7 @@ fn one_hot_classes(path: &Path, array: &Array) -> Result<(Vec<Option<u32>>, usiz
     Ok(((0..rows).map(class_of).collect::<Result<_>>()?, num_classes))
 }
 
-/// The test ids in file order: each once, none below the number of rows of `allx`.
+/// Parses the test ids in file order: each once, none below the number of rows of `allx`.
 fn parse_test_index(path: &Path, text: &str, num_known: usize) -> Result<Vec<u32>> {
     let range = num_known as u64..MAX_NODES as u64;
     let mut first_line = std::collections::HashMap::new();
@@ -203,8 +203,8 @@ fn read_lists(path: &Path) -> Result<Lists> {
     }
 }
 
-/// The number of nodes: up to the last with features. A node without features must have a list, so
-/// that a huge test id is an error and not a huge graph.
+/// Returns the number of nodes: up to the last with features. A node without features must have a
+/// list, so that a huge test id is an error and not a huge graph.
 fn check_nodes(path: &Path, lists: &Lists, num_known: usize, test: &[u32]) -> Result<usize> {
     let num_nodes = test
         .iter()
@@ -248,8 +248,8 @@ fn check_nodes(path: &Path, lists: &Lists, num_known: usize, test: &[u32]) -> Re
     }
 }
 
-/// Features and classes of all nodes: those of `allx`, then those of `tx` at their test ids,
-/// nothing in the holes.
+/// Assembles features and classes of all nodes: those of `allx`, then those of `tx` at their test
+/// ids, and nothing for the missing ids.
 fn assemble(
     allx: &Part,
     tx: &Part,
@@ -278,7 +278,7 @@ fn assemble(
     )
 }
 
-/// Fuzzing: whatever one of the pickles may hold.
+/// Fuzzing: any content of a pickle.
 #[doc(hidden)]
 pub fn fuzz_pickle(bytes: &[u8]) -> Result<()> {
     let path = Path::new("ind.fuzz");
@@ -289,7 +289,7 @@ pub fn fuzz_pickle(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Fuzzing: whatever `test.index` may hold.
+/// Fuzzing: any content of `test.index`.
 #[doc(hidden)]
 pub fn fuzz_test_index(bytes: &[u8]) -> Result<()> {
     let path = Path::new("ind.fuzz.test.index");

@@ -1,4 +1,4 @@
-//! The splits the thesis judges each dataset by, from its registry entry.
+//! The default splits of each dataset, from its registry entry.
 
 use crate::Dataset;
 use crate::registry::Protocol;
@@ -8,13 +8,12 @@ use gnarl_graph::split::Split;
 
 const OP: &str = "splits";
 
-/// The graph to work on and `count` splits of it, by the dataset's protocol; random ones take seeds
-/// `seed`, `seed + 1`, ….
+/// Returns the graph to work on and `count` splits of it, by the dataset's protocol; random splits
+/// use seeds `seed`, `seed + 1`, ….
 ///
-/// The graph is the loaded one, or its largest component where the protocol says so. Splits that
-/// come with the files are given in order, and there are no more than there are: a run beyond them
-/// begins anew. A graph that is in no registry has its own splits, and random ones of 60 / 20 / 20
-/// % where it has none.
+/// The graph is the loaded one, or its largest component if the protocol says so. Published splits
+/// are used in order; runs beyond the last one wrap around. A graph outside the registry has its
+/// own splits, or random ones of 60 / 20 / 20 % without any.
 pub fn protocol_splits(loaded: &Dataset, seed: u64, count: usize) -> Result<(Graph, Vec<Split>)> {
     splits_by(
         loaded,
@@ -24,7 +23,7 @@ pub fn protocol_splits(loaded: &Dataset, seed: u64, count: usize) -> Result<(Gra
     )
 }
 
-/// The same by a protocol of one's own; none for the graph's own splits or random ones.
+/// Returns splits by another protocol; `None` for the graph's own splits or random ones.
 pub fn splits_by(
     loaded: &Dataset,
     protocol: Option<Protocol>,
@@ -95,12 +94,12 @@ pub fn splits_by(
     }
 }
 
-/// The first `count` folds of a set of graphs, stratified and shuffled by the seed: split `i` tests
-/// on fold `i`.
+/// Returns the first `count` folds of a set of graphs, stratified and shuffled by the seed: split
+/// `i` tests on fold `i`.
 ///
-/// There are as many folds as the protocol says, ten where the set is in no registry, and no more
-/// splits than folds. The folds of Errica et al. (2020) that chapter 5 uses are the set's own
-/// splits.
+/// The protocol sets the number of folds, ten for a set outside the registry; there are no more
+/// splits than folds. The folds of [Errica et al. 2020](https://arxiv.org/abs/1912.09893) are the
+/// set's own splits.
 pub fn protocol_folds(loaded: &Dataset, seed: u64, count: usize) -> Result<Vec<Split>> {
     let set = loaded.graph_set()?;
     let folds = match loaded.entry.map(|e| e.protocol) {
@@ -146,7 +145,7 @@ mod tests {
         }
     }
 
-    /// Paths of 2,400 and of 600 nodes, two classes in turn.
+    /// Returns paths of 2,400 and of 600 nodes, with two alternating classes.
     fn two_paths() -> Graph {
         let edges = (1..3000u32).filter(|&v| v != 2400).map(|v| (v - 1, v));
         let labels = Labels::new((0..3000).map(|u| Some(u % 2)).collect(), 2).unwrap();

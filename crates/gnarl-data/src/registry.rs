@@ -1,32 +1,31 @@
-//! Every dataset of the thesis: names, citation, addresses, checksums, sizes and the split protocol
-//! it is judged by.
+//! The dataset registry: names, citations, addresses, checksums, sizes and split protocols.
 //!
 //! A new dataset is one more [`Entry`] in [`DATASETS`]; `gnarl data`, download and loading find it
 //! there.
 //!
-//! Sizes are those of the undirected simple graph. The thesis' tables differ in places: they say
-//! 5,208 edges for Cora (erratum 12: 5,278), and count arcs or the file's lines for Photo,
+//! Sizes are those of the undirected simple graph. Published tables differ in places: some say
+//! 5,208 edges for Cora (5,278 is correct). Some count arcs or the file's lines for Photo,
 //! Computers, Physics, Chameleon, Squirrel, the WebKB graphs, PolBlogs, ogbn-arxiv, Penn94 and
 //! deezer-europe.
 //!
-//! A checksum stands here only where the bytes at the address are known: it equals one published
-//! elsewhere, or the file agrees in length and ending with a public copy. Where there is none, the
-//! format's own checks must do.
+//! A checksum is given only if the bytes at the address are known: it equals one published
+//! elsewhere, or the file agrees in length and ending with a public copy. Files without a checksum
+//! rely on the checks of their format.
 
 use gnarl_graph::error::{Error, Result};
 
 gnarl_graph::named! {
-    /// What is predicted: a class per node of one graph, or per graph of a set.
+    /// The prediction task: a class per node of one graph, or per graph of a set.
     pub enum Task as "task" {
-        /// A class per node.
+        /// Node classification.
         Node = "node",
-        /// A class per graph.
+        /// Graph classification.
         Graph = "graph",
     }
 }
 
 gnarl_graph::named! {
-    /// The file format, which names the loader.
+    /// The file format, which selects the loader.
     pub enum Format as "format" {
         /// `planetoid/ind.NAME.*`
         Planetoid = "planetoid",
@@ -50,7 +49,7 @@ gnarl_graph::named! {
 }
 
 impl Format {
-    /// The folder of its files in the data folder.
+    /// Returns the folder of its files in the data folder.
     pub fn folder(self) -> &'static str {
         match self {
             Format::OgbYear => Format::Ogb.name(),
@@ -60,43 +59,42 @@ impl Format {
     }
 }
 
-/// How the thesis splits a dataset into training, validation and test items.
+/// Default split of a dataset into training, validation and test parts.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
-    /// The split that comes with the Planetoid files (ch. 3 to 6).
+    /// The split that comes with the Planetoid files.
     PlanetoidPublic,
-    /// The ten splits that come with the Geom-GCN files (ch. 3, 4).
+    /// The ten splits that come with the Geom-GCN files.
     GeomGcnTen,
-    /// So many training nodes of each class, then validation and test nodes, at random (ch. 3 to
-    /// 6).
+    /// This many random training nodes of each class, then random validation and test nodes.
     PerClass {
-        /// Training nodes of each class.
+        /// Number of training nodes of each class.
         train: usize,
-        /// Validation nodes.
+        /// Number of validation nodes.
         val: usize,
-        /// Test nodes.
+        /// Number of test nodes.
         test: usize,
     },
-    /// Random shares of the largest component's nodes, the rest to test on (ch. 6, structural
-    /// attacks).
+    /// Random shares of the largest component's nodes, with the rest for testing: the split of
+    /// structural attacks.
     LargestComponentFractions {
-        /// Share to train on.
+        /// Training share.
         train: f64,
-        /// Share to validate on.
+        /// Validation share.
         val: f64,
     },
-    /// The one split that its literature shares and publishes with it.
+    /// The split that its literature shares and publishes with the dataset.
     Published,
     /// The split by year of publication that comes with the OGB files.
     OgbTime,
-    /// Five random splits of 50 / 25 / 25 % (Lim et al. 2021).
+    /// Five random splits of 50 / 25 / 25 % ([Lim et al. 2021](https://arxiv.org/abs/2110.14446)).
     LinkxHalfQuarter,
-    /// Stratified cross-validation with so many folds (ch. 5, 7).
+    /// Stratified cross-validation with this many folds.
     Folds(usize),
 }
 
-/// Who to cite.
+/// Citation of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Citation {
     /// Authors.
@@ -122,79 +120,81 @@ impl std::fmt::Display for Citation {
 /// A file to download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct RemoteFile {
-    /// Where from; always HTTPS.
+    /// Address; always HTTPS.
     pub url: &'static str,
-    /// Where to, relative to the data folder: a file, or the folder that an archive becomes.
+    /// Target, relative to the data folder: a file, or the folder that an archive becomes.
     pub path: &'static str,
-    /// SHA-256 of the download in lower-case hex, where it is known.
+    /// SHA-256 of the download in lower-case hex, if it is known.
     pub sha256: Option<&'static str>,
-    /// What to do after the download.
+    /// Step after the download.
     pub unpack: Option<Unpack>,
 }
 
-/// How a download becomes files.
+/// Conversion of a download to files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unpack {
-    /// A zip whose content, without its one top folder, becomes the folder [`RemoteFile::path`].
+    /// Unpacks a zip: its content, without its one top folder, becomes the folder
+    /// [`RemoteFile::path`].
     Zip {
         /// Files that must be in that folder, relative to it.
         members: &'static [&'static str],
     },
 }
 
-/// Sizes to expect after loading.
+/// Sizes expected after loading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Expected {
-    /// Nodes, of all graphs together.
+    /// Number of nodes, of all graphs together.
     pub nodes: usize,
-    /// Undirected edges without self-loops and duplicates, of all graphs together; `None` where not
-    /// known for sure.
+    /// Number of undirected edges without self-loops and duplicates, of all graphs together; `None`
+    /// if not known for sure.
     pub undirected_edges: Option<usize>,
-    /// Features per node, or distinct node labels in a graph set; `None` where the files have none.
+    /// Number of features per node, or of distinct node labels in a graph set; `None` if the files
+    /// have none.
     pub features: Option<usize>,
-    /// Classes.
+    /// Number of classes.
     pub classes: usize,
-    /// Graphs, in a graph set.
+    /// Number of graphs, in a graph set.
     pub graphs: Option<usize>,
 }
 
-/// One dataset.
+/// A dataset of the registry.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub struct Entry {
     /// The name, as in the data files.
     pub name: &'static str,
-    /// Other names it goes by.
+    /// Aliases.
     pub aliases: &'static [&'static str],
-    /// What it is, in a line.
+    /// One-line description.
     pub title: &'static str,
-    /// What is predicted.
+    /// Prediction task.
     pub task: Task,
-    /// The loader.
+    /// File format, which selects the loader.
     pub format: Format,
-    /// Who to cite.
+    /// Citation.
     pub citation: Citation,
-    /// What to download.
+    /// Files to download.
     pub files: &'static [RemoteFile],
-    /// Sizes to expect.
+    /// Expected sizes.
     pub expected: Expected,
-    /// How the thesis splits it.
+    /// Default split.
     pub protocol: Protocol,
-    /// Whether feature values become 0 or 1 on load.
+    /// True if feature values become 0 or 1 on load.
     pub binarise: bool,
     /// Terms of use, as far as stated.
     pub licence: &'static str,
-    /// What a user should know, such as a step after the download.
+    /// Note for the user, such as a step after the download.
     pub note: Option<&'static str>,
 }
 
 impl Entry {
-    /// The files its loader reads, relative to the data folder. Those of an archive may also lie
-    /// there without `.gz`.
+    /// Returns the files its loader reads, relative to the data folder. Files of an archive may
+    /// also be present without `.gz`.
     pub fn required(&self) -> Vec<String> {
         match self.format {
             Format::Linkx | Format::Facebook100 => vec![format!("linkx/{}.npz", self.name)],
-            // Published folds and splits are an extra: a graph can be looked at without them.
+            // Published folds and splits are optional: a graph loads without them.
             Format::Tu => self.files[..1]
                 .iter()
                 .flat_map(RemoteFile::provides)
@@ -207,19 +207,19 @@ impl Entry {
         }
     }
 
-    /// The first file that loading would miss.
+    /// Returns the first missing file that loading needs.
     pub fn first_missing(&self, data_dir: &std::path::Path) -> Option<String> {
         self.required().into_iter().find(|f| !is_there(data_dir, f))
     }
 
-    /// Whether any of the files that loading reads is there.
+    /// Returns true if any of the files that loading reads is present.
     pub fn has_any(&self, data_dir: &std::path::Path) -> bool {
         self.required().iter().any(|f| is_there(data_dir, f))
     }
 }
 
 impl RemoteFile {
-    /// The files that are there after the download, relative to the data folder.
+    /// Returns the files that are present after the download, relative to the data folder.
     pub fn provides(&self) -> Vec<String> {
         match self.unpack {
             None => vec![self.path.to_string()],
@@ -231,17 +231,17 @@ impl RemoteFile {
     }
 }
 
-/// Whether a file is there, compressed or not.
+/// Returns true if a file is present, compressed or not.
 fn is_there(data_dir: &std::path::Path, file: &str) -> bool {
     data_dir.join(file).is_file() || data_dir.join(plain(file)).is_file()
 }
 
-/// The name of a file once it is uncompressed.
+/// Returns the name of a file without its compression extension.
 fn plain(file: &str) -> &str {
     file.strip_suffix(".gz").unwrap_or(file)
 }
 
-/// The dataset of that name or alias, whatever the case; `_` and `-` are the same.
+/// Finds the dataset of that name or alias, ignoring case; `_` and `-` are equivalent.
 ///
 /// ```
 /// use gnarl_graph::registry;
@@ -253,20 +253,20 @@ pub fn find(name: &str) -> Result<&'static Entry> {
     get(name).ok_or_else(|| Error::unknown("dataset", name, names()))
 }
 
-/// Like [`find`], `None` for an unknown name.
+/// Finds a dataset like [`find`], `None` for an unknown name.
 pub fn get(name: &str) -> Option<&'static Entry> {
     let wanted = key(name);
     all().find(|e| key(e.name) == wanted || e.aliases.iter().any(|a| key(a) == wanted))
 }
 
-/// Every dataset: those of the thesis, and those that others attacked.
+/// Returns every dataset: the registry, and the attacked graphs.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
     DATASETS
         .iter()
         .chain(super::attacked::FAMILIES.iter().flatten())
 }
 
-/// Every name and alias.
+/// Returns every name and alias.
 pub fn names() -> impl Iterator<Item = &'static str> {
     all().flat_map(|e| std::iter::once(e.name).chain(e.aliases.iter().copied()))
 }
@@ -315,14 +315,16 @@ const fn graph_set(
     }
 }
 
-/// 20 / 500 / 1,000 (Yang et al. 2016; Shchur et al. 2018).
+/// 20 / 500 / 1,000 ([Yang et al. 2016](https://arxiv.org/abs/1603.08861); [Shchur et al.
+/// 2018](https://arxiv.org/abs/1811.05868)).
 const TWENTY_PER_CLASS: Protocol = Protocol::PerClass {
     train: 20,
     val: 500,
     test: 1000,
 };
 
-/// 10 / 10 / 80 % of the largest component (Zügner et al. 2018).
+/// 10 / 10 / 80 % of the largest component ([Zügner et al.
+/// 2018](https://arxiv.org/abs/1805.07984)).
 const TENTHS: Protocol = Protocol::LargestComponentFractions {
     train: 0.1,
     val: 0.1,
@@ -341,8 +343,8 @@ macro_rules! planetoid {
 }
 
 /// The two text files and ten splits of a Geom-GCN dataset. The commit is the one PyTorch Geometric
-/// reads; the address is that of its loader, the repository itself is not among the stored copies
-/// we could look into.
+/// reads, and the address is that of its loader. The repository itself is not among the stored
+/// copies that were checked.
 macro_rules! geom_gcn {
     ($name:literal, edges: $edges:expr, nodes: $nodes:expr) => {
         &[
@@ -391,8 +393,8 @@ macro_rules! npz {
     };
 }
 
-/// The zip of a TU dataset and, where the thesis uses them (ch. 5), the folds of Errica et al.
-/// (2020).
+/// The zip of a TU dataset and, if needed, the folds of [Errica et al.
+/// 2020](https://arxiv.org/abs/1912.09893).
 macro_rules! tu {
     ($name:literal, [$($kind:literal),+] $(, $folds:literal: $sha:literal)?) => {
         &[
@@ -437,8 +439,8 @@ const ARXIV: &[RemoteFile] = &[RemoteFile {
     }),
 }];
 
-/// The MATLAB file of a LINKX dataset, to be converted. Addresses as in the authors' and PyTorch
-/// Geometric's loaders.
+/// The MATLAB file of a LINKX dataset, to be converted. Addresses are those of the authors' and
+/// PyTorch Geometric's loaders.
 macro_rules! linkx {
     ($remote:literal, $name:literal) => {
         &[file(
@@ -492,7 +494,7 @@ const NOT_STATED: &str = "not stated";
 const TU_LICENCE: &str = "not stated; collected by TUDataset (Morris et al. 2020)";
 const CONVERT: &str = "the download is a MATLAB file; convert it to the .npz beside it with scripts/mat_to_npz.py before loading";
 
-/// Every dataset of the thesis.
+/// Every registered dataset apart from attacked graphs.
 pub static DATASETS: &[Entry] = &[
     Entry {
         name: "cora",
@@ -565,7 +567,7 @@ pub static DATASETS: &[Entry] = &[
             "graph": "5b89f0036ca22909471f1e6558eb42fa06e0c730a577bde5b058b40638f81dc9",
             "test.index": "b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5",
         ),
-        // The thesis' 44,338 counts self-loops and duplicates.
+        // The often quoted 44,338 counts self-loops and duplicates.
         expected: node_set(19717, 44324, 500, 3),
         protocol: Protocol::PlanetoidPublic,
         binarise: false,
@@ -653,8 +655,8 @@ pub static DATASETS: &[Entry] = &[
             venue: "ICLR",
             year: 2018,
         },
-        // Verified by public scripts that download from here. The thesis' 300 features are a
-        // reduction of its own.
+        // Verified by public scripts that download from here. The 300 features of some tables are a
+        // reduction.
         files: npz!(
             "https://raw.githubusercontent.com/abojchevski/graph2gauss/master/data/",
             "cora_ml"
@@ -737,7 +739,7 @@ pub static DATASETS: &[Entry] = &[
         task: Task::Node,
         format: Format::GeomGcn,
         citation: PEI,
-        // Copies of Cornell with another numbering of its nodes go about, hence no checksums.
+        // Copies of Cornell with another numbering of its nodes exist, hence no checksums.
         files: geom_gcn!("cornell", edges: None, nodes: None),
         expected: node_set(183, 277, 1703, 5),
         protocol: Protocol::GeomGcnTen,
@@ -794,8 +796,8 @@ pub static DATASETS: &[Entry] = &[
             year: 2020,
         },
         files: ARXIV,
-        // 1,166,243 citations without self-loops, 8,444 of them mutual. The thesis' 2,315,598 are
-        // arcs; the 31,971 nodes of its ch. 5 and 6 are a sample.
+        // 1,166,243 citations without self-loops, 8,444 of them mutual. The 2,315,598 of some
+        // tables are arcs; 31,971 nodes are a sample.
         expected: node_set(169_343, 1_157_799, 128, 40),
         protocol: Protocol::OgbTime,
         binarise: false,
@@ -834,8 +836,8 @@ pub static DATASETS: &[Entry] = &[
             year: 2012,
         },
         files: linkx!("facebook100/Penn94", "penn94"),
-        // The thesis counts 2,724,458 arcs, and nodes of unknown gender as a third class: here they
-        // are unlabelled.
+        // The 2,724,458 of some tables are arcs, with nodes of unknown gender as a third class:
+        // here they are unlabelled.
         expected: node_set(41_554, 1_362_229, 4814, 2),
         protocol: Protocol::LinkxHalfQuarter,
         binarise: false,
@@ -883,7 +885,7 @@ pub static DATASETS: &[Entry] = &[
             year: 2020,
         },
         files: linkx!("deezer-europe", "deezer-europe"),
-        // The thesis' 185,504 are arcs.
+        // The 185,504 of some tables are arcs.
         expected: node_set(28_281, 92_752, 31_241, 2),
         protocol: Protocol::LinkxHalfQuarter,
         binarise: false,

@@ -1,10 +1,10 @@
-//! Archives of a user's own: what `scipy.sparse.save_npz` writes, and the one array of a
+//! Reads a user's own archives: the output of `scipy.sparse.save_npz`, or the only array of a
 //! `numpy.savez`.
 //!
 //! A sparse matrix has the members `format` (`csr`, `csc` or `coo`), `shape`, `data`, and `indices`
-//! with `indptr` or `row` with `col`. Of an adjacency, entries that are zero are no edges, and
-//! weights count where they are not all one; what SciPy holds twice in one place is summed, as
-//! SciPy does. [`load`] also reads the layouts of [`npz`] and [`linkx`], told by their members.
+//! with `indptr` or `row` with `col`. Zero entries of an adjacency are no edges, and weights count
+//! unless they are all one. Duplicate entries are summed, as SciPy does. [`load`] also reads the
+//! layouts of [`npz`] and [`linkx`], recognised by their members.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use gnarl_graph::features::Features;
 use gnarl_graph::graph::{BuildReport, Graph};
 use gnarl_graph::matrix::CsrMatrix;
 
-/// Loads the graph in an archive of any layout gnarl knows.
+/// Loads the graph in an archive of any supported layout.
 pub fn load(path: &Path) -> Result<(Graph, BuildReport, Sources)> {
     load_from(path, &mut NpzArchive::open(path)?)
 }
@@ -72,7 +72,7 @@ fn load_from(path: &Path, archive: &mut NpzArchive) -> Result<(Graph, BuildRepor
     Ok((graph, report, sources))
 }
 
-/// The graph with what gnarl's own archives say of its nodes beside the adjacency.
+/// Adds the node data of gnarl's own archives, in addition to the adjacency.
 fn with_nodes(mut graph: Graph, archive: &mut NpzArchive, sources: &mut Sources) -> Result<Graph> {
     if let Some(features) = npz::read_attributes(archive, false)? {
         sources.used(archive.path(), "features, by attr_");
@@ -105,7 +105,7 @@ fn with_nodes(mut graph: Graph, archive: &mut NpzArchive, sources: &mut Sources)
     Ok(graph)
 }
 
-/// The edges of a SciPy adjacency.
+/// Reads the edges of a SciPy adjacency.
 pub(super) fn read_edges(path: &Path) -> Result<EdgeFile> {
     let mut archive = NpzArchive::open(path)?;
     if !is_sparse(&archive) {
@@ -140,7 +140,7 @@ fn edges(archive: &mut NpzArchive) -> Result<EdgeFile> {
     })
 }
 
-/// Features from an archive: a SciPy matrix, or the one array it holds.
+/// Reads features from an archive: a SciPy matrix, or its only array.
 pub(super) fn features(archive: &mut NpzArchive) -> Result<Features> {
     if is_sparse(archive) {
         return SparseMatrix::read(archive)?.into_features();
@@ -195,8 +195,8 @@ impl SparseMatrix {
                 return Err(archive.fault("format", what));
             }
         };
-        // A csr matrix has a number for each row; of the others a mistyped shape must not cost the
-        // memory.
+        // A csr matrix has a number for each row; in other formats a mistyped shape must not
+        // allocate memory.
         if format != "csr" && num_rows >= sane_end(values.len()) {
             let what = format!(
                 "{num_rows} rows for {} values, save the matrix as csr",
@@ -264,7 +264,7 @@ impl SparseMatrix {
     }
 }
 
-/// The line and the place in it of each entry of a compressed matrix.
+/// Returns the row and column of each entry of a compressed matrix.
 fn compressed(
     archive: &mut NpzArchive,
     num_lines: u64,

@@ -1,25 +1,24 @@
-//! What loading a user's own files read, and what lay beside them unread: nothing is dropped in
-//! silence.
+//! Reports which of a user's files were read and which were not: nothing is dropped silently.
 
 use std::path::Path;
 
 use serde::Serialize;
 
-/// What was read and what was not.
+/// Files that were read and files that were not.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Sources {
-    /// Files that were read, and what came of each.
+    /// Files that were read, with their contents.
     pub used: Vec<Source>,
     /// Files and columns that were not read, and why.
     pub unused: Vec<Source>,
 }
 
-/// A file and what is to be said of it.
+/// A file and a remark about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Source {
     /// The file's name, without its folder.
     pub file: String,
-    /// What it gave, or why it did not.
+    /// Contents of the file, or the reason why it was not read.
     pub what: String,
 }
 
@@ -38,8 +37,8 @@ impl Sources {
         });
     }
 
-    /// Notes the files of a folder of which nothing was said yet; `why` says what would have been.
-    /// Hidden ones do not count.
+    /// Records the files of a folder that are not recorded yet; `why` gives the reason. Hidden
+    /// files do not count.
     pub(super) fn leave_the_rest(&mut self, dir: &Path, why: &str) {
         let Ok(files) = std::fs::read_dir(dir) else {
             return;

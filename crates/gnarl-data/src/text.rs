@@ -1,4 +1,4 @@
-//! What every text format needs: whole files, numbered lines and fields whose errors name file,
+//! Shared code of the text formats: whole files, numbered lines, and fields whose errors name file,
 //! line and remedy.
 
 use std::fs::File;
@@ -9,11 +9,11 @@ use std::str::FromStr;
 
 use gnarl_graph::error::{Error, Result};
 
-/// Largest text file read, 8 GiB: more than any dataset here, less than what takes a machine down.
+/// Largest text file read, 8 GiB: more than any dataset here, less than would exhaust a machine.
 pub const MAX_TEXT_BYTES: u64 = 8 << 30;
 
-/// Reads a whole UTF-8 text file of at most [`MAX_TEXT_BYTES`], less a mark of the byte order
-/// before it. One that is not UTF-8 is an error naming the line.
+/// Reads a whole UTF-8 text file of at most [`MAX_TEXT_BYTES`], without its byte-order mark. A file
+/// that is not UTF-8 is an error naming the line.
 pub fn read(path: &Path) -> Result<String> {
     let bytes = read_bytes(path, MAX_TEXT_BYTES)?;
     let mut text =
@@ -26,7 +26,7 @@ pub fn read(path: &Path) -> Result<String> {
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The bytes of a file as text; fails as [`read`] does.
+/// Returns the bytes of a file as text; fails as [`read`] does.
 pub fn utf8<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str> {
     std::str::from_utf8(bytes).map_err(|e| not_text(path, bytes, e))
 }
@@ -59,7 +59,7 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>> {
         return Err(too_large(size));
     }
     let mut bytes = Vec::with_capacity(size as usize);
-    // A file may grow while it is read, and a pipe says that it is empty.
+    // A file may grow while it is read, and a pipe reports that it is empty.
     file.take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(|e| Error::io(path, e))?;
@@ -69,8 +69,8 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Lines that are not blank, each with its number in the file (from 1), without spaces or `'\r'` at
-/// either end.
+/// Returns the non-blank lines, each with its number in the file (from 1), without spaces or `'\r'`
+/// at either end.
 ///
 /// Tabs stay: they separate fields, which may be empty.
 pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> + Clone {
@@ -80,7 +80,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> + Clone {
         .filter(|(_, line)| !line.trim().is_empty())
 }
 
-/// An error at a line of a file.
+/// Returns an error at a line of a file.
 pub fn at_line(path: &Path, line: usize, what: impl Into<String>) -> Error {
     Error::data(path, format!("line {line}"), what)
 }
@@ -139,7 +139,7 @@ pub fn parse_id(
     }
 }
 
-/// A field as it may stand in a one-line message: quoted, control characters escaped, cut after 40
+/// Formats a field for a one-line message: quoted, control characters escaped, cut after 40
 /// characters.
 pub fn quoted(field: &str) -> String {
     let mut shown: String = field

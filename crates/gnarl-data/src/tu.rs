@@ -1,4 +1,5 @@
-//! TU graph-classification text (thesis ch. 7): MUTAG, PROTEINS, IMDB, NCI1, DD.
+//! TU graph-classification text ([Morris et al. 2020](https://arxiv.org/abs/2007.08663)): MUTAG,
+//! PROTEINS, IMDB, NCI1, DD.
 //!
 //! A folder holds, for a set called NAME:
 //!
@@ -11,10 +12,12 @@
 //! | `NAME_node_attributes.txt` (optional) | the attributes of a node, separated by commas |
 //!
 //! Features are the node labels one-hot, columns in ascending order of label, then the attributes;
-//! either may be missing. A set with neither has no features: the study then uses one-hot degrees.
+//! either may be missing. A set with neither has no features; one-hot degrees are a common
+//! replacement.
 //!
-//! The fold files of Errica et al. (2020), `NAME_splits.json` or `NAME_full_splits.json`, give the
-//! splits `errica-0` to `errica-9`; ids in them count graphs from 0.
+//! The fold files of [Errica et al. 2020](https://arxiv.org/abs/1912.09893), `NAME_splits.json` or
+//! `NAME_full_splits.json`, give the splits `errica-0` to `errica-9`; ids in them count graphs from
+//! 0.
 
 use std::path::{Path, PathBuf};
 
@@ -31,9 +34,8 @@ use gnarl_graph::labels::Labels;
 use gnarl_graph::matrix::{CsrMatrix, DenseMatrix};
 use gnarl_graph::split::Split;
 
-/// The name of the set whose files lie in a folder, by its `NAME_A.txt` and
-/// `NAME_graph_indicator.txt`; `None` where there is no such pair. Two sets in a folder are
-/// refused.
+/// Returns the name of the set whose files are in a folder, by its `NAME_A.txt` and
+/// `NAME_graph_indicator.txt`; `None` if there is no such pair. Two sets in a folder are refused.
 pub fn name_in(dir: &Path) -> Result<Option<String>> {
     let Ok(files) = std::fs::read_dir(dir) else {
         return Ok(None);
@@ -60,11 +62,10 @@ pub fn name_in(dir: &Path) -> Result<Option<String>> {
     }
 }
 
-/// Loads the set `name` from `dir`, and its folds from `splits_dir` where that holds a fold file
-/// for it.
+/// Loads the set `name` from `dir`, and its folds from `splits_dir` if that has a fold file for it.
 ///
-/// The report sums those of the graphs; since both directions are listed, half of the arcs count as
-/// duplicates.
+/// The report sums the reports of the graphs. Since both directions are listed, half of the arcs
+/// count as duplicates.
 pub fn load(
     dir: &Path,
     splits_dir: Option<&Path>,
@@ -116,8 +117,7 @@ impl TextFile {
         })
     }
 
-    /// Lines that each say something of the graph or node of their number: empty ones may stand at
-    /// the end alone.
+    /// Returns one line per graph or node, in order; only the last lines may be empty.
     fn rows(&self) -> Result<Vec<(usize, &str)>> {
         let rows: Vec<(usize, &str)> = lines(&self.text).collect();
         match (1..)
@@ -141,7 +141,7 @@ impl TextFile {
             .collect()
     }
 
-    /// An error about the file as a whole.
+    /// Returns an error about the file as a whole.
     fn fault(&self, what: impl Into<String>) -> Error {
         Error::data(&self.path, "whole file", what)
     }
@@ -157,7 +157,7 @@ impl TextFile {
     }
 }
 
-/// Everything a set consists of.
+/// The files of a set.
 struct Files {
     arcs: TextFile,
     indicator: TextFile,
@@ -201,7 +201,7 @@ impl Files {
         Ok((set.with_splits(splits)?, report))
     }
 
-    /// Which file gave what.
+    /// Records the contents of each file.
     fn sources(&self) -> Sources {
         let mut sources = Sources::default();
         sources.used(&self.arcs.path, "arcs");
@@ -220,7 +220,7 @@ impl Files {
         sources
     }
 
-    /// Features of all nodes, and the number of distinct node labels where there are any.
+    /// Returns features of all nodes, and the number of distinct node labels if there are any.
     fn features(&self, nodes: &Nodes) -> Result<(Option<Features>, Option<usize>)> {
         let labels = self
             .node_labels
@@ -281,7 +281,7 @@ fn parse_attributes(file: &TextFile, nodes: &Nodes) -> Result<DenseMatrix<f32>> 
     DenseMatrix::new(num_rows, num_cols, data)
 }
 
-/// One-hot labels, then attributes.
+/// Joins one-hot labels and attributes.
 fn side_by_side(labels: &Labels, attributes: &DenseMatrix<f32>) -> DenseMatrix<f32> {
     let num_labels = labels.num_classes();
     let mut both = DenseMatrix::zeros(attributes.num_rows(), num_labels + attributes.num_cols());
@@ -295,7 +295,7 @@ fn side_by_side(labels: &Labels, attributes: &DenseMatrix<f32>) -> DenseMatrix<f
     both
 }
 
-/// Which graph each node belongs to, and its id there.
+/// The graph of each node, and its id there.
 struct Nodes {
     graph: Vec<u32>,
     local: Vec<u32>,
@@ -351,7 +351,7 @@ impl Nodes {
     }
 }
 
-/// The arcs of each graph, by the ids of its own nodes.
+/// Returns the arcs of each graph, by the ids of its own nodes.
 fn parse_arcs(file: &TextFile, nodes: &Nodes) -> Result<Vec<Vec<(u32, u32)>>> {
     let range = 1..nodes.num_nodes() as u64 + 1;
     let mut arcs = vec![Vec::new(); nodes.num_graphs()];
@@ -381,7 +381,7 @@ fn parse_arcs(file: &TextFile, nodes: &Nodes) -> Result<Vec<Vec<(u32, u32)>>> {
     Ok(arcs)
 }
 
-/// One fold of Errica et al.: test graphs, and how to divide the others.
+/// One fold of Errica et al.: test graphs, and the division of the others.
 #[derive(Deserialize)]
 struct Fold {
     test: Vec<u32>,
@@ -419,8 +419,9 @@ fn parse_folds(file: &TextFile, num_graphs: usize) -> Result<Vec<Split>> {
     folds.into_iter().enumerate().map(split).collect()
 }
 
-/// Loads a set from its files, separated by zero bytes in the order arcs, indicator, graph labels,
-/// node labels, node attributes, folds, for fuzzing: any bytes give a set or an error.
+/// Loads a set from its files, for fuzzing: any bytes give a set or an error. The files are
+/// separated by zero bytes in the order arcs, indicator, graph labels, node labels, node
+/// attributes, folds.
 #[doc(hidden)]
 pub fn fuzz_tu(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {

@@ -1,10 +1,10 @@
-//! Writes a dataset in the forms that users bring their own in: what
-//! [`edge_list`](super::edge_list), [`scipy`](super::scipy) and [`tu`](super::tu) read, to the same
-//! numbers.
+//! Writes a dataset in the forms of a user's own files. The loaders
+//! [`edge_list`](super::edge_list), [`scipy`](super::scipy) and [`tu`](super::tu) read them back to
+//! equal numbers.
 //!
-//! | path | of one graph | of a set of graphs |
+//! | path | one graph | set of graphs |
 //! | --- | --- | --- |
-//! | a folder | `edges.csv`, and `features.csv`, `labels.csv`, `splits.csv` where there are any | `NAME_A.txt` and the other files of the TU collection |
+//! | a folder | `edges.csv`, and `features.csv`, `labels.csv`, `splits.csv` if there are any | `NAME_A.txt` and the other files of the TU collection |
 //! | `….npz` | an archive for SciPy: edges, features and labels | - |
 //! | `….csv`, `.tsv`, `.txt`, `.edges` | edges alone | - |
 
@@ -18,17 +18,17 @@ use gnarl_graph::files::write_atomically;
 use gnarl_graph::graph::Graph;
 use gnarl_graph::graph_set::GraphSet;
 
-/// Files that were written, and what the form has no place for.
+/// Files that were written, and data that the form cannot hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// The files.
     pub files: Vec<PathBuf>,
-    /// What stays behind, in words.
+    /// Descriptions of the data that was left out.
     pub left_out: Vec<&'static str>,
 }
 
-/// Writes a dataset by the ending of a path; each file is there whole or not at all. A folder is
-/// made where it is missing; one that holds something is refused.
+/// Writes a dataset in the form given by the path's extension; each file is written completely or
+/// not at all. A missing folder is made; a folder that is not empty is refused.
 pub fn write(path: &Path, name: &str, content: &Content) -> Result<Written> {
     let ending = path
         .extension()
@@ -113,7 +113,7 @@ fn make_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// A field as CSV has it: quoted where it must be.
+/// Formats a field for CSV: quoted if necessary.
 fn field(text: &str) -> String {
     match text.contains(['"', ',', '\t', ' ', '#', '%', '\r', '\n']) || text.is_empty() {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
@@ -121,7 +121,7 @@ fn field(text: &str) -> String {
     }
 }
 
-/// Edges under a header, once each.
+/// Formats edges under a header, once each.
 fn edges(graph: &Graph, separator: &str) -> String {
     let weighted = graph.weights().is_some();
     let mut text =
@@ -176,7 +176,7 @@ fn write_folder(folder: &Path, graph: &Graph) -> Result<Written> {
                     .zip(values)
                     .for_each(|(column, x)| _ = writeln!(text, "{name},{column},{x}"));
             }
-            // A last column, or a last node, without a value is there all the same: with a zero.
+            // A last column, or a last node, without a value is written explicitly, as a zero.
             if let (1.., 1..) = (graph.num_nodes(), sparse.num_cols()) {
                 let (u, column) = (graph.num_nodes() - 1, sparse.num_cols() - 1);
                 if !sparse.row(u).0.contains(&(column as u32)) {
@@ -186,7 +186,7 @@ fn write_folder(folder: &Path, graph: &Graph) -> Result<Written> {
             put("features.csv", text)?;
         }
     }
-    // Where there are no features either, labels say which nodes there are.
+    // Without features, labels determine the number of nodes.
     let alone = graph.features().is_none() && nodes().any(|u| graph.degree(u) == 0);
     if graph.labels().is_some() || alone {
         let class = |u: u32| {
@@ -231,10 +231,10 @@ fn write_folder(folder: &Path, graph: &Graph) -> Result<Written> {
     })
 }
 
-/// Of the files of the TU collection, those that are there even where nothing stands in them.
+/// Files of the TU collection that are written even if they are empty.
 const REQUIRED: [&str; 2] = ["A", "graph_indicator"];
 
-/// The files of the TU collection. Nodes are counted from 1 over all graphs.
+/// Writes the files of the TU collection. Nodes are counted from 1 over all graphs.
 fn write_set(folder: &Path, name: &str, set: &GraphSet) -> Result<Written> {
     let (mut arcs, mut indicator, mut classes) = (String::new(), String::new(), String::new());
     let (mut kinds, mut attributes) = (String::new(), String::new());
@@ -319,8 +319,8 @@ mod tests {
     use gnarl_graph::matrix::{CsrMatrix, DenseMatrix};
     use gnarl_graph::split::Split;
 
-    /// Names that need quotes, a node without edges or features, a class that nobody has and one
-    /// that is a word.
+    /// Returns a graph with names that need quotes, a node without edges or features, a class
+    /// without nodes and a class that is a word.
     fn odd(sparse: bool) -> Graph {
         let values = vec![
             0.5, 0.0, -1.25, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-7, 0.0,

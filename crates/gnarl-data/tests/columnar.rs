@@ -59,7 +59,7 @@ fn tables_with_names_weights_and_features() {
             .any(|unused| unused.what.contains("since")),
         "{sources:?}"
     );
-    // Imported, it is the same graph.
+    // The imported graph is equal.
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     let source = golden("named");
@@ -119,7 +119,7 @@ fn what_is_no_table_of_edges_is_refused_in_one_line() {
     }
 }
 
-/// Every byte of a small file flipped: an answer, or a refusal, and never a panic.
+/// Every byte of a small file flipped: a result or an error, and never a panic.
 #[test]
 fn damaged_tables_never_panic() {
     let dir = tempfile::tempdir().unwrap();

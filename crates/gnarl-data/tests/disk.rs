@@ -1,5 +1,5 @@
-//! Graphs on disk: what is written is what is opened, a damaged folder is refused by the name of
-//! the file, imports of text of any size give what loading it gives.
+//! Tests graphs on disk: an opened graph equals the written one, a damaged folder is refused by the
+//! name of the file, and imported text of any size gives the graph that loading it gives.
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
@@ -13,7 +13,7 @@ fn quiet() -> impl FnMut(&str, u64, u64) {
     |_, _, _| ()
 }
 
-/// Weights, sparse or dense features, labels with a gap, names and two splits.
+/// Returns a graph with weights, sparse or dense features, labels with a gap, names and two splits.
 fn furnished(dense: bool) -> Graph {
     let edges = [(0, 1, 0.5), (1, 2, 2.0), (2, 4, -1.5), (0, 4, 3.0)];
     let values = DenseMatrix::new(
@@ -143,7 +143,8 @@ fn features_in_fewer_bits_are_close_and_read_row_by_row() {
     )
     .unwrap();
     assert_eq!(*disk::open(&folder).unwrap().0.features().unwrap(), counts);
-    // What does not fit is refused, not rounded to infinity; sparse features have no packed form.
+    // Values that do not fit are refused, not rounded to infinity; sparse features have no packed
+    // form.
     let large = Features::Dense(DenseMatrix::new(5, 1, vec![1e6; 5]).unwrap());
     let graph = Graph::empty(5).unwrap().with_features(large).unwrap();
     let half = ImportOptions {
@@ -234,7 +235,8 @@ fn a_description_with_any_bit_flipped_never_gives_another_graph() {
     }
 }
 
-/// Text of a graph with loops, duplicates and weights, larger than the memory it is sorted in.
+/// Returns the text of a graph with loops, duplicates and weights, larger than the memory it is
+/// sorted in.
 fn long_text(named: bool) -> String {
     let call = |u: u64| {
         if named {

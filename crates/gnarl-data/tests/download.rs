@@ -1,5 +1,5 @@
-//! Downloading from a small server on loopback: resume, checksums, archives, and what is left after
-//! a failure.
+//! Tests downloads from a small server on loopback: resume, checksums, archives, and the files left
+//! after a failure.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Cursor, Write};
@@ -13,8 +13,8 @@ use gnarl_data::download::{Downloader, Outcome, Progress, Silent, State};
 use gnarl_data::registry::{RemoteFile, Unpack};
 use gnarl_graph::Error;
 
-/// What the server answers to one request: status line, further headers, body, and how much of the
-/// body it sends.
+/// A response of the server: status line, further headers, body, and the number of bytes of the
+/// body that it sends.
 struct Reply {
     status: &'static str,
     headers: String,
@@ -56,8 +56,8 @@ impl Reply {
     }
 }
 
-/// Answers the given requests in order, then ends; it ends by itself when nobody asks for ten
-/// seconds.
+/// A server that sends the given responses in order, then ends; it also ends after ten seconds
+/// without a request.
 struct Server {
     port: u16,
     thread: JoinHandle<Vec<Option<String>>>,
@@ -81,7 +81,7 @@ impl Server {
         Self { port, thread }
     }
 
-    /// A file on this server. Leaked, since the registry's are static.
+    /// Makes a file on this server. It is leaked, since the registry's are static.
     fn file(&self, path: &'static str, sha256: Option<&'static str>) -> RemoteFile {
         let url = Box::leak(format!("http://127.0.0.1:{}/{path}", self.port).into_boxed_str());
         RemoteFile {
@@ -99,7 +99,7 @@ impl Server {
         }
     }
 
-    /// The `Range` header of each request answered.
+    /// Returns the `Range` header of each request.
     fn ranges(self) -> Vec<Option<String>> {
         self.thread.join().unwrap()
     }
@@ -151,8 +151,8 @@ fn fetch(file: RemoteFile, dir: &Path) -> Result<Outcome, Error> {
         .map(|mut outcomes| outcomes.remove(0))
 }
 
-/// 10,000 bytes and their SHA-256, by
-/// `python3 -c "…bytes(i * 7 % 251 for i in range(10000))…" | sha256sum`.
+/// Returns 10,000 bytes and their SHA-256, by `python3 -c "…bytes(i * 7 % 251 for i in
+/// range(10000))…" | sha256sum`.
 fn content() -> (Vec<u8>, &'static str) {
     let bytes = (0..10_000u32).map(|i| (i * 7 % 251) as u8).collect();
     (
@@ -308,7 +308,7 @@ fn a_wrong_checksum_is_an_error_and_leaves_nothing() {
         files_in(dir.path())
     );
 
-    // A file that was there stays as it was until a right one takes its place.
+    // An existing file stays unchanged until a valid one replaces it.
     fs::write(dir.path().join("a"), b"old").unwrap();
     let server = Server::start(vec![ok(&body[1..]), ok(&body)]);
     let file = server.file("a", Some(sha));
@@ -399,7 +399,8 @@ fn two_downloads_of_one_file_do_not_mix() {
     );
 }
 
-/// Killed between unpacking and tidying up, an earlier call left its archive: nobody else will.
+/// A kill between unpacking and cleanup left the archive of an earlier call: the next call removes
+/// it.
 #[test]
 fn what_is_there_needs_no_archive_any_more() {
     let dir = tempfile::tempdir().unwrap();
@@ -452,7 +453,7 @@ fn progress_counts_every_byte_once() {
     assert_eq!(*log.0.lock().unwrap(), expected);
 }
 
-/// A zip of these files; a name ending in `@` becomes a link to its content.
+/// Makes a zip of these files; a name ending in `@` becomes a link to its content.
 fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let options = zip::write::SimpleFileOptions::default();
@@ -490,7 +491,7 @@ fn an_archive_becomes_a_folder() {
     );
     assert_eq!(fetch(file, dir.path()).unwrap().state, State::Present);
 
-    // A folder with a file missing is completed, what else is in it stays.
+    // A folder with a missing file is completed, other files in it stay.
     fs::remove_file(dir.path().join("tu/X/X_A.txt")).unwrap();
     fs::write(dir.path().join("tu/X/mine.txt"), "mine").unwrap();
     let server = Server::start(vec![ok(&archive)]);
@@ -559,8 +560,7 @@ fn what_is_no_archive_is_said() {
     assert!(files_in(dir.path()).is_empty());
 }
 
-/// Sends a file and an archive as slowly as it is told to, from wherever it is asked, to whoever
-/// may be gone in the next moment.
+/// Serves a file and an archive slowly, from any offset, to clients that may vanish at any moment.
 fn slow_server(file: Vec<u8>, archive: Vec<u8>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -609,7 +609,7 @@ fn slow_server(file: Vec<u8>, archive: Vec<u8>) -> u16 {
 
 const MEMBERS: [&str; 3] = ["X_A.txt", "X_graph_indicator.txt", "raw/deep.txt"];
 
-/// What the child of [`downloads_survive_kills`] downloads: by this name and port.
+/// Returns the file that the child of [`downloads_survive_kills`] downloads, by this name and port.
 fn slow_file(kind: &str, port: u16) -> RemoteFile {
     let url = Box::leak(format!("http://127.0.0.1:{port}/{kind}").into_boxed_str());
     match kind {
@@ -630,7 +630,7 @@ fn slow_file(kind: &str, port: u16) -> RemoteFile {
 
 const CHILD: &str = "GNARL_TEST_DOWNLOADS";
 
-/// No test of its own: what [`downloads_survive_kills`] starts, and kills.
+/// No test of its own: the child process that [`downloads_survive_kills`] starts and kills.
 #[test]
 fn a_process_that_downloads() {
     let Ok(what) = std::env::var(CHILD) else {
@@ -642,14 +642,14 @@ fn a_process_that_downloads() {
     fetch(slow_file(kind, port.parse().unwrap()), Path::new(dir)).unwrap();
 }
 
-/// Killed again and again at moments of all kinds, a download goes on until it is there; before
-/// that, nothing is under its name. A few kills; `GNARL_KILLS=100` makes them a hundred of each
-/// kind.
+/// A download that is killed repeatedly at various moments resumes until it is complete; before
+/// that, no file has its name. There are a few kills; `GNARL_KILLS=100` makes them a hundred of
+/// each kind.
 #[cfg(unix)]
 #[test]
 fn downloads_survive_kills() {
     let wanted: usize = std::env::var("GNARL_KILLS").map_or(4, |count| count.parse().unwrap());
-    // Of such text a packed kilobyte is left of two.
+    // This text compresses to half its size.
     let long: String = (0..300)
         .map(|i| format!("{:016x}\n", gnarl_graph::random::mix(i)))
         .collect();
@@ -672,7 +672,7 @@ fn downloads_survive_kills() {
         let mut tries = 0u64;
         while kills < wanted {
             let dir = tempfile::tempdir().unwrap();
-            // Up to three kills, then it is let go.
+            // Up to three kills, then it may finish.
             for turn in 0..4 {
                 let mut child = std::process::Command::new(std::env::current_exe().unwrap())
                     .args(["--exact", "download::a_process_that_downloads"])

@@ -1,5 +1,4 @@
-//! The copies of Cora and MUTAG that are part of the program are what the loaders make of the
-//! public files.
+//! The embedded copies of Cora and MUTAG equal the output of the loaders on the public files.
 
 use crate::common;
 
@@ -51,8 +50,8 @@ fn they_are_what_the_files_are() {
     }
 }
 
-/// Where there are no files to compare with: the sizes that the registry has from elsewhere, and
-/// the public split.
+/// Checks sizes without the public files: the sizes in the registry, from another source, and the
+/// public split.
 #[test]
 fn they_have_the_known_sizes() {
     let cora = without_files("Cora");
@@ -64,7 +63,7 @@ fn they_have_the_known_sizes() {
         (split.train().len(), split.val().len(), split.test().len()),
         (140, 500, 1000)
     );
-    // Twenty of each of the seven classes train.
+    // Twenty training nodes of each of the seven classes.
     let labels = graph.labels().unwrap().select(split.train());
     assert_eq!(labels.counts(), [20; 7]);
     let mutag = without_files("MUTAG");

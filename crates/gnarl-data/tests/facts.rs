@@ -1,5 +1,5 @@
-//! Loading by name: every figure of the reference statistics is reproduced, and what cannot be
-//! loaded says why.
+//! Loading by name: every figure of the reference statistics is reproduced, and datasets that
+//! cannot be loaded give a reason.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use gnarl_data::{Content, facts, load, protocol_folds, protocol_splits};
 use gnarl_graph::Error;
 use serde_json::Value;
 
-/// Integers and keys exactly, other numbers to 1e-9 of their size.
+/// Compares integers and keys exactly, other numbers to 1e-9 of their size.
 fn assert_same(expected: &Value, found: &Value, at: &str) {
     match (expected, found) {
         (Value::Object(e), Value::Object(f)) => {
@@ -106,7 +106,7 @@ fn names_without_files_load_anywhere() {
         (karate.name.as_str(), karate.graph().unwrap().num_nodes()),
         ("karate", 34)
     );
-    // Three blocks of 100 nodes (thesis ch. 3).
+    // Three blocks of 100 nodes.
     assert_eq!(
         load("sbbam", nowhere, 1)
             .unwrap()

@@ -26,7 +26,7 @@ struct Communities {
     cora_eigenvectors: Eigenvectors,
 }
 
-/// A graph; memberships are there where they do not depend on how nodes are numbered.
+/// A graph; memberships are given if they do not depend on the numbering of nodes.
 #[derive(Deserialize)]
 struct Row {
     name: String,
@@ -87,7 +87,7 @@ impl Row {
         }
     }
 
-    /// The same partition where igraph has one, and in any case a modularity that is not 0.01 below
+    /// Checks for igraph's partition, if there is one, and for a modularity of at most 0.01 below
     /// its mean.
     fn check(&self, method: &str, found: &[u32], expected: Option<&Vec<u32>>, quality: f64) {
         let name = &self.name;

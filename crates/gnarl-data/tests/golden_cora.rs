@@ -22,10 +22,10 @@ struct Cora {
     density: f64,
     /// One digit per node.
     core: String,
-    /// Each size and how many components have it.
+    /// Each size and the number of components with it.
     component_sizes: Vec<(usize, usize)>,
     pagerank_top: Vec<(u32, f64)>,
-    /// The nodes that `pagerank` and `walks` are about.
+    /// Nodes of the values in `pagerank` and `walks`.
     nodes: Vec<u32>,
     pagerank: Vec<f64>,
     walks: Vec<Vec<f64>>,
@@ -47,7 +47,7 @@ struct Spectra {
     markov: BTreeMap<String, Vec<f64>>,
 }
 
-/// The graph and what others say about it; `None`, with a message, where the data is not there.
+/// Returns the graph and the values of other tools; `None`, with a message, without the data.
 fn cora() -> Option<(Graph, Cora)> {
     let graph = planetoid::load(&common::real_data()?.join("planetoid"), "cora")
         .unwrap()
@@ -112,7 +112,7 @@ fn centralities_and_components() {
     }
 }
 
-/// The eight smallest and the eight largest eigenvalues, ascending.
+/// Returns the eight smallest and the eight largest eigenvalues, ascending.
 fn ends(matrix: &CsrMatrix<f64>) -> Vec<f64> {
     let find = |which| {
         sparse_eigenpairs(matrix, 8, which, &EigenSettings::default())
@@ -138,8 +138,8 @@ fn ends_of_the_spectra() {
     assert_eq!(diameter(&graph), Some(size.diameter));
 
     for op in ClassicalOperator::ALL {
-        // The two that are not symmetric have the spectrum of a symmetric one: SciPy's figures say
-        // so too.
+        // The two operators that are not symmetric have the spectrum of a symmetric one, as SciPy's
+        // figures confirm.
         let matrix = match op {
             ClassicalOperator::RandomWalkLaplacian => ClassicalOperator::SymmetricLaplacian
                 .matrix(&graph)

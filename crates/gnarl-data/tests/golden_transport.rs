@@ -1,5 +1,5 @@
 //! Transport, fused Gromov–Wasserstein distances and barycentres against Python Optimal Transport:
-//! small problems that are in the golden file, and barycentres of real graphs.
+//! small problems in the golden file, and barycentres of real graphs.
 
 use crate::common;
 use crate::golden_values as golden;
@@ -95,8 +95,8 @@ fn space(row: &GraphRow) -> Space {
     Space::new(structure, dense(&row.features), vec![1.0 / n as f64; n]).unwrap()
 }
 
-/// The barycentre from the start that the golden file names; `warm` where couplings go on from
-/// those of the round before.
+/// Computes the barycentre from the initialisation named in the golden file; with `warm`, couplings
+/// continue from those of the previous iteration.
 fn barycentre(
     first: &Space,
     second: &Space,
@@ -231,8 +231,8 @@ fn barycentres_are_those_found_elsewhere() {
     }
 }
 
-/// With 0.1 sin(5 (j + 1)) as one more feature of node j where `marked`: without it nothing tells
-/// some nodes apart.
+/// Adds 0.1 sin(5 (j + 1)) as a feature of node j if `marked`: without it some nodes are
+/// indistinguishable.
 fn real_space(graph: &Graph, marked: bool) -> Space {
     let plain = Space::of_graph(graph).unwrap();
     if !marked {
@@ -283,8 +283,8 @@ fn barycentres_of_real_graphs_are_as_good_as_elsewhere() {
             plain_elsewhere += row.plain.iter().sum::<f64>() / row.plain.len() as f64;
         }
     }
-    // Where nodes cannot be told apart, single answers differ by several percent, here as there;
-    // not all of them to one side.
+    // With indistinguishable nodes, single results differ by several percent in both libraries; not
+    // all of them to one side.
     assert!(
         (plain / plain_elsewhere - 1.0).abs() < 0.05,
         "{plain} against {plain_elsewhere}"

@@ -1,5 +1,5 @@
-//! The loader of users' own graphs: every layout by hand, bad files, and what a typing error must
-//! not cost.
+//! Tests the loader of users' own graphs: every layout by hand, bad files, and the cost of typing
+//! errors.
 
 use crate::fuzz;
 
@@ -21,7 +21,7 @@ fn edges(text: impl AsRef<[u8]>) -> Result<EdgeFile> {
     edge_list::read_edges(&path)
 }
 
-/// The message of the error, from the file's name on.
+/// Returns the message of the error, from the file's name on.
 fn message<T>(result: Result<T>) -> String {
     let Err(e) = result else { panic!("loaded") };
     let text = e.to_string();
@@ -585,8 +585,8 @@ fn what_is_not_read_is_said() {
     );
 }
 
-/// One table in the place of features, labels and splits; comments and blank lines keep their place
-/// in what is said.
+/// A single table instead of features, labels and splits; comments and blank lines keep their line
+/// numbers in messages.
 #[test]
 fn a_table_of_nodes_has_all_that_nodes_carry() {
     let by_name = ("edges.csv", "source,target\nada,\"b, c\"\n\"b, c\",dan\n");

@@ -1,5 +1,5 @@
-//! The Geom-GCN loader on the real files, on a small dataset written here, and on files that mean
-//! harm.
+//! Tests the Geom-GCN loader on the real files, on a small dataset written here, and on malicious
+//! files.
 
 use crate::common;
 use crate::fuzz;
@@ -163,7 +163,7 @@ impl Folder {
         geom_gcn::load(self.0.path(), self.0.path(), "Small")
     }
 
-    /// The message, without the folder.
+    /// Returns the message, without the folder.
     fn message(&self) -> String {
         let message = self.load().unwrap_err().to_string();
         assert!(!message.contains('\n'), "one line: {message}");
@@ -257,7 +257,7 @@ fn every_value_of_a_small_dataset_arrives() {
     );
 }
 
-// ---- Files that are wrong or mean harm.
+// ---- Invalid or malicious files.
 
 #[test]
 fn absent_files_are_named() {
@@ -386,7 +386,7 @@ fn a_huge_class_does_not_make_a_huge_table() {
 
 #[test]
 fn wrong_masks_are_named() {
-    // How arrays themselves can be wrong is tested where npz files are read.
+    // Invalid arrays themselves are tested with the npz reader.
     let train = |bytes: Vec<u8>| npz(&[("train_mask", bytes)]);
     for (bytes, expected) in [
         (
@@ -467,7 +467,7 @@ fn mutated_files_never_panic() {
     );
 }
 
-/// How many of 3,000 damaged copies are refused.
+/// Returns the number of refused files among 3,000 damaged copies.
 fn count_refused(good: &[u8], refuses: impl Fn(&[u8]) -> bool) -> usize {
     let refused = Cell::new(0);
     fuzz::mutations(&[good.to_vec()], 3000, |bytes| {

@@ -9,7 +9,7 @@ use npy::{f4_matrix, f4s, i4s, i8_matrix, i8s, npy, npz_bytes, write_npz};
 
 type Members = Vec<(&'static str, Vec<u8>)>;
 
-/// Four people; node 3 has no known gender.
+/// Returns four people; node 3 has no known gender.
 fn facebook() -> Members {
     let info = [
         [1, 2, 10, 0, 5, 2006, 7],
@@ -23,7 +23,7 @@ fn facebook() -> Members {
     ]
 }
 
-/// Three nodes in a path, one unlabelled.
+/// Returns three nodes in a path, one unlabelled.
 fn plain() -> Members {
     vec![
         ("edge_index", i8_matrix(2, &[0, 1, 1, 2])),

@@ -64,8 +64,8 @@ fn real_files_have_the_published_facts() {
     }
 }
 
-/// Four nodes, arcs 0→1, 1→0, 1→2, 3→3, the last a self-loop; features 2×3 with a stored zero;
-/// labels 5, 7, 5, 7.
+/// Returns four nodes, arcs 0→1, 1→0, 1→2, 3→3, the last a self-loop; features 2×3 with a stored
+/// zero; labels 5, 7, 5, 7.
 fn small() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("adj_data", f4s(&[1.0; 4])),
@@ -105,7 +105,7 @@ fn load(members: &[(&str, Vec<u8>)], binarise: bool) -> gnarl_graph::Result<Grap
     Ok(npz::load(&path, binarise)?.0)
 }
 
-/// The message of the error, from the file's name on.
+/// Returns the message of the error, from the file's name on.
 fn message<T>(result: gnarl_graph::Result<T>) -> String {
     let Err(e) = result else { panic!("loaded") };
     let text = e.to_string();
@@ -433,7 +433,7 @@ fn damage_is_noticed() {
         std::fs::write(&path, &whole[..cut]).unwrap();
         message(npz::load(&path, false));
     }
-    // A flipped bit in stored data: only the checksum can tell.
+    // A flipped bit in stored data, which only the checksum detects.
     let mut flipped = npz_bytes(&[("x", i4s(&[1, 2, 3]))], false);
     let at = flipped
         .windows(4)
@@ -448,7 +448,7 @@ fn damage_is_noticed() {
     );
 }
 
-/// Bytes `at..at + 4` of every central and local header entry set to a claimed size.
+/// Sets bytes `at..at + 4` of every central and local header entry to a claimed size.
 fn claim(bytes: &mut [u8], signature: &[u8], offset: usize, size: u32) {
     let mut at = 0;
     while let Some(found) = bytes[at..].windows(4).position(|w| w == signature) {
@@ -462,7 +462,7 @@ fn claim(bytes: &mut [u8], signature: &[u8], offset: usize, size: u32) {
 fn bombs_do_not_go_off() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("g.npz");
-    // A member that says it is 4 GB and is not.
+    // A member that declares 4 GB and is smaller.
     let mut bytes = npz_bytes(&[("x", npy("<i4", false, "(1000000000,)", &[0; 64]))], true);
     claim(&mut bytes, b"PK\x01\x02", 24, 4_000_000_068);
     claim(&mut bytes, b"PK\x03\x04", 22, 4_000_000_068);
@@ -472,7 +472,7 @@ fn bombs_do_not_go_off() {
         text.contains("more than 1000 times as many; if you trust the file"),
         "{text}"
     );
-    // Below the limits, but the bytes never come.
+    // Below the limits, but the bytes are missing.
     let header = npy("<i4", false, "(15000000,)", &[]);
     let mut bytes = npz_bytes(&[("x", npy("<i4", false, "(15000000,)", &[0; 64]))], true);
     claim(
@@ -490,7 +490,7 @@ fn bombs_do_not_go_off() {
     std::fs::write(&path, &bytes).unwrap();
     let text = message(NpzArchive::open(&path).unwrap().i64s("x"));
     assert!(text.contains("member x: cannot be decompressed"), "{text}");
-    // Zeros that really are there, and longer than they say.
+    // Zeros that are present, and longer than declared.
     let mut bytes = npz_bytes(
         &[("x", npy("<i4", false, "(16,)", &vec![0; 80_000_000]))],
         true,

@@ -1,5 +1,5 @@
-//! The Planetoid loader on the real files, on a small dataset written here, and on files that mean
-//! harm.
+//! Tests the Planetoid loader on the real files, on a small dataset written here, and on malicious
+//! files.
 
 use crate::common;
 use crate::fuzz;
@@ -12,7 +12,7 @@ use gnarl_graph::{BuildReport, Features, Graph};
 
 // ---- The real files. STATS.json was made with SciPy and NetworkX.
 
-/// What STATS.json says of one dataset, and what README.md says of its split.
+/// Expected values of one dataset in STATS.json, and of its split in README.md.
 struct Facts {
     name: &'static str,
     nodes: usize,
@@ -116,7 +116,7 @@ fn citeseers_holes_are_nodes_with_edges_and_nothing_else() {
     let Features::Sparse(features) = g.features().unwrap() else {
         panic!("sparse features")
     };
-    // From test.index: the ids between 2312 and 3326 that it leaves out.
+    // Ids between 2312 and 3326 that are missing in test.index.
     let holes = [
         2407, 2489, 2553, 2682, 2781, 2953, 3042, 3063, 3212, 3214, 3250, 3292, 3305, 3306, 3309,
     ];
@@ -128,7 +128,7 @@ fn citeseers_holes_are_nodes_with_edges_and_nothing_else() {
         assert!(g.degree(u) > 0);
     }
     assert_eq!(g.neighbours(3212), [1392, 2857]);
-    // Its 124 self-loops each stand twice in the file.
+    // Its 124 self-loops each occur twice in the file.
     assert_eq!(
         (
             report.edges_given,
@@ -221,7 +221,7 @@ mod write {
         )
     }
 
-    /// A CSR matrix from its parts, true to each other or not.
+    /// Returns a CSR matrix from its parts, consistent or not.
     pub fn csr_of(shape: [i64; 2], indptr: Vec<u8>, indices: Vec<u8>, data: Vec<u8>) -> Vec<u8> {
         let shape = [int(shape[0]), int(shape[1]), b"\x86".to_vec()].concat();
         let state: Vec<u8> = [
@@ -289,8 +289,8 @@ mod write {
     }
 }
 
-// ---- A small dataset: four nodes in allx, two of them in x; test nodes 6 and 4 in that order, 5 a
-// hole.
+// ---- A small dataset: four nodes in allx, two of them in x; test nodes 6 and 4 in that order, 5
+// missing.
 
 const PARTS: [&str; 8] = ["x", "y", "tx", "ty", "allx", "ally", "graph", "test.index"];
 
@@ -325,7 +325,7 @@ fn load(files: &[Vec<u8>]) -> gnarl_graph::Result<(Graph, BuildReport)> {
     planetoid::load(dir.path(), "Small")
 }
 
-/// The message that the small dataset gives with one file replaced, without the folder.
+/// Returns the message of the small dataset with one file replaced, without the folder.
 fn message_with(part: &str, bytes: Vec<u8>) -> String {
     let mut files = small();
     files[PARTS.iter().position(|p| *p == part).unwrap()] = bytes;
@@ -370,7 +370,7 @@ fn every_value_of_a_small_dataset_arrives() {
     );
 }
 
-/// `array` of shape (1, 1) and value 1 as Python 3 with a recent NumPy writes it at protocol 2.
+/// An `array` of shape (1, 1) and value 1 as Python 3 with a recent NumPy writes it at protocol 2.
 const PYTHON3_ARRAY: &[u8] =
     b"\x80\x02cnumpy._core.multiarray\n_reconstruct\nq\x00cnumpy\nndarray\nq\x01K\x00\x85q\x02\
     c_codecs\nencode\nq\x03X\x01\x00\x00\x00bq\x04X\x06\x00\x00\x00latin1q\x05\x86q\x06Rq\x07\x87q\x08Rq\t(K\x01K\x01\
@@ -403,7 +403,7 @@ fn other_writers_are_read_too() {
     assert_eq!(g.edges().collect::<Vec<_>>(), [(0, 1)]);
 }
 
-// ---- Files that are wrong or mean harm.
+// ---- Invalid or malicious files.
 
 #[test]
 fn absent_files_are_named() {
@@ -575,7 +575,7 @@ fn huge_lengths_are_refused_before_anything_is_allocated() {
 
 #[test]
 fn small_files_do_not_unfold_into_large_ones() {
-    // Nesting and cycles: a million brackets, and a list that holds itself.
+    // Nesting and cycles: a million brackets, and a list that contains itself.
     let deep = [
         &b"\x80\x02"[..],
         &b"]".repeat(1_000_000),
@@ -602,7 +602,7 @@ fn small_files_do_not_unfold_into_large_ones() {
         message_with("graph", write::pickle(&shared))
             .ends_with("the lists of the dict are longer than the file")
     );
-    // One text encoded over and over.
+    // One text encoded repeatedly.
     let again = b"h\x01h\x00h\x02\x86R".repeat(100);
     let text = [
         &b"(X\xe8\x03\x00\x00"[..],

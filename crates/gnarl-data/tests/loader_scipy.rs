@@ -1,5 +1,5 @@
-//! A user's own archives: SciPy's layout byte by byte as `scipy.sparse.save_npz` writes it, the
-//! layouts gnarl knows by their members, and what is refused.
+//! Tests a user's own archives: SciPy's layout byte by byte as `scipy.sparse.save_npz` writes it,
+//! the layouts recognised by their members, and refused archives.
 
 use crate::fuzz;
 use crate::npy;
@@ -12,7 +12,7 @@ use npy::{f4_matrix, f4s, i4s, i8s, npz_bytes, write_npz};
 
 type Members = Vec<(&'static str, Vec<u8>)>;
 
-/// A word as NumPy stores `np.array(b"csr")`.
+/// Returns a word as NumPy stores `np.array(b"csr")`.
 fn word(text: &str) -> Vec<u8> {
     npy::npy(&format!("|S{}", text.len()), false, "()", text.as_bytes())
 }
@@ -28,14 +28,14 @@ fn graph(members: &[(&str, Vec<u8>)]) -> Graph {
     load_archive(members).unwrap().graph().unwrap().clone()
 }
 
-/// The part of the message after the file.
+/// Returns the part of the message after the file.
 fn refusal(members: &[(&str, Vec<u8>)]) -> String {
     let e = load_archive(members).unwrap_err().to_string();
     assert!(!e.contains('\n'), "{e}");
     e[e.find("mine.npz: ").unwrap() + "mine.npz: ".len()..].to_string()
 }
 
-/// The path 0-1-2 in three formats, one direction stored, 1-2 with weight 2.
+/// Returns the path 0-1-2 in three formats, one direction stored, 1-2 with weight 2.
 fn path(format: &'static str) -> Members {
     let mut members = vec![
         ("format", word(format)),
@@ -258,8 +258,8 @@ fn damaged_bytes_never_panic() {
     fuzz::mutations(&seeds, 3000, scipy::fuzz_scipy);
 }
 
-/// Archives that gnarl wrote and SciPy read (`tests/golden/make_written.py`): from what SciPy found
-/// in them gnarl writes the same bytes again.
+/// Archives written by gnarl and read by SciPy (`tests/golden/make_written.py`): gnarl writes equal
+/// bytes from the arrays that SciPy read.
 #[test]
 fn what_is_written_is_what_scipy_reads() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");

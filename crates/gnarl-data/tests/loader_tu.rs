@@ -217,7 +217,7 @@ fn bad_files_say_where() {
     assert!(bad(2, "").contains("T_graph_indicator.txt: line 1: '1' where no id can stand"));
     assert!(bad(3, "1\n2\n").contains("2 lines, but the graph indicator lists 6 nodes"));
     assert!(bad(3, "1\n2\n3.5\n").contains("line 3: '3.5' is not a node label"));
-    // What comes after an empty line would be of another graph or node.
+    // A line after an empty one would belong to another graph or node.
     assert!(bad(1, "1\n\n1\n").contains("T_graph_indicator.txt: line 2: empty"));
     assert!(bad(2, "1\n2\n\n3\n").contains("T_graph_labels.txt: line 3: empty"));
     assert!(bad(3, "1\n2\n\n\n3\n").contains("T_node_labels.txt: line 3: empty"));

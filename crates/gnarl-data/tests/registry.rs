@@ -1,5 +1,5 @@
-//! Every entry of the registry is complete, safe to download and, where the figures are there,
-//! right.
+//! Every entry of the registry is complete, safe to download and, if the figures are present,
+//! correct.
 
 use crate::common;
 
@@ -93,7 +93,7 @@ fn every_entry_is_complete() {
             "{}",
             e.name
         );
-        // What must be converted after the download says so.
+        // Entries that need a conversion after the download have a note about it.
         let converted = matches!(e.format, Format::Linkx | Format::Facebook100);
         assert_eq!(
             e.note.is_some_and(|n| n.contains("mat_to_npz.py")),
@@ -101,7 +101,7 @@ fn every_entry_is_complete() {
             "{}",
             e.name
         );
-        // Values other than 0 and 1 are cut down for Amazon and Coauthor alone.
+        // Only Amazon and Coauthor have values other than 0 and 1 cut down.
         let shchur = ["ms_academic", "amazon"]
             .iter()
             .any(|p| e.name.starts_with(p));
@@ -226,7 +226,7 @@ fn checksums_are_those_of_the_files() {
     let Some(dir) = common::real_data() else {
         return;
     };
-    // The real files are only read: what the downloader would write goes elsewhere.
+    // The real files are only read: downloads are written elsewhere.
     let copy = tempfile::tempdir().unwrap();
     // PubMed's feature rows may have been rebuilt from a copy with fewer digits.
     let may_differ = ["x", "tx", "allx"].map(|part| format!("planetoid/ind.pubmed.{part}"));
@@ -236,7 +236,8 @@ fn checksums_are_those_of_the_files() {
             let path = copy.path().join(file.path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::copy(dir.join(file.path), &path).unwrap();
-            // A checksum that differs would ask for a download, which loopback alone refuses.
+            // A checksum that differs would start a download, which the loopback downloader
+            // refuses.
             let outcome = match Downloader::loopback().fetch(&[*file], copy.path(), &Silent) {
                 Err(_) if may_differ.iter().any(|known| known == file.path) => continue,
                 outcome => outcome.unwrap().remove(0),

@@ -1,4 +1,5 @@
-//! How many tests need the real datasets, and that they were skipped where there are none.
+//! Reports the number of tests that need the real datasets, and that they were skipped without
+//! them.
 
 use crate::common;
 

@@ -1,24 +1,25 @@
-//! `#[derive(Settings)]`: one declaration of a setting, from which everything else follows.
+//! `#[derive(Settings)]`: one declaration of a setting, from which all other code is derived.
 //!
 //! A choice of gnarl is a struct with typed fields. A field's doc comment is its help, and its
-//! `#[setting(…)]` attribute holds what a type cannot say:
+//! `#[setting(…)]` attribute holds the remaining properties:
 //!
 //! | attribute | meaning |
 //! | --- | --- |
 //! | `default = 0.1` | the default, a constant expression; an `Option` is `None` without one |
 //! | `range = 0.0..=1.0` | the allowed values, any range of numbers |
 //! | `above = 0.0`, `below = 1.0` | an open end of the allowed values |
-//! | `open = "1 for sets"` | what `None` means, where an `Option` is left open |
+//! | `open = "1 for sets"` | the meaning of `None`, if an `Option` is left unset |
 //! | `flag = "attack-epochs"` | the command-line option, if it is not the field's name |
 //! | `value = "SHARE"` | the placeholder in help, if it is not the type's |
 //! | `was = "strength"` | an earlier name, refused with the new one |
-//! | `skip` | a field that is not a setting |
+//! | `skip` | marks a field that is not a setting |
 //!
 //! `#[choice(name = "appnp", about = "predict, then propagate")]` on the struct makes it an entry
-//! of a list of choices; `check = Self::fits` adds a check of several settings together, and `constant` a constant
-//! `DEFAULT` with the default settings.
-//! `#[partial(NetworkOptions, NetworkSetting)]` makes a second struct whose fields are all optional,
-//! for what a user wrote before defaults are filled in, and an enum of the settings' names.
+//! of a list of choices. `check = Self::fits` adds a check of several settings together, and
+//! `constant` a constant `DEFAULT` with the default settings.
+//! `#[partial(NetworkOptions, NetworkSetting)]` makes a second struct whose fields are all
+//! optional, for the settings that a user gave before defaults are filled in. It also makes an enum
+//! of the settings' names.
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
@@ -28,7 +29,7 @@ use syn::{
     Attribute, Data, DeriveInput, Expr, ExprRange, Field, Fields, LitStr, RangeLimits, Type,
 };
 
-/// Derives `Settings` and `Default`, and `Choice` where the struct has a `#[choice]`.
+/// Derives `Settings` and `Default`, and `Choice` if the struct has a `#[choice]`.
 #[proc_macro_derive(Settings, attributes(setting, choice, partial))]
 pub fn settings(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
@@ -150,7 +151,7 @@ impl<'a> Declared<'a> {
         self.field.ident.as_ref().expect("named fields only")
     }
 
-    /// The name in files: lower case with hyphens.
+    /// Returns the name in files: lower case with hyphens.
     fn name(&self) -> String {
         let name = self.ident().to_string();
         name.strip_prefix("r#").unwrap_or(&name).replace('_', "-")
@@ -162,14 +163,14 @@ impl<'a> Declared<'a> {
             .map_or_else(|| self.name(), LitStr::value)
     }
 
-    /// The earlier name, for readers of files.
+    /// Returns the earlier name, for readers of files.
     fn alias(&self) -> Tokens {
         self.was
             .as_ref()
             .map_or_else(Tokens::new, |was| quote!(alias = #was,))
     }
 
-    /// The type within an `Option`.
+    /// Returns the type within an `Option`.
     fn option(&self) -> Option<&Type> {
         within_option(&self.field.ty)
     }
@@ -183,7 +184,7 @@ impl<'a> Declared<'a> {
         }
     }
 
-    /// The allowed values, if there are any that are not.
+    /// Returns the bounds of the allowed values, if there are any.
     fn bounds(&self) -> Option<Tokens> {
         if self.range.is_none() && self.above.is_none() && self.below.is_none() {
             return None;
@@ -261,7 +262,8 @@ fn within_option(of: &Type) -> Option<&Type> {
     }
 }
 
-/// The first paragraph of a doc comment on one line, without its full stop and without links.
+/// Returns the first paragraph of a doc comment on one line, without its full stop and without
+/// links.
 fn first_paragraph(attributes: &[Attribute]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for attribute in attributes.iter().filter(|a| a.path().is_ident("doc")) {
@@ -285,7 +287,7 @@ fn first_paragraph(attributes: &[Attribute]) -> String {
     text.strip_suffix('.').unwrap_or(&text).to_string()
 }
 
-/// The `Choice` of a struct with a name of its own.
+/// Generates the `Choice` implementation of a struct with a name of its own.
 fn choice(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> {
     let defaults = fields.iter().map(Declared::default);
     let Some(attribute) = input.attrs.iter().find(|a| a.path().is_ident("choice")) else {
@@ -341,7 +343,7 @@ fn choice(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> {
     })
 }
 
-/// The same settings with every field optional.
+/// Generates a struct of the settings with every field optional.
 fn partial(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> {
     let Some(attribute) = input.attrs.iter().find(|a| a.path().is_ident("partial")) else {
         return Ok(Tokens::new());
@@ -421,36 +423,36 @@ fn partial(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> 
         #vis struct #partial { #(#members),* }
 
         impl #partial {
-            /// The settings, by the names under which they are stored.
+            /// Settings by the names under which they are stored.
             pub const SETTINGS: &'static [::gnarl_graph::names::Setting] =
                 <#of as ::gnarl_graph::names::Settings>::SETTINGS;
 
-            /// The settings that were given.
+            /// Returns the settings that were given.
             pub fn set(&self) -> ::std::vec::Vec<#listed> {
                 let mut found = ::std::vec::Vec::new();
                 #(if self.#idents.is_some() { found.push(#listed::#variants); })*
                 found
             }
 
-            /// Fills what was left open from other values.
+            /// Fills unset settings from other values.
             #[must_use]
             pub fn or(self, other: Self) -> Self {
                 Self { #(#idents: self.#idents.or(other.#idents)),* }
             }
 
-            /// Keeps the settings that pass, and leaves the others open.
+            /// Keeps the settings that pass, and unsets the others.
             #[must_use]
             pub fn only(self, keeps: impl Fn(#listed) -> bool) -> Self {
                 Self { #(#idents: self.#idents.filter(|_| keeps(#listed::#variants))),* }
             }
 
-            /// Fills everything that was left open from `usual`.
+            /// Fills all unset settings from `usual`.
             #[must_use]
             pub fn resolve(self, usual: &#of) -> #of {
                 #of { #(#resolved,)* #rest }
             }
 
-            /// Refuses a value outside its range, naming the option.
+            /// Fails for a value outside its range, naming the option.
             pub fn check(&self) -> ::gnarl_graph::Result<()> {
                 #(#checks)*
                 ::core::result::Result::Ok(())
@@ -465,7 +467,7 @@ fn partial(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> 
     })
 }
 
-/// `input-dropout` as `InputDropout`.
+/// Converts `input-dropout` to `InputDropout`.
 fn camel(name: &str) -> String {
     let upper = |word: &str| {
         let mut letters = word.chars();

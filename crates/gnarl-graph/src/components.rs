@@ -1,7 +1,7 @@
-//! Connected components of compressed sparse rows: below [`Graph`](crate::Graph), which takes its
-//! largest one from here.
+//! Connected components of compressed sparse rows. The module is below [`Graph`](crate::Graph),
+//! which takes its largest component from here.
 
-/// Which component each node belongs to, numbered by their smallest node.
+/// The component of each node, numbered by smallest node.
 #[derive(Debug, Clone)]
 pub struct Components {
     of: Vec<u32>,
@@ -9,11 +9,11 @@ pub struct Components {
 }
 
 impl Components {
-    /// The components of symmetric rows, by breadth-first search. O(n + m).
+    /// Finds the components of symmetric rows by breadth-first search. O(n + m).
     ///
     /// # Panics
-    /// If the rows are not those of a graph: `offsets` rise to the number of `targets`, which are
-    /// rows themselves.
+    /// If the rows are not the rows of a graph: `offsets` rise to the number of `targets`, which
+    /// are rows themselves.
     pub fn of_rows(offsets: &[u64], targets: &[u32]) -> Self {
         const UNSEEN: u32 = u32::MAX;
         let num_nodes = offsets.len() - 1;
@@ -44,23 +44,23 @@ impl Components {
         Self { of, sizes }
     }
 
-    /// The component of node `u`.
+    /// Returns the component of node `u`.
     pub fn of(&self, u: u32) -> u32 {
         self.of[u as usize]
     }
 
-    /// The size of each component.
+    /// Returns the size of each component.
     pub fn sizes(&self) -> &[usize] {
         &self.sizes
     }
 
-    /// How many components there are.
+    /// Returns the number of components.
     pub fn count(&self) -> usize {
         self.sizes.len()
     }
 
-    /// The largest component; of equals the one with the smallest node. `None` for a graph without
-    /// nodes.
+    /// Returns the largest component, the one with the smallest node in case of ties; `None` for a
+    /// graph without nodes.
     pub fn largest(&self) -> Option<u32> {
         (0..self.sizes.len() as u32).max_by_key(|&c| (self.sizes[c as usize], std::cmp::Reverse(c)))
     }

@@ -1,6 +1,6 @@
-//! The error type of all gnarl crates.
+//! The error type of all crates below the network layers.
 //!
-//! A message says what was wrong, where, and what to do, on one line: the command line prints it
+//! A message states what failed, where, and the remedy, on one line: the command line prints it
 //! unchanged.
 
 use std::borrow::Cow;
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 /// `Result` with this crate's [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong, where, and what to do about it.
+/// An error: what failed, where, and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An argument outside its allowed range.
     #[error("{op}: {what}")]
     Argument {
-        /// The operation or the setting that refused, e.g. `"erdos_renyi"`.
+        /// Operation or setting that failed, e.g. `"erdos_renyi"`.
         op: Cow<'static, str>,
         /// The offending value and the allowed range.
         what: String,
@@ -33,34 +33,34 @@ pub enum Error {
         got: String,
     },
 
-    /// A data file whose content is not what its format says.
+    /// A data file whose content does not match its format.
     #[error("{}: {place}: {what}", file.display())]
     Data {
         /// The file.
         file: PathBuf,
         /// Line, byte or member, e.g. `"line 12"` or `"member adj_indptr"`.
         place: String,
-        /// What is wrong there.
+        /// Description of the problem.
         what: String,
     },
 
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// Its answer.
+        /// Error of the operating system.
         source: std::io::Error,
     },
 
-    /// A name that is in no list; the message offers near misses.
+    /// A name that is in no list; the message suggests similar names.
     #[error("unknown {kind} '{name}'; {hint}")]
     Unknown {
-        /// What kind of name, e.g. `"dataset"`.
+        /// Kind of name, e.g. `"dataset"`.
         kind: Cow<'static, str>,
         /// The name as given.
         name: String,
-        /// Near misses or the whole list.
+        /// Similar names or the whole list.
         hint: String,
     },
 
@@ -69,7 +69,7 @@ pub enum Error {
     Absent {
         /// The dataset.
         name: String,
-        /// The data folder looked in.
+        /// The data folder that was searched.
         dir: PathBuf,
         /// The first missing file.
         missing: String,
@@ -80,7 +80,7 @@ pub enum Error {
     Download {
         /// The address.
         url: String,
-        /// What happened, and what to do.
+        /// Description of the failure, and the remedy.
         what: String,
     },
 
@@ -91,11 +91,11 @@ pub enum Error {
     NotConverged {
         /// The algorithm.
         op: &'static str,
-        /// Iterations done.
+        /// Number of iterations done.
         iterations: usize,
-        /// The residual it stopped at.
+        /// Residual of the last iteration.
         residual: f64,
-        /// The residual asked for.
+        /// Required residual.
         tolerance: f64,
     },
 
@@ -162,7 +162,7 @@ fn from_operation(operation: &Option<String>) -> String {
 }
 
 impl Error {
-    /// An [`Error::Argument`].
+    /// Makes an [`Error::Argument`].
     pub fn argument(op: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Self {
         Error::Argument {
             op: op.into(),
@@ -191,7 +191,7 @@ impl Error {
         }
     }
 
-    /// An [`Error::Data`].
+    /// Makes an [`Error::Data`].
     pub fn data(file: &Path, place: impl Into<String>, what: impl Into<String>) -> Self {
         Error::Data {
             file: file.to_path_buf(),
@@ -200,7 +200,7 @@ impl Error {
         }
     }
 
-    /// An [`Error::Io`].
+    /// Makes an [`Error::Io`].
     pub fn io(path: &Path, source: std::io::Error) -> Self {
         Error::Io {
             path: path.to_path_buf(),
@@ -208,7 +208,7 @@ impl Error {
         }
     }
 
-    /// An [`Error::Unknown`] that offers the names closest to `name` among `known`.
+    /// Makes an [`Error::Unknown`] that suggests the names closest to `name` among `known`.
     pub fn unknown<'a>(
         kind: impl Into<Cow<'static, str>>,
         name: &str,
@@ -216,8 +216,7 @@ impl Error {
     ) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
         let lower = name.to_lowercase();
-        // Few letters to change, two that changed places counting once, then those that begin
-        // alike.
+        // Names with few edits, a transposition counting once, then names with a common prefix.
         let mut near: Vec<(usize, f64, &str)> = known
             .iter()
             .map(|k| (k, k.to_lowercase()))

@@ -1,5 +1,4 @@
-//! Node features: sparse or dense, and they stay what they were when loaded; on disk also packed
-//! into fewer bits.
+//! Node features: sparse or dense, as they were loaded; on disk also packed into fewer bits.
 
 use std::sync::OnceLock;
 
@@ -19,7 +18,7 @@ pub enum Features {
 }
 
 impl Features {
-    /// Number of rows, one per node.
+    /// Returns the number of rows, one per node.
     pub fn num_rows(&self) -> usize {
         match self {
             Features::Sparse(m) => m.num_rows(),
@@ -27,7 +26,7 @@ impl Features {
         }
     }
 
-    /// Number of features.
+    /// Returns the number of features.
     pub fn num_cols(&self) -> usize {
         match self {
             Features::Sparse(m) => m.num_cols(),
@@ -35,12 +34,12 @@ impl Features {
         }
     }
 
-    /// Number of values that are not zero.
+    /// Returns the number of non-zero values.
     pub fn num_nonzeros(&self) -> usize {
         self.values().iter().filter(|&&v| v != 0.0).count()
     }
 
-    /// Every stored value.
+    /// Returns every stored value.
     pub fn values(&self) -> &[f32] {
         match self {
             Features::Sparse(m) => m.values(),
@@ -48,7 +47,7 @@ impl Features {
         }
     }
 
-    /// The rows named by `rows`, in that order.
+    /// Selects the rows named by `rows`, in that order.
     pub fn select_rows(&self, rows: &[u32]) -> Self {
         match self {
             Features::Sparse(m) => Features::Sparse(m.select_rows(rows)),
@@ -56,7 +55,7 @@ impl Features {
         }
     }
 
-    /// A dense copy.
+    /// Returns a dense copy.
     pub fn to_dense(&self) -> DenseMatrix<f32> {
         match self {
             Features::Dense(m) => m.clone(),
@@ -75,12 +74,12 @@ impl Features {
     }
 }
 
-/// Dense rows in fewer bits than an `f32` has, as a file may hold them.
+/// Dense rows in fewer bits than `f32`, as a file may store them.
 #[derive(Debug)]
 pub struct PackedRows {
     /// The numbers, row by row.
     pub numbers: Packed,
-    /// Columns.
+    /// Number of columns.
     pub num_cols: usize,
 }
 
@@ -89,19 +88,19 @@ pub struct PackedRows {
 pub enum Packed {
     /// IEEE half precision, as bits.
     Half(Stored<u16>),
-    /// `offset + scale * byte`, with a scale and an offset for each column.
+    /// Bytes that stand for `offset + scale * byte`, with a scale and an offset for each column.
     Byte {
         /// The bytes.
         bytes: Stored<u8>,
-        /// What a byte is multiplied by.
+        /// Scale of each column.
         scale: Vec<f32>,
-        /// What is added.
+        /// Offset of each column.
         offset: Vec<f32>,
     },
 }
 
 impl PackedRows {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn num_rows(&self) -> usize {
         let numbers = match &self.numbers {
             Packed::Half(bits) => bits.len(),
@@ -110,7 +109,7 @@ impl PackedRows {
         numbers.checked_div(self.num_cols).unwrap_or(0)
     }
 
-    /// One row, unpacked.
+    /// Unpacks one row.
     pub fn unpack_row(&self, row: usize, out: &mut [f32]) {
         let range = row * self.num_cols..(row + 1) * self.num_cols;
         match &self.numbers {
@@ -135,7 +134,7 @@ impl PackedRows {
         }
     }
 
-    /// Some rows, unpacked.
+    /// Unpacks some rows.
     pub fn unpack(&self, rows: &[u32]) -> DenseMatrix<f32> {
         gathered(rows, self.num_cols, |row, out| self.unpack_row(row, out))
     }
@@ -148,7 +147,7 @@ impl PackedRows {
     }
 }
 
-/// Rows side by side, each written by `fill`.
+/// Gathers rows in a dense matrix, each written by `fill`.
 fn gathered(
     rows: &[u32],
     num_cols: usize,
@@ -168,8 +167,7 @@ fn gathered(
     DenseMatrix::new(rows.len(), num_cols, data).expect("as many as were made")
 }
 
-/// The features that a graph carries: as they are used, or packed, and unpacked when all of them
-/// are asked for.
+/// The features of a graph: unpacked, or packed and unpacked once all of them are requested.
 #[derive(Debug)]
 #[doc(hidden)]
 pub enum NodeFeatures {
@@ -210,7 +208,7 @@ impl NodeFeatures {
         }
     }
 
-    /// All of them; packed ones are unpacked into memory the first time.
+    /// Returns all features; packed ones are unpacked into memory the first time.
     pub fn whole(&self) -> &Features {
         match self {
             Self::Whole(features) => features,
@@ -221,7 +219,7 @@ impl NodeFeatures {
         }
     }
 
-    /// Those of some nodes.
+    /// Returns the features of some nodes.
     pub fn of(&self, nodes: &[u32]) -> Features {
         match self {
             Self::Whole(Features::Dense(m)) => {

@@ -1,16 +1,16 @@
-//! Files that are there whole or not at all.
+//! Atomic file writes: a file is written completely or not at all.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// Writes a file under a temporary name beside it and renames: a reader sees the old file or the
-/// new one, never half of it, and a failure leaves nothing behind. The temporary name is this
-/// call's own.
+/// Writes a file under a temporary name in its folder and renames it. A reader sees the old file or
+/// the new one, never half of it, and a failure leaves nothing behind. The temporary name is unique
+/// to this call.
 ///
-/// Where the path is a link, the file it leads to is made or replaced and the link stays. What is
-/// there and is no regular file, a device or a pipe, is written into. A folder is refused.
+/// If the path is a link, its target is made or replaced and the link stays. An existing device or
+/// pipe is written into. A folder is refused.
 ///
 /// ```
 /// let dir = tempfile::tempdir().unwrap();
@@ -42,8 +42,8 @@ pub fn write_atomically(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     }
 }
 
-/// Fails where [`write_atomically`] could not write: before hours are spent on what is to be
-/// written. Nothing stays of the try, and a pipe is not opened.
+/// Fails if [`write_atomically`] could not write, before hours are spent on the content. The check
+/// leaves nothing behind, and a pipe is not opened.
 pub fn check_writable(path: &Path) -> Result<()> {
     match Target::of(path)? {
         Target::Stream => Ok(()),
@@ -51,7 +51,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
     }
 }
 
-/// What a path to be written leads to.
+/// Target of a path to be written.
 enum Target {
     /// A regular file, there or not yet.
     File(PathBuf),
@@ -79,17 +79,17 @@ impl Target {
     }
 }
 
-/// Whether a path is the system's name for a file that this process has open, as `/dev/stdout`:
-/// others write there, too.
+/// Returns true if a path is the system's name for a file that this process has open, such as
+/// `/dev/stdout`: other writers use it as well.
 fn is_open_file(path: &Path) -> bool {
     ["/proc", "/dev/fd", "/dev/stdout", "/dev/stderr"]
         .iter()
         .any(|system| path.starts_with(system))
 }
 
-/// Where links lead that end in nothing.
+/// Resolves links whose target does not exist.
 fn end_of_links(path: &Path) -> std::io::Result<PathBuf> {
-    /// As many as Linux follows.
+    /// Maximum number of links, as in Linux.
     const MOST_LINKS: usize = 40;
     let mut at = path.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -101,8 +101,7 @@ fn end_of_links(path: &Path) -> std::io::Result<PathBuf> {
     Err(std::io::Error::other("links that lead in a circle"))
 }
 
-/// A new file beside the target, with the permissions that file has, or those that any new one
-/// gets.
+/// Makes a new file in the target's folder, with the target's permissions, or default permissions.
 fn temporary(target: &Path) -> std::io::Result<tempfile::NamedTempFile> {
     let folder = target
         .parent()
@@ -244,8 +243,8 @@ mod tests {
         assert_eq!(names(dir.path()), ["pipe"]);
     }
 
-    /// Many at once, with a file in the way that was once the temporary name: each is there, whole,
-    /// and nothing else.
+    /// Many writes at once, with a file in the way that was once the temporary name: each file is
+    /// complete, and there is nothing else.
     #[test]
     fn parallel_writes_do_not_meet() {
         let dir = tempfile::tempdir().unwrap();

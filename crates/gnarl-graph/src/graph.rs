@@ -1,8 +1,8 @@
-//! [`Graph`]: an undirected simple graph in compressed sparse rows, with what its nodes carry.
+//! [`Graph`]: an undirected simple graph in compressed sparse rows, with its node data.
 //!
 //! Every edge is stored as two arcs, one in each endpoint's row, so a row is a whole neighbourhood.
-//! A graph never changes: operations return a new one, and the parts they leave alone (features,
-//! labels) are shared, not copied.
+//! A graph is immutable: operations return a new one and share unchanged parts (features, labels)
+//! without a copy.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,29 +19,29 @@ use crate::stored::Stored;
 /// Largest number of nodes: ids are `u32`, and one value is kept free.
 pub const MAX_NODES: usize = u32::MAX as usize - 1;
 
-/// What construction dropped to make the graph undirected and simple.
+/// Edges dropped by construction to make the graph undirected and simple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct BuildReport {
-    /// Edges offered.
+    /// Number of edges given.
     pub edges_given: u64,
-    /// Offered edges that joined a node to itself.
+    /// Number of given edges that joined a node to itself.
     pub self_loops: u64,
-    /// Nodes with at least one self-loop among the edges offered.
+    /// Number of nodes with at least one given self-loop.
     pub self_loop_nodes: u64,
-    /// Offered edges that repeat an earlier one, in either direction.
+    /// Number of given edges that repeat an earlier one, in either direction.
     pub duplicates: u64,
-    /// Duplicates whose weight differs from the one kept (the first given).
+    /// Number of duplicates whose weight differs from the weight kept (the first given).
     pub conflicting_weights: u64,
 }
 
-/// Compressed rows that are not a graph as they stand.
+/// Compressed rows that do not form a graph as they are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows {
     /// Row boundaries.
     pub offsets: Vec<u64>,
-    /// The other end of each arc.
+    /// Target node of each arc.
     pub targets: Vec<u32>,
-    /// The weight of each arc.
+    /// Weight of each arc.
     pub weights: Option<Vec<f64>>,
 }
 
@@ -72,7 +72,7 @@ impl Graph {
     /// Builds a graph from any iterator of edges in O(n + m), dropping self-loops and duplicates
     /// and reporting both.
     ///
-    /// Fails where an id is `num_nodes` or more, naming the edge.
+    /// Fails if an id is `num_nodes` or more, naming the edge.
     pub fn from_edges(
         num_nodes: usize,
         edges: impl IntoIterator<Item = (u32, u32)>,
@@ -80,8 +80,8 @@ impl Graph {
         Builder::<()>::collect(num_nodes, edges.into_iter().map(|(u, v)| (u, v, ())))?.build()
     }
 
-    /// Like [`from_edges`](Self::from_edges) with a finite weight per edge; of duplicates the first
-    /// weight is kept.
+    /// Builds a graph like [`from_edges`](Self::from_edges) with a finite weight per edge; the
+    /// first weight of duplicates is kept.
     pub fn from_weighted_edges(
         num_nodes: usize,
         edges: impl IntoIterator<Item = (u32, u32, f64)>,
@@ -89,10 +89,10 @@ impl Graph {
         Builder::<f64>::collect(num_nodes, edges)?.build()
     }
 
-    /// Takes over compressed rows that are a graph as it stands: every row ascending, without its
-    /// own node, every arc with its reverse, weights finite and the same in both directions. O(n +
-    /// m), and no copy. Rows that are no such graph are given back, for
-    /// [`from_edges`](Self::from_edges) to put in order, or for an error.
+    /// Wraps compressed rows that already form a graph. Every row is ascending and without its own
+    /// node, every arc has its reverse, and weights are finite and equal in both directions. O(n +
+    /// m), and no copy. Other rows are returned, for [`from_edges`](Self::from_edges) to put in
+    /// order, or for an error.
     ///
     /// ```
     /// let path = crate::Graph::from_rows_as_they_are(vec![0, 1, 3, 4], vec![1, 0, 2, 1], None).unwrap();
@@ -114,7 +114,7 @@ impl Graph {
         }
     }
 
-    /// A graph without edges.
+    /// Makes a graph without edges.
     pub fn empty(num_nodes: usize) -> Result<Self> {
         Ok(Self::from_edges(num_nodes, [])?.0)
     }
@@ -143,68 +143,68 @@ impl Graph {
         }
     }
 
-    /// Number of nodes, `n`.
+    /// Returns the number of nodes, `n`.
     pub fn num_nodes(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Number of undirected edges, `m`.
+    /// Returns the number of undirected edges, `m`.
     pub fn num_edges(&self) -> usize {
         self.targets.len() / 2
     }
 
-    /// Number of stored directed entries, `2m`.
+    /// Returns the number of stored directed entries, `2m`.
     pub fn num_arcs(&self) -> usize {
         self.targets.len()
     }
 
-    /// Row boundaries: node `u` owns arcs `offsets[u]..offsets[u + 1]`.
+    /// Returns row boundaries: node `u` owns arcs `offsets[u]..offsets[u + 1]`.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
-    /// The other end of each arc, ascending within a row.
+    /// Returns the target of each arc, ascending within a row.
     pub fn targets(&self) -> &[u32] {
         &self.targets
     }
 
-    /// The weight of each arc, in the order of [`targets`](Self::targets); `None` where all edges
-    /// weigh one.
+    /// Returns the weight of each arc, in the order of [`targets`](Self::targets); `None` if all
+    /// edges have weight one.
     pub fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref().map(|weights| &**weights)
     }
 
-    /// The arcs of one node.
+    /// Returns the arcs of one node.
     pub fn arc_range(&self, u: u32) -> std::ops::Range<usize> {
         self.offsets[u as usize] as usize..self.offsets[u as usize + 1] as usize
     }
 
-    /// The neighbours of `u`, ascending.
+    /// Returns the neighbours of `u`, ascending.
     pub fn neighbours(&self, u: u32) -> &[u32] {
         &self.targets[self.arc_range(u)]
     }
 
-    /// The number of neighbours of `u`.
+    /// Returns the number of neighbours of `u`.
     pub fn degree(&self, u: u32) -> usize {
         self.arc_range(u).len()
     }
 
-    /// The weights towards each neighbour of `u`, `None` where all edges weigh one.
+    /// Returns the weights towards each neighbour of `u`, `None` if all edges have weight one.
     pub fn neighbour_weights(&self, u: u32) -> Option<&[f64]> {
         self.weights.as_ref().map(|w| &w[self.arc_range(u)])
     }
 
-    /// The weight of arc `k`, one where the graph is unweighted.
+    /// Returns the weight of arc `k`, one if the graph is unweighted.
     pub fn arc_weight(&self, k: usize) -> f64 {
         self.weights.as_ref().map_or(1.0, |w| w[k])
     }
 
-    /// Whether `u` and `v` are joined. O(log degree).
+    /// Returns true if `u` and `v` are joined. O(log degree).
     pub fn has_edge(&self, u: u32, v: u32) -> bool {
         self.neighbours(u).binary_search(&v).is_ok()
     }
 
-    /// Every edge once, as `(u, v)` with `u < v`, in ascending order.
+    /// Returns every edge once, as `(u, v)` with `u < v`, in ascending order.
     pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         (0..self.num_nodes() as u32).flat_map(move |u| {
             self.neighbours(u)
@@ -214,7 +214,7 @@ impl Graph {
         })
     }
 
-    /// Every edge once with its weight, as `(u, v, w)` with `u < v`.
+    /// Returns every edge once with its weight, as `(u, v, w)` with `u < v`.
     pub fn weighted_edges(&self) -> impl Iterator<Item = (u32, u32, f64)> + '_ {
         (0..self.num_nodes() as u32).flat_map(move |u| {
             self.arc_range(u)
@@ -223,19 +223,20 @@ impl Graph {
         })
     }
 
-    /// Node features, as loaded.
+    /// Returns the node features, as loaded.
     pub fn features(&self) -> Option<&Features> {
         self.features.as_deref().map(NodeFeatures::whole)
     }
 
-    /// The features of some nodes, in their order, without a look at the others: of a graph on disk
-    /// nothing else is read.
+    /// Returns the features of some nodes, in their order. Features of other nodes are not read,
+    /// which matters for a graph on disk.
     pub fn features_of(&self, nodes: &[u32]) -> Option<Features> {
         self.features.as_deref().map(|features| features.of(nodes))
     }
 
-    /// All features, with the first node of each block: one block in memory, or some rows at a time
-    /// where they lie in a file, so that a look at all of them needs no room for all of them.
+    /// Returns all features in blocks, with the first node of each. Features in memory are one
+    /// block. Features in a file are several blocks of rows, so that a pass over them does not need
+    /// memory for all.
     pub fn feature_blocks(&self) -> impl Iterator<Item = (u32, Cow<'_, Features>)> + '_ {
         const ROWS: usize = 1 << 13;
         let whole = self.features.is_some() && !self.is_on_disk();
@@ -260,18 +261,18 @@ impl Graph {
             }))
     }
 
-    /// Number of features of each node, `None` where there are none.
+    /// Returns the number of features of each node, `None` if there are none.
     pub fn num_features(&self) -> Option<usize> {
         self.features.as_deref().map(NodeFeatures::num_cols)
     }
 
-    /// Whether its edges lie in a file.
+    /// Returns true if its edges are in a file.
     pub fn is_on_disk(&self) -> bool {
         self.targets.is_mapped()
     }
 
-    /// Gives memory in use for arrays that lie in files back to the system; they are read again
-    /// when they are looked at.
+    /// Returns the memory of mapped arrays to the system; they are read again when they are
+    /// accessed.
     pub fn release(&self) {
         self.targets.release();
         if let Some(weights) = &self.weights {
@@ -282,29 +283,29 @@ impl Graph {
         }
     }
 
-    /// Node labels.
+    /// Returns the node labels.
     pub fn labels(&self) -> Option<&Labels> {
         self.labels.as_deref()
     }
 
-    /// What the nodes are called in the user's files, `None` where they go by number.
+    /// Returns the names of the nodes in the user's files, `None` if nodes have numbers only.
     pub fn node_names(&self) -> Option<&[String]> {
         self.node_names.as_deref().map(Vec::as_slice)
     }
 
-    /// What node `u` is called: its name, or its number where nodes have none.
+    /// Returns the name of node `u`, or its number if nodes have no names.
     pub fn node_name(&self, u: u32) -> String {
         self.node_names
             .as_ref()
             .map_or_else(|| u.to_string(), |names| names[u as usize].clone())
     }
 
-    /// The named splits.
+    /// Returns the named splits.
     pub fn splits(&self) -> &[Split] {
         &self.splits
     }
 
-    /// The split of that name.
+    /// Returns the split of that name.
     pub fn split(&self, name: &str) -> Result<&Split> {
         self.splits
             .iter()
@@ -312,14 +313,14 @@ impl Graph {
             .ok_or_else(|| Error::unknown("split", name, self.splits.iter().map(|s| s.name())))
     }
 
-    /// Bytes held by the adjacency: offsets, targets and weights.
+    /// Returns the size of the adjacency in bytes: offsets, targets and weights.
     pub fn adjacency_bytes(&self) -> usize {
         self.offsets.len() * 8
             + self.targets.len() * 4
             + self.weights.as_ref().map_or(0, |w| w.len() * 8)
     }
 
-    /// The same graph with these features, one row per node.
+    /// Replaces the features, one row per node.
     pub fn with_features(self, features: Features) -> Result<Self> {
         self.with_node_features(NodeFeatures::from(features))
     }
@@ -332,14 +333,14 @@ impl Graph {
         Ok(self)
     }
 
-    /// The same graph with these labels, one per node.
+    /// Replaces the labels, one per node.
     pub fn with_labels(mut self, labels: Labels) -> Result<Self> {
         self.check_rows("labels", labels.len())?;
         self.labels = Some(Arc::new(labels));
         Ok(self)
     }
 
-    /// The same graph with a name for each node; the names must differ.
+    /// Names each node; the names must differ.
     ///
     /// ```
     /// let path = crate::Graph::from_edges(3, [(0, 1), (1, 2)])?.0;
@@ -361,7 +362,7 @@ impl Graph {
         Ok(self)
     }
 
-    /// The same graph with these splits instead of its own; their names must differ.
+    /// Replaces the splits; their names must differ.
     pub fn with_splits(mut self, splits: Vec<Split>) -> Result<Self> {
         for (i, split) in splits.iter().enumerate() {
             split.check_range(self.num_nodes())?;
@@ -389,10 +390,10 @@ impl Graph {
         ))
     }
 
-    /// The subgraph induced by `nodes`, which become `0, 1, …` in the order given; features,
-    /// labels, names and splits follow.
+    /// Returns the subgraph induced by `nodes`, which become `0, 1, …` in the order given;
+    /// features, labels, names and splits follow.
     ///
-    /// Fails where a node is out of range or named twice. O(n + the nodes' degrees).
+    /// Fails if a node is out of range or named twice. O(n + the nodes' degrees).
     pub fn subgraph(&self, nodes: &[u32]) -> Result<Self> {
         const OUTSIDE: u32 = u32::MAX;
         let mut new_id = vec![OUTSIDE; self.num_nodes()];
@@ -442,8 +443,7 @@ impl Graph {
         Ok(sub)
     }
 
-    /// The nodes renumbered: node `u` becomes `new_ids[u]`. Fails unless `new_ids` is a
-    /// permutation.
+    /// Renumbers the nodes: node `u` becomes `new_ids[u]`. Fails unless `new_ids` is a permutation.
     pub fn permute(&self, new_ids: &[u32]) -> Result<Self> {
         let n = self.num_nodes();
         let mut order = vec![u32::MAX; n];
@@ -468,8 +468,8 @@ impl Graph {
         self.subgraph(&order)
     }
 
-    /// The subgraph of the largest component (of equals, the one with the smallest node id), and
-    /// the old id of each node.
+    /// Returns the subgraph of the largest component (the one with the smallest node id in case of
+    /// ties), and the old id of each node.
     pub fn largest_component(&self) -> (Self, Vec<u32>) {
         let components = Components::of_rows(&self.offsets, &self.targets);
         let Some(largest) = components.largest() else {
@@ -484,16 +484,16 @@ impl Graph {
         (sub, nodes)
     }
 
-    /// The same nodes, with all they carry, and these edges in the place of its own, of weight one.
-    /// Loops and duplicates are dropped.
+    /// Replaces the edges by unweighted ones, keeping the nodes and their data. Loops and
+    /// duplicates are dropped.
     pub fn with_edges(&self, edges: impl IntoIterator<Item = (u32, u32)>) -> Result<Self> {
         let mut graph = Self::from_edges(self.num_nodes(), edges)?.0;
         graph.carry_from(self);
         Ok(graph)
     }
 
-    /// A new graph with these edges as well (weight one where the graph is weighted); the report
-    /// counts those already there.
+    /// Adds edges in a new graph (with weight one in a weighted graph); the report counts existing
+    /// ones.
     pub fn add_edges(&self, edges: &[(u32, u32)]) -> Result<(Self, BuildReport)> {
         let (mut graph, mut report) = if self.weights.is_some() {
             Self::from_weighted_edges(
@@ -509,7 +509,7 @@ impl Graph {
         Ok((graph, report))
     }
 
-    /// A new graph without these edges. Fails where one of them is not there.
+    /// Removes edges in a new graph. Fails if one of them is not in the graph.
     pub fn remove_edges(&self, edges: &[(u32, u32)]) -> Result<Self> {
         let mut gone = vec![false; self.num_arcs()];
         for &(u, v) in edges {
@@ -574,7 +574,7 @@ pub fn is_simple(offsets: &[u64], targets: &[u32], weights: Option<&[f64]>) -> b
     {
         return false;
     }
-    // Where the arcs upwards of a node begin, where its row is in order.
+    // Start of the upward arcs of a node, if its row is in order.
     let upwards = |u: usize| -> Option<u64> {
         let row = &targets[offsets[u] as usize..offsets[u + 1] as usize];
         let fits = row.is_sorted_by(|a, b| a < b) && row.last().is_none_or(|&v| (v as usize) < n);
@@ -618,7 +618,7 @@ pub fn is_simple(offsets: &[u64], targets: &[u32], weights: Option<&[f64]>) -> b
     (0..parts).into_par_iter().all(is_answered)
 }
 
-/// Ranges that are looked at side by side: each goes through all rows before it.
+/// Maximum number of ranges checked in parallel: each goes through all rows before it.
 const MAX_PARTS: usize = 8;
 
 fn fits(weight: &f64) -> bool {
@@ -632,11 +632,11 @@ fn out_of_range(op: &'static str, id: u32, num_nodes: usize) -> Error {
     )
 }
 
-/// What an edge carries while a graph is built: nothing, or a weight.
+/// The payload of an edge while a graph is built: nothing, or a weight.
 trait Payload: Copy + PartialEq + Default {
-    /// Why the value cannot be a weight, if it cannot.
+    /// Explains why the value cannot be a weight, if it cannot.
     fn fault(&self) -> Option<String>;
-    /// The stored weights, `None` for unweighted graphs.
+    /// Returns the stored weights, `None` for unweighted graphs.
     fn into_weights(values: Vec<Self>) -> Option<Vec<f64>>;
 }
 
@@ -654,7 +654,7 @@ impl Payload for f64 {
         if !self.is_finite() {
             return Some(format!("weight {self} is not finite"));
         }
-        // Networks compute with 32 bits, where it would become infinite.
+        // Networks compute with 32 bits, in which it would become infinite.
         (self.abs() > f64::from(f32::MAX))
             .then(|| format!("weight {self:e} is too large, at most {:e} fits", f32::MAX))
     }
@@ -663,7 +663,7 @@ impl Payload for f64 {
     }
 }
 
-/// Edges on their way into rows.
+/// Edges to be sorted into rows.
 struct Builder<P> {
     num_nodes: usize,
     edges: Vec<(u32, u32)>,
@@ -672,7 +672,7 @@ struct Builder<P> {
 }
 
 impl<P: Payload> Builder<P> {
-    /// Checks and keeps every edge but the self-loops.
+    /// Checks and keeps every edge except self-loops.
     fn collect(num_nodes: usize, edges: impl IntoIterator<Item = (u32, u32, P)>) -> Result<Self> {
         const OP: &str = "Graph::from_edges";
         if num_nodes > MAX_NODES {
@@ -719,10 +719,10 @@ impl<P: Payload> Builder<P> {
         })
     }
 
-    /// Scatters both arcs of each edge into unsorted rows, then transposes: since the arcs are
-    /// symmetric, reading the rows in order and writing each entry to its target's row gives the
-    /// same matrix with every row sorted. Duplicates are then neighbours. Two linear passes, no
-    /// comparison sort.
+    /// Builds sorted rows in two linear passes, without a comparison sort. Both arcs of each edge
+    /// are scattered into unsorted rows, which are then transposed. Since the arcs are symmetric,
+    /// reading the rows in order and writing each entry to its target's row gives an equal matrix
+    /// with every row sorted. Duplicates are then neighbours.
     fn build(self) -> Result<(Graph, BuildReport)> {
         let Self {
             num_nodes,
@@ -773,7 +773,7 @@ impl<P: Payload> Builder<P> {
         }
         drop((rows, row_payloads));
 
-        // Compact in place. A row's duplicates stand in the order given, so the first weight wins
+        // Compact in place. A row's duplicates are in the order given, so the first weight is kept
         // in both rows.
         let mut write = 0usize;
         let mut start = 0usize;
@@ -822,7 +822,8 @@ mod tests {
     }
 
     proptest! {
-        /// Rows are taken as they are exactly where they are those of the graph of their own arcs.
+        /// Rows are accepted as they are if and only if they equal the rows of the graph of their
+        /// arcs.
         #[test]
         fn rows_are_taken_as_they_are_or_given_back(
             edges in prop::collection::vec((0u32..7, 0u32..7, 0u8..2), 0..20), broken in prop::option::of((any::<prop::sample::Index>(), 0u32..8)), weighted in any::<bool>()

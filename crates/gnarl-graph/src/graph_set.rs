@@ -1,11 +1,11 @@
-//! [`GraphSet`]: many small graphs, each with a label of its own.
+//! [`GraphSet`]: many small graphs with one label each.
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::labels::Labels;
 use crate::split::Split;
 
-/// Graphs with graph labels and named splits over them.
+/// A set of graphs with graph labels and named splits over them.
 #[derive(Debug, Clone)]
 pub struct GraphSet {
     graphs: Vec<Graph>,
@@ -15,8 +15,8 @@ pub struct GraphSet {
 }
 
 impl GraphSet {
-    /// Wraps graphs and a label for each. `num_node_labels` is how many distinct node labels the
-    /// files named, where they named any: the graphs then carry them as one-hot features.
+    /// Wraps graphs and a label for each. `num_node_labels` is the number of distinct node labels
+    /// in the files, if there were any: the graphs then have them as one-hot features.
     pub fn new(graphs: Vec<Graph>, labels: Labels, num_node_labels: Option<usize>) -> Result<Self> {
         if graphs.len() != labels.len() {
             let what = format!("{} graphs, but {} graph labels", graphs.len(), labels.len());
@@ -40,7 +40,7 @@ impl GraphSet {
         })
     }
 
-    /// The same set with these splits of its graphs.
+    /// Replaces the splits of its graphs.
     pub fn with_splits(mut self, splits: Vec<Split>) -> Result<Self> {
         for split in &splits {
             split.check_range(self.graphs.len())?;
@@ -49,42 +49,42 @@ impl GraphSet {
         Ok(self)
     }
 
-    /// The graphs.
+    /// Returns the graphs.
     pub fn graphs(&self) -> &[Graph] {
         &self.graphs
     }
 
-    /// One label per graph.
+    /// Returns one label per graph.
     pub fn labels(&self) -> &Labels {
         &self.labels
     }
 
-    /// Distinct node labels in the files, `None` where they have none.
+    /// Returns the number of distinct node labels in the files, `None` if they have none.
     pub fn num_node_labels(&self) -> Option<usize> {
         self.num_node_labels
     }
 
-    /// The named splits.
+    /// Returns the named splits.
     pub fn splits(&self) -> &[Split] {
         &self.splits
     }
 
-    /// Number of graphs.
+    /// Returns the number of graphs.
     pub fn len(&self) -> usize {
         self.graphs.len()
     }
 
-    /// Whether there are no graphs.
+    /// Returns true if there are no graphs.
     pub fn is_empty(&self) -> bool {
         self.graphs.is_empty()
     }
 
-    /// Nodes of all graphs together.
+    /// Returns the number of nodes of all graphs together.
     pub fn num_nodes(&self) -> usize {
         self.graphs.iter().map(Graph::num_nodes).sum()
     }
 
-    /// Undirected edges of all graphs together.
+    /// Returns the number of undirected edges of all graphs together.
     pub fn num_edges(&self) -> usize {
         self.graphs.iter().map(Graph::num_edges).sum()
     }

@@ -1,8 +1,8 @@
-//! Class labels, of nodes or of whole graphs, with "unlabelled" possible.
+//! Class labels of nodes or of whole graphs; a node or graph may be unlabelled.
 
 use crate::error::{Error, Result};
 
-/// A class in `0..num_classes`, or none, for each item.
+/// A class in `0..num_classes`, or none, for each node or graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labels {
     classes: Vec<Option<u32>>,
@@ -30,8 +30,8 @@ impl Labels {
         })
     }
 
-    /// Turns integer labels of any range into classes `0, 1, …` in ascending order, remembering the
-    /// original values.
+    /// Converts integer labels of any range to classes `0, 1, …` in ascending order, keeping the
+    /// original values as names.
     ///
     /// ```
     /// let labels = crate::Labels::from_values([2, 0, 2].map(Some));
@@ -55,7 +55,7 @@ impl Labels {
         }
     }
 
-    /// The same labels with a name per class.
+    /// Names each class.
     pub fn with_names(mut self, names: Vec<String>) -> Result<Self> {
         if names.len() != self.num_classes {
             return Err(Error::argument(
@@ -67,39 +67,39 @@ impl Labels {
         Ok(self)
     }
 
-    /// Number of items.
+    /// Returns the number of nodes or graphs.
     pub fn len(&self) -> usize {
         self.classes.len()
     }
 
-    /// Whether there are no items.
+    /// Returns true if there are no nodes or graphs.
     pub fn is_empty(&self) -> bool {
         self.classes.is_empty()
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     pub fn num_classes(&self) -> usize {
         self.num_classes
     }
 
-    /// The class of item `i`, `None` where it is unlabelled.
+    /// Returns the class of node or graph `i`, `None` if it is unlabelled.
     pub fn get(&self, i: u32) -> Option<u32> {
         self.classes[i as usize]
     }
 
-    /// The class of every item.
+    /// Returns the class of every node or graph.
     pub fn classes(&self) -> &[Option<u32>] {
         &self.classes
     }
 
-    /// The name of a class: as given, else its number.
+    /// Returns the name of a class: the given one, else its number.
     pub fn name(&self, class: u32) -> String {
         self.names
             .as_ref()
             .map_or_else(|| class.to_string(), |n| n[class as usize].clone())
     }
 
-    /// Items per class, unlabelled ones left out.
+    /// Returns the number of nodes or graphs per class, without the unlabelled ones.
     pub fn counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.num_classes];
         for c in self.classes.iter().flatten() {
@@ -108,7 +108,7 @@ impl Labels {
         counts
     }
 
-    /// The labels of the items named, in that order; the classes stay what they are.
+    /// Returns the labels of these nodes or graphs, in that order; the classes keep their numbers.
     pub fn select(&self, items: &[u32]) -> Self {
         Self {
             classes: items.iter().map(|&i| self.classes[i as usize]).collect(),

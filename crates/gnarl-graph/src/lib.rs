@@ -1,36 +1,38 @@
-//! Graphs without tensors: the ground floor of gnarl.
+//! Graphs, datasets, graph generators and graph statistics, without tensors: the base crate of
+//! gnarl.
 //!
-//! | room | what belongs there |
+//! | module | contents |
 //! | --- | --- |
 //! | [`graph`] | [`Graph`], an immutable undirected graph with features, labels and splits; [`GraphSet`] for many small ones |
-//! | [`generate`] | random graphs, one file per model |
+//! | [`dataset`] | the registry of datasets, download, and one loader per format |
+//! | [`generate`] | random graphs, one module per model |
 //! | [`centrality`] | degree, core number, PageRank, walk count |
 //! | [`operator`] | classical and centrality shift operators as sparse matrices |
 //! | [`spectrum`] | eigenvalues, gap, Cheeger constant, bounds |
-//! | [`community`] | communities: spectral clustering, Louvain, Fast Greedy, Walktrap, node2vec, k-means |
+//! | [`community`] | community detection: spectral clustering, Louvain, Fast Greedy, Walktrap, node2vec, k-means |
 //! | [`properties`] | density, components, homophily, diameter, Dirichlet energy |
 //! | [`sample`] | sampled neighbourhoods |
 //! | [`distance`] | distances between graphs, with and without known alignment; transport and barycentres |
 //! | [`metrics`] | accuracy, AMI, ARI, modularity, success rate, histograms |
-//! | [`names`] | lists of choices, and all that follows from a list |
+//! | [`names`] | lists of choices and their settings, with parsing, help and errors |
 //! | [`sets`] | small sets over an enum: requirements, properties |
-//! | [`random`] | one seed, a stream per purpose |
-//! | [`files`] | files that are there whole or not at all |
+//! | [`random`] | random streams: one seed, a stream per purpose |
+//! | [`files`] | atomic file writes |
 //! | [`stored`] | numbers in memory or in a mapped file |
-//! | [`limits`] | what a machine can hold and a person can wait for |
+//! | [`limits`] | limits on memory, time and counts |
 //!
-//! A room uses those below it, never those above: error, random, limits, sets, names, files,
-//! stored and matrix; then features, labels, split, components, graph and graph set; then properties,
-//! centrality, operator, sample, metrics, distance and generate; then spectrum and
-//! community.
+//! A module uses the modules before it in this order, never later ones: error, random, limits,
+//! sets, names, files, stored and matrix; then features, labels, split, components, graph and graph
+//! set; then properties, centrality, operator, sample, metrics, distance and generate; then
+//! spectrum, dataset and community.
 //!
-//! # One word per thing
+//! # Terms
 //!
 //! `num_nodes` is n; `num_edges` counts undirected pairs, m; `num_arcs` counts stored directed
-//! entries, 2m; `num_classes` is the number of labels; `budget` is what an attack may spend; a
-//! `split` names training, validation and test items.
+//! entries, 2m; `num_classes` is the number of labels; `budget` is the limit on an attack's
+//! changes; a `split` names training, validation and test nodes or graphs.
 
-// Derived code names this crate by its path.
+// Derived code uses this crate's path.
 extern crate self as gnarl_graph;
 
 pub mod centrality;

@@ -1,50 +1,49 @@
-//! What a machine can hold and a person can wait for. Whatever a number of a user or of a file
-//! decides the size of is estimated first and refused here, before anything is allocated:
-//! [`Demand`] for memory and work, [`MOST`] for counts.
+//! Limits on memory, time and counts. A size that depends on user input or on a file is estimated
+//! and checked here before anything is allocated: [`Demand`] for memory and work, [`MOST`] for
+//! counts.
 
 use std::sync::RwLock;
 
 use crate::error::{Error, Result};
 
-/// The most that a count may be, of steps, samples, columns or layers, where its setting does not
-/// say otherwise.
+/// Largest value of a count (steps, samples, columns or layers), unless its setting declares
+/// another bound.
 pub const MOST: u64 = 1_000_000;
 
-/// The variable that says how much memory may be used, as in `8G`.
+/// Environment variable that limits memory, as in `8G`.
 pub const VARIABLE: &str = "GNARL_MEMORY";
 
-/// Operations a second of one thread, at best: what takes long by this measure takes longer.
+/// Operations per second of one thread, at best: an estimate by this speed is a lower bound.
 const SPEED: f64 = 1e10;
-/// Work that nobody waits for, 30 days.
+/// Longest allowed estimate of running time, 30 days.
 const LONGEST_SECONDS: f64 = 30.0 * 86_400.0;
 
-/// What is taken for the memory of a system that does not tell: more than most have, and less than
-/// what a typing error asks for.
+/// Assumed memory of a system that does not report it: more than most have, and less than typing
+/// errors request.
 const UNKNOWN_MEMORY: u64 = 1 << 40;
 
-/// Who hears of estimates that are gone past; nobody where they refuse.
+/// Callback for exceeded estimates; `None` if they are errors.
 static FORCED: RwLock<Option<fn(&Error)>> = RwLock::new(None);
 
-/// Lets whatever [`Demand::check`] would refuse go on in this process and tells `tell` what it
-/// would have said, from now on; with `None` it refuses again. For a person who knows better than
-/// the estimate: results do not depend on it.
+/// Lets work that [`Demand::check`] would refuse continue in this process, and passes the error to
+/// `tell` instead. With `None`, checks refuse again. Use it if you know better than the estimate:
+/// results do not depend on it.
 pub fn force(tell: Option<fn(&Error)>) {
     *FORCED.write().unwrap_or_else(|broken| broken.into_inner()) = tell;
 }
 
-/// What a piece of work asks of the machine, estimated from below: what is refused would not have
-/// gone well.
+/// Resource demand of a piece of work, estimated from below: refused work would not have finished.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Demand {
     what: String,
-    /// Bytes that are held at once.
+    /// Peak memory in bytes.
     pub bytes: f64,
-    /// Additions and multiplications.
+    /// Number of additions and multiplications.
     pub operations: f64,
 }
 
 impl Demand {
-    /// Of nothing yet; `what` names the work in messages.
+    /// Makes an empty demand; `what` names the work in messages.
     pub fn new(what: impl Into<String>) -> Self {
         Self {
             what: what.into(),
@@ -53,20 +52,20 @@ impl Demand {
         }
     }
 
-    /// With so much more memory.
+    /// Adds memory.
     pub fn and_bytes(mut self, bytes: f64) -> Self {
         self.bytes += bytes;
         self
     }
 
-    /// With so much more work.
+    /// Adds work.
     pub fn and_operations(mut self, operations: f64) -> Self {
         self.operations += operations;
         self
     }
 
-    /// Refuses what this machine does not hold, or would not finish within a month, unless somebody
-    /// [`force`]s it; `remedy` says what to do.
+    /// Fails if the demand exceeds this machine's memory or a month of its time, unless [`force`]d;
+    /// `remedy` is the advice in the message.
     pub fn check(&self, remedy: &str) -> Result<()> {
         let checked = self.check_with(memory(), rayon::current_num_threads(), remedy);
         let forced = *FORCED.read().unwrap_or_else(|broken| broken.into_inner());
@@ -79,7 +78,7 @@ impl Demand {
         }
     }
 
-    /// Refuses what needs more memory than `most`, however much there is.
+    /// Fails if the demand exceeds `most` bytes of memory, regardless of the memory available.
     pub fn check_within(&self, most: u64, remedy: &str) -> Result<()> {
         match self.bytes <= most as f64 {
             true => Ok(()),
@@ -118,7 +117,7 @@ impl Demand {
     }
 }
 
-/// Refuses a count beyond `most`, by the name of its setting.
+/// Fails for a count beyond `most`, by the name of its setting.
 pub fn check_count(name: &str, count: u64, most: u64) -> Result<()> {
     match count <= most {
         true => Ok(()),
@@ -129,8 +128,8 @@ pub fn check_count(name: &str, count: u64, most: u64) -> Result<()> {
     }
 }
 
-/// Bytes that may be used: what [`VARIABLE`] says, else what the system and the process' group have
-/// left, else a terabyte.
+/// Returns the usable memory in bytes: the value of [`VARIABLE`], else the free memory of the
+/// system and the process' group, else a terabyte.
 pub fn memory() -> Option<u64> {
     if let Some(said) = std::env::var(VARIABLE)
         .ok()
@@ -160,7 +159,7 @@ pub fn memory() -> Option<u64> {
         .or(Some(UNKNOWN_MEMORY))
 }
 
-/// The line `MemAvailable` of Linux' `/proc/meminfo`.
+/// Parses the line `MemAvailable` of Linux' `/proc/meminfo`.
 fn available(meminfo: &str) -> Option<u64> {
     let line = meminfo
         .lines()
@@ -173,7 +172,7 @@ fn available(meminfo: &str) -> Option<u64> {
         .map(|kilobytes| kilobytes * 1024)
 }
 
-/// `8G`, `512M` or a number of bytes.
+/// Parses `8G`, `512M` or a number of bytes.
 fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let units = [
@@ -192,7 +191,7 @@ fn parse_bytes(text: &str) -> Option<u64> {
     digits.trim().parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// Bytes in words.
+/// Formats bytes in words.
 fn bytes(count: f64) -> String {
     let units = ["bytes", "kB", "MB", "GB", "TB"];
     let power = (count.max(1.0).log10() / 3.0).floor().clamp(0.0, 4.0);
@@ -204,7 +203,7 @@ fn bytes(count: f64) -> String {
     }
 }
 
-/// Seconds in words, of what takes months and more.
+/// Formats seconds in words, for durations of months and more.
 fn duration(seconds: f64) -> String {
     let days = seconds / 86_400.0;
     match days / 365.25 {

@@ -1,4 +1,4 @@
-//! The two matrix types that graphs carry: compressed sparse rows and dense rows.
+//! The two matrix types of graphs: compressed sparse rows and dense rows.
 //!
 //! Features are `f32` and stay sparse or dense as they were loaded; operators are `f64` and always
 //! sparse.
@@ -99,49 +99,49 @@ impl<T: Copy> CsrMatrix<T> {
         }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn num_rows(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn num_cols(&self) -> usize {
         self.num_cols
     }
 
-    /// Number of stored entries.
+    /// Returns the number of stored entries.
     pub fn num_entries(&self) -> usize {
         self.indices.len()
     }
 
-    /// Row boundaries, `num_rows + 1` of them.
+    /// Returns row boundaries, `num_rows + 1` of them.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
-    /// Column ids, row by row, ascending within a row.
+    /// Returns column ids, row by row, ascending within a row.
     pub fn indices(&self) -> &[u32] {
         &self.indices
     }
 
-    /// Values, in the order of [`indices`](Self::indices).
+    /// Returns values, in the order of [`indices`](Self::indices).
     pub fn values(&self) -> &[T] {
         &self.values
     }
 
-    /// Column ids and values of one row.
+    /// Returns column ids and values of one row.
     pub fn row(&self, i: usize) -> (&[u32], &[T]) {
         let range = self.offsets[i] as usize..self.offsets[i + 1] as usize;
         (&self.indices[range.clone()], &self.values[range])
     }
 
-    /// The value at `(i, j)`, `None` where nothing is stored. O(log row length).
+    /// Returns the value at `(i, j)`, `None` if nothing is stored there. O(log row length).
     pub fn get(&self, i: usize, j: u32) -> Option<T> {
         let (cols, values) = self.row(i);
         cols.binary_search(&j).ok().map(|k| values[k])
     }
 
-    /// The same pattern, which is shared, with other values, one for each entry.
+    /// Replaces the values, one for each entry; the pattern is shared.
     ///
     /// # Panics
     /// If there are more or fewer values.
@@ -155,17 +155,17 @@ impl<T: Copy> CsrMatrix<T> {
         }
     }
 
-    /// Columns of the entries, row by row, in memory.
+    /// Returns the columns of the entries, row by row, in memory.
     pub fn indices_in_memory(&self) -> std::sync::Arc<Vec<u32>> {
         self.indices.in_memory()
     }
 
-    /// The same pattern with each value mapped.
+    /// Maps each value; the pattern is shared.
     pub fn map<U: Copy>(&self, f: impl Fn(T) -> U) -> CsrMatrix<U> {
         self.with_values(self.values.iter().map(|&v| f(v)).collect())
     }
 
-    /// The transpose, in O(rows + columns + entries).
+    /// Returns the transpose, in O(rows + columns + entries).
     pub fn transpose(&self) -> Self {
         let mut offsets = vec![0u64; self.num_cols + 1];
         for &c in self.indices.iter() {
@@ -189,7 +189,7 @@ impl<T: Copy> CsrMatrix<T> {
         Self::from_parts(self.num_rows(), offsets, indices, values)
     }
 
-    /// The rows named by `rows`, in that order (repeats allowed).
+    /// Selects the rows named by `rows`, in that order (repeats allowed).
     pub fn select_rows(&self, rows: &[u32]) -> Self {
         let mut offsets = Vec::with_capacity(rows.len() + 1);
         offsets.push(0u64);
@@ -205,7 +205,7 @@ impl<T: Copy> CsrMatrix<T> {
 }
 
 impl CsrMatrix<f32> {
-    /// The non-zeros of a dense matrix.
+    /// Makes a sparse matrix of the non-zeros of a dense matrix.
     pub fn from_dense(dense: &DenseMatrix<f32>) -> Self {
         let mut offsets = Vec::with_capacity(dense.num_rows() + 1);
         offsets.push(0u64);
@@ -222,14 +222,14 @@ impl CsrMatrix<f32> {
 }
 
 impl CsrMatrix<f64> {
-    /// `self * x`, rows in parallel; the result does not depend on the thread count.
+    /// Computes `self * x`, rows in parallel; the result does not depend on the number of threads.
     pub fn mul_vec(&self, x: &[f64]) -> Vec<f64> {
         let mut y = vec![0.0; self.num_rows()];
         self.mul_vec_into(x, &mut y);
         y
     }
 
-    /// `out = self * x`.
+    /// Computes `out = self * x`.
     ///
     /// # Panics
     /// If `x` is not as long as a row or `out` not as long as a column.
@@ -250,14 +250,14 @@ impl CsrMatrix<f64> {
             });
     }
 
-    /// The sum of each row.
+    /// Sums each row.
     pub fn row_sums(&self) -> Vec<f64> {
         (0..self.num_rows())
             .map(|i| self.row(i).1.iter().sum())
             .collect()
     }
 
-    /// Row-major dense copy; for small matrices.
+    /// Returns a row-major dense copy; for small matrices.
     pub fn to_dense(&self) -> DenseMatrix<f64> {
         let mut dense = DenseMatrix::zeros(self.num_rows(), self.num_cols);
         for i in 0..self.num_rows() {
@@ -269,14 +269,14 @@ impl CsrMatrix<f64> {
         dense
     }
 
-    /// True where the matrix equals its transpose exactly.
+    /// Returns true if the matrix equals its transpose exactly.
     pub fn is_symmetric(&self) -> bool {
         self.num_rows() == self.num_cols && *self == self.transpose()
     }
 }
 
 impl<T: Copy + num::One> CsrMatrix<T> {
-    /// The identity of size `n`: the features of a graph that has none.
+    /// Returns the identity of size `n`: the features of a graph that has none.
     pub fn identity(n: usize) -> Self {
         Self::from_parts(
             n,
@@ -287,7 +287,7 @@ impl<T: Copy + num::One> CsrMatrix<T> {
     }
 }
 
-/// The one constant that [`CsrMatrix::identity`] needs.
+/// The constant one, which [`CsrMatrix::identity`] needs.
 mod num {
     pub trait One {
         const ONE: Self;
@@ -314,7 +314,7 @@ impl<T: Copy + Default> DenseMatrix<T> {
         Self::from_stored(num_rows, num_cols, data.into())
     }
 
-    /// The same of values that may lie in a file.
+    /// Wraps row-major values that may be in a file.
     pub fn from_stored(num_rows: usize, num_cols: usize, data: Stored<T>) -> Result<Self> {
         if num_rows.checked_mul(num_cols) != Some(data.len()) {
             return Err(Error::argument(
@@ -332,7 +332,7 @@ impl<T: Copy + Default> DenseMatrix<T> {
         })
     }
 
-    /// All zeros.
+    /// Makes a matrix of zeros.
     pub fn zeros(num_rows: usize, num_cols: usize) -> Self {
         Self {
             num_rows,
@@ -341,43 +341,43 @@ impl<T: Copy + Default> DenseMatrix<T> {
         }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn num_rows(&self) -> usize {
         self.num_rows
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn num_cols(&self) -> usize {
         self.num_cols
     }
 
-    /// All values, row by row.
+    /// Returns all values, row by row.
     pub fn data(&self) -> &[T] {
         &self.data
     }
 
-    /// All values, row by row, without a copy where they lie in memory.
+    /// Returns all values, row by row, without a copy if they are in memory.
     pub fn into_data(self) -> Vec<T> {
         self.data.into_vec()
     }
 
-    /// All values as they are stored.
+    /// Returns all values as they are stored.
     pub fn stored(&self) -> &Stored<T> {
         &self.data
     }
 
-    /// One row.
+    /// Returns one row.
     pub fn row(&self, i: usize) -> &[T] {
         &self.data[i * self.num_cols..(i + 1) * self.num_cols]
     }
 
-    /// One row, to write to.
+    /// Returns one row, mutable.
     pub fn row_mut(&mut self, i: usize) -> &mut [T] {
         let num_cols = self.num_cols;
         &mut self.data.to_mut()[i * num_cols..(i + 1) * num_cols]
     }
 
-    /// The rows named by `rows`, in that order (repeats allowed).
+    /// Selects the rows named by `rows`, in that order (repeats allowed).
     pub fn select_rows(&self, rows: &[u32]) -> Self {
         let mut data = Vec::with_capacity(rows.len() * self.num_cols);
         for &r in rows {

@@ -1,7 +1,7 @@
-//! What results are judged by: accuracy, classes one by one ([`ClassScores`]), agreement of
-//! clusterings, modularity, attack success, histograms, and means with their errors.
+//! Evaluation metrics: accuracy, scores per class ([`ClassScores`]), agreement of clusterings,
+//! modularity, attack success, histograms, and means with their errors.
 //!
-//! Accuracies and rates are shares from 0 to 1; who prints them makes per cent of them.
+//! Accuracies and rates are shares from 0 to 1; the caller converts them to per cent.
 
 mod classes;
 
@@ -15,10 +15,10 @@ use crate::matrix::DenseMatrix;
 
 pub use self::classes::{ClassScores, OneClass};
 
-/// The share of `items` whose prediction is their label.
+/// Returns the accuracy: the share of `items` whose prediction is their label.
 ///
-/// `predictions` has a class for every item, labelled or not; `items` are the ones that count.
-/// Fails where there are none, or where one has no label.
+/// `predictions` has a class for every node or graph, labelled or not; `items` selects the ones
+/// that count. Fails if there are none, or if one has no label.
 pub fn accuracy(predictions: &[u32], labels: &Labels, items: &[u32]) -> Result<f64> {
     const OP: &str = "accuracy";
     if items.is_empty() {
@@ -32,7 +32,8 @@ pub fn accuracy(predictions: &[u32], labels: &Labels, items: &[u32]) -> Result<f
     Ok(right as f64 / items.len() as f64)
 }
 
-/// How often each class (row) was predicted as each class (column), over `items`.
+/// Returns the confusion matrix over `items`: counts of each class (row) predicted as each class
+/// (column).
 pub fn confusion_matrix(
     predictions: &[u32],
     labels: &Labels,
@@ -55,8 +56,8 @@ pub fn confusion_matrix(
     Ok(counts)
 }
 
-/// The share of the items that were classified rightly before an attack and are not after it.
-/// `None` where none was right before. Items without a label are never right.
+/// Returns the attack success rate: the share of correctly classified items that an attack turns
+/// into errors. `None` if none was correct before. Items without a label are never correct.
 pub fn attack_success_rate(
     clean: &[u32],
     attacked: &[u32],
@@ -110,11 +111,11 @@ fn check_lengths(op: &'static str, a: &str, len_a: usize, b: &str, len_b: usize)
     Err(Error::argument(op, format!("{len_a} {a}, but {len_b} {b}")))
 }
 
-/// Adjusted mutual information of two clusterings of the same items (Vinh et al. 2010), with the
-/// arithmetic mean of their entropies, as scikit-learn's `adjusted_mutual_info_score`: 1 for equal
-/// partitions, 0 on average for unrelated ones. The names of the clusters do not matter.
+/// Computes the adjusted mutual information of two clusterings of equal length (Vinh et al. 2010),
+/// with the arithmetic mean of their entropies, as scikit-learn's `adjusted_mutual_info_score`. It
+/// is 1 for equal partitions and 0 on average for unrelated ones, independently of cluster numbers.
 ///
-/// Of two clusterings without information (one cluster each, or no items) the score is 1.
+/// Two clusterings without information (one cluster each, or empty) have score 1.
 ///
 /// ```
 /// use crate::metrics::adjusted_mutual_information;
@@ -129,8 +130,7 @@ pub fn adjusted_mutual_information(a: &[u32], b: &[u32]) -> Result<f64> {
     }
     let expected = table.expected_mutual_information();
     let mean_entropy = (table.entropy(&table.a_sizes) + table.entropy(&table.b_sizes)) / 2.0;
-    // Both differences are zero where no other outcome was possible; rounding must not make that
-    // 0/0.
+    // Both differences are zero if no other outcome was possible; rounding must not make that 0/0.
     let away_from_zero = |x: f64| {
         if x < 0.0 {
             x.min(-f64::EPSILON)
@@ -142,8 +142,9 @@ pub fn adjusted_mutual_information(a: &[u32], b: &[u32]) -> Result<f64> {
         / away_from_zero(mean_entropy - expected))
 }
 
-/// Mutual information of two clusterings over the arithmetic mean of their entropies, as
-/// scikit-learn's `normalized_mutual_info_score`: from 0 to 1, and not corrected for chance.
+/// Computes normalised mutual information: mutual information of two clusterings over the
+/// arithmetic mean of their entropies, as scikit-learn's `normalized_mutual_info_score`. It is
+/// between 0 and 1, and not corrected for chance.
 pub fn normalised_mutual_information(a: &[u32], b: &[u32]) -> Result<f64> {
     let table = Contingency::new("normalised_mutual_information", a, b)?;
     if let Some(score) = table.trivial_score() {
@@ -153,11 +154,11 @@ pub fn normalised_mutual_information(a: &[u32], b: &[u32]) -> Result<f64> {
     Ok(table.mutual_information() / mean_entropy)
 }
 
-/// Adjusted Rand index of two clusterings of the same items (Hubert and Arabie 1985), as
+/// Computes the adjusted Rand index of two clusterings of equal length (Hubert and Arabie 1985), as
 /// scikit-learn's `adjusted_rand_score`: 1 for equal partitions, 0 on average for unrelated ones.
 pub fn adjusted_rand_index(a: &[u32], b: &[u32]) -> Result<f64> {
     let table = Contingency::new("adjusted_rand_index", a, b)?;
-    // Ordered pairs of distinct items, counted exactly: together in both, in a, in b.
+    // Ordered pairs of distinct elements, counted exactly: together in both, in a, in b.
     let squares = |sizes: &mut dyn Iterator<Item = u64>| -> i128 {
         sizes.map(|k| i128::from(k).pow(2)).sum()
     };
@@ -176,12 +177,12 @@ pub fn adjusted_rand_index(a: &[u32], b: &[u32]) -> Result<f64> {
     Ok(2.0 * (together * apart - only_a * only_b) / chance)
 }
 
-/// How often each cluster of one clustering meets each of another.
+/// Contingency table of two clusterings.
 struct Contingency {
     num_items: u64,
     a_sizes: Vec<u64>,
     b_sizes: Vec<u64>,
-    /// `(cluster of a, cluster of b, items in both)` where there are any, ascending.
+    /// Non-zero cells `(cluster of a, cluster of b, size of the intersection)`, ascending.
     cells: Vec<(u32, u32, u64)>,
 }
 
@@ -210,7 +211,7 @@ impl Contingency {
         })
     }
 
-    /// Scores that need no arithmetic: 1 for equal partitions, 0 where just one of them has a
+    /// Returns scores that need no arithmetic: 1 for equal partitions, 0 if just one of them has a
     /// single cluster.
     fn trivial_score(&self) -> Option<f64> {
         let (a, b) = (self.a_sizes.len(), self.b_sizes.len());
@@ -238,7 +239,7 @@ impl Contingency {
         self.cells.iter().map(term).sum::<f64>().max(0.0)
     }
 
-    /// The mean mutual information over all ways to deal the items to clusters of these sizes: each
+    /// Computes the mean mutual information over all assignments to clusters of these sizes: each
     /// cell is then hypergeometric. Clusters of equal size share a term, so the cost is O(n √n) at
     /// most.
     fn expected_mutual_information(&self) -> f64 {
@@ -272,7 +273,7 @@ impl Contingency {
     }
 }
 
-/// Clusters renamed to `0, 1, …` in order of appearance, and their sizes.
+/// Renumbers clusters to `0, 1, …` in order of appearance, and returns their sizes.
 fn consecutive(clusters: &[u32]) -> (Vec<u32>, Vec<u64>) {
     let mut names = HashMap::new();
     let mut sizes = Vec::new();
@@ -288,7 +289,7 @@ fn consecutive(clusters: &[u32]) -> (Vec<u32>, Vec<u64>) {
     (renamed, sizes)
 }
 
-/// Each distinct size and how many clusters have it, ascending.
+/// Returns each distinct size and the number of clusters with it, ascending.
 fn size_groups(sizes: &[u64]) -> Vec<(usize, f64)> {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();
@@ -298,8 +299,8 @@ fn size_groups(sizes: &[u64]) -> Vec<(usize, f64)> {
         .collect()
 }
 
-/// `ln k!` for `k` up to `n`, by compensated summation: off by a few units in the last place even
-/// for millions.
+/// Computes `ln k!` for `k` up to `n`, by compensated summation: the error is a few units in the
+/// last place even for millions.
 fn log_factorials(n: usize) -> Vec<f64> {
     let mut table = Vec::with_capacity(n + 1);
     let (mut sum, mut lost) = (0.0f64, 0.0f64);
@@ -314,9 +315,9 @@ fn log_factorials(n: usize) -> Vec<f64> {
     table
 }
 
-/// Newman's modularity of a partition into communities, one number per node:
-/// `Q = Σ_c [ W_c / W - resolution · (D_c / 2W)² ]`, with `W` the weight of all edges, `W_c` of
-/// those within community c and `D_c` the degrees in it. As NetworkX's `modularity`.
+/// Computes Newman's modularity of a partition into communities, one number per node:
+/// `Q = Σ_c [ W_c / W - resolution · (D_c / 2W)² ]`. `W` is the weight of all edges, `W_c` the
+/// weight within community c and `D_c` the sum of its degrees. As NetworkX's `modularity`.
 ///
 /// Fails for a graph without edges, whose modularity is 0/0, and for negative weights.
 pub fn modularity(graph: &Graph, communities: &[u32], resolution: f64) -> Result<f64> {
@@ -370,7 +371,7 @@ pub struct Histogram {
     pub low: f64,
     /// Upper end of the last bin.
     pub high: f64,
-    /// Values in each bin.
+    /// Number of values in each bin.
     pub counts: Vec<u64>,
 }
 
@@ -378,7 +379,7 @@ impl Histogram {
     fn of(values: impl Iterator<Item = f64>, low: f64, high: f64, bins: usize) -> Self {
         let mut counts = vec![0u64; bins];
         for x in values {
-            // A range of no width puts everything into the first bin: 0/0 casts to 0.
+            // A range of zero width puts everything into the first bin: 0/0 casts to 0.
             let bin = ((x - low) / (high - low) * bins as f64) as usize;
             counts[bin.min(bins - 1)] += 1;
         }
@@ -386,10 +387,10 @@ impl Histogram {
     }
 }
 
-/// How confident predictions are: a histogram over `[0, 1]` of the largest probability of each row.
+/// Computes a histogram of confidence over `[0, 1]`: the largest probability of each row.
 ///
-/// Fails where a row is not a distribution (to within 1e-4: softmax in `f32` is that exact) or
-/// `bins` is zero.
+/// Fails if a row is not a distribution (to within 1e-4: softmax in `f32` is that exact) or `bins`
+/// is zero.
 pub fn confidence_histogram<T>(probabilities: &DenseMatrix<T>, bins: usize) -> Result<Histogram>
 where
     T: Copy + Default + Into<f64>,
@@ -399,7 +400,7 @@ where
     Ok(Histogram::of(rows.into_iter().map(largest), 0.0, 1.0, bins))
 }
 
-/// How undecided predictions are: a histogram over `[0, ln C]` of the entropy of each row, in nats.
+/// Computes a histogram of predictive entropy over `[0, ln C]`: the entropy of each row, in nats.
 ///
 /// Fails as [`confidence_histogram`] does.
 pub fn entropy_histogram<T>(probabilities: &DenseMatrix<T>, bins: usize) -> Result<Histogram>
@@ -422,7 +423,7 @@ where
     ))
 }
 
-/// The rows, checked to be distributions.
+/// Returns the rows, checked to be distributions.
 fn distributions<T>(
     op: &'static str,
     probabilities: &DenseMatrix<T>,
@@ -456,18 +457,18 @@ where
         .collect()
 }
 
-/// A mean over runs and how far runs spread.
+/// Mean and standard deviation over runs.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct MeanStd {
     /// The mean.
     pub mean: f64,
-    /// The sample standard deviation (divided by `runs - 1`); 0 for one run.
+    /// Sample standard deviation (divided by `runs - 1`); 0 for one run.
     pub std: f64,
-    /// How many values.
+    /// Number of values.
     pub runs: usize,
 }
 
-/// Mean and sample standard deviation. Fails for no values and for one that is not finite.
+/// Computes mean and sample standard deviation. Fails for no values and for one that is not finite.
 pub fn mean_std(values: &[f64]) -> Result<MeanStd> {
     const OP: &str = "mean_std";
     if values.is_empty() {
@@ -487,26 +488,26 @@ pub fn mean_std(values: &[f64]) -> Result<MeanStd> {
     Ok(MeanStd { mean, std, runs })
 }
 
-/// The mean difference of two methods over the same runs.
+/// Mean difference of two methods over paired runs.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct PairedDifference {
     /// Mean of `a - b`.
     pub mean: f64,
-    /// Its standard error; infinite for one pair, which says nothing about the spread.
+    /// Standard error of the mean; infinite for one pair.
     pub standard_error: f64,
     /// Number of pairs.
     pub n: usize,
 }
 
 impl PairedDifference {
-    /// Whether the difference is more than two standard errors: only then is one method called
-    /// better.
+    /// Returns true if the difference is more than two standard errors: only then is one method
+    /// called better.
     pub fn is_clear(&self) -> bool {
         self.mean.abs() > 2.0 * self.standard_error
     }
 }
 
-/// Compares two methods run by run: same splits, same seeds, same attacked inputs.
+/// Compares two methods run by run: equal splits, seeds and attacked inputs.
 pub fn paired_difference(a: &[f64], b: &[f64]) -> Result<PairedDifference> {
     check_lengths(
         "paired_difference",
@@ -629,7 +630,7 @@ mod tests {
             assert_eq!(score(&[5], &[2]).unwrap(), 1.0);
             assert_eq!(score(&[0, 0], &[3, 3]).unwrap(), 1.0);
             assert_eq!(score(&[0, 0, 0, 0], &[0, 1, 2, 3]).unwrap(), 0.0);
-            // No other partition into single items exists: 0/0 without care.
+            // No other partition into singletons exists: a naive formula gives 0/0.
             let singles = clusters(3000, |i| i);
             assert_eq!(score(&singles, &singles).unwrap(), 1.0);
             let e = score(&[0], &[0, 1]).unwrap_err().to_string();
@@ -645,8 +646,8 @@ mod tests {
     #[test]
     fn unrelated_clusterings_score_about_zero() {
         use rand::RngExt;
-        // 200 pairs of random clusterings of 100 items: the mean score is 0 but for chance (its
-        // deviation is below 0.002).
+        // 200 pairs of random clusterings of 100 elements: the mean score is 0 up to chance (its
+        // standard error is below 0.002).
         let draw = |index| {
             let mut rng = crate::random::stream(1, "test", index);
             (0..100)
@@ -798,7 +799,7 @@ mod tests {
     fn success_is_counted_among_items_right_before() {
         let all = [0, 1, 2, 3, 4];
         let clean = [0, 1, 0, 0, 2];
-        // Right before: 0, 1, 4. Wrong after among them: 1. Item 2 turned right, item 3 has no
+        // Correct before: 0, 1, 4. Errors after among them: 1. Item 2 became correct, item 3 has no
         // label.
         assert_eq!(
             attack_success_rate(&clean, &[0, 2, 1, 1, 2], &labels(), &all).unwrap(),
@@ -915,7 +916,7 @@ mod tests {
             mean_std(&[1.0, f64::NAN]).unwrap_err().to_string(),
             "mean_std: value 1 is NaN"
         );
-        // Differences 1, 2, 3, 2: deviation √(2/3), error √(2/3) / 2.
+        // Differences 1, 2, 3, 2: standard deviation √(2/3), standard error √(2/3) / 2.
         let d = paired_difference(&[2.0, 4.0, 6.0, 8.0], &[1.0, 2.0, 3.0, 6.0]).unwrap();
         assert_eq!((d.mean, d.n), (2.0, 4));
         assert!((d.standard_error - (2f64 / 3.0).sqrt() / 2.0).abs() < 1e-15);

@@ -1,10 +1,10 @@
-//! Choices and their names: one list for each kind of choice, and everything that follows from it.
+//! Named choices: one list for each kind of choice, from which parsing, help and errors are
+//! derived.
 //!
-//! [`named!`](crate::named) makes an enum of choices that are a name and nothing more.
-//! [`choices!`](crate::choices) makes one of choices that each have settings of their own: a struct
-//! in a file of its own that implements [`Choice`], and one line in the list. Names, parsing
-//! whatever the case, "did you mean", help, files, and the refusal of a setting that belongs to
-//! another choice all come from the list.
+//! [`named!`](crate::named) makes an enum of choices without settings. [`choices!`](crate::choices)
+//! makes an enum of choices with settings of their own: each is a struct in its own file that
+//! implements [`Choice`], and one line in the list. The list gives names, parsing regardless of
+//! case, "did you mean", help, files, and the error for a setting of another choice.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,12 +15,12 @@ use crate::limits;
 
 pub use gnarl_derive::Settings;
 
-/// Typed settings: a struct whose fields carry their help, defaults and ranges. Derived.
+/// Typed settings: a struct whose fields declare their help, defaults and ranges. Derived.
 pub trait Settings: Sized {
-    /// The settings, by the names under which they are stored.
+    /// Settings by the names under which they are stored.
     const SETTINGS: &'static [Setting];
 
-    /// Refuses a value outside its range, naming the option.
+    /// Fails for a value outside its range, naming the option.
     fn check_ranges(&self) -> Result<()>;
 }
 
@@ -28,18 +28,18 @@ pub trait Settings: Sized {
 pub trait Choice:
     Copy + PartialEq + std::fmt::Debug + Default + Serialize + DeserializeOwned + Settings
 {
-    /// The name, in lower case with hyphens.
+    /// Name, in lower case with hyphens.
     const NAME: &'static str;
-    /// A description in a few words.
+    /// Description in a few words.
     const ABOUT: &'static str;
 
-    /// Refuses settings that mean nothing, naming the range.
+    /// Fails for invalid settings, naming the range.
     fn check(&self) -> Result<()> {
         self.check_ranges()
     }
 }
 
-/// The type of a setting, as front ends need it.
+/// The type of a setting, for front ends.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// A whole number of at least 0.
@@ -48,14 +48,14 @@ pub enum Kind {
     Real,
     /// True or false.
     Switch,
-    /// One of some names.
+    /// One of several names.
     Name(fn() -> Vec<String>),
     /// Text of this form, as `N,N`.
     Text(&'static str),
 }
 
 impl Kind {
-    /// The placeholder in help.
+    /// Returns the placeholder in help.
     pub const fn placeholder(&self) -> &'static str {
         match self {
             Kind::Count => "N",
@@ -67,17 +67,17 @@ impl Kind {
     }
 }
 
-/// A type that a setting may have.
+/// A type of setting values.
 pub trait Value {
     /// The kind of its values.
     const KIND: Kind;
 
-    /// The value as a number, for checks of its range.
+    /// Returns the value as a number, for checks of its range.
     fn number(&self) -> Option<f64> {
         None
     }
 
-    /// The value as text, for messages.
+    /// Returns the value as text, for messages.
     fn text(&self) -> String {
         String::new()
     }
@@ -106,17 +106,17 @@ impl Value for bool {
     const KIND: Kind = Kind::Switch;
 }
 
-/// The allowed values of a number: its ends, each with whether it is itself allowed.
+/// Allowed values of a number: its ends, each true if the end itself is allowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
-    /// The smallest value.
+    /// Smallest value.
     pub least: Option<(f64, bool)>,
-    /// The largest value.
+    /// Largest value.
     pub most: Option<(f64, bool)>,
 }
 
 impl Bounds {
-    /// Whether a value is allowed; NaN is not.
+    /// Returns true if a value is allowed; NaN is not.
     pub fn contains(&self, value: f64) -> bool {
         let above = |(end, closed): (f64, bool)| value > end || closed && value == end;
         let below = |(end, closed): (f64, bool)| value < end || closed && value == end;
@@ -139,7 +139,7 @@ impl std::fmt::Display for Bounds {
     }
 }
 
-/// Refuses a value outside its bounds. A count without an upper bound ends at [`limits::MOST`].
+/// Fails for a value outside its bounds. A count without an upper bound ends at [`limits::MOST`].
 pub fn check_value<T: Value>(flag: &str, value: &T, bounds: Option<Bounds>) -> Result<()> {
     let Some(number) = value.number() else {
         return Ok(());
@@ -172,47 +172,47 @@ fn allowed(kind: &Kind, bounds: Option<Bounds>) -> Bounds {
 /// A declared setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// The name in files, in lower case with hyphens.
+    /// Name in files, in lower case with hyphens.
     pub name: &'static str,
-    /// The command-line option, without the hyphens.
+    /// Command-line option, without the hyphens.
     pub flag: &'static str,
-    /// The help text, without the default.
+    /// Help text, without the default.
     pub about: &'static str,
-    /// The type.
+    /// Type of its values.
     pub kind: Kind,
-    /// The allowed values of a number.
+    /// Allowed values of a number.
     pub bounds: Option<Bounds>,
-    /// Whether it may be left open.
+    /// True if it may be left unset.
     pub optional: bool,
-    /// What an open setting means.
+    /// Meaning of an unset value.
     pub open: Option<&'static str>,
-    /// The placeholder in help, if it is not its type's.
+    /// Placeholder in help, if it is not its type's.
     pub placeholder: Option<&'static str>,
-    /// An earlier name.
+    /// Earlier name.
     pub was: Option<&'static str>,
 }
 
 impl Setting {
-    /// The placeholder of its value in help.
+    /// Returns the placeholder of its value in help.
     pub fn placeholder(&self) -> &'static str {
         self.placeholder.unwrap_or(self.kind.placeholder())
     }
 
-    /// `true` if `old` is an earlier name or its option, as `teleport` and `gdc-teleport` are of
-    /// `alpha` with the option `gdc-alpha`.
+    /// Returns true if `old` is an earlier name or its option, as `teleport` and `gdc-teleport` are
+    /// of `alpha` with the option `gdc-alpha`.
     pub fn replaces(&self, old: &str) -> bool {
         let prefix = self.flag.strip_suffix(self.name).unwrap_or_default();
         self.was
             .is_some_and(|was| old == was || old.strip_prefix(prefix) == Some(was))
     }
 
-    /// The largest value of a count.
+    /// Returns the largest value of a count.
     pub fn most(&self) -> u64 {
         let most = self.bounds.and_then(|bounds| bounds.most);
         most.map_or(limits::MOST, |(most, _)| most as u64)
     }
 
-    /// The names that it may have as a value; empty for numbers and text.
+    /// Returns the names allowed as a value; empty for numbers and text.
     pub fn names(&self) -> Vec<String> {
         match self.kind {
             Kind::Name(names) => names(),
@@ -220,7 +220,7 @@ impl Setting {
         }
     }
 
-    /// The help text: what it does, its names or range, and its default.
+    /// Returns the help text: its effect, its names or range, and its default.
     pub fn help(&self, default: Option<&Json>) -> String {
         let mut help = self.about.to_string();
         let names = self.names();
@@ -246,7 +246,7 @@ impl Setting {
         help
     }
 
-    /// The JSON schema of its value.
+    /// Returns the JSON schema of its value.
     pub fn schema(&self, default: Option<&Json>) -> Json {
         let mut schema = Map::new();
         schema.insert("description".into(), self.about.into());
@@ -298,13 +298,13 @@ impl Setting {
 /// An entry of a list of choices.
 #[derive(Debug, Clone, Copy)]
 pub struct Listed {
-    /// The name.
+    /// Name.
     pub name: &'static str,
-    /// A description in a few words.
+    /// Description in a few words.
     pub about: &'static str,
-    /// The settings.
+    /// Settings.
     pub settings: &'static [Setting],
-    /// The defaults of the settings, by name.
+    /// Defaults of the settings, by name.
     pub defaults: fn() -> Fields,
 }
 
@@ -313,7 +313,7 @@ fn defaults_of<C: Default + Serialize>() -> Fields {
 }
 
 impl Listed {
-    /// The entry of a choice.
+    /// Returns the entry of a choice.
     pub const fn of<C: Choice>() -> Self {
         Self {
             name: C::NAME,
@@ -323,12 +323,12 @@ impl Listed {
         }
     }
 
-    /// The help text of one of its settings.
+    /// Returns the help text of one of its settings.
     pub fn help(&self, setting: &Setting) -> String {
         setting.help((self.defaults)().get(setting.name))
     }
 
-    /// The JSON schema of the entry as files have it: its name under `kind`, and its settings.
+    /// Returns the JSON schema of the entry in files: its name under `kind`, and its settings.
     pub fn schema(&self) -> Json {
         let defaults = (self.defaults)();
         let mut properties = Map::new();
@@ -351,7 +351,7 @@ impl Listed {
     }
 }
 
-/// The JSON schema of a list of choices: a name alone, or a name with settings.
+/// Returns the JSON schema of a list of choices: a name alone, or a name with settings.
 pub fn schema(list: &[Listed]) -> Json {
     let names: Vec<&str> = list.iter().map(|entry| entry.name).collect();
     let mut any = vec![serde_json::json!({"enum": names})];
@@ -359,7 +359,7 @@ pub fn schema(list: &[Listed]) -> Json {
     serde_json::json!({"anyOf": any})
 }
 
-/// The setting that has replaced a name, with the entries that have it.
+/// Returns the setting that replaced a name, with the entries that have it.
 pub fn renamed(list: &[Listed], old: &str) -> Option<String> {
     let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
     for entry in list {
@@ -380,14 +380,13 @@ pub fn renamed(list: &[Listed], old: &str) -> Option<String> {
     (!found.is_empty()).then(|| each.collect::<Vec<_>>().join("; "))
 }
 
-/// A setting and the text that somebody gave for it.
+/// A setting and the text given for it.
 pub type Given = (String, String);
 
 /// The key under which a choice with settings stores its name.
 pub const KIND: &str = "kind";
 
-/// The same error with the option in the place of the setting that it is about: two choices may
-/// call different options alike.
+/// Replaces the setting in an error by its option: two choices may name different options alike.
 pub fn by_flag(settings: &[Setting], error: Error) -> Error {
     match error {
         Error::Argument { op, what } => {
@@ -404,7 +403,7 @@ pub fn by_flag(settings: &[Setting], error: Error) -> Error {
     }
 }
 
-/// Settings as text put over those of a value.
+/// Overwrites settings of a value with settings given as text.
 pub fn overlaid<T: Serialize + DeserializeOwned>(
     value: &T,
     given: &[Given],
@@ -418,8 +417,7 @@ pub fn overlaid<T: Serialize + DeserializeOwned>(
             fields.insert(name.clone(), value);
             serde_json::from_value::<T>(Json::Object(fields.clone())).map(|_| fields)
         };
-        // A number may stand for a word. What is wrong is said by the reader that took it for what
-        // it should be.
+        // A number may stand for a word. The reader of the expected type reports the error.
         let as_word = |first: serde_json::Error| {
             tried(Json::String(text.clone()), &fields).map_err(|second| {
                 if first.to_string().starts_with("invalid type")
@@ -442,14 +440,14 @@ pub fn overlaid<T: Serialize + DeserializeOwned>(
         .map_err(|e| Error::argument("settings", plainly(&e.to_string())))
 }
 
-/// The refusal of a text that is not a value of its setting.
+/// Returns the error for a text that is not a value of its setting.
 fn misfit(name: &str, text: &str, settings: &[Setting], why: &str) -> Error {
     let setting = settings.iter().find(|setting| setting.name == name);
     let range = match setting.map(|setting| setting.kind) {
         Some(Kind::Count) => "a whole number",
         Some(Kind::Real) => "a number",
         Some(Kind::Switch) => "true or false",
-        // Names and texts say themselves what is wrong.
+        // Names and texts have their own messages.
         _ => {
             let why = why.strip_prefix(&format!("{name}: ")).unwrap_or(why);
             return Error::setting(name, why);
@@ -462,7 +460,7 @@ fn misfit(name: &str, text: &str, settings: &[Setting], why: &str) -> Error {
     }
 }
 
-/// The settings of a value by name.
+/// Returns the settings of a value by name.
 pub fn fields<T: Serialize>(value: &T) -> Result<Map<String, Json>> {
     match serde_json::to_value(value) {
         Ok(Json::Object(fields)) => Ok(fields),
@@ -475,7 +473,7 @@ pub fn fields<T: Serialize>(value: &T) -> Result<Map<String, Json>> {
     }
 }
 
-/// Text as what it looks like: a number, true, false, or itself.
+/// Parses text as a number, true, false, or itself.
 fn typed(text: &str) -> Json {
     match text {
         "true" => Json::Bool(true),
@@ -499,7 +497,7 @@ fn typed(text: &str) -> Json {
     }
 }
 
-/// A message of the reader of files in the words of its user.
+/// Rewrites a message of the file reader in the user's words.
 pub fn plainly(message: &str) -> String {
     let mut message = message.to_string();
     for (name, words) in [
@@ -514,7 +512,7 @@ pub fn plainly(message: &str) -> String {
     message
 }
 
-/// Refuses a setting that the chosen entry does not take, saying whose it is.
+/// Fails for a setting that the chosen entry does not have, naming the entries that do.
 pub fn refuse_stray(what: &str, list: &[Listed], chosen: &Listed, given: &[Given]) -> Result<()> {
     let Some((name, _)) = given.iter().find(|(name, _)| !chosen.takes(name)) else {
         return Ok(());
@@ -536,7 +534,7 @@ pub fn refuse_stray(what: &str, list: &[Listed], chosen: &Listed, given: &[Given
     Err(Error::unknown("setting", name, known.map(|s| s.name)))
 }
 
-/// Refuses whole numbers beyond the most that their settings may be.
+/// Fails for whole numbers above the maximum of their settings.
 pub fn check_counts(settings: &[Setting], stored: &Fields) -> Result<()> {
     let counts = settings
         .iter()
@@ -547,7 +545,7 @@ pub fn check_counts(settings: &[Setting], stored: &Fields) -> Result<()> {
         .try_for_each(|(setting, count)| limits::check_count(setting.flag, count, setting.most()))
 }
 
-/// `a, b and c`
+/// Joins names as `a, b and c`.
 pub fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -556,14 +554,14 @@ pub fn listed(names: &[&str]) -> String {
     }
 }
 
-/// A choice as it is stored: its settings behind its name.
+/// Returns a choice as it is stored: its settings under its name.
 pub fn stored<C: Choice>(choice: &C) -> Result<Map<String, Json>> {
     let mut all = Map::from_iter([(KIND.to_string(), Json::from(C::NAME))]);
     all.append(&mut fields(choice)?);
     Ok(all)
 }
 
-/// A choice from how it is stored, without its name; settings left out have their usual values.
+/// Restores a choice from its stored form, without its name; missing settings have their defaults.
 pub fn restored<C: Choice>(settings: Map<String, Json>) -> Result<C> {
     let mut all = fields(&C::default())?;
     for (name, value) in settings {
@@ -586,9 +584,9 @@ pub fn restored<C: Choice>(settings: Map<String, Json>) -> Result<C> {
     Ok(choice)
 }
 
-/// An enum whose variants are names and nothing more: `ALL`, `name`, `Display`, `FromStr` whatever
-/// the case with "did you mean", sets of variants ([`Set`](crate::sets::Set)), and stored by name.
-/// The words after `as` say what is chosen.
+/// Makes an enum of named variants without settings. It has `ALL`, `name`, `Display`, `FromStr`
+/// regardless of case with "did you mean", sets of variants ([`Set`](crate::sets::Set)), and is
+/// stored by name. The words after `as` name the kind of choice.
 ///
 /// ```
 /// crate::named! {
@@ -613,15 +611,15 @@ macro_rules! named {
         $vis enum $Enum { $($(#[$variant_meta])* $Variant),+ }
 
         impl $Enum {
-            /// Every choice, in the order of the list.
+            /// All choices, in the order of the list.
             pub const ALL: &'static [Self] = &[$(Self::$Variant),+];
 
-            /// What it is called.
+            /// Returns the name.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$Variant => $name),+ }
             }
 
-            /// The set of these variants, for constants.
+            /// Returns the set of these variants, for constants.
             #[allow(dead_code)]
             pub const fn set(members: &[Self]) -> $crate::sets::Set<Self> {
                 let (mut bits, mut i) = (0, 0);
@@ -681,10 +679,11 @@ macro_rules! named {
     };
 }
 
-/// An enum of choices that have settings of their own, each a type that implements
-/// [`Choice`](crate::names::Choice): the list, parsing by name, settings put over the usual ones,
-/// refusals, and storing as a table whose `kind` is the name (or as the name alone, which means the
-/// usual settings). With `dyn Trait` behind the name, `method` gives the choice as that.
+/// Makes an enum of choices with settings of their own, each a type that implements
+/// [`Choice`](crate::names::Choice). It has the list, parsing by name, settings that overwrite the
+/// defaults, and errors. A choice is stored as a table whose `kind` is the name (or as the name
+/// alone, with default settings). With `dyn Trait` behind the name, `method` returns the choice as
+/// that trait.
 ///
 /// ```
 /// use crate::names::Settings;
@@ -718,7 +717,7 @@ macro_rules! choices {
         $crate::choices! { $(#[$meta])* $vis enum $Enum as $what { $($Variant($Type)),+ } }
 
         impl $Enum {
-            /// The choice as what it does.
+            /// Returns the choice as its trait object.
             pub fn method(&self) -> &dyn $Trait {
                 match self { $(Self::$Variant(choice) => choice),+ }
             }
@@ -731,31 +730,31 @@ macro_rules! choices {
         $vis enum $Enum { $($Variant($Type)),+ }
 
         impl $Enum {
-            /// The list: name, what it is, and what it can be told.
+            /// The list: name, description and settings of each choice.
             pub const LIST: &'static [$crate::names::Listed] = &[$($crate::names::Listed::of::<$Type>()),+];
 
-            /// Every choice with its usual settings.
+            /// Returns every choice with its default settings.
             pub fn all() -> impl Iterator<Item = Self> {
                 [$(Self::$Variant(<$Type>::default())),+].into_iter()
             }
 
-            /// What it is called.
+            /// Returns the name.
             pub fn name(&self) -> &'static str {
                 self.listed().name
             }
 
-            /// What it is, in a few words.
+            /// Returns the description, in a few words.
             pub fn about(&self) -> &'static str {
                 self.listed().about
             }
 
-            /// Its entry of the list.
+            /// Returns its entry of the list.
             pub fn listed(&self) -> $crate::names::Listed {
                 match self { $(Self::$Variant(_) => $crate::names::Listed::of::<$Type>()),+ }
             }
 
-            /// The same with these settings put over its own. A setting that belongs to another
-            /// choice is refused.
+            /// Overwrites its settings with these. A setting that belongs to another choice is an
+            /// error.
             pub fn with(&self, given: &[$crate::names::Given]) -> $crate::Result<Self> {
                 $crate::names::refuse_stray($what, Self::LIST, &self.listed(), given)?;
                 let by_flag = |e| $crate::names::by_flag(self.listed().settings, e);
@@ -766,13 +765,13 @@ macro_rules! choices {
                 Ok(choice)
             }
 
-            /// Refuses settings that mean nothing, naming the range.
+            /// Fails for invalid settings, naming the range.
             pub fn check(&self) -> $crate::Result<()> {
                 $crate::names::check_counts(self.listed().settings, &self.stored()?)?;
                 match self { $(Self::$Variant(choice) => $crate::names::Choice::check(choice)),+ }
             }
 
-            /// Its name and settings, as they are stored.
+            /// Returns its name and settings, as they are stored.
             pub fn stored(&self) -> $crate::Result<$crate::names::Fields> {
                 match self { $(Self::$Variant(choice) => $crate::names::stored(choice)),+ }
             }
@@ -829,7 +828,7 @@ macro_rules! choices {
 /// Settings by name.
 pub type Fields = Map<String, Json>;
 
-/// A stored choice as its name and its settings.
+/// Splits a stored choice into its name and its settings.
 pub fn parted(what: &str, value: Json) -> Result<(String, Fields)> {
     match value {
         Json::String(name) => Ok((name, Map::new())),
@@ -851,7 +850,7 @@ pub fn parted(what: &str, value: Json) -> Result<(String, Fields)> {
 ///
 /// # Panics
 ///
-/// Where a list says of a choice what is not so.
+/// If an entry of the list differs from its stored settings.
 pub fn assert_listed(list: &[Listed], stored: impl Iterator<Item = Result<Fields>>) {
     for (entry, stored) in list.iter().zip(stored) {
         let stored = stored.expect("settings can be stored");
@@ -930,7 +929,7 @@ mod tests {
     pub struct Leave {}
 
     choices! {
-        /// What is done to a wall.
+        /// A job for a wall.
         pub enum Deed as "deed" { Leave(Leave), Paint(Paint) }
     }
 
@@ -1052,7 +1051,7 @@ mod tests {
             serde_json::from_str::<Deed>(r#"{"kind":"leave"}"#).unwrap(),
             Deed::Leave(Leave {})
         );
-        // A file of before a setting had its present name is still read.
+        // A file with an earlier name of a setting is still read.
         let old = r#"{"kind":"paint","layers":3}"#;
         let three = Deed::Paint(Paint {
             coats: 3,

@@ -1,5 +1,5 @@
-//! Graph shift operators as sparse matrices: the classical ones (thesis ch. 2, `tab:classical_gso`)
-//! and the fixed centrality operators `V^e2 A V^e3` (ch. 3).
+//! Graph shift operators as sparse matrices: the classical ones and the fixed centrality operators
+//! `V^e2 A V^e3` (CGSOs, [Abbahaddou et al. 2024](https://arxiv.org/abs/2411.04655)).
 //!
 //! Nodes without edges give zero rows in every operator but `A_hat`, whose self-loop remains;
 //! nothing is ever NaN.
@@ -14,7 +14,7 @@ use crate::matrix::CsrMatrix;
 
 /// A classical graph shift operator.
 ///
-/// `l-rw` is `L_rw` too, so the names are read by hand and not by [`named!`](crate::named).
+/// `l-rw` is `L_rw` too, so the names are parsed by hand and not by [`named!`](crate::named).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClassicalOperator {
     /// `A`, the adjacency matrix.
@@ -36,7 +36,7 @@ pub enum ClassicalOperator {
 use ClassicalOperator as Op;
 
 impl ClassicalOperator {
-    /// All seven.
+    /// All seven operators.
     pub const ALL: [Op; 7] = [
         Op::Adjacency,
         Op::Laplacian,
@@ -47,8 +47,8 @@ impl ClassicalOperator {
         Op::MeanAggregation,
     ];
 
-    /// The operator of a graph. In a weighted graph `A` holds the weights and `D` their sums; a
-    /// normalised operator refuses negative degrees.
+    /// Returns the operator of a graph. In a weighted graph `A` holds the weights and `D` their
+    /// sums; a normalised operator fails for negative degrees.
     ///
     /// ```
     /// use crate::{operator::ClassicalOperator, Graph};
@@ -80,9 +80,9 @@ impl ClassicalOperator {
         }
     }
 
-    /// The operator as numbers per node, from which any of its rows follows: what
-    /// [`matrix`](Self::matrix) is made of, without the sign of its arcs being put in twice. Fails
-    /// as that does. O(n + m), and three numbers a node at most.
+    /// Computes the operator as numbers per node, from which [`matrix`](Self::matrix) and any of
+    /// its rows follow, without the sign of its arcs. Fails as `matrix` does. O(n + m), and three
+    /// numbers per node at most.
     fn factors(self, graph: &Graph) -> Result<Factors> {
         let degree = degrees(graph);
         let inverse = |power: f64, shift: f64| -> Result<Vec<f64>> {
@@ -94,7 +94,7 @@ impl ClassicalOperator {
                 return Err(Error::argument("operator", what));
             }
             // A node of degree zero has no arcs to scale, or only arcs of weight zero: any finite
-            // value will do.
+            // value is fine.
             Ok(degree
                 .iter()
                 .map(|&d| {
@@ -146,7 +146,7 @@ impl ClassicalOperator {
         })
     }
 
-    /// The operator by its rows, for graphs whose matrix would not fit in memory.
+    /// Returns the operator by its rows, for graphs whose matrix would not fit in memory.
     pub fn rows(self, graph: &Graph) -> Result<RowFactors> {
         let Factors {
             diagonal,
@@ -167,32 +167,32 @@ impl ClassicalOperator {
     }
 }
 
-/// Numbers per node that an operator is made of, but for the sign of its arcs.
+/// Numbers per node that determine an operator, apart from the sign of its arcs.
 struct Factors {
     diagonal: Option<Vec<f64>>,
     left: Option<Vec<f64>>,
     right: Option<Vec<f64>>,
 }
 
-/// An operator by its rows: `diag(d) + diag(l) A diag(r)`, where what is not given is nothing for d
-/// and one for l and r.
+/// An operator by its rows: `diag(d) + diag(l) A diag(r)`; a missing d is zero, a missing l or r is
+/// one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowFactors {
-    /// What a node adds of itself.
+    /// Diagonal of the operator, d.
     pub diagonal: Option<Vec<f32>>,
-    /// What a receiver multiplies by.
+    /// Factor of each receiver, l.
     pub left: Option<Vec<f32>>,
-    /// What a sender multiplies by.
+    /// Factor of each sender, r.
     pub right: Option<Vec<f32>>,
 }
 
 impl RowFactors {
-    /// What a node adds of itself.
+    /// Returns the diagonal entry of a node.
     pub fn own(&self, u: u32) -> f32 {
         self.diagonal.as_ref().map_or(0.0, |d| d[u as usize])
     }
 
-    /// What an arc of this weight carries from `v` to `u`.
+    /// Returns the entry of an arc of this weight from `v` to `u`.
     pub fn arc(&self, u: u32, v: u32, weight: f32) -> f32 {
         let of = |factor: &Option<Vec<f32>>, u: u32| {
             factor.as_ref().map_or(1.0, |factor| factor[u as usize])
@@ -218,7 +218,7 @@ impl fmt::Display for ClassicalOperator {
 impl FromStr for ClassicalOperator {
     type Err = Error;
 
-    /// Reads `A`, `L`, `Q`, `L_rw`, `L_sym`, `A_hat` or `H`, whatever the case; `l-rw` is `L_rw`.
+    /// Parses `A`, `L`, `Q`, `L_rw`, `L_sym`, `A_hat` or `H`, ignoring case; `l-rw` is `L_rw`.
     fn from_str(name: &str) -> Result<Self> {
         let spelled = name.replace('-', "_");
         Self::ALL
@@ -234,9 +234,10 @@ impl FromStr for ClassicalOperator {
     }
 }
 
-/// The fixed centrality operator `V^e2 A V^e3` with `V = diag(v)`; a zero in `v` counts as one.
+/// Returns the fixed centrality operator `V^e2 A V^e3` with `V = diag(v)`; a zero in `v` counts as
+/// one.
 ///
-/// Fails where `v` has another length, a negative or non-finite value, or a power that overflows.
+/// Fails if `v` has another length, a negative or non-finite value, or a power that overflows.
 pub fn centrality_operator(graph: &Graph, v: &[f64], e2: f64, e3: f64) -> Result<CsrMatrix<f64>> {
     let (left, right) = (powers(graph, v, e2)?, powers(graph, v, e3)?);
     Ok(assemble(
@@ -246,7 +247,7 @@ pub fn centrality_operator(graph: &Graph, v: &[f64], e2: f64, e3: f64) -> Result
     ))
 }
 
-/// `v^exponent` for each node, with zeros of `v` replaced by one.
+/// Computes `v^exponent` for each node, with zeros of `v` replaced by one.
 pub fn powers(graph: &Graph, v: &[f64], exponent: f64) -> Result<Vec<f64>> {
     const OP: &str = "centrality operator";
     if v.len() != graph.num_nodes() {
@@ -281,8 +282,8 @@ pub fn powers(graph: &Graph, v: &[f64], exponent: f64) -> Result<Vec<f64>> {
         .collect()
 }
 
-/// A matrix with the graph's pattern: `diagonal(u)` where it is not zero, `entry(u, v, weight)` on
-/// each arc.
+/// Assembles a matrix with the graph's pattern: `diagonal(u)` if it is not zero,
+/// `entry(u, v, weight)` on each arc.
 pub(crate) fn assemble(
     graph: &Graph,
     diagonal: impl Fn(usize) -> f64,

@@ -1,5 +1,5 @@
-//! Facts about a graph: density, degrees, components, homophily, diameter, Dirichlet energy, random
-//! walk (thesis ch. 2).
+//! Graph statistics: density, degrees, components, homophily, diameter, Dirichlet energy, random
+//! walk.
 //!
 //! The random-walk matrix `D⁻¹ A` is
 //! [`ClassicalOperator::MeanAggregation`](crate::operator::ClassicalOperator).
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::matrix::DenseMatrix;
 
-/// The share of pairs that are joined, `2m / (n (n - 1))`; 0 below two nodes.
+/// Returns the share of pairs that are joined, `2m / (n (n - 1))`; 0 below two nodes.
 pub fn density(graph: &Graph) -> f64 {
     let n = graph.num_nodes() as f64;
     if n < 2.0 {
@@ -22,21 +22,21 @@ pub fn density(graph: &Graph) -> f64 {
     }
 }
 
-/// Degrees at a glance; neighbours are counted, weights are not used.
+/// Summary of degrees; neighbours are counted, weights are not used.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct DegreeSummary {
-    /// Fewest neighbours of a node.
+    /// Smallest number of neighbours of a node.
     pub min: usize,
-    /// Most neighbours of a node.
+    /// Largest number of neighbours of a node.
     pub max: usize,
-    /// Neighbours of a node on average, `2m / n`.
+    /// Mean number of neighbours of a node, `2m / n`.
     pub mean: f64,
-    /// Nodes without neighbours.
+    /// Number of nodes without neighbours.
     pub isolated: usize,
 }
 
-/// Smallest, largest and mean degree and the number of isolated nodes; all zero for a graph without
-/// nodes.
+/// Computes smallest, largest and mean degree and the number of isolated nodes; all zero for a
+/// graph without nodes.
 pub fn degree_summary(graph: &Graph) -> DegreeSummary {
     let all = || (0..graph.num_nodes() as u32).map(|u| graph.degree(u));
     DegreeSummary {
@@ -51,8 +51,8 @@ pub fn degree_summary(graph: &Graph) -> DegreeSummary {
     }
 }
 
-/// The homophily ratio: the share of edges that join nodes of one class, among those whose both
-/// ends have a label. `None` where there is no such edge or no labels.
+/// Computes edge homophily: the share of edges that join nodes of one class, among edges with both
+/// ends labelled. `None` if there is no such edge or no labels.
 pub fn edge_homophily(graph: &Graph) -> Option<f64> {
     let labels = graph.labels()?;
     let (mut same, mut labelled) = (0u64, 0u64);
@@ -65,8 +65,9 @@ pub fn edge_homophily(graph: &Graph) -> Option<f64> {
     (labelled > 0).then(|| same as f64 / labelled as f64)
 }
 
-/// The mean over nodes of the share of neighbours in the node's own class (Pei et al. 2020). Counts
-/// labelled nodes with labelled neighbours, and those neighbours; `None` where there are none.
+/// Computes node homophily: the mean over nodes of the share of neighbours in the node's own class
+/// ([Pei et al. 2020](https://arxiv.org/abs/2002.05287)). It counts labelled nodes and their
+/// labelled neighbours; `None` if there are none.
 pub fn node_homophily(graph: &Graph) -> Option<f64> {
     let labels = graph.labels()?;
     let share = |u: u32| {
@@ -79,17 +80,17 @@ pub fn node_homophily(graph: &Graph) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// The connected components, by breadth-first search. O(n + m).
+/// Finds the connected components by breadth-first search. O(n + m).
 pub fn components(graph: &Graph) -> Components {
     Components::of_rows(graph.offsets(), graph.targets())
 }
 
-/// Whether every node can reach every other; true for a graph without nodes.
+/// Returns true if every node can reach every other; true for a graph without nodes.
 pub fn is_connected(graph: &Graph) -> bool {
     components(graph).count() <= 1
 }
 
-/// The number of steps from `u` to each node, `None` where there is no way. O(n + m).
+/// Returns the number of steps from `u` to each node, `None` if there is no path. O(n + m).
 ///
 /// # Panics
 /// If `u` is not a node.
@@ -103,7 +104,7 @@ pub fn distances_from(graph: &Graph, u: u32) -> Vec<Option<u32>> {
         .collect()
 }
 
-/// The number of steps from `u` to the farthest node of its component. O(n + m).
+/// Returns the number of steps from `u` to the farthest node of its component. O(n + m).
 ///
 /// # Panics
 /// If `u` is not a node.
@@ -111,13 +112,13 @@ pub fn eccentricity(graph: &Graph, u: u32) -> u32 {
     Search::new(graph.num_nodes()).run(graph, u)
 }
 
-/// The largest distance between two nodes; `None` where it is infinite, since the graph is
+/// Returns the largest distance between two nodes; `None` if it is infinite, since the graph is
 /// disconnected, and for a graph without nodes. For one component of many, see
 /// [`component_diameters`].
 ///
-/// Exact, by the bounds of Takes and Kosters (2011): some tens of searches on most real graphs,
-/// thousands on large random ones, and one from almost every node on a cycle, where all are alike:
-/// O(n m). [`diameter_lower_bound`] takes two.
+/// The result is exact, by the bounds of Takes and Kosters (2011). This takes some tens of searches
+/// on most real graphs, thousands on large random ones. On a cycle, where all nodes are alike, it
+/// takes one from almost every node: O(n m). [`diameter_lower_bound`] takes two.
 pub fn diameter(graph: &Graph) -> Option<u32> {
     match component_diameters(graph)[..] {
         [diameter] => Some(diameter),
@@ -125,8 +126,8 @@ pub fn diameter(graph: &Graph) -> Option<u32> {
     }
 }
 
-/// The largest distance within each component, in the order of [`components`]. The cost is that of
-/// [`diameter`].
+/// Returns the largest distance within each component, in the order of [`components`]. The cost is
+/// that of [`diameter`].
 pub fn component_diameters(graph: &Graph) -> Vec<u32> {
     let components = components(graph);
     let mut nodes: Vec<Vec<u32>> = components
@@ -144,12 +145,12 @@ pub fn component_diameters(graph: &Graph) -> Vec<u32> {
         .collect()
 }
 
-/// The diameter of one component, given by its nodes.
+/// Returns the diameter of one component, given by its nodes.
 ///
 /// A search from u bounds the eccentricity of every v at distance d: it is at least d and at least
 /// ecc(u) - d, and at most ecc(u) + d. Nodes that cannot exceed the largest eccentricity seen drop
-/// out. Searching in turn from the node that may reach farthest, which raises the lower bound, and
-/// from the most central one, which lowers the upper bounds, soon leaves none.
+/// out. Searches alternate between the node that may reach farthest, which raises the lower bound,
+/// and the most central one, which lowers the upper bounds. Soon no node is left.
 fn diameter_of(graph: &Graph, component: Vec<u32>, search: &mut Search) -> u32 {
     struct Candidate {
         node: u32,
@@ -188,8 +189,9 @@ fn diameter_of(graph: &Graph, component: Vec<u32>, search: &mut Search) -> u32 {
     }
 }
 
-/// A lower bound on the largest finite distance, by two searches: from a node of highest degree to
-/// a farthest node, and from that one on. Often exact; 0 for a graph without edges. O(n + m).
+/// Returns a lower bound on the largest finite distance, by two searches: from a node of highest
+/// degree to a farthest node, and from there on. Often exact; 0 for a graph without edges. O(n +
+/// m).
 pub fn diameter_lower_bound(graph: &Graph) -> u32 {
     let hub =
         (0..graph.num_nodes() as u32).max_by_key(|&u| (graph.degree(u), std::cmp::Reverse(u)));
@@ -198,10 +200,10 @@ pub fn diameter_lower_bound(graph: &Graph) -> u32 {
 
 const UNREACHED: u32 = u32::MAX;
 
-/// Breadth-first search whose arrays serve many times.
+/// Breadth-first search with reusable arrays.
 struct Search {
     distance: Vec<u32>,
-    /// The nodes reached, in order of distance.
+    /// Nodes reached, in order of distance.
     order: Vec<u32>,
 }
 
@@ -244,19 +246,19 @@ impl Search {
     }
 }
 
-/// Which Dirichlet energy.
+/// The kind of Dirichlet energy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirichletEnergy {
-    /// `1/2 Σ_ij a_ij ‖x_i / √(1 + d_i) - x_j / √(1 + d_j)‖²`, the thesis' (ch. 2, oversmoothing):
-    /// zero where the rows are in proportion to `√(1 + d)`, which is what endless aggregation by
-    /// `A_hat` leads to.
+    /// Normalised energy `1/2 Σ_ij a_ij ‖x_i / √(1 + d_i) - x_j / √(1 + d_j)‖²`. It is zero for
+    /// rows in proportion to `√(1 + d)`, the limit of repeated aggregation by `A_hat`
+    /// (oversmoothing).
     Normalised,
-    /// `1/2 Σ_ij a_ij ‖x_i - x_j‖²`: zero where the rows are equal.
+    /// Unnormalised energy `1/2 Σ_ij a_ij ‖x_i - x_j‖²`. It is zero if the rows are equal.
     Unnormalised,
 }
 
-/// How much the rows of `x`, one per node, differ along the edges. O(m · columns), rows in
-/// parallel.
+/// Computes the Dirichlet energy of `x`, which has one row per node: the variation of its rows
+/// along the edges. O(m · columns), rows in parallel.
 ///
 /// ```
 /// use crate::{generate::path, properties::{dirichlet_energy, DirichletEnergy}, DenseMatrix};
@@ -287,7 +289,7 @@ pub fn dirichlet_energy(graph: &Graph, x: &DenseMatrix<f64>, kind: DirichletEner
             degree.iter().map(|d| 1.0 / (1.0 + d).sqrt()).collect()
         }
     };
-    // Each edge stands in two rows, which is the sum over ordered pairs; half of it is each edge
+    // Each edge is in two rows, which is the sum over ordered pairs; half of it counts each edge
     // once.
     let row_energy = |u: usize| -> f64 {
         let arcs = graph
@@ -312,11 +314,11 @@ pub fn dirichlet_energy(graph: &Graph, x: &DenseMatrix<f64>, kind: DirichletEner
     Ok(rows.iter().sum())
 }
 
-/// The stationary distribution of the random walk, `π = d / Σ d` (weighted degrees in a weighted
-/// graph).
+/// Returns the stationary distribution of the random walk, `π = d / Σ d` (weighted degrees in a
+/// weighted graph).
 ///
-/// In a disconnected graph it is the one that leaves each component its share of the edges. Fails
-/// for a graph without edges, on which there is no walk, and for negative weights.
+/// In a disconnected graph it gives each component its share of the edges. Fails for a graph
+/// without edges, on which there is no walk, and for negative weights.
 pub fn stationary_distribution(graph: &Graph) -> Result<Vec<f64>> {
     const OP: &str = "stationary_distribution";
     if let Some(w) = graph.weights().and_then(|w| w.iter().find(|w| **w < 0.0)) {
@@ -354,7 +356,7 @@ mod tests {
             })
     }
 
-    /// Floyd and Warshall's algorithm.
+    /// Computes all distances by Floyd and Warshall's algorithm.
     fn all_distances(graph: &Graph) -> Vec<Vec<Option<u32>>> {
         let n = graph.num_nodes();
         let mut d = vec![vec![None; n]; n];

@@ -1,15 +1,15 @@
-//! Randomness: one seed, one independent stream per purpose.
+//! Random streams: one seed, one independent stream per purpose.
 //!
 //! Every random choice takes a [`Rng`] made by [`stream`] from the user's seed, the name of the
-//! purpose and an index (the run, the graph, the row). Parallel work gives each item its own index,
-//! so the thread count changes nothing.
+//! purpose and an index (the run, the graph, the row). Parallel work uses one index per element, so
+//! the number of threads changes nothing.
 
 use rand::SeedableRng;
 
 /// The generator used everywhere: xoshiro256++.
 pub type Rng = rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The generator for one purpose and one item of it.
+/// Returns the generator for one purpose and index.
 ///
 /// ```
 /// use crate::random::stream;
@@ -27,8 +27,8 @@ pub fn stream(seed: u64, purpose: &str, index: u64) -> Rng {
     Rng::seed_from_u64(mix(state ^ mix(index)))
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection in which every input bit
-/// moves every output bit. For keys that are derived from keys.
+/// Mixes bits with the finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection in which
+/// every input bit affects every output bit. It derives keys from keys.
 #[inline]
 pub fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);

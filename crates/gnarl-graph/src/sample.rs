@@ -1,13 +1,14 @@
-//! Sampled neighbourhoods: what some nodes' representations after a few rounds are estimated from,
-//! in place of all that they depend on (Hamilton et al. 2017, GraphSAGE).
+//! Neighbour sampling for mini-batches (GraphSAGE,
+//! [Hamilton et al. 2017](https://arxiv.org/abs/1706.02216)): estimates the representations of some
+//! nodes after a few hops from a sampled neighbourhood.
 //!
-//! Of each receiver of a round at most so many neighbours send, drawn without replacement, all of
-//! them where it has no more. An arc that is drawn stands for those that are not: its weight is
-//! multiplied by `degree / drawn`, so that any sum over the neighbourhood that is linear in what
-//! neighbours send keeps its expectation.
+//! Each receiver of a hop gets messages from at most a fixed number of neighbours, sampled without
+//! replacement, or from all of them if it has no more. Sampled arcs represent the others: their
+//! weight is multiplied by `degree / drawn`. Any sum over the neighbourhood that is linear in the
+//! messages therefore keeps its expectation.
 //!
-//! Draws depend on the key, the round and the node alone: neither the other nodes of a batch nor
-//! the number of threads changes them.
+//! Samples depend on the key, the hop and the node alone, not on the other nodes of a batch or the
+//! number of threads.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,11 +21,11 @@ use crate::graph::Graph;
 use crate::names::{Kind, Value};
 use crate::random::mix;
 
-/// Largest number of rounds a fan-out is given for.
+/// Largest number of hops of a fan-out.
 const MAX_ROUNDS: usize = 16;
 
-/// How many neighbours of a node send in each round, the round nearest to the answer first:
-/// `15,10`, where `all` stands for all of them.
+/// Number of sampled neighbours per hop, the hop nearest to the output first: `15,10`. `all` means
+/// all neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Fanout {
@@ -32,7 +33,7 @@ pub struct Fanout {
     rounds: usize,
 }
 
-/// Stands for all neighbours.
+/// Value that means all neighbours.
 const ALL: u32 = u32::MAX;
 
 impl Value for Fanout {
@@ -40,7 +41,7 @@ impl Value for Fanout {
 }
 
 impl Fanout {
-    /// One count for each round.
+    /// Makes a fan-out with one count for each hop.
     pub fn new(counts: &[usize]) -> Result<Self> {
         let refuse = |what: String| Err(Error::setting("fanout", what));
         if counts.is_empty() || counts.len() > MAX_ROUNDS {
@@ -62,7 +63,7 @@ impl Fanout {
         })
     }
 
-    /// All neighbours in so many rounds.
+    /// Makes a fan-out with all neighbours in this many hops.
     pub fn all(rounds: usize) -> Self {
         Self {
             counts: [ALL; MAX_ROUNDS],
@@ -70,12 +71,13 @@ impl Fanout {
         }
     }
 
-    /// Number of rounds.
+    /// Returns the number of hops.
     pub fn rounds(&self) -> usize {
         self.rounds
     }
 
-    /// Neighbours that send in a round, from the one nearest to the answer; all beyond the last.
+    /// Returns the number of sampled neighbours of a hop, counted from the output; all beyond the
+    /// last.
     fn at(&self, round: usize) -> usize {
         match self.counts[..self.rounds].get(round) {
             Some(&count) if count != ALL => count as usize,
@@ -83,7 +85,8 @@ impl Fanout {
         }
     }
 
-    /// The mean number of nodes whose features a node needs, at most: for estimates.
+    /// Returns an upper bound of the mean number of nodes whose features a node needs: for
+    /// estimates.
     pub fn nodes_per_seed(&self, mean_degree: f64) -> f64 {
         let (mut nodes, mut all) = (1.0, 1.0);
         for round in 0..self.rounds {
@@ -138,41 +141,41 @@ impl From<Fanout> for String {
     }
 }
 
-/// The arcs of one round: row `i` is what node `i` of the neighbourhood receives.
+/// The arcs of one hop: row `i` has the arcs into node `i` of the neighbourhood.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Round {
     /// Row boundaries.
     pub offsets: Vec<usize>,
-    /// Who sends, by position in the neighbourhood.
+    /// Senders, by position in the neighbourhood.
     pub senders: Vec<u32>,
-    /// The weight of each arc times `degree / drawn`.
+    /// Weight of each arc times `degree / drawn`.
     pub weights: Vec<f32>,
 }
 
-/// What some nodes' answers are estimated from.
+/// A sampled neighbourhood of some nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Neighbourhood {
-    /// The nodes, the given ones first: of every round the receivers are the first of the senders.
+    /// Nodes, the given ones first: the receivers of every hop are the first of its senders.
     pub nodes: Vec<u32>,
-    /// How many nodes there are after 0, 1, … rounds outwards.
+    /// Number of nodes after 0, 1, … hops outwards.
     pub sizes: Vec<usize>,
-    /// From the one farthest out to the one whose receivers are the given nodes.
+    /// Hops, from the farthest out to the one whose receivers are the given nodes.
     pub rounds: Vec<Round>,
 }
 
-/// Draws neighbourhoods in a graph. It holds four bytes a node.
+/// A neighbour sampler of a graph. It holds four bytes per node.
 #[derive(Debug)]
 pub struct Sampler {
     graph: Graph,
     fanout: Fanout,
-    /// Share of edges that nobody hears of.
+    /// Share of dropped edges.
     dropped: f64,
-    /// Where each node stands in the neighbourhood that is made; `u32::MAX` for nowhere.
+    /// Position of each node in the current neighbourhood; `u32::MAX` for absent nodes.
     place: Vec<u32>,
 }
 
 impl Sampler {
-    /// Draws in this graph.
+    /// Makes a sampler of this graph.
     pub fn new(graph: &Graph, fanout: Fanout) -> Self {
         Self {
             graph: graph.clone(),
@@ -182,15 +185,15 @@ impl Sampler {
         }
     }
 
-    /// The same without a share of the edges, which `edges_key` of [`sample`](Self::sample) draws:
-    /// the same ones for both ends and in every round.
+    /// Drops a share of the edges, sampled by `edges_key` of [`sample`](Self::sample): the dropped
+    /// edges are equal for both ends and in every hop.
     pub fn dropping(mut self, share: f64) -> Self {
         self.dropped = share.clamp(0.0, 1.0);
         self
     }
 
-    /// The neighbourhood of some nodes, which must differ. O(arcs drawn + degrees where edges are
-    /// dropped).
+    /// Samples the neighbourhood of some nodes, which must differ. O(arcs sampled + degrees if
+    /// edges are dropped).
     pub fn sample(&mut self, nodes: &[u32], key: u64, edges_key: u64) -> Neighbourhood {
         let mut all = nodes.to_vec();
         for (i, &u) in nodes.iter().enumerate() {
@@ -220,7 +223,7 @@ impl Sampler {
         }
     }
 
-    /// The arcs into each of these nodes, senders by their own numbers.
+    /// Samples the arcs into each of these nodes, senders by their own numbers.
     fn draw(&self, receivers: &[u32], hop: usize, key: u64, edges_key: u64) -> Round {
         const AT_ONCE: usize = 512;
         let most = self.fanout.at(hop);
@@ -293,13 +296,12 @@ impl Sampler {
     }
 }
 
-/// A number in [0, 1).
+/// Returns a number in [0, 1).
 fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// `count` different numbers below `end`, ascending, each set of them as likely as any other
-/// (Floyd's algorithm).
+/// Samples `count` distinct numbers below `end`, ascending and uniformly (Floyd's algorithm).
 fn distinct(end: usize, count: usize, key: u64, out: &mut Vec<u32>) {
     out.clear();
     for (i, last) in (end - count..end).enumerate() {
@@ -322,7 +324,7 @@ mod tests {
     use crate::generate;
 
     fn star_with_tail() -> Graph {
-        // Node 0 has neighbours 1 to 8; 8 has 9 too.
+        // Node 0 has neighbours 1 to 8; 8 also has 9.
         Graph::from_edges(10, (1..9).map(|v| (0, v)).chain([(8, 9)]))
             .unwrap()
             .0
@@ -373,7 +375,7 @@ mod tests {
             }
         );
         assert_eq!(got.rounds[0].offsets, [0, 1, 2, 4, 12]);
-        // Nothing of it is left for the next.
+        // No state is left for the next call.
         assert_eq!(sampler.sample(&[0], 5, 0).sizes, [1, 9, 10]);
         let alone = Sampler::new(&Graph::empty(3).unwrap(), Fanout::all(2)).sample(&[1], 0, 0);
         assert_eq!(
@@ -382,8 +384,8 @@ mod tests {
         );
     }
 
-    /// Every neighbour is drawn equally often, every pair too, and what is drawn stands for all: 6
-    /// deviations of a binomial.
+    /// Every neighbour and every pair is sampled equally often, and weights of sampled arcs sum to
+    /// the whole: 6 standard deviations of a binomial.
     #[test]
     fn draws_are_uniform_and_sums_keep_their_expectation() {
         let graph = star_with_tail();

@@ -27,10 +27,10 @@ pub trait Member: Copy + 'static {
     /// Every variant, in the order of the list: at most [`MAX_MEMBERS`] for a set of them.
     const ALL: &'static [Self];
 
-    /// The position in [`Member::ALL`].
+    /// Returns the position in [`Member::ALL`].
     fn index(self) -> u32;
 
-    /// The name, in lower case with hyphens.
+    /// Returns the name, in lower case with hyphens.
     fn name(self) -> &'static str;
 }
 
@@ -50,7 +50,7 @@ impl<T> Set<T> {
     /// The set without members.
     pub const EMPTY: Self = Self::from_bits(0);
 
-    /// The set of the members whose positions are set bits.
+    /// Makes the set of the members whose positions are set bits.
     #[doc(hidden)]
     pub const fn from_bits(bits: u64) -> Self {
         Self {
@@ -59,29 +59,29 @@ impl<T> Set<T> {
         }
     }
 
-    /// `true` without members.
+    /// Returns true if there are no members.
     pub const fn is_empty(self) -> bool {
         self.bits == 0
     }
 
-    /// The number of members.
+    /// Returns the number of members.
     pub const fn len(self) -> usize {
         self.bits.count_ones() as usize
     }
 
-    /// All members of either set.
+    /// Returns all members of either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self::from_bits(self.bits | other.bits)
     }
 
-    /// The members of both sets.
+    /// Returns the members of both sets.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self::from_bits(self.bits & other.bits)
     }
 
-    /// The members that `other` lacks.
+    /// Returns the members that `other` lacks.
     #[must_use]
     pub const fn difference(self, other: Self) -> Self {
         Self::from_bits(self.bits & !other.bits)
@@ -89,29 +89,29 @@ impl<T> Set<T> {
 }
 
 impl<T: Member> Set<T> {
-    /// The set of these members.
+    /// Makes the set of these members.
     pub fn of(members: &[T]) -> Self {
         members.iter().copied().collect()
     }
 
-    /// Membership of one variant.
+    /// Returns true if the variant is a member.
     pub fn contains(self, member: T) -> bool {
         self.bits & bit(member.index()) != 0
     }
 
-    /// The set and one more member.
+    /// Adds one member.
     #[must_use]
     pub fn with(self, member: T) -> Self {
         Self::from_bits(self.bits | bit(member.index()))
     }
 
-    /// The set without one member.
+    /// Removes one member.
     #[must_use]
     pub fn without(self, member: T) -> Self {
         Self::from_bits(self.bits & !bit(member.index()))
     }
 
-    /// The members, in the order of the enum.
+    /// Returns the members, in the order of the enum.
     pub fn iter(self) -> impl Iterator<Item = T> {
         T::ALL
             .iter()
@@ -119,20 +119,20 @@ impl<T: Member> Set<T> {
             .filter(move |member| self.contains(*member))
     }
 
-    /// The names of the members, in the order of the enum.
+    /// Returns the names of the members, in the order of the enum.
     pub fn names(self) -> Vec<&'static str> {
         self.iter().map(Member::name).collect()
     }
 }
 
-/// The bit of a position.
+/// Returns the bit of a position.
 #[doc(hidden)]
 pub const fn bit(index: u32) -> u64 {
     assert!(index < MAX_MEMBERS, "too many variants for a set");
     1 << index
 }
 
-// Derived implementations would ask for the same trait of the members.
+// Derived implementations would require the trait of the members.
 impl<T> Clone for Set<T> {
     fn clone(&self) -> Self {
         *self
@@ -161,7 +161,7 @@ impl<T: Member> FromIterator<T> for Set<T> {
     }
 }
 
-/// The names with commas between them.
+/// Writes the names with commas between them.
 impl<T: Member> std::fmt::Display for Set<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(&self.names().join(", "))
@@ -174,7 +174,7 @@ impl<T: Member> std::fmt::Debug for Set<T> {
     }
 }
 
-/// A list of the names.
+/// Serializes as a list of the names.
 impl<T: Member> Serialize for Set<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.names())

@@ -1,8 +1,8 @@
-//! Which items train, validate and test, and the protocols that draw such splits.
+//! Training, validation and test splits, and the protocols that sample them.
 //!
 //! The splits that come with a dataset (Planetoid's public one, Geom-GCN's ten) are read by its
-//! loader. The rest are drawn here from a seed: 20 per class / 500 / 1,000 (thesis ch. 3, Amazon
-//! and Coauthor), 10 / 10 / 80 % (ch. 6, on the largest component) and k folds (ch. 7).
+//! loader. The rest are sampled here from a seed: 20 per class / 500 / 1,000 (Amazon and Coauthor),
+//! 10 / 10 / 80 % (structural attacks, on the largest component) and k folds.
 
 use rand::seq::SliceRandom;
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::labels::Labels;
 use crate::random::stream;
 
-/// Three disjoint sets of item ids under a name.
+/// Three disjoint sets of node or graph ids under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Split {
     name: String,
@@ -20,7 +20,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// Sorts the three sets and checks that no item stands twice.
+    /// Sorts the three sets and checks that no id occurs twice.
     pub fn new(
         name: impl Into<String>,
         mut train: Vec<u32>,
@@ -47,27 +47,27 @@ impl Split {
         })
     }
 
-    /// The split's name, e.g. `public` or `geom-gcn-3`.
+    /// Returns the split's name, e.g. `public` or `geom-gcn-3`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Items to train on, ascending.
+    /// Returns the training ids, ascending.
     pub fn train(&self) -> &[u32] {
         &self.train
     }
 
-    /// Items to choose settings on, ascending.
+    /// Returns the validation ids, ascending.
     pub fn val(&self) -> &[u32] {
         &self.val
     }
 
-    /// Items to report on, ascending.
+    /// Returns the test ids, ascending.
     pub fn test(&self) -> &[u32] {
         &self.test
     }
 
-    /// Fails where an id is not below `num_items`.
+    /// Fails if an id is not below `num_items`.
     pub fn check_range(&self, num_items: usize) -> Result<()> {
         let largest = [&self.train, &self.val, &self.test]
             .into_iter()
@@ -82,7 +82,7 @@ impl Split {
         }
     }
 
-    /// The same split with ids translated; items without a translation drop out.
+    /// Translates ids; ids without a translation are dropped.
     pub(crate) fn translate(&self, new_id: impl Fn(u32) -> Option<u32>) -> Self {
         let part = |ids: &[u32]| {
             let mut new: Vec<u32> = ids.iter().filter_map(|&u| new_id(u)).collect();
@@ -97,9 +97,9 @@ impl Split {
         }
     }
 
-    /// `per_class` training items of each class, then `num_val` and `num_test` of the other
-    /// labelled items, all by seed (thesis ch. 3: 20, 500, 1,000). A class with fewer items gives
-    /// all it has; too few items over is an error.
+    /// Samples `per_class` training ids of each class, then `num_val` and `num_test` of the other
+    /// labelled ids, all by seed (a common choice is 20, 500, 1,000). A class with fewer members
+    /// gives all it has; too few remaining ids are an error.
     pub fn per_class(
         labels: &Labels,
         per_class: usize,
@@ -136,8 +136,8 @@ impl Split {
         )
     }
 
-    /// The same split with at most so many of its training items of each class, by seed; those
-    /// without a label drop out.
+    /// Reduces the training ids to at most these numbers per class, by seed; unlabelled ones are
+    /// dropped.
     pub fn fewer(&self, labels: &Labels, of_classes: &[usize], seed: u64) -> Result<Self> {
         if of_classes.len() != labels.num_classes() {
             let what = format!(
@@ -173,9 +173,9 @@ impl Split {
         )
     }
 
-    /// So many splits, in turn, with `count` training items of each class; of class `i` modulo
-    /// classes of split `i` only `rare`, where that is asked for. A split that comes again has
-    /// items of its own.
+    /// Makes several reduced splits with `count` training ids of each class. If `rare` is given,
+    /// class `i` modulo classes of split `i` has only that many. A repeated split samples different
+    /// ids.
     pub fn fewer_in_turn(
         splits: &[Self],
         wanted: usize,
@@ -205,8 +205,8 @@ impl Split {
             .collect()
     }
 
-    /// A random share of the labelled items to train, another to validate, the rest to test (thesis
-    /// ch. 6: 0.1, 0.1).
+    /// Samples a random share of the labelled ids for training, another for validation, and the
+    /// rest for testing (0.1 and 0.1 for structural attacks).
     pub fn fractions(labels: &Labels, train: f64, val: f64, seed: u64) -> Result<Self> {
         let shares_are_valid = train >= 0.0 && val >= 0.0 && train + val <= 1.0;
         if !shares_are_valid {
@@ -226,10 +226,10 @@ impl Split {
         )
     }
 
-    /// `k` stratified folds by seed: split `i` tests on fold `i`, validates on the next one and
-    /// trains on the others (thesis ch. 7: 10 folds give 80 / 10 / 10). Folds partition the
-    /// labelled items; their sizes and their class counts differ by one at most. Files sorted by
-    /// label are no trap: every class is shuffled and dealt out.
+    /// Makes `k` stratified folds by seed: split `i` tests on fold `i`, validates on the next one
+    /// and trains on the others (10 folds give 80 / 10 / 10). Folds partition the labelled ids;
+    /// their sizes and their class counts differ by one at most. Every class is shuffled, so files
+    /// sorted by label are safe.
     pub fn folds(labels: &Labels, k: usize, seed: u64) -> Result<Vec<Self>> {
         let mut order = shuffled_labelled(labels, seed, "split folds");
         if k < 3 || k > order.len() {
@@ -239,8 +239,7 @@ impl Split {
             );
             return Err(Error::argument("folds", what));
         }
-        // Dealing class after class in one round keeps both the fold sizes and the class counts
-        // level.
+        // Dealing class after class in one pass balances both the fold sizes and the class counts.
         order.sort_by_key(|&u| labels.get(u));
         let mut folds = vec![Vec::new(); k];
         for (i, u) in order.into_iter().enumerate() {
@@ -264,7 +263,7 @@ impl Split {
     }
 }
 
-/// The labelled items in random order.
+/// Returns the labelled ids in random order.
 fn shuffled_labelled(labels: &Labels, seed: u64, purpose: &str) -> Vec<u32> {
     let mut items: Vec<u32> = (0..labels.len() as u32)
         .filter(|&u| labels.get(u).is_some())

@@ -1,8 +1,7 @@
-//! [`Stored`]: numbers that lie in memory, or in a file that is mapped into it.
+//! [`Stored`]: an array of numbers in memory, or in a memory-mapped file.
 //!
 //! A graph on disk (`dataset::disk`) is opened by mapping its arrays: nothing is read until it is
-//! looked at, and everything that works on slices works on it. This file has the crate's only
-//! `unsafe` code.
+//! accessed, and all code on slices works on it. This file has the crate's only `unsafe` code.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -14,7 +13,7 @@ use memmap2::Mmap;
 
 use crate::error::{Error, Result};
 
-/// Numbers that any bytes are one of, as they lie in a file of little-endian numbers.
+/// Number types of which any bytes are valid, stored as little-endian numbers.
 pub trait Plain: sealed::Sealed + Copy + 'static {}
 
 mod sealed {
@@ -26,8 +25,8 @@ macro_rules! plain {
 }
 plain!(u8, u16, u32, i32, u64, f32, f64);
 
-/// An array of numbers, in memory or mapped. A copy of either shares the numbers until one of the
-/// two is written to.
+/// An array of numbers, in memory or mapped. A copy shares the numbers until either array is
+/// written to.
 pub struct Stored<T> {
     inner: Inner<T>,
 }
@@ -42,20 +41,20 @@ enum Inner<T> {
     },
 }
 
-/// From this many bytes on, numbers here and there are read from the file and not through its map:
-/// the system maps a stretch of the file around every number that is looked at, so that a few in a
-/// hundred soon have the whole file count as this process's memory.
+/// Size in bytes from which scattered numbers are read from the file and not through its map. The
+/// system maps a range around every accessed number, so a few per cent of them make the whole file
+/// count as this process's memory.
 const READ_FROM: usize = 3 << 28;
 
 impl<T> Stored<T> {
-    /// Whether it lies in a file.
+    /// Returns true if the array is in a file.
     pub fn is_mapped(&self) -> bool {
         matches!(self.inner, Inner::Mapped { .. })
     }
 
-    /// Gives the pages of a mapped array back to the system, which keeps them as long as it has
-    /// room: memory that was in use for them is free again, and the next look at a number maps its
-    /// page anew. Nothing happens to an owned one.
+    /// Returns the pages of a mapped array to the system, which keeps them as long as it has
+    /// memory. Their memory is free again, and the next access maps its page anew. An owned array
+    /// is unchanged.
     pub fn release(&self) {
         #[cfg(unix)]
         if let Inner::Mapped { map, .. } = &self.inner {
@@ -67,10 +66,10 @@ impl<T> Stored<T> {
 }
 
 impl<T: Plain> Stored<T> {
-    /// Maps `count` numbers from byte `start` of a file on. Fails where the file is shorter.
+    /// Maps `count` numbers from byte `start` of a file. Fails if the file is shorter.
     ///
-    /// A file that somebody else cuts short while it is mapped ends the program, as with any mapped
-    /// file: folders of graphs are written once, under another name, and never changed.
+    /// Truncating a file while it is mapped ends the program, as with any mapped file: folders of
+    /// graphs are written once, under another name, and never changed.
     pub fn map(path: &Path, file: &File, start: usize, count: usize) -> Result<Self> {
         const {
             assert!(
@@ -93,8 +92,8 @@ impl<T: Plain> Stored<T> {
                 format!("{length} bytes are too few for {count} numbers"),
             ));
         }
-        // SAFETY: the file is opened for reading and nothing here writes to it; see above for those
-        // who would.
+        // SAFETY: the file is opened for reading and nothing here writes to it; see above for other
+        // writers.
         let map = unsafe { Mmap::map(file) }.map_err(|e| Error::io(path, e))?;
         if !start.is_multiple_of(std::mem::align_of::<T>()) {
             return Err(Error::data(
@@ -114,7 +113,7 @@ impl<T: Plain> Stored<T> {
         })
     }
 
-    /// Some of the numbers, without mapping more of a large file than there is already.
+    /// Returns some of the numbers, without mapping more of a large file than is mapped already.
     pub fn part(&self, range: Range<usize>) -> Cow<'_, [T]> {
         let numbers = &self[range.clone()];
         let from_file = if std::mem::size_of_val(&**self) >= READ_FROM {
@@ -125,14 +124,14 @@ impl<T: Plain> Stored<T> {
         from_file.map_or(Cow::Borrowed(numbers), Cow::Owned)
     }
 
-    /// The same from the file, if there is one and it can be read.
+    /// Reads a range from the file, if there is one and it can be read.
     fn read(&self, range: Range<usize>) -> Option<Vec<T>> {
         #[cfg(unix)]
         if let Inner::Mapped { start, file, .. } = &self.inner {
             use std::os::unix::fs::FileExt;
             let size = std::mem::size_of::<T>();
             let mut numbers: Vec<T> = Vec::with_capacity(range.len());
-            // SAFETY: there is room for as many bytes as these numbers have, any bytes are numbers
+            // SAFETY: there is space for as many bytes as these numbers have, any bytes are numbers
             // of this type, and zeros are written before anything is lent.
             let bytes = unsafe {
                 std::ptr::write_bytes(numbers.as_mut_ptr(), 0, range.len());
@@ -151,7 +150,7 @@ impl<T: Plain> Stored<T> {
 }
 
 impl<T: Clone> Stored<T> {
-    /// The numbers in memory, without a copy where they are there and nobody else has them.
+    /// Returns the numbers in memory, without a copy if they are there and not shared.
     pub fn into_vec(self) -> Vec<T> {
         match self.inner {
             Inner::Owned(numbers) => Arc::unwrap_or_clone(numbers),
@@ -159,7 +158,7 @@ impl<T: Clone> Stored<T> {
         }
     }
 
-    /// The numbers in memory, shared where they are there.
+    /// Returns the numbers in memory, shared if they are there already.
     pub fn in_memory(&self) -> Arc<Vec<T>> {
         match &self.inner {
             Inner::Owned(numbers) => numbers.clone(),
@@ -167,7 +166,7 @@ impl<T: Clone> Stored<T> {
         }
     }
 
-    /// The numbers to write to; a mapped array, and one that is shared, is copied first.
+    /// Returns the numbers for writing; a mapped or shared array is copied first.
     pub fn to_mut(&mut self) -> &mut Vec<T> {
         if self.is_mapped() {
             self.inner = Inner::Owned(self.in_memory());

@@ -6,7 +6,7 @@ use gnarl_graph::centrality::{PageRank, core_numbers, degrees, pagerank, walk_co
 use gnarl_graph::properties::components;
 use golden::{Graphs, assert_close};
 
-/// Every graph of the file, which must hold the cases that the tests below are about.
+/// Returns every graph of the file, which must hold the cases of the tests below.
 fn graphs() -> Graphs {
     let file: Graphs = golden::read("graphs.json");
     assert!(file.graphs.iter().any(|g| g.weights.is_some()));

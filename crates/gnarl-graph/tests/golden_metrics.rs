@@ -16,7 +16,7 @@ struct Clusterings {
     pairs: Vec<Pair>,
 }
 
-/// Two labellings of the same items and how well they agree.
+/// Two labellings of equal length and their agreement.
 #[derive(Deserialize)]
 struct Pair {
     name: String,
@@ -84,7 +84,7 @@ struct Judged {
     cases: Vec<Case>,
 }
 
-/// Answers about items of known classes, and what they are worth.
+/// Predictions with known classes, and their scores.
 #[derive(Deserialize)]
 struct Case {
     name: String,

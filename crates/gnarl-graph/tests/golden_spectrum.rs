@@ -26,7 +26,7 @@ struct SpectrumRow {
     markov: BTreeMap<String, Vec<f64>>,
 }
 
-/// Each graph with its spectra.
+/// Returns each graph with its spectra.
 fn graphs() -> Vec<(gnarl_graph::Graph, SpectrumRow)> {
     let graphs: Graphs = golden::read("graphs.json");
     let spectra: Spectra = golden::read("spectra.json");
@@ -43,8 +43,8 @@ fn graphs() -> Vec<(gnarl_graph::Graph, SpectrumRow)> {
         .collect()
 }
 
-/// `S^1/2 M S^-1/2` for a matrix that this makes symmetric; what rounding leaves is first measured,
-/// then mirrored away.
+/// Returns `S^1/2 M S^-1/2` for a matrix that this makes symmetric; the rounding error is measured,
+/// then removed by mirroring.
 fn similar_symmetric(m: &CsrMatrix<f64>, scale: &[f64]) -> CsrMatrix<f64> {
     let entry = |i: usize, j: usize| m.get(i, j as u32).unwrap() * (scale[i] / scale[j]).sqrt();
     let mut values = Vec::with_capacity(m.num_entries());
@@ -67,7 +67,7 @@ fn similar_symmetric(m: &CsrMatrix<f64>, scale: &[f64]) -> CsrMatrix<f64> {
     .unwrap()
 }
 
-/// The centralities as a diagonal, zeros replaced by one.
+/// Returns the centralities as a diagonal, zeros replaced by one.
 fn diagonal(centrality: Centrality, graph: &gnarl_graph::Graph) -> Vec<f64> {
     let v = centrality.values(graph).unwrap();
     v.into_iter()

@@ -1,4 +1,5 @@
-//! Tests of the public interface of gnarl-graph against other tools, in one program.
+//! All tests that use graphs and loaders through the public interface, in one program: it is linked
+//! once, and no test waits for the last of another file.
 
 #[path = "common/golden.rs"]
 mod golden_values;

@@ -1,8 +1,8 @@
 //! Dense linear algebra behind plain functions on slices.
 //!
-//! faer's solvers are generic and take a minute to compile for each crate that calls them. Called
-//! from here they are compiled once, and the crates above stay quick to build; tests call them
-//! optimised, too. Everything runs on one thread, so that the number of threads cannot change the
+//! faer's solvers are generic and take a minute to compile for each crate that calls them. In this
+//! crate they are compiled once, so dependent crates build quickly, and tests call optimised
+//! solvers. Everything runs on one thread, so that the number of threads cannot change the
 //! rounding.
 
 use std::sync::LazyLock;
@@ -20,17 +20,17 @@ use faer::linalg::qr::no_pivoting::factor::recommended_block_size;
 use faer::{Col, Conj, Mat, MatRef, Par};
 use pulp::Arch;
 
-/// The widest registers of this machine, for what the build's own target leaves narrow.
+/// The widest registers of this machine, which the build's own target may not use.
 static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
 
-/// A solver that did not converge.
+/// The error of a solver that did not converge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoConvergence;
 
-/// Eigenvalues, ascending, and where asked for the eigenvectors (column-major) of a symmetric
+/// Computes eigenvalues, ascending, and optionally eigenvectors (column-major) of a symmetric
 /// matrix of `n` rows.
 ///
-/// `matrix` is column-major; what stands above the diagonal is not read. O(n³).
+/// `matrix` is column-major; entries above the diagonal are not read. O(n³).
 ///
 /// # Panics
 /// If there are not `n * n` values.
@@ -82,13 +82,13 @@ pub fn symmetric_eigen(
     Ok(((0..n).map(|i| values[i]).collect(), columns))
 }
 
-/// A matrix that is not positive definite.
+/// The error for a matrix that is not positive definite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotPositiveDefinite;
 
 /// Solves `A x = b` for a symmetric positive definite matrix of `n` rows, by its Cholesky factor.
 ///
-/// `matrix` is column-major; what stands above the diagonal is not read. O(n³).
+/// `matrix` is column-major; entries above the diagonal are not read. O(n³).
 ///
 /// # Panics
 /// If there are not `n * n` and `n` values.
@@ -144,17 +144,16 @@ pub fn cholesky_solve(
     }
 }
 
-/// A matrix with a value that is NaN or infinite.
+/// The error for a matrix with a value that is NaN or infinite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotFinite;
 
-/// Orthonormal columns that span those of a matrix of `rows` × `cols`, by its QR factorisation with
-/// column pivoting.
+/// Computes an orthonormal basis of the columns of a matrix of `rows` × `cols`, by its QR
+/// factorisation with column pivoting.
 ///
 /// Both matrices are column-major. There are as many columns as the rank, none for a matrix of
-/// zeros: what remains of a column beside the others counts as rounding where it is at most
-/// `tolerance` times the length of the longest column. The same matrix always gives the same basis.
-/// O(rows · cols · min(rows, cols)).
+/// zeros. A remainder of a column of at most `tolerance` times the norm of the longest column
+/// counts as rounding. Equal matrices give equal bases. O(rows · cols · min(rows, cols)).
 ///
 /// # Panics
 /// If there are not `rows * cols` values.
@@ -199,8 +198,8 @@ pub fn orthonormal_basis(
         MemStack::new(&mut memory),
         Default::default(),
     );
-    // The diagonal of R descends: the first is the length of the longest column, each the rest of
-    // one beside those before it.
+    // The diagonal of R descends: the first entry is the norm of the longest column, each further
+    // one the remainder of a column after projection on the previous ones.
     let rest = |k: usize| factor[(k, k)].abs();
     let rank = (0..size)
         .take_while(|&k| rest(k) > tolerance * rest(0))
@@ -222,8 +221,9 @@ pub fn orthonormal_basis(
         .collect())
 }
 
-/// Adds `c` times `x` to `sum`, in the widest registers that the machine has: products are rounded
-/// before they are added, so that these change no bit. What is longer than the other is left alone.
+/// Adds `c` times `x` to `sum`, in the widest registers of the machine. Products are rounded before
+/// they are added, so that the registers change no bit. Excess entries of the longer slice are
+/// ignored.
 ///
 /// ```
 /// let mut sum = [1.0, 2.0, 3.0];
@@ -237,8 +237,8 @@ pub fn add_multiple(sum: &mut [f64], c: f64, x: &[f64]) {
     );
 }
 
-/// The inner product, in eight running sums that fit vector registers; the same bits in all of
-/// them.
+/// Computes the inner product, in eight running sums that fit vector registers; the bits do not
+/// depend on the registers.
 ///
 /// # Panics
 /// If one is longer than the other.
@@ -278,8 +278,8 @@ mod tests {
         a.iter().zip(b).map(|(x, y)| x * y).sum()
     }
 
-    /// Columns that are orthonormal, and every column of the matrix is the sum of its parts along
-    /// them.
+    /// Asserts that columns are orthonormal, and that every column of the matrix is the sum of its
+    /// projections on them.
     fn assert_spans(rows: usize, matrix: &[f64], basis: &[f64]) {
         let columns: Vec<&[f64]> = basis.chunks_exact(rows).collect();
         for (i, a) in columns.iter().enumerate() {
@@ -307,7 +307,7 @@ mod tests {
         }
     }
 
-    /// Values that look random and repeat nowhere.
+    /// Returns values that look random and do not repeat.
     fn scattered(count: usize) -> Vec<f64> {
         (0..count)
             .map(|i| ((i * i * 7 + i * 3 + 1) % 101) as f64 / 50.0 - 1.0)

@@ -1,4 +1,4 @@
-//! NumPy's arrays in and out: numbers checked with their places, memory shared where it can be.
+//! Conversions of NumPy arrays: values checked with their positions, memory shared if possible.
 
 use gnarl_graph::{CsrMatrix, DenseMatrix};
 use numpy::ndarray::{ArrayView1, ArrayView2};
@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 
 use crate::errors::wrong;
 
-/// Whole numbers of NumPy's that need no conversion.
+/// NumPy's integer types that need no conversion.
 trait Whole: Element + Copy + std::fmt::Display {
-    /// Its bits, a sign stretched to the left: no number below 0 is below 2^63 so.
+    /// Returns its bits, sign-extended: negative numbers are at least 2^63.
     fn bits(self) -> u64;
 }
 
@@ -37,7 +37,7 @@ impl Whole for u64 {
     }
 }
 
-/// A row of whole numbers of one type, where it is that, each at most `most`.
+/// Converts an array of integers of one type, if it has that type, each at most `most`.
 fn row<T: Whole, U>(
     array: &Bound<'_, PyAny>,
     (what, most): (&str, u64),
@@ -47,8 +47,8 @@ fn row<T: Whole, U>(
     let Ok(numbers) = typed.as_slice() else {
         return Some(Err(wrong(format!("{what}: not contiguous"))));
     };
-    // Whether all fit is seen by the bits that any has: a loop without a way out of it is several
-    // times as fast.
+    // The union of all bits shows if all numbers fit: a loop without an early exit is several times
+    // as fast.
     if numbers.iter().fold(0, |all, x| all | x.bits()) <= most {
         return Some(Ok(numbers.iter().map(|x| convert(x.bits())).collect()));
     }
@@ -76,17 +76,17 @@ fn rows<U>(
     })
 }
 
-/// Ids of nodes or items: whole numbers of at least 0 that fit 32 bits.
+/// Converts ids of nodes or graphs: integers of at least 0 that fit 32 bits.
 pub fn ids(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u32>> {
     rows(array, what, u64::from(u32::MAX), |bits| bits as u32)
 }
 
-/// Row boundaries.
+/// Converts row boundaries.
 pub fn offsets(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u64>> {
     rows(array, what, i64::MAX as u64, |bits| bits)
 }
 
-/// Finite numbers.
+/// Converts finite numbers.
 pub fn reals(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<f64>> {
     let typed = array
         .cast::<PyArray1<f64>>()
@@ -117,7 +117,7 @@ fn finite(data: &[f32], columns: usize, what: &str) -> PyResult<()> {
     }
 }
 
-/// A matrix of finite numbers of 32 bits.
+/// Converts a matrix of finite numbers of 32 bits.
 pub fn dense(array: &Bound<'_, PyAny>, what: &str) -> PyResult<DenseMatrix<f32>> {
     let not = |_| {
         wrong(format!(
@@ -134,7 +134,7 @@ pub fn dense(array: &Bound<'_, PyAny>, what: &str) -> PyResult<DenseMatrix<f32>>
     DenseMatrix::new(rows, columns, data.to_vec()).map_err(crate::errors::raised)
 }
 
-/// A matrix of finite numbers of 64 bits.
+/// Converts a matrix of finite numbers of 64 bits.
 pub fn dense64(array: &Bound<'_, PyAny>, what: &str) -> PyResult<DenseMatrix<f64>> {
     let not = |_| {
         wrong(format!(
@@ -157,7 +157,7 @@ pub fn dense64(array: &Bound<'_, PyAny>, what: &str) -> PyResult<DenseMatrix<f64
     DenseMatrix::new(rows, columns, data.to_vec()).map_err(crate::errors::raised)
 }
 
-/// A sparse matrix of finite numbers of 32 bits, from its three arrays.
+/// Converts a sparse matrix of finite numbers of 32 bits, from its three arrays.
 pub fn sparse(
     (indptr, indices, data): (&Bound<'_, PyAny>, &Bound<'_, PyAny>, &Bound<'_, PyAny>),
     columns: usize,
@@ -181,19 +181,19 @@ pub fn sparse(
     made.map_err(|e| wrong(format!("{what}: {e}")))
 }
 
-/// An array on memory that somebody else owns and never changes; nobody may write to it.
+/// Returns a read-only array on immutable memory owned by another object.
 pub fn shared<'py, T: Element>(
     owner: &Bound<'py, PyAny>,
     data: &[T],
 ) -> PyResult<Bound<'py, PyArray1<T>>> {
-    // SAFETY: callers hand in memory of `owner`, a frozen class whose parts are behind `Arc`s that
+    // SAFETY: callers pass in memory of `owner`, a frozen class whose parts are behind `Arc`s that
     // live as long as it does, and the array keeps `owner` alive.
     let array = unsafe { PyArray1::borrow_from_array(&ArrayView1::from(data), owner.clone()) };
     array.call_method1("setflags", (false,))?;
     Ok(array)
 }
 
-/// The same as a matrix.
+/// Returns a read-only matrix on immutable memory owned by another object.
 pub fn shared_matrix<'py, T: Element + Copy + Default>(
     owner: &Bound<'py, PyAny>,
     matrix: &DenseMatrix<T>,
@@ -206,7 +206,7 @@ pub fn shared_matrix<'py, T: Element + Copy + Default>(
     Ok(array)
 }
 
-/// A matrix handed over to Python.
+/// Moves a matrix to Python.
 pub fn given<'py, T: Element + Copy + Default>(
     py: Python<'py>,
     matrix: &DenseMatrix<T>,
@@ -222,7 +222,7 @@ pub type Csr<'py> = (
     (usize, usize),
 );
 
-/// A sparse matrix handed over to Python.
+/// Moves a sparse matrix to Python.
 pub fn given_csr<'py>(py: Python<'py>, matrix: &CsrMatrix<f64>) -> Csr<'py> {
     let offsets: Vec<i64> = matrix.offsets().iter().map(|&x| x as i64).collect();
     let indices: Vec<i64> = matrix.indices().iter().map(|&x| i64::from(x)).collect();

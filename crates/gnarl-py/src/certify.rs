@@ -1,5 +1,5 @@
-//! Certificates: of fitted models by every method, of a function of Python's by those that cover
-//! any model.
+//! Certificates: every method for fitted models, and the methods that cover any model for Python
+//! functions.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,8 +22,8 @@ use crate::model::PyFitted;
 use crate::outside::{Questioned, Subject, question};
 use crate::work;
 
-/// Shares by radius as JSON; then of every item its id, the class that is certified, its radius,
-/// and of smoothing by flips its deletions.
+/// Certified shares by radius as JSON; then per node or graph its id, the certified class, its
+/// radius, and the deletions of smoothing by flips.
 type Found<'py> = (
     String,
     Bound<'py, PyArray1<i64>>,
@@ -39,7 +39,7 @@ fn watch(stop: &AtomicBool) -> SampleWatch<'_> {
     }
 }
 
-/// The certificate that is asked for on some data, and its target.
+/// Returns the requested certificate on some data, and its target.
 fn chosen(request: &Request, content: &Content) -> PyResult<(Certificate, Target)> {
     let threat = request.threat(Some(content));
     let certificates = request.certificates(threat).map_err(raised)?;
@@ -48,8 +48,8 @@ fn chosen(request: &Request, content: &Content) -> PyResult<(Certificate, Target
     Ok((first, threat.target))
 }
 
-/// Certifies the predictions of a model for items of a graph or a set of graphs. Open settings are
-/// filled in as the command line does.
+/// Certifies the predictions of a model for nodes of a graph or for a set of graphs. Unset settings
+/// are filled in as the command line does.
 #[pyfunction]
 #[pyo3(signature = (model, on, method, settings, target=None, items=None, seed=0, n_jobs=None))]
 #[allow(clippy::too_many_arguments)]

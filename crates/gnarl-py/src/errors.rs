@@ -1,4 +1,4 @@
-//! Errors of the library as Python's exceptions, each on one line.
+//! Errors of the library as Python exceptions, each on one line.
 
 use pyo3::PyErr;
 use pyo3::exceptions::{
@@ -31,7 +31,7 @@ pub fn raised(error: gnarl_graph::Error) -> PyErr {
     }
 }
 
-/// A `ValueError` of these words.
+/// Returns a `ValueError` with this message.
 pub fn wrong(what: impl Into<String>) -> PyErr {
     PyValueError::new_err(what.into())
 }

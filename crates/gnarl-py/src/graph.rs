@@ -1,4 +1,4 @@
-//! Graphs and sets of graphs as Python sees them.
+//! Python classes of graphs and sets of graphs.
 
 use gnarl_data::registry::{self, Entry};
 use gnarl_data::{Content, Dataset};
@@ -13,23 +13,23 @@ use crate::arrays::{dense, ids, offsets, reals, shared, shared_matrix, sparse};
 use crate::errors::{raised, wrong};
 use crate::work;
 
-/// The module that turns what people have into what is needed here, and back.
+/// The Python module that converts objects of other libraries to arguments of this one, and back.
 const CONVERT: &str = "gnarl._convert";
 
-/// An undirected graph with features, labels and splits. It never changes.
+/// An undirected graph with features, labels and splits. It is immutable.
 #[pyclass(frozen, module = "gnarl", name = "Graph", weakref)]
 #[derive(Clone)]
 pub struct PyGraph {
     pub name: String,
     pub graph: Graph,
     pub entry: Option<&'static Entry>,
-    /// Whether its features are scaled as a fitted model takes them.
+    /// True if its features are scaled as a fitted model needs them.
     pub scaled: bool,
     pub report: BuildReport,
 }
 
 impl PyGraph {
-    /// A graph of one's own.
+    /// Makes a graph of the user's own.
     pub fn of(graph: Graph, name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -40,7 +40,7 @@ impl PyGraph {
         }
     }
 
-    /// The same in the place of another.
+    /// Returns a copy with another graph in its place.
     pub fn instead(&self, graph: Graph) -> Self {
         Self {
             graph,
@@ -49,7 +49,7 @@ impl PyGraph {
     }
 }
 
-/// A part of a split as Python hands it over.
+/// A part of a split as Python passes it.
 pub type Parts<'py> = (
     String,
     Bound<'py, PyAny>,
@@ -65,7 +65,7 @@ type SparseParts<'py> = (
     usize,
 );
 
-/// A split of these parts.
+/// Makes a split of these parts.
 pub fn split_of((name, train, val, test): &Parts<'_>) -> PyResult<Split> {
     let split = Split::new(
         name,
@@ -76,7 +76,7 @@ pub fn split_of((name, train, val, test): &Parts<'_>) -> PyResult<Split> {
     split.map_err(raised)
 }
 
-/// A split handed over to Python.
+/// A split as returned to Python.
 pub type GivenSplit<'py> = (
     String,
     Bound<'py, PyArray1<i64>>,
@@ -94,7 +94,7 @@ pub fn given_split<'py>(py: Python<'py>, split: &Split) -> GivenSplit<'py> {
     )
 }
 
-/// Classes by their codes, -1 for none, and the classes' names.
+/// Makes labels from codes, -1 for none, and the classes' names.
 fn labels_of(codes: &Bound<'_, PyAny>, names: Vec<String>) -> PyResult<Labels> {
     let typed = codes
         .cast::<PyArray1<i64>>()
@@ -119,7 +119,7 @@ fn names_of(labels: &Labels) -> Vec<String> {
 
 #[pymethods]
 impl PyGraph {
-    /// A graph from whatever holds one.
+    /// Makes a graph from a supported object.
     #[new]
     #[pyo3(signature = (data, **keywords))]
     fn new(data: &Bound<'_, PyAny>, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
@@ -130,7 +130,7 @@ impl PyGraph {
         Ok(made.cast::<Self>()?.get().clone())
     }
 
-    /// From pairs of nodes, in any order and direction.
+    /// Makes a graph from pairs of nodes, in any order and direction.
     #[staticmethod]
     #[pyo3(signature = (num_nodes, rows, columns, weights=None))]
     fn _from_edges(
@@ -166,7 +166,7 @@ impl PyGraph {
         })
     }
 
-    /// From compressed rows.
+    /// Makes a graph from compressed rows.
     #[staticmethod]
     #[pyo3(signature = (indptr, indices, weights=None))]
     fn _from_csr(
@@ -216,7 +216,7 @@ impl PyGraph {
         })
     }
 
-    /// The same with some parts replaced.
+    /// Replaces some parts.
     #[pyo3(signature = (*, name=None, x=None, sparse_x=None, y=None, splits=None, node_names=None, scaled=None, registered=None))]
     #[allow(clippy::too_many_arguments)]
     fn _replace(
@@ -271,7 +271,7 @@ impl PyGraph {
         Ok(new)
     }
 
-    /// What it is called.
+    /// Name.
     #[getter]
     fn name(&self) -> &str {
         &self.name
@@ -289,19 +289,19 @@ impl PyGraph {
         self.graph.num_edges()
     }
 
-    /// Number of columns of its features; 0 where it has none.
+    /// Number of feature columns; 0 without features.
     #[getter]
     fn num_features(&self) -> usize {
         self.graph.features().map_or(0, Features::num_cols)
     }
 
-    /// Whether its splits are those that its dataset is known for.
+    /// True if its splits are the standard splits of its dataset.
     #[getter]
     fn registered(&self) -> bool {
         self.entry.is_some()
     }
 
-    /// Whether its features are scaled as a fitted model takes them: then a model does not scale
+    /// True if its features are scaled as a fitted model needs them: a model then does not scale
     /// them again.
     #[getter]
     fn scaled(&self) -> bool {
@@ -320,7 +320,7 @@ impl PyGraph {
         shared(slf.as_any(), slf.get().graph.targets())
     }
 
-    /// The weight of each entry of indices; None where all edges weigh one.
+    /// The weight of each entry of indices; None if all edges have weight one.
     #[getter]
     fn weights<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
         slf.get()
@@ -330,7 +330,7 @@ impl PyGraph {
             .transpose()
     }
 
-    /// Both directions of every edge, int64, shape (2, 2 * num_edges), as PyTorch Geometric has it.
+    /// Both directions of every edge, int64, shape (2, 2 * num_edges), as in PyTorch Geometric.
     #[getter]
     fn edge_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         let graph = &self.graph;
@@ -341,7 +341,7 @@ impl PyGraph {
         numpy::PyArrayMethods::reshape(&PyArray1::from_vec(py, both), [2, graph.num_arcs()])
     }
 
-    /// Features that are stored with their zeros; None for sparse ones and where there are none.
+    /// Dense features; None for sparse features and without features.
     #[getter]
     fn _dense_x<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyArray2<f32>>>> {
         match slf.get().graph.features() {
@@ -350,8 +350,7 @@ impl PyGraph {
         }
     }
 
-    /// Features that are stored without their zeros: row boundaries, columns, values and the number
-    /// of columns.
+    /// Sparse features: row boundaries, columns, values and the number of columns.
     #[getter]
     #[allow(clippy::type_complexity)]
     fn _sparse_x<'py>(
@@ -376,7 +375,7 @@ impl PyGraph {
         )))
     }
 
-    /// Features as a NumPy array, zeros and all; None where there are none.
+    /// Features as a dense NumPy array; None without features.
     #[getter]
     fn x<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match slf.get().graph.features() {
@@ -390,26 +389,26 @@ impl PyGraph {
         }
     }
 
-    /// The class of each node by its place among the classes, -1 for none; None for a graph without
+    /// The class of each node by its index among the classes, -1 for none; None for a graph without
     /// labels.
     #[getter]
     fn y<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<i64>>> {
         self.graph.labels().map(|labels| given_labels(py, labels))
     }
 
-    /// What the classes are called.
+    /// Names of the classes.
     #[getter]
     fn classes(&self) -> Vec<String> {
         self.graph.labels().map_or_else(Vec::new, names_of)
     }
 
-    /// What the nodes are called; None where they go by number.
+    /// Names of the nodes; None if nodes have numbers only.
     #[getter]
     fn node_names(&self) -> Option<Vec<String>> {
         self.graph.node_names().map(<[String]>::to_vec)
     }
 
-    /// The splits that came with it: name, training, validation and test nodes.
+    /// Its own splits: name, training, validation and test nodes.
     #[getter]
     fn splits<'py>(&self, py: Python<'py>) -> Vec<GivenSplit<'py>> {
         self.graph
@@ -419,7 +418,7 @@ impl PyGraph {
             .collect()
     }
 
-    /// What was dropped to make it undirected and simple.
+    /// Edges dropped to make it undirected and simple.
     #[getter]
     fn dropped<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dropped = PyDict::new(py);
@@ -430,8 +429,8 @@ impl PyGraph {
         Ok(dropped)
     }
 
-    /// The split that a model is fitted to where none is named, as on the command line: the graph
-    /// as the dataset's protocol has it (which may be its largest component), and the split.
+    /// Returns the default split of a fit, as on the command line. The graph follows the dataset's
+    /// protocol (it may be its largest component), and comes with the split.
     #[pyo3(signature = (seed=0))]
     fn protocol<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<(Self, GivenSplit<'py>)> {
         let first =
@@ -441,7 +440,7 @@ impl PyGraph {
         Ok((self.instead(graph), given_split(py, &first.split)))
     }
 
-    /// The neighbours of a node.
+    /// Returns the neighbours of a node.
     fn neighbours<'py>(&self, py: Python<'py>, node: usize) -> PyResult<Bound<'py, PyArray1<i64>>> {
         if node >= self.graph.num_nodes() {
             return Err(PyIndexError::new_err(format!(
@@ -458,12 +457,12 @@ impl PyGraph {
         ))
     }
 
-    /// The largest component.
+    /// Returns the largest component.
     fn largest_component(&self) -> Self {
         self.instead(self.graph.largest_component().0)
     }
 
-    /// The graph among some of its nodes, in that order.
+    /// Returns the subgraph induced by some of its nodes, in that order.
     fn subgraph(&self, nodes: &Bound<'_, PyAny>) -> PyResult<Self> {
         let nodes = nodes
             .py()
@@ -476,24 +475,24 @@ impl PyGraph {
         ))
     }
 
-    /// The adjacency as a scipy.sparse.csr_array, float64.
+    /// Returns the adjacency as a scipy.sparse.csr_array, float64.
     fn to_scipy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import(CONVERT)?.call_method1("to_scipy", (slf,))
     }
 
-    /// A networkx.Graph with x and y as attributes of its nodes.
+    /// Returns a networkx.Graph with x and y as attributes of its nodes.
     fn to_networkx<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py()
             .import(CONVERT)?
             .call_method1("to_networkx", (slf,))
     }
 
-    /// A torch_geometric.data.Data with x, y, edge_index and masks.
+    /// Returns a torch_geometric.data.Data with x, y, edge_index and masks.
     fn to_pyg<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import(CONVERT)?.call_method1("to_pyg", (slf,))
     }
 
-    /// A pandas.DataFrame with one row for each edge.
+    /// Returns a pandas.DataFrame with one row for each edge.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import(CONVERT)?.call_method1("to_pandas", (slf,))
     }
@@ -559,7 +558,7 @@ impl PyGraph {
     }
 }
 
-/// Many graphs, each with a label of its own.
+/// A set of graphs with one label each.
 #[pyclass(frozen, module = "gnarl", name = "GraphSet", weakref)]
 #[derive(Clone)]
 pub struct PyGraphSet {
@@ -570,7 +569,7 @@ pub struct PyGraphSet {
 
 #[pymethods]
 impl PyGraphSet {
-    /// A set from graphs of any kind and a label for each.
+    /// Makes a set from graphs of any kind and a label for each.
     #[new]
     #[pyo3(signature = (graphs, y=None, **keywords))]
     fn new(
@@ -613,31 +612,31 @@ impl PyGraphSet {
         Ok(Self { name, set, entry })
     }
 
-    /// What it is called.
+    /// Name.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether its folds are those that its dataset is known for.
+    /// True if its folds are the standard folds of its dataset.
     #[getter]
     fn registered(&self) -> bool {
         self.entry.is_some()
     }
 
-    /// The class of each graph by its place among the classes, -1 for none.
+    /// The class of each graph by its index among the classes, -1 for none.
     #[getter]
     fn y<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         given_labels(py, self.set.labels())
     }
 
-    /// What the classes are called.
+    /// Names of the classes.
     #[getter]
     fn classes(&self) -> Vec<String> {
         names_of(self.set.labels())
     }
 
-    /// The splits that came with it.
+    /// Its own splits.
     #[getter]
     fn splits<'py>(&self, py: Python<'py>) -> Vec<GivenSplit<'py>> {
         self.set
@@ -647,7 +646,7 @@ impl PyGraphSet {
             .collect()
     }
 
-    /// The fold that a model is fitted to where no other split is named, as on the command line.
+    /// Returns the default fold of a fit, as on the command line.
     #[pyo3(signature = (seed=0))]
     fn protocol<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<GivenSplit<'py>> {
         let first =
@@ -694,7 +693,7 @@ impl PyGraphSet {
     }
 }
 
-/// A dataset of these parts.
+/// Makes a dataset of these parts.
 pub fn dataset(name: &str, content: Content, entry: Option<&'static Entry>) -> Dataset {
     let report = BuildReport::default();
     Dataset {
@@ -706,8 +705,7 @@ pub fn dataset(name: &str, content: Content, entry: Option<&'static Entry>) -> D
     }
 }
 
-/// What a model is fitted to or answers for: a graph or a set, with its name and what is known of
-/// it.
+/// Input of a fit or a prediction: a graph or a set, with its name and its dataset.
 pub struct Data {
     pub name: String,
     pub content: Content,
@@ -715,7 +713,7 @@ pub struct Data {
     pub scaled: bool,
 }
 
-/// One of our two classes as data.
+/// Converts a graph or a set of graphs to data.
 pub fn data(object: &Bound<'_, PyAny>) -> PyResult<Data> {
     if let Ok(graph) = object.cast::<PyGraph>() {
         let PyGraph {
@@ -747,7 +745,7 @@ pub fn data(object: &Bound<'_, PyAny>) -> PyResult<Data> {
     )))
 }
 
-/// A dataset by name or path.
+/// Loads a dataset by name or path.
 #[pyfunction]
 #[pyo3(name = "load", signature = (name, data_dir=None, seed=0))]
 pub fn load_dataset<'py>(
@@ -781,7 +779,7 @@ pub fn load_dataset<'py>(
     })
 }
 
-/// The names of the datasets that are known, the built-in ones first.
+/// Returns the names of the available datasets, the built-in ones first.
 #[pyfunction]
 pub fn dataset_names(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
     let names: Vec<&str> = gnarl_data::load::BUILT_IN

@@ -1,14 +1,15 @@
-//! gnarl for Python: the extension module inside the package. Conversions, docs and what follows
-//! scikit-learn's manners are in Python (`python/gnarl`); here is what needs the library.
+//! gnarl for Python: the extension module inside the package. Conversions, docs and the
+//! scikit-learn interface are in Python (`python/gnarl`); this crate has the parts that need the
+//! library.
 //!
-//! | file | what |
+//! | module | contents |
 //! | --- | --- |
-//! | `certify` | certificates of models, ours and others |
+//! | `certify` | certificates of fitted models and Python functions |
 //! | `graph` | graphs and sets of graphs |
-//! | `model` | a model in words, fitting, the fitted model |
-//! | `outside` | models of one's own: attacked, measured, defended |
+//! | `model` | model descriptions, fitting, the fitted model |
+//! | `outside` | attacks, measurements and defences of any model |
 //! | `parts` | centralities, operators, spectra, communities, generators |
-//! | `shared` | a worker's share of a training |
+//! | `shared` | one worker of distributed training |
 //! | `vectors` | densities, GRATIN and influence on plain vectors |
 //! | `work` | threads without the GIL, and Ctrl-C |
 //! | `arrays`, `errors` | NumPy's arrays and Python's exceptions |
@@ -28,18 +29,18 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
-/// Training allocates and frees the same large blocks every epoch; this allocator keeps them, the
-/// system's returns them.
+/// The allocator. Training allocates and frees equal large blocks every epoch; this allocator keeps
+/// them, the system's returns them.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The command line: its words, the first the program's name, to an exit code.
+/// Runs the command line: its arguments, the first the program's name, to an exit code.
 #[pyfunction]
 fn run_command(py: Python<'_>, words: Vec<OsString>) -> u8 {
     py.detach(|| gnarl_cli::run(words))
 }
 
-/// What gnarl does that Python cannot: see the package `gnarl`, which is made for people.
+/// Extension module of the package `gnarl`, which is the public interface.
 #[pymodule]
 mod _gnarl {
     #[pymodule_export]

@@ -1,5 +1,5 @@
-//! The model value and the fitted model as Python sees them. Options, defaults and refusals are the
-//! library's own lists.
+//! Python classes of the model description and the fitted model. Options, defaults and errors are
+//! the library's own lists.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,8 +30,8 @@ use crate::errors::{raised, wrong};
 use crate::graph::{GivenSplit, Parts, PyGraph, data, dataset, given_split, split_of};
 use crate::work;
 
-/// Every choice and setting of the library, as JSON: sections of a model with an axis, the names of
-/// its choices, the settings of all of them, and the choices with the settings of each; and the
+/// Returns every choice and setting of the library, as JSON. It has the sections of a model with an
+/// axis, the names of their choices, all settings, and the settings of each choice. It also has the
 /// lists of attacks, certificates and densities.
 #[pyfunction]
 pub fn model_sections() -> String {
@@ -67,7 +67,7 @@ fn section(section: &Section) -> Json {
     })
 }
 
-/// The entries of a list, with their settings.
+/// Returns the entries of a list, with their settings.
 fn listed(list: &[Listed]) -> Vec<Json> {
     let entry = |entry: &Listed| {
         let defaults = (entry.defaults)();
@@ -78,7 +78,7 @@ fn listed(list: &[Listed]) -> Vec<Json> {
     list.iter().map(entry).collect()
 }
 
-/// A setting with its type. A default that is itself a choice goes by its name.
+/// Returns a setting with its type. A default that is itself a choice is given by its name.
 fn declared(setting: &Setting, default: Option<&Json>) -> Json {
     let (kind, form) = match setting.kind {
         Kind::Count => ("count", None),
@@ -103,8 +103,8 @@ fn declared(setting: &Setting, default: Option<&Json>) -> Json {
     })
 }
 
-/// A model in words: a backbone or a file, options put over it by their flags, and whose settings
-/// the open ones take.
+/// A model description: a backbone or a file, options that overwrite it by their flags, and the
+/// model whose settings fill the unset ones.
 #[derive(FromPyObject)]
 pub struct Words {
     #[pyo3(item)]
@@ -118,7 +118,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// As the command line puts it together.
+    /// Builds the model as the command line does.
     pub fn model(&self, dataset: &str, task: Task) -> PyResult<Model> {
         let described = match (&self.backbone, &self.spec) {
             (Some(_), Some(_)) => {
@@ -143,7 +143,7 @@ fn task(name: &str) -> PyResult<Task> {
     name.parse().map_err(raised)
 }
 
-/// The model that words mean, everything filled in, as TOML.
+/// Returns the complete model of a description as TOML.
 #[pyfunction]
 pub fn spec(words: Words, dataset: &str, task: &str) -> PyResult<String> {
     let task = self::task(task)?;
@@ -154,16 +154,16 @@ pub fn spec(words: Words, dataset: &str, task: &str) -> PyResult<String> {
         .map_err(raised)
 }
 
-/// How far a fit has come, for whoever waits.
+/// Progress of a fit.
 #[derive(Default)]
 struct Told {
     epochs: AtomicU64,
     last: Mutex<Option<Epoch>>,
 }
 
-/// Fits a model. Where no split is given, the first of the dataset's protocol is taken, drawn by
-/// the seed where that draws. `progress` is called with the epochs done, those of all trainings
-/// together, the loss and the validation accuracy.
+/// Fits a model. Without a split, the first of the dataset's protocol is used, sampled by the seed
+/// if it is random. `progress` is called with the epochs done, the total of all trainings, the loss
+/// and the validation accuracy.
 #[pyfunction]
 #[pyo3(signature = (on, words, split=None, seed=0, n_jobs=None, progress=None))]
 pub fn fit(
@@ -238,7 +238,7 @@ pub struct PyFitted {
     pub fitted: Arc<Fitted>,
 }
 
-/// Classes, distributions over classes and, of models with exits, the exits taken.
+/// Classes, class distributions and, for models with exits, the exits used.
 type Answers<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray2<f32>>,
@@ -247,7 +247,7 @@ type Answers<'py> = (
 
 #[pymethods]
 impl PyFitted {
-    /// What it says of the nodes of a graph, or of the graphs of a set.
+    /// Predicts the nodes of a graph, or the graphs of a set.
     #[pyo3(signature = (on, plainly=false, n_jobs=None))]
     fn predict<'py>(
         &self,
@@ -280,13 +280,13 @@ impl PyFitted {
         ))
     }
 
-    /// Whether this is what it was trained on, so that it is known which items were held out.
+    /// Returns true if this is its training data, so that the held-out nodes or graphs are known.
     fn recognises(&self, on: &Bound<'_, PyAny>) -> PyResult<bool> {
         let on = data(on)?;
         Ok(!on.scaled && on.content.fingerprint() == self.fitted.trained_on().fingerprint)
     }
 
-    /// What it was trained on, where this is it: of a graph perhaps its largest component.
+    /// Returns its training data if `on` is that data: possibly the largest component of the graph.
     fn recognised(&self, on: &Bound<'_, PyGraph>) -> Option<PyGraph> {
         let graph = on.get();
         let whole = dataset(
@@ -300,7 +300,7 @@ impl PyFitted {
         }
     }
 
-    /// The same weights with another inference, which learns what it needs of clean inputs from a
+    /// Returns a model with equal weights and another inference rule, fitted on clean inputs from a
     /// graph or set.
     #[pyo3(signature = (name, settings, on, n_jobs=None))]
     fn with_inference(
@@ -326,7 +326,7 @@ impl PyFitted {
         })
     }
 
-    /// The file that the command line reads, too.
+    /// Writes the file that the command line reads as well.
     fn save(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
         let fitted = self.fitted.clone();
         work::quietly(py, None, move || fitted.save(file))
@@ -362,67 +362,67 @@ impl PyFitted {
         ))
     }
 
-    /// How fitting went, as JSON; of a model that was loaded there is nothing to tell.
+    /// Report of the fit, as JSON; empty for a model that was loaded.
     #[getter]
     fn report(&self) -> PyResult<String> {
         serde_json::to_string(self.fitted.report()).map_err(|e| wrong(e.to_string()))
     }
 
-    /// The model, everything filled in, as TOML.
+    /// The complete model, as TOML.
     #[getter]
     fn spec(&self) -> PyResult<String> {
         self.fitted.model().to_toml().map_err(raised)
     }
 
-    /// The model, everything filled in, as JSON.
+    /// The complete model, as JSON.
     #[getter]
     fn model(&self) -> PyResult<String> {
         serde_json::to_string(self.fitted.model()).map_err(|e| wrong(e.to_string()))
     }
 
-    /// What it classifies: node or graph.
+    /// Its task: node or graph.
     #[getter]
     fn task(&self) -> &'static str {
         self.fitted.task().name()
     }
 
-    /// What its classes are called.
+    /// Names of its classes.
     #[getter]
     fn classes(&self) -> Vec<String> {
         self.fitted.classes().to_vec()
     }
 
-    /// The items that trained, validated and tested.
+    /// Training, validation and test nodes or graphs.
     #[getter]
     fn split<'py>(&self, py: Python<'py>) -> GivenSplit<'py> {
         given_split(py, &self.fitted.trained_on().split)
     }
 
-    /// The name of what it was trained on.
+    /// Name of its training data.
     #[getter]
     fn dataset(&self) -> &str {
         &self.fitted.trained_on().dataset
     }
 
-    /// Number of trained values.
+    /// Number of trained parameters.
     #[getter]
     fn num_parameters(&self) -> usize {
         self.fitted.num_parameters()
     }
 
-    /// Exits there are; one for a model of one depth.
+    /// Number of exits; one for a model of one depth.
     #[getter]
     fn num_exits(&self) -> usize {
         self.fitted.num_exits()
     }
 
-    /// Columns it takes.
+    /// Number of input features.
     #[getter]
     fn in_dim(&self) -> usize {
         self.fitted.in_dim()
     }
 
-    /// What messages travel by on a graph, with the scalars that were learned.
+    /// Returns the message-passing operator on a graph, with its learned scalars.
     fn operator<'py>(&self, py: Python<'py>, graph: &Bound<'py, PyGraph>) -> PyResult<Csr<'py>> {
         let (fitted, on) = (self.fitted.clone(), graph.get().clone());
         let matrix = work::quietly(py, None, move || {
@@ -455,7 +455,7 @@ impl PyFitted {
         Ok(given_csr(py, &matrix))
     }
 
-    /// The graph with its features scaled as the network takes them.
+    /// Returns the graph with its features scaled as the network needs them.
     fn scaled(&self, graph: &Bound<'_, PyGraph>) -> PyResult<PyGraph> {
         let graph = graph.get();
         if graph.scaled {

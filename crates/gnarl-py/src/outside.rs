@@ -1,5 +1,5 @@
-//! Models that are attacked, measured and defended: ours, or any function of Python's from a graph
-//! to scores.
+//! Attacks, measurements and defences of fitted models, and of any Python function from a graph to
+//! scores.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,20 +25,20 @@ use crate::graph::PyGraph;
 use crate::model::PyFitted;
 use crate::work;
 
-/// A function of Python's as a classifier. The GIL is held while it answers, and not otherwise.
+/// A Python function as a classifier. The GIL is held only while the function runs.
 pub(crate) struct Outside {
     function: Py<PyAny>,
     num_classes: usize,
-    /// What the graphs it is asked about have in common.
+    /// A graph with the properties shared by all graphs passed to it.
     like: PyGraph,
-    /// The first exception it raised.
+    /// The first exception raised by the function.
     raised: Mutex<Option<PyErr>>,
-    /// Set where nobody waits for answers any more.
+    /// Set if the caller no longer waits for predictions.
     stop: Arc<AtomicBool>,
 }
 
 impl Outside {
-    /// Asks it once, to learn how many classes there are.
+    /// Calls the function once, to find the number of classes.
     fn new(
         py: Python<'_>,
         function: &Bound<'_, PyAny>,
@@ -109,7 +109,7 @@ impl Classifier for Outside {
     }
 }
 
-/// A model whose answers are read off by an inference.
+/// A model with an inference rule.
 #[pyclass(frozen, module = "gnarl._gnarl", name = "Defended")]
 pub struct PyDefended {
     model: Subject,
@@ -118,7 +118,7 @@ pub struct PyDefended {
     n_jobs: Option<usize>,
 }
 
-/// What is attacked, measured or defended.
+/// The model to attack, measure or defend.
 pub(crate) enum Subject {
     Fitted(PyFitted),
     Function(Py<PyAny>),
@@ -139,7 +139,7 @@ impl Subject {
         }
     }
 
-    /// A graph as the model takes it.
+    /// Returns a graph as the model needs it.
     fn scaled(&self, graph: &Graph) -> PyResult<Graph> {
         match self {
             Subject::Fitted(fitted) => fitted.fitted.scaled(graph).map_err(raised),
@@ -147,7 +147,8 @@ impl Subject {
         }
     }
 
-    /// With a graph made ready for it: ours see scaled features, others what they are given.
+    /// Adds a graph prepared for the model: fitted models get scaled features, functions get the
+    /// graph as given.
     pub(crate) fn asked(
         &self,
         py: Python<'_>,
@@ -173,7 +174,7 @@ impl Subject {
     }
 }
 
-/// A subject that can be asked from any thread.
+/// A model that can be called from any thread.
 pub(crate) enum Questioned {
     Fitted(PyFitted),
     Outside(Box<Outside>),
@@ -189,8 +190,8 @@ impl Questioned {
         }
     }
 
-    /// The same for an attacker who judges by answers: inference included, gradients straight
-    /// through it.
+    /// Calls a function with the model including its inference rule, for attacks on predictions;
+    /// gradients pass straight through the rule.
     fn with_answers<T>(&self, f: impl FnOnce(&dyn Classifier) -> T) -> T {
         match self {
             Questioned::Fitted(fitted) if !fitted.fitted.model().inference.is_plain() => {
@@ -200,7 +201,7 @@ impl Questioned {
         }
     }
 
-    /// The exception that a function raised, rather than what became of it on the way.
+    /// Returns the exception raised by the function instead of errors that follow from it.
     fn or_raised<T>(&self, result: PyResult<T>) -> PyResult<T> {
         match self {
             Questioned::Outside(outside) => {
@@ -219,7 +220,7 @@ impl Questioned {
     }
 }
 
-/// Runs a question about a subject, without the GIL.
+/// Runs a computation on a model, without the GIL.
 pub(crate) fn question<T: Send + 'static>(
     py: Python<'_>,
     n_jobs: Option<usize>,
@@ -235,8 +236,8 @@ pub(crate) fn question<T: Send + 'static>(
 
 #[pymethods]
 impl PyDefended {
-    /// An inference over a model. What it has to know of clean inputs it learns from the graph and
-    /// training nodes given, or from several graphs.
+    /// Makes a model with an inference rule, which is fitted on clean inputs: the graph and
+    /// training nodes given, or several graphs.
     #[new]
     #[pyo3(signature = (model, name, settings, clean, train=None, seed=0, n_jobs=None))]
     #[allow(clippy::too_many_arguments)]
@@ -293,7 +294,7 @@ impl PyDefended {
         })
     }
 
-    /// Distributions over the classes: a row for each node, or one for the graph.
+    /// Returns class distributions: a row for each node, or one for the graph.
     fn probabilities<'py>(
         &self,
         py: Python<'py>,
@@ -309,14 +310,14 @@ impl PyDefended {
         given(py, &question(py, self.n_jobs, &stop, asked, answer)?)
     }
 
-    /// How far an inference that tests its own assumption may be trusted; None where nothing was
-    /// tested.
+    /// Limit up to which an inference rule that tests its own assumption is reliable: the standard
+    /// deviation of noise, or the share of added edges; None without such a test.
     #[getter]
     fn trusted(&self) -> Option<f64> {
         self.reading.trusted()
     }
 
-    /// Evaluations of the model for one answer, at most.
+    /// Maximum number of evaluations of the model per prediction.
     #[getter]
     fn evaluations(&self) -> usize {
         self.reading.inference().evaluations()
@@ -331,8 +332,8 @@ impl PyDefended {
     }
 }
 
-/// The changed graph, the edges that are new and those that are gone, and how far features moved,
-/// as JSON.
+/// The changed graph, the added and the removed edges, and the size of the feature changes, as
+/// JSON.
 type Attacked<'py> = (
     PyGraph,
     Bound<'py, PyArray2<i64>>,
@@ -347,8 +348,8 @@ fn pairs<'py>(py: Python<'py>, pairs: &[(u32, u32)]) -> PyResult<Bound<'py, PyAr
     PyArray1::from_iter(py, flat).reshape([pairs.len(), 2])
 }
 
-/// Attacks a graph. Targets are rows of the model's scores with the classes that the attacker takes
-/// them for; training nodes are for attacks on training.
+/// Attacks a graph. Targets are rows of the model's scores with the classes that the attacker
+/// assumes; training nodes are for poisoning attacks.
 #[pyfunction]
 #[pyo3(signature = (graph, name, settings, model=None, targets=vec![], training=vec![], seed=0, n_jobs=None))]
 #[allow(clippy::too_many_arguments)]
@@ -438,7 +439,7 @@ pub fn attack<'py>(
     let change = attacked.change;
     let changed = match attack.has(Property::Features) {
         true => on.instead(attacked.graph),
-        // Edges alone: the features stay as they were handed over.
+        // Edges alone: the features stay as given.
         false => {
             let flips: Vec<(u32, u32)> = change
                 .added
@@ -458,7 +459,7 @@ pub fn attack<'py>(
     ))
 }
 
-/// The graph after a defence that looks at the graph alone.
+/// Returns the graph after a defence that uses the graph alone.
 #[pyfunction]
 pub fn purified(
     py: Python<'_>,
@@ -476,7 +477,8 @@ pub fn purified(
     })?))
 }
 
-/// How far a model's answers move around a graph, as JSON, and the distance of every sample.
+/// Measures the changes of a model's predictions around a graph, as JSON, with the distance of
+/// every sample.
 #[pyfunction]
 #[pyo3(signature = (model, graph, target, epsilon, samples, sigmas, norm=None, flips=None, sampler="exact", seed=0, n_jobs=None))]
 #[allow(clippy::too_many_arguments)]

@@ -1,4 +1,4 @@
-//! Parts of the library one by one: what can be said about a graph, and where graphs come from.
+//! Single parts of the library: graph statistics and graph generators.
 
 use gnarl_graph::centrality::Centrality;
 use gnarl_graph::community::{ClusterConfig, Method, cluster};
@@ -22,7 +22,7 @@ fn centrality_named(name: &str) -> PyResult<Centrality> {
     name.parse().map_err(raised)
 }
 
-/// How central each node is.
+/// Returns the centrality of each node.
 #[pyfunction]
 #[pyo3(signature = (graph, kind, n_jobs=None))]
 pub fn centrality<'py>(
@@ -38,7 +38,7 @@ pub fn centrality<'py>(
     ))
 }
 
-/// A classical operator of a graph.
+/// Returns a classical operator of a graph.
 #[pyfunction]
 pub fn operator<'py>(
     py: Python<'py>,
@@ -53,7 +53,7 @@ pub fn operator<'py>(
     ))
 }
 
-/// `V^e2 A V^e3` for the values V of a centrality.
+/// Returns `V^e2 A V^e3` for the values V of a centrality.
 #[pyfunction]
 pub fn centrality_operator<'py>(
     py: Python<'py>,
@@ -69,11 +69,11 @@ pub fn centrality_operator<'py>(
     Ok(given_csr(py, &matrix))
 }
 
-/// Eigenvalues and their vectors.
+/// Eigenvalues and their eigenvectors.
 type Pairs<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>);
 
-/// Eigenvalues at one end of the spectrum of a symmetric classical operator, or of a centrality
-/// operator, and their vectors as columns.
+/// Returns eigenvalues at one end of the spectrum of a symmetric classical operator, or of a
+/// centrality operator, and their eigenvectors as columns.
 #[pyfunction]
 #[pyo3(signature = (graph, name, k, which, exponents=None, n_jobs=None))]
 pub fn eigenpairs<'py>(
@@ -127,7 +127,7 @@ pub fn eigenpairs<'py>(
     ))
 }
 
-/// Spectra, constants and inequalities of a graph and a centrality, as JSON.
+/// Returns spectra, constants and inequalities of a graph and a centrality, as JSON.
 #[pyfunction]
 #[pyo3(signature = (graph, kind, n_jobs=None))]
 pub fn spectrum_report(
@@ -143,7 +143,7 @@ pub fn spectrum_report(
     serde_json::to_string(&found).map_err(|e| wrong(e.to_string()))
 }
 
-/// The community of each node.
+/// Returns the community of each node.
 #[pyfunction]
 #[pyo3(signature = (graph, method, clusters=None, centrality=None, e2=None, e3=None, n_init=None, seed=0, n_jobs=None))]
 #[allow(clippy::too_many_arguments)]
@@ -195,7 +195,7 @@ pub fn communities<'py>(
     Ok(PyArray1::from_iter(py, found.into_iter().map(i64::from)))
 }
 
-/// Newman's modularity of communities.
+/// Returns Newman's modularity of communities.
 #[pyfunction]
 pub fn modularity(
     graph: &Bound<'_, PyGraph>,
@@ -210,7 +210,7 @@ pub fn modularity(
     .map_err(raised)
 }
 
-/// What can be said about a graph in numbers.
+/// Returns the statistics of a graph.
 #[pyfunction]
 pub fn describe<'py>(py: Python<'py>, graph: &Bound<'py, PyGraph>) -> PyResult<Bound<'py, PyDict>> {
     let graph = &graph.get().graph;
@@ -227,7 +227,7 @@ pub fn describe<'py>(py: Python<'py>, graph: &Bound<'py, PyGraph>) -> PyResult<B
     Ok(all)
 }
 
-/// Settings of a generator, each only where it is one of its own.
+/// Settings of a generator; settings of other generators are errors.
 struct Given<'a, 'py>(&'a Bound<'py, PyDict>);
 
 impl<'py> Given<'_, 'py> {
@@ -254,7 +254,7 @@ impl<'py> Given<'_, 'py> {
     }
 }
 
-/// A graph of one of the models, by its settings and a seed.
+/// Samples a graph of one of the models, by its settings and a seed.
 #[pyfunction]
 pub fn generate(
     py: Python<'_>,

@@ -1,5 +1,5 @@
-//! One worker's copy of a model whose training is shared: gradients out, averaged gradients in.
-//! `gnarl.ray` holds workers together.
+//! One worker's copy of a model in distributed training: gradients out, averaged gradients in.
+//! `gnarl.ray` coordinates the workers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,14 +13,14 @@ use crate::graph::{Parts, data, dataset, split_of};
 use crate::model::{PyFitted, Words};
 use crate::work;
 
-/// A worker's share of a training.
+/// One worker of a distributed training.
 #[pyclass(frozen, module = "gnarl._gnarl", name = "SharedTraining")]
 pub struct PySharedTraining {
     training: Arc<Mutex<Option<SharedTraining>>>,
     n_jobs: Option<usize>,
 }
 
-/// A loss, gradients one after the other, and the number of nodes they are of.
+/// A loss, flattened gradients, and the number of nodes they cover.
 type Share<'py> = (f32, Bound<'py, PyArray1<f32>>, usize);
 
 /// Weights and moments, then learning rates and steps.
@@ -31,7 +31,7 @@ fn over() -> gnarl_graph::Error {
 }
 
 impl PySharedTraining {
-    /// Does something with the training, off the interpreter.
+    /// Runs a function on the training, off the interpreter.
     fn with<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -87,20 +87,20 @@ impl PySharedTraining {
         })
     }
 
-    /// Epochs asked for, and steps of each.
+    /// Returns the number of requested epochs, and of steps per epoch.
     fn plan(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
         self.with(py, |training| {
             Ok((training.plan().training.epochs, training.steps()))
         })
     }
 
-    /// Steps made.
+    /// Returns the number of steps done.
     fn steps_done(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, |training| Ok(training.steps_done()))
     }
 
-    /// The mean loss over a worker's share of a step's nodes, its gradients, and how many nodes
-    /// that were.
+    /// Computes the mean loss over a worker's share of a step's nodes, its gradients, and the
+    /// number of these nodes.
     fn gradients<'py>(
         &self,
         py: Python<'py>,
@@ -115,7 +115,7 @@ impl PySharedTraining {
         Ok((loss, PyArray1::from_vec(py, gradients), count))
     }
 
-    /// Makes a step along averaged gradients.
+    /// Makes a step with averaged gradients.
     fn step(&self, py: Python<'_>, gradients: PyReadonlyArray1<'_, f32>) -> PyResult<()> {
         let gradients = gradients
             .as_slice()
@@ -132,7 +132,7 @@ impl PySharedTraining {
         })
     }
 
-    /// Everything that a next step follows from.
+    /// Returns the full training state.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
         let (values, rates) = self.with(py, |training| training.state())?;
         Ok((
@@ -141,7 +141,7 @@ impl PySharedTraining {
         ))
     }
 
-    /// Puts a state back, which may be another worker's.
+    /// Restores a state, which may be another worker's.
     fn restore(
         &self,
         py: Python<'_>,
@@ -156,12 +156,12 @@ impl PySharedTraining {
         self.with(py, move |training| training.restore(&values, &rates))
     }
 
-    /// Accuracy on validation nodes, per cent, without sampling.
+    /// Computes the accuracy on validation nodes, in per cent, without sampling.
     fn validation_accuracy(&self, py: Python<'_>) -> PyResult<Option<f64>> {
         self.with(py, |training| training.validation_accuracy())
     }
 
-    /// The model as it is now; nothing can be asked of the training after it.
+    /// Returns the current model; the training ends with it.
     fn finish(&self, py: Python<'_>) -> PyResult<PyFitted> {
         let training = self
             .training

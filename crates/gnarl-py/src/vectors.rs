@@ -1,4 +1,5 @@
-//! Densities, GRATIN and influence on plain vectors with labels: no graph is needed.
+//! Densities, [GRATIN](https://arxiv.org/abs/2411.08638) and influence on plain labelled vectors,
+//! without a graph.
 
 use std::sync::Arc;
 
@@ -74,7 +75,7 @@ impl PyDensity {
         })
     }
 
-    /// Vectors drawn from it, one a row.
+    /// Samples vectors, one per row.
     #[pyo3(signature = (count, seed=0))]
     fn sample<'py>(
         &self,
@@ -96,7 +97,7 @@ impl PyDensity {
         PyArray1::from_vec(py, drawn).reshape([count, self.fitted.dim()])
     }
 
-    /// The logarithm of the density at each row of a matrix.
+    /// Returns the logarithm of the density at each row of a matrix.
     fn log_density<'py>(
         &self,
         py: Python<'py>,
@@ -122,13 +123,13 @@ impl PyDensity {
         Ok(PyArray1::from_vec(py, logs))
     }
 
-    /// How the fit went, as JSON.
+    /// Report of the fit, as JSON.
     #[getter]
     fn report(&self) -> PyResult<String> {
         serde_json::to_string(self.fitted.report()).map_err(|e| wrong(e.to_string()))
     }
 
-    /// Numbers in a vector.
+    /// Dimension of a vector.
     #[getter]
     fn dim(&self) -> usize {
         self.fitted.dim()
@@ -146,10 +147,10 @@ impl PyDensity {
     }
 }
 
-/// Vectors drawn class by class, their classes, and how the fits went as JSON.
+/// Vectors sampled class by class, their classes, and reports of the fits as JSON.
 type Drawn<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<i64>>, String);
 
-/// New vectors of each class, drawn from a density fitted to those there are.
+/// Samples new vectors of each class from a density fitted to the class.
 #[pyfunction]
 #[pyo3(signature = (vectors, classes, density, components, samples, seed, n_jobs=None))]
 #[allow(clippy::too_many_arguments)]
@@ -177,8 +178,8 @@ pub fn gratin<'py>(
     Ok((given(py, &drawn.vectors)?, of, fits))
 }
 
-/// What one more training vector would do to the loss on a set, for each candidate: positive where
-/// it helps.
+/// Returns the influence of one more training vector on the loss on a set, for each candidate:
+/// positive if it helps.
 #[pyfunction]
 #[pyo3(signature = (train, on, candidates, num_classes, decay, n_jobs=None))]
 pub fn influence<'py>(

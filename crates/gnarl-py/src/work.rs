@@ -1,5 +1,5 @@
-//! Work off the interpreter: on threads of our own, without the GIL, while the calling thread waits
-//! and answers Ctrl-C.
+//! Runs work off the interpreter: on separate threads, without the GIL, while the calling thread
+//! waits and handles Ctrl-C.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -15,14 +15,14 @@ use rayon::ThreadPool;
 
 use crate::errors::{raised, wrong};
 
-/// How often a waiting thread looks whether somebody pressed Ctrl-C.
+/// Interval at which a waiting thread checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long work that was asked to stop may take to do so before it is left to itself.
+/// Time for cancelled work to stop before it is abandoned.
 const PATIENCE: Duration = Duration::from_millis(400);
-/// Threads one may ask for. Beyond this a typing error is likelier than a machine.
+/// Largest number of threads. A larger number is a typing error rather than a machine.
 const MOST_THREADS: usize = 4096;
 
-/// The pools of a process by their size. A forked process has the memory of pools, and none of
+/// Thread pools of a process by size. A forked process has the memory of the pools, but none of
 /// their threads: it starts its own.
 struct Pools {
     process: u32,
@@ -40,7 +40,7 @@ fn pool(threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
     if pools.as_ref().is_some_and(|pools| pools.process != process) {
-        // Nobody is left to hear that these should end.
+        // No thread is left to end.
         std::mem::forget(pools.take());
     }
     let pools = pools.get_or_insert_with(|| Pools {
@@ -55,7 +55,7 @@ fn pool(threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     Ok(new)
 }
 
-/// Work that nobody waits for keeps its threads: whoever comes next gets others.
+/// Abandons a pool: unfinished work keeps its threads, and the next caller gets others.
 fn abandon(threads: Option<usize>) {
     if let Some(pools) = POOLS
         .lock()
@@ -66,11 +66,11 @@ fn abandon(threads: Option<usize>) {
     }
 }
 
-/// What the thread that waits does from time to time, with the interpreter at hand.
+/// A callback of the waiting thread, called periodically with the interpreter.
 pub type Tick<'a> = &'a dyn Fn(Python<'_>) -> PyResult<()>;
 
-/// Does work on a pool and waits for it. `stop` is set where Ctrl-C was pressed or `tick` failed;
-/// work that does not heed it soon is left to end by itself, and what it gives is dropped.
+/// Runs work on a pool and waits for it. `stop` is set after Ctrl-C or an error of `tick`. Work
+/// that does not stop soon is abandoned, and its result is dropped.
 pub fn run<T: Send + 'static>(
     py: Python<'_>,
     threads: Option<usize>,
@@ -78,14 +78,14 @@ pub fn run<T: Send + 'static>(
     tick: Option<Tick<'_>>,
     work: impl FnOnce() -> gnarl_graph::Result<T> + Send + 'static,
 ) -> PyResult<T> {
-    // On a thread of a pool already, as when a model of one's own asks gnarl: to wait for another
-    // could be to wait for oneself.
+    // The thread belongs to a pool already, as when a user's model calls gnarl: waiting for another
+    // pool thread could deadlock.
     if rayon::current_thread_index().is_some() {
         return finished(py.detach(|| catch_unwind(AssertUnwindSafe(work))));
     }
     let (sender, receiver) = channel();
     pool(threads)?.spawn(move || {
-        // Nobody listens where the caller has gone.
+        // The receiver is gone if the caller is.
         let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
     });
     let receiver = Mutex::new(receiver);
@@ -117,7 +117,7 @@ pub fn run<T: Send + 'static>(
     }
 }
 
-/// The same where there is nothing to stop and nothing to tell.
+/// Runs work without cancellation or progress.
 pub fn quietly<T: Send + 'static>(
     py: Python<'_>,
     threads: Option<usize>,

@@ -1,6 +1,6 @@
-//! From any graph that can be read to a folder on disk. Edge files are read in blocks and sorted on
-//! disk, so memory is bounded by [`ImportOptions::memory_bytes`] and a few numbers a node; datasets
-//! and archives are loaded first.
+//! Imports any readable graph into a folder on disk. Edge files are read in blocks and sorted on
+//! disk, so memory is bounded by [`ImportOptions::memory_bytes`] and a few numbers per node.
+//! Datasets and archives are loaded first.
 
 use std::path::{Path, PathBuf};
 
@@ -18,30 +18,30 @@ use gnarl_graph::features::Features;
 use gnarl_graph::graph::{BuildReport, Graph, MAX_NODES};
 
 gnarl_graph::named! {
-    /// How dense features are stored.
+    /// Number type of stored dense features.
     pub enum FeatureType as "feature type" {
-        /// As they are computed with.
+        /// 32-bit floats, the type of all computations.
         F32 = "f32",
-        /// In half the bits: three digits, values up to 65,504.
+        /// 16-bit floats: three digits, values up to 65,504.
         F16 = "f16",
-        /// In a quarter of the bits: 256 steps between the least and the largest value of each
-        /// column; whole numbers up to 255 stay.
+        /// 8-bit integers: 256 steps between the smallest and the largest value of each column;
+        /// whole numbers up to 255 stay exact.
         U8 = "u8",
     }
 }
 
-/// How to import.
+/// Options of an import.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportOptions {
-    /// How dense features are stored.
+    /// Number type of stored dense features.
     pub features: FeatureType,
-    /// Memory for sorting edges; more of them go to temporary files beside the folder.
+    /// Memory for sorting edges, in bytes; further edges go to temporary files next to the folder.
     pub memory_bytes: usize,
-    /// Features in a file of their own: text, `.npz` or a `.npy` of one row a node.
+    /// File of features: text, `.npz` or a `.npy` with one row per node.
     pub features_at: Option<PathBuf>,
-    /// Labels in a file of their own.
+    /// File of labels.
     pub labels_at: Option<PathBuf>,
-    /// Splits in a file of their own.
+    /// File of splits.
     pub splits_at: Option<PathBuf>,
 }
 
@@ -57,30 +57,30 @@ impl Default for ImportOptions {
     }
 }
 
-/// What an import came to.
+/// Summary of an import.
 #[derive(Debug, serde::Serialize)]
 pub struct ImportReport {
     /// Number of nodes.
     pub nodes: usize,
     /// Number of edges.
     pub edges: usize,
-    /// Columns of features.
+    /// Number of feature columns.
     pub features: Option<usize>,
     /// Number of classes.
     pub classes: Option<usize>,
-    /// Named splits.
+    /// Number of named splits.
     pub splits: usize,
-    /// What was dropped to make the graph undirected and simple.
+    /// Self-loops, duplicates and other edges dropped to make the graph undirected and simple.
     pub dropped: BuildReport,
-    /// What was read and what was not.
+    /// Files and columns that were read and not read.
     pub sources: Sources,
 }
 
-/// Called with what is being done, how much of it is done, and how much there is.
+/// Progress callback: gets the current step, the amount done, and the total.
 pub type Tell<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
-/// Makes a folder of a dataset by name, an edge file, or a folder of a user's own files. The folder
-/// must not be there; when it is, it is whole.
+/// Imports a dataset by name, an edge file, or a folder of a user's own files. The folder must not
+/// exist yet; it appears only when it is complete.
 pub fn import(
     source: &str,
     data_dir: &Path,
@@ -228,8 +228,7 @@ fn import_text<L: EdgeLoad>(
     Ok(self::report(&Description::read(out)?, report, sources))
 }
 
-/// Refuses text that would have to be in memory as a whole, and rows in order for nodes that go by
-/// name.
+/// Refuses text that would have to be in memory as a whole, and rows in order if nodes have names.
 fn check_features(
     beside: &Beside,
     edges: &Streamed,
@@ -266,7 +265,7 @@ fn is_npy(path: &Path) -> bool {
         .is_some_and(|ending| ending.eq_ignore_ascii_case("npy"))
 }
 
-/// What an edge carries, on its way from a file.
+/// The payload of an edge as read from a file: nothing or a weight.
 trait EdgeLoad: Load + PartialEq {
     fn of(weights: &[f64], i: usize) -> Self;
 }
@@ -281,7 +280,7 @@ impl EdgeLoad for f64 {
     }
 }
 
-/// Takes edges into a sorter, both ways.
+/// Passes edges to a sorter, in both directions.
 struct Arcs<'a, 'b, L> {
     sorter: ArcSorter<L>,
     make: &'a dyn Fn() -> ArcSorter<L>,
@@ -304,7 +303,7 @@ impl<L: EdgeLoad> EdgeSink for Arcs<'_, '_, L> {
             self.sorter.push(v, u, load)?;
         }
         self.report.edges_given += edges.len() as u64;
-        // Of a file of loops their nodes are not more than there are nodes.
+        // A file of self-loops has at most one per node.
         if self.loops.len() > 1 << 24 {
             self.loops.sort_unstable();
             self.loops.dedup();
@@ -323,7 +322,7 @@ impl<L: EdgeLoad> EdgeSink for Arcs<'_, '_, L> {
     }
 }
 
-/// Merges sorted arcs into offsets, neighbours and weights; of equal arcs the first is kept.
+/// Merges sorted arcs into offsets, neighbours and weights; the first of duplicate arcs is kept.
 fn write_arcs<L: EdgeLoad>(
     writer: &mut FolderWriter,
     sorter: ArcSorter<L>,
@@ -383,7 +382,7 @@ fn write_arcs<L: EdgeLoad>(
     Ok(kept)
 }
 
-/// The features of a graph in memory.
+/// Writes the features of a graph in memory.
 pub(super) fn write_features(
     writer: &mut FolderWriter,
     graph: &Graph,
@@ -457,7 +456,7 @@ impl Rows for MemoryRows<'_> {
     }
 }
 
-/// The rows of a `.npy` file, of any number type.
+/// The rows of a `.npy` file of any number type.
 struct NpyRows {
     path: PathBuf,
     num_rows: usize,
@@ -563,7 +562,7 @@ fn write_dense(
     }
 }
 
-/// What a byte of each column stands for.
+/// Scale and offset of the bytes of each column.
 struct Levels {
     scale: Vec<f32>,
     least: Vec<f32>,

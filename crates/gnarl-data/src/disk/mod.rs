@@ -1,27 +1,27 @@
-//! A graph on disk: a folder of plain `.npy` arrays with a small description, opened by mapping
-//! them.
+//! A graph on disk: a folder of plain `.npy` arrays with a small description, memory-mapped when
+//! opened.
 //!
-//! | file | numbers |
+//! | file | contents |
 //! | --- | --- |
 //! | `graph.json` | the description: counts, classes, names of splits, type, shape and CRC-32 of every array |
 //! | `offsets.npy` | `<i8`, n + 1: node u owns neighbours `offsets[u]..offsets[u + 1]` |
 //! | `neighbours.npy` | `<i4` (`<u4` beyond 2^31 nodes), both arcs of every edge, ascending within a node |
 //! | `weights.npy` | `<f8`, one for each arc, where edges have weights |
 //! | `features.npy` | `<f4`, `<f2` or `\|u1`, n rows |
-//! | `feature_scale.npy` | `<f4`, two rows: of 8-bit features the scale and the offset of each column |
-//! | `feature_offsets.npy`, `feature_columns.npy`, `feature_values.npy` | sparse features, in the place of `features.npy` |
+//! | `feature_scale.npy` | `<f4`, two rows: scale and offset of each column of 8-bit features |
+//! | `feature_offsets.npy`, `feature_columns.npy`, `feature_values.npy` | sparse features, instead of `features.npy` |
 //! | `labels.npy` | `<i4`, a class or -1 |
 //! | `splits.npy` | `\|u1`, a row for each split: 0 for none, 1 train, 2 validation, 3 test |
-//! | `name_offsets.npy`, `name_bytes.npy` | what nodes are called, one text after the other |
-//! | `verified.json` | sizes and times of the files as they were when they were last checked |
+//! | `name_offsets.npy`, `name_bytes.npy` | names of nodes, one string after the other |
+//! | `verified.json` | sizes and times of the files at their last check |
 //!
 //! NumPy opens each with `numpy.load(file, mmap_mode="r")`; offsets and neighbours are the CSR
 //! arrays that DGL and SciPy take.
 //!
-//! Opening looks at headers and sizes. Where a file is not the one that was checked last, by its
-//! size and time, its numbers are summed up against the description and the rows are checked to be
-//! a graph first; a folder that is damaged is refused by the name of the file. [`verify`] does so
-//! whatever the times say.
+//! Opening checks headers and sizes. If a file differs in size or time from its last check, its
+//! checksum is first compared with the description, and the rows are checked to form a graph. A
+//! damaged folder is refused with the name of the file. [`verify`] checks everything regardless of
+//! the times.
 
 mod import;
 mod npy;
@@ -48,19 +48,19 @@ use gnarl_graph::matrix::{CsrMatrix, DenseMatrix};
 use gnarl_graph::split::Split;
 use gnarl_graph::stored::{Plain, Stored};
 
-/// The name of the description.
+/// Name of the description file.
 pub const DESCRIPTION: &str = "graph.json";
 
-/// The name of the file that says what was checked.
+/// Name of the file that records the last check.
 const STAMP: &str = "verified.json";
 
 const FORMAT: &str = "gnarl-graph";
 const VERSION: u32 = 1;
 
-/// Largest description read: names of classes and splits, not of nodes.
+/// Largest description read, in bytes: it has names of classes and splits, not of nodes.
 const MAX_DESCRIPTION_BYTES: u64 = 64 << 20;
 
-/// What `graph.json` says.
+/// Contents of `graph.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
@@ -70,27 +70,27 @@ pub struct Description {
     pub nodes: usize,
     /// Number of edges.
     pub edges: usize,
-    /// Columns of features, where there are any.
+    /// Number of feature columns, if there are features.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub features: Option<usize>,
-    /// What classes are called.
+    /// Names of the classes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub classes: Option<Vec<String>>,
-    /// What splits are called.
+    /// Names of the splits.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub splits: Vec<String>,
-    /// What was dropped to make the graph undirected and simple.
+    /// Edges dropped to make the graph undirected and simple.
     pub report: BuildReport,
     arrays: BTreeMap<String, ArrayEntry>,
 }
 
-/// What an array must be.
+/// Expected type, shape and checksum of an array.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ArrayEntry {
     descr: String,
     shape: Vec<usize>,
-    /// Of its numbers; the header follows from the two above.
+    /// Checksum of the array's numbers; the header follows from the two fields above.
     crc32: u32,
 }
 
@@ -147,13 +147,13 @@ impl Description {
     }
 }
 
-/// Whether a folder holds a graph of this format.
+/// Returns true if a folder holds a graph of this format.
 pub fn is_folder(path: &Path) -> bool {
     path.join(DESCRIPTION).is_file()
 }
 
-/// Opens a folder. Milliseconds where it is as it was when it was checked last; else everything is
-/// read once.
+/// Opens a folder. This takes milliseconds if the folder is unchanged since its last check;
+/// otherwise everything is read once.
 pub fn open(dir: &Path) -> Result<(Graph, BuildReport)> {
     let folder = Folder::new(dir)?;
     let known = std::fs::read_to_string(dir.join(STAMP))
@@ -161,7 +161,7 @@ pub fn open(dir: &Path) -> Result<(Graph, BuildReport)> {
     if !known {
         folder.check_sums()?;
         folder.check_graph()?;
-        // A folder that cannot be written to is checked every time.
+        // A read-only folder is checked every time.
         if let Ok(now) = stamp(dir, &folder.description) {
             let _ = gnarl_graph::files::write_atomically(&dir.join(STAMP), now);
         }
@@ -169,7 +169,7 @@ pub fn open(dir: &Path) -> Result<(Graph, BuildReport)> {
     Ok((folder.graph()?, folder.description.report))
 }
 
-/// Reads every number of a folder and refuses it where one is not what the description says.
+/// Reads every number of a folder and fails if one differs from the description.
 pub fn verify(dir: &Path) -> Result<Description> {
     let folder = Folder::new(dir)?;
     folder.check_sums()?;
@@ -178,7 +178,7 @@ pub fn verify(dir: &Path) -> Result<Description> {
     Ok(folder.description)
 }
 
-/// Sizes and times of the files, and the sum of the description itself.
+/// Returns sizes and times of the files, and the checksum of the description itself.
 fn stamp(dir: &Path, description: &Description) -> Result<String> {
     let mut files: BTreeMap<String, (u64, u128)> = BTreeMap::new();
     for name in description.arrays.keys() {
@@ -204,7 +204,7 @@ struct Folder {
 }
 
 impl Folder {
-    /// Reads the description and looks at the header and the size of every array.
+    /// Reads the description and checks the header and the size of every array.
     fn new(dir: &Path) -> Result<Self> {
         let description = Description::read(dir)?;
         let folder = Self {
@@ -267,7 +267,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Refuses arrays with the right sums that are no graph: somebody made them by hand.
+    /// Refuses arrays with the right checksums that are no graph: such a folder was made by hand.
     fn check_graph(&self) -> Result<()> {
         let n = self.description.nodes;
         let (offsets, targets) = (self.map::<u64>("offsets")?, self.map::<u32>("neighbours")?);
@@ -317,7 +317,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Maps an array, which must be of this type and of the shape that the counts ask for.
+    /// Maps an array, which must have this type and the shape that the counts imply.
     fn map<T: Plain>(&self, name: &str) -> Result<Stored<T>> {
         let description = &self.description;
         let Some(entry) = description.arrays.get(name) else {
@@ -480,8 +480,8 @@ impl Folder {
     }
 }
 
-/// Writes a graph that is in memory as a folder, which must not be there. It is there whole or not
-/// at all.
+/// Writes a graph in memory as a folder, which must not exist. The folder is written completely or
+/// not at all.
 ///
 /// ```
 /// let dir = tempfile::tempdir().unwrap();
@@ -523,7 +523,7 @@ pub fn write(graph: &Graph, dir: &Path, options: &ImportOptions) -> Result<Descr
     Description::read(dir)
 }
 
-/// The type of node ids: signed as long as they fit, since that is what most programs read.
+/// Returns the type of node ids: signed if they fit, since most programs read that.
 fn id_descr(num_nodes: usize) -> &'static str {
     if num_nodes <= i32::MAX as usize {
         "<i4"
@@ -532,7 +532,7 @@ fn id_descr(num_nodes: usize) -> &'static str {
     }
 }
 
-/// Labels, splits and names of a graph.
+/// Writes labels, splits and names of a graph.
 fn write_carried(
     writer: &mut FolderWriter,
     graph: &Graph,
@@ -588,8 +588,8 @@ fn write_carried(
     Ok(())
 }
 
-/// Opens a folder that was made of `data`, for fuzzing: arrays of a real folder with bytes changed
-/// give a graph or an error.
+/// Opens a folder made from `data`, for fuzzing: arrays of a real folder with bytes changed give a
+/// graph or an error.
 #[doc(hidden)]
 pub fn fuzz_folder(data: &[u8]) {
     let Ok(dir) = tempfile::tempdir() else { return };

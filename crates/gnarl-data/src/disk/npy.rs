@@ -1,15 +1,15 @@
-//! One array in NumPy's `.npy` format, version 1, with a header of one fixed length, so that it can
-//! be written last.
+//! A single array in NumPy's `.npy` format, version 1, with a header of fixed length, so that the
+//! header can be written last.
 
 use std::io::Read;
 use std::path::Path;
 
 use gnarl_graph::error::{Error, Result};
 
-/// Bytes before the numbers. More than any shape needs, and a multiple of 64, as NumPy aligns.
+/// Length of the header: more than any shape needs, and a multiple of 64, as NumPy aligns.
 pub(super) const HEADER_BYTES: usize = 128;
 
-/// The header of an array. `descr` is NumPy's name of the type, such as `<f4`.
+/// Returns the header of an array. `descr` is NumPy's name of the type, such as `<f4`.
 pub(super) fn header(descr: &str, shape: &[usize]) -> [u8; HEADER_BYTES] {
     let shape = match shape {
         [length] => format!("({length},)"),

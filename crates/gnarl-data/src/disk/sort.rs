@@ -1,4 +1,4 @@
-//! Arcs in order, however many there are: sorted runs of bounded size in temporary files, then a
+//! External sorting of any number of arcs: sorted runs of bounded size in temporary files, then a
 //! merge.
 
 use std::cmp::Reverse;
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use gnarl_graph::error::{Error, Result};
 
-/// What an arc carries on its way: nothing, or a weight.
+/// The payload of an arc: nothing, or a weight.
 pub(super) trait Load: Copy + Send + Sync + Default {
     const BYTES: usize;
     fn to_bytes(self, out: &mut Vec<u8>);
@@ -34,8 +34,8 @@ impl Load for f64 {
     }
 }
 
-/// Sorts arcs `(u, v)` by u, then v, then the order they came in, in so much memory and as much
-/// disk as it takes.
+/// Sorts arcs `(u, v)` by u, then v, then input order, within this memory and with as much disk as
+/// needed.
 pub(super) struct ArcSorter<L> {
     folder: PathBuf,
     /// Arcs as `u << 32 | v`.
@@ -45,7 +45,8 @@ pub(super) struct ArcSorter<L> {
 }
 
 impl<L: Load> ArcSorter<L> {
-    /// `folder` is where temporary files are made; they have no name and go when the program does.
+    /// Makes a sorter with temporary files in `folder`; they have no name and vanish when the
+    /// program ends.
     pub fn new(folder: &Path, memory_bytes: usize) -> Self {
         let capacity = (memory_bytes / std::mem::size_of::<(u64, L)>()).max(1 << 10);
         Self {
@@ -65,7 +66,7 @@ impl<L: Load> ArcSorter<L> {
     }
 
     fn sort(&mut self) {
-        // Without a load equal arcs cannot be told apart; with one the first of them counts.
+        // Without a payload duplicate arcs cannot be told apart; with one the first of them counts.
         match L::BYTES {
             0 => self.buffer.par_sort_unstable_by_key(|(key, _)| *key),
             _ => self.buffer.par_sort_by_key(|(key, _)| *key),
@@ -109,7 +110,7 @@ impl<L: Load> ArcSorter<L> {
             runs.push(Run::File(BufReader::with_capacity(1 << 20, file)));
         }
         runs.push(Run::Memory(self.buffer.into_iter()));
-        // Of equal arcs the earlier run comes first.
+        // The earlier run comes first among equal arcs.
         let mut heads: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
         let mut loads = vec![L::default(); runs.len()];
         for (i, run) in runs.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Writing a folder: arrays one after the other under a temporary name, then the description, then
+//! Writes a folder: arrays one after the other under a temporary name, then the description, then
 //! the rename.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use super::npy::{HEADER_BYTES, header};
 use super::{ArrayEntry, DESCRIPTION, Description, STAMP, stamp};
 use gnarl_graph::error::{Error, Result};
 
-/// A folder on its way.
+/// A folder that is being written.
 pub(super) struct FolderWriter {
     target: PathBuf,
     temporary: tempfile::TempDir,
@@ -18,7 +18,7 @@ pub(super) struct FolderWriter {
 }
 
 impl FolderWriter {
-    /// Fails where the folder is there already.
+    /// Makes a temporary folder. Fails if `target` exists already.
     pub fn new(target: &Path) -> Result<Self> {
         if target.symlink_metadata().is_ok() {
             return Err(Error::data(
@@ -39,7 +39,7 @@ impl FolderWriter {
         })
     }
 
-    /// Where temporary files may lie: on the disk that the folder will be on.
+    /// Returns a folder for temporary files, on the disk of the target folder.
     pub fn scratch(&self) -> &Path {
         self.temporary.path()
     }
@@ -93,7 +93,7 @@ impl FolderWriter {
         Ok(())
     }
 
-    /// A whole array at once.
+    /// Writes a whole array at once.
     pub fn whole<const N: usize>(
         &mut self,
         name: &str,
@@ -115,7 +115,7 @@ impl FolderWriter {
         let at = folder.join(DESCRIPTION);
         let text = serde_json::to_string_pretty(&description).expect("plain data");
         std::fs::write(&at, text).map_err(|e| Error::io(&at, e))?;
-        // What was just written needs no check when it is opened.
+        // A newly written folder needs no check when it is opened.
         std::fs::write(folder.join(STAMP), stamp(folder, &description)?)
             .map_err(|e| Error::io(&at, e))?;
         if self.target.symlink_metadata().is_ok() {
@@ -141,7 +141,8 @@ fn parent(target: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-/// A temporary folder is its owner's alone; the finished one is like any other.
+/// Gives the finished folder default permissions; a temporary folder is accessible to its owner
+/// alone.
 fn open_to_others(folder: &Path) {
     #[cfg(unix)]
     {
@@ -155,7 +156,7 @@ fn open_to_others(folder: &Path) {
     }
 }
 
-/// The bytes of a number of a type such as `<f4`.
+/// Returns the bytes of a number of a type such as `<f4`.
 pub(super) fn item_bytes(descr: &str) -> usize {
     descr
         .chars()
@@ -164,10 +165,10 @@ pub(super) fn item_bytes(descr: &str) -> usize {
         .map_or(0, |bytes| bytes as usize)
 }
 
-/// Bytes that are gathered before they are summed up and written.
+/// Number of bytes buffered before they are added to the checksum and written.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// An array on its way.
+/// An array that is being written.
 pub(super) struct ArrayWriter {
     name: String,
     path: PathBuf,

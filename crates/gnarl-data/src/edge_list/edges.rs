@@ -1,8 +1,9 @@
-//! The edge file: integers parsed in parallel, and where ids are not all integers, names.
+//! Reads the edge file: integers are parsed in parallel; if not all ids are integers, they are
+//! names.
 //!
 //! Ten million edges are parsed in pieces that do not depend on the number of threads. A file that
-//! the fast reader does not understand, since it has names, quotation marks or more columns, is
-//! read row by row.
+//! the fast reader does not support, since it has names, quotation marks or more columns, is read
+//! row by row.
 
 use std::path::Path;
 
@@ -17,19 +18,19 @@ use crate::text::{self, at_line, parse_id, quoted};
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::graph::MAX_NODES;
 
-/// Bytes parsed by one task.
+/// Number of bytes parsed by one task.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// An edge file as it stands: edges in file order, self-loops and duplicates included.
+/// An edge file as stored: edges in file order, self-loops and duplicates included.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EdgeFile {
     /// The largest id plus one, or the number of names.
     pub num_nodes: usize,
-    /// Both ends of each line's edge.
+    /// Both ends of each edge.
     pub edges: Vec<(u32, u32)>,
-    /// The column of weights, where there is one.
+    /// The column of weights, if there is one.
     pub weights: Option<Vec<f64>>,
-    /// What the nodes are called, in the order they first occur; `None` where ids are integers.
+    /// Names of the nodes, in order of first occurrence; `None` if ids are integers.
     pub names: Option<Vec<String>>,
     /// Titles of columns that are neither ids nor weights.
     pub columns_dropped: Vec<String>,
@@ -37,9 +38,9 @@ pub struct EdgeFile {
 
 /// Reads an edge file.
 ///
-/// Ids that are not all integers of at least 0 are names; numbers that are negative or broken are a
-/// mistake. Fails at the first line that is no edge, and where an integer is so large for the
-/// number of edges that it must be a mistake: more than 100 times that number, plus a million.
+/// Ids that are not all integers of at least 0 are names; negative or malformed numbers are errors.
+/// Fails at the first line that is no edge. Also fails at an id that is implausibly large for the
+/// number of edges: more than 100 times that number, plus a million.
 pub fn read_edges(path: &Path) -> Result<EdgeFile> {
     if columnar::is_columnar(path) {
         let mut all = Collected::default();
@@ -62,7 +63,7 @@ pub fn read_edges(path: &Path) -> Result<EdgeFile> {
     parse_edges(path, &text::read_bytes(path, text::MAX_TEXT_BYTES)?)
 }
 
-/// Keeps all edges.
+/// A sink that keeps all edges.
 #[derive(Default)]
 struct Collected {
     edges: Vec<(u32, u32)>,
@@ -91,7 +92,7 @@ pub(super) fn parse_edges(path: &Path, bytes: &[u8]) -> Result<EdgeFile> {
     }
 }
 
-/// Reads a file of integers, with a weight each or without; `None` where it is something else.
+/// Parses a file of integers, with or without weights; `None` if it is something else.
 fn parse_numbers(path: &Path, bytes: &[u8], start: &Start) -> Result<Option<EdgeFile>> {
     let Start { body, weighted, .. } = *start;
     if let Some(header) = &start.header {
@@ -147,7 +148,7 @@ fn parse_numbers(path: &Path, bytes: &[u8], start: &Start) -> Result<Option<Edge
     }))
 }
 
-/// Whether the line at `start` is one that the reader of rows may understand.
+/// Returns true if the line at `start` may be one for the row reader.
 pub(super) fn may_be_named(bytes: &[u8], start: usize) -> bool {
     let text = String::from_utf8_lossy(&bytes[start..line_end(bytes, start)]);
     let mut fields = Vec::new();
@@ -165,19 +166,19 @@ pub(super) fn sparse_ids(path: &Path, line: usize, id: u32, num_rows: usize) -> 
     )
 }
 
-/// The top of an edge file.
+/// The first lines of an edge file.
 #[derive(Debug, PartialEq)]
 pub(super) struct Start {
-    /// Where the edges start.
+    /// Byte offset of the first edge.
     pub body: usize,
-    /// Whether the first of them has a weight.
+    /// True if the first edge has a weight.
     pub weighted: bool,
-    /// The first line, where it has no number.
+    /// The first line, if it has no number.
     pub header: Option<Vec<String>>,
 }
 
-/// Whether only a reader of rows can say what stands below these titles: more columns, or a third
-/// that is not called a weight.
+/// Returns true if only the row reader can interpret the columns below these titles: more columns,
+/// or a third column that is not called a weight.
 pub(super) fn needs_rows(titles: &[String]) -> bool {
     let is_other = |title: &String| !is_weight_title(title);
     titles.len() > 3
@@ -222,7 +223,7 @@ pub(super) fn find_body(bytes: &[u8]) -> Start {
     }
 }
 
-/// The position of the next line break, or the end.
+/// Returns the position of the next line break, or the end.
 fn line_end(bytes: &[u8], at: usize) -> usize {
     bytes[at..]
         .iter()
@@ -230,7 +231,7 @@ fn line_end(bytes: &[u8], at: usize) -> usize {
         .map_or(bytes.len(), |found| at + found)
 }
 
-/// Splits at commas, else at tabs, else at spaces; spaces around a field go.
+/// Splits at commas, else at tabs, else at spaces; spaces around a field are trimmed.
 fn split_fields<'a>(line: &'a str, fields: &mut Vec<&'a str>) {
     fields.clear();
     let line = line.trim_matches([' ', '\r']);
@@ -243,7 +244,7 @@ fn split_fields<'a>(line: &'a str, fields: &mut Vec<&'a str>) {
     }
 }
 
-/// Pieces of about [`PIECE_BYTES`] that end with a line, each with its position.
+/// Splits into pieces of about [`PIECE_BYTES`] that end with a line, each with its position.
 pub(super) fn split_at_lines(bytes: &[u8], body: usize) -> Vec<(usize, &[u8])> {
     let mut pieces = Vec::new();
     let mut start = body;
@@ -263,8 +264,8 @@ pub(super) struct Part {
     pub largest: Option<u32>,
 }
 
-/// Parses one piece; fails with the position of the first line that is no edge. Says nothing about
-/// why: that is [`explain`]'s work, so that this stays fast.
+/// Parses one piece; fails with the position of the first line that is no edge. The reason is left
+/// to [`explain`], so that this stays fast.
 pub(super) fn parse_piece(bytes: &[u8], weighted: bool) -> std::result::Result<Part, usize> {
     const SHORTEST_LINE: usize = 4;
     let mut part = Part {
@@ -312,7 +313,7 @@ fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Blanks, at most one comma, blanks; at least one of them.
+/// Skips blanks, at most one comma, and blanks; at least one of them must be there.
 fn skip_separator(bytes: &[u8], at: &mut usize) -> Option<()> {
     let start = *at;
     *at = skip_blanks(bytes, *at);
@@ -322,7 +323,7 @@ fn skip_separator(bytes: &[u8], at: &mut usize) -> Option<()> {
     (*at > start).then_some(())
 }
 
-/// A whole number that fits a node id.
+/// Parses a whole number that fits a node id.
 fn parse_digits(bytes: &[u8], at: &mut usize) -> Option<u32> {
     let start = *at;
     let mut id = 0u64;
@@ -350,12 +351,13 @@ fn parse_weight(bytes: &[u8], at: &mut usize) -> Option<f64> {
     is_weight(weight).then_some(weight)
 }
 
-/// Networks compute with 32 bits, where more would become infinite.
+/// Returns true if a weight fits 32 bits, in which networks compute; a larger weight would become
+/// infinite.
 fn is_weight(weight: f64) -> bool {
     weight.abs() <= f64::from(f32::MAX)
 }
 
-/// Why the line at `start` is no edge, of a file with so many lines before these bytes.
+/// Explains why the line at `start` is no edge; the file has this many lines before these bytes.
 pub(super) fn explain(
     path: &Path,
     bytes: &[u8],
@@ -432,7 +434,7 @@ pub(super) fn weight(path: &Path, line: usize, field: &str) -> Result<f64> {
     }
 }
 
-/// The line of the `k`-th edge.
+/// Returns the line of the `k`-th edge.
 fn line_of_edge(bytes: &[u8], body: usize, k: usize) -> usize {
     let before = bytes[..body].iter().filter(|&&b| b == b'\n').count();
     let mut data = bytes[body..]
@@ -442,7 +444,7 @@ fn line_of_edge(bytes: &[u8], body: usize, k: usize) -> usize {
     before + 1 + data.nth(k).map_or(0, |(i, _)| i)
 }
 
-/// Which column holds what, and whether the first row says so.
+/// The role of each column, and true if the first row is a header.
 pub(super) struct Columns {
     pub has_header: bool,
     pub count: usize,
@@ -464,7 +466,7 @@ impl Columns {
             2 => Ok(plain(Self::is_pair_of_titles(table, &first)?)),
             3 if first[2].parse::<f64>().is_err() => {
                 // A year or a kind of edge under its title is no weight. Without titles for the ids
-                // it may be a mistake.
+                // it may be an error.
                 let is_other =
                     !is_weight_title(&first[2]) && Self::is_pair_of_titles(table, &first[..2])?;
                 Ok(match is_other {
@@ -501,8 +503,8 @@ impl Columns {
         }
     }
 
-    /// Whether the first row names the columns: the ids below it are integers and it has none, or
-    /// both words are such as head a column and call no node.
+    /// Returns true if the first row names the columns. Either the ids below it are integers and it
+    /// has none, or both words are typical column titles and name no node.
     fn is_pair_of_titles(table: &Table, first: &[String]) -> Result<bool> {
         let (mut integers, mut known) = (
             is_header(first) && table.num_rows() > 1,
@@ -565,7 +567,7 @@ fn parse_rows(table: &Table) -> Result<EdgeFile> {
     numbered(path, &lines, named)
 }
 
-/// The same file with ids as integers where all of them are.
+/// Converts ids to integers if all of them are integers.
 fn numbered(path: &Path, lines: &[usize], mut file: EdgeFile) -> Result<EdgeFile> {
     let names = file.names.take().unwrap_or_default();
     if names.iter().any(|name| name.parse::<f64>().is_err()) {
@@ -574,7 +576,7 @@ fn numbered(path: &Path, lines: &[usize], mut file: EdgeFile) -> Result<EdgeFile
             ..file
         });
     }
-    // All are numbers: one that is no id is a mistake, not a name.
+    // All ids are numbers: an invalid one is an error, not a name.
     let limit = sane_end(lines.len());
     let mut largest = None;
     for ((u, v), &line) in file.edges.iter_mut().zip(lines) {

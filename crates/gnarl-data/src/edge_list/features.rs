@@ -1,5 +1,5 @@
-//! Features of a user's own graph: a table with a row per node, `node,column,value` for the few
-//! values that are not zero, or an archive of NumPy or SciPy.
+//! Features of a user's own graph: a table with a row per node, sparse rows `node,column,value`, or
+//! an archive of NumPy or SciPy.
 
 use std::collections::HashSet;
 
@@ -34,8 +34,8 @@ impl FeatureRows {
         Ok(Self::Dense(DenseRows::parse(table, &first, nodes)?))
     }
 
-    /// A row for each node. Fails where a node of a dense table has none; in a sparse one it is all
-    /// zeros.
+    /// Builds a row for each node. Fails if a node of a dense table has none; in a sparse table a
+    /// missing row is all zeros.
     pub fn build(self, table: &Table, nodes: &Nodes) -> Result<Features> {
         match self {
             Self::Dense(rows) => rows.build(table, nodes),
@@ -206,7 +206,7 @@ impl SparseRows {
     }
 }
 
-/// The columns of the sparse form: by number where all are integers, else by name.
+/// Columns of the sparse form: by number if all are integers, else by name.
 enum Columns {
     Numbered(usize),
     Named(NameIndex),

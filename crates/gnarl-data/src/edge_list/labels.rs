@@ -7,7 +7,7 @@ use crate::text::at_line;
 use gnarl_graph::error::Result;
 use gnarl_graph::labels::Labels;
 
-/// Titles of the column of classes.
+/// Titles of the class column.
 const TITLES: [&str; 6] = ["label", "labels", "class", "classes", "y", "target"];
 
 /// The rows of a labels file, `None` for unlabelled, before the number of nodes is known.
@@ -66,7 +66,7 @@ impl LabelRows {
             }
             let joined;
             let class = match fields.len() {
-                // Without a class after the last separator.
+                // No class after the last separator.
                 1 => "",
                 found if found == expected => fields[column],
                 // A class may have spaces in its name.
@@ -87,7 +87,7 @@ impl LabelRows {
         Ok(rows)
     }
 
-    /// One row after the other: blank ones count, such nodes are unlabelled.
+    /// Reads one row per node in order; blank rows count and leave their node unlabelled.
     fn parse_in_order(text: &str) -> Self {
         let mut rows = Self {
             nodes: RowNodes::in_order(),
@@ -123,7 +123,7 @@ impl LabelRows {
         rows
     }
 
-    /// The class of each node, by number where all are integers.
+    /// Returns the class of each node, by number if all are integers.
     pub fn build(self, table: &Table, nodes: &Nodes) -> Result<Labels> {
         let rows = self.nodes.row_of(table, nodes)?;
         let class = |row: &Option<u32>| row.and_then(|row| self.classes[row as usize].as_deref());
@@ -154,8 +154,8 @@ fn class_of(field: &str) -> Option<String> {
         .map(String::from)
 }
 
-/// Whether a row has a node beside the class. A space separates them only where the first field can
-/// be a node: classes may have spaces in their names.
+/// Returns true if a row has a node next to the class. A space separates them only if the first
+/// field can be a node: classes may have spaces in their names.
 fn has_nodes(table: &Table, first: &[String]) -> bool {
     let can_be_node =
         |field: &String| field.parse::<f64>().is_ok() || field.eq_ignore_ascii_case("node");

@@ -1,42 +1,41 @@
-//! A user's own graph: an edge list, with features, labels and splits beside it where there are
-//! any.
+//! Reads a user's own graph: an edge list with optional features, labels and splits.
 //!
-//! A path to a file is read as edges alone; a path to a folder may hold (each as `.csv`, `.tsv`,
-//! `.txt`, `.parquet` or `.arrow`):
+//! A path to a file is read as edges alone. A path to a folder may hold these files, each as
+//! `.csv`, `.tsv`, `.txt`, `.parquet` or `.arrow`:
 //!
 //! | file | a line |
 //! | --- | --- |
 //! | `edges` (also `.edges`, `.npz`) | `u,v` or `u,v,weight` |
-//! | `features` (also `.npz`) | the features of one node, in order; `node,…` under a header that starts with `node`; or one value that is not zero, under the header `node,column,value` |
+//! | `features` (also `.npz`) | the features of one node, in order; `node,…` under a header that starts with `node`; or one non-zero value, under the header `node,column,value` |
 //! | `labels` | the class of one node, in order; or `node,class` |
-//! | `splits` | `node,split,part`, where part is `train`, `val` or `test`; `node,part` where there is one split |
-//! | `nodes` | under a header: the node (`node` or `id`), its class (`label` or `class`), its part (`split` or `part`) and features, any other columns of numbers; what of these has a file of its own is read there |
+//! | `splits` | `node,split,part`, where part is `train`, `val` or `test`; `node,part` for a single split |
+//! | `nodes` | under a header: the node (`node` or `id`), its class (`label` or `class`), its part (`split` or `part`) and features, any other columns of numbers; a file for one of these takes precedence |
 //!
 //! Fields are separated by commas, tabs or spaces and may be quoted; lines that start with `#` or
 //! `%` are comments.
 //!
-//! Ids that are integers number the nodes from 0 without large gaps, and there are as many as the
-//! largest id or the longest of the files says. Where an id is no number, all of them are names,
-//! such as `user_183`: nodes are then numbered in the order their names first occur, keep them
-//! ([`Graph::node_name`]), and rows of features and labels stand under a header whose first column
-//! is `node`. A node that occurs in features or labels alone is there, without edges. Every node
-//! needs its features where there are any (in the sparse form those not given are zero); labels may
-//! be missing.
+//! Ids that are integers number the nodes from 0 without large gaps; the largest id or the longest
+//! file gives the number of nodes. If one id is no number, all of them are names, such as
+//! `user_183`. Named nodes are numbered in order of first occurrence and keep their names
+//! ([`Graph::node_name`]). Their rows of features and labels need a header whose first column is
+//! `node`. A node that occurs in features or labels alone is added, without edges. If there are
+//! features, every node needs them (missing ones in the sparse form are zero); labels may be
+//! missing.
 //!
-//! A first line without numbers is a header above integers. Above names it is one where it has a
-//! third column that is not a number, or where both words are such as `source` and `target` and
-//! call no node; else it is an edge. With a header an edge file may have more columns: the one
-//! called `weight` counts, and no other. In labels it is the one called `label` or `class`, else
-//! the second. What is not read is said ([`Sources`]).
+//! A first line without numbers is a header above integers. Above names it is a header in two
+//! cases: it has a third column that is not a number, or both words are titles such as `source` and
+//! `target` and name no node. Otherwise it is an edge. With a header an edge file may have more
+//! columns: only `weight` is read. The class column of labels is the one called `label` or `class`,
+//! else the second. Anything not read is reported ([`Sources`]).
 //!
 //! A class is a number or a name; an empty one, `-1` or `?` means unlabelled (blank lines at the
 //! end of a file do not count). Edges are undirected: self-loops and duplicates are dropped and
-//! reported, of duplicates the first weight is kept. Numbers that are not finite, or too large for
-//! 32 bits, are refused.
+//! reported, and the first weight of duplicates is kept. Numbers that are not finite, or too large
+//! for 32 bits, are refused.
 //!
-//! An archive is what `scipy.sparse.save_npz` writes: of edges the adjacency, of features one row
-//! per node; features may also be the one array of a `numpy.savez`. Its rows stand in order, so
-//! nodes must go by number.
+//! An archive is the output of `scipy.sparse.save_npz`: the adjacency for edges, one row per node
+//! for features. Features may also be the only array of a `numpy.savez`. Its rows are in order, so
+//! nodes must have numbers.
 
 mod edges;
 mod features;
@@ -66,7 +65,7 @@ use gnarl_graph::error::{Error, Result};
 use gnarl_graph::features::Features;
 use gnarl_graph::graph::{BuildReport, Graph};
 
-/// Loads a graph from an edge file or from a folder of the files above, and says what was read.
+/// Loads a graph from an edge file or from a folder of the files above, and reports what was read.
 /// O(bytes).
 ///
 /// ```
@@ -92,12 +91,12 @@ pub fn load(path: &Path) -> Result<(Graph, BuildReport, Sources)> {
     Ok((graph, report, files.sources))
 }
 
-/// Everything a graph consists of.
+/// The files of a graph.
 struct Files {
     edges_at: PathBuf,
     edges: EdgeFile,
     features: Option<FeatureFile>,
-    /// The rows, and the whole text, where blank lines count.
+    /// The rows, and the whole text, in which blank lines count.
     labels: Option<(Table, String)>,
     splits: Option<Table>,
     sources: Sources,
@@ -161,8 +160,8 @@ impl Files {
         Ok(files)
     }
 
-    /// Adds what a table of nodes says and no file of its own does, be it one that is read
-    /// elsewhere.
+    /// Adds what a table of nodes holds, except for anything that has a file of its own, even one
+    /// read elsewhere.
     fn add_nodes(&mut self, table: &Table, has_features: bool) -> Result<()> {
         let wanted = [
             self.features.is_none() && !has_features,
@@ -309,20 +308,20 @@ const FEATURES: [&str; 8] = [
     "csv", "tsv", "txt", "npz", "parquet", "arrow", "feather", "ipc",
 ];
 
-/// What stands beside an edge file that was streamed: what its nodes carry.
+/// Files next to a streamed edge file: the data of its nodes.
 pub(super) struct Beside {
-    /// Where features are.
+    /// File of features.
     pub features: Option<PathBuf>,
-    /// Where labels are.
+    /// File of labels.
     pub labels: Option<PathBuf>,
-    /// Where splits are.
+    /// File of splits.
     pub splits: Option<PathBuf>,
-    /// Where nodes are, with whatever of these.
+    /// File of nodes, with any of these columns.
     pub nodes: Option<PathBuf>,
 }
 
 impl Beside {
-    /// The edge file of a folder, and what stands beside it; of a file, nothing.
+    /// Finds the edge file of a folder and the files next to it; a single file has none.
     pub fn find(path: &Path) -> Result<(PathBuf, Self)> {
         if !path.is_dir() {
             return Ok((
@@ -350,9 +349,9 @@ impl Beside {
         Ok((edges, beside))
     }
 
-    /// A graph without edges whose nodes carry all that these files say: as many nodes as the edges
-    /// have, or more where a file has more. A file of features that is no text or archive is left
-    /// to the caller, with the number of its rows.
+    /// Builds a graph without edges whose nodes carry all data of these files. It has as many nodes
+    /// as the edges, or more if a file has more. A file of features that is neither text nor an
+    /// archive is left to the caller, with its number of rows.
     pub fn graph(
         &self,
         edges: &Streamed,
@@ -402,7 +401,7 @@ fn no_edges(dir: &Path) -> Error {
     Error::data(dir, "folder", what)
 }
 
-/// The file of that stem, `None` where there is none; two of them are an error.
+/// Finds the file of that stem, `None` if there is none; two of them are an error.
 fn find(dir: &Path, stem: &str, endings: &[&str]) -> Result<Option<PathBuf>> {
     let mut found = endings
         .iter()
@@ -433,7 +432,7 @@ fn check_archive(path: &Path, features: &Features, nodes: &mut Nodes) -> Result<
     Ok(())
 }
 
-/// Which columns were not read.
+/// Describes which columns were not read.
 fn columns(titles: &[String], why: &str) -> String {
     let word = if titles.len() == 1 {
         "column"
@@ -443,8 +442,8 @@ fn columns(titles: &[String], why: &str) -> String {
     format!("{word} {} not read: {why}", titles.join(", "))
 }
 
-/// Loads a graph from its files, separated by zero bytes in the order edges, features, labels,
-/// splits, nodes, for fuzzing: any bytes give a graph or an error.
+/// Loads a graph from its files, for fuzzing: any bytes give a graph or an error. The files are
+/// separated by zero bytes in the order edges, features, labels, splits, nodes.
 #[doc(hidden)]
 pub fn fuzz_edge_list(data: &[u8]) {
     let path = Path::new("fuzz.csv");

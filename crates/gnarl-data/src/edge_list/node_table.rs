@@ -1,19 +1,19 @@
-//! One table of nodes in the place of several: their classes, the parts of a split and features
-//! side by side.
+//! A single table of nodes instead of several files: classes, parts of a split and features side by
+//! side.
 
 use super::Sources;
 use super::columns;
 use super::table::Table;
 use gnarl_graph::error::Result;
 
-/// Titles of the column of nodes; without one it is a pandas index.
+/// Titles of the node column; a column without title is a pandas index.
 const IDS: [&str; 6] = ["node", "id", "node_id", "nodeid", "name", ""];
-/// Titles of the column of classes.
+/// Titles of the class column.
 const CLASSES: [&str; 4] = ["label", "labels", "class", "classes"];
-/// Titles of the column of parts.
+/// Titles of the part column.
 const PARTS: [&str; 2] = ["part", "split"];
 
-/// What a table of nodes holds, as the tables that would hold it each.
+/// Contents of a table of nodes, as separate tables.
 #[derive(Default)]
 pub(super) struct NodeTable {
     pub features: Option<Table>,
@@ -22,8 +22,8 @@ pub(super) struct NodeTable {
 }
 
 impl NodeTable {
-    /// Takes a table apart. What is `wanted` of features, labels and splits is read, and what is
-    /// not is said: the others have files of their own. A column of words that is neither class nor
+    /// Splits a table. The features, labels and splits that are `wanted` are read; the others have
+    /// files of their own and are reported as unused. A column of words that is neither class nor
     /// part is not read.
     pub fn parse(table: &Table, wanted: [bool; 3], sources: &mut Sources) -> Result<Self> {
         let titles: Vec<String> = table
@@ -89,8 +89,8 @@ impl NodeTable {
     }
 }
 
-/// Which columns have numbers in them: one at least, so that a slip of the pen in a column of
-/// numbers is found and not taken for words.
+/// Flags of the columns with at least one number in them, so that a typo in a column of numbers is
+/// found and the column not taken for words.
 struct Numbers(Vec<bool>);
 
 impl Numbers {

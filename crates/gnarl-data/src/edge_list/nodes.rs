@@ -1,4 +1,4 @@
-//! Which node a row is about: by number, or by name.
+//! Resolves the node of a row: by number, or by name.
 
 use super::edges::sparse_ids;
 use super::table::Table;
@@ -7,11 +7,11 @@ use crate::text::{at_line, parse_id, quoted};
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::graph::MAX_NODES;
 
-/// The nodes of a graph while its files are read; those of features and labels may be new.
+/// The nodes of a graph while its files are read; features and labels may add new ones.
 pub(super) enum Nodes {
-    /// As many as the largest number says.
+    /// Node count, given by the largest number.
     Numbered(usize),
-    /// In the order their names first occur.
+    /// Names in order of first occurrence.
     Named(NameIndex),
 }
 
@@ -27,7 +27,7 @@ impl Nodes {
         matches!(self, Nodes::Named(_))
     }
 
-    /// What a node is called in messages.
+    /// Returns the name of a node for messages.
     pub fn called(&self, u: usize) -> String {
         match self {
             Nodes::Numbered(_) => u.to_string(),
@@ -35,8 +35,8 @@ impl Nodes {
         }
     }
 
-    /// The node a field names, a new one where it is none of those known. A number may lie beyond
-    /// the others, but not by much for a file of that many rows.
+    /// Returns the node named by a field, adding a new node if it is unknown. A number may exceed
+    /// the others, but not by much for a file with this many rows.
     pub fn get_or_add(&mut self, table: &Table, line: usize, field: &str) -> Result<u32> {
         match self {
             Nodes::Named(_) if field.is_empty() => {
@@ -54,7 +54,7 @@ impl Nodes {
         }
     }
 
-    /// The node a field names, which must be one of those known.
+    /// Returns the node named by a field, which must be known.
     pub fn get(&self, table: &Table, line: usize, field: &str) -> Result<u32> {
         match self {
             Nodes::Numbered(count) => {
@@ -73,14 +73,14 @@ impl Nodes {
         }
     }
 
-    /// Makes room for a row per node, in order.
+    /// Extends the nodes to a row per node, in order.
     pub fn extend_to(&mut self, num_rows: usize) {
         if let Nodes::Numbered(count) = self {
             *count = (*count).max(num_rows);
         }
     }
 
-    /// Why rows cannot stand in the order of the nodes.
+    /// Explains why rows cannot be in the order of the nodes.
     pub fn needs_header(&self, table: &Table) -> Error {
         let word = match self {
             Nodes::Named(names) => names
@@ -98,10 +98,10 @@ impl Nodes {
     }
 }
 
-/// What the rows of a file are about: one node after the other, or those they name.
+/// The nodes of the rows of a file: in order, or named by each row.
 #[derive(Default)]
 pub(super) struct RowNodes {
-    /// The node and the line of each row; `None` where rows stand in order.
+    /// The node and the line of each row; `None` if rows are in order.
     named: Option<Vec<(u32, usize)>>,
     pub num_rows: usize,
 }
@@ -118,7 +118,7 @@ impl RowNodes {
         }
     }
 
-    /// Notes the node of the next row.
+    /// Adds the node of the next row.
     pub fn push(&mut self, node: u32, line: usize) {
         if let Some(named) = &mut self.named {
             named.push((node, line));
@@ -126,8 +126,8 @@ impl RowNodes {
         self.num_rows += 1;
     }
 
-    /// The row of each node. Fails where rows in order do not match the nodes, or two rows name one
-    /// node.
+    /// Returns the row of each node. Fails if rows in order do not match the nodes, or if two rows
+    /// name one node.
     pub fn row_of(&self, table: &Table, nodes: &Nodes) -> Result<Vec<Option<u32>>> {
         let (rows, num_nodes) = (self.num_rows, nodes.len());
         let Some(named) = &self.named else {

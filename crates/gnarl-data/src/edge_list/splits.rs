@@ -1,4 +1,4 @@
-//! Splits of a user's own graph: `node,split,part`, or `node,part` where there is one.
+//! Splits of a user's own graph: `node,split,part`, or `node,part` for a single split.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::text::{at_line, quoted};
 use gnarl_graph::error::Result;
 use gnarl_graph::split::Split;
 
-/// More splits than this are a mistake in the file.
+/// Largest number of splits; more are an error in the file.
 const MAX_SPLITS: usize = 1000;
 
 pub(super) fn parse(table: &Table, nodes: &Nodes) -> Result<Vec<Split>> {

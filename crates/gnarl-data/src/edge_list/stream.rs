@@ -1,8 +1,8 @@
-//! An edge file block by block, for files larger than memory: what
-//! [`read_edges`](super::read_edges) understands, in the same words.
+//! Reads an edge file block by block, for files larger than memory. It accepts the files of
+//! [`read_edges`](super::read_edges), with equal messages.
 //!
-//! What takes a look at the whole file there is decided by the first block here: whether a first
-//! row of two words is a header.
+//! One difference: the first block alone, not the whole file, decides whether a first row of two
+//! words is a header.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,13 +21,13 @@ use crate::text::{self, at_line, parse_id};
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::graph::MAX_NODES;
 
-/// Bytes read at once.
+/// Number of bytes read at once.
 const BLOCK_BYTES: usize = 32 << 20;
 
-/// A line longer than this is not a line of edges.
+/// Largest length of a line of edges, in bytes.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// Whether the first edge of a file has a weight.
+/// Returns true if the first edge of a file has a weight.
 pub(crate) fn is_weighted(path: &Path) -> Result<bool> {
     if columnar::is_columnar(path) {
         return columnar::is_weighted(path);
@@ -47,8 +47,8 @@ pub(crate) fn is_weighted(path: &Path) -> Result<bool> {
     Ok(Columns::find(&block.table(path)?)?.weight.is_some())
 }
 
-/// Gives every edge of a file to the sink. Fails as [`read_edges`](super::read_edges) does, and
-/// holds a block and the names.
+/// Passes every edge of a file to the sink. Fails as [`read_edges`](super::read_edges) does. Memory
+/// holds one block and the names.
 pub(crate) fn stream_edges(path: &Path, sink: &mut dyn EdgeSink) -> Result<Streamed> {
     if columnar::is_columnar(path) {
         return columnar::stream_edges(path, sink);
@@ -65,7 +65,7 @@ pub(crate) fn stream_edges(path: &Path, sink: &mut dyn EdgeSink) -> Result<Strea
     Err(Error::data(path, "whole file", "no edges in it"))
 }
 
-/// Integers, with a weight each or without; `None` where it is something else.
+/// Reads integers, with or without weights; `None` if it is something else.
 fn numbers(path: &Path, sink: &mut dyn EdgeSink) -> Result<Option<Streamed>> {
     let mut blocks = Blocks::open(path)?;
     let mut known = Streamed::default();
@@ -114,8 +114,8 @@ fn numbers(path: &Path, sink: &mut dyn EdgeSink) -> Result<Option<Streamed>> {
     Ok(Some(known))
 }
 
-/// Row by row: integers between quotation marks or among more columns, or names. `None` where an id
-/// is no integer and names were not asked for.
+/// Reads row by row: integers between quotation marks or among more columns, or names. `None` if an
+/// id is no integer and `named` is false.
 fn rows(path: &Path, sink: &mut dyn EdgeSink, named: bool) -> Result<Option<Streamed>> {
     let mut blocks = Blocks::open(path)?;
     let mut names = NameIndex::default();
@@ -158,7 +158,7 @@ fn rows(path: &Path, sink: &mut dyn EdgeSink, named: bool) -> Result<Option<Stre
                 return Ok(());
             }
             if !fields[..2].iter().all(|id| is_integer(id)) {
-                // A number that is no id is a mistake; a word is a name.
+                // A number that is no id is an error; a word is a name.
                 if fields[..2].iter().all(|id| id.parse::<f64>().is_ok()) {
                     let odd = fields[..2].iter().find(|id| !is_integer(id)).unwrap_or(&"");
                     parse_id(path, line, odd, "a node id", 0..MAX_NODES as u64)?;
@@ -197,7 +197,7 @@ fn rows(path: &Path, sink: &mut dyn EdgeSink, named: bool) -> Result<Option<Stre
 struct Blocks {
     path: std::path::PathBuf,
     file: File,
-    /// What was read beyond the last line break.
+    /// Bytes read beyond the last line break.
     rest: Vec<u8>,
     lines: usize,
     done: u64,
@@ -205,13 +205,13 @@ struct Blocks {
 
 struct Block {
     bytes: Vec<u8>,
-    /// Lines of the file before it.
+    /// Number of lines of the file before the block.
     first_line: usize,
 }
 
 impl Block {
     fn table(&self, path: &Path) -> Result<Table> {
-        // A letter may not be cut: blocks end with a line.
+        // UTF-8 sequences are not cut: blocks end with a line.
         Table::parse(path.to_path_buf(), text::utf8(path, &self.bytes)?)
     }
 }

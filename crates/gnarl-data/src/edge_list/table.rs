@@ -1,5 +1,5 @@
-//! A delimited text file as rows: quoted fields, CRLF, a byte-order mark and comments understood,
-//! and every row with the line it stands on.
+//! A delimited text file as rows, each with its line number. Quoted fields, CRLF, a byte-order mark
+//! and comments are supported.
 
 use std::path::{Path, PathBuf};
 
@@ -23,8 +23,8 @@ impl Table {
         Self::parse(path, &text)
     }
 
-    /// Fails where the text has bytes that no text has: those of an image, an archive or a
-    /// spreadsheet.
+    /// Parses the rows. Fails if the text has bytes of no text file: bytes of an image, an archive
+    /// or a spreadsheet.
     pub fn parse(path: PathBuf, text: &str) -> Result<Self> {
         refuse_binary(&path, text)?;
         let mut rows = String::with_capacity(text.len() + 1);
@@ -49,7 +49,7 @@ impl Table {
         self.lines.len()
     }
 
-    /// The fields of the first row; none where there is no row.
+    /// Returns the fields of the first row; none if there is no row.
     pub fn first(&self) -> Result<Vec<String>> {
         let mut first = Vec::new();
         self.each_row_of(
@@ -85,7 +85,7 @@ impl Table {
                 .iter()
                 .filter(|f| self.delimiter != b' ' || !f.is_empty())
                 .collect();
-            // A pair of quotation marks alone is a row, too: of one field with nothing in it.
+            // A pair of quotation marks alone is a row as well: one empty field.
             if fields.is_empty() {
                 fields.push("");
             }
@@ -101,8 +101,8 @@ impl Table {
         Ok(())
     }
 
-    /// The rows below the first, of these columns and as far as they are wanted, under a header
-    /// that starts with `node`. They stand on the lines on which they stood.
+    /// Returns these columns of the rows below the first, if they are wanted, under a header that
+    /// starts with `node`. The rows keep their line numbers.
     pub fn columns(
         &self,
         columns: &[usize],
@@ -131,7 +131,7 @@ impl Table {
         })
     }
 
-    /// Whether fields are separated by spaces, of which names may have some too.
+    /// Returns true if fields are separated by spaces, which names may contain as well.
     pub fn is_spaced(&self) -> bool {
         self.delimiter == b' '
     }
@@ -150,7 +150,7 @@ fn reader(rows: &str, delimiter: u8) -> csv::Reader<&[u8]> {
         .from_reader(rows.as_bytes())
 }
 
-/// Commas, else tabs, else spaces.
+/// Returns the delimiter of a row: commas, else tabs, else spaces.
 fn delimiter(row: &str) -> u8 {
     match row {
         _ if row.contains(',') => b',',
@@ -159,12 +159,12 @@ fn delimiter(row: &str) -> u8 {
     }
 }
 
-/// A text without the byte-order mark some programs write.
+/// Returns a text without the byte-order mark that some programs write.
 pub(super) fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// A field without the quotation marks around it.
+/// Returns a field without the quotation marks around it.
 pub(super) fn unquoted(field: &str) -> String {
     if !field.starts_with('"') {
         return field.to_string();
@@ -177,13 +177,13 @@ pub(super) fn unquoted(field: &str) -> String {
     }
 }
 
-/// Whether a line is neither blank nor a comment.
+/// Returns true if a line is neither blank nor a comment.
 pub(super) fn is_data(line: &[u8]) -> bool {
     let first = line.iter().find(|b| !matches!(b, b' ' | b'\t' | b'\r'));
     !matches!(first, None | Some(b'#' | b'%'))
 }
 
-/// A first line without a single number.
+/// Returns true if the fields of a first line contain no number.
 pub(super) fn is_header<T: AsRef<str>>(fields: &[T]) -> bool {
     fields
         .iter()

@@ -1,5 +1,5 @@
-//! Cora and MUTAG as they lie in the program, packed by `scripts/embed_data.py`; who made them and
-//! on what terms stands in the `README.md` beside.
+//! Cora and MUTAG embedded in the program, packed by `scripts/embed_data.py`; the `README.md` next
+//! to the files has authors and licences.
 
 use std::io::Read;
 
@@ -16,13 +16,13 @@ use gnarl_graph::labels::Labels;
 use gnarl_graph::matrix::CsrMatrix;
 use gnarl_graph::split::Split;
 
-/// Whether a dataset of the registry is part of the program.
+/// Returns true if a dataset of the registry is embedded in the program.
 pub fn holds(entry: &Entry) -> bool {
     matches!(entry.name, "cora" | "MUTAG")
 }
 
-/// A dataset that is part of the program, as its loader gives it; `None` for another. O(its size),
-/// a few milliseconds.
+/// Returns an embedded dataset as its loader gives it; `None` for another dataset. O(its size), a
+/// few milliseconds.
 pub fn unpack(entry: &Entry) -> Option<(Content, BuildReport)> {
     match entry.name {
         "cora" => {
@@ -37,7 +37,7 @@ pub fn unpack(entry: &Entry) -> Option<(Content, BuildReport)> {
     }
 }
 
-/// Numbers without sign, seven bits to the byte.
+/// Unsigned numbers, seven bits per byte.
 struct Numbers {
     bytes: std::vec::IntoIter<u8>,
 }
@@ -69,7 +69,7 @@ impl Numbers {
         self.next() as usize
     }
 
-    /// Ascending members, stored as distances.
+    /// Reads ascending numbers, stored as differences.
     fn list(&mut self) -> Vec<u32> {
         let mut before = 0;
         let len = self.size();
@@ -80,7 +80,7 @@ impl Numbers {
         (0..len).map(member).collect()
     }
 
-    /// The edges of so many nodes, each a list of larger neighbours.
+    /// Reads the edges of this many nodes, each a list of larger neighbours.
     fn edges(&mut self, num_nodes: usize) -> Vec<(u32, u32)> {
         let of = |u: u32, list: Vec<u32>| list.into_iter().map(move |v| (u, v));
         (0..num_nodes as u32)

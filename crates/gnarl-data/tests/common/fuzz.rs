@@ -1,10 +1,10 @@
-//! Damages bytes the same way every time.
+//! Damages bytes deterministically.
 #![allow(dead_code)] // Each test file uses some of it.
 
 use gnarl_graph::random::stream;
 use rand::RngExt;
 
-/// What parsers stumble over.
+/// Byte sequences that often break parsers.
 const ODD: [&[u8]; 16] = [
     b"-1",
     b"4294967295",
@@ -24,7 +24,7 @@ const ODD: [&[u8]; 16] = [
     b"#",
 ];
 
-/// Calls `check` with `count` damaged copies of `seeds`; it is for `check` to panic.
+/// Calls `check` with `count` damaged copies of `seeds`; `check` panics on failure.
 pub fn mutations(seeds: &[Vec<u8>], count: u64, check: impl Fn(&[u8])) {
     for i in 0..count {
         let mut rng = stream(20, "mutations", i);

@@ -1,18 +1,19 @@
-//! Where tests find the real datasets, and what they say when there are none. The tests of other
-//! crates include this file.
+//! Locates the real datasets for tests, with a message if there are none. The tests of other crates
+//! include this file.
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The folder of real datasets: `GNARL_TEST_DATA`, else `../shared/data` beside the repository.
+/// Returns the folder of real datasets: `GNARL_TEST_DATA`, else `../shared/data` next to the
+/// repository.
 fn folder() -> PathBuf {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     std::env::var_os("GNARL_TEST_DATA").map_or(beside, PathBuf::from)
 }
 
-/// The folder of real datasets, or `None` for a test to return at once. That it does shows in the
-/// output of `cargo test`.
+/// Returns the folder of real datasets, or `None` for a test to return at once. The output of
+/// `cargo test` shows that.
 pub fn real_data() -> Option<PathBuf> {
     let dir = folder();
     if dir.is_dir() {
@@ -29,7 +30,7 @@ pub fn real_data() -> Option<PathBuf> {
     None
 }
 
-/// Counts the tests of this crate that need the real datasets and says whether they were run; one
+/// Counts the tests of this crate that need the real datasets and reports if they were run; one
 /// test of each crate calls it.
 pub fn summary() -> usize {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -59,8 +60,9 @@ pub fn summary() -> usize {
     count
 }
 
-/// Straight to standard error: libtest swallows what `eprintln!` says in tests that pass.
+/// Writes directly to standard error: libtest captures the output of `eprintln!` in tests that
+/// pass.
 fn say(line: &str) {
-    // Where standard error is closed there is nobody to tell.
+    // An error of a closed standard error is ignored.
     let _ = writeln!(std::io::stderr(), "{line}");
 }

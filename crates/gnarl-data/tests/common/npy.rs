@@ -1,4 +1,4 @@
-//! Writes small NumPy zip archives, right and wrong ones, byte by byte.
+//! Writes small NumPy zip archives, valid and invalid, byte by byte.
 #![allow(dead_code)] // Each test file uses some of it.
 
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::path::Path;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// An array as it stands in an archive, header and bytes.
+/// Returns an array as stored in an archive, header and bytes.
 pub fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     let fortran = if fortran { "True" } else { "False" };
     let header =
@@ -19,7 +19,7 @@ pub fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A one-dimensional array of little-endian `i4`.
+/// Returns a one-dimensional array of little-endian `i4`.
 pub fn i4s(values: &[i32]) -> Vec<u8> {
     npy(
         "<i4",
@@ -32,7 +32,7 @@ pub fn i4s(values: &[i32]) -> Vec<u8> {
     )
 }
 
-/// A one-dimensional array of little-endian `i8`.
+/// Returns a one-dimensional array of little-endian `i8`.
 pub fn i8s(values: &[i64]) -> Vec<u8> {
     npy(
         "<i8",
@@ -45,7 +45,7 @@ pub fn i8s(values: &[i64]) -> Vec<u8> {
     )
 }
 
-/// A matrix of little-endian `i8`.
+/// Returns a matrix of little-endian `i8`.
 pub fn i8_matrix(cols: usize, values: &[i64]) -> Vec<u8> {
     let shape = format!("({}, {cols})", values.len() / cols);
     npy(
@@ -59,7 +59,7 @@ pub fn i8_matrix(cols: usize, values: &[i64]) -> Vec<u8> {
     )
 }
 
-/// A one-dimensional array of little-endian `f4`.
+/// Returns a one-dimensional array of little-endian `f4`.
 pub fn f4s(values: &[f32]) -> Vec<u8> {
     npy(
         "<f4",
@@ -72,7 +72,7 @@ pub fn f4s(values: &[f32]) -> Vec<u8> {
     )
 }
 
-/// A matrix of little-endian `f4`.
+/// Returns a matrix of little-endian `f4`.
 pub fn f4_matrix(cols: usize, values: &[f32]) -> Vec<u8> {
     let shape = format!("({}, {cols})", values.len() / cols);
     npy(
@@ -86,7 +86,7 @@ pub fn f4_matrix(cols: usize, values: &[f32]) -> Vec<u8> {
     )
 }
 
-/// The bytes of an archive of these members (`.npy` is added to their names).
+/// Returns the bytes of an archive of these members (`.npy` is added to their names).
 pub fn npz_bytes(members: &[(&str, Vec<u8>)], compressed: bool) -> Vec<u8> {
     let method = if compressed {
         CompressionMethod::Deflated

@@ -1,18 +1,20 @@
-//! Core numbers: the bucket algorithm of Batagelj and Zaveršnik (2003), one bucket at a time.
+//! Core numbers by the bucket algorithm of [Batagelj and Zaveršnik
+//! 2003](https://arxiv.org/abs/cs/0310049), one bucket at a time.
 //!
-//! The thesis' pseudo-code (`algo:kcore`) prunes once for each k; a k-core needs pruning to a fixed
-//! point. Here the nodes of remaining degree k, and those that come down to k while they are taken
-//! away, have core number k. The published algorithm keeps all buckets up to date and touches four
-//! arrays for each arc; collecting a bucket when its turn has come touches one.
+//! One pruning pass for each k is not enough: a k-core needs pruning to a fixed point. Here the
+//! nodes of remaining degree k have core number k, as do nodes that come down to k during the
+//! removal. The published algorithm keeps all buckets up to date and touches four arrays for each
+//! arc; collecting a bucket when its turn has come touches one.
 
 use std::cmp::Ordering;
 
 use crate::graph::Graph;
 
-/// The core number of every node: the largest k such that it is in a subgraph of minimum degree k.
+/// Returns the core number of every node: the largest k such that the node is in a subgraph of
+/// minimum degree k.
 ///
-/// Weights are not used. O(n + m) time: a node is looked at once for each arc, and in
-/// `core + 1 <= degree + 1` rounds. Two `u32` arrays of at most n beside the result.
+/// Weights are not used. O(n + m) time: a node is visited once for each arc, and in `core + 1 <=
+/// degree + 1` passes. Memory: two `u32` arrays of at most n in addition to the result.
 pub fn core_numbers(graph: &Graph) -> Vec<u32> {
     let n = graph.num_nodes() as u32;
     let mut degree: Vec<u32> = (0..n).map(|u| graph.degree(u) as u32).collect();
@@ -49,7 +51,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition: prune nodes of degree below k until none is left, for each k.
+    /// Prunes nodes of degree below k until none is left, for each k: the definition.
     fn by_definition(graph: &Graph) -> Vec<u32> {
         let n = graph.num_nodes();
         let mut core = vec![0u32; n];

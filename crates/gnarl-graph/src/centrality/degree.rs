@@ -1,9 +1,9 @@
-//! Degree: the one local centrality.
+//! Degree, the local centrality measure.
 
 use crate::graph::Graph;
 
-/// The degree of every node: its number of neighbours, or the sum of its weights in a weighted
-/// graph.
+/// Returns the degree of every node: its number of neighbours, or the sum of its weights in a
+/// weighted graph.
 pub fn degrees(graph: &Graph) -> Vec<f64> {
     (0..graph.num_nodes() as u32)
         .map(|u| match graph.neighbour_weights(u) {

@@ -1,9 +1,9 @@
-//! How central each node is (thesis ch. 2): degree, core number, PageRank and walk count; and the
-//! degree of the closed neighbourhood, by which a graph convolution is scaled.
+//! Node centrality: degree, core number, PageRank and walk count, as in the centrality graph shift
+//! operators (CGSOs) of [Abbahaddou et al. 2024](https://arxiv.org/abs/2411.04655). The degree of
+//! the closed neighbourhood, by which a graph convolution is scaled, is here as well.
 //!
-//! [`Centrality::scores`] gives the plain measure. [`Centrality::values`] gives the `v` of the
-//! centrality matrix `V = diag(v)` (ch. 3), which differs for PageRank alone: there
-//! `v = 1 / (1 - PR)`.
+//! [`Centrality::scores`] returns the plain measure. [`Centrality::values`] returns the `v` of the
+//! centrality matrix `V = diag(v)`. The two differ for PageRank alone: there `v = 1 / (1 - PR)`.
 
 mod core;
 mod degree;
@@ -23,7 +23,7 @@ use crate::graph::Graph;
 
 /// A centrality measure.
 ///
-/// Walks have a length, written `walks:3`, so the names are read by hand and not by
+/// A walk count has a length, written `walks:3`, so names are parsed by hand and not by
 /// [`named!`](crate::named).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Centrality {
@@ -35,19 +35,19 @@ pub enum Centrality {
     PageRank,
     /// Number of walks of this length that start at the node.
     Walks {
-        /// Steps per walk; 2 in the thesis' experiments.
+        /// Steps per walk; 2 in the experiments of the CGSO paper.
         length: u32,
     },
-    /// The degree with the node itself: one more than [`Degree`](Self::Degree), and so above 0 for
-    /// an isolated node.
+    /// Degree plus one for the node itself: one more than [`Degree`](Self::Degree), and so above 0
+    /// for an isolated node.
     ClosedDegree,
 }
 
 impl Centrality {
-    /// What they are called, walks without their length.
+    /// Names of the measures, walks without their length.
     const NAMES: [&str; 5] = ["degree", "core", "pagerank", "walks", "closed-degree"];
 
-    /// The four measures as the thesis uses them.
+    /// The four measures of the CGSO paper.
     pub const ALL: [Centrality; 4] = [
         Centrality::Degree,
         Centrality::Core,
@@ -55,7 +55,7 @@ impl Centrality {
         Centrality::Walks { length: 2 },
     ];
 
-    /// The measure for every node.
+    /// Returns the measure for every node.
     pub fn scores(self, graph: &Graph) -> Result<Vec<f64>> {
         match self {
             Centrality::Degree => Ok(degrees(graph)),
@@ -69,9 +69,10 @@ impl Centrality {
         }
     }
 
-    /// The diagonal `v` of the centrality matrix: the scores, but `1 / (1 - PR)` for PageRank.
+    /// Returns the diagonal `v` of the centrality matrix: the scores, but `1 / (1 - PR)` for
+    /// PageRank.
     ///
-    /// A graph of one node has PageRank 1, for which that is infinite: an error.
+    /// For a graph of one node, whose PageRank is 1, that is infinite: an error.
     pub fn values(self, graph: &Graph) -> Result<Vec<f64>> {
         let mut values = self.scores(graph)?;
         if self == Centrality::PageRank {

@@ -1,8 +1,8 @@
 //! PageRank by conjugate gradients.
 //!
-//! The standard definition (erratum 5: the thesis writes the matrix column-stochastic and uses it
-//! row-stochastic): with probability `damping` follow a random edge, else, or from a node without
-//! edges, jump anywhere,
+//! The definition is the standard one, column-stochastic throughout. A walk follows a random edge
+//! with probability `damping`; otherwise, or from a node without edges, it jumps to a uniformly
+//! random node:
 //!
 //! ```text
 //! x = damping · (A D⁻¹ x + dangling mass / n) + (1 - damping) / n,   sum x = 1.
@@ -22,11 +22,11 @@ use crate::graph::Graph;
 /// Settings of [`pagerank`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PageRank {
-    /// Probability of following an edge; 0.85 as in Brin and Page (1998).
+    /// Probability of following an edge; 0.85 in Brin and Page (1998).
     pub damping: f64,
-    /// Bound on the summed error of all scores.
+    /// Bound on the L1 error of the scores.
     pub tolerance: f64,
-    /// Iterations allowed.
+    /// Maximum number of iterations.
     pub max_iterations: usize,
 }
 
@@ -40,14 +40,13 @@ impl Default for PageRank {
     }
 }
 
-/// Rows per block of a reduction. Blocks are summed one by one and then in order, so the thread
-/// count changes nothing.
+/// Rows per block of a reduction. Blocks are summed one by one and then in order, so the result
+/// does not depend on the number of threads.
 const BLOCK: usize = 4096;
 
-/// The PageRank of every node; the scores sum to one.
+/// Returns the PageRank of every node; the scores sum to one.
 ///
-/// Fails for a damping outside
-/// `[0, 1)`, for negative weights, and where the tolerance is not reached.
+/// Fails for a damping outside `[0, 1)`, for negative weights, and if the tolerance is not reached.
 ///
 /// ```
 /// use crate::{centrality::{pagerank, PageRank}, Graph};
@@ -139,7 +138,7 @@ pub fn pagerank(graph: &Graph, settings: &PageRank) -> Result<Vec<f64>> {
     })
 }
 
-/// `out = (I - damping · D^-1/2 A D^-1/2) x`; `scaled` is scratch for `D^-1/2 x`.
+/// Computes `out = (I - damping · D^-1/2 A D^-1/2) x`; `scaled` is scratch for `D^-1/2 x`.
 fn apply(
     graph: &Graph,
     damping: f64,
@@ -171,7 +170,7 @@ fn apply(
         });
 }
 
-/// The scores: `D^1/2 z` scaled to sum to one.
+/// Returns the scores: `D^1/2 z` scaled to sum to one.
 fn normalised(mut z: Vec<f64>, root_degree: &[f64]) -> Vec<f64> {
     z.par_iter_mut().zip(root_degree).for_each(|(z, d)| *z *= d);
     let total = dot_with(&z, &z, |x, _| x);
@@ -187,7 +186,7 @@ fn scaled_l1(a: &[f64], scale: &[f64]) -> f64 {
     dot_with(a, scale, |x, s| (x * s).abs())
 }
 
-/// The sum of `f` over pairs, block by block in a fixed order.
+/// Sums `f` over pairs, block by block in a fixed order.
 fn dot_with(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64 + Sync) -> f64 {
     let block = |(a, b): (&[f64], &[f64])| a.iter().zip(b).map(|(&x, &y)| f(x, y)).sum::<f64>();
     let sums: Vec<f64> = a
@@ -203,7 +202,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition, iterated as NetworkX does.
+    /// Iterates the definition as NetworkX does.
     fn by_power(graph: &Graph, damping: f64) -> Vec<f64> {
         let n = graph.num_nodes();
         let degree = degrees(graph);

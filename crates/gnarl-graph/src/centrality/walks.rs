@@ -1,14 +1,14 @@
-//! Walk count: how many walks of a given length start at a node.
+//! Walk count: number of walks of a given length that start at a node.
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::limits::{MOST, check_count};
 
-/// `A^length · 1`: the number of walks with that many steps from each node (the sum of their
-/// weights' products in a weighted graph). O(length · m).
+/// Returns `A^length · 1`: the number of walks with that many steps from each node (in a weighted
+/// graph, the sum of the products of their weights). O(length · m).
 ///
-/// Counts are exact up to 2^53 and rounded beyond; past `f64`'s range there is an error, never an
-/// infinity. So is a length beyond a million.
+/// Counts are exact up to 2^53 and rounded beyond. A count outside `f64`'s range is an error, never
+/// an infinity; a length beyond a million is an error as well.
 pub fn walk_counts(graph: &Graph, length: u32) -> Result<Vec<f64>> {
     use rayon::prelude::*;
     check_count("walks", u64::from(length), MOST)?;

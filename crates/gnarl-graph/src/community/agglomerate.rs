@@ -1,29 +1,30 @@
-//! The book-keeping of methods that merge the two best neighbouring communities until none are
-//! left: rows of links, the best of each row, and a tournament between the rows. O(n + m) memory; a
-//! merge costs the two rows, and the row of each neighbour whose best link was to one of the two.
+//! Book-keeping of agglomerative methods, which merge the two best neighbouring communities until
+//! none are left: rows of links, the best link of each row, and a tournament between the rows. O(n
+//! + m) memory. A merge costs the two rows, plus the row of each neighbour whose best link was to
+//! one of the two.
 
 use crate::graph::Graph;
 
-/// A link from one community to another, held by both.
+/// A link from one community to another, stored in the rows of both.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Link {
     pub(super) to: u32,
-    /// Weight of the edges between the two.
+    /// Weight of the edges between the two communities.
     pub(super) weight: f64,
-    /// How much merging them is wanted.
+    /// Gain of merging the two communities.
     pub(super) gain: f64,
-    /// Whether the gain is known, or an estimate that must be looked at before it counts.
+    /// True if the gain is exact, false if it is an estimate that must be recomputed before use.
     pub(super) exact: bool,
 }
 
 /// Communities and their links; a community is named by one of its nodes.
 pub(super) struct Agglomeration {
-    /// By neighbour, ascending.
+    /// Links of each community by neighbour, ascending.
     rows: Vec<Vec<Link>>,
-    /// The neighbour with the largest gain, of equals the first; `NONE` without neighbours.
+    /// The neighbour with the largest gain, the first in case of ties; `NONE` without neighbours.
     best: Vec<u32>,
-    /// A binary tree of the communities with the largest gains, leaves last; of equals the first
-    /// wins.
+    /// A binary tree of the communities with the largest gains, leaves last; the first wins in case
+    /// of ties.
     winners: Vec<u32>,
     gains: Vec<f64>,
 }
@@ -31,7 +32,7 @@ pub(super) struct Agglomeration {
 const NONE: u32 = u32::MAX;
 
 impl Agglomeration {
-    /// Every node alone, with the gain of each edge.
+    /// Starts with every node in its own community, with the gain of each edge.
     pub(super) fn new(graph: &Graph, gain: impl Fn(u32, u32, f64) -> f64) -> Self {
         let n = graph.num_nodes();
         let link = |u: u32, k: usize| {
@@ -64,8 +65,8 @@ impl Agglomeration {
         state
     }
 
-    /// The two communities to merge next, the smaller first, and their link; `None` where no two
-    /// are neighbours.
+    /// Returns the two communities to merge next, the smaller first, and their link; `None` if no
+    /// two communities are neighbours.
     pub(super) fn best(&self) -> Option<(u32, Link)> {
         let u = *self.winners.get(1).filter(|u| **u != NONE)?;
         let v = *self.best.get(u as usize).filter(|v| **v != NONE)?;
@@ -87,9 +88,9 @@ impl Agglomeration {
         }
     }
 
-    /// Merges `gone` into `keep`. `gain` says what the link to each neighbour becomes, from the
-    /// links that the two had to it and their weights together; it returns the gain and whether it
-    /// is exact.
+    /// Merges `gone` into `keep`. `gain` computes the new link to each neighbour from the links of
+    /// the two communities to it and their joint weight; it returns the gain and whether it is
+    /// exact.
     pub(super) fn merge(
         &mut self,
         keep: u32,
@@ -136,7 +137,7 @@ impl Agglomeration {
         self.update(gone);
     }
 
-    /// In the row of `u`, replaces links to `gone` and to `link.to` by `link`.
+    /// Replaces links to `gone` and to `link.to` by `link` in the row of `u`.
     fn redirect(&mut self, u: u32, gone: u32, link: Link) {
         if let Ok(at) = self.place(u, gone) {
             self.rows[u as usize].remove(at);
@@ -152,7 +153,7 @@ impl Agglomeration {
         }
     }
 
-    /// Brings the best link of `u` up to date after that to `v` got this gain.
+    /// Brings the best link of `u` up to date after the gain of the link to `v` changed.
     fn changed(&mut self, u: u32, v: u32, gain: f64) {
         let (best, old) = (self.best[u as usize], self.gains[u as usize]);
         if best == v && gain < old {
@@ -213,7 +214,7 @@ mod tests {
     use super::*;
     use crate::generate::erdos_renyi;
 
-    /// Whatever is merged, the best link is the best of all links, and both ends agree on it.
+    /// The best link is the best of all links after any merge, and both ends agree on it.
     #[test]
     fn the_best_link_is_the_best_of_all() {
         for seed in 0..20 {

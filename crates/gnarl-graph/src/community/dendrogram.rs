@@ -1,9 +1,10 @@
-//! What agglomerative methods give: communities merged two by two, and how good each stage is.
+//! Dendrograms of agglomerative methods: communities merged two by two, with the modularity of each
+//! stage.
 
 use super::numbered;
 use crate::error::{Error, Result};
 
-/// The merges that lead from every node alone to one community per component, and the modularity of
+/// The merges that lead from single nodes to one community per component, and the modularity of
 /// each stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dendrogram {
@@ -25,17 +26,19 @@ impl Dendrogram {
         }
     }
 
-    /// The merges in their order: a node of each of the two communities.
+    /// Returns the merges in order: a node of each of the two communities.
     pub fn merges(&self) -> &[(u32, u32)] {
         &self.merges
     }
 
-    /// The modularity before the first merge and after each; zero where the graph has no edges.
+    /// Returns the modularity before the first merge and after each; zero if the graph has no
+    /// edges.
     pub fn modularity(&self) -> &[f64] {
         &self.modularity
     }
 
-    /// The partition of largest modularity, of equals the one with the fewest communities.
+    /// Returns the partition of largest modularity, the one with the fewest communities in case of
+    /// ties.
     pub fn best(&self) -> Vec<u32> {
         let largest = self
             .modularity
@@ -50,8 +53,8 @@ impl Dendrogram {
         self.after(stage)
     }
 
-    /// The partition into so many communities. Fails where there are more nodes or fewer components
-    /// than needed.
+    /// Cuts the dendrogram into this many communities. Fails if there are more components or fewer
+    /// nodes than that.
     pub fn cut(&self, communities: usize) -> Result<Vec<u32>> {
         let (fewest, most) = (self.num_nodes - self.merges.len(), self.num_nodes);
         if !(fewest..=most).contains(&communities) {

@@ -1,5 +1,5 @@
-//! Fast Greedy (Clauset, Newman, Moore 2004): merge the two communities whose union raises
-//! modularity most.
+//! Fast Greedy ([Clauset, Newman and Moore 2004](https://arxiv.org/abs/cond-mat/0408187)): merges
+//! the two communities whose union raises modularity most.
 
 use super::agglomerate::Agglomeration;
 use super::dendrogram::Dendrogram;
@@ -8,12 +8,12 @@ use crate::centrality::degrees;
 use crate::error::Result;
 use crate::graph::Graph;
 
-/// The merges of Fast Greedy, which go on to one community per component; [`Dendrogram::best`] is
-/// its answer.
+/// Runs Fast Greedy until one community per component is left; [`Dendrogram::best`] is its
+/// partition.
 ///
-/// Of equal gains the communities with the smallest node ids are merged. On a graph without edges
-/// nothing is merged: every node is a community. O(n + m) memory; time about O(m log n) times the
-/// depth of the dendrogram. Fails for negative weights.
+/// In case of equal gains the communities with the smallest node ids are merged. On a graph without
+/// edges nothing is merged: every node is a community. O(n + m) memory; time about O(m log n) times
+/// the depth of the dendrogram. Fails for negative weights.
 ///
 /// ```
 /// use crate::{community::fast_greedy, Graph};

@@ -1,9 +1,10 @@
-//! k-means (Lloyd 1982) with greedy k-means++ seeding (Arthur, Vassilvitskii 2007), as
-//! scikit-learn's `KMeans`: of several restarts, the one with the smallest inertia. The last step
-//! of spectral clustering (thesis ch. 3, algorithm `cgsO:algo:spectral_clustering`).
+//! k-means (Lloyd 1982) with greedy k-means++ seeding (Arthur and Vassilvitskii 2007), as
+//! scikit-learn's `KMeans`: keeps the restart with the smallest inertia. It is the last step of
+//! spectral clustering.
 //!
-//! Ours rather than a crate's: the SBBAM study runs 200 restarts on each of 200 graphs of 300
-//! points, so the loop works on flat arrays, a column at a time, and allocates nothing.
+//! The code is gnarl's own rather than a crate's: the SBBAM study runs 200 restarts on each of 200
+//! graphs of 300 points. The loop therefore works on flat arrays, a column at a time, and allocates
+//! nothing.
 
 use rand::RngExt;
 use rayon::prelude::*;
@@ -14,25 +15,27 @@ use crate::random::{Rng, stream};
 
 const OP: &str = "k-means";
 
-/// Points whose distances are computed together: two columns of them stay in the first cache.
+/// Number of points whose distances are computed together: two columns of them fit the first-level
+/// cache.
 const BLOCK: usize = 512;
 
 /// Settings of [`kmeans`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct KMeans {
-    /// Clusters to find.
+    /// Number of clusters.
     pub clusters: usize,
-    /// Restarts, of which the best is kept.
+    /// Number of restarts, of which the best is kept.
     pub n_init: usize,
-    /// Rounds of one restart.
+    /// Maximum number of iterations of one restart.
     pub max_iterations: usize,
-    /// A restart ends once the centres' squared moves sum to this share of the mean variance of the
-    /// columns.
+    /// Relative tolerance: a restart ends once the squared moves of the centres sum to this share
+    /// of the mean variance of the columns.
     pub tolerance: f64,
 }
 
 impl KMeans {
-    /// So many clusters, ten restarts, and scikit-learn's 300 rounds and tolerance 1e-4.
+    /// Settings for this many clusters, with ten restarts and scikit-learn's 300 iterations and
+    /// tolerance 1e-4.
     pub fn new(clusters: usize) -> Self {
         Self {
             clusters,
@@ -42,7 +45,7 @@ impl KMeans {
         }
     }
 
-    /// The same with another number of restarts.
+    /// Sets the number of restarts.
     pub fn with_n_init(self, n_init: usize) -> Self {
         Self { n_init, ..self }
     }
@@ -65,23 +68,24 @@ impl KMeans {
     }
 }
 
-/// What [`kmeans`] found.
+/// Result of [`kmeans`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clusters {
     /// The cluster of each point.
     pub of: Vec<u32>,
     /// The mean of each cluster, k × d.
     pub centres: DenseMatrix<f64>,
-    /// The squared distances of the points to the centres of their clusters, summed.
+    /// Inertia: the sum of squared distances of the points to the centres of their clusters.
     pub inertia: f64,
 }
 
-/// The best of `n_init` restarts of k-means on the rows of `points`; of equals, the first restart.
+/// Runs k-means on the rows of `points` and returns the best of `n_init` restarts, the first in
+/// case of ties.
 ///
-/// A restart is drawn from its own stream, so neither the number of threads nor that of further
-/// restarts changes it. A cluster that loses all its points takes the one furthest from its centre;
-/// where there are fewer distinct points than clusters, the clusters left over stay empty. O(n k d)
-/// a round.
+/// A restart is sampled from its own stream, so it does not depend on the number of threads or of
+/// further restarts. A cluster that loses all its points takes the point furthest from its centre.
+/// With fewer distinct points than clusters, the remaining clusters stay empty. O(n k d) per
+/// iteration.
 ///
 /// ```
 /// use crate::{community::{kmeans, KMeans}, DenseMatrix};
@@ -116,15 +120,15 @@ pub fn kmeans(points: &DenseMatrix<f64>, settings: &KMeans, seed: u64) -> Result
     })
 }
 
-/// Squares of differences of larger values would not be finite.
+/// Largest value allowed: squares of differences of larger values would not be finite.
 const LARGEST: f64 = 1e150;
 
-/// The points, a column after the other.
+/// The points, stored column by column.
 struct Columns {
     n: usize,
     d: usize,
     values: Vec<f64>,
-    /// The mean variance of the columns.
+    /// Mean variance of the columns.
     spread: f64,
 }
 
@@ -166,7 +170,7 @@ impl Columns {
         self.values[j * self.n + i]
     }
 
-    /// `out[i]` becomes the squared distance of point `first + i` to `centre`.
+    /// Sets `out[i]` to the squared distance of point `first + i` to `centre`.
     fn squared_distances(&self, first: usize, centre: &[f64], out: &mut [f64]) {
         out.fill(0.0);
         for (j, &c) in centre.iter().enumerate() {
@@ -192,14 +196,14 @@ impl Best {
     }
 }
 
-/// One thread's restarts and the arrays they share.
+/// The restarts of one thread and the arrays they share.
 struct Search<'a> {
     points: &'a Columns,
     settings: &'a KMeans,
     of: Vec<u32>,
-    /// The squared distance of each point to its centre.
+    /// Squared distance of each point to its centre.
     nearest: Vec<f64>,
-    /// As `nearest`, for the candidate at hand and the best one so far.
+    /// Distances like `nearest`, for the current candidate and the best one so far.
     candidate: Vec<f64>,
     chosen: Vec<f64>,
     centres: Vec<f64>,
@@ -230,7 +234,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// One restart, kept where it is the best so far.
+    /// Runs one restart and keeps it if it is the best so far.
     fn run(&mut self, restart: usize, rng: &mut Rng) {
         self.seed(rng);
         self.assign();
@@ -251,8 +255,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Greedy k-means++: the first centre is a point drawn evenly, each further one the best of
-    /// `2 + ln k` points drawn in proportion to their squared distance to the centres so far.
+    /// Greedy k-means++: samples the first centre uniformly from the points. Each further centre is
+    /// the best of `2 + ln k` points sampled in proportion to their squared distance to the centres
+    /// so far.
     fn seed(&mut self, rng: &mut Rng) {
         let (n, k) = (self.points.n, self.settings.clusters);
         let trials = 2 + (k as f64).ln() as usize;
@@ -277,7 +282,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The point at which the running sum of distances passes `target`; any point where all
+    /// Returns the point at which the running sum of distances passes `target`; any point if all
     /// distances are zero.
     fn draw(&self, target: f64, rng: &mut Rng) -> usize {
         let mut sum = 0.0;
@@ -300,7 +305,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Fills `candidate` with the distances once centre `c` is there too; returns their sum.
+    /// Fills `candidate` with the distances after adding centre `c`; returns their sum.
     fn closest_with(&mut self, c: usize) -> f64 {
         let d = self.points.d;
         self.points
@@ -311,8 +316,8 @@ impl<'a> Search<'a> {
         self.candidate.iter().sum()
     }
 
-    /// Every point goes to its nearest centre, of equals the first; says whether any point changed
-    /// its cluster.
+    /// Assigns every point to its nearest centre, the first in case of ties; returns true if any
+    /// point changed its cluster.
     fn assign(&mut self) -> bool {
         let (n, k, d) = (self.points.n, self.settings.clusters, self.points.d);
         let mut changed = false;
@@ -340,7 +345,7 @@ impl<'a> Search<'a> {
         changed
     }
 
-    /// Centres go to the means of their clusters; returns the sum of their squared moves.
+    /// Moves each centre to the mean of its cluster; returns the sum of their squared moves.
     fn move_centres(&mut self) -> f64 {
         let (n, d) = (self.points.n, self.points.d);
         self.sizes.fill(0);
@@ -381,7 +386,7 @@ impl<'a> Search<'a> {
                     furthest = Some(i);
                 }
             }
-            // Where every point stands on its centre there is nothing to gain.
+            // If every point lies on its centre there is nothing to gain.
             let Some(point) = furthest else { return };
             let from = self.of[point] as usize;
             for j in 0..d {
@@ -406,7 +411,7 @@ mod tests {
         DenseMatrix::new(rows.len(), rows[0].len(), rows.concat()).unwrap()
     }
 
-    /// Of every way to deal few points to k clusters, the smallest inertia.
+    /// Returns the smallest inertia over all assignments of a few points to k clusters.
     fn exhaustive(data: &DenseMatrix<f64>, k: usize) -> f64 {
         let (n, d) = (data.num_rows(), data.num_cols());
         let mut best = f64::INFINITY;
@@ -464,8 +469,8 @@ mod tests {
         }
     }
 
-    /// Restarts from good seeds may all miss the best partition, and then scikit-learn's do too;
-    /// mostly they find it.
+    /// Restarts from good seeds may all miss the best partition (scikit-learn's do as well); mostly
+    /// they find it.
     #[test]
     fn enough_restarts_mostly_find_the_best_partition() {
         let mut found_it = 0;

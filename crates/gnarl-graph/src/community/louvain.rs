@@ -1,5 +1,6 @@
-//! Louvain (Blondel et al. 2008): move nodes to the neighbouring community that raises modularity
-//! most until no move does, make each community a node, and begin again.
+//! Louvain ([Blondel et al. 2008](https://arxiv.org/abs/0803.0476)): moves nodes to the
+//! neighbouring community that raises modularity most until no move does, makes each community a
+//! node, and repeats.
 
 use rand::seq::SliceRandom;
 
@@ -10,17 +11,17 @@ use crate::random::{Rng, stream};
 
 const OP: &str = "louvain";
 
-/// A move must raise modularity by more than this: what is less may be rounding, and rounding can
-/// go round in circles.
+/// Smallest gain in modularity that counts as one: a smaller gain may be rounding, which can cycle
+/// forever.
 const LEAST_GAIN: f64 = 1e-12;
 
-/// Communities by Louvain's method; `resolution` is 1 for plain modularity, larger values give more
-/// communities.
+/// Finds communities with Louvain's method; `resolution` is 1 for plain modularity, larger values
+/// give more communities.
 ///
-/// The seed decides the order in which nodes are looked at; of equal gains the community found
-/// first in the node's row is taken, staying before all. On a graph without edges every node is a
-/// community. O(n + m) memory and time per pass. Fails for negative weights and a resolution that
-/// is not a number of at least zero.
+/// The seed decides the order in which nodes are visited. In case of equal gains a node stays, else
+/// it moves to the community found first in its row. On a graph without edges every node is a
+/// community. O(n + m) memory and time per pass. Fails for negative weights and for a resolution
+/// that is not a number of at least zero.
 ///
 /// ```
 /// use crate::{community::louvain, Graph};
@@ -46,12 +47,12 @@ pub fn louvain(graph: &Graph, resolution: f64, seed: u64) -> Result<Vec<u32>> {
     Ok(numbered(of))
 }
 
-/// A graph whose nodes are communities of the one below.
+/// A graph whose nodes are communities of the level below.
 struct Level {
     offsets: Vec<usize>,
     targets: Vec<u32>,
     weights: Vec<f64>,
-    /// Weight of all arcs that start at each node, those within it included.
+    /// Weight of all arcs that start at each node, including self-loops.
     strength: Vec<f64>,
     total: f64,
 }
@@ -81,15 +82,15 @@ impl Level {
             .map(|(&v, &w)| (v as usize, w))
     }
 
-    /// The community of each node once no single move raises modularity; `None` where no node moved
-    /// at all.
+    /// Returns the community of each node once no single move raises modularity; `None` if no node
+    /// moved.
     fn moved(&self, resolution: f64, rng: &mut Rng) -> Option<Vec<u32>> {
         let n = self.num_nodes();
         let mut order: Vec<u32> = (0..n as u32).collect();
         order.shuffle(rng);
         let mut of: Vec<u32> = (0..n as u32).collect();
         let mut strength = self.strength.clone();
-        // Weight from the node at hand to each community, and the communities where it is not zero.
+        // Weight from the current node to each community, and the communities of non-zero weight.
         let mut towards = vec![0.0; n];
         let mut around: Vec<usize> = Vec::new();
         let mut any = false;
@@ -127,7 +128,8 @@ impl Level {
         }
     }
 
-    /// The graph of these communities, numbered `0, 1, …`; edges within one become arcs to itself.
+    /// Contracts these communities, numbered `0, 1, …`, to nodes; edges within a community become
+    /// self-loops.
     fn contracted(&self, of: &[u32]) -> Self {
         let count = of.iter().max().map_or(0, |&c| c as usize + 1);
         let mut start = vec![0usize; count + 1];

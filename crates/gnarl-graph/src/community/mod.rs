@@ -1,19 +1,19 @@
-//! Communities: nodes that belong together (thesis ch. 3, "A Spectral Clustering Perspective of
-//! CGSOs").
+//! Community detection: spectral clustering with centrality graph shift operators (CGSOs,
+//! [Abbahaddou et al. 2024](https://arxiv.org/abs/2411.04655)) and the methods it is compared with.
 //!
-//! | file | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `spectral` | k-means on eigenvectors of the centrality operators `V^e2 A V^e3` |
 //! | `louvain` | Louvain's method |
 //! | `fast_greedy` | Clauset, Newman and Moore's greedy modularity |
 //! | `walktrap` | Pons and Latapy's distance between random walks |
-//! | `node2vec` | coordinates learned from random walks, for k-means |
+//! | `node2vec` | node embeddings learned from random walks, for k-means |
 //! | `kmeans` | k-means with k-means++ seeding |
-//! | `study` | the thesis' two studies: SBBAM blocks, and a grid of exponents |
-//! | `dendrogram`, `agglomerate` | what methods that merge communities share |
+//! | `study` | the two clustering studies of the CGSO paper: SBBAM blocks, and a grid of exponents |
+//! | `dendrogram`, `agglomerate` | code shared by agglomerative methods |
 //!
-//! [`cluster`] runs any of the methods. Communities are numbered from 0; two partitions are
-//! compared by [`metrics`](crate::metrics), to which the numbers do not matter.
+//! [`cluster`] runs any of the methods. Communities are numbered from 0;
+//! [`metrics`](crate::metrics) compares two partitions independently of the numbering.
 
 mod agglomerate;
 mod dendrogram;
@@ -40,7 +40,7 @@ use crate::graph::Graph;
 const OP: &str = "cluster";
 
 crate::named! {
-    /// A way to find communities.
+    /// A community detection method.
     pub enum Method as "method" {
         /// Spectral clustering with a centrality operator.
         Cgso = "cgso",
@@ -48,7 +48,7 @@ crate::named! {
         Louvain = "louvain",
         /// Fast Greedy.
         FastGreedy = "fast-greedy",
-        /// Walktrap, walks of four steps.
+        /// Walktrap with walks of four steps.
         Walktrap = "walktrap",
         /// node2vec with its default settings, then k-means.
         Node2vec = "node2vec",
@@ -56,34 +56,33 @@ crate::named! {
 }
 
 impl Method {
-    /// Whether it ends with k-means, and so must be told the number of clusters.
+    /// Returns true if the method ends with k-means, and so needs the number of clusters.
     pub fn uses_kmeans(self) -> bool {
         matches!(self, Method::Cgso | Method::Node2vec)
     }
 }
 
-/// A method and what it needs to know. What a method does not use is ignored here; the command line
-/// refuses it.
+/// A method and its settings. Settings that a method does not use are ignored here; the command
+/// line refuses them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterConfig {
     /// The method.
     pub method: Method,
-    /// The centrality of `cgso`.
+    /// Centrality of `cgso`.
     pub centrality: Centrality,
-    /// Its left exponent.
+    /// Left exponent of `cgso`.
     pub e2: f64,
-    /// Its right exponent.
+    /// Right exponent of `cgso`.
     pub e3: f64,
-    /// How many clusters to find. `cgso` and `node2vec` need it; Fast Greedy and Walktrap cut their
-    /// dendrogram there, and where largest modularity says when it is `None`, which is all that
-    /// Louvain takes.
+    /// Number of clusters. `cgso` and `node2vec` need it. Fast Greedy and Walktrap cut their
+    /// dendrogram there, and at the largest modularity if it is `None`. Louvain takes `None` alone.
     pub clusters: Option<usize>,
-    /// Restarts of k-means.
+    /// Number of restarts of k-means.
     pub n_init: usize,
 }
 
 impl ClusterConfig {
-    /// A method as in the thesis' study: core numbers, e2 = e3 = -1/2, 200 restarts.
+    /// Settings of the CGSO study: core numbers, e2 = e3 = -1/2, 200 restarts.
     pub fn new(method: Method) -> Self {
         Self {
             method,
@@ -96,7 +95,7 @@ impl ClusterConfig {
     }
 }
 
-/// The community of each node.
+/// Returns the community of each node.
 ///
 /// ```
 /// use crate::{community::{cluster, ClusterConfig, Method}, Graph};
@@ -141,7 +140,7 @@ pub fn cluster(graph: &Graph, config: &ClusterConfig, seed: u64) -> Result<Vec<u
     }))
 }
 
-/// The same partition with communities numbered in order of appearance.
+/// Renumbers communities in order of appearance.
 fn numbered(communities: impl IntoIterator<Item = u32>) -> Vec<u32> {
     let mut names = std::collections::HashMap::new();
     communities
@@ -185,7 +184,7 @@ mod tests {
         }
     }
 
-    /// Weights drawn from the continuum: no two merges are equally good.
+    /// Returns a graph with weights sampled from the continuum: no two merges are equally good.
     fn without_ties(n: usize, p: f64, seed: u64) -> Graph {
         let rng = &mut stream(seed, "test weights", 0);
         let edges: Vec<_> = erdos_renyi(n, p, seed).unwrap().edges().collect();
@@ -200,7 +199,7 @@ mod tests {
     }
 
     proptest! {
-        // node2vec takes its time.
+        // node2vec is slow.
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
         fn every_method_puts_every_node_somewhere(n in 1usize..16, p in 0.0f64..0.4, seed in 0u64..1000) {

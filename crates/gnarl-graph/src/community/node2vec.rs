@@ -1,5 +1,6 @@
-//! node2vec (Grover, Leskovec 2016): coordinates in which nodes that meet on random walks are
-//! close, learned by skip-gram with negative sampling (Mikolov et al. 2013).
+//! node2vec ([Grover and Leskovec 2016](https://arxiv.org/abs/1607.00653)): embeddings in which
+//! nodes that co-occur on random walks are close, learned by skip-gram with negative sampling
+//! ([Mikolov et al. 2013](https://arxiv.org/abs/1310.4546)).
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -13,34 +14,34 @@ use crate::random::{Rng, stream};
 
 const OP: &str = "node2vec";
 
-/// Range of `p` and `q`: steps are drawn by rejection, whose cost is their spread.
+/// Range of `p` and `q`: steps are sampled by rejection, whose cost is the spread of the biases.
 const BIAS_RANGE: std::ops::RangeInclusive<f64> = 0.01..=100.0;
 
 /// Settings of [`node2vec`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node2vec {
-    /// Coordinates of a node.
+    /// Dimensions of the embedding.
     pub dim: usize,
-    /// Nodes on a walk.
+    /// Number of nodes on a walk.
     pub walk_length: usize,
-    /// Walks that start at each node.
+    /// Number of walks that start at each node.
     pub walks_per_node: usize,
-    /// How far apart on a walk two nodes may be to count as having met.
+    /// Context window: the largest distance on a walk at which two nodes co-occur.
     pub window: usize,
     /// Return parameter: large values keep a walk from going straight back.
     pub p: f64,
     /// In-out parameter: large values keep a walk near where it was.
     pub q: f64,
-    /// Nodes drawn at random as a contrast to each meeting.
+    /// Number of negative samples per co-occurrence.
     pub negative: usize,
-    /// Learning rate at the start; it falls to a 250th in a straight line.
+    /// Initial learning rate; it falls linearly to a 250th.
     pub learning_rate: f32,
 }
 
 impl Default for Node2vec {
-    /// The published program's: 128 coordinates, ten walks of 80 nodes from each node, window 10, p
-    /// = q = 1, one epoch; five contrasts and learning rate 0.025 as in word2vec. The thesis names
-    /// none.
+    /// Settings of the published program: 128 dimensions, ten walks of 80 nodes from each node,
+    /// window 10, p = q = 1, one epoch; five negative samples and learning rate 0.025 as in
+    /// word2vec.
     fn default() -> Self {
         Self {
             dim: 128,
@@ -87,13 +88,13 @@ impl Node2vec {
     }
 }
 
-/// Coordinates of every node, n × `dim`. An isolated node meets nobody and keeps the random
-/// coordinates it began with.
+/// Computes an embedding of every node, n × `dim`. An isolated node keeps its random initial
+/// embedding.
 ///
-/// Walks are drawn as they are needed and contrasts in proportion to degree^(3/4), so memory is O(n
-/// dim + m). One thread, in one order: the seed fixes every coordinate. O(n · walks_per_node ·
-/// walk_length · window · negative · dim). Fails for negative weights, settings out of range, and a
-/// graph without edges.
+/// Walks are sampled as they are needed, and negative samples in proportion to degree^(3/4), so
+/// memory is O(n dim + m). One thread works in one order: the seed fixes every coordinate. O(n ·
+/// walks_per_node · walk_length · window · negative · dim). Fails for negative weights, settings
+/// out of range, and a graph without edges.
 pub fn node2vec(graph: &Graph, settings: &Node2vec, seed: u64) -> Result<DenseMatrix<f64>> {
     settings.check()?;
     refuse_negative_weights(OP, graph)?;
@@ -125,11 +126,11 @@ pub fn node2vec(graph: &Graph, settings: &Node2vec, seed: u64) -> Result<DenseMa
     DenseMatrix::new(n, dim, model.input.into_iter().map(f64::from).collect())
 }
 
-/// Draws biased walks of second order.
+/// Samples biased walks of second order.
 struct Walker<'a> {
     graph: &'a Graph,
     settings: &'a Node2vec,
-    /// For each arc, the weight of its row up to and with it; empty where all edges weigh one.
+    /// Cumulative weights of each row, one value per arc; empty if all edges have weight one.
     sums: Vec<f64>,
     largest_bias: f64,
 }
@@ -166,7 +167,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// The next node; `None` where there is no way out.
+    /// Returns the next node; `None` if the node has no neighbours.
     fn step(&self, walk: &[u32], rng: &mut Rng) -> Option<u32> {
         let here = walk[walk.len() - 1];
         let plain = self.settings.p == 1.0 && self.settings.q == 1.0;
@@ -193,7 +194,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A neighbour drawn in proportion to the weight of its edge.
+    /// Samples a neighbour in proportion to the weight of its edge.
     fn neighbour(&self, u: u32, rng: &mut Rng) -> Option<u32> {
         let range = self.graph.arc_range(u);
         if range.is_empty() {
@@ -210,12 +211,12 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// Two vectors for each node, and the law of the contrasts.
+/// Two vectors for each node, and the distribution of the negative samples.
 struct SkipGram<'a> {
     settings: &'a Node2vec,
-    /// As the node at hand: the coordinates.
+    /// Vectors of nodes as centres: the embedding.
     input: Vec<f32>,
-    /// As one that is met.
+    /// Vectors of nodes as contexts.
     output: Vec<f32>,
     /// Running sums of degree^(3/4).
     noise: Vec<f64>,
@@ -244,8 +245,8 @@ impl<'a> SkipGram<'a> {
         }
     }
 
-    /// One pass of gradient descent over the meetings of a walk. The window is drawn anew at each
-    /// node, from 1 to its largest, so that near nodes meet more often.
+    /// Runs one pass of gradient descent over the co-occurrences of a walk. The window is sampled
+    /// anew at each node, from 1 to its largest, so that near nodes co-occur more often.
     fn learn(&mut self, walk: &[u32], rate: f32, rng: &mut Rng) {
         for (i, &u) in walk.iter().enumerate() {
             let reach = rng.random_range(1..=self.settings.window);
@@ -257,8 +258,8 @@ impl<'a> SkipGram<'a> {
         }
     }
 
-    /// Moves the coordinates of `u` towards the output of `v` and away from those of a few other
-    /// nodes.
+    /// Moves the embedding of `u` towards the output of `v` and away from the outputs of a few
+    /// other nodes.
     fn meet(&mut self, u: u32, v: u32, rate: f32, rng: &mut Rng) {
         let dim = self.settings.dim;
         let x = &mut self.input[u as usize * dim..][..dim];
@@ -286,7 +287,7 @@ impl<'a> SkipGram<'a> {
     }
 }
 
-/// Inner product, in sums that the compiler can keep in vector registers.
+/// Computes an inner product, in sums that the compiler can keep in vector registers.
 fn dot(x: &[f32], y: &[f32]) -> f32 {
     let mut sums = [0.0f32; 16];
     let (xs, ys) = (x.chunks_exact(16), y.chunks_exact(16));
@@ -328,8 +329,9 @@ mod tests {
         assert_ne!(points, node2vec(&g, &small, 2).unwrap());
     }
 
-    /// On a triangle with a tail 2-3, a walk that came from 0 to 2 goes back with bias 1/p, to 1
-    /// with bias 1, on to 3 with bias 1/q. 40,000 draws: a share is off by 4 sigma = 0.01 at most.
+    /// A walk that came from 0 to 2 on a triangle with a tail 2-3 returns with bias 1/p, goes to 1
+    /// with bias 1, and to 3 with bias 1/q. With 40,000 samples a share is off by 4 sigma = 0.01 at
+    /// most.
     #[test]
     fn steps_have_their_bias() {
         let g = Graph::from_edges(4, [(0, 1), (0, 2), (1, 2), (2, 3)])
@@ -366,7 +368,8 @@ mod tests {
         }
     }
 
-    /// One meeting without contrasts that matter: d/dx log sigmoid(x·y) = (1 - sigmoid) y.
+    /// One co-occurrence without effective negative samples: d/dx log sigmoid(x·y) = (1 - sigmoid)
+    /// y.
     #[test]
     fn a_meeting_follows_the_gradient() {
         let g = Graph::from_edges(2, [(0, 1)]).unwrap().0;
@@ -378,7 +381,7 @@ mod tests {
         let mut model = SkipGram::new(&g, &settings, 0);
         model.input = vec![0.5, -1.0, 0.0, 0.0];
         model.output = vec![0.0, 0.0, 2.0, 1.0];
-        // Contrasts are always the node that was met, and so are skipped.
+        // Negative samples are always the context node itself, and so are skipped.
         model.noise = vec![0.0, 1.0];
         model.meet(0, 1, 0.1, &mut stream(0, "test", 0));
         // x·y = 0, so the slope is 0.1 · 0.5.

@@ -1,11 +1,11 @@
-//! Spectral clustering with centrality operators (thesis ch. 3, algorithm
-//! `cgsO:algo:spectral_clustering`): the eigenvectors of the C largest eigenvalues of `V^e2 A V^e3`
-//! as coordinates of the nodes, then k-means.
+//! Spectral clustering with centrality graph shift operators (CGSOs, [Abbahaddou et al.
+//! 2024](https://arxiv.org/abs/2411.04655)): k-means on the eigenvectors of the C largest
+//! eigenvalues of `V^e2 A V^e3`, one row of coordinates per node.
 //!
-//! Correction to the published runs, which gave this non-symmetric matrix to a symmetric solver:
-//! the similar `V^s A V^s` with `s = (e2 + e3) / 2` is solved, and its eigenvectors become those
-//! asked for by `V^((e2 - e3) / 2)`. Exponents with the same sum share the eigenproblem:
-//! [`SpectralBasis`] is solved once for all of them.
+//! The published runs gave this non-symmetric matrix to a symmetric solver. Here the similar `V^s A
+//! V^s` with `s = (e2 + e3) / 2` is solved, and its eigenvectors are transformed by `V^((e2 - e3) /
+//! 2)`. Exponents with equal sums share the eigenproblem: [`SpectralBasis`] is solved once for all
+//! of them.
 
 use super::kmeans::{KMeans, kmeans};
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ use crate::spectrum::{Eigenpairs, Which, centrality_eigenpairs};
 
 const OP: &str = "spectral clustering";
 
-/// The eigenvectors of the largest eigenvalues of `V^s A V^s`, from which those of every
+/// Eigenvectors of the largest eigenvalues of `V^s A V^s`, from which the eigenvectors of every
 /// `V^e2 A V^e3` with `e2 + e3 = 2s` follow.
 #[derive(Debug, Clone)]
 pub struct SpectralBasis {
@@ -28,8 +28,8 @@ impl SpectralBasis {
     /// Solves for the `count` largest eigenvalues with `s = half_sum`; `v` as in
     /// [`centrality_operator`](crate::operator::centrality_operator).
     ///
-    /// Fails where there are fewer nodes than that, no edges, or a power out of range. A
-    /// disconnected graph is no error: its eigenvectors are those of its components, so parts with
+    /// Fails if there are fewer nodes than that, no edges, or a power out of range. A disconnected
+    /// graph is no error: its eigenvectors are the eigenvectors of its components, so parts with
     /// small eigenvalues share the coordinates zero.
     pub fn new(graph: &Graph, v: &[f64], half_sum: f64, count: usize) -> Result<Self> {
         if graph.num_edges() == 0 {
@@ -49,13 +49,13 @@ impl SpectralBasis {
         Ok(Self { pairs, s: half_sum })
     }
 
-    /// The eigenvalues, descending: those of every operator that shares the basis.
+    /// Returns the eigenvalues, descending: those of every operator that shares the basis.
     pub fn eigenvalues(&self) -> &[f64] {
         &self.pairs.values
     }
 
-    /// A row of coordinates for each node: the eigenvectors of `V^e2 A V^e3`, each of length one,
-    /// with `e2 = s + half_difference` and `e3 = s - half_difference`.
+    /// Returns a row of coordinates for each node: the eigenvectors of `V^e2 A V^e3`, each of unit
+    /// length, with `e2 = s + half_difference` and `e3 = s - half_difference`.
     pub fn embedding(
         &self,
         graph: &Graph,
@@ -92,8 +92,8 @@ impl SpectralBasis {
     }
 }
 
-/// The cluster of each node: k-means on the eigenvectors of the largest eigenvalues of
-/// `V^e2 A V^e3`, as many as clusters.
+/// Clusters the nodes by k-means on the eigenvectors of the largest eigenvalues of `V^e2 A V^e3`,
+/// one eigenvector per cluster.
 ///
 /// Fails as [`SpectralBasis::new`] and [`kmeans`] do.
 ///
@@ -124,7 +124,7 @@ mod tests {
     use crate::metrics::adjusted_rand_index;
     use crate::operator::centrality_operator;
 
-    /// Every column must solve `V^e2 A V^e3 x = λ x`, whatever route led to it.
+    /// Every column must solve `V^e2 A V^e3 x = λ x`, however it was computed.
     #[test]
     fn columns_are_eigenvectors_of_the_operator_itself() {
         let g = sbbam(&SbbamConfig::default(), 3).unwrap();
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn isolated_nodes_and_parts_have_an_answer_and_the_impossible_an_error() {
-        // Two triangles and an isolated node: eigenvalue 2 twice, 0 beside.
+        // Two triangles and an isolated node: eigenvalue 2 twice, and 0.
         let g = Graph::from_edges(7, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)])
             .unwrap()
             .0;

@@ -1,8 +1,8 @@
-//! The thesis' two studies of spectral clustering (ch. 3, `cgsO:synth_exps`): how well the blocks
-//! of SBBAM graphs are found, and how the exponents of `V^e2 A V^e3` decide what is found on one
-//! graph.
+//! The two clustering studies of the CGSO paper ([Abbahaddou et al.
+//! 2024](https://arxiv.org/abs/2411.04655)): how well each method finds the blocks of SBBAM graphs,
+//! and how the exponents of `V^e2 A V^e3` change the clusters of one graph.
 //!
-//! Scores are shares from -1 to 1; who prints them makes per cent of them.
+//! Scores are shares from -1 to 1; the caller converts them to per cent.
 
 use rayon::prelude::*;
 
@@ -16,19 +16,19 @@ use crate::metrics::{MeanStd, adjusted_mutual_information, adjusted_rand_index, 
 
 const OP: &str = "cluster";
 
-/// How well a partition agrees with the truth.
+/// Agreement of a partition with the ground truth.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Score {
     /// Adjusted mutual information.
     pub ami: f64,
     /// Adjusted Rand index.
     pub ari: f64,
-    /// Clusters found.
+    /// Number of clusters found.
     pub clusters: usize,
 }
 
-/// Compares a partition with the truth, over the nodes that have one. Fails where none has, or
-/// lengths differ.
+/// Compares a partition with the ground truth, over the labelled nodes. Fails if no node is
+/// labelled, or if lengths differ.
 pub fn score(found: &[u32], truth: &Labels) -> Result<Score> {
     if found.len() != truth.len() {
         return Err(Error::argument(
@@ -54,11 +54,11 @@ pub fn score(found: &[u32], truth: &Labels) -> Result<Score> {
     })
 }
 
-/// Scores on `graphs` draws of an SBBAM, graphs in parallel, in their order; `on_graph` is called
-/// after each.
+/// Computes scores on `graphs` samples of an SBBAM, graphs in parallel, in order; `on_graph` is
+/// called after each.
 ///
-/// Graph i is drawn and clustered from seed + i, so every method meets the same graphs. Where the
-/// configuration names no number of clusters, methods that need one get the number of blocks.
+/// Graph i is sampled and clustered with seed + i, so every method gets identical graphs. If the
+/// configuration has no number of clusters, methods that need one get the number of blocks.
 pub fn sbbam_scores(
     model: &SbbamConfig,
     graphs: usize,
@@ -82,25 +82,26 @@ pub fn sbbam_scores(
     (0..graphs as u64).into_par_iter().map(one).collect()
 }
 
-/// What [`exponent_grid`] runs over.
+/// Settings of [`exponent_grid`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct GridConfig {
     /// Smallest exponent.
     pub from: f64,
     /// Largest exponent.
     pub to: f64,
-    /// From one exponent to the next.
+    /// Step from one exponent to the next.
     pub step: f64,
-    /// Clusters to find.
+    /// Number of clusters.
     pub clusters: usize,
-    /// Restarts of k-means.
+    /// Number of restarts of k-means.
     pub n_init: usize,
-    /// Runs of each cell, from consecutive seeds.
+    /// Number of runs of each cell, from consecutive seeds.
     pub runs: usize,
 }
 
 impl GridConfig {
-    /// The thesis' grid: exponents from -1.5 to 1.5, here by quarters, 200 restarts, one run.
+    /// The grid of the CGSO paper: exponents from -1.5 to 1.5, here by quarters, 200 restarts, one
+    /// run.
     pub fn new(clusters: usize) -> Self {
         Self {
             from: -1.5,
@@ -112,7 +113,8 @@ impl GridConfig {
         }
     }
 
-    /// The exponents, ascending. Fails unless from, to and step make between 1 and 1,000 of them.
+    /// Returns the exponents, ascending. Fails unless from, to and step give between 1 and 1,000 of
+    /// them.
     pub fn exponents(&self) -> Result<Vec<f64>> {
         let Self { from, to, step, .. } = *self;
         let steps = ((to - from) / step + 1e-9).floor();
@@ -128,7 +130,7 @@ impl GridConfig {
     }
 }
 
-/// One pair of exponents and what came of it.
+/// Scores of one pair of exponents.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct GridCell {
     /// Left exponent.
@@ -141,9 +143,10 @@ pub struct GridCell {
     pub ari: MeanStd,
 }
 
-/// Spectral clustering for every pair of exponents, e2 by e2; `on_cell` is called after each pair.
+/// Runs spectral clustering for every pair of exponents, e2 by e2; `on_cell` is called after each
+/// pair.
 ///
-/// Pairs with the same sum share one eigenproblem: 2k - 1 are solved for k exponents.
+/// Pairs with equal sums share one eigenproblem: 2k - 1 are solved for k exponents.
 pub fn exponent_grid(
     graph: &Graph,
     centrality: Centrality,
@@ -185,9 +188,9 @@ pub fn exponent_grid(
     (0..k * k).into_par_iter().map(cell).collect()
 }
 
-/// Runs one method on one graph from `runs` consecutive seeds and compares what it finds with the
-/// truth. Where the configuration names no number of clusters, methods that need one get the number
-/// of classes.
+/// Runs one method on one graph from `runs` consecutive seeds and compares its partitions with the
+/// ground truth. If the configuration has no number of clusters, methods that need one get the
+/// number of classes.
 pub fn graph_scores(
     graph: &Graph,
     truth: &Labels,
@@ -208,8 +211,8 @@ pub fn graph_scores(
         .collect()
 }
 
-/// The community of each node by one method, from each of `runs` consecutive seeds; `on_run` is
-/// called after each.
+/// Returns the community of each node by one method, from each of `runs` consecutive seeds;
+/// `on_run` is called after each.
 pub fn graph_clusters(
     graph: &Graph,
     config: &ClusterConfig,
@@ -217,7 +220,7 @@ pub fn graph_clusters(
     seed: u64,
     on_run: &(dyn Fn() + Sync),
 ) -> Result<Vec<Vec<u32>>> {
-    // Two of the methods draw nothing: their runs are all alike.
+    // Two of the methods are deterministic: their runs are all alike.
     let drawn = !matches!(config.method, Method::FastGreedy | Method::Walktrap);
     let distinct = if drawn { runs } else { runs.min(1) };
     let mut found = (0..distinct as u64)

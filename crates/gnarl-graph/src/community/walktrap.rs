@@ -1,9 +1,9 @@
-//! Walktrap (Pons, Latapy 2005): two nodes are close where short random walks from them end at the
-//! same places, and communities are merged as in Ward's method on that distance.
+//! Walktrap ([Pons and Latapy 2005](https://arxiv.org/abs/physics/0512106)): communities merged as
+//! in Ward's method, by a distance between the end distributions of short random walks.
 //!
-//! As igraph's `community_walktrap`, which follows the authors' program: every node has a loop of
-//! its mean edge weight, and the distance to a neighbour of only one of two merged communities is
-//! estimated until it matters.
+//! The details follow igraph's `community_walktrap`, which follows the authors' program: every node
+//! has a loop of its mean edge weight. The distance to a neighbour of only one of two merged
+//! communities is estimated until it matters.
 
 use rayon::prelude::*;
 
@@ -17,20 +17,21 @@ use crate::limits::Demand;
 
 const OP: &str = "walktrap";
 
-/// Most that the distributions of all walks may take: beyond it, merging them takes hours.
+/// Largest memory of the distributions of all walks: beyond it, merging them takes hours.
 const MOST_BYTES: u64 = 4 << 30;
 
-/// Steps of the walks in the published studies.
+/// Number of steps of the walks in the published studies.
 pub const WALKTRAP_STEPS: usize = 4;
 
-/// The merges of Walktrap with walks of so many steps (4 is usual), which go on to one community
-/// per component; [`Dendrogram::best`] is its answer.
+/// Runs Walktrap with walks of this many steps (4 by default) until one community per component is
+/// left; [`Dendrogram::best`] is its partition.
 ///
-/// Of equal distances the communities with the smallest node ids are merged. On a graph without
-/// edges every node is a community. Each community holds the distribution of where its walks end:
-/// at most n numbers for each of n communities, and far fewer where four steps reach a small part
-/// of the graph. Fails for negative weights, zero steps, and where the distributions would take
-/// more than 4 GiB or than there is, as the first of them tell.
+/// In case of equal distances the communities with the smallest node ids are merged. On a graph
+/// without edges every node is a community. Each community stores the distribution of the ends of
+/// its walks: at most n numbers for each of n communities, and far fewer if four steps reach a
+/// small part of the graph. Fails for negative weights and zero steps. It also fails if the
+/// distributions would take more than 4 GiB or the free memory, as estimated from the first of
+/// them.
 pub fn walktrap(graph: &Graph, steps: usize) -> Result<Dendrogram> {
     refuse_negative_weights(OP, graph)?;
     if steps == 0 {
@@ -65,8 +66,8 @@ pub fn walktrap(graph: &Graph, steps: usize) -> Result<Dendrogram> {
         merges.push((keep, link.to));
         let gain = 2.0 * (link.weight - degree[a] * degree[b] / total) / total;
         modularity.push(modularity[modularity.len() - 1] + gain);
-        // Ward's update where both distances are known (Lance, Williams 1967); a distance that is
-        // not counts as that between the two merged communities.
+        // Ward's update if both distances are known (Lance and Williams 1967); an unknown distance
+        // counts as the distance between the two merged communities.
         state.merge(keep, link.to, |k, _, of_a, of_b| {
             let k = size[k as usize];
             let known = |link: Option<super::agglomerate::Link>| link.map(|l| (l.gain, l.exact));
@@ -89,9 +90,10 @@ pub fn walktrap(graph: &Graph, steps: usize) -> Result<Dendrogram> {
     Ok(Dendrogram::new(n, merges, modularity))
 }
 
-/// Where walks from a community end, each probability divided by the root of the node's weight.
+/// End distribution of walks from a community, each probability divided by the root of the node's
+/// weight.
 enum Ends {
-    /// Nodes, ascending, and their values: apart, since a pair of the two would take a third more.
+    /// Nodes, ascending, and their values: two arrays, since pairs would take a third more memory.
     Few(Vec<u32>, Vec<f64>),
     /// A value for every node.
     Many(Vec<f64>),
@@ -180,7 +182,8 @@ impl Ends {
     }
 }
 
-/// In eight running sums that the compiler can keep in vector registers.
+/// Computes a squared distance in eight running sums that the compiler can keep in vector
+/// registers.
 fn dense_squared_distance(x: &[f64], y: &[f64]) -> f64 {
     let mut sums = [0.0f64; 8];
     let (xs, ys) = (x.chunks_exact(8), y.chunks_exact(8));
@@ -198,7 +201,7 @@ fn dense_squared_distance(x: &[f64], y: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + tail
 }
 
-/// Walks through the nodes of two sorted lists.
+/// Merges the nodes of two sorted lists.
 fn union(x: (&[u32], &[f64]), y: (&[u32], &[f64]), mut visit: impl FnMut(u32, f64, f64)) {
     let (mut i, mut j) = (0, 0);
     let node = |nodes: &[u32], at: usize| nodes.get(at).copied().unwrap_or(u32::MAX);
@@ -216,10 +219,10 @@ fn union(x: (&[u32], &[f64]), y: (&[u32], &[f64]), mut visit: impl FnMut(u32, f6
     }
 }
 
-/// The distribution of a walk's end from every node, nodes in parallel.
+/// Computes the end distribution of walks from every node, nodes in parallel.
 fn distributions(graph: &Graph, degree: &[f64], steps: usize) -> Result<Vec<Ends>> {
     let n = graph.num_nodes();
-    // The loop weighs as much as the mean edge, and one where there is none to take the mean of.
+    // The loop weighs as much as the mean edge, and one if the node has no edges.
     let loops: Vec<f64> = (0..n)
         .map(|u| {
             if degree[u] > 0.0 {
@@ -264,7 +267,7 @@ fn distributions(graph: &Graph, degree: &[f64], steps: usize) -> Result<Vec<Ends
     };
     let mut found: Vec<Ends> = Vec::with_capacity(n);
     let mut bytes = 0;
-    // In batches, so that too much is noticed before it fills the memory.
+    // Batches allow too large a result to be noticed before it fills the memory.
     const BATCH: usize = 1024;
     for first in (0..n).step_by(BATCH) {
         let batch: Vec<Ends> = (first..(first + BATCH).min(n))
@@ -276,8 +279,8 @@ fn distributions(graph: &Graph, degree: &[f64], steps: usize) -> Result<Vec<Ends
             .collect();
         bytes += batch.iter().map(Ends::bytes).sum::<usize>();
         found.extend(batch);
-        // What all of them will take, going by those so far; what is there already is no longer
-        // free.
+        // Memory of all distributions, extrapolated from the first ones; memory in use already is
+        // no longer free.
         let each = bytes as f64 / found.len() as f64;
         let walks = || Demand::new(format!("{OP} with walks of {steps} steps from {n} nodes"));
         const REMEDY: &str = "take fewer steps or another method";
@@ -385,8 +388,8 @@ mod tests {
     }
 
     /// Walks of four steps in a random graph of degree 40 end nearly everywhere: 30,000 nodes of
-    /// 30,000 numbers are 7.2 GB. What the first thousand take tells, and the others are not
-    /// walked.
+    /// 30,000 numbers are 7.2 GB. The first thousand suffice to estimate it, and the others are not
+    /// computed.
     #[test]
     fn what_would_take_too_much_is_refused_by_its_first_part() {
         let g = erdos_renyi(30_000, 40.0 / 30_000.0, 1).unwrap();

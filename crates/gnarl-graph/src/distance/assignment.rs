@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::matrix::DenseMatrix;
 
-/// The column for each row, all different, with the smallest sum of costs. O(n³) at worst.
+/// Returns the column for each row, all different, with the smallest sum of costs. O(n³) at worst.
 ///
 /// Fails unless the matrix is square and its values finite.
 ///
@@ -46,8 +46,8 @@ pub fn assignment(cost: &DenseMatrix<f64>) -> Result<Vec<u32>> {
 
 const FREE: usize = usize::MAX;
 
-/// A partial matching and prices under which no pair costs less than its row and column pay, and
-/// matched pairs exactly that: then the matching is the cheapest of its rows.
+/// A partial matching and dual prices: every pair costs at least the prices of its row and column,
+/// and matched pairs exactly that. The matching is then the cheapest of its rows.
 struct Matching {
     row_of: Vec<usize>,
     column_of: Vec<usize>,
@@ -102,7 +102,7 @@ impl Matching {
             self.row_price[self.row_of[column]] += so_far - distance[column];
             self.column_price[column] -= so_far - distance[column];
         }
-        // Turn the path around: every column on it goes to the row it was reached from.
+        // Reverse the path: every column on it goes to the row it was reached from.
         let mut column = last;
         loop {
             let row = came_from[column];
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The smallest cost over all permutations.
+    /// Returns the smallest cost over all permutations.
     fn by_search(cost: &DenseMatrix<f64>, row: usize, used: &mut Vec<bool>) -> f64 {
         if row == cost.num_rows() {
             return 0.0;

@@ -1,17 +1,18 @@
 //! The barycentre of weighted graphs in [fused Gromov–Wasserstein](super::fused_gromov) distance:
-//! the structure `C` and the features `X` of a given number of nodes that leave the least
+//! the structure `C` and the features `X` of a given number of nodes that minimise
 //!
 //! ```text
 //! Σ_s λ_s FGW(C, X; C_s, X_s)
 //! ```
 //!
-//! For given couplings `T_s` both are known: `C = Σ_s λ_s T_s C_s T_sᵀ / p pᵀ` (Peyré et al. 2016,
-//! proposition 3) and `X = Σ_s λ_s T_s X_s / p` (Vayer et al. 2019, section 3.2). Couplings and
-//! both are found in turn, from a start that the caller gives, as `ot.gromov.fgw_barycenters` of
-//! Python Optimal Transport does it: couplings start from the independent one in every round and
-//! stop at a relative change of 1e-5, and the last round is the one that moves the structure or the
-//! features by no more than the tolerance. Where the start has couplings, they go on from there in
-//! every round instead (there `warmstartT`), and the sum never goes up.
+//! For given couplings `T_s` both have closed forms: `C = Σ_s λ_s T_s C_s T_sᵀ / p pᵀ` (Peyré et
+//! al. 2016, proposition 3) and `X = Σ_s λ_s T_s X_s / p` ([Vayer et al.
+//! 2019](https://arxiv.org/abs/1805.09114), section 3.2). Couplings and barycentre are optimised
+//! alternately, from an initialisation that the caller gives, as in `ot.gromov.fgw_barycenters` of
+//! Python Optimal Transport. Couplings start from the independent one in every iteration and stop
+//! at a relative change of 1e-5. The last iteration is the one that moves the structure or the
+//! features by no more than the tolerance. If the initialisation has couplings, every iteration
+//! continues from the last ones instead (`warmstartT` there), and the sum never increases.
 
 use super::fused_gromov::{
     FusedGromov, Space, check_alpha, check_masses, check_pair, dot, feature_costs,
@@ -22,25 +23,26 @@ use crate::error::{Error, Result};
 use crate::matrix::DenseMatrix;
 
 const OP: &str = "barycentre";
-/// Change of the value below which a coupling is good enough for a round.
+/// Relative change of the value at which the coupling of one iteration stops.
 const COUPLING_TOLERANCE: f64 = 1e-5;
 
-/// How much structure counts, and when to stop.
+/// Settings of the barycentre: weight of the structure, and stopping criteria.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BarycentreSettings {
-    /// Weight of the structure, 0 to 1; features have the rest.
+    /// Weight of the structure, 0 to 1; the features get the rest.
     pub alpha: f64,
-    /// Most rounds.
+    /// Maximum number of iterations.
     pub max_rounds: usize,
-    /// Most steps of a coupling within one.
+    /// Maximum number of coupling steps per iteration.
     pub max_steps: usize,
-    /// A round that moves the structure or the features by no more than this, in Frobenius norm, is
-    /// the last.
+    /// Absolute tolerance: an iteration that moves the structure or the features by no more than
+    /// this, in Frobenius norm, is the last.
     pub tolerance: f64,
 }
 
 impl Default for BarycentreSettings {
-    /// Python Optimal Transport's, which takes one number for rounds and steps.
+    /// Defaults of Python Optimal Transport, which takes one number for iterations and coupling
+    /// steps.
     fn default() -> Self {
         Self {
             alpha: 0.5,
@@ -51,41 +53,42 @@ impl Default for BarycentreSettings {
     }
 }
 
-/// Where the search for a barycentre begins.
+/// Initialisation of a barycentre.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BarycentreStart {
-    /// How its nodes are joined; symmetric.
+    /// Structure matrix; symmetric.
     pub structure: DenseMatrix<f64>,
-    /// What they carry.
+    /// Node features.
     pub features: DenseMatrix<f64>,
-    /// How each graph lies over it; empty for independent couplings in every round.
+    /// Coupling with each graph; empty for independent couplings in every iteration.
     pub couplings: Vec<DenseMatrix<f64>>,
 }
 
-/// A barycentre, and how the graphs lie over it.
+/// A barycentre and its couplings with the graphs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Barycentre {
-    /// How its nodes are joined: symmetric, between the smallest and the largest value of the
-    /// graphs' structures.
+    /// Structure matrix: symmetric, between the smallest and the largest value of the graphs'
+    /// structures.
     pub structure: DenseMatrix<f64>,
-    /// What they carry.
+    /// Node features.
     pub features: DenseMatrix<f64>,
-    /// For each graph, the mass that each node of the barycentre shares with each of its nodes.
+    /// Coupling with each graph: mass that each node of the barycentre shares with each of its
+    /// nodes.
     pub couplings: Vec<DenseMatrix<f64>>,
-    /// The weighted sum of values at these couplings: an upper bound of the least there is.
+    /// Weighted sum of values at these couplings: an upper bound of the minimum.
     pub value: f64,
-    /// Rounds it took.
+    /// Number of iterations done.
     pub rounds: usize,
 }
 
 impl BarycentreSettings {
-    /// The barycentre of graphs with weights that sum to one, for nodes of these masses. One round
-    /// is a coupling with each graph and O(N² m) more for the barycentre's `N` and a graph's `m`
-    /// nodes.
+    /// Computes the barycentre of graphs with weights that sum to one, for nodes of these masses.
+    /// One iteration is a coupling with each graph and O(N² m) more for the barycentre's `N` and a
+    /// graph's `m` nodes.
     ///
-    /// Fails for no graphs, other shapes, weights that are negative or do not sum to one, masses of
-    /// zero, a start that is not symmetric or finite, and couplings that do not have the graphs'
-    /// masses.
+    /// Fails for no graphs, other shapes, weights that are negative or do not sum to one, and
+    /// masses of zero. It also fails for an initialisation that is not symmetric or finite, and for
+    /// couplings that do not have the graphs' masses.
     pub fn barycentre(
         &self,
         graphs: &[(&Space, f64)],
@@ -147,7 +150,7 @@ impl BarycentreSettings {
                 .collect();
             let structure = mixed_structure(graphs, &parts, masses);
             let moved_structure = distance(structure.data(), found.structure.data());
-            // Features of no columns never move, which says nothing.
+            // Features without columns never move, which is no sign of convergence.
             let moved_features = match features.num_cols() {
                 0 => f64::INFINITY,
                 _ => distance(features.data(), found.features.data()),
@@ -159,7 +162,7 @@ impl BarycentreSettings {
                 let structure = apart - 2.0 * dot(structure.data(), parts[s].data());
                 weight * (dot(&linear[s], couplings[s].data()) + self.alpha * structure)
             };
-            // A value of nothing may be a little below it.
+            // Rounding may give a value slightly below zero.
             let value = (0..graphs.len()).map(value).sum::<f64>().max(0.0);
             found = Barycentre {
                 structure,
@@ -281,7 +284,7 @@ impl BarycentreSettings {
     }
 }
 
-/// Whether a plan moves these masses, but for what rounding leaves.
+/// Returns true if a plan moves these masses, up to rounding.
 fn couples(plan: &DenseMatrix<f64>, rows: &[f64], columns: &[f64]) -> bool {
     if (plan.num_rows(), plan.num_cols()) != (rows.len(), columns.len()) {
         return false;
@@ -303,7 +306,7 @@ fn couples(plan: &DenseMatrix<f64>, rows: &[f64], columns: &[f64]) -> bool {
     plan.data().iter().all(|mass| *mass >= 0.0) && close(&left, rows) && close(&arrived, columns)
 }
 
-/// `X = Σ_s λ_s T_s X_s / p`.
+/// Computes `X = Σ_s λ_s T_s X_s / p`.
 fn mixed_features(
     graphs: &[(&Space, f64)],
     couplings: &[DenseMatrix<f64>],
@@ -330,7 +333,7 @@ fn mixed_features(
     mixed
 }
 
-/// `C = Σ_s λ_s S_s / p pᵀ` of the `S_s = T_s C_s T_sᵀ`.
+/// Computes `C = Σ_s λ_s S_s / p pᵀ` from the `S_s = T_s C_s T_sᵀ`.
 fn mixed_structure(
     graphs: &[(&Space, f64)],
     parts: &[DenseMatrix<f64>],
@@ -352,7 +355,7 @@ fn mixed_structure(
     mixed
 }
 
-/// `T C Tᵀ`, mirrored, so that rounding leaves it symmetric.
+/// Computes `T C Tᵀ`, mirrored, so that rounding leaves it symmetric.
 fn carried_over(graph: &Space, coupling: &DenseMatrix<f64>) -> DenseMatrix<f64> {
     let n = coupling.num_rows();
     let filled = |i: usize| -> Vec<(usize, f64)> {
@@ -456,8 +459,8 @@ mod tests {
         }
     }
 
-    /// Two pairs of nodes that features tell apart: 0 goes with 0 and 1 with 1, whatever joins
-    /// them.
+    /// Two pairs of nodes with distinct features: 0 is coupled with 0 and 1 with 1, whatever the
+    /// edges.
     #[test]
     fn two_nodes_by_hand() {
         let pair = |features: [f32; 2], joined: bool| {
@@ -501,7 +504,7 @@ mod tests {
         let found = settings
             .barycentre(&graphs, &uniform(10), start(structure, features))
             .unwrap();
-        // The share of ordered pairs that are joined: 16 of 81 in the path.
+        // Share of connected ordered pairs: 16 of 81 in the path.
         let density = found.structure.data().iter().sum::<f64>() / 100.0;
         let edges = a.structure().num_entries() as f64;
         assert!(
@@ -591,8 +594,8 @@ mod tests {
         );
     }
 
-    /// A graph that lies over itself, and another over it node by node: the point on the way
-    /// between them is as near to both as that coupling says, and no round leads away.
+    /// A graph coupled with itself, and another coupled with it node by node: the point between
+    /// them is as near to both as that coupling gives, and no iteration leads away.
     #[test]
     fn couplings_of_the_start_are_where_it_goes_on() {
         let (a, b) = (

@@ -1,13 +1,14 @@
-//! Fast approximate quadratic assignment (Vogelstein et al. 2015): minimise
+//! Fast approximate quadratic assignment (FAQ, [Vogelstein et al.
+//! 2015](https://arxiv.org/abs/1112.5507)): minimises
 //!
 //! ```text
 //! f(P) = structure · ‖A - P B Pᵀ‖² + features · Σ_ij c_ij p_ij
 //! ```
 //!
-//! over doubly stochastic matrices by Frank and Wolfe's method from the barycentre, each step an
-//! assignment problem, then go to the nearest permutation. For a permutation
-//! `‖A - P B Pᵀ‖² = ‖A‖² + ‖B‖² - 2 ⟨A P B, P⟩`, and `f` is taken as that form everywhere. One step
-//! is O(n²) and an assignment.
+//! over doubly stochastic matrices by the Frank–Wolfe method from the barycentre, each step an
+//! assignment problem, then goes to the nearest permutation. For a permutation `‖A - P B Pᵀ‖² =
+//! ‖A‖² + ‖B‖² - 2 ⟨A P B, P⟩`, and `f` is defined by that form everywhere. One step is O(n²) and
+//! an assignment.
 
 use rayon::prelude::*;
 
@@ -18,10 +19,10 @@ use crate::graph::Graph;
 use crate::matrix::DenseMatrix;
 
 const MAX_STEPS: usize = 100;
-/// A step that gains less than this share of what there is to gain ends the search.
+/// Smallest relative gain: a step with a smaller share of the possible gain ends the search.
 const SMALLEST_GAIN: f64 = 1e-6;
 
-/// A matching of the nodes of `b` to those of `a`, in the form of
+/// Matches the nodes of `b` to the nodes of `a`, in the form of
 /// [`Alignment::permutation`](super::Alignment).
 pub(super) fn match_nodes(
     a: &Graph,
@@ -75,8 +76,8 @@ pub(super) fn match_nodes(
     assignment(&DenseMatrix::new(n, n, p.iter().map(|x| -x).collect())?)
 }
 
-/// `A P B` for the permutation matrix with ones at `(i, corner[i])`: row i sums the rows of B that
-/// stand for i's neighbours.
+/// Computes `A P B` for the permutation matrix with ones at `(i, corner[i])`: row i sums the rows
+/// of B matched to i's neighbours.
 fn product_at(a: &Graph, b: &Graph, corner: &[u32]) -> Vec<f64> {
     let n = a.num_nodes();
     let mut product = vec![0.0; n * n];

@@ -1,17 +1,17 @@
-//! The fused Gromov–Wasserstein distance (Vayer et al. 2019, "Optimal Transport for structured data
-//! with application on graphs"; square loss): how well the nodes of one graph can be laid over
-//! those of another, both what they carry and how they are joined,
+//! The fused Gromov–Wasserstein distance ([Vayer et al. 2019](https://arxiv.org/abs/1805.09114);
+//! square loss). It measures how well the nodes of one graph can be coupled with the nodes of
+//! another, by features and by structure:
 //!
 //! ```text
 //! min over T of (1 - α) Σ_ij ‖x_i - y_j‖² t_ij + α Σ_ijkl (a_ik - b_jl)² t_ij t_kl
 //! ```
 //!
-//! where `T` moves the masses of the nodes of one graph to those of the other. The graphs may have
-//! different numbers of nodes. Nobody solves this exactly; conditional gradient (Frank and Wolfe's
-//! method) goes down from the independent coupling, each step an exact
-//! [`transport`](super::transport()) and the best point on the way to it. For symmetric structures
-//! the second term is `Σ a_ik² p_i p_k + Σ b_jl² q_j q_l - 2 ⟨A T B, T⟩` (Peyré et al. 2016,
-//! proposition 1), and since a corner `T` has few entries, `A T B` of it is cheap.
+//! where `T` moves the masses of the nodes of one graph to the nodes of the other. The graphs may
+//! have different numbers of nodes. No practical algorithm solves this exactly. Conditional
+//! gradient (Frank–Wolfe) descends from the independent coupling; each step is an exact
+//! [`transport`](super::transport()) and a line search towards it. For symmetric structures the
+//! second term is `Σ a_ik² p_i p_k + Σ b_jl² q_j q_l - 2 ⟨A T B, T⟩` (Peyré et al. 2016,
+//! proposition 1). Since a corner `T` has few entries, its `A T B` is cheap.
 
 use super::transport::Simplex;
 use super::{MAX_ALIGNED_NODES, feature_row};
@@ -21,8 +21,8 @@ use crate::matrix::{CsrMatrix, DenseMatrix};
 
 const OP: &str = "fused Gromov–Wasserstein";
 
-/// What is laid over something else: a symmetric structure, a row of features for each node
-/// (perhaps of no columns), and masses that sum to one.
+/// A graph as a measure space: a symmetric structure, a row of features for each node (perhaps of
+/// no columns), and masses that sum to one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Space {
     structure: CsrMatrix<f64>,
@@ -31,8 +31,8 @@ pub struct Space {
 }
 
 impl Space {
-    /// Fails unless the structure is square, symmetric and finite, with a row of finite features
-    /// and a mass for each node, and masses sum to one.
+    /// Makes a space. Fails unless the structure is square, symmetric and finite, with a row of
+    /// finite features and a mass for each node, and masses sum to one.
     pub fn new(
         structure: CsrMatrix<f64>,
         features: DenseMatrix<f64>,
@@ -68,8 +68,8 @@ impl Space {
         })
     }
 
-    /// The adjacency matrix, the features if there are any, and the same mass for every node. Fails
-    /// for a graph without nodes and for features that are not finite.
+    /// Makes the space of a graph: the adjacency matrix, the features if there are any, and uniform
+    /// masses. Fails for a graph without nodes and for features that are not finite.
     pub fn of_graph(graph: &Graph) -> Result<Self> {
         let n = graph.num_nodes();
         let arcs = 0..graph.num_arcs();
@@ -91,43 +91,43 @@ impl Space {
         Self::new(structure, features, vec![1.0 / n as f64; n])
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn num_nodes(&self) -> usize {
         self.masses.len()
     }
 
-    /// How nodes are joined.
+    /// Returns the structure matrix.
     pub fn structure(&self) -> &CsrMatrix<f64> {
         &self.structure
     }
 
-    /// What they carry.
+    /// Returns the node features.
     pub fn features(&self) -> &DenseMatrix<f64> {
         &self.features
     }
 
-    /// What they weigh.
+    /// Returns the node masses.
     pub fn masses(&self) -> &[f64] {
         &self.masses
     }
 }
 
-/// How much structure counts, and when to stop.
+/// Settings of the distance: weight of the structure, and stopping criteria.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FusedGromov {
-    /// Weight of the structure, 0 to 1; features have the rest.
+    /// Weight of the structure, 0 to 1; the features get the rest.
     pub alpha: f64,
-    /// Most steps.
+    /// Maximum number of steps.
     pub max_steps: usize,
-    /// A step that changes the value by less than this share of it is the last.
+    /// Relative tolerance: a step that changes the value by less than this share of it is the last.
     pub relative_tolerance: f64,
-    /// A step that changes the value by less than this is the last.
+    /// Absolute tolerance: a step that changes the value by less than this is the last.
     pub absolute_tolerance: f64,
 }
 
 impl Default for FusedGromov {
-    /// Python Optimal Transport's: structure and features alike, 10,000 steps, both tolerances
-    /// 1e-9.
+    /// Defaults of Python Optimal Transport: equal weights of structure and features, 10,000 steps,
+    /// both tolerances 1e-9.
     fn default() -> Self {
         Self {
             alpha: 0.5,
@@ -138,19 +138,19 @@ impl Default for FusedGromov {
     }
 }
 
-/// One graph laid over another, and what that leaves.
+/// A coupling of two graphs, and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Coupling {
-    /// The mass that each node of the first shares with each node of the second.
+    /// Mass that each node of the first graph shares with each node of the second.
     pub masses: DenseMatrix<f64>,
-    /// The value of the sum above: an upper bound of its minimum.
+    /// Value of the sum above: an upper bound of its minimum.
     pub value: f64,
 }
 
 impl FusedGromov {
-    /// The coupling that conditional gradient finds from the independent one. One step is a
-    /// transport problem and O(n (n + m) d̄) for `d̄` neighbours on average. At most
-    /// [`MAX_ALIGNED_NODES`] nodes.
+    /// Finds a coupling by conditional gradient from the independent one. One step is a transport
+    /// problem and O(n (n + m) d̄) for `d̄` neighbours on average. At most [`MAX_ALIGNED_NODES`]
+    /// nodes.
     ///
     /// ```
     /// use crate::{distance::{FusedGromov, Space}, generate::path};
@@ -183,7 +183,7 @@ impl FusedGromov {
         Ok(Coupling { masses, value })
     }
 
-    /// Conditional gradient from a coupling, else from the independent one. `linear` is the
+    /// Runs conditional gradient from a coupling, else from the independent one. `linear` is the
     /// weighted cost of features, `simplex` has both graphs' masses.
     pub(super) fn descend(
         &self,
@@ -200,7 +200,7 @@ impl FusedGromov {
                 .flat_map(|x| b.iter().map(move |y| x * y))
                 .collect::<Vec<f64>>()
         };
-        // The plan, and A T B for it.
+        // The plan and its A T B.
         let (mut plan, mut product) = match start {
             Some(start) => (
                 start.data().to_vec(),
@@ -222,7 +222,8 @@ impl FusedGromov {
         let mut change = vec![0.0; n * m];
         let mut sparse_rows: Vec<Vec<(usize, f64)>> = vec![Vec::new(); n];
         for _ in 0..self.max_steps {
-            // Without what depends on rows or columns alone: every plan pays the same for it.
+            // Terms that depend on rows or columns alone are left out: they are equal for every
+            // plan.
             for ((g, l), p) in gradient.iter_mut().zip(linear).zip(&product) {
                 *g = l - 4.0 * self.alpha * p;
             }
@@ -269,12 +270,13 @@ impl FusedGromov {
                 break;
             }
         }
-        // A value of nothing may be a little below it.
+        // Rounding may give a value slightly below zero.
         Ok((DenseMatrix::new(n, m, plan)?, value.max(0.0)))
     }
 }
 
-/// `weight · ‖x_i - y_j‖²` for all pairs of rows; nothing is computed for a weight of zero.
+/// Computes `weight · ‖x_i - y_j‖²` for all pairs of rows; nothing is computed for a weight of
+/// zero.
 pub(super) fn feature_costs(x: &DenseMatrix<f64>, y: &DenseMatrix<f64>, weight: f64) -> Vec<f64> {
     let mut costs = vec![0.0; x.num_rows() * y.num_rows()];
     if weight > 0.0 && x.num_cols() > 0 {
@@ -292,7 +294,7 @@ pub(super) fn feature_costs(x: &DenseMatrix<f64>, y: &DenseMatrix<f64>, weight: 
     costs
 }
 
-/// `A T B` for any `T`, with `B` sparse.
+/// Computes `A T B` for any `T`, with `B` sparse.
 fn product_at(a: &DenseMatrix<f64>, plan: &DenseMatrix<f64>, b: &CsrMatrix<f64>) -> Vec<f64> {
     let (n, m) = (plan.num_rows(), plan.num_cols());
     let mut right: DenseMatrix<f64> = DenseMatrix::zeros(n, m);
@@ -327,8 +329,8 @@ fn product_at(a: &DenseMatrix<f64>, plan: &DenseMatrix<f64>, b: &CsrMatrix<f64>)
     product
 }
 
-/// `A T B` for the corner `T` that the simplex is at, with `B` sparse: `T B` has about as many
-/// entries as `T` times neighbours.
+/// Computes `A T B` for the current corner `T` of the simplex, with `B` sparse: `T B` has about as
+/// many entries as `T` times neighbours.
 fn corner_product(
     a: &DenseMatrix<f64>,
     corner: &Simplex,
@@ -363,7 +365,7 @@ fn times(matrix: &DenseMatrix<f64>, x: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// `Σ_ik c_ik² p_i p_k`.
+/// Computes `Σ_ik c_ik² p_i p_k`.
 pub(super) fn square_mean(matrix: &DenseMatrix<f64>, masses: &[f64]) -> f64 {
     let row = |i: usize| {
         matrix
@@ -376,7 +378,7 @@ pub(super) fn square_mean(matrix: &DenseMatrix<f64>, masses: &[f64]) -> f64 {
     (0..matrix.num_rows()).map(|i| masses[i] * row(i)).sum()
 }
 
-/// The same of a sparse matrix.
+/// Computes `Σ_ik c_ik² p_i p_k` for a sparse matrix.
 pub(super) fn sparse_square_mean(matrix: &CsrMatrix<f64>, masses: &[f64]) -> f64 {
     let row = |i: usize| {
         let (at, values) = matrix.row(i);
@@ -443,7 +445,7 @@ mod tests {
     use crate::random::stream;
     use rand::RngExt;
 
-    /// A graph whose nodes carry numbers that tell them apart.
+    /// Returns a graph whose nodes have distinct features.
     fn told_apart(graph: Graph, seed: u64) -> Graph {
         let n = graph.num_nodes();
         let mut rng = stream(seed, "test", 0);
@@ -457,7 +459,7 @@ mod tests {
         Space::of_graph(&told_apart(graph, seed)).unwrap()
     }
 
-    /// The sum of the definition, term by term.
+    /// Computes the sum of the definition, term by term.
     fn by_definition(a: &Space, b: &Space, plan: &DenseMatrix<f64>, alpha: f64) -> f64 {
         let (n, m) = (a.num_nodes(), b.num_nodes());
         let (c, d) = (a.structure().to_dense(), b.structure().to_dense());
@@ -553,7 +555,7 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(structure.between(&one, &apart).unwrap().value, 0.0);
-        // Half of all ordered pairs of the cycle are joined, those of one node never.
+        // Half of all ordered pairs of the cycle are connected, none of the single node.
         assert!((structure.between(&one, &joined).unwrap().value - 0.5).abs() < 1e-12);
     }
 

@@ -1,18 +1,17 @@
-//! How far two graphs on the same number of nodes are apart (thesis ch. 2, "Graph Distance
-//! Metrics"):
+//! The distance between two graphs on equally many nodes:
 //!
 //! ```text
 //! alpha · ‖A₁ - A₂‖ + beta · ‖X₁ - X₂‖
 //! ```
 //!
-//! node by node where the alignment is known ([`GraphDistance::between`]), else the smallest value
+//! node by node if the alignment is known ([`GraphDistance::between`]), else the smallest value
 //! over all permutations of the second graph's nodes ([`GraphDistance::aligned`]). That minimum is
-//! exact for features alone, where it is an assignment problem; with structure it is a quadratic
-//! assignment problem, which nobody solves exactly beyond some 20 nodes, and the answer is an upper
-//! bound.
+//! exact for features alone, where it is an assignment problem. With structure it is a quadratic
+//! assignment problem, for which no exact method scales beyond some 20 nodes, and the result is an
+//! upper bound.
 //!
-//! Graphs of different sizes are laid over each other by moving mass: [`transport()`] is the
-//! cheapest way to move it, [`FusedGromov`] the distance that looks at features and structure, and
+//! Graphs of different sizes are compared by moving mass: [`transport()`] is the cheapest way to
+//! move it, [`FusedGromov`] the distance by features and structure, and
 //! [`BarycentreSettings::barycentre`] a graph between others.
 
 mod assignment;
@@ -32,7 +31,7 @@ use crate::features::Features;
 use crate::graph::Graph;
 use crate::matrix::{CsrMatrix, DenseMatrix};
 
-/// Most nodes that an alignment will try: it holds a few dense matrices of nodes by nodes.
+/// Largest number of nodes for alignment, which needs a few dense matrices of nodes by nodes.
 pub const MAX_ALIGNED_NODES: usize = 5000;
 
 /// A norm of the difference of two adjacency matrices.
@@ -57,8 +56,8 @@ pub enum FeatureNorm {
     Spectral,
 }
 
-/// The distance between two adjacency matrices, node by node. O(n + m), times the iterations for
-/// the spectral norm.
+/// Computes the distance between two adjacency matrices, node by node. O(n + m), times the
+/// iterations for the spectral norm.
 ///
 /// ```
 /// use crate::{distance::{structure_distance, StructureNorm}, generate::{cycle, path}};
@@ -85,8 +84,8 @@ pub fn structure_distance(a: &Graph, b: &Graph, norm: StructureNorm) -> Result<f
     }
 }
 
-/// The distance between two feature matrices, row by row. Fails for other shapes and for values
-/// that are not finite.
+/// Computes the distance between two feature matrices, row by row. Fails for other shapes and for
+/// values that are not finite.
 pub fn feature_distance(a: &Features, b: &Features, norm: FeatureNorm) -> Result<f64> {
     check_features("feature_distance", a, b)?;
     let difference = subtract(
@@ -101,22 +100,22 @@ pub fn feature_distance(a: &Features, b: &Features, norm: FeatureNorm) -> Result
     }
 }
 
-/// `alpha · structure + beta · features`. A part with weight zero is not looked at: without
-/// features, set `beta` to 0.
+/// The distance `alpha · structure + beta · features`. A part with weight zero is not computed: for
+/// graphs without features, set `beta` to 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GraphDistance {
     /// Weight of the structure.
     pub alpha: f64,
     /// Weight of the features.
     pub beta: f64,
-    /// How structure is measured.
+    /// Norm of the structure.
     pub structure: StructureNorm,
-    /// How features are measured.
+    /// Norm of the features.
     pub features: FeatureNorm,
 }
 
 impl Default for GraphDistance {
-    /// Structure and features alike, both in Frobenius norm.
+    /// Equal weights of structure and features, both in Frobenius norm.
     fn default() -> Self {
         Self {
             alpha: 1.0,
@@ -127,41 +126,41 @@ impl Default for GraphDistance {
     }
 }
 
-/// A matching of the nodes of two graphs and the distance it leaves.
+/// A matching of the nodes of two graphs, and the distance under it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alignment {
     /// The distance under this matching.
     pub distance: f64,
-    /// `permutation[u]` is the node of the second graph that stands for node `u` of the first: the
+    /// Node of the second graph matched to each node of the first (`permutation[u]` to `u`): the
     /// second graph's [`subgraph`](Graph::subgraph) of it is the aligned graph.
     pub permutation: Vec<u32>,
-    /// Whether another matching could be better.
+    /// Optimality of the matching.
     pub optimality: Optimality,
 }
 
-/// What is known about an [`Alignment`].
+/// Optimality guarantee of an [`Alignment`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Optimality {
-    /// No matching leaves a smaller distance.
+    /// No matching has a smaller distance.
     Exact,
     /// The smallest distance is at most the one found.
     UpperBound,
 }
 
 impl GraphDistance {
-    /// The distance with node `u` of one graph standing for node `u` of the other.
+    /// Computes the distance with node `u` of one graph matched to node `u` of the other.
     pub fn between(&self, a: &Graph, b: &Graph) -> Result<f64> {
         self.check(a, b)?;
         self.evaluate(a, b)
     }
 
-    /// The smallest distance found over all matchings of the nodes, never more than
+    /// Computes the smallest distance found over all matchings of the nodes, never more than
     /// [`between`](Self::between).
     ///
-    /// Exact where only features count and in Frobenius norm, O(n³). Otherwise an upper bound by
-    /// FAQ (Vogelstein et al. 2015), which minimises squared Frobenius norms by Frank–Wolfe steps
-    /// from the barycentre; the distance returned is the one asked for, at the best matching seen.
-    /// At most [`MAX_ALIGNED_NODES`] nodes.
+    /// The result is exact for features alone in Frobenius norm, O(n³). Otherwise it is an upper
+    /// bound by FAQ ([Vogelstein et al. 2015](https://arxiv.org/abs/1112.5507)), which minimises
+    /// squared Frobenius norms by Frank–Wolfe steps from the barycentre. The returned distance is
+    /// in the requested norms, at the best matching seen. At most [`MAX_ALIGNED_NODES`] nodes.
     pub fn aligned(&self, a: &Graph, b: &Graph) -> Result<Alignment> {
         self.check(a, b)?;
         check_alignable("GraphDistance::aligned", a.num_nodes())?;
@@ -173,8 +172,7 @@ impl GraphDistance {
             costs = Some(matrix);
         }
         if self.alpha > 0.0 {
-            // The terms as they stand in the squared surrogate: a Hamming distance is a squared
-            // norm already.
+            // The terms of the squared surrogate: a Hamming distance is a squared norm already.
             let structure = if self.structure == StructureNorm::Hamming {
                 self.alpha
             } else {
@@ -248,8 +246,7 @@ impl GraphDistance {
     }
 }
 
-/// The matching of rows that leaves the smallest Frobenius distance between two feature matrices.
-/// Exact; O(n³).
+/// Matches the rows of two feature matrices with the smallest Frobenius distance. Exact; O(n³).
 pub fn aligned_features(a: &Features, b: &Features) -> Result<Alignment> {
     check_features("aligned_features", a, b)?;
     check_alignable("aligned_features", a.num_rows())?;
@@ -302,7 +299,7 @@ fn check_alignable(op: &'static str, num_nodes: usize) -> Result<()> {
     ))
 }
 
-/// The values of one row that are not zero, by ascending column.
+/// Returns the non-zero values of one row, by ascending column.
 fn feature_row(features: &Features, i: usize) -> Vec<(u32, f64)> {
     let not_zero = |(_, v): &(u32, f64)| *v != 0.0;
     match features {
@@ -324,7 +321,7 @@ fn feature_row(features: &Features, i: usize) -> Vec<(u32, f64)> {
     }
 }
 
-/// `a - b`, storing only what is not zero.
+/// Computes `a - b`, storing only non-zero values.
 fn subtract(
     num_rows: usize,
     num_cols: usize,
@@ -345,8 +342,8 @@ fn subtract(
     CsrMatrix::from_parts(num_cols, offsets, indices, values)
 }
 
-/// Calls `each` with the column and both values wherever one of two sparse rows has an entry, by
-/// ascending column.
+/// Calls `each` with the column and both values where at least one of two sparse rows has an entry,
+/// by ascending column.
 fn merge(a: &[(u32, f64)], b: &[(u32, f64)], mut each: impl FnMut(u32, f64, f64)) {
     let (mut i, mut j) = (0, 0);
     while i < a.len() || j < b.len() {
@@ -365,7 +362,7 @@ fn frobenius(matrix: &CsrMatrix<f64>) -> f64 {
     matrix.values().iter().map(|v| v * v).sum::<f64>().sqrt()
 }
 
-/// `‖x_i - y_j‖²` for every pair of rows.
+/// Computes `‖x_i - y_j‖²` for every pair of rows.
 fn squared_distances(x: &Features, y: &Features) -> DenseMatrix<f64> {
     use rayon::prelude::*;
     let n = x.num_rows();
@@ -443,8 +440,8 @@ mod tests {
 
     #[test]
     fn structure_by_hand() {
-        // Path and star on 4 nodes share 0-1; 1-2 and 2-3 go, 0-2 and 0-3 come: eight ordered
-        // pairs.
+        // Path and star on 4 nodes share 0-1; 1-2 and 2-3 are removed, 0-2 and 0-3 added: eight
+        // ordered pairs.
         let (a, b) = (path(4).unwrap(), star(4).unwrap());
         assert_eq!(
             structure_distance(&a, &b, StructureNorm::Hamming).unwrap(),
@@ -646,8 +643,8 @@ mod tests {
 
     #[test]
     fn permuted_copies_are_mostly_recognised() {
-        // Asymmetric graphs: FAQ finds the way back for nearly all of these (its authors report the
-        // same).
+        // Asymmetric graphs: FAQ recovers the permutation for nearly all of these (its authors
+        // report so as well).
         let mut found = 0;
         for seed in 0..20 {
             let a = erdos_renyi(30, 0.3, seed).unwrap();
@@ -664,7 +661,7 @@ mod tests {
 
     #[test]
     fn features_guide_the_match_where_structure_cannot() {
-        // Every rotation of a cycle fits; one feature per node says which is meant.
+        // Every rotation of a cycle fits; one feature per node determines the rotation.
         let n = 12;
         let values: Vec<f32> = (0..n)
             .map(|i| (i * i % 7) as f32 + i as f32 / 10.0)

@@ -1,8 +1,8 @@
 //! The largest singular value of a sparse matrix, by Lanczos' algorithm on `MᵀM`.
 //!
-//! Only the largest eigenvalue is wanted, for which the three-term recurrence needs no
-//! reorthogonalisation: lost orthogonality brings copies of eigenvalues that have converged, never
-//! false ones (Paige 1980).
+//! Only the largest eigenvalue is needed, for which the three-term recurrence needs no
+//! reorthogonalisation: lost orthogonality adds copies of converged eigenvalues, never false ones
+//! (Paige 1980).
 
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -11,15 +11,15 @@ use crate::error::{Error, Result};
 use crate::matrix::CsrMatrix;
 use crate::random::stream;
 
-/// Residual allowed, relative to the largest eigenvalue of `MᵀM`; the eigenvalue's own error is
+/// Allowed residual, relative to the largest eigenvalue of `MᵀM`; the eigenvalue's own error is
 /// about its square.
 const TOLERANCE: f64 = 1e-9;
 const MAX_STEPS: usize = 10_000;
 
-/// The spectral norm. The starting vector is fixed, so the result is.
+/// Computes the spectral norm. The starting vector is fixed, so the result is deterministic.
 pub(super) fn spectral_norm(matrix: &CsrMatrix<f64>) -> Result<f64> {
-    // Squares of very small or large values would leave the range of a float: the largest becomes
-    // one.
+    // Squares of very small or large values would leave the range of a float: the largest is scaled
+    // to one.
     let size = matrix
         .values()
         .iter()
@@ -51,7 +51,7 @@ pub(super) fn spectral_norm(matrix: &CsrMatrix<f64>) -> Result<f64> {
         w.iter_mut().zip(&v).for_each(|(w, v)| *w -= alpha * v);
         let beta = dot(&w, &w).sqrt();
         tridiagonal.diagonal.push(alpha);
-        // Checks at ever longer intervals: all of them together cost about as much as the last.
+        // Checks at growing intervals: all of them together cost about as much as the last.
         let exhausted = beta <= f64::EPSILON * tridiagonal.bound();
         if step == next_check || exhausted {
             next_check += next_check / 4;
@@ -93,14 +93,15 @@ impl Tridiagonal {
         self.diagonal.len()
     }
 
-    /// A bound on all eigenvalues (Gershgorin).
+    /// Returns a bound on all eigenvalues (Gershgorin).
     fn bound(&self) -> f64 {
         let off = |i: usize| self.off.get(i).copied().unwrap_or(0.0);
         let row = |i: usize| self.diagonal[i].abs() + off(i) + if i > 0 { off(i - 1) } else { 0.0 };
         (0..self.size()).map(row).fold(0.0, f64::max)
     }
 
-    /// The pivots of `self - shift`; all are negative just where `shift` is above every eigenvalue.
+    /// Returns the pivots of `self - shift`; all are negative if and only if `shift` is above every
+    /// eigenvalue.
     fn pivots(&self, shift: f64) -> Vec<f64> {
         let mut pivots: Vec<f64> = Vec::with_capacity(self.size());
         for i in 0..self.size() {
@@ -114,8 +115,8 @@ impl Tridiagonal {
         pivots
     }
 
-    /// The largest eigenvalue, by bisection, and the size of the last entry of its eigenvector, by
-    /// inverse iteration.
+    /// Returns the largest eigenvalue, by bisection, and the magnitude of the last entry of its
+    /// eigenvector, by inverse iteration.
     fn largest(&self) -> (f64, f64) {
         let above = |shift: f64| self.pivots(shift).iter().all(|&p| p < 0.0);
         let (mut low, mut high) = (0.0, self.bound() * (1.0 + 1e-12));
@@ -190,7 +191,8 @@ mod tests {
         };
         assert!((norm(complete(200).unwrap()) - 199.0).abs() < 1e-9);
         assert!((norm(star(101).unwrap()) - 10.0).abs() < 1e-10, "±10 both");
-        // Paths and cycles have crowded ends of the spectrum: 2 cos(π / (n + 1)), and 2.
+        // Paths and cycles have clustered eigenvalues at the ends of the spectrum: 2 cos(π / (n +
+        // 1)), and 2.
         let expected = 2.0 * (std::f64::consts::PI / 2001.0).cos();
         assert!(
             (norm(path(2000).unwrap()) - expected).abs() < 1e-9,

@@ -6,47 +6,45 @@
 //! ```
 //!
 //! by the primal network simplex method on the bipartite graph (Cunningham 1976; Ahuja, Magnanti
-//! and Orlin 1993, ch. 11). A basis is a spanning tree of rows, columns and an artificial root. An
-//! arc whose price is too high for what it joins enters the tree, found by looking at a block of
-//! arcs at a time, and the mass on the cycle that it closes moves until an arc is empty, which
-//! leaves.
+//! and Orlin 1993, ch. 11). A basis is a spanning tree of rows, columns and an artificial root.
+//! Each step searches the arcs block by block for an arc with negative reduced cost, which enters
+//! the tree. The mass on the cycle that it closes moves until an arc is empty, which leaves.
 //!
-//! Two things keep it from going round in circles. Trees are strongly feasible: from every node
-//! some mass could still be sent to the root, so that the arc to leave is unique and no basis comes
-//! back. And masses are counted in whole units while it runs, so that an empty arc is empty,
-//! whatever was rounded before.
+//! Two properties prevent cycling. Trees are strongly feasible: every node could still send some
+//! mass to the root, so the leaving arc is unique and no basis recurs. Masses are counted in whole
+//! units, so an empty arc is exactly empty, despite earlier rounding.
 
 use crate::error::{Error, Result};
 use crate::matrix::DenseMatrix;
 
 const OP: &str = "transport";
-/// More steps than this for every row and column end in an error. The hardest problems of the tests
-/// below need fewer than 20.
+/// Maximum number of steps per row and column; beyond it the solver fails. The hardest problems of
+/// the tests below need fewer than 20.
 const MOST_PIVOTS_PER_NODE: usize = 2000;
-/// Totals of rows and columns may differ by this share of the larger: what rounding leaves of a sum
-/// that is one.
+/// Largest allowed difference between the totals of rows and columns, relative to the larger: the
+/// rounding error of a sum that is one.
 const LARGEST_IMBALANCE: f64 = 1e-9;
-/// Units that the total is divided into where masses are not uniform: few enough for exact sums,
-/// enough for the last digits.
+/// Number of units of the total for masses that are not uniform: few enough for exact sums, enough
+/// for the last digits.
 const UNITS: i64 = 1 << 50;
 /// Cost of an arc to or from the root, all others being at most one. A row that sends to the root
-/// and a column that gets from it would save more than one by the arc between them, which therefore
-/// enters: at the end no mass goes through the root.
+/// and a column that receives from it would save more than one by the arc between them, which
+/// therefore enters. At the end no mass goes through the root.
 const ARTIFICIAL_COST: f64 = 2.0;
 const NONE: usize = usize::MAX;
 
-/// Where the masses go, and what that costs.
+/// A transport plan and its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransportPlan {
-    /// The mass from each row to each column: at most `rows + columns - 1` are not zero.
+    /// Mass from each row to each column: at most `rows + columns - 1` are not zero.
     pub masses: DenseMatrix<f64>,
-    /// `Σ_ij c_ij t_ij`, the least there is.
+    /// Minimal cost `Σ_ij c_ij t_ij`.
     pub cost: f64,
 }
 
-/// The cheapest transport. Exact but for rounding: within 1e-10 of the largest cost times the mass,
-/// marginals within 1e-12 of the total. Usually O((n + m) n m), and exponential for costs that were
-/// made to be hard; then it fails after 2000 (n + m) steps.
+/// Computes the cheapest transport. It is exact up to rounding: within 1e-10 of the largest cost
+/// times the mass, marginals within 1e-12 of the total. The time is O((n + m) n m) in practice, and
+/// exponential for adversarial costs; then it fails after 2000 (n + m) steps.
 ///
 /// Fails for costs that are not finite, masses that are negative or not finite, other shapes, and
 /// totals that differ.
@@ -95,11 +93,12 @@ pub fn transport(cost: &DenseMatrix<f64>, rows: &[f64], columns: &[f64]) -> Resu
     }
 }
 
-/// Masses that were checked, and the spanning tree of the last problem. Costs may change from one
-/// [`solve`](Self::solve) to the next: the tree before is a good start for costs that changed a
-/// little.
+/// Validated masses, and the spanning tree of the last problem. Costs may change from one
+/// [`solve`](Self::solve) to the next: the previous tree is a good initialisation for costs that
+/// changed a little.
 ///
-/// Nodes are the rows, then the columns, then the root. What a node has is about the arc to its
+/// Nodes are the rows, then the columns, then the root. Fields of a node describe the arc to its
+/// parent.
 /// parent.
 #[derive(Debug, Clone)]
 pub(super) struct Simplex {
@@ -107,27 +106,27 @@ pub(super) struct Simplex {
     num_columns: usize,
     /// Mass of one unit.
     unit: f64,
-    /// Costs over the largest: prices stay small, and one tolerance fits all.
+    /// Costs divided by the largest: prices stay small, and one tolerance fits all.
     costs: Vec<f64>,
     parent: Vec<usize>,
     flow: Vec<i64>,
-    /// Whether the arc points at the parent.
+    /// True if the arc points at the parent.
     upward: Vec<bool>,
     depth: Vec<usize>,
-    /// With these the head of an arc of the tree is as much dearer than its tail as the arc costs.
+    /// Dual prices: the price of a tree arc's head exceeds the price of its tail by the arc's cost.
     price: Vec<f64>,
     first_child: Vec<usize>,
     next_sibling: Vec<usize>,
     previous_sibling: Vec<usize>,
-    /// Where the search for an arc to enter goes on.
+    /// Position at which the next search for an entering arc starts.
     next_arc: usize,
     most_pivots: usize,
-    /// Nodes still to visit, kept for its memory.
+    /// Nodes still to visit, kept to reuse its memory.
     stack: Vec<usize>,
 }
 
 impl Simplex {
-    /// Every row and every column hangs at the root.
+    /// Starts with every row and every column attached to the root.
     pub(super) fn new(rows: &[f64], columns: &[f64]) -> Result<Self> {
         let (n, m) = (rows.len(), columns.len());
         let (totals, masses) = (
@@ -142,8 +141,7 @@ impl Simplex {
             return Err(Error::argument(OP, what));
         }
         let all_equal = |masses: &[f64]| masses.iter().all(|&x| x == masses[0]);
-        // Whole numbers for uniform masses: then as many rows as columns give a permutation,
-        // without crumbs.
+        // Whole numbers for uniform masses: then as many rows as columns give an exact permutation.
         let (supplies, demands, units) = if n == 0 || m == 0 || totals[0] == 0.0 {
             (vec![0; n], vec![0; m], 1)
         } else if masses.iter().all(|masses| all_equal(masses)) {
@@ -187,7 +185,7 @@ impl Simplex {
         Ok(simplex)
     }
 
-    /// Makes the tree one of least cost. `costs` are finite, one for each row and column.
+    /// Optimises the tree. `costs` are finite, one for each row and column.
     pub(super) fn solve(&mut self, costs: &[f64]) -> Result<()> {
         debug_assert_eq!(costs.len(), self.costs.len());
         let largest = costs.iter().fold(0.0f64, |most, c| most.max(c.abs()));
@@ -215,7 +213,7 @@ impl Simplex {
         Err(Error::argument(OP, what))
     }
 
-    /// Row, column and mass where there is any.
+    /// Returns row, column and mass of the non-zero cells.
     pub(super) fn cells(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
         let (n, root) = (self.num_rows, self.num_rows + self.num_columns);
         let moved = (0..root).filter(move |&node| self.flow[node] > 0 && self.parent[node] != root);
@@ -229,22 +227,21 @@ impl Simplex {
         })
     }
 
-    /// The cheapest arc of the first block that has one which would lower the cost.
+    /// Returns the cheapest arc of the first block with an arc that would lower the cost.
     fn entering(&mut self) -> Option<(usize, usize)> {
         let (n, m) = (self.num_rows, self.num_columns);
         let arcs = n * m;
         if arcs == 0 {
             return None;
         }
-        // What rounding may leave of prices: they are sums of costs along paths, which are at most
-        // one each.
+        // Rounding error of prices: they are sums of costs along paths, which are at most one each.
         let tolerance = 8.0 * f64::EPSILON * (n + m) as f64;
         let block = ((arcs as f64).sqrt() as usize).max(16);
         let mut best = (-tolerance, NONE, NONE);
         let (mut row, mut column) = (self.next_arc / m, self.next_arc % m);
         let (mut left, mut left_of_block) = (arcs, block);
         while left > 0 {
-            // The rest of a row at a time, so that the inner loop walks along memory.
+            // The rest of a row at a time, so that the inner loop is contiguous in memory.
             let length = (m - column).min(left).min(left_of_block);
             let costs = &self.costs[row * m + column..][..length];
             let heads = &self.price[n + column..][..length];
@@ -271,12 +268,12 @@ impl Simplex {
         (best.1 != NONE).then_some((best.1, best.2))
     }
 
-    /// The arc enters the tree; what moves along its cycle, and which arc leaves.
+    /// Enters the arc into the tree, moves mass along its cycle, and removes the leaving arc.
     fn pivot(&mut self, tail: usize, head: usize) {
         let top = self.meeting_point(tail, head);
-        // Among the arcs that are emptied together, the last of the cycle that starts at the top in
-        // the direction of the new arc: then the tree stays strongly feasible. A row only sends, so
-        // that the arc by which the cycle comes to the tail is always one that loses.
+        // Among the arcs that are emptied together, take the last of the cycle that starts at the
+        // top in the direction of the new arc: then the tree stays strongly feasible. A row only
+        // sends, so the arc by which the cycle reaches the tail always loses mass.
         let (mut leaving, mut least) = (NONE, i64::MAX);
         let mut node = tail;
         while node != top {
@@ -323,8 +320,7 @@ impl Simplex {
         u
     }
 
-    /// The part of the tree below the arc `leaving` hangs by its node `inside` at `outside` from
-    /// now on.
+    /// Attaches the part of the tree below the arc `leaving` by its node `inside` to `outside`.
     fn rehang(&mut self, inside: usize, outside: usize, leaving: usize, flow: i64, upward: bool) {
         let (mut node, mut parent, mut arc) = (inside, outside, (flow, upward));
         loop {
@@ -335,7 +331,7 @@ impl Simplex {
             if node == leaving {
                 return;
             }
-            // The arc to the old parent is the old parent's now, seen from its other end.
+            // The arc to the old parent becomes the old parent's, seen from its other end.
             (parent, node, arc) = (node, before.0, (before.1, !before.2));
         }
     }
@@ -360,8 +356,8 @@ impl Simplex {
         }
     }
 
-    /// Prices and depths of a node and all below it, from its parent's. They are made anew and not
-    /// shifted, so that no error adds up from step to step.
+    /// Recomputes prices and depths of a node and all below it from its parent's. They are not
+    /// shifted, so that no error accumulates over the steps.
     fn price_below(&mut self, node: usize) {
         self.stack.push(node);
         while let Some(node) = self.stack.pop() {
@@ -400,7 +396,7 @@ fn total(what: &str, masses: &[f64]) -> Result<f64> {
             ),
         ));
     }
-    // From zero on: the sum of nothing is -0.
+    // Start from zero: an empty sum is -0.
     let total: f64 = masses.iter().fold(0.0, |sum, x| sum + x);
     match total.is_finite() {
         true => Ok(total),
@@ -411,8 +407,8 @@ fn total(what: &str, masses: &[f64]) -> Result<f64> {
     }
 }
 
-/// The masses in units, [`UNITS`] in all: rounded down, and what is left goes to those that lost
-/// most.
+/// Converts masses to units, [`UNITS`] in all: rounded down, with the remainder given to the masses
+/// that lost most.
 fn in_units(masses: &[f64], total: f64) -> Vec<i64> {
     let exact: Vec<f64> = masses.iter().map(|x| x / total * UNITS as f64).collect();
     let mut units: Vec<i64> = exact.iter().map(|x| x.floor() as i64).collect();
@@ -423,7 +419,7 @@ fn in_units(masses: &[f64], total: f64) -> Vec<i64> {
         if left == 0 {
             break;
         }
-        // Quotients are rounded, too, so that there may be some to take back.
+        // Quotients are rounded, too, so some units may have to be taken back.
         let change = if left < 0 && units[i] == 0 {
             0
         } else {
@@ -455,8 +451,8 @@ mod tests {
         DenseMatrix::new(n, m, values[..n * m].to_vec()).unwrap()
     }
 
-    /// The least cost of moving whole units, by trying every way to serve the first row, then the
-    /// second, and so on.
+    /// Returns the least cost of moving whole units, by trying every way to serve the first row,
+    /// then the second, and so on.
     fn by_search(
         cost: &DenseMatrix<f64>,
         rows: &[u8],
@@ -503,8 +499,8 @@ mod tests {
         );
     }
 
-    /// Small whole masses, many of them zero, rows and columns alike in total: the last column
-    /// takes what is left.
+    /// Returns small whole masses, many of them zero, with equal totals of rows and columns: the
+    /// last column takes the remainder.
     fn balanced(rows: &[u8], columns: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         let (supply, demand): (u8, u8) = (rows.iter().sum(), columns.iter().sum());
         let mut columns = columns.to_vec();
@@ -545,8 +541,8 @@ mod tests {
             prop_assert!(plan.masses.data().iter().all(|&x| x == 0.0 || x == 1.0), "a permutation, without crumbs");
         }
 
-        /// Costs plus something for each row and column move the optimum, not the plan; a tree from
-        /// before leads to the same cost.
+        /// Costs plus a constant for each row and column move the optimum, not the plan; an earlier
+        /// tree leads to an equal cost.
         #[test]
         fn another_start_ends_at_the_same_cost(n in 1usize..9, m in 1usize..9, seed in any::<u64>()) {
             let mut rng = stream(seed, "test", 0);
@@ -567,7 +563,7 @@ mod tests {
     }
 
     /// Points on a line, whose cheapest plan for a convex cost keeps their order: a large problem
-    /// with a known answer.
+    /// with a known solution.
     #[test]
     fn points_on_a_line_keep_their_order() {
         for (n, m) in [(150, 150), (200, 90), (60, 211)] {
@@ -715,8 +711,7 @@ mod tests {
         );
     }
 
-    /// From every node mass can be sent to the root, after every step: what keeps a basis from
-    /// coming back.
+    /// Every node can send mass to the root after every step: this prevents a basis from recurring.
     #[test]
     fn empty_arcs_point_at_the_root() {
         for seed in 0..20 {

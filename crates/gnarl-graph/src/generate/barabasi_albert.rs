@@ -1,4 +1,5 @@
-//! Barabási–Albert graphs (thesis ch. 2): the rich get richer.
+//! Barabási–Albert graphs ([Barabási and Albert 1999](https://arxiv.org/abs/cond-mat/9910332)):
+//! preferential attachment.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -8,11 +9,11 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::random::{Rng, stream};
 
-/// A graph grown by preferential attachment: a star of `r + 1` nodes, then node by node, each
-/// joined to `r` distinct earlier ones drawn in proportion to their degree. `(n - r) · r` edges;
-/// O(n r) expected.
+/// Samples a graph grown by preferential attachment: a star of `r + 1` nodes, then node by node.
+/// Each is joined to `r` distinct earlier nodes sampled in proportion to their degree. `(n - r) ·
+/// r` edges; O(n r) expected.
 ///
-/// The same process as NetworkX's `barabasi_albert_graph(n, r)`. Fails unless `1 <= r < n`.
+/// The process is that of NetworkX's `barabasi_albert_graph(n, r)`. Fails unless `1 <= r < n`.
 ///
 /// ```
 /// let g = crate::generate::barabasi_albert(100, 5, 7)?;
@@ -36,11 +37,10 @@ pub(super) fn check_attachment(op: &'static str, n: usize, r: usize) -> Result<(
     check_size(op, n, (n - r) as f64 * r as f64)
 }
 
-/// The edges of the process, in the order they are drawn.
+/// Samples the edges of the process, in order.
 pub(super) fn attach(rng: &mut Rng, n: usize, r: usize) -> Vec<(u32, u32)> {
     let mut edges = Vec::with_capacity((n - r) * r);
-    // Every node stands here once per edge it has, so a uniform draw is one in proportion to
-    // degree.
+    // Every node occurs once per edge it has, so a uniform sample is one in proportion to degree.
     let mut ends: Vec<u32> = Vec::with_capacity(2 * (n - r) * r);
     let mut join = |ends: &mut Vec<u32>, u, v| {
         edges.push((u, v));
@@ -49,7 +49,7 @@ pub(super) fn attach(rng: &mut Rng, n: usize, r: usize) -> Vec<(u32, u32)> {
     for leaf in 1..=r as u32 {
         join(&mut ends, 0, leaf);
     }
-    // The last node that drew each one as its neighbour.
+    // The last node that sampled each one as its neighbour.
     let mut drawn_by = vec![0u32; n];
     for new in r as u32 + 1..n as u32 {
         let before = ends.len();
@@ -66,8 +66,8 @@ pub(super) fn attach(rng: &mut Rng, n: usize, r: usize) -> Vec<(u32, u32)> {
     edges
 }
 
-/// The draws of PyTorch Geometric's `barabasi_albert_graph`, loops and repeats among them: the
-/// first `r` nodes are joined by a random permutation; each further one draws `r` ends, with
+/// Samples edges like PyTorch Geometric's `barabasi_albert_graph`, loops and repeats among them.
+/// The first `r` nodes are joined by a random permutation. Each further node samples `r` ends, with
 /// replacement, from a list that already holds it `r` times.
 pub(super) fn attach_with_repeats(rng: &mut Rng, n: usize, r: usize) -> Vec<(u32, u32)> {
     let mut permutation: Vec<u32> = (0..r as u32).collect();
@@ -117,9 +117,12 @@ mod tests {
     #[test]
     fn the_largest_degree_matches_networkx() {
         // networkx 3.6.1:
-        // np.mean([max(d for _, d in nx.barabasi_albert_graph(200, 3, seed=s).degree()) for s in range(2000)])
-        // gives 42.96, with a deviation of 7.34 between graphs. 400 graphs and those 2000: 4 sigma
-        // = 1.61.
+        //
+        // np.mean([max(d for _, d in nx.barabasi_albert_graph(200, 3, seed=s).degree()) for s in
+        // range(2000)])
+        //
+        // gives 42.96, with a standard deviation of 7.34 between graphs. 400 graphs and those 2000:
+        // 4 sigma = 1.61.
         let largest = |s| {
             let g = barabasi_albert(200, 3, s).unwrap();
             (0..200).map(|u| g.degree(u)).max().unwrap()

@@ -1,11 +1,11 @@
-//! Configuration model: a random graph with given degrees, and the thesis' augmentation that breaks
-//! some edges of a graph and rejoins their halves at random (ch. 7, `gen:app:config_models`).
+//! Configuration model: a random graph with given degrees, and an augmentation that breaks some
+//! edges of a graph and rejoins their halves at random.
 //!
-//! Pairing stubs blindly makes self-loops and duplicates. Here the pairing is a long walk of
+//! Pairing stubs uniformly makes self-loops and duplicates. Here the pairing is a long chain of
 //! double-edge swaps instead: two broken edges `a-b` and `c-d` become `a-c` and `b-d`, or `a-d` and
-//! `b-c`, and a swap that would make a self-loop or a duplicate is skipped. The graph is simple and
-//! has exactly its degrees after every step, and since a swap is as likely as its reverse, the walk
-//! tends to the uniform pairing among those that keep the graph simple.
+//! `b-c`. A swap that would make a self-loop or a duplicate is skipped. The graph is simple and has
+//! exactly its degrees after every step. Since a swap is as likely as its reverse, the chain tends
+//! to the uniform pairing among simple graphs.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -17,14 +17,15 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::random::{Rng, stream};
 
-/// Proposed swaps per broken edge. Each proposal touches two edges, so an edge is proposed for 20
-/// swaps on average.
+/// Number of proposed swaps per broken edge. Each proposal touches two edges, so an edge is
+/// proposed for 20 swaps on average.
 const SWAPS_PER_EDGE: usize = 10;
 
-/// A random simple graph in which node `u` has exactly `degrees[u]` neighbours. O(n + m) expected.
+/// Samples a random simple graph in which node `u` has exactly `degrees[u]` neighbours. O(n + m)
+/// expected.
 ///
-/// Havel and Hakimi's construction, mixed by ten proposed swaps per edge. Fails where no simple
-/// graph has these degrees (Erdős and Gallai 1960), naming the reason.
+/// The graph is Havel and Hakimi's construction, mixed by ten proposed swaps per edge. Fails if no
+/// simple graph has these degrees (Erdős and Gallai 1960), naming the reason.
 ///
 /// ```
 /// let g = crate::generate::configuration_model(&[3, 2, 2, 2, 1], 7)?;
@@ -40,12 +41,12 @@ pub fn configuration_model(degrees: &[usize], seed: u64) -> Result<Graph> {
     Ok(Graph::from_edges(degrees.len(), edges)?.0)
 }
 
-/// The graph with each edge broken with probability `r` and the halves rejoined at random;
-/// features, labels and splits stay. Every degree stays what it was. O(n + m) expected.
+/// Breaks each edge with probability `r` and rejoins the halves at random; features, labels and
+/// splits stay. Every degree is preserved. O(n + m) expected.
 ///
-/// A broken edge that no swap could move without making a self-loop or a duplicate is kept as it
-/// was. In a weighted graph a broken edge takes its weight along, so the weights stay the same as a
-/// whole, but weighted degrees change.
+/// A broken edge that no swap could move without making a self-loop or a duplicate is kept. In a
+/// weighted graph a broken edge keeps its weight, so the multiset of weights is preserved, but
+/// weighted degrees change.
 pub fn rewire(graph: &Graph, r: f64, seed: u64) -> Result<Graph> {
     const OP: &str = "rewire";
     check_probability(OP, "r", r)?;
@@ -96,12 +97,12 @@ fn swap_at_random(rng: &mut Rng, edges: &mut [(u32, u32)], broken: &[usize]) {
     }
 }
 
-/// One number for an unordered pair.
+/// Encodes an unordered pair as one number.
 fn key(u: u32, v: u32) -> u64 {
     u64::from(u.min(v)) << 32 | u64::from(u.max(v))
 }
 
-/// A set of [`key`]s. Its order is never looked at, so a hash of one multiplication will do.
+/// A set of [`key`]s. Its order is never used, so a hash of one multiplication is enough.
 type PairSet = HashSet<u64, BuildHasherDefault<PairHasher>>;
 
 #[derive(Default)]
@@ -124,7 +125,7 @@ impl Hasher for PairHasher {
     }
 }
 
-/// Fails where no simple graph has these degrees, naming the first reason found.
+/// Fails if no simple graph has these degrees, naming the first reason found.
 fn check_graphical(op: &'static str, degrees: &[usize]) -> Result<()> {
     let n = degrees.len();
     check_size(op, n, 0.0)?;
@@ -178,8 +179,9 @@ fn check_graphical(op: &'static str, degrees: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// A graph with these degrees: the node that needs fewest neighbours gets those that need most,
-/// until none needs any (Hakimi 1962). O(n + m), since nodes are kept sorted by need in buckets.
+/// Builds a graph with these degrees: the node that needs fewest neighbours gets the nodes that
+/// need most, until none needs any (Hakimi 1962). O(n + m), since nodes are kept sorted by need in
+/// buckets.
 fn havel_hakimi(degrees: &[usize]) -> Vec<(u32, u32)> {
     let n = degrees.len();
     let mut order: Vec<u32> = (0..n as u32).collect();
@@ -226,7 +228,7 @@ mod tests {
             .collect()
     }
 
-    /// Whether some simple graph on up to 6 nodes has these degrees, by trying all.
+    /// Returns true if some simple graph on up to 6 nodes has these degrees, by trying all.
     fn graphical_by_search(degrees: &[usize]) -> bool {
         let n = degrees.len() as u32;
         let pairs: Vec<(u32, u32)> = (0..n).flat_map(|v| (0..v).map(move |u| (u, v))).collect();
@@ -260,7 +262,7 @@ mod tests {
 
     #[test]
     fn every_pairing_is_as_likely() {
-        // Six nodes of degree one: 15 perfect matchings, 15,000 draws, 4 sigma = 122.
+        // Six nodes of degree one: 15 perfect matchings, 15,000 samples, 4 sigma = 122.
         let mut seen = BTreeMap::new();
         for seed in 0..15_000 {
             let edges: Vec<_> = configuration_model(&[1; 6], seed)

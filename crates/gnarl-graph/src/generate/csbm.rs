@@ -1,9 +1,10 @@
-//! Contextual stochastic block model (Deshpande et al. 2018): blocks that show both in the edges
-//! and in Gaussian features, so that one can say how much of each a model uses.
+//! Contextual stochastic block model ([Deshpande et al. 2018](https://arxiv.org/abs/1807.09596)):
+//! blocks that determine both edges and Gaussian features, to measure how much of each a model
+//! uses.
 //!
 //! A node of class c has features `separation · u_c + noise · z / √num_features`, with `z` standard
-//! normal and `u_c` a random direction of length one; directions are orthogonal as long as there
-//! are no more classes than features.
+//! normal and `u_c` a random unit vector. The vectors are orthogonal as long as there are no more
+//! classes than features.
 
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -30,17 +31,18 @@ pub struct CsbmConfig {
     pub num_features: usize,
     /// Expected number of neighbours of a node.
     pub mean_degree: f64,
-    /// Expected share of edges that stay within a class.
+    /// Expected share of edges within a class.
     pub homophily: f64,
-    /// Length of each class mean.
+    /// Norm of each class mean.
     pub separation: f64,
-    /// Expected length of a node's noise (to within a few per cent: the root of its mean square).
+    /// Expected norm of a node's noise (to within a few per cent: the root of its mean square).
     pub noise: f64,
 }
 
 impl Default for CsbmConfig {
-    /// A graph on which structure matters: with 20 training nodes per class, logistic regression on
-    /// the features gets about 45 % right, on features smoothed twice by `A_hat` about 94 %.
+    /// Defaults under which structure matters: with 20 training nodes per class, logistic
+    /// regression has about 45 % accuracy on the features, and about 94 % on features smoothed
+    /// twice by `A_hat`.
     fn default() -> Self {
         Self {
             num_nodes: 1000,
@@ -55,8 +57,8 @@ impl Default for CsbmConfig {
 }
 
 impl CsbmConfig {
-    /// The block model of the edges. Fails for counts of zero, values out of range and degrees the
-    /// classes cannot hold.
+    /// Returns the block model of the edges. Fails for counts of zero, values out of range and
+    /// degrees that are too large for the classes.
     pub fn structure(&self) -> Result<SbmConfig> {
         let Self {
             num_nodes: n,
@@ -112,9 +114,9 @@ impl CsbmConfig {
     }
 }
 
-/// A contextual stochastic block graph with dense features, classes as labels, and a split called
-/// `public`: 20 nodes per class to train, up to 200 to validate, up to 500 to test (where fewer are
-/// left, validation takes half of them).
+/// Samples a contextual stochastic block graph with dense features, classes as labels, and a split
+/// called `public`: 20 training nodes per class, up to 200 validation nodes, up to 500 test nodes.
+/// If fewer are left, validation takes half of them.
 ///
 /// ```
 /// use crate::generate::{csbm, CsbmConfig};
@@ -133,7 +135,7 @@ pub fn csbm(config: &CsbmConfig, seed: u64) -> Result<Graph> {
         .with_splits(vec![split])
 }
 
-/// Class means and noise; every node has its own stream.
+/// Samples features around the class means; every node has its own stream.
 fn class_features(config: &CsbmConfig, labels: &Labels, seed: u64) -> Result<DenseMatrix<f32>> {
     let dim = config.num_features;
     let means = directions(&mut stream(seed, "csbm means", 0), config.num_classes, dim);
@@ -150,9 +152,9 @@ fn class_features(config: &CsbmConfig, labels: &Labels, seed: u64) -> Result<Den
     DenseMatrix::new(labels.len(), dim, data)
 }
 
-/// `count` random directions of length one, the first `dim` of them orthogonal (Gram–Schmidt, done
-/// twice; by hand, since a QR decomposition would give other signs, and with them other graphs by
-/// the same seed).
+/// Samples `count` random unit vectors, the first `dim` of them orthogonal. The Gram–Schmidt
+/// process runs twice; it replaces a QR decomposition, whose other signs would give other graphs
+/// for a given seed.
 fn directions(rng: &mut Rng, count: usize, dim: usize) -> Vec<Vec<f64>> {
     let mut found: Vec<Vec<f64>> = Vec::with_capacity(count);
     while found.len() < count {
@@ -163,7 +165,8 @@ fn directions(rng: &mut Rng, count: usize, dim: usize) -> Vec<Vec<f64>> {
             x.iter_mut().zip(earlier).for_each(|(a, b)| *a -= along * b);
         }
         let length = x.iter().map(|a| a * a).sum::<f64>().sqrt();
-        // A draw (almost) within the span of the earlier ones has no direction left: draw again.
+        // A sample (almost) within the span of the earlier ones has no direction left: sample
+        // again.
         if length > 1e-9 {
             x.iter_mut().for_each(|a| *a /= length);
             found.push(x);
@@ -279,7 +282,8 @@ mod tests {
         assert!((square - 0.125).abs() < 0.004, "{square}");
     }
 
-    /// The share of test nodes that the nearest mean of the training nodes' features gets right.
+    /// Returns the share of test nodes classified correctly by the nearest mean of the training
+    /// nodes' features.
     fn nearest_mean_accuracy(g: &Graph, rows: &[Vec<f64>]) -> f64 {
         let (labels, split) = (g.labels().unwrap(), g.split("public").unwrap());
         let mut means = vec![vec![0.0; rows[0].len()]; labels.num_classes()];

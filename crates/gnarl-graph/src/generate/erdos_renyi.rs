@@ -1,4 +1,4 @@
-//! Erdős–Rényi graphs: every pair with one probability, or a fixed number of edges (thesis ch. 2).
+//! Erdős–Rényi graphs: every pair with one probability, or a fixed number of edges.
 
 use rand::RngExt;
 
@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::random::{Rng, stream};
 
-/// `G(n, p)`: each pair of `n` nodes joined with probability `p`, independently. O(n + m) expected.
+/// Samples `G(n, p)`: each pair of `n` nodes joined with probability `p`, independently. O(n + m)
+/// expected.
 ///
 /// ```
 /// let g = crate::generate::erdos_renyi(1000, 0.01, 7)?;
@@ -22,8 +23,8 @@ pub fn erdos_renyi(n: usize, p: f64, seed: u64) -> Result<Graph> {
     Ok(Graph::from_edges(n, pairs_within(&mut stream(seed, OP, 0), n, p))?.0)
 }
 
-/// `G(n, m)`: a graph drawn uniformly from those with `n` nodes and exactly `m` edges. O(n + m log
-/// m) expected.
+/// Samples `G(n, m)`: uniform among the graphs with `n` nodes and exactly `m` edges. O(n + m log m)
+/// expected.
 pub fn gnm(n: usize, m: usize, seed: u64) -> Result<Graph> {
     const OP: &str = "gnm";
     check_size(OP, n, m as f64)?;
@@ -36,7 +37,7 @@ pub fn gnm(n: usize, m: usize, seed: u64) -> Result<Graph> {
         ));
     }
     let mut rng = stream(seed, OP, 0);
-    // Beyond half of all pairs it is cheaper to draw those that stay apart.
+    // Beyond half of all pairs it is cheaper to sample the pairs without an edge.
     let graph = if m <= total / 2 {
         Graph::from_edges(n, triangle(distinct(&mut rng, total, m).into_iter()))
     } else {
@@ -49,10 +50,10 @@ pub fn gnm(n: usize, m: usize, seed: u64) -> Result<Graph> {
     Ok(graph?.0)
 }
 
-/// `count` distinct numbers below `total`, ascending; `count` is at most half of `total`.
+/// Samples `count` distinct numbers below `total`, ascending; `count` is at most half of `total`.
 ///
-/// Draws as many as are missing until none is: the numbers are those of one sequence of draws
-/// stopped at the `count`-th distinct one, so every set is as likely as any other.
+/// Each pass samples as many numbers as are missing: the result is one sequence of samples stopped
+/// at the `count`-th distinct one, so every set is equally likely.
 fn distinct(rng: &mut Rng, total: u64, count: u64) -> Vec<u64> {
     let mut drawn = Vec::with_capacity(count as usize);
     while (drawn.len() as u64) < count {
@@ -70,8 +71,8 @@ mod tests {
 
     #[test]
     fn edge_counts_are_binomial() {
-        // 40 seeds of 200 nodes at p = 0.05: the mean count has deviation sqrt(19900 · 0.05 · 0.95
-        // / 40) = 4.861.
+        // 40 seeds of 200 nodes at p = 0.05: the mean count has standard deviation sqrt(19900 ·
+        // 0.05 · 0.95 / 40) = 4.861.
         let mean = (0..40)
             .map(|s| erdos_renyi(200, 0.05, s).unwrap().num_edges())
             .sum::<usize>() as f64
@@ -111,7 +112,7 @@ mod tests {
         for m in [0, 1, 30, 60, 89, 90] {
             assert_eq!(gnm(14, m, 3).unwrap().num_edges(), m);
         }
-        // 2 of the 6 pairs of 4 nodes, and 4 of them: 15 sets each, 15,000 draws, 4 sigma = 122.
+        // 2 of the 6 pairs of 4 nodes, and 4 of them: 15 sets each, 15,000 samples, 4 sigma = 122.
         for m in [2, 4] {
             let mut seen = std::collections::BTreeMap::new();
             for seed in 0..15_000 {

@@ -1,12 +1,12 @@
-//! A sparse and a dense half of one graph, joined (thesis ch. 4, `dynam:app:motivation`): same
-//! labels, other density.
+//! A sparse and a dense half of one graph, joined: equal label distributions, different densities.
+//! The graph motivates adaptive depth in [ADMP-GNN](https://arxiv.org/abs/2509.01170).
 //!
-//! Within each class nodes are ranked by core number, ties by id. The lower-ranked half of the
-//! class is its sparse pool, the upper one its dense pool. From both pools the same number of nodes
-//! is drawn by the seed, in proportion to the class (largest remainders), so the halves have one
-//! label distribution. The graph is the one that all the drawn nodes induce: edges within a half
-//! and edges between them are those of the original. The thesis leaves out classes that are rare in
-//! one region; ranking within the class makes every class as common in one as in the other.
+//! Nodes are ranked within each class by core number, ties by id. The lower-ranked half of the
+//! class is its sparse pool, the upper half its dense pool. Equally many nodes are sampled from
+//! both pools by the seed, in proportion to the class (largest remainders), so the halves have one
+//! label distribution. The graph is the one that all sampled nodes induce: edges within and between
+//! the halves are those of the original. The published study leaves out classes that are rare in
+//! one region; ranking within the class makes every class equally common in both.
 
 use rand::seq::SliceRandom;
 
@@ -17,20 +17,20 @@ use crate::random::stream;
 
 const OP: &str = "sparse_dense_halves";
 
-/// A graph of two halves.
+/// A graph of a sparse and a dense half.
 #[derive(Debug, Clone)]
 pub struct Halves {
     /// The joined graph, with features and labels: first the sparse half, then the dense one.
     pub graph: Graph,
-    /// Nodes below this are the sparse half, the others the dense one.
+    /// Number of nodes of the sparse half, which come first.
     pub num_sparse: usize,
-    /// Each node's id in the original graph.
+    /// Original id of each node.
     pub nodes: Vec<u32>,
 }
 
-/// Draws the two halves, `num_nodes` together. The graph must have labels; `num_nodes` is even and
-/// at most what the pools hold, which is all nodes but one for every class of odd size. O(n log n +
-/// m).
+/// Samples the two halves, `num_nodes` together. The graph must have labels; `num_nodes` is even
+/// and at most the size of the pools, which is all nodes but one for every class of odd size. O(n
+/// log n + m).
 pub fn sparse_dense_halves(graph: &Graph, num_nodes: usize, seed: u64) -> Result<Halves> {
     let labels = graph
         .labels()
@@ -81,8 +81,8 @@ pub fn sparse_dense_halves(graph: &Graph, num_nodes: usize, seed: u64) -> Result
     })
 }
 
-/// `total` shared out in proportion to `room`, none above its room: floors first, then one each to
-/// the largest remainders (of equals the first).
+/// Splits `total` in proportion to `room`, no share above its room: floors first, then one each to
+/// the largest remainders (the first in case of ties).
 fn proportional(room: &[usize], total: usize) -> Vec<usize> {
     let all = room.iter().sum::<usize>().max(1) as u128;
     let share = |r: usize| r as u128 * total as u128;
@@ -105,8 +105,8 @@ mod tests {
     use crate::labels::Labels;
     use crate::properties::degree_summary;
 
-    /// Two cliques of 10 (core 9) and two paths of 10 (core 1), a class each for a clique and a
-    /// path.
+    /// Returns two cliques of 10 (core 9) and two paths of 10 (core 1), with a class for each pair
+    /// of a clique and a path.
     fn cliques_and_paths() -> Graph {
         let parts = [
             complete(10).unwrap(),

@@ -1,9 +1,8 @@
-//! Random graphs, one file per model (thesis ch. 2, "Synthetic Graphs"; ch. 3 for SBBAM; ch. 7 for
-//! rewiring), and the fixed shapes that tests and students reach for; and ch. 4's joined halves of
-//! a real graph.
+//! Random graphs, one module per model, and fixed shapes for tests and examples. Rewiring and the
+//! joined halves of a real graph are here as well.
 //!
 //! A model takes its parameters and a seed and checks both before it allocates. Time and memory
-//! grow with the nodes and edges that come out, never with the pairs that could have been joined.
+//! grow with the nodes and edges of the result, never with the possible pairs.
 
 mod barabasi_albert;
 mod configuration;
@@ -29,11 +28,11 @@ use crate::error::{Error, Result};
 use crate::labels::Labels;
 use crate::random::Rng;
 
-/// Most nodes, and most (expected) edges, that a generator will try: some 13 GB while the graph is
+/// Largest number of nodes, and of (expected) edges, for a generator: some 13 GB while the graph is
 /// built.
 pub const MAX_SIZE: u64 = 1 << 29;
 
-/// Fails where so many nodes or edges would not fit.
+/// Fails if this many nodes or edges would not fit.
 fn check_size(op: &'static str, num_nodes: usize, num_edges: f64) -> Result<()> {
     if num_nodes as u64 > MAX_SIZE {
         return Err(Error::argument(
@@ -50,7 +49,7 @@ fn check_size(op: &'static str, num_nodes: usize, num_edges: f64) -> Result<()> 
     Ok(())
 }
 
-/// Fails where `p` is not a probability.
+/// Fails if `p` is not a probability.
 fn check_probability(op: &'static str, name: &str, p: f64) -> Result<()> {
     if (0.0..=1.0).contains(&p) {
         return Ok(());
@@ -61,12 +60,12 @@ fn check_probability(op: &'static str, name: &str, p: f64) -> Result<()> {
     ))
 }
 
-/// The sum of block sizes, `None` where it overflows.
+/// Sums block sizes; `None` on overflow.
 fn total_size(sizes: &[usize]) -> Option<usize> {
     sizes.iter().try_fold(0usize, |sum, &s| sum.checked_add(s))
 }
 
-/// The first node of each block, and the number of nodes at the end.
+/// Returns the first node of each block, and the number of nodes at the end.
 fn block_offsets(sizes: &[usize]) -> Vec<u32> {
     let mut offsets = vec![0u32];
     for &size in sizes {
@@ -75,7 +74,7 @@ fn block_offsets(sizes: &[usize]) -> Vec<u32> {
     offsets
 }
 
-/// Labels that say which block each node is in.
+/// Returns the block of each node as its label.
 fn block_labels(sizes: &[usize]) -> Result<Labels> {
     let classes = sizes
         .iter()
@@ -84,13 +83,13 @@ fn block_labels(sizes: &[usize]) -> Result<Labels> {
     Labels::new(classes.collect(), sizes.len())
 }
 
-/// The number of unordered pairs of `n` things.
+/// Returns the number of unordered pairs of `n` elements.
 fn num_pairs(n: usize) -> f64 {
     n as f64 * (n as f64 - 1.0).max(0.0) / 2.0
 }
 
-/// Each of `0..total` with probability `p`, ascending, by geometric skips: the cost is the number
-/// kept, not `total`.
+/// Samples each of `0..total` with probability `p`, ascending, by geometric skips: the cost is the
+/// number kept, not `total`.
 struct Bernoulli<'a> {
     rng: &'a mut Rng,
     log_miss: f64,
@@ -125,8 +124,8 @@ impl Iterator for Bernoulli<'_> {
     }
 }
 
-/// Turns ascending indices of unordered pairs into the pairs `(w, v)`, `w < v`: index
-/// `v (v - 1) / 2 + w`.
+/// Converts ascending indices of unordered pairs to the pairs `(w, v)`, `w < v`: index `v (v - 1) /
+/// 2 + w`.
 fn triangle(indices: impl Iterator<Item = u64>) -> impl Iterator<Item = (u32, u32)> {
     let (mut v, mut row_start) = (1u64, 0u64);
     indices.map(move |index| {
@@ -138,14 +137,14 @@ fn triangle(indices: impl Iterator<Item = u64>) -> impl Iterator<Item = (u32, u3
     })
 }
 
-/// Pairs within one block of `size` nodes, each with probability `p`.
+/// Samples pairs within one block of `size` nodes, each with probability `p`.
 fn pairs_within(rng: &mut Rng, size: usize, p: f64) -> impl Iterator<Item = (u32, u32)> {
     let size = size as u64;
     triangle(Bernoulli::new(rng, size * size.saturating_sub(1) / 2, p))
 }
 
-/// Pairs of one node of each of two blocks, numbered within their blocks, each with probability
-/// `p`.
+/// Samples pairs of one node of each of two blocks, numbered within their blocks, each with
+/// probability `p`.
 fn pairs_between(
     rng: &mut Rng,
     rows: usize,
@@ -171,7 +170,7 @@ mod tests {
 
     #[test]
     fn every_index_is_kept_with_its_probability() {
-        // 5 indices, 40,000 rounds: a share is off by 4 sigma = 0.0098 at most at p = 0.4.
+        // 5 indices, 40,000 repetitions: a share is off by 4 sigma = 0.0098 at most at p = 0.4.
         let mut rng = stream(1, "test", 0);
         let mut kept = [0u32; 5];
         for _ in 0..40_000 {

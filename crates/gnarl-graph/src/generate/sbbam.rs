@@ -1,5 +1,6 @@
-//! Stochastic block Barabási–Albert model (thesis ch. 3, `cgsO:sec:SBBAM`): Barabási–Albert blocks,
-//! each with its own density, and uniform edges between them.
+//! Stochastic block Barabási–Albert model (SBBAM, [Abbahaddou et al.
+//! 2024](https://arxiv.org/abs/2411.04655)): Barabási–Albert blocks, each with its own density, and
+//! uniform edges between them.
 
 use super::barabasi_albert::{attach, attach_with_repeats, check_attachment};
 use super::{
@@ -12,14 +13,14 @@ use crate::random::stream;
 const OP: &str = "sbbam";
 
 crate::named! {
-    /// How a new node of a block is joined to earlier ones.
+    /// The process that joins a new node of a block to earlier ones.
     pub enum Attachment as "attachment" {
-        /// To r distinct ones, as in [`barabasi_albert`](super::barabasi_albert()).
+        /// Joins a node to r distinct ones, as in [`barabasi_albert`](super::barabasi_albert()).
         Distinct = "distinct",
-        /// As in PyTorch Geometric's `barabasi_albert_graph`, which made the thesis' graphs: r ends
-        /// are drawn with replacement, the node itself among them, and loops and repeats dropped.
-        /// Of (n - r) r edges a fifth is lost at r = 15, less at smaller r, so the blocks differ
-        /// less.
+        /// Joins a node as in PyTorch Geometric's `barabasi_albert_graph`, which made the published
+        /// graphs. It samples r ends with replacement, the node itself among them, and drops loops
+        /// and repeats. A fifth of the (n - r) r edges is lost at r = 15, less at smaller r, so the
+        /// blocks differ less.
         Repeated = "repeated",
     }
 }
@@ -27,19 +28,19 @@ crate::named! {
 /// Parameters of [`sbbam`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SbbamConfig {
-    /// Nodes in each block; block 0 has the first ids.
+    /// Number of nodes in each block; block 0 has the first ids.
     pub block_sizes: Vec<usize>,
-    /// Edges that each new node of a block brings, one number per block.
+    /// Number of edges added by each new node of a block, one number per block.
     pub r: Vec<usize>,
     /// Probability of joining two nodes of different blocks.
     pub p_between: f64,
-    /// How blocks grow.
+    /// Attachment process of the blocks.
     pub attachment: Attachment,
 }
 
 impl Default for SbbamConfig {
-    /// The thesis' study as its text has it: three blocks of 100 nodes, r = 5, 10, 15, p = 0.1
-    /// between them.
+    /// Parameters described in the paper: three blocks of 100 nodes, r = 5, 10, 15, p = 0.1 between
+    /// them.
     fn default() -> Self {
         Self {
             block_sizes: vec![100; 3],
@@ -51,7 +52,7 @@ impl Default for SbbamConfig {
 }
 
 impl SbbamConfig {
-    /// The thesis' study as its graphs were made: [`Attachment::Repeated`].
+    /// Returns the parameters of the published graphs: [`Attachment::Repeated`].
     pub fn published() -> Self {
         Self {
             attachment: Attachment::Repeated,
@@ -59,7 +60,7 @@ impl SbbamConfig {
         }
     }
 
-    /// Fails unless there is an r for each block that it can take, and the graph fits.
+    /// Fails unless there is a valid r for each block, and the graph fits.
     pub fn check(&self) -> Result<()> {
         let Self {
             block_sizes: sizes,
@@ -93,8 +94,8 @@ impl SbbamConfig {
     }
 }
 
-/// A graph of the stochastic block Barabási–Albert model, labelled with its blocks. O(n + m)
-/// expected.
+/// Samples a graph of the stochastic block Barabási–Albert model, labelled with its blocks. O(n +
+/// m) expected.
 ///
 /// ```
 /// use crate::generate::{sbbam, SbbamConfig};
@@ -161,8 +162,8 @@ mod tests {
         assert!((f64::from(between) - 150_000.0).abs() < 1470.0, "{between}");
     }
 
-    /// The same process in NumPy, 3,000 blocks of each r: mean and deviation of their edges. 200
-    /// graphs: 4 sigma of both.
+    /// The process in NumPy, 3,000 blocks of each r: mean and standard deviation of their edges.
+    /// 200 graphs: 4 sigma of both.
     #[test]
     fn repeated_ends_lose_edges_as_the_published_graphs_did() {
         let expected = [(433.49, 6.69), (771.08, 12.26), (1027.18, 17.48)];

@@ -1,5 +1,5 @@
-//! Stochastic block model (Holland et al. 1983; thesis ch. 2): pairs are joined with a probability
-//! set by their blocks.
+//! Stochastic block model (Holland et al. 1983): pairs are joined with a probability given by their
+//! blocks.
 
 use super::{
     block_labels, block_offsets, check_probability, check_size, num_pairs, pairs_between,
@@ -14,14 +14,15 @@ const OP: &str = "sbm";
 /// Parameters of [`sbm`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SbmConfig {
-    /// Nodes in each block; block 0 has the first ids.
+    /// Number of nodes in each block; block 0 has the first ids.
     pub block_sizes: Vec<usize>,
-    /// `probabilities[i][j]` joins a node of block i to one of block j; symmetric.
+    /// Probability of joining a node of block i to one of block j, `probabilities[i][j]`;
+    /// symmetric.
     pub probabilities: Vec<Vec<f64>>,
 }
 
 impl SbmConfig {
-    /// Equal blocks with one probability inside and one between them.
+    /// Makes equal blocks with one probability inside and one between them.
     pub fn planted(num_blocks: usize, block_size: usize, inside: f64, between: f64) -> Self {
         let row = |i| {
             (0..num_blocks)
@@ -34,8 +35,7 @@ impl SbmConfig {
         }
     }
 
-    /// Fails unless the matrix is square, symmetric and of probabilities, and the graph of a size
-    /// that fits.
+    /// Fails unless the matrix is square, symmetric and of probabilities, and the graph fits.
     pub fn check(&self) -> Result<()> {
         let (sizes, p) = (&self.block_sizes, &self.probabilities);
         let k = sizes.len();
@@ -71,7 +71,8 @@ impl SbmConfig {
     }
 }
 
-/// A graph of the stochastic block model, labelled with its blocks. O(n + m + blocks²) expected.
+/// Samples a graph of the stochastic block model, labelled with its blocks. O(n + m + blocks²)
+/// expected.
 pub fn sbm(config: &SbmConfig, seed: u64) -> Result<Graph> {
     config.check()?;
     let SbmConfig {

@@ -4,19 +4,19 @@ use super::{check_size, num_pairs};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 
-/// Every pair of `n` nodes joined.
+/// Returns the complete graph of `n` nodes.
 pub fn complete(n: usize) -> Result<Graph> {
     check_size("complete", n, num_pairs(n))?;
     build(n, (0..n as u32).flat_map(|u| (0..u).map(move |v| (v, u))))
 }
 
-/// `0 - 1 - … - n-1`.
+/// Returns the path `0 - 1 - … - n-1`.
 pub fn path(n: usize) -> Result<Graph> {
     check_size("path", n, n as f64)?;
     build(n, (1..n as u32).map(|v| (v - 1, v)))
 }
 
-/// A path with its ends joined; below three nodes there is nothing to join, and it is the path.
+/// Returns a path with its ends joined; with fewer than three nodes it is the path.
 pub fn cycle(n: usize) -> Result<Graph> {
     check_size("cycle", n, n as f64)?;
     build(
@@ -27,14 +27,15 @@ pub fn cycle(n: usize) -> Result<Graph> {
     )
 }
 
-/// Node 0 joined to each of the other `n - 1`. (NetworkX's `star_graph(n)` has one node more.)
+/// Returns node 0 joined to each of the other `n - 1`. (NetworkX's `star_graph(n)` has one node
+/// more.)
 pub fn star(n: usize) -> Result<Graph> {
     check_size("star", n, n as f64)?;
     build(n, (1..n as u32).map(|v| (0, v)))
 }
 
-/// `rows × cols` nodes, each joined to those right of it and below it; node `(i, j)` is
-/// `i · cols + j`.
+/// Returns a grid of `rows × cols` nodes, each joined to those right of it and below it; node `(i,
+/// j)` is `i · cols + j`.
 pub fn grid(rows: usize, cols: usize) -> Result<Graph> {
     let n = rows.checked_mul(cols).ok_or_else(|| {
         Error::argument("grid", format!("{rows} rows of {cols} nodes are too many"))

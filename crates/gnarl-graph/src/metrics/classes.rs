@@ -1,5 +1,5 @@
-//! What answers are worth class by class, and by measures that a large class does not decide alone:
-//! balanced accuracy, F1 and the area under the ROC curve. All are scikit-learn's.
+//! Scores per class, and metrics that a large class does not dominate: balanced accuracy, F1 and
+//! the area under the ROC curve. All follow scikit-learn.
 
 use serde::Serialize;
 
@@ -8,44 +8,43 @@ use crate::matrix::DenseMatrix;
 
 const OP: &str = "class scores";
 
-/// How good answers are, over all classes and of each. Shares from 0 to 1.
+/// Classification scores over all classes and per class, as shares from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassScores {
-    /// Items that were judged.
+    /// Number of evaluated nodes or graphs.
     pub items: usize,
-    /// The mean of the recalls of the classes that occur (scikit-learn's
-    /// `balanced_accuracy_score`).
+    /// Mean recall of the classes that occur (scikit-learn's `balanced_accuracy_score`).
     pub balanced_accuracy: f64,
-    /// The mean F1 of the classes that occur or are predicted (`f1_score` with `average="macro"`).
+    /// Mean F1 of the classes that occur or are predicted (`f1_score` with `average="macro"`).
     pub macro_f1: f64,
-    /// The mean area under the ROC curve of each class that occurs against the others
-    /// (`roc_auc_score` with `multi_class="ovr"`; of two classes it is the usual one). `None` where
-    /// all items are of one class, or where no probabilities are known.
+    /// Mean area under the ROC curve of each class that occurs against the others (`roc_auc_score`
+    /// with `multi_class="ovr"`; the standard area for two classes). `None` if all labels are of
+    /// one class, or if no probabilities are known.
     pub roc_auc: Option<f64>,
-    /// How often each class (row) was predicted as each (column).
+    /// Confusion matrix: counts of each class (row) predicted as each class (column).
     pub confusion: Vec<Vec<u64>>,
-    /// Each class.
+    /// Scores of each class.
     pub classes: Vec<OneClass>,
 }
 
-/// How good the answers about one class are.
+/// Classification scores of one class.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OneClass {
-    /// Items of it.
+    /// Number of nodes or graphs of the class.
     pub items: u64,
-    /// Items that were predicted to be of it.
+    /// Number of nodes or graphs predicted to be of the class.
     pub predicted: u64,
-    /// Of those that were predicted, the share that is right; 0 where none was.
+    /// Precision: share of predictions of the class that are correct; 0 without any.
     pub precision: f64,
-    /// Of its items, the share that was found; 0 where there are none.
+    /// Recall: share of the class that was found; 0 for an empty class.
     pub recall: f64,
-    /// The harmonic mean of the two.
+    /// F1 score: harmonic mean of precision and recall.
     pub f1: f64,
 }
 
 impl ClassScores {
-    /// Of items whose class is known, in order: their classes, what was predicted, and the
-    /// probabilities of all classes. O(items log items) for each class.
+    /// Computes scores from the true classes, the predictions, and the probabilities of all
+    /// classes, in equal order. O(items log items) for each class.
     ///
     /// ```
     /// use crate::{metrics::ClassScores, DenseMatrix};
@@ -85,7 +84,7 @@ impl ClassScores {
         })
     }
 
-    /// All that a confusion matrix tells.
+    /// Computes the scores that follow from a confusion matrix.
     fn of(confusion: Vec<Vec<u64>>) -> Self {
         let classes: Vec<OneClass> = (0..confusion.len())
             .map(|c| OneClass::of(&confusion, c))
@@ -108,8 +107,8 @@ impl ClassScores {
         }
     }
 
-    /// The items of several judgements together, as those of runs; the area under the curve is that
-    /// of none of them and left out.
+    /// Pools several results, such as runs; the area under the curve cannot be pooled and is left
+    /// out.
     pub fn pooled<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
         let mut confusion: Option<Vec<Vec<u64>>> = None;
         for scores in all {
@@ -142,7 +141,7 @@ impl OneClass {
                 right as f64 / of as f64
             }
         };
-        // 2 P R / (P + R), without dividing by nothing.
+        // 2 P R / (P + R), without division by zero.
         let f1 = if items + predicted == 0 {
             0.0
         } else {
@@ -158,8 +157,7 @@ impl OneClass {
     }
 }
 
-/// The mean over the classes that occur, and do not alone, of the area under the curve of their
-/// probability.
+/// Returns the mean area under the curve over the classes that occur, unless only one does.
 fn one_against_others(
     truth: &[u32],
     probabilities: &DenseMatrix<f32>,
@@ -177,8 +175,9 @@ fn one_against_others(
     (!areas.is_empty()).then(|| areas.iter().sum::<f64>() / areas.len() as f64)
 }
 
-/// The area under the ROC curve: the chance that an item of the class has the larger score than one
-/// that is not, ties counting half (Mann and Whitney 1947). `None` without items of both kinds.
+/// Returns the area under the ROC curve. It is the probability that a positive has a larger score
+/// than a negative, with ties counting half (Mann and Whitney 1947). `None` without both positives
+/// and negatives.
 fn area(scored: impl Iterator<Item = (f32, bool)>) -> Option<f64> {
     let mut scored: Vec<(f32, bool)> = scored.collect();
     scored.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -197,8 +196,8 @@ fn area(scored: impl Iterator<Item = (f32, bool)>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Of class 0 two of three are found and two of the three predicted are right; of class 1 one
-    /// of two, one of two; class 2 is only predicted.
+    /// Class 0: two of three found, two of three predictions correct. Class 1: one of two found,
+    /// one of two correct. Class 2 is only predicted.
     #[test]
     fn six_items_by_hand() {
         let scores = ClassScores::new(&[0, 0, 0, 1, 1], &[0, 0, 2, 1, 0], None, 4).unwrap();

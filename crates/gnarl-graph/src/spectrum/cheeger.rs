@@ -1,10 +1,10 @@
-//! Cheeger constants: how little it takes to cut a graph in two (thesis ch. 2 and 3).
+//! Cheeger constants: the cost of the cheapest balanced cut of a graph.
 //!
 //! The centrality Cheeger constant is `h_v = min |E(U, Uᶜ)| / min(v(U), v(Uᶜ))` over the proper
-//! subsets U, where edges count by their weight; this is [`Boundary::Edges`], the constant for
-//! which `λ₁(L_v) <= 2 h_v` holds, and with `v = 1` the `h_C` of ch. 2. The thesis' definition in
-//! ch. 3 counts vertices outside U that touch it, [`Boundary::Vertices`], while its proof counts
-//! edges; both are here. A zero in `v` counts as one.
+//! subsets U, with edges counted by weight. This is [`Boundary::Edges`], for which
+//! `λ₁(L_v) <= 2 h_v` holds; `v = 1` gives `h_C`. A published definition counts vertices outside U
+//! that touch it, [`Boundary::Vertices`], while its proof counts edges; both are here. A zero in
+//! `v` counts as one.
 
 use super::markov::refuse_negative_weights;
 use crate::error::{Error, Result};
@@ -12,36 +12,36 @@ use crate::graph::Graph;
 use crate::operator::powers;
 use crate::properties::components;
 
-/// The largest graph whose Cheeger constant is found by trying every subset.
+/// Largest number of nodes for which the Cheeger constant is found by trying every subset.
 pub const EXACT_CHEEGER_NODES: usize = 20;
 
-/// What is counted between a set and the rest.
+/// The kind of boundary between a set and the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Boundary {
-    /// The weight of the edges that leave the set.
+    /// Weight of the edges that leave the set.
     Edges,
-    /// The nodes outside the set with a neighbour in it.
+    /// Number of nodes outside the set with a neighbour in it.
     Vertices,
 }
 
-/// A set of nodes and what it costs to cut it off.
+/// A cut: a set of nodes, its boundary and its volume.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cut {
-    /// `boundary / volume`: the Cheeger constant where `exact`, an upper bound of it otherwise.
+    /// Ratio `boundary / volume`: the Cheeger constant if `exact`, otherwise an upper bound of it.
     pub constant: f64,
-    /// Whether no set does better.
+    /// True if no set has a smaller ratio.
     pub exact: bool,
-    /// The set U, ascending, with at most half of the volume.
+    /// Nodes of the set U, ascending, with at most half of the volume.
     pub nodes: Vec<u32>,
-    /// Its boundary.
+    /// Boundary of the set.
     pub boundary: f64,
-    /// `v(U)`.
+    /// Volume `v(U)`.
     pub volume: f64,
 }
 
-/// The Cheeger constant of a graph of at most 20 nodes, by walking through all subsets in Gray-code
-/// order, one node in or out at a time. `None` for fewer than two nodes, where it is infinite by
-/// convention. O(2ⁿ · mean degree).
+/// Computes the Cheeger constant of a graph of at most 20 nodes. It visits all subsets in Gray-code
+/// order, adding or removing one node at a time. `None` for fewer than two nodes, for which it is
+/// infinite by convention. O(2ⁿ · mean degree).
 ///
 /// ```
 /// use crate::{spectrum::{cheeger_exact, Boundary}, Graph};
@@ -65,8 +65,7 @@ pub fn cheeger_exact(graph: &Graph, v: &[f64], boundary: Boundary) -> Result<Opt
     if n < 2 {
         return Ok(None);
     }
-    // Cutting off a set or the rest crosses the same edges, so there the last node may stay
-    // outside.
+    // Cutting off a set or the rest crosses equal edges, so there the last node may stay outside.
     let free = if boundary == Boundary::Edges {
         n - 1
     } else {
@@ -83,18 +82,19 @@ pub fn cheeger_exact(graph: &Graph, v: &[f64], boundary: Boundary) -> Result<Opt
     }
     Ok(best.map(|(_, code)| {
         let nodes = (0..n as u32).filter(|u| code >> u & 1 == 1);
-        // From scratch: a million additions and subtractions of weights leave a trace.
+        // Recompute from scratch: a million additions and subtractions of weights leave rounding
+        // errors.
         GrowingSet::of(graph, &set.v, boundary, nodes).into_cut(true)
     }))
 }
 
-/// An upper bound of the Cheeger constant: the best of the sweep cuts, which put the nodes in the
-/// order of `scores` and cut once between each two neighbours in it. `None` for fewer than two
+/// Computes an upper bound of the Cheeger constant: the best of the sweep cuts, which order the
+/// nodes by `scores` and cut between each pair of consecutive ones. `None` for fewer than two
 /// nodes. O(m + n log n).
 ///
 /// With the eigenvector of `λ₁(L_v)` as scores and [`Boundary::Edges`] the bound is at most
-/// `√(2 β λ₁(L_v))`, `β = max deg(i) / v(i)`. A graph that is not connected has the exact constant
-/// zero, whatever the scores.
+/// `√(2 β λ₁(L_v))`, `β = max deg(i) / v(i)`. A disconnected graph has the exact constant zero for
+/// any scores.
 pub fn cheeger_upper_bound(
     graph: &Graph,
     v: &[f64],
@@ -115,7 +115,7 @@ pub fn cheeger_upper_bound(
     let mut order: Vec<u32> = (0..n as u32).collect();
     order.sort_by(|&a, &b| scores[a as usize].total_cmp(&scores[b as usize]));
     let mut best: Option<(f64, bool, usize)> = None;
-    // The vertex boundary of a set is not that of the rest, so sweep from both ends.
+    // The vertex boundary of a set differs from that of the rest, so sweep from both ends.
     for backwards in [false, true] {
         for length in 1..n {
             set.flip(order[length - 1]);
@@ -136,7 +136,7 @@ pub fn cheeger_upper_bound(
     }))
 }
 
-/// The component of least volume where there are several: nothing joins it to the rest.
+/// Returns the component of smallest volume if there are several: no edge joins it to the rest.
 fn loose_component(graph: &Graph, v: &[f64], boundary: Boundary) -> Option<Cut> {
     let components = components(graph);
     if components.count() < 2 {
@@ -151,14 +151,14 @@ fn loose_component(graph: &Graph, v: &[f64], boundary: Boundary) -> Option<Cut> 
     Some(GrowingSet::of(graph, v, boundary, nodes).into_cut(true))
 }
 
-/// A set that nodes enter and leave one at a time, with its boundary and volume kept up to date.
+/// A set whose boundary and volume are updated as nodes enter and leave one at a time.
 struct GrowingSet<'a> {
     graph: &'a Graph,
     v: Vec<f64>,
     kind: Boundary,
     total: f64,
     inside: Vec<bool>,
-    /// Neighbours in the set, for each node.
+    /// Number of neighbours in the set, for each node.
     touching: Vec<u32>,
     cut_weight: f64,
     outer_nodes: usize,
@@ -166,13 +166,13 @@ struct GrowingSet<'a> {
 }
 
 impl<'a> GrowingSet<'a> {
-    /// The empty set.
+    /// Makes the empty set.
     fn new(graph: &'a Graph, v: &[f64], kind: Boundary) -> Result<Self> {
         refuse_negative_weights(graph)?;
         Ok(Self::of(graph, &powers(graph, v, 1.0)?, kind, []))
     }
 
-    /// A given set, for a `v` without zeros.
+    /// Makes a given set, for a `v` without zeros.
     fn of(
         graph: &'a Graph,
         v: &[f64],
@@ -195,7 +195,7 @@ impl<'a> GrowingSet<'a> {
         set
     }
 
-    /// Takes `u` in, or out where it is in.
+    /// Adds `u`, or removes it if it is in the set.
     fn flip(&mut self, u: u32) {
         let entering = !self.inside[u as usize];
         let sign = if entering { 1.0 } else { -1.0 };
@@ -231,13 +231,13 @@ impl<'a> GrowingSet<'a> {
         }
     }
 
-    /// Boundary over volume; for edges of the lighter side, for vertices `None` where the set is
-    /// the heavier.
+    /// Returns boundary over volume. For edges the volume is that of the lighter side; for vertices
+    /// it is `None` if the set is the heavier side.
     fn ratio(&self) -> Option<f64> {
         let rest = self.total - self.volume;
         match self.kind {
             Boundary::Edges => Some(self.boundary() / self.volume.min(rest)),
-            // An exact half may come out of the sums a little above.
+            // Rounding may put an exact half slightly above.
             Boundary::Vertices => {
                 (self.volume - rest <= 1e-12 * self.total).then(|| self.boundary() / self.volume)
             }
@@ -272,7 +272,7 @@ mod tests {
 
     const BOTH: [Boundary; 2] = [Boundary::Edges, Boundary::Vertices];
 
-    /// The definition, read off word by word.
+    /// Computes the constant literally from the definition.
     fn naive(graph: &Graph, v: &[f64], boundary: Boundary) -> f64 {
         let n = graph.num_nodes();
         let total: f64 = v.iter().sum();
@@ -318,7 +318,7 @@ mod tests {
                 let expected = naive(&g, &v, boundary);
                 prop_assert!(cut.exact);
                 prop_assert!((cut.constant - expected).abs() < 1e-11 * expected.max(1.0), "{:?} {}", cut, expected);
-                // The set has what it is said to have.
+                // The set has the reported properties.
                 let volume: f64 = cut.nodes.iter().map(|&u| v[u as usize]).sum();
                 prop_assert!((volume - cut.volume).abs() < 1e-12 * volume);
                 prop_assert!(volume <= v.iter().sum::<f64>() * (0.5 + 1e-12));

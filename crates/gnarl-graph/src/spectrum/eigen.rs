@@ -1,33 +1,34 @@
 //! Dense eigenproblems of symmetric sparse matrices.
 //!
-//! The matrix is first split into the connected blocks of its pattern, which have the spectrum
-//! between them (thesis prop. `cgsO:prop:eigenvalues`, 1): eigenvectors of a block are those of the
-//! matrix with zeros elsewhere. Each block is solved by faer on one thread, so that the number of
-//! threads cannot change the rounding.
+//! The matrix is first split into the connected blocks of its pattern, whose spectra make up its
+//! own: eigenvectors of a block, extended by zeros, are eigenvectors of the matrix. Each block is
+//! solved by faer on one thread, so that the number of threads cannot change the rounding.
 
 use crate::error::{Error, Result};
 use crate::matrix::{CsrMatrix, DenseMatrix};
 
 const OP: &str = "eigenvalues";
 
-/// Rows of the largest block that is solved densely: three matrices of this size take 6 GiB.
+/// Number of rows of the largest block that is solved densely: three matrices of this size take 6
+/// GiB.
 const MAX_DENSE_ROWS: usize = 16_384;
 
-/// Eigenvalues, their eigenvectors, and how well each pair solves `A x = λ x`.
+/// Eigenvalues, their eigenvectors, and the residual of each pair.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Eigenpairs {
-    /// The eigenvalues, in the order asked for.
+    /// Eigenvalues, in the requested order.
     pub values: Vec<f64>,
-    /// Column `j` is the eigenvector of `values[j]`, of length one, its largest entry positive.
+    /// Eigenvectors: column `j` belongs to `values[j]`, of unit length, its largest entry positive.
     /// Shape n × k.
     pub vectors: DenseMatrix<f64>,
-    /// `‖A x - λ x‖` of each pair.
+    /// Residual `‖A x - λ x‖` of each pair.
     pub residuals: Vec<f64>,
 }
 
-/// All eigenvalues of a symmetric matrix, ascending. O(s³) for a largest connected block of s rows.
+/// Computes all eigenvalues of a symmetric matrix, ascending. O(s³) for a largest connected block
+/// of s rows.
 ///
-/// Fails where the matrix is not square, not symmetric, or holds NaN or infinity.
+/// Fails if the matrix is not square, not symmetric, or holds NaN or infinity.
 ///
 /// ```
 /// use crate::{operator::ClassicalOperator, spectrum::symmetric_eigenvalues, Graph};
@@ -55,8 +56,8 @@ pub fn symmetric_eigenvalues(matrix: &CsrMatrix<f64>) -> Result<Vec<f64>> {
     Ok(values)
 }
 
-/// All eigenpairs of a symmetric matrix, eigenvalues ascending. O(s³) for a largest connected block
-/// of s rows, and n² values of memory. Fails as [`symmetric_eigenvalues`] does.
+/// Computes all eigenpairs of a symmetric matrix, eigenvalues ascending. O(s³) for a largest
+/// connected block of s rows, and n² values of memory. Fails as [`symmetric_eigenvalues`] does.
 pub fn symmetric_eigenpairs(matrix: &CsrMatrix<f64>) -> Result<Eigenpairs> {
     check_symmetric(matrix)?;
     let mut pairs = Vec::with_capacity(matrix.num_rows());
@@ -78,7 +79,7 @@ pub fn symmetric_eigenpairs(matrix: &CsrMatrix<f64>) -> Result<Eigenpairs> {
 }
 
 impl Eigenpairs {
-    /// Collects columns, fixing their length and sign and measuring their residuals.
+    /// Collects columns, normalising their length and sign and computing their residuals.
     pub(super) fn from_columns(
         n: usize,
         pairs: Vec<(f64, Vec<f64>)>,
@@ -111,7 +112,7 @@ impl Eigenpairs {
         }
     }
 
-    /// Eigenvector `j` as a vector of its own.
+    /// Returns eigenvector `j` as its own vector.
     pub fn vector(&self, j: usize) -> Vec<f64> {
         (0..self.vectors.num_rows())
             .map(|i| self.vectors.row(i)[j])
@@ -119,7 +120,7 @@ impl Eigenpairs {
     }
 }
 
-/// Scales to length one with a positive largest entry; zero stays zero.
+/// Scales to unit length with a positive largest entry; zero stays zero.
 fn normalise(x: &mut [f64]) {
     let norm = x.iter().map(|v| v * v).sum::<f64>().sqrt();
     let largest = x.iter().fold(
@@ -139,7 +140,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// A vector on the block as one on the whole matrix.
+    /// Extends a vector on the block to the whole matrix.
     pub(super) fn lift(&self, x: &[f64], n: usize) -> Vec<f64> {
         let mut whole = vec![0.0; n];
         for (&u, &value) in self.nodes.iter().zip(x) {
@@ -149,8 +150,8 @@ impl Block {
     }
 }
 
-/// The connected blocks of a square matrix with a symmetric pattern, ordered by their smallest row.
-/// O(n + entries).
+/// Splits a square matrix with a symmetric pattern into connected blocks, ordered by their smallest
+/// row. O(n + entries).
 pub(super) fn blocks(matrix: &CsrMatrix<f64>) -> Vec<Block> {
     const UNSEEN: u32 = u32::MAX;
     let n = matrix.num_rows();
@@ -189,7 +190,8 @@ pub(super) fn blocks(matrix: &CsrMatrix<f64>) -> Vec<Block> {
     found
 }
 
-/// Refuses what is not a finite symmetric matrix. Entries may differ from their mirror by rounding.
+/// Fails unless the matrix is finite and symmetric. Entries may differ from their mirror by
+/// rounding.
 pub(super) fn check_symmetric(matrix: &CsrMatrix<f64>) -> Result<()> {
     let n = matrix.num_rows();
     if matrix.num_cols() != n {
@@ -227,12 +229,12 @@ pub(super) fn check_symmetric(matrix: &CsrMatrix<f64>) -> Result<()> {
     Ok(())
 }
 
-/// All eigenpairs of one block: eigenvalues ascending and a column for each.
+/// Computes all eigenpairs of one block: eigenvalues ascending and a column for each.
 pub(super) fn dense_columns(matrix: &CsrMatrix<f64>) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
     dense_eigen(matrix.num_rows(), |write| write_lower(matrix, write), true)
 }
 
-/// The entries on and below the diagonal.
+/// Writes the entries on and below the diagonal.
 fn write_lower(matrix: &CsrMatrix<f64>, write: &mut dyn FnMut(usize, usize, f64)) {
     for i in 0..matrix.num_rows() {
         let (cols, values) = matrix.row(i);
@@ -246,8 +248,8 @@ fn write_lower(matrix: &CsrMatrix<f64>, write: &mut dyn FnMut(usize, usize, f64)
     }
 }
 
-/// Eigenvalues, ascending, and where asked for eigenvectors of the symmetric matrix whose entries
-/// `fill` writes; those above the diagonal are not needed.
+/// Computes eigenvalues, ascending, and optionally eigenvectors of the symmetric matrix whose
+/// entries `fill` writes; entries above the diagonal are not needed.
 ///
 /// The matrix is scaled to a largest entry of one, so that entries near the ends of the range
 /// neither overflow nor vanish.
@@ -313,7 +315,7 @@ mod tests {
     use crate::graph::Graph;
     use crate::operator::ClassicalOperator as Op;
 
-    /// Against a closed form, given in any order (Brouwer, Haemers 2012, section 1.4).
+    /// Compares with a closed form, given in any order (Brouwer and Haemers 2012, section 1.4).
     fn check(graph: &Graph, op: Op, mut expected: Vec<f64>) {
         expected.sort_by(f64::total_cmp);
         let matrix = op.matrix(graph).unwrap();

@@ -1,4 +1,4 @@
-//! Dirichlet energies of a graph's features and classes: how much they differ along the edges.
+//! Dirichlet energies of a graph's features and classes: their variation along the edges.
 
 use serde::Serialize;
 
@@ -8,29 +8,29 @@ use crate::graph::Graph;
 use crate::matrix::DenseMatrix;
 use crate::properties::{DirichletEnergy, dirichlet_energy};
 
-/// Feature columns that are dense at a time.
+/// Number of feature columns that are dense at a time.
 const COLUMNS: usize = 64;
 
-/// The Dirichlet energies of a graph; `None` where it has no features or no labels.
+/// The Dirichlet energies of a graph; `None` without features or without labels.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Energies {
-    /// Of the features.
+    /// Energy of the features.
     pub features: Option<Energy>,
-    /// Of one-hot classes, among the labelled nodes.
+    /// Energy of the one-hot classes, among the labelled nodes.
     pub labels: Option<Energy>,
 }
 
 /// Both Dirichlet energies of a matrix with a row for each node.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Energy {
-    /// [`DirichletEnergy::Normalised`].
+    /// Energy [`DirichletEnergy::Normalised`].
     pub normalised: f64,
-    /// [`DirichletEnergy::Unnormalised`].
+    /// Energy [`DirichletEnergy::Unnormalised`].
     pub unnormalised: f64,
 }
 
-/// The Dirichlet energies of a graph's features and of its classes. Sparse features are made dense
-/// a few columns at a time.
+/// Computes the Dirichlet energies of a graph's features and of its classes. Sparse features are
+/// made dense a few columns at a time.
 ///
 /// ```
 /// use gnarl_data::embedded::karate;
@@ -48,7 +48,7 @@ pub fn energies(graph: &Graph) -> Result<Energies> {
     Ok(Energies { features, labels })
 }
 
-/// The energy is a sum over columns.
+/// Sums the energy over columns.
 fn feature_energy(graph: &Graph, features: &Features) -> Result<Energy> {
     let mut total = Energy {
         normalised: 0.0,

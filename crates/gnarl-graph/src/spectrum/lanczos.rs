@@ -1,12 +1,13 @@
-//! A few extreme eigenpairs of a large symmetric operator, from its products with vectors alone.
+//! Lanczos solver for a few extreme eigenpairs of a large symmetric operator, from its products
+//! with vectors alone.
 //!
-//! Band Lanczos with thick restarts and full reorthogonalisation (Wu, Simon 2000, with the starting
-//! block of Ruhe 1979). The band is as wide as the number of eigenpairs wanted: a Krylov space
-//! grown from one vector holds one eigenvector of a multiple eigenvalue, one grown from k random
-//! vectors holds k. Where the wanted end is crowded, as that of a Laplacian near zero, the search
-//! goes on with a Chebyshev polynomial of the operator (Zhou, Saad 2007). Faer's own partial solver
-//! was looked at and not used: it finds largest magnitudes only, stops at a breakdown, and panics
-//! on small operators.
+//! The method is band Lanczos with thick restarts and full reorthogonalisation (Wu and Simon 2000,
+//! with the starting block of Ruhe 1979). The band is as wide as the number of requested
+//! eigenpairs. A Krylov space grown from one vector holds one eigenvector of a multiple eigenvalue;
+//! one grown from k random vectors holds k. If eigenvalues cluster at the requested end, such as a
+//! Laplacian's near zero, the search continues with a Chebyshev polynomial of the operator (Zhou
+//! and Saad 2007). Faer's own partial solver is not used: it finds largest magnitudes only, stops
+//! at a breakdown, and panics on small operators.
 
 use gnarl_linalg::{add_multiple, dot};
 use rand::RngExt;
@@ -19,15 +20,15 @@ use crate::random::stream;
 
 const OP: &str = "eigenpairs";
 
-/// Operators of at most this many rows are solved densely.
+/// Largest number of rows of an operator that is solved densely.
 const DENSE_ROWS: usize = 200;
 
-/// A symmetric linear map known by what it does to vectors.
+/// A symmetric linear map defined by its action on vectors.
 pub trait SymmetricOperator {
-    /// Number of rows.
+    /// Returns the number of rows.
     fn dim(&self) -> usize;
 
-    /// `y = A x`. Must be deterministic, and symmetric: `x·Ay = y·Ax`.
+    /// Computes `y = A x`. It must be deterministic, and symmetric: `x·Ay = y·Ax`.
     fn apply(&self, x: &[f64], y: &mut [f64]);
 }
 
@@ -41,19 +42,19 @@ impl SymmetricOperator for CsrMatrix<f64> {
     }
 }
 
-/// Which end of the spectrum to look for, and the order of what is found.
+/// The end of the spectrum to find, and the order of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Which {
-    /// The largest eigenvalues, descending.
+    /// Largest eigenvalues, descending.
     Largest,
-    /// The smallest eigenvalues, ascending.
+    /// Smallest eigenvalues, ascending.
     Smallest,
-    /// The eigenvalues of largest absolute value, descending in it.
+    /// Eigenvalues of largest absolute value, descending in it.
     LargestMagnitude,
 }
 
 impl Which {
-    /// Larger is wanted more.
+    /// Ranks an eigenvalue: higher ranks come first.
     fn rank(self, value: f64) -> f64 {
         match self {
             Which::Largest => value,
@@ -63,18 +64,18 @@ impl Which {
     }
 }
 
-/// When to stop.
+/// Stopping criteria.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EigenSettings {
-    /// Pairs are accepted at `‖A x - λ x‖ <= tolerance · ‖A‖`; the error of λ is at most that, and
-    /// usually its square.
+    /// Relative residual of accepted pairs, `‖A x - λ x‖ <= tolerance · ‖A‖`; the error of λ is at
+    /// most that, and typically its square.
     pub tolerance: f64,
-    /// Products of the operator with a vector before giving up.
+    /// Maximum number of products of the operator with a vector.
     pub max_products: usize,
 }
 
 impl Default for EigenSettings {
-    /// Tolerance 1e-10, at most 200,000 products.
+    /// Default settings: tolerance 1e-10, at most 200,000 products.
     fn default() -> Self {
         Self {
             tolerance: 1e-10,
@@ -95,11 +96,11 @@ impl EigenSettings {
     }
 }
 
-/// The `k` eigenpairs of a symmetric sparse matrix at one end of its spectrum, each connected block
-/// solved on its own.
+/// Computes the `k` eigenpairs of a symmetric sparse matrix at one end of its spectrum, each
+/// connected block solved on its own.
 ///
 /// Blocks of at most 200 rows are solved densely, larger ones as [`eigenpairs`] does. Every copy of
-/// a multiple eigenvalue is found, however many components a graph has.
+/// a multiple eigenvalue is found, for any number of components.
 ///
 /// ```
 /// use crate::{operator::ClassicalOperator, spectrum::{sparse_eigenpairs, EigenSettings, Which}, Graph};
@@ -126,7 +127,7 @@ pub fn sparse_eigenpairs(
     for (b, block) in blocks.iter().enumerate() {
         let pairs = block_columns(&block.matrix, k.min(block.nodes.len()), which, settings)?;
         found.extend(pairs.into_iter().map(|(value, x)| (value, b, x)));
-        // Keep memory at k columns however many blocks there are.
+        // Keep memory at k columns for any number of blocks.
         found.sort_by(|x, y| which.rank(y.0).total_cmp(&which.rank(x.0)));
         found.truncate(k);
     }
@@ -139,8 +140,8 @@ pub fn sparse_eigenpairs(
     }))
 }
 
-/// The `k` eigenvalues at one end of each connected block of a symmetric matrix, blocks ordered by
-/// their smallest row.
+/// Computes the `k` eigenvalues at one end of each connected block of a symmetric matrix, blocks
+/// ordered by their smallest row.
 pub(super) fn block_extremes(
     matrix: &CsrMatrix<f64>,
     k: usize,
@@ -155,7 +156,7 @@ pub(super) fn block_extremes(
     blocks(matrix).into_iter().map(values).collect()
 }
 
-/// The `k` eigenpairs of one block.
+/// Computes the `k` eigenpairs of one block.
 fn block_columns(
     matrix: &CsrMatrix<f64>,
     k: usize,
@@ -169,11 +170,12 @@ fn block_columns(
     lanczos(matrix, k, which, settings)
 }
 
-/// The `k` eigenpairs of a symmetric operator at one end of its spectrum.
+/// Computes the `k` eigenpairs of a symmetric operator at one end of its spectrum.
 ///
 /// Each restart costs about `4k + 40` products and orthogonalisations of length n; memory is
-/// `9k + 80` vectors. Multiplicities up to `k` are found. At most 200 rows, or `k` close to them,
-/// are solved densely. Fails with [`Error::NotConverged`] where the tolerance is not reached.
+/// `9k + 80` vectors. Multiplicities up to `k` are found. Operators of at most 200 rows, or with
+/// `k` close to their size, are solved densely. Fails with [`Error::NotConverged`] if the tolerance
+/// is not reached.
 pub fn eigenpairs(
     op: &dyn SymmetricOperator,
     k: usize,
@@ -218,12 +220,12 @@ fn use_dense(n: usize, k: usize) -> bool {
     n <= DENSE_ROWS || 2 * basis_size(k) > n
 }
 
-/// Processed basis vectors before a restart.
+/// Returns the number of processed basis vectors before a restart.
 fn basis_size(k: usize) -> usize {
     8 * k + 80
 }
 
-/// The `k` most wanted pairs, most wanted first.
+/// Returns the `k` first pairs by rank.
 fn select(mut pairs: Vec<(f64, Vec<f64>)>, k: usize, which: Which) -> Vec<(f64, Vec<f64>)> {
     pairs.sort_by(|a, b| which.rank(b.0).total_cmp(&which.rank(a.0)));
     pairs.truncate(k);
@@ -231,28 +233,29 @@ fn select(mut pairs: Vec<(f64, Vec<f64>)>, k: usize, which: Which) -> Vec<(f64, 
 }
 
 /// An orthonormal basis of which the first `processed` columns have been multiplied, and the
-/// projected operator `T`, with `A V = V T` on the processed columns. The others, `band` of them,
+/// projected operator `T`, with `A V = V T` on the processed columns. The remaining `band` columns
 /// are the front.
 struct Krylov {
     basis: Vec<Vec<f64>>,
     processed: usize,
     band: usize,
     size: usize,
-    /// Row-major, `size + band` wide.
+    /// Projected operator, row-major, `size + band` wide.
     projected: Vec<f64>,
     draws: u64,
 }
 
-/// Eigenpairs of the projected operator, most wanted first.
+/// Eigenpairs of the projected operator, by rank.
 struct Ritz {
     values: Vec<f64>,
     coefficients: Vec<Vec<f64>>,
-    /// What the operator takes out of the processed space, as coefficients on the front.
+    /// Components of the operator's image outside the processed space, as coefficients on the
+    /// front.
     leaks: Vec<Vec<f64>>,
 }
 
 impl Krylov {
-    /// Starts from these orthonormal columns, made up to `band` by random ones; restarts at `size`
+    /// Starts from these orthonormal columns, extended to `band` by random ones; restarts at `size`
     /// columns.
     fn new(n: usize, start: Vec<Vec<f64>>, band: usize, size: usize) -> Self {
         let projected = vec![0.0; (size + band) * (size + band)];
@@ -279,7 +282,7 @@ impl Krylov {
             let before = norm(&x);
             orthogonalise(&self.basis, &mut x);
             let after = norm(&x);
-            // The basis never spans more than half of the space, so a few draws are enough.
+            // The basis never spans more than half of the space, so a few samples are enough.
             if after > 1e-8 * before {
                 x.iter_mut().for_each(|v| *v /= after);
                 self.basis.push(x);
@@ -297,7 +300,7 @@ impl Krylov {
         self.size - before
     }
 
-    /// Multiplies the next column and appends what is new in the product.
+    /// Multiplies the next column and appends the new direction of the product.
     fn process(&mut self, op: &dyn SymmetricOperator) {
         let (j, next) = (self.processed, self.basis.len());
         let mut w = vec![0.0; op.dim()];
@@ -311,8 +314,8 @@ impl Krylov {
         if length > 1e-14 * whole {
             w.iter_mut().for_each(|v| *v /= length);
             if length < 1e-8 * whole {
-                // A short remainder is largely rounding, and what it shares with the basis grew as
-                // it was scaled up.
+                // A short remainder is largely rounding, and its component in the basis grew as it
+                // was scaled up.
                 orthogonalise(&self.basis, &mut w);
                 let again = norm(&w);
                 w.iter_mut().for_each(|v| *v /= again);
@@ -320,7 +323,7 @@ impl Krylov {
             self.basis.push(w);
             self.set(next, j, length);
         } else {
-            // The space is invariant: go on in a direction it does not hold.
+            // The space is invariant: continue in a new direction.
             self.push_random(op.dim());
             self.set(next, j, 0.0);
         }
@@ -350,7 +353,7 @@ impl Krylov {
         })
     }
 
-    /// The `count` most wanted Ritz vectors.
+    /// Returns the first `count` Ritz vectors by rank.
     fn vectors(&self, ritz: &Ritz, count: usize) -> Vec<Vec<f64>> {
         ritz.coefficients[..count]
             .par_iter()
@@ -358,7 +361,7 @@ impl Krylov {
             .collect()
     }
 
-    /// Shrinks the basis to the most wanted Ritz vectors and the front.
+    /// Shrinks the basis to the first Ritz vectors by rank and the front.
     fn restart(&mut self, ritz: &Ritz) {
         let kept = self.band + (self.size - self.band) / 2;
         let vectors = self.vectors(ritz, kept);
@@ -390,9 +393,9 @@ impl Krylov {
     }
 }
 
-/// The Chebyshev polynomial of an operator, small on `[center - half_width, center + half_width]`
-/// and growing fast outside. Products are cheap beside orthogonalisation, so where eigenvalues
-/// crowd at the wanted end it pays to spread them by many products per basis vector.
+/// A Chebyshev polynomial of an operator, small on `[center - half_width, center + half_width]` and
+/// growing fast outside. Products are cheap compared with orthogonalisation. Spreading clustered
+/// eigenvalues by many products per basis vector therefore pays off.
 struct Filter<'a> {
     op: &'a dyn SymmetricOperator,
     center: f64,
@@ -401,17 +404,18 @@ struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    /// Products per basis vector at most.
+    /// Maximum number of products per basis vector.
     const MAX_DEGREE: usize = 1000;
 
-    /// Damps everything from `cut` to `far` and lifts `wanted` a thousandfold above it.
+    /// Makes a filter that damps everything from `cut` to `far` and amplifies `wanted` a
+    /// thousandfold above it.
     fn new(op: &'a dyn SymmetricOperator, wanted: f64, cut: f64, far: f64) -> Option<Self> {
         let (center, half_width) = ((cut + far) / 2.0, (far - cut).abs() / 2.0);
         let outside = ((wanted - center) / half_width).abs();
         if !(half_width > 0.0 && outside > 1.0 + 1e-12) {
             return None;
         }
-        // Even, so that both ends of the spectrum are lifted upwards.
+        // Even, so that both ends of the spectrum are mapped upwards.
         let degree = 2 * (0.5 * 1000.0f64.acosh() / outside.acosh()).ceil() as usize;
         Some(Self {
             op,
@@ -427,7 +431,7 @@ impl SymmetricOperator for Filter<'_> {
         self.op.dim()
     }
 
-    /// The three-term recurrence `T_{j+1}(t) = 2 t T_j(t) - T_{j-1}(t)` at
+    /// Applies the three-term recurrence `T_{j+1}(t) = 2 t T_j(t) - T_{j-1}(t)` at
     /// `t = (A - center) / half_width`.
     fn apply(&self, x: &[f64], y: &mut [f64]) {
         let mut previous = x.to_vec();
@@ -446,7 +450,7 @@ impl SymmetricOperator for Filter<'_> {
     }
 }
 
-/// Restarts on the operator itself before its filter takes over.
+/// Number of restarts on the operator itself before its filter takes over.
 const PLAIN_RESTARTS: usize = 10;
 
 fn lanczos(
@@ -482,8 +486,8 @@ fn lanczos(
             }
         };
         if restart == 0 {
-            // The unwanted end is in reach before the first restart and a little beyond what is
-            // seen of it.
+            // The opposite end is in reach before the first restart and slightly beyond its
+            // estimate.
             let (end, leak) = (
                 ritz.values[ritz.values.len() - 1],
                 &ritz.leaks[ritz.leaks.len() - 1],
@@ -511,8 +515,8 @@ fn lanczos(
                 if filter.as_ref().is_none_or(lifted) {
                     return Ok(pairs.into_iter().map(|(value, x, _)| (value, x)).collect());
                 }
-                // Something beyond `far` was lifted instead: the filter was built on a wrong
-                // estimate of that end.
+                // An eigenvalue beyond `far` was amplified instead: the estimate of that end was
+                // wrong.
                 (filter, filterable) = (None, false);
                 state = Krylov::new(n, Vec::new(), k, basis_size(k));
                 continue;
@@ -538,7 +542,7 @@ fn lanczos(
     })
 }
 
-/// The eigenpairs of the operator restricted to the span of orthonormal columns, most wanted first,
+/// Computes the eigenpairs of the operator restricted to the span of orthonormal columns, by rank,
 /// each with the norm of its residual.
 fn rayleigh_ritz(
     op: &dyn SymmetricOperator,
@@ -569,8 +573,8 @@ fn rayleigh_ritz(
         .collect())
 }
 
-/// Removes from `w` what lies in the span of an orthonormal basis, twice so that nothing is left;
-/// returns the coefficients removed. Sums run in a fixed order whatever the number of threads.
+/// Orthogonalises `w` against an orthonormal basis, twice for full precision; returns the
+/// coefficients removed. Sums run in a fixed order for any number of threads.
 fn orthogonalise(basis: &[Vec<f64>], w: &mut [f64]) -> Vec<f64> {
     const ROWS: usize = 2048;
     let mut total = vec![0.0; basis.len()];
@@ -591,7 +595,7 @@ fn orthogonalise(basis: &[Vec<f64>], w: &mut [f64]) -> Vec<f64> {
     total
 }
 
-/// The combination of columns with these coefficients.
+/// Combines columns with these coefficients.
 fn combine(columns: &[Vec<f64>], coefficients: &[f64]) -> Vec<f64> {
     let mut sum = vec![0.0; columns[0].len()];
     columns
@@ -627,7 +631,7 @@ mod tests {
         .unwrap()
     }
 
-    /// A matrix known by its products alone, which are counted.
+    /// A matrix defined by its products alone, which are counted.
     struct Counted<'a>(&'a CsrMatrix<f64>, std::cell::Cell<usize>);
 
     impl SymmetricOperator for Counted<'_> {
@@ -651,8 +655,8 @@ mod tests {
             &[1.0, 2.0, 3.0, 4.0].map(|j| cos(j / 401.0)),
             1e-10,
         );
-        // The crowded end, where the filter takes over: the first eigenvalue is 6e-5 of an operator
-        // of norm 4.
+        // The clustered end, at which the filter takes over: the first eigenvalue is 6e-5 of an
+        // operator of norm 4.
         let smallest = solve(&path(n), Op::Laplacian, 4, Which::Smallest);
         assert_close(
             &smallest.values,
@@ -767,7 +771,7 @@ mod tests {
 
     #[test]
     fn invariant_spaces_do_not_stop_the_search() {
-        // All of these have a Krylov space of one or two dimensions whatever the start.
+        // All of these have a Krylov space of one or two dimensions for any starting vector.
         let n = 300;
         let zero = Op::Adjacency.matrix(&Graph::empty(n).unwrap()).unwrap();
         assert_close(

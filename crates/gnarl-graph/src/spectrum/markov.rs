@@ -1,10 +1,11 @@
 //! The Markov averaging operator `M = V⁻¹ A` and the fixed centrality operators `V^e2 A V^e3`
-//! (thesis ch. 3, section "CGSO"): spectrum, moments, bound and gap.
+//! (CGSOs, [Abbahaddou et al. 2024](https://arxiv.org/abs/2411.04655)): spectrum, moments, bound
+//! and gap.
 //!
 //! A zero in `v` counts as one, as in
 //! [`centrality_operator`](crate::operator::centrality_operator). PageRank and core numbers come
-//! from [`centrality`](crate::centrality), which has the standard stochastic matrix and prunes to a
-//! fixed point where the thesis' text does not.
+//! from [`centrality`](crate::centrality), which uses the standard stochastic matrix and prunes to
+//! a fixed point.
 
 use super::eigen::Eigenpairs;
 use super::lanczos::{EigenSettings, Which, block_extremes, sparse_eigenpairs};
@@ -15,16 +16,15 @@ use crate::matrix::CsrMatrix;
 use crate::operator::{assemble, centrality_operator, powers};
 use crate::properties::components;
 
-/// Eigenvalues of `I - M` closer to zero than this, relative to the larger of one and `|λ(M)|`,
-/// count as zero.
+/// Threshold for zero eigenvalues of `I - M`, relative to the larger of one and `|λ(M)|`.
 const ZERO: f64 = 1e-9;
 
-/// `V^-1/2 A V^-1/2`, the symmetric matrix that has the spectrum of `M = V⁻¹ A`.
+/// Returns `V^-1/2 A V^-1/2`, the symmetric matrix with the spectrum of `M = V⁻¹ A`.
 pub fn markov_symmetric(graph: &Graph, v: &[f64]) -> Result<CsrMatrix<f64>> {
     symmetric_operator(graph, v, -0.5)
 }
 
-/// `V^e A V^e`, equal to its transpose to the last bit.
+/// Returns `V^e A V^e`, equal to its transpose to the last bit.
 fn symmetric_operator(graph: &Graph, v: &[f64], e: f64) -> Result<CsrMatrix<f64>> {
     let p = powers(graph, v, e)?;
     Ok(assemble(
@@ -34,8 +34,8 @@ fn symmetric_operator(graph: &Graph, v: &[f64], e: f64) -> Result<CsrMatrix<f64>
     ))
 }
 
-/// `V^-1/2 (D - A) V^-1/2`, the symmetric matrix that has the spectrum of the centrality Laplacian
-/// `L_v = V⁻¹ (D - A)`.
+/// Returns `V^-1/2 (D - A) V^-1/2`, the symmetric matrix with the spectrum of the centrality
+/// Laplacian `L_v = V⁻¹ (D - A)`.
 ///
 /// An eigenvector `u` of it gives the eigenvector `V^-1/2 u` of `L_v`.
 pub fn centrality_laplacian(graph: &Graph, v: &[f64]) -> Result<CsrMatrix<f64>> {
@@ -47,11 +47,12 @@ pub fn centrality_laplacian(graph: &Graph, v: &[f64]) -> Result<CsrMatrix<f64>> 
     ))
 }
 
-/// The `k` eigenpairs of `V^e2 A V^e3` at one end of its spectrum, eigenvectors of length one.
+/// Computes the `k` eigenpairs of `V^e2 A V^e3` at one end of its spectrum, eigenvectors of unit
+/// length.
 ///
-/// Correction to the thesis' experiments, which gave this non-symmetric matrix to a symmetric
-/// solver: solved here is the similar `V^s A V^s` with `s = (e2 + e3) / 2`, whose eigenvectors
-/// become those asked for by `V^((e2 - e3) / 2)`.
+/// The published experiments gave this non-symmetric matrix to a symmetric solver. Here the similar
+/// `V^s A V^s` with `s = (e2 + e3) / 2` is solved, and its eigenvectors are transformed by
+/// `V^((e2 - e3) / 2)`.
 pub fn centrality_eigenpairs(
     graph: &Graph,
     v: &[f64],
@@ -83,26 +84,28 @@ pub fn centrality_eigenpairs(
     ))
 }
 
-/// Mean and deviation of the spectrum of `M`, from traces, beside what the thesis' formulas give.
+/// Mean and standard deviation of the spectrum of `M`, from traces, next to the values of the
+/// published formulas.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Moments {
-    /// `trace(M) / n`.
+    /// Mean of the eigenvalues, `trace(M) / n`.
     pub mean: f64,
-    /// `trace(M²) / n`.
+    /// Second moment of the eigenvalues, `trace(M²) / n`.
     pub second_moment: f64,
-    /// The standard deviation of the eigenvalues.
+    /// Standard deviation of the eigenvalues.
     pub deviation: f64,
-    /// The thesis' mean, `(1/n) Σ 1/v(i)`.
+    /// Published mean, `(1/n) Σ 1/v(i)`.
     pub thesis_mean: f64,
-    /// The thesis' deviation; `None` where its formula has a negative number under the root.
+    /// Published standard deviation; `None` if its formula has a negative number under the root.
     pub thesis_deviation: Option<f64>,
 }
 
-/// The moments of the spectrum of `M = V⁻¹ A`, in O(n + m); `None` for a graph without nodes.
+/// Computes the moments of the spectrum of `M = V⁻¹ A`, in O(n + m); `None` for a graph without
+/// nodes.
 ///
-/// Corrections: the mean is `(1/n) Σ a_ii / v(i)`, zero in a graph without self-loops, where the
-/// thesis has `(1/n) Σ 1/v(i)`; the second moment `(1/n) Σ a_ij² / (v(i) v(j))` is over ordered
-/// pairs, each edge twice.
+/// Two published formulas are corrected. The mean is `(1/n) Σ a_ii / v(i)`, zero in a graph without
+/// self-loops, instead of `(1/n) Σ 1/v(i)`. The second moment `(1/n) Σ a_ij² / (v(i) v(j))` is over
+/// ordered pairs, each edge twice.
 pub fn moments(graph: &Graph, v: &[f64]) -> Result<Option<Moments>> {
     let inverse = powers(graph, v, -1.0)?;
     let n = graph.num_nodes() as f64;
@@ -126,21 +129,21 @@ pub fn moments(graph: &Graph, v: &[f64]) -> Result<Option<Moments>> {
     }))
 }
 
-/// How large an eigenvalue of `M` can be.
+/// A bound on the eigenvalues of `M`.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct EigenvalueBound {
-    /// `max deg(i) / v(i)`: no eigenvalue of `M` exceeds it in absolute value. Zero for a graph
-    /// without edges.
+    /// Bound `max deg(i) / v(i)`: no eigenvalue of `M` exceeds it in absolute value. Zero for a
+    /// graph without edges.
     pub value: f64,
-    /// The thesis' `min v(i) / deg(i)` over nodes with edges, which is no bound; `None` for a graph
-    /// without edges.
+    /// Published value, `min v(i) / deg(i)` over nodes with edges, which is no bound; `None` for a
+    /// graph without edges.
     pub thesis: Option<f64>,
 }
 
-/// The bound on the eigenvalues of `M = V⁻¹ A`: its largest absolute row sum, in O(n + m).
+/// Computes the bound on the eigenvalues of `M = V⁻¹ A`: its largest absolute row sum, in O(n + m).
 ///
-/// Correction: the thesis has the inverse, `min v(i) / deg(i)`. With `V = D/2` the largest
-/// eigenvalue is 2, and that is 1/2.
+/// The published formula has the inverse, `min v(i) / deg(i)`, which is not a bound: with `V = D/2`
+/// the largest eigenvalue is 2, and the inverse is 1/2.
 pub fn eigenvalue_bound(graph: &Graph, v: &[f64]) -> Result<EigenvalueBound> {
     let v = powers(graph, v, 1.0)?;
     let mut bound = EigenvalueBound {
@@ -160,24 +163,23 @@ pub fn eigenvalue_bound(graph: &Graph, v: &[f64]) -> Result<EigenvalueBound> {
     Ok(bound)
 }
 
-/// How far the second eigenvalue is from the first.
+/// Spectral gaps: distances of the second eigenvalue from the first.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Gap {
-    /// Connected components of the graph.
+    /// Number of connected components of the graph.
     pub num_components: usize,
-    /// `λ₁(L_v)`, the second smallest eigenvalue of `L_v = V⁻¹ (D - A)`: zero where the graph is
-    /// not connected, `None` where it has fewer than two nodes.
+    /// Second smallest eigenvalue `λ₁(L_v)` of `L_v = V⁻¹ (D - A)`: zero if the graph is
+    /// disconnected, `None` if it has fewer than two nodes.
     pub laplacian: Option<f64>,
-    /// The thesis' gap, the smallest non-zero eigenvalue of `I - M`, which may be negative; `None`
-    /// where there is none.
+    /// Published gap, the smallest non-zero eigenvalue of `I - M`, which may be negative; `None` if
+    /// there is none.
     pub thesis: Option<f64>,
 }
 
-/// The spectral gap of a graph with non-negative weights.
+/// Computes the spectral gap of a graph with non-negative weights.
 ///
-/// Correction: the thesis takes the smallest non-zero eigenvalue of `I - M`, which is negative
-/// where `v < deg` and so is no gap. `L_v` has the eigenvalue zero once for each component and is
-/// non-negative.
+/// The published gap, the smallest non-zero eigenvalue of `I - M`, is negative for `v < deg` and so
+/// is no gap. `L_v` has the eigenvalue zero once for each component and is non-negative.
 pub fn gap(graph: &Graph, v: &[f64], settings: &EigenSettings) -> Result<Gap> {
     let num_components = components(graph).count();
     let laplacian = match num_components {
@@ -193,8 +195,8 @@ pub fn gap(graph: &Graph, v: &[f64], settings: &EigenSettings) -> Result<Gap> {
     })
 }
 
-/// `λ₁(L_v)` of a connected graph of at least two nodes and its eigenvector, by which sweep cuts
-/// order the nodes.
+/// Computes `λ₁(L_v)` of a connected graph of at least two nodes and its eigenvector, by which
+/// sweep cuts order the nodes.
 pub(super) fn fiedler(
     graph: &Graph,
     v: &[f64],
@@ -209,12 +211,12 @@ pub(super) fn fiedler(
         settings,
     )?;
     let scores = pairs.vector(1).iter().zip(&p).map(|(x, p)| x * p).collect();
-    // The matrix has no negative eigenvalue; rounding may say -1e-17.
+    // The matrix has no negative eigenvalue; rounding may give -1e-17.
     Ok((pairs.values[1].max(0.0), scores))
 }
 
-/// The smallest non-zero eigenvalue of `I - M`. The largest eigenvalue of `M` on a component is
-/// simple, so the two largest of each component are enough to find it.
+/// Computes the smallest non-zero eigenvalue of `I - M`. The largest eigenvalue of `M` on a
+/// component is simple, so the two largest of each component are enough to find it.
 pub(super) fn thesis_gap(
     graph: &Graph,
     v: &[f64],
@@ -229,7 +231,7 @@ pub(super) fn thesis_gap(
     Ok(gaps.min_by(f64::total_cmp))
 }
 
-/// Cuts and Laplacians of negative weights mean something else.
+/// Fails for negative weights, for which cuts and Laplacians have another meaning.
 pub(super) fn refuse_negative_weights(graph: &Graph) -> Result<()> {
     match graph.weighted_edges().find(|(_, _, w)| *w < 0.0) {
         None => Ok(()),
@@ -319,8 +321,8 @@ mod tests {
         let v: Vec<f64> = degrees(&g).iter().map(|d| d / 2.0).collect();
         let values = symmetric_eigenvalues(&markov_symmetric(&g, &v).unwrap()).unwrap();
         let bound = eigenvalue_bound(&g, &v).unwrap();
-        // M = 2 D⁻¹ A has the eigenvalue 2, which the true bound meets and the thesis' of 1/2 does
-        // not.
+        // M = 2 D⁻¹ A has the eigenvalue 2, which the corrected bound reaches and the published one
+        // of 1/2 does not.
         assert!((values[4] - 2.0).abs() < 1e-13);
         assert_eq!((bound.value, bound.thesis), (2.0, Some(0.5)));
     }
@@ -337,8 +339,8 @@ mod tests {
 
     #[test]
     fn gaps_of_degree_are_those_of_the_random_walk() {
-        // Path of three nodes: M has 1, 0, -1. Two of them and an isolated node: still 1 next to
-        // the zeros.
+        // Path of three nodes: M has 1, 0, -1. Two paths and an isolated node: still 1 next to the
+        // zeros.
         let one = gap(&path(3), &[1.0, 2.0, 1.0], &SETTINGS).unwrap();
         assert!(
             (one.laplacian.unwrap() - 1.0).abs() < 1e-14
@@ -358,7 +360,7 @@ mod tests {
         let m = moments(&g, &Centrality::Degree.values(&g).unwrap())
             .unwrap()
             .unwrap();
-        // M has 1, 0, 0, -1: mean 0, second moment 1/2. The thesis' formulas: 1/2, and a variance
+        // M has 1, 0, 0, -1: mean 0, second moment 1/2. The published formulas: 1/2, and a variance
         // of 1/4 - 1/4.
         assert_eq!((m.mean, m.second_moment, m.thesis_mean), (0.0, 0.5, 0.5));
         assert_eq!(

@@ -1,15 +1,15 @@
-//! Spectra of graph operators (thesis ch. 2 and 3): eigenvalues and eigenvectors, the spectrum of
-//! the Markov averaging operator `M = V⁻¹ A`, its moments, bound and gap, Cheeger constants and the
-//! inequalities between them.
+//! Spectra of graph operators: eigenvalues and eigenvectors, the spectrum of the Markov averaging
+//! operator `M = V⁻¹ A`, its moments, bound and gap, Cheeger constants and the inequalities between
+//! them.
 //!
-//! | file | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `eigen` | all eigenvalues or eigenpairs of a symmetric sparse matrix, dense, one connected block at a time |
-//! | `lanczos` | a few extreme eigenpairs of a large symmetric operator known by its products alone |
+//! | `lanczos` | a few extreme eigenpairs of a large symmetric operator, from its products alone |
 //! | `markov` | the centrality operators: similar symmetric problem, moments, bound, gap |
-//! | `cheeger` | Cheeger constants, exact for small graphs and bounded from above by sweep cuts beyond |
+//! | `cheeger` | Cheeger constants, exact for small graphs and upper bounds by sweep cuts for larger ones |
 //! | `energy` | Dirichlet energies of a graph's features and classes |
-//! | `report` | all of it for one graph and one centrality, with the inequalities and whether they hold |
+//! | `report` | all of it for one graph and one centrality, with the inequalities and their slack |
 //!
 //! Everything is in `f64`, and no result depends on the number of threads.
 
@@ -62,7 +62,7 @@ mod samples {
         .0
     }
 
-    /// Node 0 in the middle.
+    /// Returns a star with node 0 in the middle.
     pub fn star(n: u32) -> Graph {
         complete_bipartite(1, n - 1)
     }
@@ -76,7 +76,7 @@ mod samples {
         .0
     }
 
-    /// `copies` of a graph side by side.
+    /// Returns disjoint copies of a graph.
     pub fn disjoint(graph: &Graph, copies: u32) -> Graph {
         let n = graph.num_nodes() as u32;
         let edges =
@@ -86,7 +86,7 @@ mod samples {
             .0
     }
 
-    /// `m` draws of a pair of nodes.
+    /// Samples `m` pairs of nodes.
     pub fn random(n: u32, m: usize, seed: u64) -> Graph {
         let mut rng = stream(seed, "test graph", 0);
         let edges: Vec<(u32, u32)> = (0..m)

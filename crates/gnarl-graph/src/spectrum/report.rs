@@ -1,4 +1,4 @@
-//! Everything `gnarl spectrum` says about one graph and one centrality.
+//! The report of `gnarl spectrum` on one graph and one centrality.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -17,19 +17,20 @@ use crate::matrix::CsrMatrix;
 use crate::operator::{ClassicalOperator as Op, powers};
 use crate::properties::components;
 
-/// How much of each spectrum to find.
+/// Settings of the report: the parts of each spectrum to compute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReportSettings {
-    /// All eigenvalues of graphs whose largest component has at most this many nodes.
+    /// Largest component, in nodes, for which all eigenvalues are computed.
     pub full_up_to: usize,
-    /// Eigenvalues at either end for larger ones.
+    /// Number of eigenvalues at either end for larger ones.
     pub extremes: usize,
-    /// When to stop looking for those.
+    /// Stopping criteria for these.
     pub eigen: EigenSettings,
 }
 
 impl Default for ReportSettings {
-    /// All eigenvalues up to 2,000 nodes (up to 20 seconds of one core), six at either end beyond.
+    /// Defaults: all eigenvalues up to 2,000 nodes (up to 20 seconds of one core), six at either
+    /// end beyond.
     fn default() -> Self {
         Self {
             full_up_to: 2_000,
@@ -42,21 +43,21 @@ impl Default for ReportSettings {
 /// The spectra, constants and inequalities of one graph and one centrality.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SpectrumReport {
-    /// Nodes.
+    /// Number of nodes.
     pub num_nodes: usize,
-    /// Undirected edges.
+    /// Number of undirected edges.
     pub num_edges: usize,
-    /// The centrality's name.
+    /// Name of the centrality.
     pub centrality: String,
-    /// The seven classical operators.
+    /// Spectra of the seven classical operators.
     pub operators: Vec<OperatorSpectrum>,
-    /// `M = V⁻¹ A`.
+    /// Spectrum of `M = V⁻¹ A`.
     pub markov: OperatorSpectrum,
     /// Moments of the spectrum of `M` from traces; `None` for a graph without nodes.
     pub moments: Option<Moments>,
-    /// Mean of the eigenvalues of `M` themselves, where all are known.
+    /// Mean of the computed eigenvalues of `M`, if all are known.
     pub mean_of_eigenvalues: Option<f64>,
-    /// Standard deviation of the eigenvalues of `M` themselves, where all are known.
+    /// Standard deviation of the computed eigenvalues of `M`, if all are known.
     pub deviation_of_eigenvalues: Option<f64>,
     /// Bound on the eigenvalues of `M`.
     pub bound: EigenvalueBound,
@@ -64,83 +65,84 @@ pub struct SpectrumReport {
     pub gap: Gap,
     /// Smallest non-zero eigenvalue of `L_rw`; `None` for a graph without edges.
     pub random_walk_gap: Option<f64>,
-    /// Cheeger constants; empty for fewer than two nodes, where they are infinite by convention.
+    /// Cheeger constants; empty for fewer than two nodes, for which they are infinite by
+    /// convention.
     pub cheeger: Vec<CheegerReport>,
-    /// The inequalities between all these.
+    /// Inequalities between all these.
     pub inequalities: Vec<Inequality>,
-    /// What could not be computed, and why.
+    /// Parts that could not be computed, with the reason.
     pub notes: Vec<String>,
 }
 
 /// The eigenvalues of one operator.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OperatorSpectrum {
-    /// The operator's name.
+    /// Name of the operator.
     pub operator: String,
-    /// The smallest eigenvalues, ascending.
+    /// Smallest eigenvalues, ascending.
     pub smallest: Vec<f64>,
-    /// The largest eigenvalues, descending.
+    /// Largest eigenvalues, descending.
     pub largest: Vec<f64>,
-    /// All eigenvalues, ascending, where all were asked for.
+    /// All eigenvalues, ascending, if they were requested.
     pub all: Option<Vec<f64>>,
 }
 
 /// A Cheeger constant or an upper bound of one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CheegerReport {
-    /// `h_v` (edges over centrality), `h_v_vertices` (the thesis' definition) or `h_C` (edges over
-    /// nodes).
+    /// Name: `h_v` (edges over centrality), `h_v_vertices` (the published definition) or `h_C`
+    /// (edges over nodes).
     pub name: &'static str,
-    /// The constant, or where not `exact` an upper bound by sweep cuts.
+    /// The constant if `exact`, otherwise an upper bound by sweep cuts.
     pub value: f64,
-    /// Whether it is the constant itself.
+    /// True if the value is the constant itself.
     pub exact: bool,
-    /// Nodes in the set that attains it.
+    /// Number of nodes in the set that attains it.
     pub set_size: usize,
-    /// The set's boundary.
+    /// Boundary of the set.
     pub boundary: f64,
-    /// The set's volume.
+    /// Volume of the set.
     pub volume: f64,
 }
 
-/// Where an inequality comes from.
+/// Source of an inequality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// It holds for every graph with non-negative weights.
+    /// Corrected form, which holds for every graph with non-negative weights.
     Corrected,
-    /// As the thesis states it.
+    /// Form as published.
     Thesis,
 }
 
 /// `lhs <= rhs`, evaluated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Inequality {
-    /// The inequality in words and symbols.
+    /// Inequality in words and symbols.
     pub name: &'static str,
-    /// The value on the left.
+    /// Value on the left.
     pub lhs: f64,
-    /// The value on the right.
+    /// Value on the right.
     pub rhs: f64,
-    /// `rhs - lhs`.
+    /// Slack, `rhs - lhs`.
     pub slack: f64,
-    /// Whether the slack is non-negative, up to rounding.
+    /// True if the slack is non-negative, up to rounding.
     pub holds: bool,
-    /// Whether the graph meets the inequality's conditions.
+    /// True if the graph meets the inequality's conditions.
     pub applies: bool,
-    /// Whether both sides are exact; otherwise an upper bound stands for a Cheeger constant, and
-    /// the note says what the outcome then means.
+    /// True if both sides are exact. Otherwise an upper bound replaces a Cheeger constant, and the
+    /// note interprets the outcome.
     pub exact: bool,
-    /// Who states it.
+    /// Source of the inequality.
     pub source: Source,
-    /// Conditions and reading aids; empty where there are none.
+    /// Conditions and remarks; empty without any.
     pub note: String,
 }
 
-/// The report for a graph with non-negative weights.
+/// Computes the report for a graph with non-negative weights.
 ///
-/// Operators that are similar share one eigenproblem, so that at most six are solved, in parallel.
-/// A part that does not converge is left out and named in the notes.
+/// Similar operators share one eigenproblem, so that at most six are solved, in parallel. A part
+/// that does not converge is left out and listed in the notes.
 ///
 /// ```
 /// use crate::{centrality::Centrality, spectrum::{report, ReportSettings}, Graph};
@@ -158,7 +160,7 @@ pub fn report(
     report_watched(graph, centrality, settings, &|| ())
 }
 
-/// How often [`report_watched`] tells of a part that is done.
+/// Returns the number of progress callbacks of [`report_watched`].
 pub fn num_parts(centrality: Centrality) -> u64 {
     // Both ends of each eigenproblem, then gaps and cuts.
     2 * if centrality == Centrality::Degree {
@@ -168,11 +170,11 @@ pub fn num_parts(centrality: Centrality) -> u64 {
     } + PARTS_OF_CUTS
 }
 
-/// Two gaps, three cuts and the thesis' gap.
+/// Number of parts: two gaps, three cuts and the published gap.
 const PARTS_OF_CUTS: u64 = 6;
 
-/// The same, telling of every part that is done: on a graph of 50,000 nodes they take minutes
-/// together.
+/// Computes the report with a progress callback after every part: on a graph of 50,000 nodes the
+/// parts take minutes together.
 pub fn report_watched(
     graph: &Graph,
     centrality: Centrality,
@@ -218,10 +220,10 @@ fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     )
 }
 
-/// Settings, and who is told of parts that are done.
+/// Settings, and the progress callback.
 type Watched<'a> = (&'a ReportSettings, &'a (dyn Fn() + Sync));
 
-/// The spectra of the seven classical operators and of `M`.
+/// Computes the spectra of the seven classical operators and of `M`.
 fn spectra(
     graph: &Graph,
     centrality: Centrality,
@@ -280,7 +282,7 @@ fn spectra(
     Ok((operators.into(), markov))
 }
 
-/// `None` and a note where an iteration did not converge.
+/// Returns `None` and a note if an iteration did not converge.
 fn unless_unfinished<T>(
     what: &str,
     found: Result<T>,
@@ -295,7 +297,7 @@ fn unless_unfinished<T>(
     }
 }
 
-/// Both ends of a spectrum, and the whole where it is known.
+/// Both ends of a spectrum, and the whole if it is known.
 #[derive(Debug, Clone, Default)]
 struct Ends {
     smallest: Vec<f64>,
@@ -323,7 +325,7 @@ impl Ends {
         })
     }
 
-    /// From all eigenvalues, ascending.
+    /// Makes the ends from all eigenvalues, ascending.
     fn of_all(all: Vec<f64>, k: usize) -> Self {
         Self {
             smallest: all.iter().take(k).copied().collect(),
@@ -332,7 +334,7 @@ impl Ends {
         }
     }
 
-    /// The spectrum of `I` minus the operator.
+    /// Returns the spectrum of `I` minus the operator.
     fn one_minus(self) -> Self {
         let flip = |values: Vec<f64>| values.into_iter().map(|x| 1.0 - x).collect();
         let all = self
@@ -345,7 +347,7 @@ impl Ends {
         }
     }
 
-    /// The spectrum with `count` zeros more, cut to `k` at either end.
+    /// Adds `count` zeros to the spectrum, cut to `k` at either end.
     fn with_zeros(mut self, count: usize, k: usize) -> Self {
         if let Some(mut all) = self.all {
             all.extend(std::iter::repeat_n(0.0, count));
@@ -505,7 +507,7 @@ impl Inequality {
         self
     }
 
-    /// With a Cheeger constant on the right.
+    /// Puts a Cheeger constant on the right.
     fn below(mut self, cut: &Cut) -> Self {
         if !cut.exact {
             self.exact = false;
@@ -514,7 +516,7 @@ impl Inequality {
         self
     }
 
-    /// With a Cheeger constant on the left.
+    /// Puts a Cheeger constant on the left.
     fn above(mut self, cut: &Cut) -> Self {
         if !cut.exact {
             self.exact = false;
@@ -531,7 +533,7 @@ impl Inequality {
     }
 }
 
-/// The inequalities of ch. 2 and 3, true and as stated, for which both sides are known.
+/// Evaluates the inequalities, corrected and as published, for which both sides are known.
 fn inequalities(
     graph: &Graph,
     v: &[f64],
@@ -620,9 +622,9 @@ fn inequalities(
     list
 }
 
-/// The largest absolute value of an eigenvalue of `H` other than ±1. In a connected graph both are
-/// simple, so that two eigenvalues at either end are enough; `None` where fewer are known or all
-/// are ±1.
+/// Returns the largest absolute value of an eigenvalue of `H` other than ±1. In a connected graph
+/// both are simple, so that two eigenvalues at either end are enough; `None` if fewer are known or
+/// all are ±1.
 fn equidistribution_radius(mean: &OperatorSpectrum) -> Option<f64> {
     if mean.all.is_none() && mean.smallest.len().min(mean.largest.len()) < 2 {
         return None;
@@ -656,7 +658,7 @@ mod tests {
             .unwrap_or_else(|| panic!("no {name}"))
     }
 
-    /// Whatever the graph: connected or in parts, small or too large for every eigenvalue.
+    /// Any graph: connected or not, small or too large for every eigenvalue.
     #[test]
     fn every_part_is_told_of() {
         use std::sync::atomic::{AtomicU64, Ordering};
@@ -737,8 +739,8 @@ mod tests {
 
     #[test]
     fn the_corrected_inequalities_hold_where_the_thesis_fails() {
-        // Core numbers far below the degree of the middle: M has eigenvalues up to 3, the thesis
-        // allows 1/9.
+        // Core numbers far below the degree of the middle: M has eigenvalues up to 3, the published
+        // bound is 1/9.
         let r = full(&star(10), Centrality::Core);
         let wrong = row(&r, "max |lambda(M)| <= min v/deg");
         assert!(!wrong.holds && wrong.source == Source::Thesis);
@@ -755,7 +757,7 @@ mod tests {
                     {
                         assert!(i.holds, "{centrality} {seed}: {i:?}");
                     }
-                    // Both routes to the moments agree.
+                    // Both computations of the moments agree.
                     let moments = r.moments.unwrap();
                     assert!((r.mean_of_eigenvalues.unwrap() - moments.mean).abs() < 1e-12);
                     assert!(

@@ -17,13 +17,13 @@ pub fn read<T: DeserializeOwned>(name: &str) -> T {
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// `graphs.json`: graphs with everything that can be compared number by number.
+/// Contents of `graphs.json`: graphs with everything that can be compared number by number.
 #[derive(Deserialize)]
 pub struct Graphs {
     pub graphs: Vec<GraphRow>,
 }
 
-/// One graph and what other tools say about it.
+/// One graph and its values by other tools.
 #[derive(Deserialize)]
 pub struct GraphRow {
     pub name: String,
@@ -36,7 +36,7 @@ pub struct GraphRow {
     /// Lengths 1 to 4.
     pub walks: Vec<Vec<f64>>,
     pub component_of: Vec<u32>,
-    /// `None` where the graph is not connected.
+    /// Diameter, `None` if the graph is not connected.
     pub diameter: Option<u32>,
     pub density: f64,
     pub modularity: Vec<ModularityRow>,
@@ -74,7 +74,7 @@ impl GraphRow {
     }
 }
 
-/// Asserts that two lists agree entry by entry; `what` says which, should they not.
+/// Asserts that two lists agree entry by entry; `what` names the list in the message.
 #[track_caller]
 pub fn assert_close(got: &[f64], expected: &[f64], tolerance: f64, what: &str) {
     assert_eq!(got.len(), expected.len(), "{what}: number of values");
