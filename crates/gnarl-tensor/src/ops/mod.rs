@@ -1,4 +1,4 @@
-//! The dense operations that any computation needs.
+//! Dense tensor operations.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -16,7 +16,7 @@ pub(crate) mod product;
 mod reduce;
 mod select;
 
-/// For the list of operations.
+/// Operations of this module, for the list of operations.
 pub(crate) mod all {
     pub(crate) use super::arithmetic::{Add, Div, Maximum, Mul, Sub};
     pub(crate) use super::elementwise::{
