@@ -1,4 +1,4 @@
-//! What the tests of layers share.
+//! Test helpers for layers.
 
 use gnarl_graph::Graph;
 use gnarl_graph::operator::ClassicalOperator;
@@ -8,22 +8,22 @@ use super::layer::{Layer, classical};
 use super::params::{Params, Pass};
 use crate::tensor::{Operator, Tensor};
 
-/// A generator for parameters that a test then replaces.
+/// Returns a random generator for parameters that a test then replaces.
 pub fn rng() -> Rng {
     stream(1, "layer test", 0)
 }
 
-/// The path 0–1–2.
+/// Returns the path 0–1–2.
 pub fn path() -> Graph {
     Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0
 }
 
-/// A graph's adjacency matrix as an operator.
+/// Returns a graph's adjacency matrix as an operator.
 pub fn adjacency(graph: &Graph) -> Operator {
     classical(graph, ClassicalOperator::Adjacency).unwrap()
 }
 
-/// Gives a parameter its values.
+/// Sets the values of a parameter.
 pub fn plant(params: &Params, name: &str, values: &[f32]) {
     let p = params
         .list()
@@ -34,7 +34,7 @@ pub fn plant(params: &Params, name: &str, values: &[f32]) {
     p.var.set(&values).unwrap();
 }
 
-/// What a layer makes of one feature per node, predicting.
+/// Computes the prediction of a layer on one feature per node.
 pub fn predict(layer: &dyn Layer, operator: &Operator, params: &Params, x: &[f32]) -> Vec<f32> {
     let x = Tensor::from_slice(x, (x.len(), 1), &crate::tensor::Device::Cpu).unwrap();
     let weights = params.weights().unwrap();
@@ -44,7 +44,7 @@ pub fn predict(layer: &dyn Layer, operator: &Operator, params: &Params, x: &[f32
     y.flatten_all().unwrap().to_vec1().unwrap()
 }
 
-/// Value by value, to a tolerance relative above one and absolute below.
+/// Compares value by value, to a tolerance relative above one and absolute below.
 pub fn assert_close(got: &[f32], expected: &[f32], tolerance: f32, what: &str) {
     assert_eq!(got.len(), expected.len(), "{what}");
     for (i, (g, e)) in got.iter().zip(expected).enumerate() {
