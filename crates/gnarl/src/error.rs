@@ -1,4 +1,4 @@
-//! What can go wrong in the library, on one line each.
+//! Errors of the library, on one line each.
 
 use std::path::PathBuf;
 
@@ -7,51 +7,52 @@ pub use gnarl_tensor::Error as TensorError;
 /// `Result` with this crate's [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong, where, and what to do about it.
+/// Failure with its location and, if possible, a way to resolve it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// From the ground floor: data, arguments, files.
+    /// Error of `gnarl-graph`: data, arguments, files.
     #[error(transparent)]
     Graph(#[from] gnarl_graph::Error),
 
-    /// From a tensor operation: shapes that do not fit.
+    /// Error of a tensor operation: shapes that do not fit.
     #[error("tensor: {0}")]
     Tensor(#[from] TensorError),
 
-    /// Training left the numbers.
+    /// Training diverged: the loss is NaN or infinite.
     #[error(
         "the loss became {loss} at epoch {epoch}{}: try a smaller learning rate than {learning_rate}, or row-normalised features; the weights of epoch {last_good} were kept",
         from.as_ref().map_or(String::new(), |from| format!(", as {from}"))
     )]
     Diverged {
-        /// The loss, NaN or infinite.
+        /// Loss, NaN or infinite.
         loss: f32,
-        /// The operation that first had to do with what is no number, where it can be told.
+        /// First operation that involved NaN or infinity, if it can be found.
         from: Option<String>,
-        /// The epoch it happened in.
+        /// Epoch of the failure.
         epoch: usize,
-        /// The last epoch with a finite loss.
+        /// Last epoch with a finite loss.
         last_good: usize,
-        /// The learning rate used.
+        /// Learning rate of the training.
         learning_rate: f64,
     },
 
-    /// A promise that the library makes and did not keep: a fault of ours, never of the input.
+    /// Internal error: a guarantee of the library failed. The fault is in gnarl, never in the
+    /// input.
     #[error("{op}: {what}; this is a fault in gnarl, please report it")]
     Internal {
-        /// What broke its promise.
+        /// Operation whose guarantee failed.
         op: &'static str,
-        /// How.
+        /// Description of the failure.
         what: String,
     },
 
-    /// A checkpoint that does not fit what it is used on.
+    /// Checkpoint that does not fit its use.
     #[error("{}: {what}", file.display())]
     Checkpoint {
-        /// The file.
+        /// Path of the checkpoint.
         file: PathBuf,
-        /// What does not fit.
+        /// Description of the mismatch.
         what: String,
     },
 }

@@ -1,5 +1,4 @@
-//! What tests of several rooms share: how far apart distributions are, and networks after a short
-//! training.
+//! Test helpers that several modules share: labels, and networks before and after a short training.
 
 use gnarl_graph::{Graph, Labels};
 pub use gnarl_tensor::testing::{critical, kolmogorov, kolmogorov_two};
@@ -9,12 +8,12 @@ use crate::nn::{Network, NetworkConfig};
 use crate::operator::{OperatorChoice, Prepared};
 use crate::train::{Problem, TrainConfig, Watch, train};
 
-/// The labels of a graph that has some.
+/// Returns the labels of a graph that has some.
 pub fn labels(graph: &Graph) -> &Labels {
     graph.labels().expect("a labelled graph")
 }
 
-/// A network as it starts.
+/// Returns a network with its initial weights.
 pub fn network(
     graph: &Graph,
     config: &NetworkConfig,
@@ -25,7 +24,7 @@ pub fn network(
     Network::new(config, &prepared.shape(labels(graph).num_classes()), seed).unwrap()
 }
 
-/// A network after training on the first split of a graph, whose features it takes as they are.
+/// Returns a network after training on the first split of a graph, with unscaled features.
 pub fn trained(
     graph: &Graph,
     config: &NetworkConfig,
