@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 ///
 /// A program that never calls this function gets the same pool on first use, sized by the variable
 /// or the cores. A computation called from one of the pool's own threads (`rayon::scope`) takes
-/// part in its parallel work instead of sleeping through it, which saves two task switches each
-/// time. Fails if the pool has been started already.
+/// part in its parallel work instead of sleeping. This saves two task switches each time. Fails if
+/// the pool has been started already.
 pub fn start_threads(threads: Option<usize>) -> Result<usize> {
     let threads = number(threads);
     rayon::ThreadPoolBuilder::new()

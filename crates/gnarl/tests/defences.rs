@@ -332,7 +332,7 @@ fn adaptive_attacks_beat_transferred_ones() {
 }
 
 /// An attack that uses the predictions of the inference rule lowers its accuracy at least as much
-/// as an attack on the network alone, and is reported as such.
+/// as an attack on the network alone. The report names it.
 #[test]
 fn inferences_are_seen_through_by_their_answers() {
     let on = benchmark();

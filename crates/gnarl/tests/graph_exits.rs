@@ -184,7 +184,7 @@ fn training() -> TrainConfig {
 }
 
 /// With equal initial weights and random samples, the stage of exit 1 ends in the state of a plain
-/// classifier of one layer, bit by bit, and nothing else changes.
+/// one-layer classifier, bit by bit. Nothing else changes.
 #[test]
 fn a_stage_trains_what_a_plain_classifier_would() {
     let set = cycles_and_stars(150);

@@ -1,13 +1,13 @@
 //! [`Operator`]: sparse × dense products with gradients to the dense side and, optionally, to each
 //! sparse value.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `parts` | rows, blocks and sums of an operator |
 //! | `gather` | the product with given values, where sparse meets dense |
 //! | `constant` | values that never change, and the product with them |
 //! | `variable` | values that take gradients, and the product with them |
-//! | `pairs` | symmetric matrices by pairs, beside an operator |
+//! | `pairs` | symmetric matrices by pairs, added to an operator |
 //! | `low_rank` | operators without entries, applied as two factors |
 //! | `convolution` | linear map, operator and activation as one operation |
 

@@ -1,10 +1,10 @@
 //! Dense tensor operations.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `elementwise` | one value in, one value out |
-//! | `arithmetic` | sums and products of two tensors, whose dimensions of length one stretch |
-//! | `reduce` | stretching and its adjoint, sums over dimensions |
+//! | `arithmetic` | sums and products of two tensors, with broadcasting |
+//! | `reduce` | broadcasting and its adjoint, sums over dimensions |
 //! | `layout` | other shapes, parts, and joined parts of the same values |
 //! | `select` | rows and values by their indices, comparisons |
 //! | `product` | the matrix product |

@@ -3,7 +3,7 @@
 //! [doi:10.4310/SII.2009.v2.n3.a8](https://doi.org/10.4310/SII.2009.v2.n3.a8)).
 //!
 //! Training nodes start with equal weights. For l = 0, 1, …, L, a two-layer perceptron is trained
-//! on `Φ^l X` with the weighted loss, initialised with the parameters of the one before (the
+//! on `Φ^l X` with the weighted loss. Its initial parameters are those of the learner before (the
 //! paper's recursion). Then the weights become `w_i ← w_i exp(-(K - 1)/K · y_i · log p(x_i))`,
 //! divided by their sum, with y_i equal to 1 for the node's class and `-1 / (K - 1)` for the K - 1
 //! others. The network and its votes are in `nn/bodies/boosted.rs`.

@@ -28,7 +28,7 @@ impl Kind {
     pub const USUAL: Self = Kind::Pool;
 }
 
-/// Trains an exit at every layer, one after the other (sequential training, ST).
+/// Trains an exit at every layer, one after another (sequential training, ST).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[choice(

@@ -1,8 +1,8 @@
 //! A network with an exit at every layer (ADMP-GNN, Abbahaddou et al. 2025,
 //! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)).
 //!
-//! With `h^0 = X` and `h^l = dropout(relu(Layer_l(h^{l-1})))`, exit 0 is a linear map of X and exit
-//! `l >= 1` a layer of the same kind, as wide as there are classes, applied to `h^{l-1}`. For a GCN
+//! With `h^0 = X` and `h^l = dropout(relu(Layer_l(h^{l-1})))`, exit 0 is a linear map of X. Exit
+//! `l >= 1` is a layer of the same kind with one output per class, applied to `h^{l-1}`. For a GCN
 //! that is the paper's `m^0 = x`, `m^1 = Φ x`, `m^{l+1} = Φ relu(W^l m^l + b^l)` with exits
 //! `W~^l m^l + b~^l`. So exit `l` is a plain network of `l` layers.
 //!

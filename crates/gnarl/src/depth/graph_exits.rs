@@ -2,10 +2,10 @@
 //! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)) for graph classification.
 //!
 //! With `h^0 = X` and `h^l = relu(Layer_l(dropout(h^{l-1})))`, exit `l` applies a readout to the
-//! nodes' `h^l` and classifies the graph vector by a linear head of its own, with dropout before
-//! it. So exit `l >= 1` is a plain classifier of `l` layers, and exit 0 a linear map of the readout
-//! of the features. All later exits share a layer: attention concatenates its heads in each, while
-//! the last layer of a plain classifier has one head.
+//! nodes' `h^l`. A linear head of its own, with dropout before it, classifies the graph vector. So
+//! exit `l >= 1` is a plain classifier of `l` layers, and exit 0 a linear map of the readout of the
+//! features. All later exits share a layer: attention concatenates its heads in each, while the
+//! last layer of a plain classifier has one head.
 //!
 //! A learnable operator has separate scalars for every layer, as on nodes: those of layer `t` are
 //! trained in stage `t`.

@@ -28,7 +28,7 @@ pub struct Cgso {
     #[setting(default = Centralities::one(Centrality::ClosedDegree))]
     pub centrality: Centralities,
     /// Initialisation of the scalars: the operator they start from, near for A_hat with smaller
-    /// learning rates, or auto for the best one on validation items.
+    /// learning rates, or auto for the best one on validation nodes or graphs.
     #[setting(default = Initialisation::Auto)]
     pub init: Initialisation,
 }

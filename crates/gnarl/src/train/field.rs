@@ -3,9 +3,9 @@
 //!
 //! The loss uses the training nodes alone, often a twentieth of the graph. Their scores need the
 //! layer before only on their neighbourhood, that layer needs the one before on the neighbourhood
-//! of the neighbourhood, and so on. Nodes are sorted by their distance from the set, so every layer
-//! works on a prefix of the layer before it, through an operator of that many rows. The scores on
-//! the set equal those of the whole graph; nothing is sampled or left out.
+//! of the neighbourhood, and so on. Nodes are sorted by their distance from the set. Every layer
+//! therefore works on a prefix of the layer before it, through an operator of that many rows. The
+//! scores on the set equal those of the whole graph; nothing is sampled or left out.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ pub(crate) struct Field {
 
 impl Field {
     /// Returns the receptive field of the targets. It is the whole graph if the network's reach is
-    /// unknown (`hops` is `None`), if every node influences every other, or if the field is most of
-    /// the graph.
+    /// unknown (`hops` is `None`) or if every node influences every other. It is also the whole
+    /// graph if the field is most of it.
     pub fn new(
         propagation: &Propagation,
         input: &Input,

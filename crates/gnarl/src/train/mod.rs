@@ -74,7 +74,8 @@ pub struct TrainConfig {
     /// Epoch whose weights are kept.
     #[setting(default = Keep::BestValidation)]
     pub keep: Keep,
-    /// Epochs without a lower validation loss after which training stops; needs validation items.
+    /// Epochs without a lower validation loss after which training stops; needs validation nodes or
+    /// graphs.
     #[setting(range = 1..)]
     pub patience: Option<usize>,
     /// Class weights in the loss: balanced, or one number per class, as in 1,5,2.5.

@@ -5,11 +5,11 @@
 //! `W_{k+1} = W_k (I + 1/2 Q_k + 3/8 Q_k² + … + (-1)^p C(-1/2, p) Q_k^p)`. The columns of a tall
 //! matrix and the rows of a wide one become orthonormal.
 //!
-//! Every iterate is W times a polynomial in the Gram matrix `G = WᵀW`, so with `G = U Λ Uᵀ` the
-//! whole iteration is `W U p(Λ) Uᵀ`, where the scalar function p is the same iteration on one
-//! singular value. That costs one small eigendecomposition and two thin products for every order and
-//! number of iterations, and the derivative is exact: that of a function of a symmetric matrix, from
-//! the divided differences of p (Daleckii and Krein).
+//! Every iterate is W times a polynomial in the Gram matrix `G = WᵀW`. With `G = U Λ Uᵀ` the whole
+//! iteration is `W U p(Λ) Uᵀ`, and the scalar function p is the same iteration on one singular
+//! value. That costs one small eigendecomposition and two thin products for every order and number
+//! of iterations. The derivative is exact: that of a function of a symmetric matrix, from the
+//! divided differences of p (Daleckii and Krein).
 //!
 //! The scale is a constant in the derivative. Once the iteration has converged, the result does not
 //! depend on it.
