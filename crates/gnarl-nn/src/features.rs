@@ -1,30 +1,30 @@
-//! What is done to features before a network sees them.
+//! Feature scaling before a network.
 //!
-//! [`FeatureScaling`] is the choice, [`Scaler`] the choice with what it learned of the features it
-//! was fitted to: a fitted model keeps it. Left open, the columns decide ([`FeatureKind`]):
-//! continuous ones are standardised, and of words the validation items say whether rows are divided
-//! by their sums (`model/fit.rs`).
+//! [`FeatureScaling`] is the choice, [`Scaler`] the choice with its fitted statistics, which a
+//! fitted model stores. The default depends on the columns ([`FeatureKind`]): continuous columns
+//! are standardised. For bag-of-words features, the validation nodes or graphs decide if rows are
+//! divided by their sums (`model/fit.rs`).
 
 use gnarl_graph::{CsrMatrix, DenseMatrix, Error, Features, Graph, Result};
 use serde::{Deserialize, Serialize};
 
 gnarl_graph::named! {
-    /// What is done to features before a network sees them.
+    /// Feature scaling before a network.
     pub enum FeatureScaling as "feature scaling" {
-        /// What the columns and the validation items say.
+        /// Selected from the columns and the validation nodes or graphs.
         Auto = "auto",
-        /// Nothing.
+        /// No scaling.
         AsLoaded = "as-loaded",
-        /// Every row divided by the sum of its absolute values; rows of zeros stay.
+        /// Divides every row by the sum of its absolute values; rows of zeros stay.
         RowNormalised = "row-normalised",
-        /// Every column to mean 0 and deviation 1 over the training graphs. Columns of zeros and
-        /// ones stay, and those that are mostly zero keep their zeros.
+        /// Scales every column to mean 0 and standard deviation 1 over the training graphs. Columns
+        /// of zeros and ones stay, and columns that are mostly zero keep their zeros.
         Standardised = "standardised",
     }
 }
 
-/// One-hot degrees of a graph, one entry a row: column `min(degree, max)` of `max + 1`. What stands
-/// for features in a set of graphs that has none.
+/// Returns one-hot degrees of a graph, one entry a row: column `min(degree, max)` of `max + 1`.
+/// They are the features in a set of graphs without features.
 pub fn one_hot_degrees(graph: &Graph, max: usize) -> Features {
     let n = graph.num_nodes();
     let columns = (0..n as u32)
@@ -34,24 +34,24 @@ pub fn one_hot_degrees(graph: &Graph, max: usize) -> Features {
     Features::Sparse(one_hot.expect("one column below max + 1 in each row"))
 }
 
-/// What features look like.
+/// Kind of features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeatureKind {
-    /// There are none, or every row is one-hot: no scaling changes anything.
+    /// No features, or one-hot rows: no scaling changes anything.
     Plain,
-    /// Entries that are mostly zero and never negative: words, counts, memberships.
+    /// Non-negative entries that are mostly zero: words, counts, memberships.
     Words,
     /// At least one column of real numbers.
     Continuous,
 }
 
 impl FeatureKind {
-    /// Of the features of some graphs. O(entries).
+    /// Returns the kind of the features of some graphs. O(entries).
     pub fn of<'a>(graphs: impl Iterator<Item = &'a Graph> + Clone) -> Self {
         let columns = Columns::of(graphs.clone()).0;
-        // A few words that nearly everybody uses are words nevertheless: columns that are not zeros
-        // and ones are judged together.
+        // A few very frequent words are words nevertheless: columns other than zeros and ones are
+        // judged together.
         let numbers = columns.iter().filter(|c| c.has_others);
         let (nonzero, entries) = numbers
             .clone()
@@ -69,31 +69,31 @@ impl FeatureKind {
     }
 }
 
-/// A scaling with what it learned.
+/// Fitted scaling.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scaler {
-    /// Nothing is done.
+    /// No scaling.
     #[default]
     AsLoaded,
-    /// Rows are divided by the sum of their absolute values.
+    /// Divides rows by the sum of their absolute values.
     RowNormalised,
-    /// Columns are centred and divided.
+    /// Centres and divides columns.
     Standardised(Vec<Column>),
 }
 
-/// What is taken from a column and what it is then divided by.
+/// Statistics of a column: the mean to subtract and the standard deviation to divide by.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// Taken from every entry; zero for a column that keeps its zeros.
+    /// Mean subtracted from every entry; zero for a column that keeps its zeros.
     pub mean: f64,
-    /// Divides every entry; one for a column that stays.
+    /// Standard deviation that divides every entry; one for an unscaled column.
     pub deviation: f64,
 }
 
 impl Scaler {
-    /// Learns from the features of some graphs what a scaling needs to know.
+    /// Fits a scaling to the features of some graphs.
     pub fn fit<'a>(
         scaling: FeatureScaling,
         graphs: impl Iterator<Item = &'a Graph>,
@@ -114,7 +114,7 @@ impl Scaler {
         }
     }
 
-    /// Whether it leaves every entry as it is, as where all columns are zeros and ones.
+    /// Returns true if it changes no entry, for example if all columns are zeros and ones.
     pub fn is_idle(&self) -> bool {
         match self {
             Scaler::AsLoaded => true,
@@ -125,7 +125,7 @@ impl Scaler {
         }
     }
 
-    /// The choice that it is.
+    /// Returns the choice of scaling.
     pub fn scaling(&self) -> FeatureScaling {
         match self {
             Scaler::AsLoaded => FeatureScaling::AsLoaded,
@@ -134,7 +134,7 @@ impl Scaler {
         }
     }
 
-    /// Refuses what no features could have taught, as from a broken file.
+    /// Checks that the statistics could have come from features; a corrupt file may have others.
     pub fn check(&self, num_columns: usize) -> Result<()> {
         let Scaler::Standardised(columns) = self else {
             return Ok(());
@@ -149,7 +149,7 @@ impl Scaler {
         }
     }
 
-    /// The graph with its features scaled; one without features as it is.
+    /// Returns the graph with scaled features; a graph without features is unchanged.
     pub fn scaled(&self, graph: &Graph) -> Result<Graph> {
         match graph.features() {
             Some(features) => graph.clone().with_features(self.apply(features)),
@@ -157,8 +157,7 @@ impl Scaler {
         }
     }
 
-    /// The same of features that nobody needs as they were: without a copy where nothing is done to
-    /// them.
+    /// Scales owned features, without a copy if nothing changes.
     pub fn apply_to(&self, features: Features) -> Features {
         if self.is_idle() {
             features
@@ -167,7 +166,7 @@ impl Scaler {
         }
     }
 
-    /// The scaled features. Columns beyond those learned of stay.
+    /// Returns the scaled features. Columns beyond the fitted ones stay.
     pub fn apply(&self, features: &Features) -> Features {
         match self {
             Scaler::AsLoaded => features.clone(),
@@ -200,7 +199,7 @@ fn row_normalised(features: &Features) -> Features {
     }
 }
 
-/// Sparse features stay sparse where no column loses its zeros.
+/// Sparse features stay sparse if no column loses its zeros.
 fn standardised(features: &Features, columns: &[Column]) -> Features {
     let scale = |v: f32, c: usize| match columns.get(c) {
         Some(column) => ((f64::from(v) - column.mean) / column.deviation) as f32,
@@ -226,7 +225,7 @@ fn standardised(features: &Features, columns: &[Column]) -> Features {
     Features::Dense(DenseMatrix::new(dense.num_rows(), dense.num_cols(), data).expect("same shape"))
 }
 
-/// What is summed up of each column.
+/// Sums over each column.
 struct Columns(Vec<ColumnSums>);
 
 #[derive(Clone, Copy, Default)]
@@ -235,7 +234,7 @@ struct ColumnSums {
     nonzero: usize,
     sum: f64,
     squares: f64,
-    /// Whether an entry is neither zero nor one.
+    /// True if an entry is neither zero nor one.
     has_others: bool,
     has_negative: bool,
 }
@@ -284,7 +283,7 @@ impl ColumnSums {
         self.has_negative |= v < 0.0;
     }
 
-    /// Real numbers, and not words or counts: mostly not zero, or negative.
+    /// Returns true for real numbers, as opposed to words or counts: mostly not zero, or negative.
     fn is_continuous(&self) -> bool {
         self.has_others && (self.has_negative || 2 * self.nonzero > self.rows)
     }
@@ -297,7 +296,7 @@ impl ColumnSums {
         let rows = self.rows.max(1) as f64;
         let mean = self.sum / rows;
         let deviation = (self.squares / rows - mean * mean).max(0.0).sqrt();
-        // What varies by less than a float can tell apart is a constant.
+        // A variation below the precision of a float counts as constant.
         if !self.has_others || deviation <= 1e-6 * mean.abs() || !deviation.is_finite() {
             return STAYS;
         }

@@ -1,5 +1,4 @@
-//! What tests of several rooms share: how far apart distributions are, and networks after a short
-//! training.
+//! Test helpers that several modules share: labels, and networks before and after a short training.
 
 use gnarl_graph::Graph;
 pub use gnarl_nn::testing::{critical, kolmogorov, kolmogorov_two, labels, network};
@@ -9,7 +8,7 @@ use gnarl_nn::networks::NetworkConfig;
 use gnarl_nn::operator::{OperatorChoice, Prepared};
 use gnarl_nn::train::{Problem, TrainConfig, Watch, train};
 
-/// A network after training on the first split of a graph, whose features it takes as they are.
+/// Returns a network after training on the first split of a graph, with unscaled features.
 pub fn trained(
     graph: &Graph,
     config: &NetworkConfig,

@@ -1,23 +1,23 @@
-//! ReLU and dropout in one pass, with a counter-based generator: entry `i` is kept or dropped by a
-//! hash of `i` and the step's key, so neither the thread count nor the order of evaluation changes
-//! a result.
+//! ReLU and dropout in one pass, with a counter-based random generator. A hash of `i` and the
+//! step's key decides if entry `i` is kept. Neither the thread count nor the order of evaluation
+//! changes a result.
 
 use crate::array::Tensor;
 use crate::element::{Float, by_precision};
 use crate::error::{Result, bail};
 use crate::tape::{Computed, Gradients, Operation, Sinks, apply};
 
-/// How much to drop, and the key of this draw.
+/// Dropout probability and the random key of one dropout mask.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dropout {
     /// Probability that a value becomes zero; the others are scaled by `1 / (1 - rate)`.
     pub rate: f32,
-    /// The draw: a new key for every layer and every step.
+    /// Random key: a new one for every layer and every step.
     pub key: u64,
 }
 
 impl Dropout {
-    /// Keeps everything.
+    /// No dropout: every value is kept.
     pub const NONE: Dropout = Dropout { rate: 0.0, key: 0 };
 
     pub(crate) fn check(self) -> Result<Self> {
@@ -28,7 +28,7 @@ impl Dropout {
         }
     }
 
-    /// The share dropped, of 2^32.
+    /// Returns the dropout probability as a share of 2^32.
     pub(crate) fn threshold(self) -> u32 {
         (f64::from(self.rate) * 4_294_967_296.0) as u32
     }
@@ -38,7 +38,8 @@ impl Dropout {
     }
 }
 
-/// `max(x, 0)`. Of a NaN it is a NaN, here and in all that follows: a diverged network must show.
+/// Computes `max(x, 0)`. The result for NaN is NaN, here and in all functions below: a diverged
+/// network must show.
 ///
 /// The gradient at zero is one.
 pub fn relu(x: &Tensor) -> Result<Tensor> {
@@ -46,18 +47,18 @@ pub fn relu(x: &Tensor) -> Result<Tensor> {
 }
 
 impl Tensor {
-    /// `max(x, 0)`, of a NaN a NaN; the gradient at zero is one.
+    /// Computes `max(x, 0)`; NaN stays NaN, and the gradient at zero is one.
     pub fn relu(&self) -> Result<Tensor> {
         relu(self)
     }
 }
 
-/// `dropout(max(x, 0))`; the gradient at zero is zero.
+/// Computes `dropout(max(x, 0))`; the gradient at zero is zero.
 pub fn relu_dropout(x: &Tensor, dropout: Dropout) -> Result<Tensor> {
     apply(ReluDropout(dropout.check()?), &[x])
 }
 
-/// `dropout(x)`.
+/// Computes `dropout(x)`.
 pub fn dropout(x: &Tensor, dropout: Dropout) -> Result<Tensor> {
     if dropout.check()?.rate == 0.0 {
         Ok(x.clone())
@@ -113,8 +114,8 @@ impl Operation for ReluDropout {
     }
 }
 
-/// The gradient before the activation, in place of the one behind it where nobody else looks at
-/// that: a result is positive exactly where the input was and was kept.
+/// Returns the gradient before the activation, in place of the gradient behind it if that is not
+/// shared. A result is positive exactly where the input was positive and was kept.
 pub(crate) fn before_activation(
     result: &Tensor,
     mut grad: Tensor,
@@ -129,8 +130,7 @@ pub(crate) fn before_activation(
     Ok(grad)
 }
 
-/// `x · scale` where a result is positive, else zero: linear in x, and constant in the result but
-/// where it turns.
+/// `x · scale` for positive results, else zero. Linear in x, and piecewise constant in the result.
 pub(crate) struct Gate {
     scale: f64,
 }
@@ -167,7 +167,7 @@ impl Operation for Gate {
     }
 }
 
-/// Linear in its argument, so the gradient is the same dropout of the gradient.
+/// Dropout without ReLU. Dropout is linear, so its gradient is the same dropout of the gradient.
 pub(crate) struct PlainDropout(Dropout);
 
 impl Operation for PlainDropout {
@@ -264,7 +264,7 @@ mod tests {
                 .to_vec1::<f32>()
                 .unwrap();
             let dropped = y.iter().filter(|&&v| v == 0.0).count() as f32 / y.len() as f32;
-            // Six standard deviations of a share of 100,000 draws.
+            // Six standard deviations of a share of 100,000 samples.
             assert!(
                 (dropped - rate).abs() < 6.0 * (rate * (1.0 - rate) / 1e5).sqrt(),
                 "rate {rate}: {dropped}"
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn gradients() {
-        // Values are kept away from the kink at zero, where differences mean nothing.
+        // Values are kept away from the kink at zero, where finite differences mean nothing.
         let x = random(&[6, 5], 2);
         let x = (x.sign().unwrap() * (x.abs().unwrap() + 0.05).unwrap()).unwrap();
         let d = Dropout { rate: 0.4, key: 5 };
@@ -325,8 +325,8 @@ mod tests {
         assert_eq!(outcome(x.relu().unwrap()), outcome(relu(&x).unwrap()));
     }
 
-    /// Every way to an activation, for every instruction set: of 40 values the NaN shows, kept or
-    /// dropped, and infinity does.
+    /// Every activation path, for every instruction set: of 40 values, a NaN is visible, kept or
+    /// dropped, and so is infinity.
     #[test]
     fn what_is_not_finite_shows_behind_every_activation() {
         use crate::{Operator, Skeleton, affine, constant_convolution, dense_convolution};

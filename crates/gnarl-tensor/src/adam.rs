@@ -1,5 +1,6 @@
-//! Adam with L2 decay added to the gradient (as PyTorch's `Adam(weight_decay=…)` and the GCN
-//! reference do), a learning rate per group, in-place updates, and a step schedule.
+//! [Adam](https://arxiv.org/abs/1412.6980) with L2 decay added to the gradient, as in PyTorch's
+//! `Adam(weight_decay=…)` and the GCN reference code. Each group has a learning rate; updates are
+//! in place; there is a step schedule.
 
 use rayon::prelude::*;
 
@@ -9,15 +10,15 @@ use crate::kernels::{self, AdamStep, CHUNK};
 use crate::pattern::MIN_PARALLEL_WORK;
 use crate::tape::GradStore;
 
-/// Settings that all groups share. Betas and epsilon are those of Kingma and Ba (2015), as in
-/// PyTorch.
+/// Settings that all groups share. Default betas and epsilon are those of Kingma and Ba (2015), as
+/// in PyTorch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamSettings {
-    /// Decay of the mean of gradients.
+    /// Exponential decay rate of the first moment (mean of gradients).
     pub beta1: f64,
-    /// Decay of the mean of squared gradients.
+    /// Exponential decay rate of the second moment (mean of squared gradients).
     pub beta2: f64,
-    /// Added to the root of the mean square.
+    /// Constant added to the root of the second moment.
     pub epsilon: f64,
 }
 
@@ -31,7 +32,7 @@ impl Default for AdamSettings {
     }
 }
 
-/// The optimiser: moments for each parameter, a learning rate and decay for each.
+/// Adam optimiser with moments, a learning rate and a decay for each parameter.
 #[derive(Debug)]
 pub struct Adam {
     settings: AdamSettings,
@@ -47,12 +48,12 @@ struct Parameter {
     moments: (Vec<f32>, Vec<f32>),
 }
 
-/// The mean of a parameter's gradients, and of their squares.
+/// First and second moments of a parameter's gradients.
 #[doc(hidden)]
 pub type Moments<'a> = (&'a [f32], &'a [f32]);
 
 impl Adam {
-    /// An optimiser without parameters.
+    /// Returns an optimiser without parameters.
     pub fn new(settings: AdamSettings) -> Self {
         Self {
             settings,
@@ -79,8 +80,8 @@ impl Adam {
         }
     }
 
-    /// The moments and the learning rate of each parameter, and the steps done: with the
-    /// parameters, all that a next step depends on.
+    /// Returns the moments and the learning rate of each parameter, and the number of steps.
+    /// Together with the parameters, this is all that the next step depends on.
     #[doc(hidden)]
     pub fn state(&self) -> (Vec<Moments<'_>>, Vec<f64>, i32) {
         let moments = self
@@ -95,7 +96,7 @@ impl Adam {
         )
     }
 
-    /// Puts back what [`state`](Self::state) gave; says whether it fits the parameters.
+    /// Restores a [`state`](Self::state). Returns true if it fits the parameters.
     #[doc(hidden)]
     pub fn restore(
         &mut self,
@@ -119,7 +120,7 @@ impl Adam {
         true
     }
 
-    /// One step along the gradients; a parameter without a gradient stays as it is.
+    /// Performs one optimisation step; a parameter without a gradient stays as it is.
     pub fn step(&mut self, grads: &GradStore) -> Result<()> {
         self.steps += 1;
         for p in &mut self.parameters {

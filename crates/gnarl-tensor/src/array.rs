@@ -1,4 +1,5 @@
-//! [`Tensor`]: values, a shape, and how they came about; [`Var`]: one that is trained.
+//! Tensors: [`Tensor`] holds values, a shape and the computation history; [`Var`] is a trainable
+//! tensor.
 
 use std::mem::MaybeUninit;
 use std::ops::Deref;
@@ -11,8 +12,7 @@ use crate::error::{Error, Result, bail};
 use crate::shape::Shape;
 use crate::tape::Record;
 
-/// Tells tensors apart. A tensor that was computed has a larger one than those it was computed
-/// from.
+/// Unique identifier of a tensor. A computed tensor has a larger identifier than its inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TensorId(u64);
 
@@ -23,8 +23,8 @@ impl TensorId {
     }
 }
 
-/// Numbers in a shape, row by row. Cheap to clone; where it was computed from a [`Var`] it knows
-/// how, and [`backward`](Self::backward) asks for gradients.
+/// Multi-dimensional array in row-major order. Cloning is cheap. A tensor computed from a [`Var`]
+/// records its history, and [`backward`](Self::backward) computes gradients.
 ///
 /// ```
 /// use gnarl_tensor::{Device, Tensor, Var};
@@ -41,19 +41,20 @@ pub struct Tensor(Arc<Inner>);
 struct Inner {
     id: TensorId,
     shape: Shape,
-    /// Where its values begin in the storage.
+    /// Offset of the first value in the storage.
     start: usize,
     data: Data,
     record: Option<Record>,
 }
 
-/// Values that stay, or those of a variable.
+/// Constant values, or the values of a variable.
 enum Data {
     Fixed(Storage),
     Variable(RwLock<Storage>),
 }
 
-/// A long computation is a long chain: it is taken apart link by link, not by a recursion as deep.
+/// A long computation is a long chain. It is dropped link by link, since recursion would be as deep
+/// as the chain.
 impl Drop for Inner {
     fn drop(&mut self) {
         let Some(record) = self.record.take() else {
@@ -70,7 +71,7 @@ impl Drop for Inner {
     }
 }
 
-/// The values of a tensor at this moment.
+/// Current values of a tensor.
 #[derive(Debug, Clone)]
 pub struct Values<T: Element> {
     buffer: Arc<Buffer<T>>,
@@ -97,7 +98,7 @@ impl Tensor {
         }))
     }
 
-    /// A tensor of these values, which nothing is known of.
+    /// Returns a tensor of these values without a history.
     pub(crate) fn from_buffer<T: Element>(buffer: Buffer<T>, shape: impl Into<Shape>) -> Self {
         let shape = shape.into();
         assert_eq!(
@@ -108,7 +109,7 @@ impl Tensor {
         Self::assemble(shape, 0, Data::Fixed(T::wrap(Arc::new(buffer))), None)
     }
 
-    /// A tensor whose values `fill` writes.
+    /// Returns a tensor whose values are written by `fill`.
     ///
     /// # Safety
     /// `fill` writes every value.
@@ -121,7 +122,7 @@ impl Tensor {
         Self::from_buffer(unsafe { Buffer::filled(shape.elem_count(), fill) }, shape)
     }
 
-    /// Part of this tensor's values in another shape, untracked.
+    /// Returns part of this tensor's values in another shape, without a history.
     pub(crate) fn view(&self, shape: Shape, from: usize) -> Self {
         debug_assert!(from + shape.elem_count() <= self.elem_count() || shape.elem_count() == 0);
         Self::assemble(
@@ -132,7 +133,7 @@ impl Tensor {
         )
     }
 
-    /// The same values with how they came about.
+    /// Returns this tensor with a computation history.
     pub(crate) fn recorded(self, record: Record) -> Self {
         match Arc::try_unwrap(self.0) {
             Ok(mut inner) => {
@@ -163,7 +164,7 @@ impl Tensor {
         }
     }
 
-    /// Its values, where they are of this kind.
+    /// Returns the values; fails if they are of another type.
     #[doc(hidden)]
     pub fn values<T: Element>(&self) -> Result<Values<T>> {
         let storage = self.storage();
@@ -181,7 +182,7 @@ impl Tensor {
         }
     }
 
-    /// Its values to write to, where nobody else looks at them.
+    /// Returns the values for writing, if nothing else shares them.
     pub(crate) fn values_mut<T: Element>(&mut self) -> Option<&mut [T]> {
         let inner = Arc::get_mut(&mut self.0)?;
         let Data::Fixed(storage) = &mut inner.data else {
@@ -191,7 +192,7 @@ impl Tensor {
         Some(&mut buffer.values_mut()[inner.start..inner.start + inner.shape.elem_count()])
     }
 
-    /// Values in a shape.
+    /// Returns a tensor of these values in a shape.
     pub fn from_vec<T: Element>(
         values: Vec<T>,
         shape: impl Into<Shape>,
@@ -204,7 +205,7 @@ impl Tensor {
         Ok(Self::from_buffer(Buffer::from(values), shape))
     }
 
-    /// A copy of values in a shape.
+    /// Returns a tensor with a copy of these values in a shape.
     pub fn from_slice<T: Element>(
         values: &[T],
         shape: impl Into<Shape>,
@@ -217,13 +218,13 @@ impl Tensor {
         Ok(Self::from_buffer(Buffer::copy_of(values), shape))
     }
 
-    /// A vector of indices.
+    /// Returns a vector of indices.
     pub(crate) fn indices(values: Vec<u32>) -> Self {
         let len = values.len();
         Self::from_buffer(Buffer::from(values), len)
     }
 
-    /// A vector of values.
+    /// Returns a vector of values.
     pub fn from_iter<T: Element>(
         values: impl IntoIterator<Item = T>,
         device: &Device,
@@ -233,14 +234,14 @@ impl Tensor {
         Self::from_vec(values, len, device)
     }
 
-    /// Nested arrays or vectors of values, or one value.
+    /// Returns a tensor from nested arrays or vectors of values, or from one value.
     pub fn new<A: Nested>(values: A, device: &Device) -> Result<Self> {
         let mut flat = Vec::new();
         let dims = values.flatten(&mut flat)?;
         Self::from_vec(flat, dims, device)
     }
 
-    /// One value everywhere.
+    /// Returns a tensor filled with one value.
     pub fn full<T: Element>(value: T, shape: impl Into<Shape>, _device: &Device) -> Result<Self> {
         let shape = shape.into();
         Ok(Self::from_buffer(
@@ -258,17 +259,17 @@ impl Tensor {
         }
     }
 
-    /// Zeros.
+    /// Returns a tensor of zeros.
     pub fn zeros(shape: impl Into<Shape>, dtype: DType, _device: &Device) -> Result<Self> {
         Ok(Self::constant(0.0, shape.into(), dtype))
     }
 
-    /// Ones.
+    /// Returns a tensor of ones.
     pub fn ones(shape: impl Into<Shape>, dtype: DType, _device: &Device) -> Result<Self> {
         Ok(Self::constant(1.0, shape.into(), dtype))
     }
 
-    /// The identity matrix.
+    /// Returns the identity matrix.
     pub fn eye(size: usize, dtype: DType, _device: &Device) -> Result<Self> {
         by_precision!("eye", dtype, T => {
             let mut values = vec![0 as T; size * size];
@@ -277,52 +278,52 @@ impl Tensor {
         })
     }
 
-    /// Zeros in the shape of this tensor.
+    /// Returns zeros in the shape of this tensor.
     pub fn zeros_like(&self) -> Result<Self> {
         Ok(Self::constant(0.0, self.0.shape, self.dtype()))
     }
 
-    /// Ones in the shape of this tensor.
+    /// Returns ones in the shape of this tensor.
     pub fn ones_like(&self) -> Result<Self> {
         Ok(Self::constant(1.0, self.0.shape, self.dtype()))
     }
 
-    /// Its name among tensors.
+    /// Returns the identifier.
     pub fn id(&self) -> TensorId {
         self.0.id
     }
 
-    /// Its shape.
+    /// Returns the shape.
     pub fn shape(&self) -> &Shape {
         &self.0.shape
     }
 
-    /// The length of each dimension.
+    /// Returns the length of each dimension.
     pub fn dims(&self) -> &[usize] {
         self.0.shape.dims()
     }
 
-    /// Rows and columns of a matrix.
+    /// Returns the rows and columns of a matrix.
     pub fn dims2(&self) -> Result<(usize, usize)> {
         self.0.shape.dims2()
     }
 
-    /// The length of one dimension.
+    /// Returns the length of one dimension.
     pub fn dim(&self, dim: usize) -> Result<usize> {
         self.0.shape.dim(dim)
     }
 
-    /// Number of dimensions.
+    /// Returns the number of dimensions.
     pub fn rank(&self) -> usize {
         self.0.shape.rank()
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn elem_count(&self) -> usize {
         self.0.shape.elem_count()
     }
 
-    /// The kind of its numbers.
+    /// Returns the data type of the values.
     pub fn dtype(&self) -> DType {
         match &self.0.data {
             Data::Fixed(storage) => storage.dtype(),
@@ -330,22 +331,22 @@ impl Tensor {
         }
     }
 
-    /// Where its values are.
+    /// Returns the device of the values.
     pub fn device(&self) -> &Device {
         &Device::Cpu
     }
 
-    /// Whether it is a [`Var`]'s.
+    /// Returns true if this is a [`Var`]'s tensor.
     pub fn is_variable(&self) -> bool {
         matches!(self.0.data, Data::Variable(_))
     }
 
-    /// Whether gradients go through it: it is a variable or was computed from one.
+    /// Returns true if gradients go through it: it is a variable or was computed from one.
     pub fn track_op(&self) -> bool {
         self.is_variable() || self.0.record.is_some()
     }
 
-    /// The values of this moment, outside any gradient.
+    /// Returns the current values without a history.
     pub fn detach(&self) -> Self {
         if self.track_op() {
             self.view(self.0.shape, 0)
@@ -354,7 +355,7 @@ impl Tensor {
         }
     }
 
-    /// A copy of the values that shares nothing.
+    /// Returns a copy of the values that shares no memory.
     pub fn copy(&self) -> Result<Self> {
         Ok(match self.storage() {
             Storage::F32(_) => {
@@ -369,12 +370,12 @@ impl Tensor {
         })
     }
 
-    /// The tensor itself: values always lie row by row.
+    /// Returns the tensor itself: values are always contiguous, row by row.
     pub fn contiguous(&self) -> Result<Self> {
         Ok(self.clone())
     }
 
-    /// The one value there is.
+    /// Returns the value of a tensor with one value.
     pub fn to_scalar<T: Element>(&self) -> Result<T> {
         match &*self.values::<T>()? {
             [value] => Ok(*value),
@@ -386,7 +387,7 @@ impl Tensor {
         }
     }
 
-    /// The values of a vector.
+    /// Returns the values of a vector.
     pub fn to_vec1<T: Element>(&self) -> Result<Vec<T>> {
         match self.dims() {
             [_] => Ok(self.values::<T>()?.to_vec()),
@@ -394,7 +395,7 @@ impl Tensor {
         }
     }
 
-    /// The rows of a matrix.
+    /// Returns the rows of a matrix.
     pub fn to_vec2<T: Element>(&self) -> Result<Vec<Vec<T>>> {
         let (rows, cols) = self.dims2()?;
         let values = self.values::<T>()?;
@@ -414,20 +415,20 @@ impl std::fmt::Debug for Tensor {
     }
 }
 
-/// Values that a tensor can be made of: a number, or references to arrays, slices, and vectors of
-/// [`Part`]s.
+/// Values that a tensor can be created from: a number, or references to arrays, slices, and vectors
+/// of [`Part`]s.
 pub trait Nested {
-    /// The number inside.
+    /// Type of the numbers.
     type Number: Element;
-    /// Appends the numbers and gives the lengths of the dimensions.
+    /// Appends the numbers and returns the lengths of the dimensions.
     fn flatten(self, into: &mut Vec<Self::Number>) -> Result<Vec<usize>>;
 }
 
-/// What nested values are made of: numbers, arrays and vectors of one length.
+/// Elements of nested values: numbers, and arrays and vectors of one length.
 pub trait Part {
-    /// The number inside.
+    /// Type of the numbers.
     type Number: Element;
-    /// Appends the numbers and gives the lengths of the dimensions.
+    /// Appends the numbers and returns the lengths of the dimensions.
     fn append(&self, into: &mut Vec<Self::Number>) -> Result<Vec<usize>>;
 }
 
@@ -508,10 +509,10 @@ impl<A: Part, const N: usize> Nested for &[A; N] {
     }
 }
 
-/// A tensor that takes gradients and whose values can be replaced.
+/// Trainable tensor: it takes gradients and its values can be replaced.
 ///
-/// What was computed from its values before, and a [`detach`](Tensor::detach)ed tensor, keeps them:
-/// an update that finds them in use writes elsewhere.
+/// Tensors computed from earlier values, and [`detach`](Tensor::detach)ed tensors, keep those
+/// values: an update that finds the memory in use writes elsewhere.
 #[derive(Debug, Clone)]
 pub struct Var(Tensor);
 
@@ -536,7 +537,7 @@ impl AsRef<Tensor> for Tensor {
 }
 
 impl Var {
-    /// A variable that begins with a copy of these values.
+    /// Returns a variable initialised with a copy of these values.
     pub fn from_tensor(tensor: &Tensor) -> Result<Self> {
         let copy = tensor.detach().copy()?;
         Ok(Self(Tensor::assemble(
@@ -547,12 +548,12 @@ impl Var {
         )))
     }
 
-    /// A variable of nested arrays.
+    /// Returns a variable from nested arrays.
     pub fn new<A: Nested>(values: A, device: &Device) -> Result<Self> {
         Self::from_tensor(&Tensor::new(values, device)?)
     }
 
-    /// A variable of values in a shape.
+    /// Returns a variable of these values in a shape.
     pub fn from_vec<T: Element>(
         values: Vec<T>,
         shape: impl Into<Shape>,
@@ -561,12 +562,12 @@ impl Var {
         Self::from_tensor(&Tensor::from_vec(values, shape, device)?)
     }
 
-    /// The tensor that computations use.
+    /// Returns the tensor that computations use.
     pub fn as_tensor(&self) -> &Tensor {
         &self.0
     }
 
-    /// Its values of this moment, outside any gradient.
+    /// Returns the current values without a history.
     pub fn as_detached_tensor(&self) -> Tensor {
         self.0.detach()
     }

@@ -1,7 +1,8 @@
-//! Attention scores per entry and head, without ever storing a feature vector per entry.
+//! Attention scores per entry and head, without storing a feature vector per entry.
 //!
-//! GAT (Veličković et al. 2018): `e_ij = LeakyReLU(s_i + t_j)`. GATv2 (Brody et al. 2022):
-//! `e_ij = aᵀ LeakyReLU(r_i + l_j)`. Here i is the row, the receiver, and j the column, the sender.
+//! [GAT (Veličković et al. 2018)](https://arxiv.org/abs/1710.10903): `e_ij = LeakyReLU(s_i + t_j)`.
+//! [GATv2 (Brody et al. 2022)](https://arxiv.org/abs/2105.14491): `e_ij = aᵀ LeakyReLU(r_i + l_j)`.
+//! Here i is the row (the receiver) and j the column (the sender).
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -17,7 +18,7 @@ use crate::pattern::Pattern;
 use crate::simd::simd_dispatch;
 use crate::tape::{Computed, Gradients, Operation, Sinks, apply};
 
-/// `LeakyReLU(rows[i] + cols[j])` for each entry and head: `[entries, heads]` from two
+/// Computes `LeakyReLU(rows[i] + cols[j])` for each entry and head: `[entries, heads]` from two
 /// `[nodes, heads]` tensors.
 pub fn additive_scores(
     pattern: &Arc<Pattern>,
@@ -39,12 +40,12 @@ fn leaky<T: Float>(x: T, slope: T) -> T {
     if x > T::ZERO { x } else { slope * x }
 }
 
-/// The same in tensor operations.
+/// Computes LeakyReLU in tensor operations.
 fn leaky_of(x: &Tensor, slope: f32) -> Result<Tensor> {
     x.gt(0.0)?.where_cond(x, &x.affine(f64::from(slope), 0.0)?)
 }
 
-/// `rows[i] + cols[j]` of each entry.
+/// Computes `rows[i] + cols[j]` for each entry.
 fn entry_sums(pattern: &Pattern, rows: &Tensor, cols: &Tensor) -> Result<Tensor> {
     let (of_row, of_col) = (
         Tensor::indices(pattern.entry_rows()),
@@ -125,8 +126,8 @@ impl Operation for Additive {
     }
 }
 
-/// The sum over a row's (or a column's) entries of `g · LeakyReLU'(score)`. The sign of a score
-/// tells on which side of the kink it lies, for slopes above zero.
+/// Sum of `g · LeakyReLU'(score)` over the entries of a row or a column. For slopes above zero, the
+/// sign of a score tells the side of the kink.
 struct AdditiveGrad<'a, T> {
     pattern: &'a Pattern,
     entry_of: Option<&'a [u32]>,
@@ -154,18 +155,18 @@ impl<T: Float> AdditiveGrad<'_, T> {
     }
 }
 
-/// Values to add to: those that are there, or zeros.
+/// Returns values to add to: the present ones, or zeros.
 #[inline(always)]
 fn begun<T: Float>(out: &mut [MaybeUninit<T>], add: bool) -> &mut [T] {
     if !add {
         out.iter_mut().for_each(|out| _ = out.write(T::ZERO));
     }
-    // SAFETY: just written, or by the caller's word before.
+    // SAFETY: just written, or written before by the caller's promise.
     unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) }
 }
 
-/// `aᵀ LeakyReLU(rows[i] + cols[j])` for each entry and head: `[entries, heads]` from `rows` and
-/// `cols` of shape `[nodes, heads · dim]` and `attention` of shape `[heads, dim]`.
+/// Computes `aᵀ LeakyReLU(rows[i] + cols[j])` for each entry and head: `[entries, heads]` from
+/// `rows` and `cols` of shape `[nodes, heads · dim]` and `attention` of shape `[heads, dim]`.
 pub fn gatv2_scores(
     pattern: &Arc<Pattern>,
     rows: &Tensor,
@@ -188,7 +189,7 @@ pub(crate) struct GatV2 {
     slope: f32,
 }
 
-/// `Σ_f a_f LeakyReLU(x_f + y_f)`, the score of one head.
+/// Computes `Σ_f a_f LeakyReLU(x_f + y_f)`, the score of one head.
 #[inline(always)]
 fn leaky_product<T: Float>(x: &[T], y: &[T], a: &[T], slope: T) -> T {
     const LANES: usize = 8;
@@ -208,7 +209,7 @@ fn leaky_product<T: Float>(x: &[T], y: &[T], a: &[T], slope: T) -> T {
     sums.into_iter().sum::<T>() + tail
 }
 
-/// The arguments of GATv2's scores as slices.
+/// Arguments of the GATv2 scores as slices.
 #[derive(Clone, Copy)]
 struct Heads<'a, T> {
     pattern: &'a Pattern,
@@ -237,13 +238,13 @@ impl<T: Float> Heads<'_, T> {
         (self.heads, self.dim) == (HEADS, HEAD_WIDTH)
     }
 
-    /// The row of the other side that an entry names, of the usual heads.
+    /// Returns the row of the other side for an entry, for the default of eight heads of eight.
     #[inline(always)]
     fn usual_other(&self, k: usize) -> &[T; WIDTH] {
         &self.cols.as_chunks().0[self.pattern.indices()[k] as usize]
     }
 
-    /// Scores of a row's entries, of the usual heads.
+    /// Computes the scores of a row's entries, for eight heads of eight.
     #[inline(always)]
     fn usual_scores(&self, row: usize, out: &mut [MaybeUninit<T>]) {
         let attention: &[T; WIDTH] = &self.attention.as_chunks().0[0];
@@ -260,7 +261,7 @@ impl<T: Float> Heads<'_, T> {
         }
     }
 
-    /// Adds the gradients of a row's entries to `sums`, of the usual heads.
+    /// Adds the gradients of a row's entries to `sums`, for eight heads of eight.
     #[inline(always)]
     fn usual_grads(
         &self,
@@ -287,7 +288,8 @@ impl<T: Float> Heads<'_, T> {
         sums
     }
 
-    /// Adds the gradients of a row's entries to the attention vectors' sums, of the usual heads.
+    /// Adds the gradients of a row's entries to the attention vectors' sums, for eight heads of
+    /// eight.
     #[inline(always)]
     fn usual_attention_grads(&self, row: usize, g: &[T], mut sums: [T; WIDTH]) -> [T; WIDTH] {
         let (own, g): (&[T; WIDTH], &[[T; HEADS]]) =
@@ -304,7 +306,7 @@ impl<T: Float> Heads<'_, T> {
 }
 
 simd_dispatch! {
-    /// The scores of a block of rows: `heads` values an entry.
+    /// Computes the scores of a block of rows: `heads` values per entry.
     fn score_rows<T: Float>(h: Heads<'_, T>, range: Range<usize>, out: &mut [MaybeUninit<T>]) {
         let width = h.width();
         let mut slot = 0;
@@ -330,9 +332,9 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// The gradient to the side whose rows the pattern lists:
-    /// `Σ_k g_k · a · LeakyReLU'(own + other)`. `entry_of` names the score of each entry where the
-    /// pattern is the transposed one.
+    /// Computes the gradient to the side whose rows the pattern lists:
+    /// `Σ_k g_k · a · LeakyReLU'(own + other)`. `entry_of` maps each entry to its score if the
+    /// pattern is transposed.
     fn grad_rows<T: Float>(
         h: Heads<'_, T>,
         range: Range<usize>,
@@ -478,7 +480,7 @@ impl Operation for GatV2 {
     }
 }
 
-/// The gradient to the attention vectors: partial sums per block of rows, added in order.
+/// Computes the gradient to the attention vectors: partial sums per block of rows, added in order.
 fn attention_gradient<T: Float>(h: Heads<'_, T>, g: &[T]) -> Vec<T> {
     const ROWS: usize = 256;
     let num_rows = h.pattern.num_rows();
@@ -508,8 +510,8 @@ mod examples {
             .into()
     }
 
-    /// Sums of these stay away from the kink: rows are halves of whole numbers, columns are off by
-    /// 0.2.
+    /// Sums of two such tensors stay away from the kink: rows are halves of whole numbers, columns
+    /// are off by 0.2.
     fn off_kink(shape: &[usize], shift: f64, seed: u64) -> Tensor {
         let halves = (random_wide(shape, seed) * 4.0).unwrap().round().unwrap();
         halves.affine(0.5, shift).unwrap()
@@ -588,7 +590,8 @@ mod tests {
         }
     }
 
-    /// Sums of these stay away from the kink: rows are multiples of 0.5, columns are off by 0.2.
+    /// Sums of two such tensors stay away from the kink: rows are multiples of 0.5, columns are off
+    /// by 0.2.
     fn off_kink(shape: &[usize], shift: f32, seed: u64) -> Tensor {
         let x = (random(shape, seed) * 4.0).unwrap().round().unwrap();
         ((x * 0.5).unwrap() + f64::from(shift)).unwrap()
@@ -616,8 +619,8 @@ mod tests {
         check_gradients(&usual, |v| gatv2_scores(p, &v[0], &v[1], &v[2], 0.2));
     }
 
-    /// Eight heads of eight go another way than all others, to the same bits: a head more, which
-    /// nobody asks, shows that one.
+    /// Eight heads of eight have a code path of their own with bit-identical results. One more
+    /// head, whose scores are ignored, takes the general path.
     #[test]
     fn the_usual_heads_are_like_others() {
         let op = random_pattern(9, 7, 0.5, 14);

@@ -6,7 +6,7 @@ use crate::error::{Result, bail};
 use crate::kernels;
 use crate::tape::{Computed, Gradients, Operation, Sinks, apply};
 
-/// `x + bias` on every row.
+/// Adds `bias` to every row of `x`.
 pub fn add_bias(x: &Tensor, bias: &Tensor) -> Result<Tensor> {
     apply(AddBias, &[x, bias])
 }
@@ -46,7 +46,8 @@ impl Operation for AddBias {
     }
 }
 
-/// Adds the sum of each column to the gradient of input `i`, a bias, where that wants one.
+/// Adds the sum of each column to the gradient of input `i`, a bias, if that input takes a
+/// gradient.
 pub(crate) fn column_sums_to(grad: &Tensor, i: usize, to: &mut Sinks<'_>) -> Result<()> {
     if !to.wants(i) {
         return Ok(());

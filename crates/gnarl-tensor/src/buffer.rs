@@ -1,9 +1,9 @@
-//! Memory that is used again: what a step frees, the next step gets.
+//! Memory pool: blocks freed by one training step are used again by the next.
 //!
-//! Every step of training needs blocks of the same sizes. Freed blocks go to a pool, sorted into
-//! classes of size, and are handed out again without being cleared. The blocks in use and those
-//! kept together never exceed what was in use at the worst moment (or 8 MiB): the pool costs no
-//! memory that the program did not need already.
+//! Every training step needs blocks of the same sizes. Freed blocks go to a pool, sorted into size
+//! classes, and are handed out again without being cleared. Blocks in use and kept blocks together
+//! never exceed the peak of the blocks in use (or 8 MiB): the pool costs no memory that the program
+//! did not need already.
 
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
@@ -12,34 +12,34 @@ use std::sync::Mutex;
 
 use crate::element::Element;
 
-/// Values in one block, which goes back to the pool when nobody looks at it any more.
+/// Values in one block, which returns to the pool when it is no longer shared.
 #[derive(Debug)]
 pub struct Buffer<T: Element> {
     values: Vec<T>,
 }
 
 impl<T: Element> Buffer<T> {
-    /// `len` values that `fill` writes.
+    /// Returns `len` values written by `fill`.
     ///
     /// # Safety
     /// `fill` writes every value.
     pub(crate) unsafe fn filled(len: usize, fill: impl FnOnce(&mut [MaybeUninit<T>])) -> Self {
         let mut values = T::pool().take(len);
         fill(&mut values.spare_capacity_mut()[..len]);
-        // SAFETY: there is room for `len` values, and the caller's promise is that `fill` has
+        // SAFETY: there is capacity for `len` values, and the caller's promise is that `fill` has
         // written them.
         unsafe { values.set_len(len) };
         Self { values }
     }
 
-    /// `len` times one value.
+    /// Returns one value `len` times.
     pub(crate) fn repeated(value: T, len: usize) -> Self {
         let mut values = T::pool().take(len);
         values.resize(len, value);
         Self { values }
     }
 
-    /// A copy of these values.
+    /// Returns a copy of these values.
     pub(crate) fn copy_of(values: &[T]) -> Self {
         let mut copy = T::pool().take(values.len());
         copy.extend_from_slice(values);
@@ -74,10 +74,10 @@ impl<T: Element> Drop for Buffer<T> {
 
 /// Blocks smaller than this are left to the allocator.
 const SMALLEST: usize = 4096;
-/// Bytes in use and kept that are never too many.
+/// Bytes in use and kept that are always allowed.
 const ALWAYS: usize = 8 << 20;
 
-/// Freed blocks, by the class of their size.
+/// Freed blocks by size class.
 #[derive(Debug)]
 pub struct Pool<T> {
     state: Mutex<State<T>>,
@@ -85,22 +85,22 @@ pub struct Pool<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    /// By class: blocks of at least that many values.
+    /// Free blocks by size class: each has at least that many values.
     free: BTreeMap<usize, Vec<Vec<T>>>,
-    /// Bytes in use, kept, and the most that were ever in use; the most since that was asked.
+    /// Bytes in use, bytes kept, the peak of bytes in use, and the peak since it was last read.
     used: usize,
     kept: usize,
     most: usize,
     since_asked: usize,
 }
 
-/// The class that a request belongs to: four sizes between a power of two and the next.
+/// Returns the size class of a request: four sizes between a power of two and the next.
 fn class_above(len: usize) -> usize {
     let step = (len.next_power_of_two() / 8).max(1);
     len.div_ceil(step) * step
 }
 
-/// The largest class that a block of this capacity can serve.
+/// Returns the largest size class that a block of this capacity can serve.
 fn class_below(capacity: usize) -> usize {
     // The power of two at or below; classes above it are four apart.
     let power = if capacity.is_power_of_two() {
@@ -137,7 +137,7 @@ impl<T: Element> Pool<T> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// An empty vector with room for `len` values.
+    /// Returns an empty vector with capacity for `len` values.
     fn take(&self, len: usize) -> Vec<T> {
         if Self::is_small(len) {
             return Vec::with_capacity(len);
@@ -157,7 +157,7 @@ impl<T: Element> Pool<T> {
         found.unwrap_or_else(|| Vec::with_capacity(class))
     }
 
-    /// Counts a block that was made elsewhere.
+    /// Counts a block that was allocated elsewhere.
     fn note(&self, values: &Vec<T>) {
         if !Self::is_small(values.capacity()) {
             let mut dropped = Vec::new();
@@ -166,7 +166,8 @@ impl<T: Element> Pool<T> {
         }
     }
 
-    /// Takes a block back. One of a size that no request has was made elsewhere, and is freed.
+    /// Takes a block back. A block whose size matches no request was allocated elsewhere and is
+    /// freed.
     fn give(&self, mut values: Vec<T>) {
         let capacity = values.capacity();
         if Self::is_small(capacity) {
@@ -185,7 +186,7 @@ impl<T: Element> Pool<T> {
 }
 
 impl<T> State<T> {
-    /// Counts bytes that came into use; where all is too much, blocks that were kept go, the
+    /// Counts bytes that came into use. If the total is too large, kept blocks are freed, the
     /// largest first.
     fn note_used(&mut self, bytes: usize, dropped: &mut Vec<Vec<T>>) {
         self.used += bytes;
@@ -206,19 +207,19 @@ impl<T> State<T> {
     }
 }
 
-/// Bytes of single-precision tensors.
+/// Memory of single-precision tensors in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// In use.
+    /// Bytes in use.
     pub used: usize,
-    /// Freed and kept for later.
+    /// Bytes freed and kept for reuse.
     pub kept: usize,
-    /// The most that was in use at one moment since the last call.
+    /// Peak of bytes in use since the last call.
     pub most: usize,
 }
 
-/// The memory of single-precision tensors in this program; blocks of less than 4 KiB are not
-/// counted. The next call tells the peak from this moment on.
+/// Returns the memory of single-precision tensors in this program. Blocks of less than 4 KiB are
+/// not counted. The next call reports the peak from this moment on.
 pub fn memory_use() -> MemoryUse {
     let mut state = f32::pool().lock();
     let used = state.used;

@@ -1,4 +1,4 @@
-//! `x · W + b` for a dense x, through ReLU and dropout where asked, as one operation: separate ones
+//! Dense layer `x · W + b`, with optional ReLU and dropout, as one operation. Separate operations
 //! would each store a result and a gradient as wide as the layer.
 
 use std::mem::MaybeUninit;
@@ -16,8 +16,8 @@ use crate::ops::product::{by_transposed_to, transposed_by_to};
 use crate::pattern::MIN_PARALLEL_WORK;
 use crate::tape::{Computed, Gradients, Operation, Sinks, apply};
 
-/// `x · weight + bias`, `[rows, out]` from `[rows, in]`, `[in, out]` and `[out]`;
-/// `dropout(relu(…))` of it where asked.
+/// Computes `x · weight + bias`, `[rows, out]` from `[rows, in]`, `[in, out]` and `[out]`, and
+/// optionally `dropout(relu(…))` of it.
 pub fn affine(
     x: &Tensor,
     weight: &Tensor,
@@ -36,7 +36,7 @@ pub(crate) struct AffineMap {
     activation: Option<Dropout>,
 }
 
-/// Rows a task works on.
+/// Rows per task.
 const ROWS: usize = 512;
 
 impl Operation for AffineMap {
@@ -44,8 +44,7 @@ impl Operation for AffineMap {
         "affine map"
     }
 
-    /// Block by block of rows: what a product has written is still in the cache when the bias comes
-    /// on top.
+    /// Block by block of rows: the product is still in the cache when the bias is added.
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
         let [x, w, bias] = inputs else {
             bail!("{}: three inputs are expected", self.name())

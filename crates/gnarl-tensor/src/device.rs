@@ -1,9 +1,9 @@
-//! The kernels of a device, in one table: the seam at which another device would come in.
+//! Kernel table of a device: the interface that another device would implement.
 //!
-//! Operations, shapes and the tape ask a tensor's device for its table and call what is in it; none
-//! of them knows what is behind. The CPU's is the only one. What an operation does value by value
-//! in a few lines it does itself, over the values in the program's own memory: docs/engine.md says
-//! which those are and how a table that is loaded at start would fit in.
+//! Operations, shapes and the tape look up the table of a tensor's device and call its kernels;
+//! they do not depend on the implementation. The CPU's table is the only one. Short value-by-value
+//! operations run over the values in the program's own memory: docs/engine.md lists them and
+//! describes how a table loaded at start would fit in.
 
 use std::mem::MaybeUninit;
 
@@ -16,44 +16,44 @@ use crate::kernels::{self, CHUNK, Rows};
 use crate::pattern::{MIN_PARALLEL_WORK, Pattern};
 use crate::tape::Target;
 
-/// What a device computes, in one precision. Targets are written in full, or added to where they
-/// hold a sum.
+/// Kernels of a device in one precision. Targets are written in full, or added to if they hold a
+/// sum.
 #[allow(
     clippy::type_complexity,
     reason = "a table of functions is made of their types"
 )]
 pub(crate) struct Kernels<T: Float> {
-    /// `P · x (+ bias)`, x of so many columns, through ReLU and dropout where asked (of what is not
-    /// added).
+    /// `P · x (+ bias)` for an x of this many columns, with optional ReLU and dropout (unless the
+    /// result is added).
     pub sparse_product: fn(Rows<'_, T>, &[T], usize, Option<&[T]>, Option<Dropout>, Target<'_, T>),
-    /// For each entry and head the inner product of a row of the first and of the second matrix, of
-    /// so many columns.
+    /// Inner product of a row of the first matrix and a row of the second, of this many columns,
+    /// for each entry and head.
     pub sampled_products: fn(&Pattern, usize, [&[T]; 2], usize, Target<'_, T>),
-    /// For each pair of nodes the inner products of one's row of the first and the other's of the
-    /// second matrix, both ways, added; of so many columns.
+    /// Sum of two inner products for each pair of nodes `(u, v)`: row u of the first matrix with
+    /// row v of the second, and row v with row u; of this many columns.
     pub pair_products: fn(&[(u32, u32)], [&[T]; 2], usize, Target<'_, T>),
-    /// `a · b`, each transposed where asked; rows, inner and columns of the product.
+    /// `a · b`, each optionally transposed; with rows, inner size and columns of the product.
     pub dense_product: fn([&[T]; 2], [bool; 2], (usize, usize, usize), Target<'_, T>),
-    /// The sum of each of so many columns.
+    /// Sum of each column, for this many columns.
     pub column_sums: fn(&[T], usize) -> Vec<T>,
     /// ReLU, then dropout.
     pub relu_dropout: fn(&[T], Dropout, &mut [MaybeUninit<T>]),
     /// Dropout alone.
     pub dropout: fn(&[T], Dropout, &mut [MaybeUninit<T>]),
-    /// The second, scaled, where the first is positive.
+    /// Second argument, scaled, where the first is positive.
     pub gate: fn(&[T], &[T], T, &mut [MaybeUninit<T>]),
-    /// The same in place of the second.
+    /// `gate` that writes in place of its second argument.
     pub gate_in_place: fn(&[T], &mut [T], T),
 }
 
-/// A precision that devices have kernels for.
+/// Precision that devices have kernels for.
 pub(crate) trait OnDevice: Float {
-    /// The CPU's table.
+    /// Returns the CPU's table.
     fn cpu() -> &'static Kernels<Self>;
 }
 
 impl Device {
-    /// The kernels of this device.
+    /// Returns the kernels of this device.
     pub(crate) fn kernels<T: OnDevice>(self) -> &'static Kernels<T> {
         match self {
             Device::Cpu => T::cpu(),
@@ -85,11 +85,11 @@ macro_rules! on_cpu {
 on_cpu!(f32);
 on_cpu!(f64);
 
-/// Blocks of rows for each thread where a product goes over a dense matrix once for each of them:
-/// enough to share the work.
+/// Blocks of rows per thread, for products that pass over a dense matrix once per block: enough to
+/// balance the work.
 const BLOCKS_OF_A_THREAD: usize = 4;
 
-/// The one place where sparse meets dense.
+/// Computes sparse × dense products; every such product goes through this function.
 fn sparse_product<T: Float>(
     rows: Rows<'_, T>,
     x: &[T],
@@ -100,7 +100,7 @@ fn sparse_product<T: Float>(
 ) {
     let (out, add) = target.split();
     let at_most = match rows.tile(width) {
-        // Every block goes over all of `x`, tile by tile.
+        // Every block passes over all of `x`, tile by tile.
         Some(_) => BLOCKS_OF_A_THREAD * rayon::current_num_threads(),
         None => usize::MAX,
     };
@@ -153,7 +153,7 @@ fn pair_products<T: Float>(
     parts.for_each(|(out, pairs)| kernels::pair_products(pairs, a, b, padded, add, out));
 }
 
-/// Works on chunks side by side where there are many values.
+/// Works on chunks in parallel if there are many values.
 fn in_chunks<T: Float>(
     x: &[T],
     out: &mut [MaybeUninit<T>],

@@ -1,4 +1,4 @@
-//! What tensors are made of: single and double precision, and whole numbers as indices.
+//! Element types of tensors: single and double precision, and whole numbers as indices.
 
 use std::fmt::Debug;
 use std::iter::Sum;
@@ -8,10 +8,10 @@ use std::sync::Arc;
 use crate::buffer::{Buffer, Pool};
 use crate::elementary::exponential;
 
-/// The kind of number a tensor holds.
+/// Data type of a tensor's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DType {
-    /// Single precision: what networks are made of.
+    /// Single precision, for networks.
     F32,
     /// Double precision: for gradient checks and small dense algebra.
     F64,
@@ -19,15 +19,15 @@ pub enum DType {
     U32,
 }
 
-/// Where a tensor's values are.
+/// Device that holds a tensor's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Device {
-    /// In the program's own memory.
+    /// Memory of the program itself.
     #[default]
     Cpu,
 }
 
-/// The values of a tensor, shared by its views.
+/// Values of a tensor, shared by its views.
 #[derive(Debug, Clone)]
 pub enum Storage {
     /// Single precision.
@@ -39,7 +39,7 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// What it holds.
+    /// Returns the data type.
     pub fn dtype(&self) -> DType {
         match self {
             Storage::F32(_) => DType::F32,
@@ -49,9 +49,9 @@ impl Storage {
     }
 }
 
-/// A number that a tensor can hold.
+/// Number type that a tensor can hold.
 pub trait Element: Copy + Default + Debug + PartialOrd + Send + Sync + 'static {
-    /// Its kind.
+    /// Data type of this number type.
     const DTYPE: DType;
     #[doc(hidden)]
     fn pool() -> &'static Pool<Self>;
@@ -98,7 +98,7 @@ element!(f32, F32);
 element!(f64, F64);
 element!(u32, U32);
 
-/// A number with gradients: the arithmetic that kernels are written in, once for both precisions.
+/// Floating-point number type with gradients: kernels are written once for both precisions.
 pub trait Float:
     Element
     + Add<Output = Self>
@@ -113,22 +113,22 @@ pub trait Float:
     const ZERO: Self;
     /// One.
     const ONE: Self;
-    /// Below every number.
+    /// Value below every number.
     const LOWEST: Self;
-    /// Of values kept in both precisions those of this one.
+    /// Returns the values of this precision, from values kept in both precisions.
     fn pick<'a>(narrow: &'a [f32], wide: impl FnOnce() -> &'a [f64]) -> &'a [Self];
-    /// The nearest number.
+    /// Returns the nearest number of this type.
     fn of(value: f64) -> Self;
-    /// In double precision.
+    /// Converts to double precision.
     fn wide(self) -> f64;
-    /// `self · a + b`, rounded once.
+    /// Computes `self · a + b`, rounded once.
     fn mul_add(self, a: Self, b: Self) -> Self;
-    /// The exponential of what is at most zero, without branches in single precision, where it is
-    /// exact to some 4e-7.
+    /// Computes the exponential of a number that is at most zero, without branches in single
+    /// precision; the error is about 4e-7.
     fn quick_exp(self) -> Self;
-    /// The larger; of a number and no number the number.
+    /// Returns the larger number; if one of the two is NaN, returns the other.
     fn larger(self, other: Self) -> Self;
-    /// Whether it is no number.
+    /// Returns true for NaN.
     fn is_nan(self) -> bool;
 }
 
@@ -174,7 +174,7 @@ macro_rules! float {
 float!(f32, exponential, |narrow, _wide| narrow);
 float!(f64, f64::exp, |_narrow, wide| wide());
 
-/// Evaluates an expression with the type of a tensor's numbers in the place of a name.
+/// Evaluates an expression with a name bound to the number type of a tensor.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! by_precision {

@@ -1,12 +1,12 @@
-//! Many normal draws and exponentials at once: branch-free in single precision, so that the
-//! compiler can use wide registers.
+//! Vectorised normal samples and exponentials, branch-free in single precision so that the compiler
+//! can use wide registers.
 
 use gnarl_graph::random::mix;
 
 use crate::simd::simd_dispatch;
 
-/// Fills a slice with independent standard normal draws, fixed by the key: Box and Muller's pairs
-/// from counted hashes. Beyond 6.7 deviations, one draw in 10^11, there are none.
+/// Fills a slice with independent standard normal samples, fixed by the key: Box–Muller pairs from
+/// counter-based hashes. No sample lies beyond 6.7 standard deviations, where one in 10^11 would.
 pub fn standard_normals(key: u64, out: &mut [f32]) {
     normals_from(key, out);
 }
@@ -42,7 +42,7 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// Replaces every value by its exponential; below -87 the result is the one of -87.
+    /// Replaces every value by its exponential; below -87 the result is that of -87.
     pub fn exponentials(values: &mut [f32]) {
         for v in values.iter_mut() {
             *v = exponential(*v);
@@ -50,7 +50,7 @@ simd_dispatch! {
     }
 }
 
-/// The natural logarithm of `(bits + 1/2) / 2^32`.
+/// Computes the natural logarithm of `(bits + 1/2) / 2^32`.
 #[inline(always)]
 fn ln_of_share(bits: u32) -> f32 {
     let share = (bits as f32 + 0.5) * (1.0 / 4_294_967_296.0);
@@ -67,7 +67,7 @@ fn ln_of_share(bits: u32) -> f32 {
     exponent as f32 * std::f32::consts::LN_2 + series
 }
 
-/// Sine and cosine of an angle between -π/4 and π/4, by their series.
+/// Computes the sine and cosine of an angle between -π/4 and π/4, by their series.
 #[inline(always)]
 fn sine_cosine(angle: f32) -> (f32, f32) {
     let z = angle * angle;
@@ -78,7 +78,7 @@ fn sine_cosine(angle: f32) -> (f32, f32) {
     (sine, cosine)
 }
 
-/// The exponential; below -87 that of -87, above 88 that of 88, and of a NaN a NaN.
+/// Computes the exponential; below -87 it is that of -87, above 88 that of 88. NaN stays NaN.
 #[inline(always)]
 pub fn exponential(x: f32) -> f32 {
     let x = x.clamp(-87.0, 88.0);
@@ -100,8 +100,8 @@ mod tests {
     use super::*;
     use crate::testing::{critical, kolmogorov};
 
-    /// The normal distribution function, by the series of its integral around zero (Marsaglia
-    /// 2004).
+    /// Computes the normal distribution function, by the series of its integral around zero
+    /// (Marsaglia 2004).
     fn phi(x: f64) -> f64 {
         let (mut term, mut sum, mut k) = (x, x, 1.0);
         while term.abs() > 1e-17 * sum.abs().max(1e-300) {
@@ -120,7 +120,8 @@ mod tests {
         let gap = kolmogorov(&values, phi);
         assert!(gap < critical(values.len()), "{gap}");
         let moment = |f: &dyn Fn(usize) -> f64| (0..100_000).map(f).sum::<f64>() / 1e5;
-        // Five deviations of a mean over 100,000: 0.0158 for products, more for the fourth power.
+        // Five standard errors of a mean over 100,000: 0.0158 for products, more for the fourth
+        // power.
         for lag in [1, 2, 63, 64, 65, 128] {
             let product = moment(&|i| values[i] * values[i + lag]);
             assert!(product.abs() < 0.0158, "lag {lag}: {product}");

@@ -1,28 +1,28 @@
-//! What can go wrong in a tensor operation.
+//! Errors of tensor operations.
 
 /// `Result` with the [`Error`] of tensor operations.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A tensor operation that could not be done: which, and why, on one line.
+/// Failed tensor operation: which one, and why, on one line.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Shapes, kinds or places that do not fit.
+    /// Shapes, data types or indices that do not fit.
     #[error("{0}")]
     Refused(String),
 
-    /// A value to be differentiated that is NaN or infinite.
+    /// NaN or infinite value that is to be differentiated.
     #[error("a value to be differentiated is {value}{}", from.as_ref().map_or(String::new(), |from| format!(": {from}")))]
     NotFinite {
-        /// The value.
+        /// Value that is NaN or infinite.
         value: f32,
-        /// The operation that first had to do with what is no number, where it can be told.
+        /// First operation that involved NaN or infinity, if it can be found.
         from: Option<String>,
     },
 }
 
 impl Error {
-    /// An error of these words.
+    /// Returns an error with this message.
     pub fn msg(what: impl std::fmt::Display) -> Self {
         Self::Refused(what.to_string())
     }

@@ -1,7 +1,7 @@
-//! Operators given by numbers per node: `Φ = diag(d) + Σ_p diag(r_p) A diag(c_p)` (thesis ch. 3,
-//! the learnable centrality operator and sums of it).
+//! Factored operators with values given per node: `Φ = diag(d) + Σ_p diag(r_p) A diag(c_p)`. The
+//! learnable centrality operator and sums of such operators have this form.
 //!
-//! No value per entry is ever stored or differentiated. With `s_p = A (c_p ∘ x)` and
+//! No value per entry is stored or differentiated. With `s_p = A (c_p ∘ x)` and
 //! `t_p = Aᵀ (r_p ∘ g)`, and A symmetric,
 //!
 //! ```text
@@ -29,27 +29,27 @@ use crate::pattern::{Pattern, Places};
 use crate::simd::simd_dispatch;
 use crate::tape::{Computed, Gradients, Operation, Sinks, apply};
 
-/// What a factored operator takes from its graph: the matrix A and the pattern of A + I, or some
-/// rows of them.
+/// Sparsity structure of a factored operator: the matrix A and the pattern of A + I, or some rows
+/// of them.
 #[derive(Debug)]
 pub struct Skeleton {
-    /// The rows of A, by receiver.
+    /// Rows of A, by receiver.
     by_receiver: Arc<Side>,
-    /// The rows of Aᵀ, by sender: the same where A is symmetric.
+    /// Rows of Aᵀ, by sender; equal to `by_receiver` if A is symmetric.
     by_sender: Arc<Side>,
     looped: Arc<Pattern>,
 }
 
-/// A's entries, seen from one side.
+/// Entries of A, from the receivers' or the senders' side.
 #[derive(Debug)]
 struct Side {
     pattern: Pattern,
-    /// `None` where every edge weighs one.
+    /// Edge weights; `None` if every edge has weight one.
     weights: Option<Vec<f32>>,
 }
 
 impl Side {
-    /// The same entries from the other side.
+    /// Returns the transposed entries.
     fn transposed(pattern: &Pattern, weights: Option<&[f32]>) -> Self {
         let transposed = pattern.transposed();
         Self {
@@ -62,8 +62,8 @@ impl Side {
         self.weights.as_ref().map_or(1.0, |w| w[entry])
     }
 
-    /// For each part the entries times a factor of their columns, given by its position among a
-    /// node's numbers.
+    /// Multiplies the entries by a factor of their columns, for each part. The factor is given by
+    /// its position among a node's values.
     fn scaled<T: Float>(
         &self,
         factors: Factors<'_, T>,
@@ -94,7 +94,7 @@ impl Side {
         }
     }
 
-    /// The product of these entries' values with x.
+    /// Computes the product of these entries' values with x.
     fn gather<T: Float>(&self, values: &[T], x: &[T], width: usize) -> Vec<T> {
         let mut out = vec![T::ZERO; self.pattern.num_rows() * width];
         let rows = self.rows(values);
@@ -106,7 +106,7 @@ impl Side {
 }
 
 impl Skeleton {
-    /// The skeleton of a graph.
+    /// Returns the sparsity structure of a graph.
     pub fn of(graph: &Graph) -> Self {
         let n = graph.num_nodes();
         let mut offsets = vec![0];
@@ -135,8 +135,8 @@ impl Skeleton {
         }
     }
 
-    /// How the first `receivers` nodes of `order` aggregate over the first `senders`, which must be
-    /// all their neighbours.
+    /// Restricts the aggregation to the first `receivers` nodes of `order` over the first
+    /// `senders`, which must include all their neighbours.
     pub fn restricted(&self, order: &[u32], receivers: usize, senders: usize) -> Result<Self> {
         let place = Places::new(&order[..senders], self.num_senders());
         let (pattern, entries) = self
@@ -157,8 +157,8 @@ impl Skeleton {
         })
     }
 
-    /// Rows of arcs: receiver `i` hears the senders of row `i`, of whom it is the one at `i`
-    /// itself.
+    /// Builds the structure from rows of arcs: receiver `i` aggregates over the senders of row `i`;
+    /// sender `i` is receiver `i` itself.
     pub fn of_rows(
         num_senders: usize,
         offsets: Vec<usize>,
@@ -183,7 +183,7 @@ impl Skeleton {
         }
     }
 
-    /// The pattern of A + I.
+    /// Returns the pattern of A + I.
     pub fn looped(&self) -> &Arc<Pattern> {
         &self.looped
     }
@@ -196,8 +196,8 @@ impl Skeleton {
         self.by_receiver.pattern.num_cols()
     }
 
-    /// Calls `entry` for every entry of A + I: its position, row, column, and the arc of A it is
-    /// (none on the diagonal).
+    /// Calls `entry` for every entry of A + I: its position, row, column, and its arc of A (none on
+    /// the diagonal).
     fn for_entries(&self, mut entry: impl FnMut(usize, usize, usize, Option<usize>)) {
         let mut arc = 0;
         for row in 0..self.num_receivers() {
@@ -214,7 +214,7 @@ impl Skeleton {
     }
 }
 
-/// The numbers of the nodes, `[nodes, 1 + 2 · parts]`: d, then r and c of each part.
+/// Factors of the nodes, `[nodes, 1 + 2 · parts]`: d, then r and c of each part.
 #[derive(Clone, Copy)]
 struct Factors<'a, T> {
     values: &'a [T],
@@ -238,7 +238,7 @@ impl<'a, T: Float> Factors<'a, T> {
     }
 }
 
-/// Where `r_p` and `c_p` stand among a node's numbers.
+/// Returns the position of `r_p` among a node's factors; `c_p` has a function of its own.
 const fn row_factor(part: usize) -> usize {
     1 + 2 * part
 }
@@ -246,7 +246,8 @@ const fn column_factor(part: usize) -> usize {
     2 + 2 * part
 }
 
-/// A factored operator: a graph's skeleton and the numbers of its nodes, which may take gradients.
+/// Factored operator: a graph's sparsity structure and the factors of its nodes, which may take
+/// gradients.
 #[derive(Debug, Clone)]
 pub(crate) struct Factored {
     skeleton: Arc<Skeleton>,
@@ -255,15 +256,15 @@ pub(crate) struct Factored {
     scaled: Arc<Scaled>,
 }
 
-/// `A diag(c_p)` and `A diag(r_p)` of each part: made on first use and shared by the layers of a
-/// pass.
+/// `A diag(c_p)` and `A diag(r_p)` of each part: computed on first use and shared by the layers of
+/// a pass.
 #[derive(Debug, Default)]
 struct Scaled {
     columns: Kept,
     rows: Kept,
 }
 
-/// Values of each part, in the precision of the factors.
+/// Values of each part in the precision of the factors.
 #[derive(Debug, Default)]
 struct Kept(OnceLock<Vec<Tensor>>);
 
@@ -289,7 +290,8 @@ impl Kept {
 }
 
 impl Factored {
-    /// `factors` has shape `[nodes, 1 + 2 · parts]`: d, then r and c of each part.
+    /// Builds the operator from `factors` of shape `[nodes, 1 + 2 · parts]`: d, then r and c of
+    /// each part.
     pub(crate) fn new(skeleton: Arc<Skeleton>, factors: &Tensor) -> Result<Self> {
         let (nodes, stride) = factors.dims2()?;
         if nodes < skeleton.num_senders() || stride < 3 || stride % 2 == 0 {
@@ -314,8 +316,8 @@ impl Factored {
         &self.factors
     }
 
-    /// A value for each entry of A + I, computed once: `d_i` on the diagonal, `a_ij Σ_p r_pi c_pj`
-    /// beside it.
+    /// Computes a value for each entry of A + I, once: `d_i` on the diagonal, `a_ij Σ_p r_pi c_pj`
+    /// elsewhere.
     pub(crate) fn values(&self) -> Result<Tensor> {
         if let Some(values) = self.entries.get() {
             return Ok(values.clone());
@@ -329,7 +331,7 @@ impl Factored {
         Ok(self.entries.get_or_init(|| values).clone())
     }
 
-    /// `Φ x (+ bias)`, through ReLU and dropout where asked.
+    /// Computes `Φ x (+ bias)`, with optional ReLU and dropout.
     pub(crate) fn apply(
         &self,
         x: &Tensor,
@@ -349,12 +351,12 @@ impl Factored {
     }
 }
 
-/// `Φ x (+ bias)`; what each part aggregates is kept for the gradients of the factors.
+/// `Φ x (+ bias)`; the aggregate of each part is kept for the gradients of the factors.
 pub(crate) struct ApplyFactored {
     skeleton: Arc<Skeleton>,
     scaled: Arc<Scaled>,
     activation: Option<Dropout>,
-    /// `s_p` of each part; `None` where the factors take no gradient.
+    /// `s_p` of each part; `None` if the factors take no gradient.
     aggregated: Option<Kept>,
 }
 
@@ -430,7 +432,7 @@ impl ApplyFactored {
         Ok(Tensor::from_buffer(Buffer::from(out), (receivers, width)))
     }
 
-    /// Gradients to the factors and to x; `grad` is the one before the activation.
+    /// Adds gradients to the factors and to x; `grad` is the gradient before the activation.
     fn accumulate_in<T: Float>(
         &self,
         at: &Computed<'_>,
@@ -502,8 +504,8 @@ impl ApplyFactored {
 }
 
 simd_dispatch! {
-    /// `out_i = bias + d_i x_i + Σ_p r_pi s_pi`. `aggregated` is `s_0` of these rows, `others` the
-    /// `s_p` of the other parts.
+    /// Computes `out_i = bias + d_i x_i + Σ_p r_pi s_pi`. `aggregated` is `s_0` of these rows,
+    /// `others` the `s_p` of the other parts.
     fn combine<T: Float>(factors: Factors<'_, T>, rows: Range<usize>, x: &[T], aggregated: &[T], others: &[Vec<T>], width: usize, bias: Option<&[T]>, out: &mut [T]) {
         if width == 0 {
             return;
@@ -530,8 +532,8 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// The gradients of the numbers of each node; nodes past the end of `grad` only send. `to_x`
-    /// holds `t_0` of these rows, `others` the `t_p` of the other parts.
+    /// Computes the gradients of each node's factors; nodes past the end of `grad` only send.
+    /// `to_x` holds `t_0` of these rows, `others` the `t_p` of the other parts.
     fn factor_gradients<T: Float>(stride: usize, rows: Range<usize>, x: &[T], grad: &[T], aggregated: &[Values<T>], to_x: &[T], others: &[Vec<T>], width: usize, out: &mut [T]) {
         for (i, (row, out)) in rows.zip(out.chunks_exact_mut(stride)).enumerate() {
             let at = row * width..(row + 1) * width;
@@ -551,7 +553,7 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// `out_i = d_i g_i + Σ_p c_pi t_pi`, where `out` holds `t_0` to begin with.
+    /// Computes `out_i = d_i g_i + Σ_p c_pi t_pi`; initially `out` holds `t_0`.
     fn input_gradients<T: Float>(factors: Factors<'_, T>, rows: Range<usize>, grad: &[T], others: &[Vec<T>], width: usize, out: &mut [T]) {
         if width == 0 {
             return;
@@ -584,7 +586,7 @@ impl Operation for ApplyFactored {
         })
     }
 
-    /// By a value for each entry.
+    /// Computed with a value for each entry.
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         at.by_parts(grad, |inputs| {
             let values = apply(
@@ -613,7 +615,7 @@ impl Operation for ApplyFactored {
     }
 }
 
-/// From the numbers of the nodes to a value per entry of A + I.
+/// Computes a value per entry of A + I from the factors of the nodes.
 pub(crate) struct EntryValues {
     skeleton: Arc<Skeleton>,
 }
@@ -643,7 +645,7 @@ impl Operation for EntryValues {
         })
     }
 
-    /// The numbers of each entry's row and column, selected and multiplied.
+    /// The factors of each entry's row and column, selected and multiplied.
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         let s = &*self.skeleton;
         let (device, entries) = (grad.device(), s.looped.num_entries());
@@ -681,7 +683,7 @@ impl Operation for EntryValues {
         by_precision!(self.name(), grad.dtype(), T => {
             let (numbers, g) = (factors.values::<T>()?, grad.values::<T>()?);
             let f = Factors::new(&numbers, factors.dims2()?);
-            // SAFETY: what is begun is written, by zeros where nothing was.
+            // SAFETY: a target that is begun is written, with zeros if nothing was there.
             unsafe {
                 to.fill::<T>(0, |target| {
                     let out = target.begun();
@@ -819,7 +821,7 @@ mod tests {
                     let draw = Dropout { rate: 0.4, key: 7 };
                     let expected = relu_dropout(&expected, draw).unwrap();
                     assert_close(&op.apply_activated(&x, &bias, draw).unwrap(), &expected);
-                    // The same by its entries.
+                    // The same product by entries.
                     let by_entries = op.with_values(&op.values().unwrap()).unwrap();
                     assert_close(&by_entries.apply(&x).unwrap(), &op.apply(&x).unwrap());
                 }
@@ -853,7 +855,7 @@ mod tests {
         }
     }
 
-    /// ReLU has kinks, where differences mean nothing: the gradient is compared with that of the
+    /// ReLU has kinks, where differences mean nothing. The gradient is compared with that of the
     /// separate operations.
     #[test]
     fn the_fused_activation_has_the_gradients_of_its_parts() {

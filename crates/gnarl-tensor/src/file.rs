@@ -1,4 +1,4 @@
-//! Tensors in safetensors files.
+//! Reads and writes tensors as safetensors files.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result, bail};
 use crate::shape::MAX_RANK;
 
 impl Tensor {
-    /// The values as they are stored: the lowest byte first.
+    /// Returns the values in little-endian byte order.
     fn bytes(&self) -> Vec<u8> {
         fn of<T: Element, const N: usize>(
             tensor: &Tensor,
@@ -53,7 +53,7 @@ impl View for Tensor {
     }
 }
 
-/// The tensors of a safetensors file, by name.
+/// Reads the tensors of a safetensors file, by name.
 pub fn load_safetensors(bytes: &[u8]) -> Result<HashMap<String, Tensor>> {
     let file = SafeTensors::deserialize(bytes).map_err(Error::msg)?;
     file.iter()

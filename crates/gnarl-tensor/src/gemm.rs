@@ -1,4 +1,4 @@
-//! Dense products on the CPU.
+//! Dense matrix products on the CPU.
 
 use std::mem::MaybeUninit;
 
@@ -9,8 +9,8 @@ use crate::kernels;
 use crate::pattern::MIN_PARALLEL_WORK;
 use crate::tape::Target;
 
-/// Writes `a · b` to a target or adds it; where `turned` says so, the transpose of what is stored.
-/// `shape` is that of the product: rows, inner, columns.
+/// Writes `a · b` to a target or adds it; `turned` transposes a stored matrix. `shape` is that of
+/// the product: rows, inner size, columns.
 pub(crate) fn dense_product<T: Float>(
     [a, b]: [&[T]; 2],
     turned: [bool; 2],
@@ -34,8 +34,8 @@ pub(crate) fn dense_product<T: Float>(
     multiply(a, b, add, Threads::All, out);
 }
 
-/// `xᵀ · g` by blocks of rows, summed in their order: few outputs of many rows each would keep one
-/// thread busy alone.
+/// Computes `xᵀ · g` by blocks of rows, summed in their order. Few outputs of many rows each would
+/// otherwise occupy one thread alone.
 fn transposed_product<T: Float>(
     (x, g): (&[T], &[T]),
     (rows, inner, width): (usize, usize, usize),
@@ -49,7 +49,7 @@ fn transposed_product<T: Float>(
         }
         return;
     }
-    // Blocks much smaller than what comes out of them would cost more than they save.
+    // Blocks much smaller than their output would cost more than they save.
     let height = ROWS.max(4 * inner.max(width));
     let whole = (
         Factor::new(x, rows, inner).transposed(),
@@ -77,7 +77,7 @@ fn transposed_product<T: Float>(
     let mut total = sums.next().unwrap_or_default();
     sums.for_each(|block| kernels::add_rows(&block, &mut total));
     for (out, sum) in out.iter_mut().zip(&total) {
-        // SAFETY: what is added to was written before.
+        // SAFETY: a target that is added to was written before.
         let before = if add {
             unsafe { out.assume_init() }
         } else {
@@ -92,8 +92,8 @@ fn as_uninit<T>(values: &mut [T]) -> &mut [MaybeUninit<T>] {
     unsafe { &mut *(std::ptr::from_mut(values) as *mut [MaybeUninit<T>]) }
 }
 
-/// Writes `x · w`, all stored by rows, `rows × inner` by `inner × width`, on this thread; gives
-/// what was written.
+/// Writes `x · w`, all stored by rows, `rows × inner` by `inner × width`, on this thread; returns
+/// the written values.
 pub(crate) fn product_into<'a, T: Float>(
     (x, w): (&[T], &[T]),
     (rows, inner, width): (usize, usize, usize),
@@ -110,12 +110,12 @@ pub(crate) fn product_into<'a, T: Float>(
     unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) }
 }
 
-/// A matrix of a product: stored by rows, or the transpose of one that is.
+/// Factor of a product: a matrix stored by rows, or the transpose of one.
 #[derive(Clone, Copy)]
 struct Factor<'a, T> {
     values: &'a [T],
     shape: (usize, usize),
-    /// From one row to the next, and from one column to the next.
+    /// Stride from one row to the next, and from one column to the next.
     strides: (isize, isize),
 }
 
@@ -139,14 +139,14 @@ impl<'a, T> Factor<'a, T> {
     }
 }
 
-/// Who works on a product.
+/// Threads that compute a product.
 #[derive(Clone, Copy, PartialEq)]
 enum Threads {
     One,
     All,
 }
 
-/// Writes `a · b` to `out`, by rows, or adds it to what is there, which is then initialised.
+/// Writes `a · b` to `out`, by rows, or adds it to the present values, which are then initialised.
 fn multiply<T: Float>(
     a: Factor<'_, T>,
     b: Factor<'_, T>,
@@ -177,7 +177,7 @@ fn multiply<T: Float>(
         gemm::Parallelism::Rayon(threads)
     };
     // SAFETY: the three matrices lie within their slices by their shapes and strides; `out` is read
-    // only where it is added to, and written in full.
+    // only if it is added to, and written in full.
     unsafe {
         gemm::gemm(
             rows,

@@ -1,5 +1,4 @@
-//! The inner loops: plain slices in, plain slices out, compiled for wide registers (see
-//! [`crate::simd`]).
+//! Inner loops over plain slices, compiled for wide registers (see [`crate::simd`]).
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -12,7 +11,7 @@ use crate::simd::simd_dispatch;
 
 /// Sparse rows and `heads` values for each of their entries.
 ///
-/// The pattern's promise, every column below `num_cols`, is what lets the loops below do without a
+/// The pattern guarantees that every column is below `num_cols`; therefore the loops below need no
 /// check per entry.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a, T> {
@@ -23,9 +22,9 @@ pub(crate) struct Rows<'a, T> {
 }
 
 impl<T: Float> Rows<'_, T> {
-    /// How many rows of an `x` of this width are taken at a time, where going over the entries in
-    /// such tiles pays: `x` is larger than a core's own cache, and rows have so many entries that a
-    /// tile, once it is there, is read often (docs/performance.md).
+    /// Returns the number of rows of `x` to process per tile, if tiling pays at this width. Tiling
+    /// pays if `x` is larger than a core's own cache and rows have so many entries that a cached
+    /// tile is read often (docs/performance.md).
     pub(crate) fn tile(&self, width: usize) -> Option<usize> {
         let (bytes, pattern) = (width * size_of::<T>(), self.pattern);
         let tile = NEAR_BYTES / bytes.max(1);
@@ -35,21 +34,21 @@ impl<T: Float> Rows<'_, T> {
     }
 }
 
-/// Half of a core's own cache, which is a megabyte on most machines of today. What fits is not
-/// fetched ahead: asking costs more than waiting.
+/// Half of a core's own cache, which is a megabyte on most current machines. Data that fits is not
+/// prefetched: the prefetch costs more than the wait.
 const NEAR_BYTES: usize = 512 << 10;
-/// From so many entries a row on the processor itself looks far enough ahead.
+/// Entries per row from which the processor's own prefetching suffices.
 const LONG_ROW: usize = 20;
-/// Entries that a row must have in a tile for its sums to be put down and taken up again for less
-/// than is won.
+/// Entries of a row per tile from which storing and reloading its sums costs less than tiling
+/// saves.
 const TILE_ENTRIES: usize = 64;
-/// Sums that are kept from tile to tile at once.
+/// Bytes of sums kept from tile to tile.
 const SUM_BYTES: usize = 128 << 10;
 
 simd_dispatch! {
-    /// `out[r] = bias + Σ_k values[k] · x[column of k]` for each row, `width` values a row; head
-    /// `h` scales its own `width / heads` columns. Every value of `out` is written, or added to
-    /// where it holds values already.
+    /// Computes `out[r] = bias + Σ_k values[k] · x[column of k]` for each row, `width` values a
+    /// row; head `h` scales its own `width / heads` columns. Every value of `out` is written, or
+    /// added to if it holds values already.
     pub(crate) fn gather_rows<T: Float>(
         rows: Rows<'_, T>,
         range: Range<usize>,
@@ -98,7 +97,7 @@ simd_dispatch! {
     }
 }
 
-/// [`gather_rows`] over values that are there already.
+/// Runs [`gather_rows`] over initialised values.
 pub(crate) fn gather_rows_over<T: Float>(
     rows: Rows<'_, T>,
     range: Range<usize>,
@@ -111,20 +110,19 @@ pub(crate) fn gather_rows_over<T: Float>(
     gather_rows(rows, range, x, width, None, false, out);
 }
 
-/// Eight heads of eight are what attention layers usually have: they get loops of their own, over
-/// all their columns in one go and with bounds that the compiler knows, so that sums stay in
-/// registers.
+/// Eight heads of eight are the default of attention layers. They have loops of their own over all
+/// columns at once, with bounds known to the compiler, so that sums stay in registers.
 pub(crate) const HEADS: usize = 8;
 pub(crate) const HEAD_WIDTH: usize = 8;
 pub(crate) const WIDTH: usize = HEADS * HEAD_WIDTH;
 
-/// A head's value for each of its columns.
+/// Repeats a head's value for each of its columns.
 #[inline(always)]
 pub(crate) fn of_each_column<T: Float>(values: &[T; HEADS]) -> [T; WIDTH] {
     std::array::from_fn(|c| values[c / HEAD_WIDTH])
 }
 
-/// The sum of each head's columns, one after the other; all heads side by side.
+/// Sums each head's columns in order; all heads in parallel lanes.
 #[inline(always)]
 pub(crate) fn sums_of_heads<T: Float>(products: &[T; WIDTH]) -> [T; HEADS] {
     let mut sums = [T::ZERO; HEADS];
@@ -136,7 +134,7 @@ pub(crate) fn sums_of_heads<T: Float>(products: &[T; WIDTH]) -> [T; HEADS] {
     sums
 }
 
-/// The arguments of [`gather_rows`].
+/// Arguments of [`gather_rows`].
 #[derive(Clone, Copy)]
 struct Gather<'a, T> {
     rows: Rows<'a, T>,
@@ -155,7 +153,7 @@ struct Part {
 }
 
 impl<T: Float> Gather<'_, T> {
-    /// `B` columns of each output row; returns how many.
+    /// Computes `B` columns of each output row; returns `B`.
     ///
     /// # Safety
     /// The lengths are as [`gather_rows`] checks them, and `part` has `B` columns within the width.
@@ -179,8 +177,8 @@ impl<T: Float> Gather<'_, T> {
         B
     }
 
-    /// All columns of a part that has more than `B` and at most twice as many; returns how many.
-    /// Its first and its last `B` are computed side by side, those in the middle twice.
+    /// Computes all columns of a part that has more than `B` and at most twice as many; returns
+    /// their number. Its first and its last `B` columns are computed together, the overlap twice.
     ///
     /// # Safety
     /// The lengths are as [`gather_rows`] checks them, and `part` lies within the width.
@@ -202,7 +200,7 @@ impl<T: Float> Gather<'_, T> {
         part.used
     }
 
-    /// What the sums of `B` columns start from.
+    /// Returns the initial sums of `B` columns.
     #[inline(always)]
     fn start<const B: usize>(&self, from: usize) -> [T; B] {
         let mut start = [T::ZERO; B];
@@ -212,11 +210,11 @@ impl<T: Float> Gather<'_, T> {
         start
     }
 
-    /// Row by row: the sums stay in registers while a row's entries go by. `FETCH`: rows of `x` are
-    /// asked for ahead.
+    /// Computes row by row: the sums stay in registers while a row's entries are added. `FETCH`:
+    /// rows of `x` are prefetched.
     ///
     /// # Safety
-    /// As for [`columns`](Self::columns), or of `TWO` as for [`up_to_twice`](Self::up_to_twice).
+    /// As for [`columns`](Self::columns); with `TWO`, as for [`up_to_twice`](Self::up_to_twice).
     #[inline(always)]
     unsafe fn by_rows<const B: usize, const TWO: bool, const FETCH: bool>(
         &self,
@@ -231,7 +229,7 @@ impl<T: Float> Gather<'_, T> {
         };
         let (start, start_last) = (self.start::<B>(part.from), self.start::<B>(last));
         for (i, row) in range.enumerate() {
-            // Two sums, so that a product need not wait for the one before it.
+            // Two sums, so that a product need not wait for the previous one.
             let mut even = (start, start_last);
             let mut odd = ([T::ZERO; B], [T::ZERO; B]);
             let entries = self.rows.pattern.row(row);
@@ -253,7 +251,7 @@ impl<T: Float> Gather<'_, T> {
             }
             let out = &mut out[i * self.width..(i + 1) * self.width];
             if TWO {
-                // What both have is the second's to write.
+                // The second store writes the overlap of both.
                 store(
                     &even.0[..last - part.from],
                     self.add,
@@ -266,9 +264,9 @@ impl<T: Float> Gather<'_, T> {
         }
     }
 
-    /// The same to the last bit, tile by tile of `x`: the entries of a row up to the end of a tile,
-    /// then those of the next row, and the two sums of each are kept for the next tile. Every row's
-    /// entries come in their order, so columns that are not sorted cost time alone.
+    /// Computes the sums of `by_rows`, to the last bit, tile by tile of `x`: the entries of a row
+    /// up to the end of a tile, then those of the next row. The two sums of each row are kept for
+    /// the next tile. Every row's entries come in their order, so unsorted columns only cost time.
     ///
     /// # Safety
     /// As for [`columns`](Self::columns).
@@ -333,8 +331,8 @@ impl<T: Float> Gather<'_, T> {
         }
     }
 
-    /// Adds entry `k`'s products to the sums of `B` columns and, of `TWO`, of the `B` from `last`
-    /// on.
+    /// Adds entry `k`'s products to the sums of `B` columns and, with `TWO`, of the `B` columns
+    /// from `last` on.
     ///
     /// # Safety
     /// As for [`by_rows`](Self::by_rows); `k` is an entry of the pattern, and `last + B` within the
@@ -388,7 +386,7 @@ impl<T: Float> Gather<'_, T> {
         }
     }
 
-    /// All eight heads of eight columns in one go.
+    /// Computes all eight heads of eight columns at once.
     ///
     /// # Safety
     /// As for [`columns`](Self::columns), with eight heads and 64 columns.
@@ -423,11 +421,11 @@ impl<T: Float> Gather<'_, T> {
     }
 }
 
-/// How many entries ahead rows are fetched into the cache: which row comes next is known long
-/// before it is needed.
+/// Number of entries ahead at which rows are prefetched: the next row is known long before it is
+/// needed.
 const AHEAD: usize = 8;
 
-/// Asks for the cache lines of `B` values; a hint, so any address will do.
+/// Prefetches the cache lines of `B` values; a hint, so any address is allowed.
 #[inline(always)]
 fn prefetch<T, const B: usize>(x: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -446,7 +444,7 @@ fn prefetch<T, const B: usize>(x: &[T], at: usize) {
     let _ = (x, at);
 }
 
-/// Asks for the row of `x` that the entry `AHEAD` of this one names.
+/// Prefetches the row of `x` of the entry `AHEAD` places after this one.
 #[inline(always)]
 pub(crate) fn prefetch_row<T>(x: &[T], pattern: &Pattern, entry: usize, width: usize) {
     if let Some(&next) = pattern.indices().get(entry + AHEAD) {
@@ -459,7 +457,7 @@ pub(crate) fn prefetch_row<T>(x: &[T], pattern: &Pattern, entry: usize, width: u
     }
 }
 
-/// `B` values from `at` on.
+/// Reads `B` values from `at` on.
 ///
 /// # Safety
 /// They are within `x`.
@@ -470,18 +468,18 @@ unsafe fn read<T: Float, const B: usize>(x: &[T], at: usize) -> [T; B] {
     unsafe { x.as_ptr().add(at).cast::<[T; B]>().read_unaligned() }
 }
 
-/// Up to `B` values, then zeros.
+/// Returns up to `B` values, padded with zeros.
 #[inline(always)]
 fn cut<T: Float, const B: usize>(x: &[T]) -> [T; B] {
     std::array::from_fn(|b| x.get(b).copied().unwrap_or(T::ZERO))
 }
 
-/// Writes values, or adds them to those that are there.
+/// Writes values, or adds them to the present ones.
 #[inline(always)]
 fn store<T: Float>(values: &[T], add: bool, out: &mut [MaybeUninit<T>]) {
     if add {
         for (out, value) in out.iter_mut().zip(values) {
-            // SAFETY: what is added to was written before, by the caller's word.
+            // SAFETY: a target that is added to was written before, by the caller's promise.
             out.write(unsafe { out.assume_init() } + *value);
         }
         return;
@@ -492,8 +490,8 @@ fn store<T: Float>(values: &[T], add: bool, out: &mut [MaybeUninit<T>]) {
 }
 
 simd_dispatch! {
-    /// For each entry and head the inner product of row `a[row]` and `b[column]`: `heads` values an
-    /// entry.
+    /// Computes the inner product of row `a[row]` and `b[column]` for each entry and head: `heads`
+    /// values an entry.
     pub(crate) fn sampled_products<T: Float>(
         pattern: &Pattern,
         heads: usize,
@@ -528,7 +526,7 @@ simd_dispatch! {
     }
 }
 
-/// The inner product of each head.
+/// Computes the inner product of each head.
 #[inline(always)]
 fn inner_products_of_heads<T: Float>(a: &[T; WIDTH], b: &[T; WIDTH]) -> [T; HEADS] {
     let mut products = [T::ZERO; WIDTH];
@@ -538,11 +536,11 @@ fn inner_products_of_heads<T: Float>(a: &[T; WIDTH], b: &[T; WIDTH]) -> [T; HEAD
     sums_of_heads(&products)
 }
 
-/// Columns of rows for [`pair_products`] come in so many at a time.
+/// Number of columns that [`pair_products`] processes at a time.
 pub(crate) const PAIR_LANES: usize = 8;
 
 simd_dispatch! {
-    /// For each pair `a_u · b_v + a_v · b_u`, of rows of a width that is a multiple of
+    /// Computes `a_u · b_v + a_v · b_u` for each pair, of rows whose width is a multiple of
     /// [`PAIR_LANES`].
     pub(crate) fn pair_products<T: Float>(
         pairs: &[(u32, u32)],
@@ -568,13 +566,13 @@ simd_dispatch! {
     }
 }
 
-/// A node's row, so many columns at a time.
+/// Returns a node's row, `PAIR_LANES` columns at a time.
 #[inline(always)]
 fn lanes_of<T>(x: &[T], node: u32, width: usize) -> &[[T; PAIR_LANES]] {
     x[node as usize * width..][..width].as_chunks().0
 }
 
-/// Sixteen running sums, then their total: wide, and in a fixed order.
+/// Computes an inner product by sixteen running sums, then their total: wide, and in a fixed order.
 #[inline(always)]
 pub(crate) fn inner_product<T: Float>(a: &[T], b: &[T]) -> T {
     const LANES: usize = 16;
@@ -604,7 +602,7 @@ simd_dispatch! {
 /// Values per parallel task.
 pub(crate) const CHUNK: usize = 16 * 1024;
 
-/// Adds values to others, in parallel where they are many.
+/// Adds values to others, in parallel if they are many.
 pub(crate) fn add_to<T: Float>(x: &[T], out: &mut [T]) {
     assert_eq!(x.len(), out.len(), "values to add to");
     if x.len() < MIN_PARALLEL_WORK {
@@ -615,7 +613,7 @@ pub(crate) fn add_to<T: Float>(x: &[T], out: &mut [T]) {
         .for_each(|(out, x)| add_rows(x, out));
 }
 
-/// The sum of each column, in a fixed order whatever the number of threads.
+/// Computes the sum of each column, in an order that does not depend on the number of threads.
 pub(crate) fn column_sums<T: Float>(x: &[T], width: usize) -> Vec<T> {
     const ROWS: usize = 512;
     let mut total = vec![T::ZERO; width];
@@ -639,15 +637,15 @@ pub(crate) fn column_sums<T: Float>(x: &[T], width: usize) -> Vec<T> {
     total
 }
 
-/// `max(x, 0) · scale`, where a NaN is no number to compare and stays one.
+/// Computes `max(x, 0) · scale`; NaN stays NaN.
 #[inline(always)]
 fn scaled_relu<T: Float>(x: T, scale: T) -> T {
     if x <= T::ZERO { T::ZERO } else { x * scale }
 }
 
 simd_dispatch! {
-    /// ReLU, then dropout: kept values are scaled by `scale`; `threshold` is the share dropped, of
-    /// 2^32. A NaN stays one, kept or dropped: what has diverged must show.
+    /// Applies ReLU, then dropout. Kept values are scaled by `scale`; `threshold` is the dropout
+    /// probability times 2^32. NaN stays NaN, kept or dropped: a diverged network must show.
     pub(crate) fn relu_dropout<T: Float>(
         x: &[T],
         first: u64,
@@ -667,7 +665,7 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// [`relu_dropout`] in place.
+    /// Applies [`relu_dropout`] in place.
     pub(crate) fn relu_dropout_in_place<T: Float>(x: &mut [T], first: u64, key: u64, threshold: u32, scale: T) {
         if threshold == 0 {
             return x.iter_mut().for_each(|x| *x = scaled_relu(*x, scale));
@@ -680,7 +678,7 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// A bias on every row, then [`relu_dropout`], in place.
+    /// Adds a bias to every row, then applies [`relu_dropout`], in place.
     pub(crate) fn bias_relu_dropout_in_place<T: Float>(
         x: &mut [T],
         bias: &[T],
@@ -705,7 +703,7 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// Dropout alone; a NaN stays one, kept or dropped.
+    /// Applies dropout; NaN stays NaN, kept or dropped.
     pub(crate) fn dropout<T: Float>(
         x: &[T],
         first: u64,
@@ -722,7 +720,7 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// The gradient of [`relu_dropout`]: `grad · scale` where the result is positive.
+    /// Computes the gradient of [`relu_dropout`]: `grad · scale` where the result is positive.
     pub(crate) fn relu_dropout_grad<T: Float>(result: &[T], grad: &[T], scale: T, out: &mut [MaybeUninit<T>]) {
         for ((o, r), g) in out.iter_mut().zip(result).zip(grad) {
             o.write(if *r > T::ZERO { *g * scale } else { T::ZERO });
@@ -731,7 +729,7 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// [`relu_dropout_grad`] in place of the gradient.
+    /// Computes [`relu_dropout_grad`] in place of the gradient.
     pub(crate) fn relu_dropout_grad_in_place<T: Float>(result: &[T], grad: &mut [T], scale: T) {
         for (g, r) in grad.iter_mut().zip(result) {
             *g = if *r > T::ZERO { *g * scale } else { T::ZERO };
@@ -739,8 +737,8 @@ simd_dispatch! {
     }
 }
 
-/// A counter-based generator: 32 random bits for each index, by two rounds of multiply and shift
-/// (Wellons' `lowbias32` constants) on the index mixed with the key.
+/// Counter-based generator: returns 32 random bits for each index, by two rounds of multiply and
+/// shift (Wellons' `lowbias32` constants) on the index mixed with the key.
 #[inline(always)]
 fn hash(index: u64, key: u64) -> u32 {
     let mut h = (index as u32) ^ (key as u32);
@@ -753,14 +751,14 @@ fn hash(index: u64, key: u64) -> u32 {
     h ^ (h >> 16)
 }
 
-/// One step of Adam's arithmetic: constants of the step.
+/// Constants of one Adam step.
 #[derive(Clone, Copy)]
 pub(crate) struct AdamStep {
     pub learning_rate: f32,
     pub beta1: f32,
     pub beta2: f32,
     pub epsilon: f32,
-    /// L2 decay, added to the gradient.
+    /// L2 decay added to the gradient.
     pub decay: f32,
     /// `1 - beta1^t`
     pub correction1: f32,
@@ -769,7 +767,7 @@ pub(crate) struct AdamStep {
 }
 
 simd_dispatch! {
-    /// Adam with L2 decay added to the gradient, in place.
+    /// Applies an Adam step with L2 decay added to the gradient, in place.
     pub(crate) fn adam(step: AdamStep, grad: &[f32], weight: &mut [f32], first: &mut [f32], second: &mut [f32]) {
         let rate = step.learning_rate / step.correction1;
         for (((w, m), v), g) in weight.iter_mut().zip(first).zip(second).zip(grad) {
@@ -809,8 +807,8 @@ mod tests {
             .collect()
     }
 
-    /// Every width has its own way through the blocks; to the last bit all are two running sums for
-    /// each number.
+    /// Every width is split into blocks differently; to the last bit each result is two running
+    /// sums.
     #[test]
     fn every_width_is_two_running_sums() {
         let (pattern, _) = rows(71, false);

@@ -1,14 +1,14 @@
-//! Tensors with gradients, made for sparse work, and the optimiser.
+//! Differentiable tensors for sparse message passing, and the Adam optimiser.
 //!
-//! A [`Tensor`] holds values in a shape and, where it was computed from a [`Var`], how. An
-//! operation computes and says what its gradient is; the dense ones are in `ops`, the sparse and
-//! the fused ones in files of their own. `docs/engine.md` tells how the parts fit together.
+//! A [`Tensor`] holds values in a shape and, if it was computed from a [`Var`], its computation
+//! history. Every operation defines its gradient. The dense operations are in `ops`, the sparse and
+//! fused ones in files of their own. `docs/engine.md` describes how the parts fit together.
 //!
-//! One type carries the message passing: an [`Operator`] is a sparse [`Pattern`] plus a value (or
-//! one per head) for each entry, and the values may be a tensor that takes gradients. A GCN's are
-//! constants, attention's come from a softmax, a structural attack's are the variables; sparse node
-//! features are an operator too, applied to a weight matrix. One kernel, [`Operator::apply`],
-//! serves all of them, with gradients to the dense side and to every value.
+//! One type implements message passing: an [`Operator`] is a sparse [`Pattern`] plus a value (or
+//! one per head) for each entry. The values may be a tensor that takes gradients. A GCN has
+//! constant values, attention computes them by a softmax, and a structural attack optimises them.
+//! Sparse node features are an operator too, applied to a weight matrix. One kernel,
+//! [`Operator::apply`], serves all of them, with gradients to the dense side and to every value.
 //!
 //! Every kernel computes an output row on one thread in one order: results do not depend on the
 //! number of threads.
@@ -67,7 +67,7 @@ pub use shape::{MAX_RANK, Shape};
 pub use tape::GradStore;
 pub use threads::{start_threads, thread_pool};
 
-/// For the list of operations.
+/// Operations of this crate, for the list of operations.
 mod all {
     pub(crate) use crate::activation::{Gate, PlainDropout, Relu, ReluDropout};
     pub(crate) use crate::attention::{Additive, GatV2};

@@ -1,4 +1,4 @@
-//! Cross-entropy over chosen rows, in one pass.
+//! Cross-entropy losses over selected rows, in one pass.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use crate::element::{Float, by_precision};
 use crate::error::{Result, bail};
 use crate::tape::{Computed, Gradients, Operation, Sinks, Target, apply};
 
-/// The mean cross-entropy of `logits` (`[items, classes]`) over `rows`, whose classes are
+/// Computes the mean cross-entropy of `logits` (`[rows, classes]`) over `rows`, whose classes are
 /// `classes`.
 ///
-/// Stable for logits of any size. Fails where a row or class is out of range or there are no rows.
+/// Stable for logits of any size. Fails if a row or class is out of range or there are no rows.
 pub fn masked_cross_entropy(
     logits: &Tensor,
     rows: &Arc<Vec<u32>>,
@@ -19,11 +19,11 @@ pub fn masked_cross_entropy(
     cross_entropy(logits, rows, classes, None)
 }
 
-/// The same with a weight for each class: `Σ weight · cross-entropy / Σ weight` over `rows`, and 0
-/// where all of them weigh nothing.
+/// Computes the class-weighted mean cross-entropy: `Σ weight · cross-entropy / Σ weight` over
+/// `rows`, and 0 if all weights are zero.
 ///
-/// Fails as [`masked_cross_entropy`] does, and where there are not as many weights as classes or
-/// one is negative or no number.
+/// Fails as [`masked_cross_entropy`] does, if the number of weights differs from the number of
+/// classes, or if a weight is negative or NaN.
 pub fn class_weighted_cross_entropy(
     logits: &Tensor,
     rows: &Arc<Vec<u32>>,
@@ -88,9 +88,9 @@ fn cross_entropy(
 pub(crate) struct CrossEntropy {
     rows: Arc<Vec<u32>>,
     classes: Arc<Vec<u32>>,
-    /// Of each class; 1 for all where there are none.
+    /// Weight of each class; 1 for all classes if there are none.
     weights: Option<Arc<Vec<f32>>>,
-    /// What all rows weigh together.
+    /// Total weight of all rows.
     total: f64,
 }
 
@@ -108,7 +108,7 @@ impl CrossEntropy {
             .map_or(1.0, |weights| f64::from(weights[class]))
     }
 
-    /// A sum over rows as a mean; rows that weigh nothing have none.
+    /// Divides a sum over rows by the total weight; zero if the total weight is zero.
     fn mean(&self, sum: f64) -> f64 {
         if self.total > 0.0 {
             sum / self.total
@@ -118,7 +118,7 @@ impl CrossEntropy {
     }
 }
 
-/// The largest logit, and `ln Σ exp(logit - largest)`.
+/// Returns the largest logit, and `ln Σ exp(logit - largest)`.
 fn log_sum<T: Float>(logits: &[T]) -> (T, f64) {
     let largest = logits.iter().copied().fold(T::LOWEST, T::larger);
     (
@@ -131,7 +131,8 @@ fn log_sum<T: Float>(logits: &[T]) -> (T, f64) {
     )
 }
 
-/// `ln Σ exp(logit)` less each logit, in tensor operations: the cost of each class.
+/// Computes `ln Σ exp(logit)` minus each logit, in tensor operations: the cross-entropy of each
+/// class.
 fn costs(logits: &Tensor) -> Result<Tensor> {
     let shifted = logits.broadcast_sub(&logits.detach().max_keepdim(1)?)?;
     shifted
@@ -185,8 +186,8 @@ impl Operation for CrossEntropy {
         })
     }
 
-    /// `softmax(logits) - one-hot(class)` on each chosen row, over the number of rows, or by its
-    /// weight over that of all rows.
+    /// `softmax(logits) - one-hot(class)` on each selected row, divided by the number of rows or
+    /// multiplied by the row's share of the total weight.
     fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
         let (_, width) = at.inputs[0].dims2()?;
         by_precision!(self.name(), grad.dtype(), T => {
@@ -205,16 +206,16 @@ impl Operation for CrossEntropy {
                     out[class] -= scale as T;
                 }
             };
-            // SAFETY: what is begun is written, by zeros where nothing was.
+            // SAFETY: a target that is begun is written, with zeros if nothing was there.
             unsafe { to.fill::<T>(0, work) }
         })
     }
 }
 
-/// The mean cross-entropy of `logits` (`[items, classes]`) against distributions over classes,
-/// `targets`, one row for each item.
+/// Computes the mean cross-entropy of `logits` (`[rows, classes]`) against class distributions
+/// `targets`, one row for each row of logits.
 ///
-/// Stable for logits of any size. Fails where the shapes differ or there are no items.
+/// Stable for logits of any size. Fails if the shapes differ or there are no rows.
 pub fn soft_cross_entropy(logits: &Tensor, targets: &Arc<Vec<f32>>) -> Result<Tensor> {
     let (num_items, num_classes) = logits.dims2()?;
     if num_items == 0 || num_classes == 0 {
@@ -250,7 +251,7 @@ impl Operation for SoftCrossEntropy {
             let mut total = 0f64;
             for (z, shares) in logits.chunks(width).zip(self.targets.chunks(width)) {
                 let (largest, log_sum) = log_sum(z);
-                // A share of nothing costs nothing, however unlikely its class.
+                // A share of zero costs nothing, however unlikely its class.
                 let cost = |(&z, &share): (&T, &f32)| f64::from(share) * (log_sum - (z - largest).wide());
                 total += z.iter().zip(shares).filter(|(_, share)| **share != 0.0).map(cost).sum::<f64>();
             }
@@ -394,7 +395,7 @@ mod tests {
         });
     }
 
-    /// A batch may have items of no weight alone: they move nothing.
+    /// A batch may consist of rows with zero weight: they change nothing.
     #[test]
     fn rows_of_no_weight_cost_nothing() {
         let logits = Var::from_tensor(&random(&[2, 3], 1)).unwrap();

@@ -1,11 +1,11 @@
-//! The list of tensor operations. An operation that stands in no list does not compile, and one that
-//! stands in this one or in another crate's is tested: its gradients of first and second order are
-//! compared with differences, on examples that it brings.
+//! List of tensor operations. An operation that is in no list does not compile. Every listed
+//! operation, here or in another crate, is tested: its gradients of first and second order are
+//! compared with differences on the examples it provides.
 
 use crate::all::*;
 use crate::tape::Same;
 
-/// Lists a crate's operations; `listed` gives them to its tests.
+/// Lists a crate's operations; `listed` returns them for its tests.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! operations {

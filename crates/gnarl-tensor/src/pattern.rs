@@ -1,5 +1,4 @@
-//! Where the entries of a sparse matrix are: rows, columns, and how the rows are shared out among
-//! threads.
+//! Sparsity pattern of a matrix: rows, columns, and how the rows are distributed over threads.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -9,31 +8,31 @@ use rayon::prelude::*;
 
 use crate::error::{Result, bail};
 
-/// The sparsity pattern of an operator or of sparse features, in compressed rows.
+/// Sparsity pattern of an operator or of sparse features, in compressed rows.
 ///
 /// Kernels work on blocks of rows with about equal numbers of entries. The blocks depend on the
-/// pattern alone and every output row is computed by one thread in one order, so results are the
-/// same for any number of threads.
+/// pattern alone, and one thread computes every output row in one order: results are the same for
+/// any number of threads.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     num_cols: usize,
     offsets: Vec<usize>,
-    /// Shared with the matrix that the pattern is of.
+    /// Column indices, shared with the matrix of the pattern.
     indices: Arc<Vec<u32>>,
     blocks: Vec<usize>,
     transposed: OnceLock<Transposed>,
 }
 
-/// The transposed pattern, and for each of its entries the entry of the original it mirrors.
+/// Transposed pattern, and the original entry of each of its entries.
 #[derive(Debug, Clone)]
 pub struct Transposed {
-    /// Columns as rows.
+    /// Pattern with columns as rows.
     pub pattern: Arc<Pattern>,
     /// Entry `k` of the transposed pattern is entry `entry_of[k]` of the original.
     pub entry_of: Vec<u32>,
 }
 
-/// New numbers for columns.
+/// New numbering of columns.
 #[derive(Debug)]
 pub(crate) struct Places {
     of_column: Option<Vec<u32>>,
@@ -41,7 +40,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// The columns `chosen`, numbered as they come, of `num_cols`.
+    /// Numbers the columns `chosen`, in their order, of `num_cols`.
     pub fn new(chosen: &[u32], num_cols: usize) -> Self {
         let mut places = vec![u32::MAX; num_cols];
         for (i, &column) in chosen.iter().enumerate() {
@@ -53,7 +52,7 @@ impl Places {
         }
     }
 
-    /// All columns as they are.
+    /// Keeps the numbers of all columns.
     pub fn same(num_cols: usize) -> Self {
         Self {
             of_column: None,
@@ -76,22 +75,23 @@ impl Places {
     }
 }
 
-/// Blocks per pattern: enough to balance some dozens of threads.
+/// Maximal number of blocks per pattern: enough to balance some dozens of threads.
 const MAX_BLOCKS: usize = 128;
 /// Entries plus rows below which a block is not worth a task of its own.
 const MIN_BLOCK_WORK: usize = 1024;
 
-/// Values touched below which waking another thread is taken to cost more than it saves.
+/// Values touched below which another thread is assumed to cost more than it saves.
 pub(crate) const MIN_PARALLEL_WORK: usize = 1 << 18;
 
 impl Pattern {
-    /// The pattern of a sparse matrix.
+    /// Returns the pattern of a sparse matrix.
     pub fn of<T: Copy>(matrix: &CsrMatrix<T>) -> Self {
         let offsets = matrix.offsets().iter().map(|&o| o as usize).collect();
         Self::sharing(matrix.num_cols(), offsets, matrix.indices_in_memory())
     }
 
-    /// Whether it was made of this matrix, or of one that shares its entries' places.
+    /// Returns true if the pattern was built from this matrix, or from one that shares its column
+    /// indices.
     pub(crate) fn is_of<T: Copy>(&self, matrix: &CsrMatrix<T>) -> bool {
         std::ptr::eq(self.indices(), matrix.indices())
             && (self.num_cols, self.num_rows()) == (matrix.num_cols(), matrix.num_rows())
@@ -102,11 +102,11 @@ impl Pattern {
                 .all(|(&here, &there)| here as u64 == there)
     }
 
-    /// Wraps rows that are valid: offsets from 0 to the number of indices, indices below
+    /// Builds a pattern from valid rows: offsets from 0 to the number of indices, indices below
     /// `num_cols`.
     ///
     /// # Panics
-    /// If they are not, or if there are 2^32 entries or more.
+    /// Panics if they are not valid, or if there are 2^32 entries or more.
     pub fn new(num_cols: usize, offsets: Vec<usize>, indices: Vec<u32>) -> Self {
         Self::sharing(num_cols, offsets, indices.into())
     }
@@ -130,8 +130,8 @@ impl Pattern {
         }
     }
 
-    /// The same for parts of a pattern that is one: nothing is looked at again. Kernels rely on
-    /// what [`new`](Self::new) checks.
+    /// Builds a pattern from parts of a valid one, without checks. Kernels rely on the checks of
+    /// [`new`](Self::new).
     pub(crate) fn of_valid(num_cols: usize, offsets: Vec<usize>, indices: Vec<u32>) -> Self {
         debug_assert!(
             Self::is_valid(num_cols, &offsets, &indices),
@@ -156,37 +156,37 @@ impl Pattern {
         ends && offsets.is_sorted() && indices.iter().all(|&c| (c as usize) < num_cols)
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn num_rows(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn num_cols(&self) -> usize {
         self.num_cols
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub fn num_entries(&self) -> usize {
         self.indices.len()
     }
 
-    /// Row boundaries.
+    /// Returns the row boundaries.
     pub fn offsets(&self) -> &[usize] {
         &self.offsets
     }
 
-    /// Column of each entry.
+    /// Returns the column of each entry.
     pub fn indices(&self) -> &[u32] {
         &self.indices
     }
 
-    /// The entries of a row.
+    /// Returns the entries of a row.
     pub fn row(&self, row: usize) -> Range<usize> {
         self.offsets[row]..self.offsets[row + 1]
     }
 
-    /// The row of each entry.
+    /// Returns the row of each entry.
     #[doc(hidden)]
     pub fn entry_rows(&self) -> Vec<u32> {
         (0..self.num_rows())
@@ -194,8 +194,8 @@ impl Pattern {
             .collect()
     }
 
-    /// These rows, their columns renumbered, and which entries they are. Entries keep their order
-    /// within a row. Fails for a column that has no place.
+    /// Returns these rows with renumbered columns, and the original entries. Entries keep their
+    /// order within a row. Fails for a column without a new number.
     pub(crate) fn restricted(&self, rows: &[u32], columns: &Places) -> Result<(Pattern, Vec<u32>)> {
         let mut offsets = vec![0];
         let mut entries: Vec<u32> = Vec::new();
@@ -210,7 +210,7 @@ impl Pattern {
         Ok((Pattern::new(columns.count, offsets, indices), entries))
     }
 
-    /// The transposed pattern, made on first use and kept.
+    /// Returns the transposed pattern, computed on first use and kept.
     pub fn transposed(&self) -> &Transposed {
         self.transposed.get_or_init(|| {
             let mut offsets = vec![0usize; self.num_cols + 1];
@@ -236,7 +236,7 @@ impl Pattern {
         })
     }
 
-    /// Runs `work` on each block of rows in parallel, giving it the rows and their part of `out`
+    /// Runs `work` on each block of rows in parallel, with the rows and their part of `out`
     /// (`width` values a row).
     pub fn for_row_blocks<T: Send>(
         &self,
@@ -247,7 +247,7 @@ impl Pattern {
         self.for_few_row_blocks(usize::MAX, out, width, work);
     }
 
-    /// The same on at most so many blocks.
+    /// Runs [`for_row_blocks`](Self::for_row_blocks) on at most this many blocks.
     pub(crate) fn for_few_row_blocks<T: Send>(
         &self,
         at_most: usize,
@@ -259,7 +259,7 @@ impl Pattern {
         self.for_blocks(at_most, out, width, |rows| rows * width, work);
     }
 
-    /// Runs `work` on each block of rows in parallel, giving it the rows and their entries' part of
+    /// Runs `work` on each block of rows in parallel, with the rows and their entries' part of
     /// `out` (`width` values an entry).
     pub fn for_entry_blocks<T: Send>(
         &self,
@@ -277,7 +277,7 @@ impl Pattern {
         );
     }
 
-    /// [`for_row_blocks`](Self::for_row_blocks) with two outputs of different widths.
+    /// Runs [`for_row_blocks`](Self::for_row_blocks) with two outputs of different widths.
     pub fn for_row_block_pairs<T: Send, U: Send>(
         &self,
         first: (&mut [T], usize),
@@ -307,7 +307,7 @@ impl Pattern {
             .for_each(|(rows, a, b)| work(rows, a, b));
     }
 
-    /// Whether work of this width on every entry is not worth waking other threads.
+    /// Returns true if work of this width on every entry is too small for several threads.
     fn runs_alone(&self, width: usize) -> bool {
         self.blocks.len() <= 2 || (self.num_entries() + self.num_rows()) * width < MIN_PARALLEL_WORK
     }
@@ -338,7 +338,7 @@ impl Pattern {
     }
 }
 
-/// Row boundaries of blocks with about equal entries plus rows.
+/// Returns row boundaries of blocks with about equal entries plus rows.
 fn balanced_blocks(offsets: &[usize]) -> Vec<usize> {
     let num_rows = offsets.len() - 1;
     let work_before = |row: usize| offsets[row] + row;
@@ -356,7 +356,7 @@ fn balanced_blocks(offsets: &[usize]) -> Vec<usize> {
     blocks
 }
 
-/// The first row in `0..num_rows` where `before` turns false.
+/// Returns the first row in `0..num_rows` for which `before` is false.
 fn partition_rows(num_rows: usize, before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, num_rows);
     while low < high {

@@ -1,4 +1,5 @@
-//! `P V Pᵀ` at chosen places, for sparse V whose values take gradients and a sparse P that is held.
+//! Sampled triple product `P V Pᵀ`, for sparse V whose values take gradients and a constant sparse
+//! P.
 
 use std::sync::Arc;
 
@@ -9,11 +10,11 @@ use crate::operator::Operator;
 use crate::pattern::Pattern;
 use crate::tape::{Computed, Gradients, Operation, apply};
 
-/// `(P V Pᵀ)_ij` for each entry i, j of `to`, with V the matrix of `values` (`[entries]`) on
-/// `from`. P is taken as it is and gets no gradient.
+/// Computes `(P V Pᵀ)_ij` for each entry i, j of `to`, with V the matrix of `values` (`[entries]`)
+/// on `from`. P is constant and gets no gradient.
 ///
 /// O(Σ_i Σ_{u ∈ P_i} entries of V in row u, and the entries of `to` times those of a row of P);
-/// values of zero are passed over. Nothing of nodes squared is held.
+/// zero values are skipped. No `nodes × nodes` matrix is stored.
 pub fn sandwiched(
     by: &Operator,
     from: &Arc<Pattern>,
@@ -55,7 +56,7 @@ pub fn sandwiched(
     )
 }
 
-/// P.
+/// Sparse matrix P.
 #[derive(Clone)]
 struct Side {
     pattern: Arc<Pattern>,
@@ -84,7 +85,7 @@ pub(crate) struct Sandwich {
 }
 
 impl Sandwich {
-    /// A row of `P V` at a time, of which inner products with rows of P are taken.
+    /// Computes one row of `P V` at a time, and its inner products with rows of P.
     fn products<T: Float>(&self, values: &[T]) -> Vec<T> {
         let (p, from, to) = (&self.by.pattern, &self.from, &self.to);
         let side: Vec<T> = self
@@ -140,7 +141,7 @@ impl Operation for Sandwich {
         })
     }
 
-    /// `Pᵀ G P` where V has entries.
+    /// `Pᵀ G P` at the entries of V.
     fn backward(&self, _at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         let turned = Sandwich {
             by: self.by.transposed(),

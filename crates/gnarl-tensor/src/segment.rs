@@ -1,5 +1,5 @@
-//! Operations over the entries of each row: softmax, extremes, and moving values between nodes and
-//! entries.
+//! Operations over the entries of each row: softmax, maximum, minimum, median, and moving values
+//! between nodes and entries.
 
 use std::cmp::Ordering;
 use std::mem::MaybeUninit;
@@ -14,7 +14,8 @@ use crate::pattern::Pattern;
 use crate::simd::simd_dispatch;
 use crate::tape::{Computed, Gradients, Operation, Sinks, apply};
 
-/// Softmax of `scores` (`[entries, heads]`) over the entries of each row, head by head.
+/// Computes the softmax of `scores` (`[entries, heads]`) over the entries of each row, head by
+/// head.
 pub fn segment_softmax(pattern: &Arc<Pattern>, scores: &Tensor) -> Result<Tensor> {
     check_entries("segment softmax", pattern, scores)?;
     apply(
@@ -38,8 +39,8 @@ pub(crate) struct SegmentSoftmax {
 }
 
 simd_dispatch! {
-    /// The softmax of each row's scores, head by head; the heads of an entry side by side, the
-    /// exponentials of all rows in one go.
+    /// Computes the softmax of each row's scores, head by head. The heads of an entry are computed
+    /// together, the exponentials of all rows at once.
     fn softmax_rows<T: Float>(
         pattern: &Pattern,
         rows: Range<usize>,
@@ -124,7 +125,8 @@ impl Operation for SegmentSoftmax {
 }
 
 simd_dispatch! {
-    /// `p · (g - Σ p g)` over each row, written or added; the heads of an entry side by side.
+    /// Computes `p · (g - Σ p g)` over each row, written or added; the heads of an entry are
+    /// computed together.
     fn softmax_grad_rows<T: Float>(
         pattern: &Pattern,
         rows: Range<usize>,
@@ -147,7 +149,7 @@ simd_dispatch! {
             }
             for ((out, p), g) in out.chunks_exact_mut(step).zip(p.chunks_exact(step)).zip(g.chunks_exact(step)) {
                 for (((out, p), g), mean) in out.iter_mut().zip(p).zip(g).zip(&means) {
-                    // SAFETY: what is added to was written before.
+                    // SAFETY: a target that is added to was written before.
                     let before = if add { unsafe { out.assume_init() } } else { T::ZERO };
                     out.write(before + *p * (*g - *mean));
                 }
@@ -156,7 +158,7 @@ simd_dispatch! {
     }
 }
 
-/// For each entry the row of `x` that its column names: `[entries, width]`. Its gradient is
+/// Returns the row of `x` for the column of each entry: `[entries, width]`. Its gradient is
 /// [`scatter_rows`] transposed.
 pub fn gather_cols(pattern: &Arc<Pattern>, x: &Tensor) -> Result<Tensor> {
     let k = pattern.num_entries();
@@ -168,7 +170,7 @@ pub fn gather_cols(pattern: &Arc<Pattern>, x: &Tensor) -> Result<Tensor> {
     Operator::from_pattern(Arc::new(one_per_row)).apply(x)
 }
 
-/// The sum over each row's entries of `x` (`[entries, width]`): `[rows, width]`.
+/// Sums `x` (`[entries, width]`) over each row's entries: `[rows, width]`.
 pub fn scatter_rows(pattern: &Arc<Pattern>, x: &Tensor) -> Result<Tensor> {
     check_entries("scatter rows", pattern, x)?;
     let k = pattern.num_entries();
@@ -176,18 +178,18 @@ pub fn scatter_rows(pattern: &Arc<Pattern>, x: &Tensor) -> Result<Tensor> {
     Operator::from_pattern(Arc::new(entries_as_cols)).apply(x)
 }
 
-/// Which end of each row's values is wanted.
+/// Extreme value of each row: maximum or minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extreme {
-    /// The largest.
+    /// Maximum.
     Max,
-    /// The smallest.
+    /// Minimum.
     Min,
 }
 
-/// The largest or smallest value over the neighbours of each row, column by column; zero for a row
-/// without entries. Of equals the first in the row takes the whole gradient; a NaN among them is
-/// the result.
+/// Computes the largest or smallest value over the neighbours of each row, column by column; zero
+/// for a row without entries. The first of equal values in the row takes the whole gradient. If a
+/// value is NaN, the result is NaN.
 pub fn segment_extreme(pattern: &Arc<Pattern>, x: &Tensor, which: Extreme) -> Result<Tensor> {
     let (rows, width) = x.dims2()?;
     if rows != pattern.num_cols() {
@@ -217,10 +219,11 @@ pub fn segment_extreme(pattern: &Arc<Pattern>, x: &Tensor, which: Extreme) -> Re
     )
 }
 
-/// The weighted median over the neighbours of each row, column by column: the smallest value that,
-/// with those below it, has half of the row's weight. `weights`, one for each entry and at least
-/// zero, say who counts; zero for a row without weight. Who it is takes no gradient, its value
-/// does. O(entries · width · log entries of a row).
+/// Computes the weighted median over the neighbours of each row, column by column: the smallest
+/// value that, with the values below it, has half of the row's weight. `weights`, one for each
+/// entry and at least zero, weight the neighbours; the result is zero for a row without weight. The
+/// gradient goes to the selected value, not to the weights. O(entries · width · log entries of a
+/// row).
 pub fn segment_median(pattern: &Arc<Pattern>, weights: &Tensor, x: &Tensor) -> Result<Tensor> {
     let (rows, width) = x.dims2()?;
     if rows != pattern.num_cols() || weights.elem_count() != pattern.num_entries() {
@@ -241,7 +244,7 @@ pub fn segment_median(pattern: &Arc<Pattern>, weights: &Tensor, x: &Tensor) -> R
                 counted.clear();
                 let entries = pattern.row(row).map(|k| (pattern.indices()[k], wide(weights[k])));
                 counted.extend(entries.filter(|(_, weight)| *weight > 0.0));
-                // Equal halves stay so whatever rounding does to them.
+                // Equal halves stay equal whatever rounding does to them.
                 let half = 0.5 * (1.0 - 1e-5) * counted.iter().map(|(_, weight)| weight).sum::<f64>();
                 for (c, won) in winners.iter_mut().enumerate() {
                     sorted.clear();
@@ -267,10 +270,10 @@ pub fn segment_median(pattern: &Arc<Pattern>, weights: &Tensor, x: &Tensor) -> R
     )
 }
 
-/// Of a row without entries nobody wins.
+/// Marks a row without entries, which has no winner.
 const NOBODY: u32 = u32::MAX;
 
-/// The column of the winning entry of a row, for feature `c` of `width`.
+/// Returns the column of the winning entry of a row, for feature `c` of `width`.
 fn winner<T: Float>(
     pattern: &Pattern,
     which: Extreme,
@@ -293,7 +296,7 @@ fn winner<T: Float>(
     })
 }
 
-/// Who has won each value of the result.
+/// Winning entry of each value of the result.
 #[derive(Clone)]
 struct Winners {
     pattern: Arc<Pattern>,
@@ -301,7 +304,7 @@ struct Winners {
     width: usize,
 }
 
-/// For each row and column the winner's value.
+/// Winner's value for each row and column.
 pub(crate) struct TakeWinners(Winners);
 
 impl Operation for TakeWinners {
@@ -328,7 +331,7 @@ impl Operation for TakeWinners {
     }
 }
 
-/// Each value of a row to its winner: the adjoint of taking.
+/// Sum of each row's values at their winners: the adjoint of taking.
 pub(crate) struct GiveWinners(Winners);
 
 impl Operation for GiveWinners {
@@ -336,7 +339,7 @@ impl Operation for GiveWinners {
         "gradient of segment extreme"
     }
 
-    /// Each winner collects from the rows it may have won: no two threads write alike.
+    /// Each winner collects from the rows it may have won: no two threads write to one place.
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
         let Winners {
             pattern,

@@ -1,11 +1,11 @@
-//! The shape of a tensor: up to six dimensions, values stored row by row.
+//! Shape of a tensor: up to six dimensions, values stored row by row.
 
 use crate::error::{Result, bail};
 
-/// The most dimensions that a tensor can have.
+/// Maximal number of dimensions of a tensor.
 pub const MAX_RANK: usize = 6;
 
-/// The length of each dimension.
+/// Lengths of the dimensions of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     dims: [usize; MAX_RANK],
@@ -13,22 +13,22 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The lengths, outermost first.
+    /// Returns the lengths, outermost first.
     pub fn dims(&self) -> &[usize] {
         &self.dims[..self.rank]
     }
 
-    /// Number of dimensions.
+    /// Returns the number of dimensions.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn elem_count(&self) -> usize {
         self.dims().iter().product()
     }
 
-    /// Rows and columns of a matrix.
+    /// Returns the rows and columns of a matrix.
     pub fn dims2(&self) -> Result<(usize, usize)> {
         match *self.dims() {
             [rows, cols] => Ok((rows, cols)),
@@ -36,7 +36,7 @@ impl Shape {
         }
     }
 
-    /// The length of one dimension.
+    /// Returns the length of one dimension.
     pub fn dim(&self, dim: usize) -> Result<usize> {
         match self.dims().get(dim) {
             Some(&length) => Ok(length),
@@ -44,8 +44,8 @@ impl Shape {
         }
     }
 
-    /// How many blocks lie before a dimension, its length, and how many values one step along it
-    /// skips.
+    /// Returns the number of blocks before a dimension, its length, and the number of values that
+    /// one step along it skips.
     pub(crate) fn around(&self, dim: usize) -> Result<(usize, usize, usize)> {
         let length = self.dim(dim)?;
         let dims = self.dims();
@@ -56,14 +56,14 @@ impl Shape {
         ))
     }
 
-    /// The same with another length of one dimension.
+    /// Returns the shape with another length of one dimension.
     pub(crate) fn with_dim(&self, dim: usize, length: usize) -> Self {
         let mut shape = *self;
         shape.dims[dim] = length;
         shape
     }
 
-    /// The same without one dimension.
+    /// Returns the shape without one dimension.
     pub(crate) fn without(&self, dim: usize) -> Self {
         let kept: Vec<usize> = (0..self.rank)
             .filter(|&d| d != dim)
@@ -72,8 +72,8 @@ impl Shape {
         Self::from(kept)
     }
 
-    /// What two shapes become where dimensions of length one stretch and missing ones are taken to
-    /// be such.
+    /// Returns the shape that two shapes broadcast to; dimensions of length one and missing ones
+    /// are repeated.
     pub(crate) fn broadcast(&self, other: &Self) -> Option<Self> {
         let rank = self.rank.max(other.rank);
         let mut dims = [0; MAX_RANK];
@@ -88,7 +88,7 @@ impl Shape {
         Some(Self { dims, rank })
     }
 
-    /// The length of dimension `d` of `rank`, where missing outer ones are one.
+    /// Returns the length of dimension `d` of `rank`; missing outer dimensions have length one.
     pub(crate) fn aligned(&self, d: usize, rank: usize) -> usize {
         let missing = rank - self.rank;
         if d < missing {

@@ -1,10 +1,10 @@
-//! Runtime dispatch: the same kernel compiled for AVX-512, for AVX2 and for the build's own target.
+//! Runtime dispatch of kernels to AVX-512, AVX2 or the build's own target.
 //!
-//! An ordinary `cargo build --release` targets every x86-64, so the compiler may not use wide
-//! registers by itself. [`simd_dispatch!`] compiles a function's body once more for each
-//! instruction set and picks the best one the machine has.
+//! By default `cargo build --release` targets every x86-64, so the compiler may not use wide
+//! registers. [`simd_dispatch!`] compiles a function's body once more for each instruction set and
+//! selects the best one of the machine.
 
-/// The instruction sets that kernels are compiled for, the widest last.
+/// Instruction sets that kernels are compiled for, the widest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// The build's own target: SSE2 on x86-64, NEON on aarch64.
@@ -17,7 +17,7 @@ pub enum Level {
     Avx512,
 }
 
-/// The widest instruction set of this machine.
+/// Returns the widest instruction set of this machine.
 #[inline(always)]
 pub fn level() -> Level {
     #[cfg(test)]

@@ -1,12 +1,12 @@
-//! Operations, what is recorded of them, and gradients.
+//! Automatic differentiation: operations, the recorded computation graph, and gradients.
 //!
-//! A tensor that was computed from a variable holds its operation and the tensors that went in.
-//! Gradients go from the last to the first. Each operation has two backward passes that agree:
+//! A tensor computed from a variable holds its operation and its inputs. Gradients go from the last
+//! tensor to the first. Each operation has two backward passes that agree.
 //! [`backward`](Operation::backward) is written in tensor operations, so that a gradient can itself
-//! be differentiated ([`Tensor::backward_recorded`]), and [`accumulate`](Operation::accumulate),
-//! where it is worth it, adds in place to the gradients gathered so far. The first share of a
-//! gradient is written, never added to zeros; what is no longer needed is freed while the pass goes
-//! on.
+//! be differentiated ([`Tensor::backward_recorded`]). [`accumulate`](Operation::accumulate) adds in
+//! place to the gradients so far, for operations in which that saves time. The first share of a
+//! gradient is written, never added to zeros; tensors that are no longer needed are freed during
+//! the pass.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -17,29 +17,29 @@ use crate::element::{DType, Float, by_precision};
 use crate::error::{Error, Result, bail};
 use crate::shape::Shape;
 
-/// One kind of computation, with its gradient.
+/// Differentiable operation.
 ///
-/// Every operation stands in one list, `operations.rs`, and brings examples of itself, on which its
-/// gradients of first and second order are compared with differences: one that has none does not
-/// compile.
+/// Every operation is listed in `operations.rs` and provides examples of itself, on which its
+/// gradients of first and second order are compared with differences. An operation without examples
+/// does not compile.
 pub trait Operation: Listed + Send + Sync {
-    /// What it is called in messages.
+    /// Returns the name used in error messages.
     fn name(&self) -> &'static str;
 
-    /// The result, outside any gradient.
+    /// Computes the result, outside any gradient.
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor>;
 
-    /// Its type, by which tests find it.
+    /// Returns its type, by which tests find it.
     #[doc(hidden)]
     fn kind(&self) -> &'static str {
         std::any::type_name::<Self>()
     }
 
-    /// The gradients to the inputs that want one, from the gradient of the result, in tensor
-    /// operations.
+    /// Computes the gradients to the inputs that take one, from the gradient of the result, in
+    /// tensor operations.
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients>;
 
-    /// The same, added to what was gathered so far. `grad` may be used up.
+    /// Adds the gradients to those gathered so far. `grad` may be consumed.
     fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
         for (i, share) in self.backward(at, &grad)?.into_iter().enumerate() {
             if let Some(share) = share
@@ -52,13 +52,13 @@ pub trait Operation: Listed + Send + Sync {
     }
 }
 
-/// Stands in the list of operations.
+/// Marks a listed operation.
 pub trait Listed {}
 
-/// A gradient for each input that has one.
+/// Gradient for each input that has one.
 pub type Gradients = Vec<Option<Tensor>>;
 
-/// An operation that was computed: its inputs, its result, and which inputs want a gradient.
+/// Computed operation: its inputs, its result, and the inputs that take a gradient.
 pub struct Computed<'a> {
     pub inputs: &'a [Tensor],
     pub output: &'a Tensor,
@@ -66,12 +66,12 @@ pub struct Computed<'a> {
 }
 
 impl Computed<'_> {
-    /// Whether input `i` takes a gradient.
+    /// Returns true if input `i` takes a gradient.
     pub fn wants(&self, i: usize) -> bool {
         self.wanted[i]
     }
 
-    /// The gradient that `make` gives for input `i`, where it wants one.
+    /// Returns the gradient that `make` computes for input `i`, if it takes one.
     pub fn to(&self, i: usize, make: impl FnOnce() -> Result<Tensor>) -> Result<Option<Tensor>> {
         if self.wants(i) {
             make().map(Some)
@@ -80,13 +80,13 @@ impl Computed<'_> {
         }
     }
 
-    /// The gradients of a fused operation from the simpler operations it is made of.
+    /// Computes the gradients of a fused operation from the simpler operations it consists of.
     pub fn by_parts(
         &self,
         grad: &Tensor,
         parts: impl FnOnce(&[Tensor]) -> Result<Tensor>,
     ) -> Result<Gradients> {
-        // Names of their own, since one tensor may stand in two places. What wants no gradient is a
+        // New identifiers, since one tensor may be passed twice. An input without a gradient is a
         // constant here.
         let own = |(tensor, wanted): (&Tensor, &bool)| {
             if !wanted {
@@ -108,19 +108,19 @@ impl Computed<'_> {
     }
 }
 
-/// How a tensor was computed.
+/// Computation history of a tensor.
 pub struct Record {
     pub operation: Box<dyn Operation>,
     pub inputs: Vec<Tensor>,
 }
 
-/// Computes an operation, and records it where an input takes gradients.
+/// Computes an operation, and records it if an input takes gradients.
 pub fn apply(operation: impl Operation + 'static, inputs: &[&Tensor]) -> Result<Tensor> {
     let inputs: Vec<Tensor> = inputs.iter().map(|&tensor| tensor.clone()).collect();
     apply_all(operation, inputs)
 }
 
-/// [`apply`] to any number of inputs.
+/// Computes an operation on any number of inputs, as [`apply`].
 pub fn apply_all(operation: impl Operation + 'static, inputs: Vec<Tensor>) -> Result<Tensor> {
     let result = operation.forward(&inputs)?;
     if !inputs.iter().any(Tensor::track_op) {
@@ -132,7 +132,7 @@ pub fn apply_all(operation: impl Operation + 'static, inputs: Vec<Tensor>) -> Re
     }))
 }
 
-/// The tensor as it is: a name of its own for one that stands in two places.
+/// Identity: gives a tensor that is passed twice an identifier of its own.
 pub struct Same;
 
 impl Operation for Same {
@@ -149,23 +149,23 @@ impl Operation for Same {
     }
 }
 
-/// Gradients that are being gathered: where an operation puts those of its inputs.
+/// Accumulated gradients of an operation's inputs.
 pub struct Sinks<'a> {
     gathered: &'a mut ById<Tensor>,
     inputs: &'a [Tensor],
     wanted: &'a [bool],
 }
 
-/// Memory for a gradient: fresh, to be written in full, or with a sum that is added to.
+/// Memory for a gradient: uninitialised and to be written in full, or with a sum to add to.
 pub enum Target<'a, T> {
-    /// Every value must be written.
+    /// Uninitialised memory: every value must be written.
     Write(&'a mut [MaybeUninit<T>]),
-    /// The values so far.
+    /// Values so far, to add to.
     Add(&'a mut [T]),
 }
 
 impl<'a, T: Float> Target<'a, T> {
-    /// Values to add to: those so far, or zeros.
+    /// Returns values to add to: the values so far, or zeros.
     pub fn begun(self) -> &'a mut [T] {
         match self {
             Target::Add(values) => values,
@@ -177,11 +177,11 @@ impl<'a, T: Float> Target<'a, T> {
         }
     }
 
-    /// Both as one: the values, and whether they are to be added to rather than written.
+    /// Returns the values, and true if they are to be added to instead of written.
     pub fn split(self) -> (&'a mut [MaybeUninit<T>], bool) {
         match self {
             Target::Write(values) => (values, false),
-            // SAFETY: both types have one layout; whoever gets them writes only proper values.
+            // SAFETY: both types have one layout; the caller writes only proper values.
             Target::Add(values) => (
                 unsafe { &mut *(std::ptr::from_mut(values) as *mut [MaybeUninit<T>]) },
                 true,
@@ -191,7 +191,7 @@ impl<'a, T: Float> Target<'a, T> {
 }
 
 impl Sinks<'_> {
-    /// Whether input `i` takes a gradient.
+    /// Returns true if input `i` takes a gradient.
     pub fn wants(&self, i: usize) -> bool {
         self.wanted[i]
     }
@@ -206,7 +206,7 @@ impl Sinks<'_> {
         )
     }
 
-    /// Lets `work` write a share of the gradient of input `i`, or add it to what is there.
+    /// Lets `work` write a share of the gradient of input `i`, or add it to the present values.
     ///
     /// # Safety
     /// `work` writes every value of a target that is to be written.
@@ -260,7 +260,7 @@ fn add_share(
     Ok(())
 }
 
-/// Values by tensor. The numbers of tensors count up: they need no scrambling.
+/// Map by tensor identifier. Identifiers count up and need no scrambling.
 type ById<T> = HashMap<TensorId, T, BuildHasherDefault<Counted>>;
 
 #[derive(Default)]
@@ -278,34 +278,34 @@ impl Hasher for Counted {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // The upper bits tell entries of a table apart, too.
+        // The upper bits also distinguish entries of a table.
         self.0 = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }
 
-/// Whether gradients can themselves be differentiated.
+/// Selects if gradients can themselves be differentiated.
 #[derive(Clone, Copy, PartialEq)]
 enum Recording {
     On,
     Off,
 }
 
-/// The gradients of variables.
+/// Gradients of variables.
 #[derive(Debug, Default)]
 pub struct GradStore(ById<Tensor>);
 
 impl GradStore {
-    /// The gradient of a tensor, if it has one.
+    /// Returns the gradient of a tensor, if it has one.
     pub fn get(&self, of: &Tensor) -> Option<&Tensor> {
         self.0.get(&of.id())
     }
 
-    /// Takes a gradient out.
+    /// Removes and returns a gradient.
     pub fn remove(&mut self, of: &Tensor) -> Option<Tensor> {
         self.0.remove(&of.id())
     }
 
-    /// Puts a gradient in, for the one there was.
+    /// Sets a gradient and returns the previous one.
     pub fn insert(&mut self, of: &Tensor, grad: Tensor) -> Option<Tensor> {
         self.0.insert(of.id(), grad)
     }
@@ -321,19 +321,19 @@ impl GradStore {
 }
 
 impl Tensor {
-    /// The gradients of this one value with respect to every variable it was computed from.
+    /// Computes the gradients of this scalar with respect to every variable it was computed from.
     pub fn backward(&self) -> Result<GradStore> {
         self.clone().into_gradients()
     }
 
-    /// The same, where the tensor is no longer needed: what it was computed from is freed on the
-    /// way, if nobody else holds it.
+    /// Computes the gradients and consumes the tensor: its inputs are freed on the way unless they
+    /// are shared.
     pub fn into_gradients(self) -> Result<GradStore> {
         let seed = self.seed()?;
         differentiate(self, seed, &[], Recording::Off)
     }
 
-    /// The gradients of the sum of `self · weights`, where the tensor is no longer needed.
+    /// Computes the gradients of the sum of `self · weights` and consumes the tensor.
     pub fn into_gradients_along(self, weights: &Tensor) -> Result<GradStore> {
         if weights.shape() != self.shape() {
             bail!(
@@ -345,13 +345,14 @@ impl Tensor {
         differentiate(self, weights.detach(), &[], Recording::Off)
     }
 
-    /// Gradients that are recorded: they can be computed with and differentiated in their turn.
+    /// Computes gradients that are recorded, so that they can be used in computations and
+    /// differentiated in turn.
     pub fn backward_recorded(&self) -> Result<GradStore> {
         differentiate(self.clone(), self.seed()?, &[], Recording::On)
     }
 
-    /// The gradients, recorded, of the sum of `self · weights` with respect to these tensors, be
-    /// they variables or not; `None` where one has no part in it.
+    /// Computes the recorded gradients of the sum of `self · weights` with respect to these
+    /// tensors, variables or not; `None` for a tensor that the sum does not depend on.
     pub fn gradients_of(&self, weights: &Tensor, of: &[&Tensor]) -> Result<Vec<Option<Tensor>>> {
         if weights.shape() != self.shape() {
             bail!(
@@ -383,9 +384,9 @@ impl Tensor {
         self.ones_like()
     }
 
-    /// The operation in which what is NaN or infinite first shows among those the tensor was
-    /// computed by, and whether it was made there or came in; `None` where all are finite. Reads
-    /// every value: for the words of an error.
+    /// Returns the first operation of the history with a NaN or infinite value, and if the value
+    /// was computed there or came in. Returns `None` if all are finite. Reads every value: for
+    /// error messages.
     pub fn first_not_finite(&self) -> Result<Option<String>> {
         for tensor in computed_before(self.clone(), &[]) {
             let Some(record) = tensor.record() else {
@@ -410,7 +411,7 @@ impl Tensor {
         Ok(None)
     }
 
-    /// Whether no value is NaN or infinite; indices never are.
+    /// Returns true if no value is NaN or infinite; indices never are.
     fn is_finite(&self) -> Result<bool> {
         if self.dtype() == DType::U32 {
             return Ok(true);
@@ -418,7 +419,7 @@ impl Tensor {
         by_precision!("finite", self.dtype(), T => Ok(self.values::<T>()?.iter().all(|v| v.is_finite())))
     }
 
-    /// A tensor of these values that records nothing: what a pass backwards computes with.
+    /// Returns a tensor of these values without a history, for the backward pass.
     fn seen(&self, recording: Recording) -> Tensor {
         if recording == Recording::On {
             self.clone()
@@ -428,7 +429,7 @@ impl Tensor {
     }
 }
 
-/// Gradients from `last` down to variables or, where there are `ends`, to those alone.
+/// Computes gradients from `last` down to variables or, if there are `ends`, to the ends alone.
 fn differentiate(
     last: Tensor,
     seed: Tensor,
@@ -443,8 +444,8 @@ fn differentiate(
     if let Some(last) = order.last() {
         gathered.insert(last.id(), seed);
     }
-    // A tensor's number is above those of what it was computed from: from the last to the first,
-    // each gradient is complete when its turn comes.
+    // A tensor's identifier is above those of its inputs: from the last to the first, each gradient
+    // is complete when its turn comes.
     while let Some(tensor) = order.pop() {
         let Some(grad) = gathered.remove(&tensor.id()) else {
             continue;
@@ -493,7 +494,8 @@ fn differentiate(
     Ok(GradStore(store))
 }
 
-/// What a tensor was computed from, itself last, down to variables and `ends`.
+/// Returns the tensors that a tensor was computed from, down to variables and `ends`; the tensor
+/// itself comes last.
 fn computed_before(last: Tensor, ends: &[TensorId]) -> Vec<Tensor> {
     if !last.track_op() {
         return Vec::new();
@@ -516,7 +518,7 @@ fn computed_before(last: Tensor, ends: &[TensorId]) -> Vec<Tensor> {
     order
 }
 
-/// Those that were computed from one of the `ends`, and these themselves.
+/// Returns the tensors that were computed from one of the `ends`, and the ends themselves.
 fn leading_to(order: &[Tensor], ends: &[TensorId]) -> HashSet<TensorId> {
     let mut useful = HashSet::new();
     if ends.is_empty() {
@@ -634,7 +636,7 @@ mod tests {
     #[test]
     fn shares_of_several_uses_are_added() {
         let v = Var::new(&[3f32, -1.0], &Device::Cpu).unwrap();
-        // v + v + v², where the sum's own gradient is shared by both of its sides.
+        // v + v + v², in which the sum's own gradient is shared by both of its sides.
         let twice = v.add(&v).unwrap();
         let y = twice.add(&v.sqr().unwrap()).unwrap().sum_all().unwrap();
         assert_eq!(
@@ -655,8 +657,8 @@ mod tests {
         assert!(grads.insert(&v, twice.detach()).is_none() && grads.get(&v).is_some());
     }
 
-    /// Three steps of plain descent on a cubic, differentiated by the starting point: against
-    /// differences.
+    /// Three steps of gradient descent on a cubic, differentiated by the starting point, compared
+    /// with differences.
     #[test]
     fn gradients_through_training() {
         let trained = |start: &Tensor| {

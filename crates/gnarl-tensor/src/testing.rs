@@ -1,12 +1,12 @@
-//! Finite differences, random tensors and distances between distributions, for the tests of this
-//! crate and of those above it.
+//! Test helpers for this crate and the crates that depend on it: finite differences, random tensors
+//! and distances between distributions.
 
 use gnarl_graph::{CsrMatrix, random::stream};
 use rand::RngExt;
 
 use crate::{DType, Device, GradStore, Operator, Result, Tensor, Var};
 
-/// Values uniform in [-1, 1].
+/// Returns values uniform in [-1, 1].
 pub fn random(shape: &[usize], seed: u64) -> Tensor {
     let mut rng = stream(seed, "test tensor", 0);
     let values: Vec<f32> = (0..shape.iter().product())
@@ -15,7 +15,7 @@ pub fn random(shape: &[usize], seed: u64) -> Tensor {
     Tensor::from_vec(values, shape, &Device::Cpu).unwrap()
 }
 
-/// The same in double precision.
+/// Returns values uniform in [-1, 1] in double precision.
 pub fn random_wide(shape: &[usize], seed: u64) -> Tensor {
     let mut rng = stream(seed, "test tensor", 1);
     let values: Vec<f64> = (0..shape.iter().product())
@@ -24,28 +24,29 @@ pub fn random_wide(shape: &[usize], seed: u64) -> Tensor {
     Tensor::from_vec(values, shape, &Device::Cpu).unwrap()
 }
 
-/// Inputs of an operation and how it is called: what its gradients are tried on.
+/// Inputs of an operation and a call of it, to test its gradients.
 pub struct Example {
-    /// In double precision.
+    /// Inputs in double precision.
     pub inputs: Vec<Tensor>,
-    /// The operation, perhaps among others.
+    /// The operation, possibly combined with others.
     pub function: Function,
-    /// How far inputs are moved for a difference, and how far that may lie from the gradient.
+    /// Step of the finite differences.
     pub step: f64,
-    /// As above.
+    /// Maximal distance between a difference and the gradient.
     pub tolerance: f64,
 }
 
 type Function = Box<dyn Fn(&[Tensor]) -> Result<Tensor>>;
 
-/// What every operation brings along.
+/// Examples that every operation provides.
 pub trait Examples {
-    /// Odd shapes among them: empty ones, one row, one column, a width that no register has.
+    /// Returns the examples, with odd shapes among them: empty ones, one row, one column, a width
+    /// that no register has.
     fn examples() -> Vec<Example>;
 }
 
 impl Example {
-    /// On given inputs.
+    /// Returns an example on given inputs.
     pub fn on(
         inputs: Vec<Tensor>,
         function: impl Fn(&[Tensor]) -> Result<Tensor> + 'static,
@@ -58,7 +59,7 @@ impl Example {
         }
     }
 
-    /// On random inputs of these shapes.
+    /// Returns an example on random inputs of these shapes.
     pub fn of(
         shapes: &[&[usize]],
         function: impl Fn(&[Tensor]) -> Result<Tensor> + 'static,
@@ -70,14 +71,14 @@ impl Example {
         Self::on(inputs.collect(), function)
     }
 
-    /// The same with every input moved away from zero, where a function has a kink or a pole.
+    /// Moves every input away from zero, where a function has a kink or a pole.
     pub fn off_zero(mut self) -> Self {
         let moved = |x: &Tensor| (x + (x.sign().unwrap() * 0.1).unwrap()).unwrap();
         self.inputs = self.inputs.iter().map(moved).collect();
         self
     }
 
-    /// The same with positive inputs.
+    /// Makes the inputs positive.
     pub fn positive(mut self) -> Self {
         self.inputs = self
             .inputs
@@ -88,7 +89,7 @@ impl Example {
     }
 }
 
-/// A function on one input of each of the shapes that kernels may stumble over.
+/// Returns examples of a function on one input of each shape that is difficult for kernels.
 pub fn on_odd_shapes(
     function: impl Fn(&Tensor) -> Result<Tensor> + Clone + 'static,
 ) -> Vec<Example> {
@@ -100,13 +101,13 @@ pub fn on_odd_shapes(
     shapes.iter().map(on).collect()
 }
 
-/// An operation of a list, by the name in it and by its type, with its examples.
+/// Listed operation with its name, its type and its examples.
 pub struct ListedOperation {
     /// Its name in the list.
     pub name: &'static str,
     /// Its type.
     pub kind: &'static str,
-    /// What its gradients are tried on.
+    /// Examples to test its gradients on.
     pub examples: Vec<Example>,
 }
 
@@ -146,14 +147,14 @@ fn flat(x: &Tensor) -> Vec<f64> {
         .unwrap()
 }
 
-/// The gradients of variables, one after the other, with zeros where there is none.
+/// Returns the gradients of variables, concatenated, with zeros if there is none.
 fn joined(grads: &GradStore, vars: &[Var]) -> Vec<f64> {
     vars.iter()
         .flat_map(|v| grads.get(v).map_or_else(|| vec![0.0; v.elem_count()], flat))
         .collect()
 }
 
-/// Kinds of operations that a tensor was computed by.
+/// Returns the operations that a tensor was computed by.
 fn kinds(of: &Tensor) -> Vec<&'static str> {
     let (mut open, mut found) = (vec![of.clone()], Vec::new());
     while let Some(tensor) = open.pop() {
@@ -165,7 +166,7 @@ fn kinds(of: &Tensor) -> Vec<&'static str> {
     found
 }
 
-/// `Σ w · x` with weights of their own for every shape.
+/// Computes `Σ w · x` with different weights for every shape.
 fn projected(x: &Tensor, seed: u64) -> Tensor {
     x.mul(&random_wide(x.dims(), seed).to_dtype(x.dtype()).unwrap())
         .unwrap()
@@ -173,7 +174,7 @@ fn projected(x: &Tensor, seed: u64) -> Tensor {
         .unwrap()
 }
 
-/// Central differences of a function along every value of every input.
+/// Computes central differences of a function along every value of every input.
 fn differences(inputs: &[Tensor], step: f64, f: impl Fn(&[Tensor]) -> f64) -> Vec<f64> {
     let mut found = Vec::new();
     for (i, input) in inputs.iter().enumerate() {
@@ -288,7 +289,7 @@ fn check(example: &Example, kind: &str, what: &str) {
     );
 }
 
-/// An operator whose entries are there with probability `density`.
+/// Returns an operator in which each entry is present with probability `density`.
 pub fn random_pattern(rows: usize, cols: usize, density: f64, seed: u64) -> Operator {
     let mut rng = stream(seed, "test pattern", 0);
     let (mut offsets, mut indices, mut values) = (vec![0u64], Vec::new(), Vec::new());
@@ -351,7 +352,7 @@ pub fn check_gradients(inputs: &[Tensor], f: impl Fn(&[Tensor]) -> Result<Tensor
     }
 }
 
-/// One head of an operator as a dense matrix.
+/// Returns one head of an operator as a dense matrix.
 pub fn dense(op: &Operator, head: usize, heads: usize) -> Tensor {
     let p = op.pattern();
     let values = op
@@ -370,7 +371,7 @@ pub fn dense(op: &Operator, head: usize, heads: usize) -> Tensor {
     Tensor::from_vec(m, (p.num_rows(), p.num_cols()), &Device::Cpu).unwrap()
 }
 
-/// Value by value, to 1e-5.
+/// Compares two tensors value by value, to 1e-5.
 pub fn assert_close(a: &Tensor, b: &Tensor) {
     let diff = (a - b)
         .unwrap()
@@ -383,7 +384,8 @@ pub fn assert_close(a: &Tensor, b: &Tensor) {
     assert!(diff < 1e-5, "differs by {diff}");
 }
 
-/// The largest distance between the empirical distribution of `values` and `cdf`.
+/// Returns the largest distance between the empirical distribution of `values` and `cdf`
+/// (Kolmogorov–Smirnov statistic).
 pub fn kolmogorov(values: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -396,7 +398,8 @@ pub fn kolmogorov(values: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
     sorted.iter().enumerate().map(gap).fold(0.0, f64::max)
 }
 
-/// The largest distance between two empirical distributions without ties.
+/// Returns the largest distance between two empirical distributions without ties (two-sample
+/// Kolmogorov–Smirnov statistic).
 pub fn kolmogorov_two(a: &[f64], b: &[f64]) -> f64 {
     let mut b = b.to_vec();
     b.sort_unstable_by(f64::total_cmp);
@@ -405,8 +408,8 @@ pub fn kolmogorov_two(a: &[f64], b: &[f64]) -> f64 {
     })
 }
 
-/// What the distance stays below in all but one of a thousand seeds: one sample of `n`, or two of
-/// `2n` each.
+/// Returns the critical distance, exceeded for one of a thousand seeds: one sample of `n`, or two
+/// of `2n` each.
 pub fn critical(n: usize) -> f64 {
     1.95 / (n as f64).sqrt()
 }

@@ -1,15 +1,15 @@
-//! The threads that kernels share.
+//! Thread pool that kernels share.
 
 use crate::error::{Error, Result};
 
-/// Starts the pool that every parallel part of the library runs on, and gives its size: as asked,
-/// else what the variable `RAYON_NUM_THREADS` says, else one for each core. No result depends on
-/// it.
+/// Starts the pool that every parallel part of the library runs on, and returns its size. The size
+/// is `threads` if given, else the variable `RAYON_NUM_THREADS`, else one for each core. No result
+/// depends on it.
 ///
-/// A program that never calls this gets the same pool, sized by the variable or the cores, on first
-/// use. Called from one of the pool's own threads (`rayon::scope`) a computation takes part in its
-/// parallel work instead of sleeping through it, which spares two task switches each time. Fails
-/// where the pool has been started already.
+/// A program that never calls this function gets the same pool on first use, sized by the variable
+/// or the cores. A computation called from one of the pool's own threads (`rayon::scope`) takes
+/// part in its parallel work instead of sleeping. This saves two task switches each time. Fails if
+/// the pool has been started already.
 pub fn start_threads(threads: Option<usize>) -> Result<usize> {
     let threads = number(threads);
     rayon::ThreadPoolBuilder::new()
@@ -19,9 +19,8 @@ pub fn start_threads(threads: Option<usize>) -> Result<usize> {
     Ok(threads)
 }
 
-/// A pool of its own, as large as [`start_threads`] would have it: what is called inside its
-/// `install` runs on its threads alone. For programs that need several, or none that outlives a
-/// call.
+/// Returns a separate pool, as large as [`start_threads`] would make it: calls inside its `install`
+/// run on its threads alone. For programs that need several pools, or none that outlives a call.
 pub fn thread_pool(threads: Option<usize>) -> Result<rayon::ThreadPool> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(number(threads))

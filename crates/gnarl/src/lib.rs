@@ -1,30 +1,32 @@
-//! Graph neural networks along five axes: operator, depth, weights, inference and data, chosen
-//! independently in one model.
+//! Robust graph neural networks along five axes: operator, depth, weights, inference and data,
+//! chosen independently in one model.
 //!
 //! A [`Model`](model::Model) is a value; fitting it to data gives a [`Fitted`](model::Fitted)
-//! model; everything else asks questions of fitted models. [`prelude`] has what most programs need.
+//! model; everything else takes fitted models as input. [`prelude`] exports the items that most
+//! programs need.
 //!
-//! Rooms, from the ground up. A room uses what is below it, never what is above; a test holds this.
+//! The modules, in order of dependency: a module depends only on those listed before it. A test
+//! checks this.
 //!
-//! | room | what belongs there |
+//! | module | contents |
 //! | --- | --- |
-//! | [`error`] | what can go wrong |
+//! | [`error`] | errors of the library |
 //! | [`tensor`] | the crate `gnarl-tensor`: tensors with gradients, sparse kernels, and the optimiser |
-//! | [`features`] | what is done to features before a network sees them |
-//! | [`weights`] | axis 3, how far a layer may stretch its input: orthonormal matrices, Parseval |
+//! | [`features`] | feature scaling before a network |
+//! | [`weights`] | axis 3, constraints on the Lipschitz constant of a layer: orthonormal matrices, Parseval |
 //! | [`nn`] | parameters, layers, networks, readouts |
-//! | [`operator`] | axis 1, what messages travel by: the choice, what it makes of a graph, learnable operators |
+//! | [`operator`] | axis 1, the message-passing operator: the choice, its propagation on a graph, learnable operators |
 //! | [`train`] | the training loop: best-validation weights, early stopping, curves |
-//! | [`depth`] | axis 2, how many rounds per node: exits and the policies that choose among them |
-//! | [`augment`] | axis 5, what a model is trained on |
-//! | [`perturb`] | what "a little different" means: norms, balls, flips, budgets |
-//! | [`classifier`] | a trained model as others see it: a graph in, class scores out |
-//! | [`inference`] | axis 4, how an answer is read off: agreement over a neighbourhood of inputs |
-//! | [`defense`] | what is done to a graph before a model sees it |
-//! | [`model`] | the meeting place: the value, what cannot be combined, fitting, the fitted model and its file |
-//! | [`attack`] | changes to features and edges that make answers wrong, within a budget |
-//! | [`robustness`] | how far answers move when inputs do: estimates, bounds and certificates |
-//! | [`study`] | a question with its runs, controls and paired differences |
+//! | [`depth`] | axis 2, the number of propagation steps: exits and the policies that choose among them |
+//! | [`augment`] | axis 5, training-data augmentation |
+//! | [`perturb`] | perturbations: norms, balls, flips, budgets |
+//! | [`classifier`] | trained models as maps from a graph to class scores |
+//! | [`inference`] | axis 4, the inference rule: agreement over a neighbourhood of inputs |
+//! | [`defense`] | preprocessing defences of a graph before a model |
+//! | [`model`] | models: the settings, their valid combinations, fitting, the fitted model and its file |
+//! | [`attack`] | attacks: changes to features and edges that cause errors, within a budget |
+//! | [`robustness`] | robustness of predictions to input changes: estimates, bounds and certificates |
+//! | [`study`] | studies with their runs, controls and paired differences |
 
 #![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
 

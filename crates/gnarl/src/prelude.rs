@@ -1,4 +1,4 @@
-//! What most programs need: `use crate::prelude::*;`
+//! Items that most programs need: `use gnarl::prelude::*;`
 
 pub use crate::augment::{
     Augment, DropEdge, DropNode, FeatureMask, Gratin, ManifoldMixup, Retrain,

@@ -1,5 +1,4 @@
-//! The data axis end to end, on generated graphs: augmentations in graph space, influence,
-//! selection.
+//! Data axis end to end, on generated graphs: augmentations in graph space, influence, selection.
 
 use crate::support;
 
@@ -21,7 +20,7 @@ use gnarl_nn::train::{Epoch, Keep, Watch};
 use rand::RngExt;
 use support::{folds_of, on_threads, small};
 
-/// Random graphs of two densities that overlap: neither class can be learned without mistakes.
+/// Random graphs of two overlapping densities: neither class can be learned without errors.
 fn sparse_and_dense(count: usize) -> GraphSet {
     let graph = |i: usize| {
         let n = 8 + i % 5;
@@ -33,14 +32,14 @@ fn sparse_and_dense(count: usize) -> GraphSet {
     GraphSet::new((0..count).map(graph).collect(), labels, None).unwrap()
 }
 
-/// A model of six columns, in batches of sixteen.
+/// Model with six hidden units, in batches of sixteen.
 fn model(backbone: Backbone, epochs: usize) -> Model {
     let mut model = small(backbone, 6).epochs(epochs);
     model.training.batch_size = Some(16);
     model
 }
 
-/// GRATIN that is done quickly.
+/// Quick settings of GRATIN.
 const GRATIN: Gratin = Gratin {
     components: Some(Components::Fixed(2)),
     head_epochs: 10,
@@ -51,8 +50,8 @@ const RETRAIN: Retrain = Retrain {
     ..Retrain::DEFAULT
 };
 
-/// Every augmentation of sets without features of their own, with little to do for those that train
-/// a fresh head.
+/// Every augmentation of sets without features of their own, with quick settings for those that
+/// train a new head.
 fn augmentations() -> impl Iterator<Item = Augment> {
     Augment::all()
         .filter(|augment| !matches!(augment, Augment::FeatureMask(_)))
@@ -89,7 +88,7 @@ fn study(set: &GraphSet, model: Model) -> TrainResult {
 /// graphs.
 type Outcome = (Option<f64>, Option<f64>, Vec<Epoch>, Vec<f32>);
 
-/// Everything but times.
+/// Results of a run without times.
 fn results(result: &TrainResult) -> Vec<Outcome> {
     let of = |r: &Run| {
         (
@@ -129,7 +128,7 @@ fn every_augmentation_trains_repeats_and_ignores_threads() {
     assert!(seen.len() > Augment::LIST.len());
 }
 
-/// With these copies; of augmentations that make none, once.
+/// Sets the copies. An augmentation that makes no copies is returned only once, for `EachEpoch`.
 fn with_copies(augment: Augment, copies: Copies) -> Option<Augment> {
     match makes_graphs(&augment) {
         true => Some(with(augment, "copies", copies.name())),
@@ -137,7 +136,7 @@ fn with_copies(augment: Augment, copies: Copies) -> Option<Augment> {
     }
 }
 
-/// The one real setting of an augmentation that changes graphs.
+/// Name of the augmentation's one real setting that changes graphs.
 fn strength_of(augment: &Augment) -> &'static str {
     let mut settings = augment.listed().settings.iter();
     let real = settings.find(|setting| matches!(setting.kind, gnarl_graph::names::Kind::Real));
@@ -150,14 +149,13 @@ fn strength_zero_changes_nothing_and_one_does() {
     let plain = model(Backbone::GIN, 3);
     let none = results(&study(&set, plain));
     for augment in augmentations().filter(makes_graphs) {
-        // In the place of the graphs: copies beside them are more graphs, even where they are the
-        // same.
+        // Copies replace the graphs: additional copies are more graphs, even if they are equal.
         let augment = with(augment, "copies", "each-epoch");
         let by = |value: &str| {
             let augment = with(augment, strength_of(&augment), value);
             results(&study(&set, plain.augment(augment)))
         };
-        // Parts of graphs, and graphs drawn anew, are others even so.
+        // Parts of graphs, and resampled graphs, differ even so.
         if !matches!(augment, Augment::Subgraph(_) | Augment::GMixup(_)) {
             assert_eq!(by("0"), none, "{augment}");
         }
@@ -165,8 +163,9 @@ fn strength_zero_changes_nothing_and_one_does() {
     }
 }
 
-/// With α near 0 every share is all or nothing: a vector and its label are a graph's own, or both
-/// another's, and the loss of one batch of all graphs is that without mixing. In between it is not.
+/// With α near 0 every share is all or nothing. A vector and its label are a graph's own, or both
+/// another's, and the loss of one batch of all graphs is that without mixing. In between it
+/// differs.
 #[test]
 fn labels_are_mixed_as_vectors_are() {
     let set = sparse_and_dense(40);
@@ -459,7 +458,7 @@ fn levelled_classes_have_a_control_of_their_own() {
     }
 }
 
-/// The gradient of a mean cross-entropy at the classifier's parameters, one after the other.
+/// Gradient of a mean cross-entropy with respect to the classifier's parameters, concatenated.
 fn gradient(classifier: &GraphClassifier, on: &Evaluation, item: Option<usize>) -> Vec<f64> {
     let weights = classifier.params().weights().unwrap();
     let pass = Pass::evaluation(&weights);
@@ -490,7 +489,7 @@ fn gradient(classifier: &GraphClassifier, on: &Evaluation, item: Option<usize>) 
         .collect()
 }
 
-/// Moves parameter `at` of the flat list by `by`.
+/// Changes parameter `at` of the flat list by `by`.
 fn nudge(classifier: &GraphClassifier, mut at: usize, by: f32) {
     for p in classifier.params().list() {
         if at < p.var.elem_count() {
@@ -603,7 +602,7 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
     let count = train.classes().len();
     for (i, z) in scores().iter().enumerate() {
         let p = 1.0 / (1.0 + f64::from(z[1] - z[0]).exp());
-        // Of two classes: p (1 - p) times the square of the difference of scores.
+        // With two classes: p (1 - p) times the square of the difference of scores.
         let apart: Vec<f64> = jacobian
             .iter()
             .map(|column| column[2 * i] - column[2 * i + 1])

@@ -34,7 +34,7 @@ fn classes(model: &dyn Classifier, graph: &Graph) -> Vec<usize> {
         .collect()
 }
 
-/// A graph of so many nodes with features from a function.
+/// Graph of this many nodes with features from a function.
 fn graph_of(n: usize, edges: &[(u32, u32)], cols: usize, mut value: impl FnMut() -> f32) -> Graph {
     let inside = edges
         .iter()
@@ -55,7 +55,7 @@ fn with_values(graph: &Graph, cols: usize, values: Vec<f32>) -> Graph {
     graph.clone().with_features(features).unwrap()
 }
 
-/// A network of random weights, its biases apart so that margins are not all small.
+/// Network of random weights, its biases apart so that margins are not all small.
 fn network(config: &NetworkConfig, cols: usize, seed: u64) -> WhiteBox {
     let network = Network::new(config, &Shape::new(cols, CLASSES, 1.0), seed).unwrap();
     let rng = &mut stream(seed, "certificates test", 0);
@@ -96,7 +96,7 @@ fn pairs(n: usize) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// All sets of at most `most` of some things, the empty one first.
+/// All subsets of at most `most` elements, the empty one first.
 fn subsets<T: Copy>(of: &[T], most: usize) -> Vec<Vec<T>> {
     let mut all = vec![Vec::new()];
     let mut last: Vec<(usize, Vec<T>)> = vec![(0, Vec::new())];
@@ -125,7 +125,7 @@ fn any_edges() -> impl Strategy<Value = Vec<(u32, u32)>> {
     prop::collection::vec((0u32..7, 0u32..7), 0..12)
 }
 
-/// Edges within the certified number of flips, all of them; how many nodes had a certificate.
+/// Tries all sets of edge flips within the certified radius; returns the number of certified nodes.
 fn assert_edges_hold(model: &WhiteBox, graph: &Graph, most: usize, what: &str) -> usize {
     let radii = LipschitzMargins::new(model, graph)
         .unwrap()
@@ -145,7 +145,7 @@ fn assert_edges_hold(model: &WhiteBox, graph: &Graph, most: usize, what: &str) -
     radii.iter().filter(|&&r| r > 0).count()
 }
 
-/// Features within the certified distance: drawn at its rim, and at its corners.
+/// Tries features within the certified radius: sampled at its boundary, and at its corners.
 fn assert_features_hold(model: &WhiteBox, graph: &Graph, rng: &mut Rng, what: &str) {
     let known = LipschitzMargins::new(model, graph).unwrap();
     let clean = classes(model, graph);
@@ -170,7 +170,7 @@ fn assert_features_hold(model: &WhiteBox, graph: &Graph, rng: &mut Rng, what: &s
                             .for_each(|v| ball.fill_row(radius, row(&mut moves, v, cols), rng)),
                         Scope::Total => ball.fill_row(radius, &mut moves, rng),
                     }
-                    // One time of two to a corner, where there are any.
+                    // Every second try goes to a corner, if there are any.
                     if try_at % 2 == 0 && norm == Norm::Infinity {
                         moves
                             .iter_mut()
@@ -278,8 +278,8 @@ proptest! {
         }
     }
 
-    /// A smoothed function of six bits whose probabilities are added up exactly: no flips within a
-    /// certified radius change its class.
+    /// A smoothed function of six bits with exact probabilities: no flips within a certified radius
+    /// change its class.
     #[test]
     fn smoothing_certificates_hold(table in any::<u64>(), x in 0u32..64, plus in 0.0f64..0.5, minus in 0.0f64..0.9) {
         let noise = FlipNoise::new(plus, minus).unwrap();
@@ -310,7 +310,7 @@ proptest! {
     }
 }
 
-/// Certificates say something: with margins as wide as these, edges and features are certified.
+/// Certificates are not vacuous: with margins as wide as these, edges and features are certified.
 #[test]
 fn certificates_are_not_empty() {
     let edges = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 2), (3, 5)];
@@ -343,8 +343,8 @@ fn certificates_are_not_empty() {
     assert!(exact > 10, "{exact} of 120");
 }
 
-/// Rows that change by themselves, tried one and all, with the equations solved for each: the least
-/// is what policy iteration finds.
+/// Rows that change independently, all of them tried, with the equations solved for each: policy
+/// iteration finds the minimum.
 #[test]
 fn policy_iteration_finds_the_least_of_all_graphs() {
     let alpha = 0.15;
@@ -420,7 +420,7 @@ fn policy_iteration_finds_the_least_of_all_graphs() {
                     least[u]
                 );
             }
-            // So many rounds that rows may differ in never give more.
+            // More propagation steps in which rows may differ never increase the bound.
             let rounds =
                 Propagated::new(&graph, predictions.clone(), alpha, Steps::Count(400)).unwrap();
             let rounds = rounds.worst((0, 1), threat, budget).unwrap();
@@ -432,8 +432,8 @@ fn policy_iteration_finds_the_least_of_all_graphs() {
     }
 }
 
-/// A classifier that says how its first bit is shown: the truth is known, and bounds are above it
-/// no more often than they may.
+/// A classifier that depends on how its first bit is shown: the true value is known, and bounds
+/// exceed it no more often than their level allows.
 #[test]
 fn levels_hold_in_a_simulation() {
     let graph = graph_of(1, &[], 1, || 1.0);
@@ -473,7 +473,7 @@ fn levels_hold_in_a_simulation() {
     );
 }
 
-/// One node, no edges, scores that do not differ, more flips than there are pairs: defined.
+/// One node, no edges, equal scores, more flips than there are pairs: all defined.
 #[test]
 fn odd_cases_are_defined() {
     let zeros = |graph: &Graph, backbone: Backbone| {
@@ -496,7 +496,7 @@ fn odd_cases_are_defined() {
         let graph = graph_of(n, &[], 2, || 1.0);
         let tied = zeros(&graph, Backbone::GCN);
         let known = LipschitzMargins::new(&tied, &graph).unwrap();
-        // Weights of zero stretch nothing: no features change what does not differ.
+        // Weights of zero have Lipschitz constant zero: no features change a tie.
         let radii = known.feature_radii(Norm::L2, Scope::One).unwrap();
         assert!(
             radii.iter().all(|r| *r == f64::INFINITY || *r == 0.0),
@@ -527,7 +527,7 @@ fn odd_cases_are_defined() {
             alone.iter().all(|(_, radius)| *radius == 50),
             "there is nothing to remove: {alone:?}"
         );
-        // A perceptron hears no edges.
+        // A perceptron does not depend on edges.
         let mlp = network(&config(Backbone::MLP, 2, FREE), 2, 3);
         assert_eq!(
             LipschitzMargins::new(&mlp, &graph)
@@ -567,8 +567,8 @@ fn what_is_not_covered_is_said_in_one_line() {
     }
 }
 
-/// One linear map and one node, by hand: scores (3, 0, 0) + x W with columns e1, 0, 0: the lead of
-/// 3 + x1 is lost at x1 = -3.
+/// One linear map and one node, by hand: scores (3, 0, 0) + x W with columns e1, 0, 0. The margin
+/// of 3 + x1 is lost at x1 = -3.
 #[test]
 fn a_linear_map_by_hand() {
     let graph = graph_of(1, &[], 2, || 0.0);

@@ -1,4 +1,4 @@
-//! Learnable operators end to end: every backbone, files, threads, and the choice of the
+//! Learnable operators end to end: every backbone, files, threads, and the selection of the
 //! initialisation.
 
 use crate::support;
@@ -43,9 +43,9 @@ const LEARNING: [Backbone; 8] = [
     Backbone::H2GCN,
 ];
 
-/// Untrained and with V = D, the network is the one with the classical operator, for each of the
-/// seven: no node of this graph is alone. `A_hat` divides by the degrees without the self-loop (see
-/// `Scalars::of`) and is another matrix.
+/// Untrained and with V = D, the network equals that with the classical operator, for each of the
+/// seven: no node of this graph is isolated. `A_hat` divides by the degrees without the self-loop
+/// (see `Scalars::of`) and is another matrix.
 #[test]
 fn an_untrained_cgcn_is_a_gcn() {
     let graph = embedded();
@@ -96,8 +96,8 @@ fn every_backbone_learns_its_operator() {
             );
             for ((name, learned), start) in learned.iter().zip(&start) {
                 assert!(learned.is_finite() && *name == start.name);
-                // PageRank's v is so close to one that its exponents hardly matter; e1 waits for m1
-                // to leave zero.
+                // PageRank's v is so close to one that its exponents hardly matter; e1 has no
+                // gradient until m1 leaves zero.
                 let moves = !name.contains('e');
                 assert!(
                     !moves || (learned - f64::from(start.start)).abs() > 1e-4,
@@ -166,8 +166,7 @@ fn a_file_brings_the_learned_operator_back() {
     assert_eq!(scalars(&loaded), fitted.report().operator);
     let probabilities = |fitted: &Fitted| fitted.predict(&data.content).unwrap().probabilities;
     assert_eq!(probabilities(&loaded), probabilities(&fitted));
-    // A network with scalars on a fixed operator, and the other way round, is a mistake and not a
-    // guess.
+    // Scalars on a fixed operator, and a learnable operator without scalars, are errors.
     let fixed = Prepared::new(graph, Backbone::GCN, OperatorChoice::Usual).unwrap();
     let with_scalars = loaded.network().unwrap().white_box().unwrap().network();
     let e = predict(with_scalars, &fixed.propagation, &fixed.input)
@@ -182,8 +181,8 @@ fn a_file_brings_the_learned_operator_back() {
     assert!(e.contains("no scalars for it"), "{e}");
 }
 
-/// Each fit tries the seven initialisations and keeps the best on its validation nodes, of equals
-/// the first; the model that it ends with is the one of that initialisation by name.
+/// Each fit tries the seven initialisations and selects the best on its validation nodes; ties go
+/// to the first. The final model is that of the named initialisation.
 #[test]
 fn the_initialisation_is_the_best_on_validation_nodes() {
     let data = on_graph(embedded());
@@ -221,7 +220,7 @@ fn the_initialisation_is_the_best_on_validation_nodes() {
             bytes(&settled),
             "the model is that of the named initialisation"
         );
-        // Each of the seven was judged by what it comes to when named.
+        // The validation accuracy of each of the seven equals that of the named initialisation.
         for t in tried {
             let named = by(&t.value).fit(&data, seed).unwrap();
             assert_eq!(named.report().val_accuracy, t.val_accuracy, "{}", t.value);

@@ -1,5 +1,5 @@
-//! Networks that are made to withstand attacks, as an attacker sees them who knows them: scores at
-//! whole flips are those of the flipped graph, and gradients to flips are those of differences.
+//! Robust networks under adaptive attacks. Scores at integer flips equal those of the flipped
+//! graph, and gradients with respect to flips equal finite differences.
 
 use gnarl::model::Model;
 use gnarl::study::attack::{AttackStudy, AttackerAccess, LabelKnowledge, Mode, Targets};
@@ -33,7 +33,7 @@ const DEFENCES: [Backbone; 7] = [
     Backbone::GCN_K,
 ];
 
-/// A random graph with a node without edges, features that are no two alike, and pairs to join.
+/// A random graph with an isolated node, features that are all different, and pairs to add.
 fn scene() -> (Graph, Vec<(u32, u32)>) {
     let rng = &mut stream(5, "defences test", 0);
     let graph = generate::erdos_renyi(NODES, 0.15, 5).unwrap();
@@ -65,7 +65,8 @@ fn scene() -> (Graph, Vec<(u32, u32)>) {
 }
 
 fn model(backbone: Backbone) -> WhiteBox {
-    // Untrained scores are small: of the usual slack nothing would be left of what neighbours say.
+    // Untrained scores are small: with the default slack nothing would remain of the neighbours'
+    // influence.
     let backbone = match backbone {
         Backbone::AirGnn(_) => backbone.where_taken("lambda", 0.02),
         other => other,
@@ -125,9 +126,8 @@ fn whole_flips_give_the_scores_of_the_flipped_graph() {
     }
 }
 
-/// Differences are taken at flips between zero and one. Where the median is another node from one
-/// side to the other, or an edge comes to the threshold, there is no slope to compare with: few
-/// such places are allowed.
+/// Differences are taken at flips between zero and one. A few places are allowed to have no slope:
+/// the median may be another node on each side, or an edge may reach the threshold.
 #[test]
 fn gradients_to_flips_are_those_of_differences() {
     let (graph, candidates) = scene();
@@ -180,7 +180,7 @@ fn gradients_to_flips_are_those_of_differences() {
     }
 }
 
-/// Pairs that are not joined have a slope: an attacker is told where to begin.
+/// Pairs without an edge have a gradient, from which an attack can start.
 #[test]
 fn candidates_have_slopes_before_they_are_edges() {
     let (graph, candidates) = scene();
@@ -256,8 +256,8 @@ fn benchmark() -> Benchmark {
     }
 }
 
-/// Test accuracy after flips of a tenth of the edges, by an attacker who knows the model and by one
-/// who knows a GCN, over two runs.
+/// Test accuracy after flips of a tenth of the edges, under an adaptive attack and under a transfer
+/// attack from a GCN, over two runs.
 fn attacked(on: &Benchmark, backbone: Backbone, defense: Defense) -> (f64, f64) {
     let after = |surrogate: Option<Backbone>| {
         let mut model = Model::new(backbone)
@@ -290,8 +290,8 @@ fn attacked(on: &Benchmark, backbone: Backbone, defense: Defense) -> (f64, f64) 
     (after(None), after(Some(Backbone::GCN)))
 }
 
-/// Whoever knows a defence takes more of it than whoever knows a GCN alone, by more than two of 144
-/// test nodes: the defences that are known to break.
+/// An adaptive attack lowers the accuracy of a defence more than a transfer attack from a GCN, by
+/// more than two of 144 test nodes: for the defences that are known to break.
 #[test]
 fn adaptive_attacks_beat_transferred_ones() {
     const LEAST: f64 = 1.5;
@@ -332,8 +332,8 @@ fn adaptive_attacks_beat_transferred_ones() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// An attacker who judges by what the inference answers takes as much of it as one who sees the
-/// network inside alone, or more, and says which it was.
+/// An attack that uses the predictions of the inference rule lowers its accuracy at least as much
+/// as an attack on the network alone. The report names it.
 #[test]
 fn inferences_are_seen_through_by_their_answers() {
     let on = benchmark();
@@ -344,8 +344,8 @@ fn inferences_are_seen_through_by_their_answers() {
         final_samples: 20,
         ..Prbcd::budget(0.1)
     };
-    // Around a graph with a few other edges a network answers much as it does there, so that its
-    // own gradients say nearly all; of GOOD-AT they say nothing.
+    // On a graph with a few other edges most predictions stay, so that the network's own gradients
+    // suffice; for GOOD-AT they do not.
     for (inference, more) in [
         (Inference::from(RobustCrf::default()), -1.5),
         (GoodAt::default().into(), 1.0),
@@ -383,7 +383,7 @@ fn inferences_are_seen_through_by_their_answers() {
             by_answers + more < by_network,
             "{inference}: {by_answers} by answers, {by_network} by the network"
         );
-        // Of one that judges by no answers nothing changes, and it is not called adaptive.
+        // An attack that uses no predictions does not change, and is not reported as adaptive.
         let noise = Attack::from(PgdFeatures::budget(0.1));
         let (by_answers, adaptive) = left(noise, AttackerAccess::Predictions);
         assert!(!adaptive);

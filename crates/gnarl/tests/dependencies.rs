@@ -1,4 +1,4 @@
-//! What others wrote and we build on: under which licences, from where, and what is there twice.
+//! Third-party dependencies: their licences, their sources, and duplicate versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Licences that ask for no more than being named.
+/// Licences that require attribution only.
 const ALLOWED: [&str; 9] = [
     "MIT",
     "Apache-2.0",
@@ -21,7 +21,7 @@ const ALLOWED: [&str; 9] = [
     "0BSD",
 ];
 
-/// Others, each for one crate.
+/// Other licences, each for one crate.
 const ALLOWED_FOR: [(&str, &str, &str); 4] = [
     (
         "libfuzzer-sys",
@@ -41,8 +41,8 @@ const ALLOWED_FOR: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// Crates that are there in several versions because others ask for them. One more is worth a look
-/// at who does (`cargo tree -d`).
+/// Crates with several versions because other crates require them. For a new one, `cargo tree -d`
+/// shows which do.
 const TWICE: [&str; 11] = [
     "equator",
     "equator-macro",
@@ -77,7 +77,7 @@ fn licences_are_known_and_ask_for_little() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// As in other tools: OR leaves the choice, AND asks for both, an old slash is an OR.
+/// As in other tools: OR leaves the choice, AND requires both, and the old slash is an OR.
 #[test]
 fn expressions_of_licences_are_read() {
     let allowed =
@@ -107,8 +107,8 @@ fn expressions_of_licences_are_read() {
     }
 }
 
-/// Every package is ours, or from the one registry with a checksum: none from a repository or an
-/// address.
+/// Every package is part of this workspace, or from the one registry with a checksum: none from a
+/// repository or an address.
 #[test]
 fn all_come_from_one_registry() {
     let locked = locked();
@@ -161,8 +161,8 @@ fn locked() -> Vec<toml::Table> {
         .collect()
 }
 
-/// What cargo says of every package that is built on this machine. Those of other systems need not
-/// have been fetched.
+/// Output of `cargo metadata` for every package that is built on this machine. Packages of other
+/// systems may be absent.
 fn metadata() -> Vec<Value> {
     let version = Command::new(std::env::var("RUSTC").unwrap_or("rustc".into()))
         .arg("-vV")
@@ -193,7 +193,7 @@ fn metadata() -> Vec<Value> {
     told["packages"].as_array().unwrap().clone()
 }
 
-/// Whether an SPDX expression leaves a choice that is allowed.
+/// True if an SPDX expression leaves a choice that is allowed.
 fn is_allowed(expression: &str, one: &dyn Fn(&str) -> bool) -> bool {
     let spaced = expression
         .replace('/', " OR ")
@@ -204,7 +204,7 @@ fn is_allowed(expression: &str, one: &dyn Fn(&str) -> bool) -> bool {
     either(&words, &mut at, one) == Some(true) && at == words.len()
 }
 
-/// `a OR b`, and `None` where there is no such thing.
+/// `a OR b`; `None` if it cannot be parsed.
 fn either(words: &[&str], at: &mut usize, one: &dyn Fn(&str) -> bool) -> Option<bool> {
     let mut allowed = both(words, at, one)?;
     while words.get(*at) == Some(&"OR") {

@@ -1,4 +1,4 @@
-//! The pages say what is there: links lead somewhere, and the model of docs/model.md can be read
+//! Consistency of the documentation: links have targets, and the model of docs/model.md can be read
 //! and planned.
 
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn pages() -> Vec<PathBuf> {
         .collect()
 }
 
-/// What stands in the brackets of `](…)`, without what is not ours.
+/// Targets in the brackets of `](…)`, without external links.
 fn links(text: &str) -> Vec<&str> {
     let targets = text
         .split("](")
@@ -30,8 +30,8 @@ fn links(text: &str) -> Vec<&str> {
     targets.filter(|link| !link.contains("://")).collect()
 }
 
-/// The anchors of a page's headings: small letters, digits, hyphens and underscores, hyphens for
-/// spaces. Of headings that are the same the second has `-1` at its end, and so on.
+/// Anchors of a page's headings: small letters, digits, hyphens and underscores, hyphens for
+/// spaces. The second of equal headings has `-1` at its end, and so on.
 fn anchors(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut is_code = false;
@@ -64,7 +64,7 @@ fn anchors(text: &str) -> Vec<String> {
     found
 }
 
-/// What a link of a page leads to that is not there.
+/// Targets of a page's links that do not exist.
 fn dead_links(page: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(page).unwrap();
     let is_alive = |link: &&str| {
@@ -112,8 +112,8 @@ fn links_lead_somewhere() {
     assert!(dead.is_empty(), "{}", dead.join("\n"));
 }
 
-/// The book (docs/SUMMARY.md) and the list of pages (docs/README.md) have every page, the book each
-/// once; that what they list is there, the test above says.
+/// The book (docs/SUMMARY.md) and the list of pages (docs/README.md) contain every page, the book
+/// each once. The test above checks that the listed pages exist.
 #[test]
 fn every_page_is_listed() {
     let read =
@@ -140,8 +140,8 @@ fn every_page_is_listed() {
     );
 }
 
-/// A fuzz target is a file, a program of fuzz/Cargo.toml and a row of the page that says how many
-/// inputs it has seen.
+/// A fuzz target is a file, a program of fuzz/Cargo.toml and a row of the page with the number of
+/// inputs tried.
 #[test]
 fn fuzz_targets_are_accounted_for() {
     let read = |name: &str| std::fs::read_to_string(Path::new(ROOT).join(name)).unwrap();
@@ -199,7 +199,7 @@ fn the_model_of_the_page_is_one() {
     let model = Model::from_toml(text).unwrap();
     let plan = model.plan(Task::Node).unwrap();
     assert_eq!(plan.network.layers, 3);
-    // Five axes and a defence, none of them at its plain choice.
+    // Five axes and a defence, none of them at its default choice.
     let plain = Model::new(Backbone::GCN);
     assert!(
         model.operator != plain.operator
@@ -211,6 +211,6 @@ fn the_model_of_the_page_is_one() {
             && model.augment != plain.augment
             && model.defense != plain.defense
     );
-    // The file says nothing that the model does not keep.
+    // The file has nothing that the model does not keep.
     assert_eq!(Model::from_toml(&model.to_toml().unwrap()).unwrap(), model);
 }

@@ -1,10 +1,10 @@
-//! The tape, from outside: random computations against differences, of first and second order, and
-//! training that is differentiated itself.
+//! Automatic differentiation through the public interface: random computations against differences,
+//! of first and second order, and differentiation through training.
 
 use gnarl_tensor::{DType, Device, Result, Tensor, Var};
 use proptest::prelude::*;
 
-/// One step of a random computation: which operation, and on which of the results so far.
+/// One step of a random computation: the operation, and its inputs among the results so far.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     operation: u8,
@@ -53,12 +53,12 @@ fn calculate(step: Step, results: &[Tensor]) -> Result<Tensor> {
     }
 }
 
-/// A random computation: everything that came about has a part in the one value.
+/// A random computation: every result contributes to the final value.
 fn outcome(steps: &[Step], inputs: &[Tensor]) -> Result<Tensor> {
     let mut results = inputs.to_vec();
     for step in steps {
         let next = calculate(*step, &results)?;
-        // Shapes that grow are left alone.
+        // Results that grow too large are dropped.
         if next.elem_count() <= 40 {
             results.push(next);
         }

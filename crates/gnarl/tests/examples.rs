@@ -1,4 +1,4 @@
-//! The programs under `examples/` do what their first lines say: each asserts it, and is run here.
+//! Runs the programs under `examples/`: each asserts what its first lines describe.
 
 macro_rules! examples {
     ($($name:ident = $file:literal),+ $(,)?) => {$(

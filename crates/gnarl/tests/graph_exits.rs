@@ -1,4 +1,4 @@
-//! Exits on sets of graphs: what they compute, how they are trained, and what becomes of odd sets.
+//! Exits on sets of graphs: their computations, their training, and unusual sets.
 
 use crate::support;
 
@@ -77,7 +77,7 @@ fn values(params: &Params) -> Vec<Vec<f32>> {
         .collect()
 }
 
-/// Puts the weights behind exit `l` into a plain classifier of `l` layers.
+/// Copies the weights of exit `l` to a plain classifier of `l` layers.
 fn plant(exits: &ExitClassifier, l: usize, plain: &GraphClassifier) {
     for p in plain.params().list() {
         let name = match p.name.strip_prefix("operator.") {
@@ -131,7 +131,7 @@ fn exit_l_is_a_plain_classifier_of_l_layers() {
                 config
             };
             let exits = ExitClassifier::new(&config(3), &data.shape(3), 7).unwrap();
-            // Twos: batches without a node among them.
+            // Batches of two, with a batch without nodes among them.
             let found = answers(&exits, &data.batches(&all, 2).unwrap()).unwrap();
             assert_eq!(
                 (found.len(), exits.num_answers(), exits.max_depth()),
@@ -183,8 +183,8 @@ fn training() -> TrainConfig {
     }
 }
 
-/// From the same start and by the same draws, the stage of exit 1 ends where a plain classifier of
-/// one layer does, bit by bit, and nothing else moves.
+/// With equal initial weights and random samples, the stage of exit 1 ends in the state of a plain
+/// one-layer classifier, bit by bit. Nothing else changes.
 #[test]
 fn a_stage_trains_what_a_plain_classifier_would() {
     let set = cycles_and_stars(150);
@@ -296,8 +296,8 @@ fn exits_tell_cycles_from_stars() {
     }
 }
 
-/// The first exits of a deep classifier are those of a shallow one, batch statistics and graphs
-/// made anew included.
+/// The first exits of a deep classifier are those of a shallow one, batch statistics and resampled
+/// graphs included.
 #[test]
 fn later_stages_leave_earlier_ones_alone() {
     let on = folds_of(&cycles_and_stars(40), 4, 5).first();
@@ -348,7 +348,7 @@ type Seen = (
     Vec<u32>,
 );
 
-/// What can be compared of runs: everything but times.
+/// Comparable part of runs: everything except times.
 fn seen(run: &Run) -> Seen {
     let exits = run.exits.clone().unwrap();
     let lists = vec![
@@ -393,8 +393,8 @@ fn threads_do_not_change_a_bit() {
     }
 }
 
-/// A fresh head for every exit: without it the runs are those of the same exits, and the control of
-/// drawn vectors is retraining.
+/// A new head for every exit: without it the runs are those of the same exits, and the control of
+/// sampled vectors is retraining.
 #[test]
 fn every_exit_has_a_fresh_head() {
     let set = cycles_and_stars(40);
@@ -494,7 +494,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
                 .mean,
             100.0
         );
-        // One graph, and nobody to learn a policy from: the last exit.
+        // One graph, and no data to learn a policy from: the last exit.
         let one = Content::Graphs(set_of(odd[..1].to_vec(), &[Some(0)]));
         let only = Split::new("only", vec![0], vec![], vec![]).unwrap();
         let on = SplitData {
@@ -536,7 +536,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
             "graph classification: there are no labelled graphs to train on"
         );
     }
-    // Features read out and a linear map: the exits of no layer at all.
+    // A readout of features and a linear map: the exits with zero layers.
     for exits in both(0) {
         let fitted = model(Backbone::GCN, 5)
             .depth(exits)
@@ -593,7 +593,7 @@ fn policies_without_a_say_are_refused() {
     assert!(e.contains("with exits take head"), "{e}");
 }
 
-/// What attacks and inference ask, a graph at a time, is what the set is told.
+/// Predictions of one graph at a time, as in attacks and inference, equal those of the whole set.
 #[test]
 fn one_graph_at_a_time_answers_as_the_whole_set_does() {
     let repeated: Vec<Graph> = (0..5).flat_map(|_| odd_graphs()).collect();

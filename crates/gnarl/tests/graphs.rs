@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use support::{bytes, folds_of, on_threads, small};
 
-/// Cycles and stars of 4 to 9 nodes, in turn: degrees tell them apart.
+/// Cycles and stars of 4 to 9 nodes, in turn: degrees separate them.
 fn cycles_and_stars(count: usize) -> GraphSet {
     let graph = |i: usize| {
         let n = 4 + i / 2 % 6;
@@ -37,7 +37,8 @@ fn cycles_and_stars(count: usize) -> GraphSet {
     GraphSet::new((0..count).map(graph).collect(), labels, None).unwrap()
 }
 
-/// Graphs of every odd kind: none, one and several nodes, no edges, two parts, a dense one.
+/// Graphs of every unusual kind: zero, one and several nodes, no edges, two components, a dense
+/// one.
 fn odd_graphs() -> Vec<Graph> {
     let two_parts = Graph::from_edges(6, [(0, 1), (1, 2), (0, 2), (4, 5)])
         .unwrap()
@@ -118,8 +119,8 @@ fn backbones() -> impl Iterator<Item = (&'static str, Backbone)> {
     Backbone::named().filter(|(_, backbone)| backbone.provides(Capability::GraphSets))
 }
 
-/// The usual operator, a classical one that is not symmetric, and learned ones, whose PageRank is
-/// each graph's own.
+/// Default operator, a classical operator that is not symmetric, and learned operators, whose
+/// PageRank is computed per graph.
 fn operators(backbone: Backbone) -> Vec<OperatorChoice> {
     let learned = |centrality: &str| {
         let init = Initialisation::Of(ClassicalOperator::SignlessLaplacian);
@@ -138,8 +139,8 @@ fn operators(backbone: Backbone) -> Vec<OperatorChoice> {
     all
 }
 
-/// The odd graphs with features; without the lone node where PageRank is asked for, which has no
-/// value there.
+/// The unusual graphs with features; without the isolated node if PageRank is used, which is
+/// undefined there.
 fn odd_graphs_for(operator: OperatorChoice, sparse: bool) -> Vec<Graph> {
     let mut graphs = odd_graphs();
     if operator.to_string().contains("pagerank") {
@@ -259,14 +260,14 @@ fn the_order_of_nodes_does_not_matter() {
     }
 }
 
-/// A model of eight columns, in batches of eight.
+/// Model with eight hidden units, in batches of eight.
 fn model(backbone: Backbone, epochs: usize) -> Model {
     let mut model = small(backbone, 8).epochs(epochs);
     model.training.batch_size = Some(8);
     model
 }
 
-/// GRATIN that is done quickly.
+/// Quick settings of GRATIN.
 fn gratin() -> Augment {
     Gratin {
         components: Some(Components::Fixed(3)),
@@ -311,7 +312,7 @@ fn study_with(
         .unwrap()
 }
 
-/// What can be compared of runs: everything but times.
+/// Comparable part of runs: everything except times.
 type Comparable = (
     u64,
     String,
@@ -439,7 +440,7 @@ fn a_head_takes_as_many_steps_as_asked() {
         classes: classes.to_vec(),
     };
     let on = vectors(&[1.0, -1.0, 2.0, -2.0], &[0, 1, 0, 1]);
-    // Adam moves a weight by the learning rate in each step while the sign of its gradient stays.
+    // Adam changes a weight by the learning rate in each step while the sign of its gradient stays.
     let moved = |epochs, steps| {
         let fresh = Head::new(1, 2, 0.0, 3).unwrap();
         let weight = |head: &Head| {
@@ -496,7 +497,7 @@ fn a_head_takes_as_many_steps_as_asked() {
     );
 }
 
-/// Copies take the place of the training graphs in every epoch, or stand beside them for good.
+/// Copies replace the training graphs in every epoch, or are added to them permanently.
 #[test]
 fn copies_of_training_graphs_take_their_place() {
     let set = cycles_and_stars(40);
@@ -526,7 +527,7 @@ fn copies_of_training_graphs_take_their_place() {
     assert_eq!(fresh, drop(0.5, Copies::EachEpoch), "the same seed again");
 }
 
-/// As if degrees had been features from the start; graphs that are drawn anew have none of before.
+/// One-hot degrees behave as features from the start; resampled graphs have new ones.
 #[test]
 fn nodes_of_copies_keep_the_degrees_that_described_them() {
     let set = cycles_and_stars(40);
@@ -552,8 +553,7 @@ fn nodes_of_copies_keep_the_degrees_that_described_them() {
     }
 }
 
-/// One step of several parts, and several steps: whatever draws anew in an epoch goes on where it
-/// was.
+/// One step of several parts, and several steps: everything that is sampled per epoch is resumed.
 #[test]
 fn a_training_that_was_cut_off_ends_as_if_it_had_not_been() {
     let set = cycles_and_stars(104);
@@ -584,7 +584,7 @@ fn a_training_that_was_cut_off_ends_as_if_it_had_not_been() {
             Journal::open(dir.path(), Duration::ZERO, serde_json::json!({}), resume).unwrap()
         };
         let (begun, stop) = (journal(false), AtomicBool::new(false));
-        // Folds run side by side, and one that is not so far stays stopped with the others.
+        // Folds run in parallel, and a fold that is not so far stays stopped with the others.
         let stop_there = |epoch: usize, _: &Epoch| _ = stop.fetch_or(epoch >= 4, Ordering::Relaxed);
         let cut = study.run(
             &folds,
@@ -634,7 +634,7 @@ fn corruption_reaches_training_graphs_alone_and_degrees_by_choice() {
         corrupted(0.4, true),
         "what degrees are of matters"
     );
-    // One that passes no messages sees edges by degrees alone.
+    // A network without message passing depends on edges through degrees alone.
     for keep_degrees in [false, true] {
         let options = FitOptions {
             corruption: Some(corruption(0.4, keep_degrees)),
@@ -652,8 +652,8 @@ fn corruption_reaches_training_graphs_alone_and_degrees_by_choice() {
             ),
         }
     }
-    // What validates is not corrupted: the accuracy that fitting reports is that of the graphs as
-    // they are.
+    // Validation graphs are not corrupted: the accuracy that fitting reports is that of the
+    // unchanged graphs.
     let on = folds_of(&set, 4, 5).first();
     let options = FitOptions {
         corruption: Some(corruption(1.0, false)),
@@ -735,8 +735,8 @@ fn set_of(graphs: Vec<Graph>, classes: &[Option<i64>]) -> GraphSet {
 
 #[test]
 fn odd_sets_are_defined_or_refused_in_one_line() {
-    // Empty graphs, lone nodes, graphs without edges, for every backbone that answers without a
-    // node to ask.
+    // Empty graphs, isolated nodes, graphs without edges, for every backbone that predicts without
+    // nodes.
     let odd = odd_graphs();
     let classes: Vec<Option<i64>> = (0..21).map(|i| Some(i % 2)).collect();
     let repeated = |graphs: &[Graph]| graphs.iter().cycle().take(21).cloned().collect::<Vec<_>>();
@@ -753,7 +753,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
             {
                 let mut model = model(backbone, 2).augment(quick(augment));
                 model.backbone = model.backbone.where_taken("batch-norm", true);
-                // Degrees that describe nodes stay where edges go.
+                // One-hot degrees as features stay if edges are removed.
                 if backbone.is(Backbone::MLP)
                     && matches!(augment, Augment::DropEdge(_) | Augment::Configuration(_))
                 {
@@ -783,7 +783,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
             }
         }
     }
-    // One class: every graph is right.
+    // One class: every graph is correct.
     let one_class = set_of(odd.clone(), &[Some(4); 7]);
     assert_eq!(
         mean_test(&study(&one_class, model(Backbone::GCN, 2), 3, 1)),
@@ -874,7 +874,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
     );
 }
 
-/// An augmentation whose fresh head, where it has one, is trained for two epochs.
+/// An augmentation whose new head, if any, is trained for two epochs.
 fn quick(augment: Augment) -> Augment {
     match augment.method().fresh_head() {
         Some(_) => augment.with(&[("head-epochs".into(), "2".into())]).unwrap(),
@@ -882,8 +882,8 @@ fn quick(augment: Augment) -> Augment {
     }
 }
 
-/// From 1,000 graphs on, starts of an operator are tried for a sixth of the epochs, and the best is
-/// trained for all of them: as if it had been named.
+/// From 1,000 graphs on, initialisations of an operator are tried for a sixth of the epochs, and
+/// the best is trained for all of them: the result equals that of the named initialisation.
 #[test]
 fn starts_are_tried_shortly_on_many_graphs() {
     let by = |init: &str| {

@@ -25,7 +25,7 @@ use gnarl_tensor::{Device, GradStore, Operator, Pattern, Tensor, Var};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Relative above one, absolute below.
+/// Tolerance, relative above one and absolute below.
 const TOLERANCE: f64 = 1e-5;
 
 #[derive(Deserialize)]
@@ -110,7 +110,7 @@ fn assert_close(what: &str, got: &[f32], expected: &[f64]) {
     }
 }
 
-/// What a case runs.
+/// Model of a case.
 enum Model {
     Layer(Params, Box<dyn Layer>, Operator),
     Network(Box<Network>, Propagation),

@@ -1,5 +1,5 @@
-//! Every test that uses the library from outside, in one program: it is linked once, and no test
-//! waits for the last of another file.
+//! All tests of the public interface, in one program: it is linked once, and the tests of all files
+//! run in parallel.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! The memory of a training step. Alone in its program: the count is one for all threads.
+//! Memory of a training step. It is the only test of its program: the count is shared by all
+//! threads.
 
 use std::sync::Arc;
 
@@ -12,12 +13,12 @@ use gnarl_tensor::{
 const NODES: usize = 2000;
 const WIDTH: usize = 64;
 const LAYERS: usize = 6;
-/// Of one representation of all nodes.
+/// Bytes of one representation of all nodes.
 const BYTES: usize = NODES * WIDTH * 4;
 
-/// A deep stack of linear maps and products with a graph's operator: what goes forward is kept for
-/// the way back, what comes back is not. The peak is the tape, two gradients on their way and what
-/// a class of sizes rounds up.
+/// A deep stack of linear maps and products with a graph's operator: forward results are kept for
+/// the backward pass, gradients are not. The peak is the tape, two gradients at a time, and the
+/// rounding of size classes.
 #[test]
 fn a_step_needs_its_tape_and_two_gradients() {
     let graph = erdos_renyi(NODES, 0.005, 1).unwrap();
@@ -67,7 +68,8 @@ fn a_step_needs_its_tape_and_two_gradients() {
         after.most - before.used
     };
     let first = step(1);
-    // Two results a layer are kept; on the way back two gradients of that size are there at a time.
+    // Two results per layer are kept; in the backward pass two gradients of that size exist at a
+    // time.
     let expected = 2 * LAYERS * BYTES + 2 * BYTES;
     assert!(
         first <= expected + expected / 4 + LAYERS * WIDTH * WIDTH * 8,

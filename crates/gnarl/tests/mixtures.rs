@@ -1,5 +1,5 @@
-//! Densities against scikit-learn and SciPy: mixtures from the same start, shrunken covariances,
-//! kernels, copulas (`tests/golden/make_mixtures.py`).
+//! Densities against scikit-learn and SciPy: mixtures from the same initialisation, shrunken
+//! covariances, kernels, copulas (`tests/golden/make_mixtures.py`).
 
 use gnarl::augment::density::copula::GaussianCopula;
 use gnarl::augment::density::kernel::KernelDensity;
@@ -45,8 +45,8 @@ fn matrix(rows: &[Vec<f64>]) -> DenseMatrix<f64> {
     DenseMatrix::new(rows.len(), rows[0].len(), rows.concat()).unwrap()
 }
 
-/// To what the λ on the prior's diagonal, which keeps constant coordinates from being flat, may
-/// cost.
+/// Compares with a tolerance for the λ on the prior's diagonal, which keeps constant coordinates
+/// from being degenerate.
 fn assert_near(got: &[f64], expected: &[f64], what: &str) {
     assert_eq!(got.len(), expected.len(), "{what}");
     for (g, e) in got.iter().zip(expected) {
@@ -141,7 +141,7 @@ struct Case {
     iterations: usize,
     lower_bound: f64,
     log_likelihood: f64,
-    /// Of those by EM.
+    /// BIC of models fitted by EM.
     bic: Option<f64>,
 }
 
@@ -192,7 +192,8 @@ fn agrees_with_scikit_learn() {
             .sum::<f64>()
             / case.points.len() as f64;
         assert_close(&[mean], &[case.log_likelihood], name);
-        // Ours takes the likelihood of the last iteration, a step before the last parameters.
+        // This implementation takes the likelihood of the last iteration, a step before the last
+        // parameters.
         assert!(
             (report.bic() - case.bic.unwrap()).abs() < 2.0 * case.points.len() as f64 * 1e-3,
             "{name}"

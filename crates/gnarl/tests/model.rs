@@ -1,9 +1,8 @@
-//! The model value as a whole: no option is ignored, one place refuses, and a file holds all that a
-//! model is.
+//! Models as a whole: no option is ignored, invalid combinations are refused in one place, and a
+//! file stores the complete model.
 //!
-//! Every setting that a model has is set to another value than its own, for every backbone, on one
-//! graph and on a set, on every axis. Either that is refused in one line, or the fitted model is
-//! another.
+//! Every setting is changed for every backbone, on one graph and on a set, on every axis. The
+//! change is either refused in one line, or the fitted model differs.
 
 use crate::support;
 
@@ -27,8 +26,8 @@ use support::bytes;
 
 const NUM_COLUMNS: usize = 12;
 
-/// Words of two classes: each node has some of its class' half of the columns, and fewer of the
-/// other half.
+/// Word features of two classes: each node has some of its class's half of the columns, and fewer
+/// of the other half.
 fn words(classes: &[u32], seed: u64) -> Features {
     let rng = &mut stream(seed, "words of two classes", 0);
     let mut word = |class: u32, column: usize| {
@@ -42,11 +41,11 @@ fn words(classes: &[u32], seed: u64) -> Features {
     Features::Dense(DenseMatrix::new(classes.len(), NUM_COLUMNS, data).unwrap())
 }
 
-/// The items in turn train, validate and test. Those that validate have the other label: training
-/// makes them worse from the first epoch on, so that which epoch is kept, and when patience ends,
-/// matters.
+/// Nodes or graphs are in turn training, validation and test data. Validation labels are flipped:
+/// training increases the validation loss from the first epoch on, so that the selected epoch and
+/// the patience matter.
 fn in_turn(count: u32) -> Split {
-    // One item is left out: a class that trains with fewer is levelled.
+    // One is left out: a class with fewer training nodes or graphs is balanced.
     let part = |k: u32| {
         (1..count)
             .filter(|i| i / 2 % 4 == k || k == 2 && i / 2 % 4 == 3)
@@ -66,7 +65,7 @@ fn told(classes: &[u32], split: &Split) -> Labels {
     Labels::new(classes.iter().enumerate().map(told).collect(), 2).unwrap()
 }
 
-/// A graph of two classes, 40 nodes, and words.
+/// Graph of two classes, 40 nodes, and word features.
 fn one_graph() -> SplitData {
     let config = generate::CsbmConfig {
         num_nodes: 40,
@@ -91,7 +90,7 @@ fn one_graph() -> SplitData {
     }
 }
 
-/// Graphs of two classes: one with many edges, one with few, each with words.
+/// Graphs of two classes: one with many edges, one with few, each with word features.
 fn a_set() -> SplitData {
     let classes: Vec<u32> = (0..32).map(|i| i % 2).collect();
     let graph = |i: u32| {
@@ -112,21 +111,21 @@ fn a_set() -> SplitData {
     }
 }
 
-/// A model that is fitted in no time.
+/// Model that is fitted quickly.
 fn tiny(backbone: Backbone, task: Task) -> Model {
     let mut model = Model::new(backbone).epochs(4);
     model.network.hidden = backbone.takes(NetworkSetting::Hidden).then_some(8);
     model.backbone = model.backbone.where_taken("heads", 2);
     model.training.batch_size = (task == Task::Graph).then_some(4);
-    // After four epochs scores are small: of airgnn's usual slack nothing would be left of what
-    // neighbours say.
+    // After four epochs scores are small: with airgnn's default slack nothing would remain of the
+    // neighbours' influence.
     if let Backbone::AirGnn(_) = backbone {
         model.backbone = backbone.where_taken("lambda", 0.02);
     }
     model
 }
 
-/// What tells fitted models apart: all but the settings themselves, and times.
+/// Differences between fitted models: everything except the settings themselves, and times.
 #[derive(PartialEq)]
 struct Seen {
     params: BTreeMap<String, (Vec<usize>, Vec<u8>)>,
@@ -134,7 +133,7 @@ struct Seen {
     exits: Option<Vec<usize>>,
     policy: String,
     learned_of_inputs: Value,
-    /// The settings of the inference after fitting: what tuning chose.
+    /// Settings of the inference rule after fitting, as tuned.
     tuned: Option<Value>,
     report: Value,
 }
@@ -143,7 +142,7 @@ impl Seen {
     fn of(model: &Model, on: &SplitData) -> gnarl_graph::Result<Self> {
         let fitted = model.fit(on, 3)?;
         let predictions = fitted.predict(&on.content)?;
-        // Inputs that look clean are their own neighbours for one of the inferences.
+        // For one of the inference rules, inputs that look clean are their own neighbours.
         let noisy = fitted.predict(&with_noise(&on.content))?.probabilities;
         let mut reading = serde_json::to_value(fitted.reading()).unwrap();
         let tunes = model.inference.tunes();
@@ -165,7 +164,7 @@ impl Seen {
     }
 }
 
-/// The same graph, or graphs of a set, with noise on features.
+/// Content with noise on features.
 fn with_noise(content: &Content) -> Content {
     let rng = &mut stream(1, "noise on words", 0);
     let mut noisy = |graph: &Graph| {
@@ -214,8 +213,8 @@ fn without_times(value: Value) -> Value {
     }
 }
 
-/// Values of settings where one more, or half, would not do: names, what is open, and numbers that
-/// have to bite.
+/// Values of settings for which one more, or half, is not suitable: names, open settings, and
+/// numbers that must have an effect.
 const OTHER_VALUES: &[(&str, &str)] = &[
     ("batch-nodes", "3"),
     ("exponent-lr", "0.003"),
@@ -242,7 +241,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("temperature", "0.6"),
     ("similarity-threshold", "0.6"),
     ("kernel-weight", "0.6"),
-    // EvenNet takes rounds by twos.
+    // EvenNet takes propagation steps by twos.
     ("propagation-steps", "12"),
     ("svd-rank", "5"),
     ("svd-min-degree", "1"),
@@ -261,9 +260,9 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("copies", "each-epoch"),
 ];
 
-/// What else must be said for a setting to have a say: where the projection has converged its order
-/// does not matter, a head that keeps its first epoch is none the longer for more of them, and with
-/// small steps every epoch may be better than the last.
+/// Other settings that a setting needs to have an effect. The order of the projection does not
+/// matter after convergence. A head that keeps its first epoch does not depend on the number of
+/// epochs. With small steps every epoch may be better than the last.
 const BESIDE: &[(&str, &[(&str, &str)])] = &[
     ("keep", &[("lr", "0.3"), ("epochs", "20")]),
     ("patience", &[("lr", "0.3"), ("epochs", "20")]),
@@ -276,7 +275,7 @@ const BESIDE: &[(&str, &[(&str, &str)])] = &[
     ("head-epochs", &[("keep", "last")]),
 ];
 
-/// Another value than the one that a setting has.
+/// Returns another value for a setting.
 fn other_value(setting: &Setting, value: &Value) -> String {
     let is_other = |other: &str| value.as_str() != Some(other);
     if let Some((_, other)) = OTHER_VALUES
@@ -298,8 +297,8 @@ fn other_value(setting: &Setting, value: &Value) -> String {
     }
 }
 
-/// The value of a setting in a model with nothing left open; where the model is refused, as it was
-/// said; where the setting does not apply, that of some model for which it does.
+/// Returns the value of a setting in a model with nothing left open. If the model is refused, it is
+/// the given value; if the setting does not apply, it is that of some model to which it applies.
 fn value_of(model: &Model, section: &str, setting: &Setting, task: Task) -> Value {
     let of = |model: &Model| {
         let value = serde_json::to_value(model).unwrap()[section][setting.name].clone();
@@ -337,7 +336,7 @@ fn given(options: &[(&str, &str)]) -> Vec<Given> {
         .collect()
 }
 
-/// Goes over settings of a model; how many changed it, and what was found wrong.
+/// Test of a model's settings: the number that changed it, and the failures.
 struct Walk<'a> {
     on: &'a SplitData,
     changed: usize,
@@ -355,7 +354,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A fitted model, or nothing where it is refused in one line.
+    /// Returns a fitted model, or nothing if it is refused in one line.
     fn seen(&mut self, what: &str, model: gnarl_graph::Result<Model>) -> Option<Seen> {
         match model.and_then(|model| Seen::of(&model, self.on)) {
             Ok(seen) => Some(seen),
@@ -378,7 +377,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Every setting of these to another value.
+    /// Changes every one of these settings.
     fn settings(&mut self, model: &Model, what: &str, section: &str, settings: &[Setting]) {
         let usual = self.seen(what, Ok(*model));
         for setting in settings {
@@ -471,7 +470,7 @@ impl<'a> Walk<'a> {
                 }
                 let own: Vec<Setting> = own_settings(axis, &choice, &settings);
                 self.settings(&chosen, &what, axis, &own);
-                // Exits and learned operators change what applies of the rest.
+                // Exits and learned operators change which other settings apply.
                 if choice == "admp-st" || choice == "cgso" {
                     for (section, title) in [("network", "The network"), ("training", "Training")] {
                         let rest = Model::sections()
@@ -486,15 +485,15 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Choices that would take long, or leave open what is settled elsewhere.
+/// Choices that would take long, or leave open what is decided elsewhere.
 const QUICK: &[(&str, &str, &str)] = &[
     ("admp-st", "max-depth", "2"),
     ("admp-alm", "max-depth", "2"),
     ("cgso", "init", "A"),
     ("smoothing", "crf-samples", "8"),
-    // Of all neighbours of one class, one more changes nothing.
+    // If all neighbours have one class, one more changes nothing.
     ("smoothing", "hard-voting", "false"),
-    // What proves nothing on so small a graph is not used.
+    // Without the check, these rules are used even if they prove nothing on so small a graph.
     ("clean-crf", "inference-check", "false"),
     ("good-at", "inference-check", "false"),
     ("good-at", "good-at-detectors", "2"),
@@ -503,8 +502,8 @@ const QUICK: &[(&str, &str, &str)] = &[
     ("gratin", "head-epochs", "3"),
 ];
 
-/// The settings that a choice takes: those of others are refused, which the tests of the lists
-/// hold.
+/// Settings that a choice accepts; the tests of the lists check that settings of others are
+/// refused.
 fn own_settings(axis: &str, choice: &str, settings: &[Setting]) -> Vec<Setting> {
     let stored = |list: &'static [gnarl_graph::names::Listed]| {
         list.iter()
@@ -522,12 +521,12 @@ fn own_settings(axis: &str, choice: &str, settings: &[Setting]) -> Vec<Setting> 
     }
 }
 
-/// What these small graphs never come to: rows of the kept part of an adjacency that add up to less
-/// than nothing. A test of `defense::svd` has one by hand.
+/// Settings that these small graphs do not depend on: no row of the low-rank adjacency has a
+/// negative sum. A test of `defense::svd` has one by hand.
 const NOT_HERE: &str = ", svd-min-degree 1";
 
-/// Settings whose effect on one model is a matter of chance: the best epoch may be the last, and no
-/// class may ever be settled early. For most backbones they must have one.
+/// Settings whose effect on one model is random: the best epoch may be the last, and no class may
+/// ever be decided early. They must have an effect for most backbones.
 const BY_CHANCE: [&str; 2] = [", keep last", ", stop-early true"];
 
 fn assert_nothing_ignored(on: &SplitData, least: usize) {
@@ -571,8 +570,8 @@ fn assert_nothing_ignored(on: &SplitData, least: usize) {
     );
 }
 
-/// A long ring with chords and three training nodes: what an epoch trains on is a small part of it,
-/// whose edges the epoch's own graph has moved. A defence has messages of its own there, too.
+/// A long ring with chords and three training nodes. An epoch trains on a small part of the ring,
+/// whose edges the epoch's own graph has moved. A defence overrides the operator there, too.
 #[test]
 fn a_changed_graph_reaches_training_nodes_by_edges_of_its_own() {
     let n = 90u32;
@@ -739,7 +738,7 @@ fn a_file_keeps_every_bit() {
     }
 }
 
-/// A file with some of its tensors and its description changed.
+/// Returns a file with some of its tensors and its description changed.
 fn rewritten(
     bytes: &[u8],
     file: &Path,

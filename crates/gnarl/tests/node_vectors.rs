@@ -1,5 +1,5 @@
-//! The data axis on the vectors of training nodes of one graph: Manifold-Mixup, and fresh heads
-//! with GRATIN's vectors or without.
+//! Data axis on the latent vectors of one graph's training nodes: Manifold-Mixup, and new heads
+//! with or without GRATIN's vectors.
 
 use crate::support;
 
@@ -28,7 +28,7 @@ fn on() -> SplitData {
     on_graph(embedded())
 }
 
-/// The values of a fitted model's parameters, by name.
+/// Values of a fitted model's parameters, by name.
 fn values(fitted: &Fitted) -> BTreeMap<String, Vec<u8>> {
     let bytes = bytes(fitted);
     let found = safetensors::SafeTensors::deserialize(&bytes).unwrap();
@@ -39,14 +39,14 @@ fn values(fitted: &Fitted) -> BTreeMap<String, Vec<u8>> {
     params.map(|(name, t)| (name, t.data().to_vec())).collect()
 }
 
-/// The models that have a head on one graph.
+/// Models that have a head on one graph.
 fn headed() -> impl Iterator<Item = Backbone> {
     Backbone::named()
         .map(|(_, backbone)| backbone)
         .filter(|backbone| backbone.can_have_head())
 }
 
-/// The graph with other training and validation nodes.
+/// Graph with other training and validation nodes.
 fn split(train: &[u32], val: &[u32]) -> SplitData {
     let on = on();
     let split = Split::new(
@@ -123,8 +123,8 @@ fn a_fresh_head_is_all_that_changes() {
     }
 }
 
-/// The vectors before the head and the head on them are the network: for the last map of layers,
-/// too.
+/// The vectors before the head and the head together are the network; this includes the last map of
+/// layers.
 #[test]
 fn a_head_on_its_vectors_is_the_network() {
     let on = on();
@@ -162,7 +162,7 @@ fn a_head_on_its_vectors_is_the_network() {
     }
 }
 
-/// None of the drawn vectors kept is the control, parameter by parameter.
+/// With none of the sampled vectors kept, the model is the control, parameter by parameter.
 #[test]
 fn no_draws_are_the_control() {
     let on = on();
@@ -245,8 +245,8 @@ fn mixed_vectors_train_another_model_by_seed() {
     );
 }
 
-/// A fresh head finds its own scale: the learned factor on scores that was there for another head
-/// is one, and answers are the head's.
+/// A new head has its own scale: the factor on scores of the previous head becomes one, and
+/// predictions are the head's.
 #[test]
 fn a_factor_on_scores_goes_with_its_head() {
     let on = on();
@@ -309,7 +309,7 @@ fn rare_classes_and_missing_ones() {
             components,
             ..level
         });
-        // One node of a class, no node of it, and no validation nodes.
+        // A class with one node, a class without nodes, and no validation nodes.
         for (what, train, val, drawn) in [
             (
                 "one of a class",
@@ -375,8 +375,8 @@ fn rare_classes_and_missing_ones() {
     }
 }
 
-/// Influence through the head chooses as on sets; its study goes from the control to all that was
-/// drawn.
+/// Influence through the head selects vectors as on sets; its study ranges from the control to all
+/// sampled vectors.
 #[test]
 fn influence_chooses_among_drawn_vectors() {
     let on = on();

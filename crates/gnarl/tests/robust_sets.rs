@@ -29,7 +29,7 @@ use support::{bytes, on_threads};
 
 const COLUMNS: usize = 6;
 
-/// Cycles whose nodes are mostly of the kinds 0 and 1, and stars mostly of 2 and 3, one-hot.
+/// Cycles whose nodes are mostly of types 0 and 1, and stars mostly of types 2 and 3, one-hot.
 fn graph(i: usize) -> Graph {
     let n = 5 + i / 2 % 8;
     let graph = if i.is_multiple_of(2) {
@@ -72,7 +72,7 @@ fn bare(set: &GraphSet) -> GraphSet {
     .unwrap()
 }
 
-/// Half trains, a quarter each validates and tests, in turn.
+/// Half of the graphs train, a quarter each validates and tests, in turn.
 fn benchmark(set: GraphSet) -> Benchmark {
     let part = |k: &[u32]| {
         (0..set.len() as u32)
@@ -109,7 +109,7 @@ fn runs(study: &AttackStudy, on: &Benchmark) -> gnarl_graph::Result<Vec<AttackRu
     Ok(study.run(on, &Watch::quiet())?.runs)
 }
 
-/// Every attack of a set with this budget and little work.
+/// Every attack of a set with this budget and few steps.
 fn quick(budget: f64) -> Vec<Attack> {
     let on_sets = Attack::all().filter(|attack| {
         !attack.needs(Requirement::Labels) && !attack.needs(Requirement::TrainingNodes)
@@ -281,7 +281,7 @@ fn what_a_set_does_not_have_is_refused_in_one_line() {
             .to_string()
             .starts_with("inference-target: ")
     );
-    // Left open, it looks around among edges.
+    // By default, it perturbs edges.
     let open = around(RobustCrf::default().into()).unwrap();
     assert_eq!(
         open.reading().inference().method().part(),
@@ -289,7 +289,7 @@ fn what_a_set_does_not_have_is_refused_in_one_line() {
     );
 }
 
-/// A model's answer to a graph by itself is its answer to it in a batch.
+/// The prediction for a single graph equals its prediction in a batch.
 #[test]
 fn one_graph_at_a_time_is_the_batch() {
     for set in [set(16), bare(&set(16))] {
@@ -331,8 +331,8 @@ fn one_graph_at_a_time_is_the_batch() {
     }
 }
 
-/// Every inference around every part, kept in the file; with nothing to look around for, the plain
-/// answer.
+/// Every inference rule with every kind of perturbation, stored in the file; without perturbations,
+/// the plain prediction.
 #[test]
 fn inference_answers_each_graph_and_is_kept() {
     let on = benchmark(set(40));
@@ -554,8 +554,8 @@ fn robustness(
     )
 }
 
-/// Of the classes of test graphs, with bounds that no sample breaks; more flips than a graph has
-/// pairs are all of them.
+/// Robustness of the classes of test graphs, with bounds that no sample violates; more flips than a
+/// graph has pairs mean all pairs.
 #[test]
 fn robustness_is_measured_around_test_graphs() {
     let on = benchmark(set(32));
@@ -692,8 +692,8 @@ fn any_set() -> impl Strategy<Value = Vec<Graph>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
 
-    /// Each graph's own budget: flips are a share of its own edges, rounded down, and every node's
-    /// own norm bounds its move.
+    /// Budgets of each graph: flips are a share of its own edges, rounded down, and every node's
+    /// own norm bounds its change.
     #[test]
     fn no_graph_exceeds_its_budget(graphs in any_set(), share in 0f64..1.0, seed in any::<u64>()) {
         let labels = Labels::new((0..graphs.len() as u32).map(|i| Some(i % 2)).collect(), 2).unwrap();

@@ -1,16 +1,17 @@
-//! The order of rooms, read off the sources: a file imports its own room and those below it, never
-//! those above, and no more than three files import each other in a circle. The tests inside the
-//! sources are held to the order of rooms, too.
+//! Dependency order of modules, read from the sources. A file imports its own module and those
+//! below it, never those above, and no more than three files import each other in a cycle. The
+//! tests inside the sources obey the order, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Larger groups of files that import each other cannot be read one at a time. What their tests
-/// import is left aside: a test of a small thing may well use a larger one of its room.
+/// Maximal number of files in an import cycle: larger groups cannot be read one file at a time.
+/// Imports of their tests are ignored: a test of a small item may well use a larger one of its
+/// module.
 const LARGEST_CIRCLE: usize = 3;
 
-/// A file of tests that neither its crate's root nor its manifest names is compiled by nobody and
-/// fails never.
+/// A test file that neither its crate's root nor its manifest names is never compiled and never
+/// fails.
 #[test]
 fn every_file_of_tests_is_compiled() {
     for (package, root) in [
@@ -58,8 +59,7 @@ fn a_room_of_gnarl_uses_what_is_below_it() {
             "{room} is not in the table of lib.rs"
         );
     }
-    // What is outside has no place of its own, but nobody may reach around the order through the
-    // prelude.
+    // Items outside the order have no rank, but no file may bypass the order through the prelude.
     let place = |room: &str| {
         if ["prelude", "operations"].contains(&room) {
             Some(usize::MAX)
@@ -124,7 +124,8 @@ fn commands_are_above_what_they_share() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// What is for Python holds conversions and calls, and each of its files stands on the same few.
+/// The Python crate contains conversions and calls, and each of its files depends on the same few
+/// modules.
 #[test]
 fn files_for_python_stand_on_the_same_ground() {
     let sources = Sources::read("gnarl-py");
@@ -144,7 +145,7 @@ fn files_for_python_stand_on_the_same_ground() {
                 (Some(from), Some(to)) => to > from,
                 (Some(_), None) => true,
                 (None, Some(_)) => false,
-                // Fitted models, and those of one's own, are what several ask about.
+                // Fitted models, and user-defined ones, are used by several files.
                 (None, None) => to != "model" && (to != "outside" || from == "model"),
             };
             if wrong {
@@ -182,7 +183,7 @@ fn no_large_circles_of_files() {
     }
 }
 
-/// Where the compiler's checks are switched off, and what for. Everything else has to do without.
+/// Files with `unsafe` code, and its purpose. Every other file must do without.
 const UNSAFE: [(&str, &str); 26] = [
     (
         "crates/gnarl-cli/src/main.rs",
@@ -290,7 +291,7 @@ const UNSAFE: [(&str, &str); 26] = [
     ),
 ];
 
-/// How far above `unsafe` the comment may stand that says why it is sound.
+/// Maximal number of lines between `unsafe` and the comment above that justifies it.
 const NEAR: usize = 12;
 
 #[test]
@@ -321,7 +322,7 @@ fn unsafe_code_stands_in_named_files_and_says_why_it_is_sound() {
         "no word on why this is sound:\n{}",
         silent.join("\n")
     );
-    // What is looked for is found, and what is none is not.
+    // Unsafe code is found, and safe code is not.
     assert_eq!(
         silent_unsafe("// SAFETY: so\nlet x = unsafe { y };\n"),
         [0; 0]
@@ -332,9 +333,9 @@ fn unsafe_code_stands_in_named_files_and_says_why_it_is_sound() {
     );
 }
 
-/// The lines with unsafe code that no comment nearby accounts for. A declaration of foreign
-/// functions promises nothing that a call does not promise again, and the functions of an
-/// `unsafe impl` have its comment.
+/// Lines with unsafe code that no comment nearby justifies. A declaration of foreign functions has
+/// no obligations beyond those of its calls, and the functions of an `unsafe impl` share its
+/// comment.
 fn silent_unsafe(text: &str) -> Vec<usize> {
     let lines: Vec<&str> = text.lines().collect();
     let is_unsafe = |i: &usize| {
@@ -358,7 +359,7 @@ fn silent_unsafe(text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// The Rust files below a folder with their text, built things apart.
+/// Rust files below a folder with their text, except build outputs.
 fn sources_below(folder: &Path) -> Vec<(PathBuf, String)> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_path_buf()]);
     while let Some(open) = folders.pop() {
@@ -375,7 +376,7 @@ fn sources_below(folder: &Path) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The reader of sources, on a crate of three files.
+/// The import reader, on a crate of three files.
 #[test]
 fn imports_are_found_wherever_they_stand() {
     let text = |name: &str| match name {
@@ -414,7 +415,7 @@ fn imports_are_found_wherever_they_stand() {
     );
 }
 
-/// The rooms of the table in lib.rs, from the ground up.
+/// Modules of the table in lib.rs, in order of dependency.
 fn rooms_of_table(root: &str) -> Vec<String> {
     let rows = root
         .lines()
@@ -422,7 +423,7 @@ fn rooms_of_table(root: &str) -> Vec<String> {
     rows.map(|(room, _)| room.to_string()).collect()
 }
 
-/// The tiers of the sentence in gnarl-graph's lib.rs: `error, random and names; then features …`.
+/// Tiers of the sentence in gnarl-graph's lib.rs: `error, random and names; then features …`.
 fn tiers_of_prose(root: &str) -> Vec<Vec<String>> {
     let docs: Vec<&str> = root
         .lines()
@@ -446,16 +447,15 @@ fn tiers_of_prose(root: &str) -> Vec<Vec<String>> {
 /// A path inside a crate, without the `crate`.
 type ItemPath = Vec<String>;
 
-/// A crate's files with what they import.
+/// Files of a crate with their imports.
 struct Sources {
     /// The text of lib.rs or main.rs.
     root: String,
     /// Files by their modules.
     modules: BTreeMap<ItemPath, PathBuf>,
-    /// For each file where each of its imports is defined: the module of a file, and perhaps an
-    /// item of it.
+    /// Definition of each import of each file: the module of a file, and perhaps an item of it.
     imports: BTreeMap<PathBuf, Vec<ItemPath>>,
-    /// The same without the imports of its tests.
+    /// Imports without those of tests.
     outside_tests: BTreeMap<PathBuf, Vec<ItemPath>>,
 }
 
@@ -520,7 +520,7 @@ impl Sources {
             .collect()
     }
 
-    /// Every file of a ranked room imports rooms of its rank and below.
+    /// Every file of a ranked module imports modules of its rank and below.
     fn assert_ordered(
         &self,
         rank: impl Fn(&str) -> Option<usize>,
@@ -547,8 +547,8 @@ impl Sources {
         );
     }
 
-    /// Files that import each other, directly or by way of others: the strongly connected
-    /// components of more than one file.
+    /// Files that import each other, directly or indirectly: the strongly connected components of
+    /// more than one file.
     fn circles(&self) -> Vec<Vec<String>> {
         let files: Vec<&PathBuf> = self.outside_tests.keys().collect();
         let at = |file: &PathBuf| files.iter().position(|known| *known == file).unwrap();
@@ -579,8 +579,8 @@ impl Sources {
             .collect()
     }
 
-    /// The file that defines an item: that of the longest module its path begins with. The root
-    /// only gathers.
+    /// File that defines an item: that of the longest module its path begins with. The root only
+    /// re-exports.
     fn file_of(&self, path: &ItemPath) -> Option<&PathBuf> {
         (1..=path.len())
             .rev()
@@ -612,15 +612,15 @@ fn module_of(file: &Path) -> ItemPath {
     parts
 }
 
-/// Whether a path is of a file inside the importing module: that a module gathers and lists its own
-/// files is what it is there for.
+/// True for a path to a file inside the importing module: a module may gather and list its own
+/// files.
 fn is_own_part(module: &ItemPath, path: &ItemPath, modules: &BTreeMap<ItemPath, PathBuf>) -> bool {
     path.len() > module.len()
         && path.starts_with(module)
         && modules.contains_key(&path[..=module.len()])
 }
 
-/// Where an item is defined, through re-exports.
+/// Definition of an item, through re-exports.
 fn resolve(
     path: &ItemPath,
     modules: &BTreeMap<ItemPath, PathBuf>,
@@ -652,12 +652,12 @@ fn resolve(
     module
 }
 
-/// What a file says of others, by paths from the root.
+/// Imports of a file, by paths from the root.
 #[derive(Default)]
 struct Parsed {
-    /// Paths, and whether a test says them.
+    /// Paths, and true for those in tests.
     paths: Vec<(ItemPath, bool)>,
-    /// Names that `use` brings into the file's own module, and what they stand for.
+    /// Names that `use` brings into the file's own module, and their paths.
     brought_in: BTreeMap<String, ItemPath>,
 }
 
@@ -717,7 +717,7 @@ impl Parsed {
     }
 }
 
-/// A path from the root, for one that is said in a module.
+/// Path from the root for a path used in a module.
 fn absolute(path: &[String], here: &ItemPath) -> ItemPath {
     let (mut base, mut rest) = match path[0].as_str() {
         "crate" => (Vec::new(), &path[1..]),
@@ -732,8 +732,8 @@ fn absolute(path: &[String], here: &ItemPath) -> ItemPath {
     base
 }
 
-/// Reads a path or a tree of `use` from token `i` on: all its leaves with the names they bring in,
-/// and where it ends.
+/// Reads a path or a tree of `use` from token `i` on: all its leaves with the names they introduce,
+/// and its end.
 fn tree(
     tokens: &[String],
     mut i: usize,

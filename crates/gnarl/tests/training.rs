@@ -29,13 +29,13 @@ fn every_backbone_beats_the_majority_class() {
     let majority = 100.0 * *labels.counts().iter().max().unwrap() as f64 / labels.len() as f64;
     for (name, backbone) in Backbone::named() {
         let mut model = small(backbone, 32).epochs(100);
-        // This graph is denser than those that elastic-gnn's usual smoothing was found on.
+        // This graph is denser than those that elastic-gnn's default smoothing was tuned on.
         if let Backbone::ElasticGnn(_) = backbone {
             model.backbone = backbone.where_taken("lambda", 1.0);
         }
         let accuracy = test_accuracy(&model.fit(&data, 1).unwrap(), &data);
-        // An MLP sees noisy features alone; everything that passes messages must do far better than
-        // a constant answer. The kernel of gcn-k is made of the same noisy features.
+        // An MLP uses noisy features alone; every message-passing network must do far better than a
+        // constant prediction. The kernel of gcn-k is computed from the same noisy features.
         let margin = match backbone {
             Backbone::Mlp(_) => 8.0,
             Backbone::GcnK(_) => 20.0,
@@ -85,7 +85,7 @@ fn runs_side_by_side_are_runs_one_by_one() {
             .unwrap();
         assert_eq!(run.test_accuracy, Some(test_accuracy(&alone, &data)));
         assert_eq!(run.fit.trained[0].curve, alone.report().trained[0].curve);
-        // Made ready once or for every fit: the same.
+        // Preparing the graph once or for every fit gives the same result.
         assert_eq!(
             bytes(&alone),
             bytes(
@@ -124,8 +124,9 @@ fn a_loss_out_of_range_ends_with_advice() {
     );
 }
 
-/// Where nobody says which, bounded weights are held against the same with a free head, and what is
-/// kept is to the bit what was trained where it was said.
+/// If neither is given, constrained weights are compared with the same weights and an unconstrained
+/// head on validation nodes. The selected model equals, to the bit, the one trained with that
+/// choice given.
 #[test]
 fn a_head_is_settled_on_validation_nodes_where_it_is_left_open() {
     let data = on_graph(embedded());
@@ -161,7 +162,7 @@ fn a_head_is_settled_on_validation_nodes_where_it_is_left_open() {
             "nothing was left open"
         );
         assert_eq!(bytes(&said), bytes(&fitted), "{weights}");
-        // Neither where a factor is said, nor with exits, which have a head each.
+        // Neither if a factor is given, nor with exits, which have a head each.
         let mut gain = open;
         gain.network.gain = Some(false);
         assert!(
@@ -321,7 +322,7 @@ fn a_stop_ends_after_the_epoch_and_patience_ends_early() {
         "{}",
         curve.len()
     );
-    // Five epochs after the lowest loss it ends, not earlier and not later.
+    // It ends five epochs after the lowest loss, not earlier and not later.
     let losses: Vec<f32> = curve
         .iter()
         .map(|epoch| epoch.validation.unwrap().loss)
@@ -358,7 +359,7 @@ fn renaming_nodes_renames_predictions() {
         let (here, there) = (scores(&graph), scores(&permuted));
         for u in 0..n as usize {
             for (a, b) in here[u].iter().zip(&there[order[u] as usize]) {
-                // Row sums of gcn-k's kernel nearly cancel where features have both signs, and
+                // Row sums of gcn-k's kernel nearly cancel if features have both signs, and
                 // rounding shows.
                 let slack = if backbone.is(Backbone::GCN_K) {
                     1e-3
@@ -408,7 +409,7 @@ fn lopsided(seed: u64) -> SplitData {
     }
 }
 
-/// Balanced accuracy on the test items, and the share of the rare class that is found.
+/// Balanced accuracy on the test nodes, and the recall of the rare class.
 fn found(model: &Model, on: &SplitData) -> [f64; 2] {
     let predictions = model.fit(on, 1).unwrap().predict(&on.content).unwrap();
     let labels = on.content.labels().unwrap();
@@ -442,8 +443,8 @@ fn a_rare_class_is_found_where_classes_are_balanced() {
     }
 }
 
-/// Weights are by proportion: those of `balanced`, written out ten times as large, make the same
-/// model but for rounding.
+/// Only the proportions of weights matter: ten times the weights of `balanced` give the same model
+/// up to rounding.
 #[test]
 fn balanced_weights_are_those_of_the_training_nodes() {
     let on = lopsided(1);
@@ -466,8 +467,8 @@ fn balanced_weights_are_those_of_the_training_nodes() {
     }
 }
 
-/// On sampled neighbourhoods, with exits and on sets, too; every option's effect is the business of
-/// `tests/model.rs`.
+/// Class weights on sampled neighbourhoods, with exits and on sets; `tests/model.rs` tests the
+/// effect of every option.
 #[test]
 fn class_weights_reach_every_way_of_training() {
     let on = lopsided(1);
@@ -489,8 +490,8 @@ fn class_weights_reach_every_way_of_training() {
     }
 }
 
-/// What is reported of validation nodes counts all of them the same; neighbourhoods are small
-/// enough to be drawn whole.
+/// The reported validation accuracy is unweighted; neighbourhoods are small enough to be sampled
+/// completely.
 #[test]
 fn weights_of_classes_do_not_weigh_the_accuracy_of_a_sampled_model() {
     let on = lopsided(1);
@@ -558,7 +559,7 @@ fn class_weights_are_refused_where_nothing_would_weigh() {
         e,
         "class-weights: 3 weights for 2 classes; give one for each"
     );
-    // Written down as `none`, they are as if nobody had said anything.
+    // Class weights of `none` equal no class weights.
     assert_eq!(
         weighed("none").plan(Task::Node).unwrap(),
         gcn().plan(Task::Node).unwrap()

@@ -3,10 +3,10 @@
 //! [doi:10.4310/SII.2009.v2.n3.a8](https://doi.org/10.4310/SII.2009.v2.n3.a8)).
 //!
 //! Training nodes start with equal weights. For l = 0, 1, …, L, a two-layer perceptron is trained
-//! on `Φ^l X` with the weighted loss, starting from the parameters of the one before (the paper's
-//! recursion), and then the weights become `w_i ← w_i exp(-(K - 1)/K · y_i · log p(x_i))`, divided
-//! by their sum, where y_i is 1 for the node's class and `-1 / (K - 1)` for the K - 1 others. The
-//! network and its votes are in `nn/bodies/boosted.rs`.
+//! on `Φ^l X` with the weighted loss. Its initial parameters are those of the learner before (the
+//! paper's recursion). Then the weights become `w_i ← w_i exp(-(K - 1)/K · y_i · log p(x_i))`,
+//! divided by their sum, with y_i equal to 1 for the node's class and `-1 / (K - 1)` for the K - 1
+//! others. The network and its votes are in `nn/bodies/boosted.rs`.
 //!
 //! With scores z the exponent is `mean z - z_class`: the softmax's normaliser and K cancel.
 
@@ -22,10 +22,10 @@ use crate::train::{
 use gnarl_graph::Result;
 use gnarl_tensor::{Device, GradStore, Tensor, masked_cross_entropy};
 
-/// Trains the learners one after the other, each for the configuration's epochs, its weights kept
-/// by its own validation accuracy. The curve is all of theirs in a row; patience ends a learner, a
-/// stop from outside ends training, and learners that were not reached keep the parameters of the
-/// last one.
+/// Trains the learners one after another, each for the configured number of epochs; each learner's
+/// weights are selected by its own validation accuracy. The learning curve concatenates those of
+/// all learners. Patience ends a learner, a stop from outside ends training, and learners that were
+/// not reached keep the parameters of the last one.
 pub fn train(
     network: &Network,
     problem: &Problem<'_>,
@@ -96,7 +96,7 @@ fn start_from_previous(network: &Network, i: usize) -> Result<()> {
     Ok(())
 }
 
-/// Weights from their logarithms, adding up to one.
+/// Computes weights that sum to one from their logarithms.
 fn normalised(log_weights: &[f64]) -> Vec<f64> {
     let largest = log_weights
         .iter()
@@ -107,20 +107,20 @@ fn normalised(log_weights: &[f64]) -> Vec<f64> {
     weights.into_iter().map(|w| w / total).collect()
 }
 
-/// What SAMME.R adds to the logarithm of a node's weight: the mean of its scores minus the score of
-/// its class.
+/// Computes the SAMME.R change of the logarithm of a node's weight: the mean of its scores minus
+/// the score of its class.
 fn log_change(scores: &[f32], class: usize) -> f64 {
     let mean = scores.iter().map(|&z| f64::from(z)).sum::<f64>() / scores.len() as f64;
     mean - f64::from(scores[class])
 }
 
-/// One learner at work.
+/// Training task of one learner.
 struct Learner<'a> {
     network: &'a Network,
     i: usize,
     train_on: Field,
     validate_on: Field,
-    /// Of the training nodes, adding up to one.
+    /// Weights of the training nodes, with sum one.
     item_weights: Vec<f64>,
 }
 
@@ -129,7 +129,7 @@ impl Course for Learner<'_> {
         self.network.params()
     }
 
-    /// Its own: a learner's parameters are made in a row.
+    /// Its own parameters, which are contiguous.
     fn trained(&self) -> Range<usize> {
         let own = format!("learners.{}.", self.i);
         let is_own = |p: &crate::networks::Param| p.name.starts_with(&own);
@@ -174,7 +174,8 @@ impl Learner<'_> {
             .learner(self.i, &on.propagation, &on.input, pass)?)
     }
 
-    /// What the trained learner adds to the logarithms of the training nodes' weights.
+    /// Computes the changes that the trained learner makes to the logarithms of the training nodes'
+    /// weights.
     fn log_changes(&self) -> Result<Vec<f64>> {
         let weights = self.network.params().weights()?.detached();
         let scores = self
@@ -188,7 +189,7 @@ impl Learner<'_> {
     }
 }
 
-/// `Σ_i w_i · cross-entropy_i` over the targets.
+/// Computes `Σ_i w_i · cross-entropy_i` over the targets.
 fn weighted_cross_entropy(scores: &Tensor, targets: &Targets, weights: &[f64]) -> Result<Tensor> {
     let count = targets.items.len();
     let items = Tensor::from_slice(&targets.items, count, &Device::Cpu)?;
@@ -206,8 +207,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// The update as scikit-learn writes it: probabilities, the coding of classes, the factor (K -
-    /// 1) / K.
+    /// The update as in scikit-learn: probabilities, the coding of classes, the factor (K - 1) / K.
     fn samme_r(weights: &[f64], probabilities: &[[f64; 3]], classes: &[usize]) -> Vec<f64> {
         let k = 3.0;
         let changed: Vec<f64> = (weights.iter().zip(probabilities).zip(classes))
@@ -278,7 +278,7 @@ mod tests {
         assert!((loss.to_scalar::<f32>().unwrap() - expected).abs() < 1e-4);
     }
 
-    /// The weights axis works on every learner: Parseval's step after an update keeps maps closer
+    /// The weights axis applies to every learner: Parseval's step after an update keeps maps closer
     /// to orthonormal ones.
     #[test]
     fn parseval_steps_follow_the_updates_of_learners() {

@@ -10,7 +10,7 @@ use super::{Kind, Scheme};
 const DEEPEST: usize = 1000;
 
 gnarl_graph::choices! {
-    /// The number of propagation steps.
+    /// Number of propagation steps.
     pub enum Depth as "depth" {
         Fixed(Fixed),
         Sequential(Sequential),
@@ -24,11 +24,11 @@ gnarl_graph::choices! {
 pub struct Fixed {}
 
 impl Kind {
-    /// The default policy.
+    /// Default policy.
     pub const USUAL: Self = Kind::Pool;
 }
 
-/// Trains an exit at every layer, one after the other (sequential training, ST).
+/// Trains an exit at every layer, one after another (sequential training, ST).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[choice(
@@ -60,19 +60,19 @@ pub struct Aggregate {
     pub policy: Kind,
 }
 
-/// Exits at every layer: their training, their number, and the policy.
+/// Exits at every layer: their training scheme, their number, and the policy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Exits {
-    /// The training scheme.
+    /// Training scheme.
     pub scheme: Scheme,
-    /// The number of the last exit.
+    /// Number of the last exit.
     pub max_depth: usize,
-    /// The policy that chooses the exit of each node or graph.
+    /// Policy that chooses the exit of each node or graph.
     pub policy: Kind,
 }
 
 impl Exits {
-    /// Exits 0 to `max_depth`, trained one after the other (ST).
+    /// Returns exits 0 to `max_depth`, trained one after another (ST).
     pub const fn st(max_depth: usize) -> Self {
         Self {
             scheme: Scheme::AdmpSt,
@@ -81,7 +81,7 @@ impl Exits {
         }
     }
 
-    /// Exits 0 to `max_depth`, trained all at once (ALM).
+    /// Returns exits 0 to `max_depth`, trained all at once (ALM).
     pub const fn alm(max_depth: usize) -> Self {
         Self {
             scheme: Scheme::AdmpAlm,
@@ -90,7 +90,7 @@ impl Exits {
         }
     }
 
-    /// With another policy.
+    /// Sets the policy.
     pub const fn policy(self, policy: Kind) -> Self {
         Self { policy, ..self }
     }
@@ -112,7 +112,7 @@ impl From<Exits> for Depth {
 }
 
 impl Depth {
-    /// The exits; `None` for a fixed depth.
+    /// Returns the exits; `None` for a fixed depth.
     pub fn exits(&self) -> Option<Exits> {
         match *self {
             Depth::Fixed(_) => None,

@@ -1,13 +1,13 @@
 //! A network with an exit at every layer (ADMP-GNN, Abbahaddou et al. 2025,
 //! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)).
 //!
-//! With `h^0 = X` and `h^l = dropout(relu(Layer_l(h^{l-1})))`, exit 0 is a linear map of X and exit
-//! `l >= 1` a layer of the same kind, as wide as there are classes, applied to `h^{l-1}`. For a GCN
+//! With `h^0 = X` and `h^l = dropout(relu(Layer_l(h^{l-1})))`, exit 0 is a linear map of X. Exit
+//! `l >= 1` is a layer of the same kind with one output per class, applied to `h^{l-1}`. For a GCN
 //! that is the paper's `m^0 = x`, `m^1 = Φ x`, `m^{l+1} = Φ relu(W^l m^l + b^l)` with exits
 //! `W~^l m^l + b~^l`. So exit `l` is a plain network of `l` layers.
 //!
-//! A learnable operator has scalars of its own for every round: round `t` is trained with stage `t`
-//! and frozen with it.
+//! A learnable operator has separate scalars for every layer: those of layer `t` are trained in
+//! stage `t` and frozen with it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -24,7 +24,7 @@ use crate::train::Model;
 use gnarl_graph::Error;
 use gnarl_tensor::{Operator, Result, Tensor};
 
-/// A network that answers after each of 0, 1, …, L rounds of message passing.
+/// Network with an exit after each of 0, 1, …, L message-passing layers.
 #[derive(Debug)]
 pub struct ExitNetwork {
     config: NetworkConfig,
@@ -34,16 +34,16 @@ pub struct ExitNetwork {
     stages: Vec<Parts>,
 }
 
-/// What stage `t` adds: `Layer_{t-1}` (from stage 2 on), exit `t`, and the operator's scalars of
-/// round `t`.
+/// Parts of stage `t`: `Layer_{t-1}` (from stage 2 on), exit `t`, and the operator's scalars of
+/// layer `t`.
 #[derive(Debug)]
 struct Parts {
     hidden: Option<Box<dyn Layer>>,
     exit: Exit,
-    /// What the exit's scores are multiplied by.
+    /// Factor on the exit's scores.
     gain: Option<Gain>,
     scalars: Vec<(OperatorScalar, ParamId)>,
-    /// Where its parameters stand.
+    /// Positions of its parameters.
     params: Range<usize>,
 }
 
@@ -54,8 +54,8 @@ enum Exit {
 }
 
 impl ExitNetwork {
-    /// Builds exits 0 to `config.layers`. A stage's weights are drawn from a stream of its own:
-    /// exits `0..=l` start the same whatever the number of layers.
+    /// Builds exits 0 to `config.layers`. A stage's weights are sampled from a random stream of its
+    /// own: exits `0..=l` have the same initial weights whatever the number of layers.
     pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> gnarl_graph::Result<Self> {
         NetworkConfig {
             layers: config.layers.max(1),
@@ -77,7 +77,7 @@ impl ExitNetwork {
         for t in 0..=config.layers {
             let rng = &mut stream(seed, "exits", t as u64);
             let from = params.list().len();
-            // h^l is as wide as Layer_l makes it: heads side by side.
+            // h^l is as wide as Layer_l computes it, with concatenated heads.
             let width = |l: usize| if l == 0 { in_dim } else { config.hidden };
             let hidden = match t {
                 0 | 1 => None,
@@ -141,39 +141,40 @@ impl ExitNetwork {
         })
     }
 
-    /// Its settings; `layers` is the number of the last exit.
+    /// Returns its settings; `layers` is the number of the last exit.
     pub fn config(&self) -> &NetworkConfig {
         &self.config
     }
 
-    /// Its parameters.
+    /// Returns its parameters.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Number of input features.
+    /// Returns the number of input features.
     pub fn in_dim(&self) -> usize {
         self.in_dim
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     pub fn num_classes(&self) -> usize {
         self.num_classes
     }
 
-    /// The number of the last exit.
+    /// Returns the number of the last exit.
     pub fn max_depth(&self) -> usize {
         self.stages.len() - 1
     }
 
-    /// Scores of every exit without dropout, each `[nodes, num_classes]`; every layer is computed
-    /// once.
+    /// Computes the scores of every exit without dropout, each `[nodes, num_classes]`; every layer
+    /// is computed once.
     pub fn predict(&self, propagation: &Propagation, x: &Input) -> Result<Vec<Tensor>> {
         let weights = self.params.weights()?.detached();
         self.scores(propagation, x, &Pass::evaluation(&weights))
     }
 
-    /// The scalars of a learnable operator with their values, `NAME@ROUND`; none for a fixed one.
+    /// Returns the scalars of a learnable operator with their values, `NAME@ROUND`; none for a
+    /// fixed operator.
     pub fn operator_scalars(&self) -> Result<Vec<(String, f64)>> {
         let mut found = Vec::new();
         for (round, stage) in self.stages.iter().enumerate() {
@@ -187,14 +188,14 @@ impl ExitNetwork {
         Ok(found)
     }
 
-    /// Stage `t` of sequential training on `input`, which is X for stages up to 2 and `h^{t-2}`
-    /// after.
+    /// Returns stage `t` of sequential training on `input`, which is X for stages up to 2 and
+    /// `h^{t-2}` after.
     pub(super) fn stage(&self, t: usize) -> Stage<'_> {
         Stage { exits: self, t }
     }
 
-    /// `h^{t-1}` from `h^{t-2}`, as stage `t` was trained to make it; without dropout and outside
-    /// any gradient.
+    /// Computes `h^{t-1}` from `h^{t-2}`, as stage `t` was trained to do, without dropout and
+    /// outside any gradient.
     pub(super) fn advance(&self, t: usize, propagation: &Propagation, x: &Input) -> Result<Input> {
         let weights = self.params.weights()?.detached();
         self.next_hidden(
@@ -206,7 +207,7 @@ impl ExitNetwork {
         )
     }
 
-    /// The operator of round `t` (from 1), which is round `at` (from 0) of the problem.
+    /// Returns the operator of layer `t` (from 1), which is index `at` (from 0) of the task.
     fn operator<'a>(
         &self,
         t: usize,
@@ -230,7 +231,7 @@ impl ExitNetwork {
         Ok(Cow::Owned(rounds.swap_remove(at)))
     }
 
-    /// The scores of exit `t` from `h^{t-1}`, through round `at` of the problem.
+    /// Computes the scores of exit `t` from `h^{t-1}`, with operator `at` of the task.
     fn exit_scores(
         &self,
         t: usize,
@@ -251,7 +252,7 @@ impl ExitNetwork {
         }
     }
 
-    /// Chooses the gains of these exits by the scores that they give, in the order of the exits.
+    /// Chooses the gains of these exits from their scores, in the order of the exits.
     fn start_gains(&self, exits: Range<usize>, scores: &[Tensor]) -> Result<()> {
         let gains = self.stages[exits].iter().map(|stage| &stage.gain);
         gains.zip(scores).try_for_each(|(gain, scores)| match gain {
@@ -260,7 +261,7 @@ impl ExitNetwork {
         })
     }
 
-    /// `h^{t-1}` from `h^{t-2}` through round `at` of the problem, with dropout where the pass
+    /// Computes `h^{t-1}` from `h^{t-2}` with operator `at` of the task, with dropout if the pass
     /// trains.
     fn next_hidden(
         &self,
@@ -280,7 +281,7 @@ impl ExitNetwork {
         ))
     }
 
-    /// How far `rounds` rounds reach; `None` where every node may matter.
+    /// Returns the reach of `rounds` layers in hops; `None` if every node may influence the scores.
     fn reach_of(&self, rounds: usize) -> Option<usize> {
         match self.config.uses_batch_norm() {
             true => None,
@@ -305,10 +306,10 @@ pub(super) fn no_room_for_exits(backbone: Backbone) -> Error {
     Error::argument("depth", what)
 }
 
-/// Attention draws of exits, apart from those of layers.
+/// Random sites of attention in exits, separate from those of layers.
 const EXIT_SITES: usize = 1 << 16;
 
-/// All exits at once: what aggregate loss minimisation trains.
+/// Aggregate loss minimisation: trains all exits at once.
 impl Model for ExitNetwork {
     fn params(&self) -> &Params {
         &self.params
@@ -337,7 +338,7 @@ impl Model for ExitNetwork {
     }
 }
 
-/// One stage of sequential training: at most one layer and an exit, on an input that is frozen.
+/// Stage of sequential training: at most one layer and an exit, on a frozen input.
 #[derive(Debug)]
 pub(super) struct Stage<'a> {
     exits: &'a ExitNetwork,
@@ -358,7 +359,7 @@ impl Model for Stage<'_> {
     }
 
     fn scores(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
-        // Dropout of the features belongs to the stages that see them.
+        // Dropout of the features applies in the stages whose input is the features.
         let rate = if self.t <= 2 {
             self.exits.config.input_dropout
         } else {
@@ -392,7 +393,7 @@ pub(super) mod tests {
     use gnarl_graph::generate::{CsbmConfig, csbm};
     use gnarl_graph::operator::ClassicalOperator;
 
-    /// A small graph of noisy classes, ready for a backbone.
+    /// Returns a small graph of noisy classes, prepared for a backbone.
     pub(in crate::depth) fn prepared(
         backbone: Backbone,
         operator: OperatorChoice,
@@ -412,8 +413,7 @@ pub(super) mod tests {
         ExitNetwork::new(config, &prepared.shape(NUM_CLASSES), seed)
     }
 
-    /// Puts the weights behind exit `l` into a plain network of `l` layers (for `l = 0`, a linear
-    /// map).
+    /// Copies the weights of exit `l` to a plain network of `l` layers (for `l = 0`, a linear map).
     fn plant(exits: &ExitNetwork, l: usize, plain: &Network) {
         let last = l.saturating_sub(1);
         for p in plain.params().list() {
@@ -458,7 +458,7 @@ pub(super) mod tests {
                     .unwrap();
                 assert_eq!(scores.len(), 5);
                 for (l, scores) in scores.iter().enumerate() {
-                    // A GCN of no layer is a linear map, which is a perceptron of one.
+                    // A GCN with zero layers is a linear map, which is a perceptron with one.
                     let plain = if l == 0 {
                         Backbone::MLP
                     } else {

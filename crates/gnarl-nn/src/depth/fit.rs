@@ -1,22 +1,22 @@
-//! The small convex fits that policies are learned by. All are deterministic and run on one thread.
+//! Convex fits of the policies. All are deterministic and run on one thread.
 
-/// Folds of a cross-fit: what is chosen on the rest is judged on the fold.
+/// Number of cross-validation folds: a choice made on the other folds is evaluated on the fold.
 pub const FOLDS: usize = 5;
 
-/// The largest change of a coordinate at which Newton's method is done.
+/// Largest change of a coordinate at which Newton's method stops.
 const TOLERANCE: f64 = 1e-6;
 
-/// A choice among alternatives for each of several items, as evidence: item `i` has a row of
-/// `width` numbers for each of `alternatives`, and `right[i]` is the alternative that is true.
+/// Data of a conditional logit: for each node or graph `i`, a row of `width` features for each of
+/// `alternatives`, and the true alternative `right[i]`.
 #[derive(Debug, Clone)]
 pub struct Choices {
-    /// `[items, alternatives, width]`.
+    /// Features, `[items, alternatives, width]`.
     pub evidence: Vec<f64>,
-    /// Alternatives per item.
+    /// Number of alternatives.
     pub alternatives: usize,
-    /// Numbers per alternative.
+    /// Number of features per alternative.
     pub width: usize,
-    /// The true alternative of each item.
+    /// True alternative of each node or graph.
     pub right: Vec<usize>,
 }
 
@@ -26,16 +26,15 @@ impl Choices {
         &self.evidence[i * size..(i + 1) * size]
     }
 
-    /// Sum of log-likelihoods of the true alternatives of some items under coefficients `theta`.
+    /// Computes the sum of log-likelihoods of the true alternatives under coefficients `theta`.
     pub fn log_likelihood(&self, theta: &[f64], items: impl Iterator<Item = usize>) -> f64 {
         items
             .map(|i| log_softmax_at(&scores(self.item(i), theta), self.right[i]))
             .sum()
     }
 
-    /// The coefficients of the conditional logit `P(a) ∝ exp(θ · x_a)` that maximise the
-    /// log-likelihood of some items less `penalty / 2 · |θ - start|²`: Newton's method with halved
-    /// steps.
+    /// Fits the coefficients of the conditional logit `P(a) ∝ exp(θ · x_a)`. They maximise the
+    /// log-likelihood minus `penalty / 2 · |θ - start|²`, by Newton's method with halved steps.
     pub fn fit(&self, items: &[usize], start: &[f64], penalty: f64) -> Vec<f64> {
         let width = self.width;
         let distance = |theta: &[f64]| {
@@ -84,8 +83,8 @@ impl Choices {
         theta
     }
 
-    /// Adds an item's gradient and negative second derivative, of which the lower half is all that
-    /// is read.
+    /// Adds the gradient and the negative second derivative of one node or graph; only the lower
+    /// half is read.
     fn add_derivatives(
         &self,
         i: usize,
@@ -119,8 +118,8 @@ impl Choices {
     }
 }
 
-/// The penalty and start whose fits predict held-back folds best, refitted on everything. Of equals
-/// the first.
+/// Selects the penalty and start with the best cross-validated likelihood, and refits on
+/// everything. Ties go to the first.
 pub fn fit_cross(choices: &Choices, starts: &[Vec<f64>], penalties: &[f64]) -> Vec<f64> {
     let all: Vec<usize> = (0..choices.right.len()).collect();
     let mut best: Option<(f64, &Vec<f64>, f64)> = None;
@@ -143,8 +142,8 @@ pub fn fit_cross(choices: &Choices, starts: &[Vec<f64>], penalties: &[f64]) -> V
     })
 }
 
-/// The inverse temperature that gives scores the best likelihood: rows of `alternatives`
-/// log-probabilities and the true one of each. At least 0.05, at most 20; one for no items.
+/// Fits the inverse temperature of maximal likelihood to rows of `alternatives` log-probabilities
+/// and the true alternative of each. It is at least 0.05 and at most 20; it is one for no rows.
 pub fn inverse_temperature(rows: &[(&[f32], usize)]) -> f64 {
     if rows.is_empty() {
         return 1.0;
@@ -156,7 +155,7 @@ pub fn inverse_temperature(rows: &[(&[f32], usize)]) -> f64 {
             .map(|(row, right)| log_softmax_at(&scaled(row), *right))
             .sum::<f64>()
     };
-    // Golden section: the likelihood has one peak.
+    // Golden-section search: the likelihood has one peak.
     let ratio = (5f64.sqrt() - 1.0) / 2.0;
     let (mut low, mut high) = (0.05f64.ln(), 20f64.ln());
     for _ in 0..40 {
@@ -170,9 +169,9 @@ pub fn inverse_temperature(rows: &[(&[f32], usize)]) -> f64 {
     ((low + high) / 2.0).exp()
 }
 
-/// Weights of a mixture with the best likelihood, by expectation maximisation from equal weights:
-/// `probability[i][k]` is what component `k` gives to the truth of item `i`. One pseudo-item per
-/// component keeps every weight above zero.
+/// Fits the weights of a mixture of maximal likelihood, by expectation maximisation from equal
+/// weights. `probability[i][k]` is the probability that component `k` gives to the true class of
+/// `i`. One pseudo-count per component keeps every weight positive.
 pub fn mixture_weights(probability: &[Vec<f64>], components: usize) -> Vec<f64> {
     let mut weights = vec![1.0 / components as f64; components];
     for _ in 0..200 {
@@ -211,7 +210,7 @@ fn log_softmax_at(scores: &[f64], at: usize) -> f64 {
 }
 
 /// Solves `matrix · x = rhs` for a symmetric positive definite matrix (row-major, the lower half is
-/// enough); `None` where it is not.
+/// enough); `None` if it is not positive definite.
 fn solve_positive(mut matrix: Vec<f64>, mut rhs: Vec<f64>) -> Option<Vec<f64>> {
     let n = rhs.len();
     for j in 0..n {
@@ -245,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_logit_by_hand() {
-        // Alternative 1 is right three times in four and its evidence is 1 against 0: θ = ln 3.
+        // Alternative 1 is true three times in four and its feature is 1 against 0: θ = ln 3.
         let choices = Choices {
             evidence: [0.0, 1.0].repeat(4),
             alternatives: 2,
@@ -255,8 +254,7 @@ mod tests {
         let all = [0, 1, 2, 3];
         let theta = choices.fit(&all, &[0.0], 1e-12)[0];
         assert!((theta - 3f64.ln()).abs() < 1e-6, "{theta}");
-        // A heavy penalty stays at the start; a middling one satisfies its own first-order
-        // condition.
+        // A large penalty stays at the start; a medium one satisfies its own first-order condition.
         assert!((choices.fit(&all, &[2.0], 1e9)[0] - 2.0).abs() < 1e-6);
         let theta = choices.fit(&all, &[0.0], 1.0)[0];
         let p = theta.exp() / (1.0 + theta.exp());
@@ -285,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_temperature_by_hand() {
-        // Scores 0 and 1, right three times in four: β = ln 3 again.
+        // Scores 0 and 1, true three times in four: β = ln 3 again.
         let row = [0.0f32, 1.0];
         let rows: Vec<(&[f32], usize)> = [1, 1, 1, 0].map(|right| (&row[..], right)).to_vec();
         let beta = inverse_temperature(&rows);
@@ -300,8 +298,8 @@ mod tests {
 
     #[test]
     fn a_mixture_by_hand() {
-        // Three items that only component 0 explains and one that only component 1 does; with one
-        // pseudo-item each the shares are 4 and 2.
+        // Three rows that only component 0 explains and one that only component 1 does; with one
+        // pseudo-count each the shares are 4 and 2.
         let probability = [
             vec![0.9, 0.0],
             vec![0.5, 0.0],

@@ -1,14 +1,14 @@
-//! A classifier of graphs with an exit at every layer: ADMP-GNN (Abbahaddou et al. 2025,
+//! Graph classifier with an exit at every layer: ADMP-GNN (Abbahaddou et al. 2025,
 //! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)) for graph classification.
 //!
-//! With `h^0 = X` and `h^l = relu(Layer_l(dropout(h^{l-1})))`, exit `l` reads the nodes' `h^l` out
-//! into one vector for each graph and classifies it by a linear head of its own, with dropout
-//! before it. So exit `l >= 1` is a plain classifier of `l` layers, and exit 0 a linear map of
-//! features that were read out. Layers are shared by all exits after them: attention has its heads
-//! side by side in each, where the last layer of a plain classifier has one.
+//! With `h^0 = X` and `h^l = relu(Layer_l(dropout(h^{l-1})))`, exit `l` applies a readout to the
+//! nodes' `h^l`. A linear head of its own, with dropout before it, classifies the graph vector. So
+//! exit `l >= 1` is a plain classifier of `l` layers, and exit 0 a linear map of the readout of the
+//! features. All later exits share a layer: attention concatenates its heads in each, while the
+//! last layer of a plain classifier has one head.
 //!
-//! A learnable operator has scalars of its own for every round, as it has on nodes: round `t` is
-//! trained with stage `t`.
+//! A learnable operator has separate scalars for every layer, as on nodes: those of layer `t` are
+//! trained in stage `t`.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -26,7 +26,7 @@ use crate::networks::{
 };
 use gnarl_tensor::{Dropout, Operator, dropout};
 
-/// A classifier that answers after each of 0, 1, …, L rounds of message passing.
+/// Graph classifier with an exit after each of 0, 1, …, L message-passing layers.
 #[derive(Debug)]
 pub struct ExitClassifier {
     config: NetworkConfig,
@@ -36,17 +36,17 @@ pub struct ExitClassifier {
     stages: Vec<Parts>,
 }
 
-/// What stage `t` adds: `Layer_t` (from stage 1 on) with the operator's scalars of round `t`, and
+/// Parts of stage `t`: `Layer_t` (from stage 1 on) with the operator's scalars of layer `t`, and
 /// head `t`.
 #[derive(Debug)]
 struct Parts {
     round: Option<Round>,
     head: Linear,
-    /// Where its parameters stand.
+    /// Positions of its parameters.
     params: Range<usize>,
 }
 
-/// A round of message passing.
+/// Message-passing layer.
 #[derive(Debug)]
 struct Round {
     layer: Box<dyn Layer>,
@@ -54,8 +54,8 @@ struct Round {
 }
 
 impl ExitClassifier {
-    /// Builds exits 0 to `config.layers`. A stage's weights are drawn from a stream of its
-    /// own: exits `0..=l` start the same whatever the number of layers.
+    /// Builds exits 0 to `config.layers`. A stage's weights are sampled from a random stream of its
+    /// own: exits `0..=l` have the same initial weights whatever the number of layers.
     pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> gnarl_graph::Result<Self> {
         let network = config;
         NetworkConfig {
@@ -121,32 +121,33 @@ impl ExitClassifier {
         })
     }
 
-    /// Its settings; the network's `layers` is the number of the last exit.
+    /// Returns its settings; the network's `layers` is the number of the last exit.
     pub fn config(&self) -> &NetworkConfig {
         &self.config
     }
 
-    /// Its parameters.
+    /// Returns its parameters.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Number of input features.
+    /// Returns the number of input features.
     pub fn in_dim(&self) -> usize {
         self.in_dim
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     pub fn num_classes(&self) -> usize {
         self.num_classes
     }
 
-    /// The number of the last exit.
+    /// Returns the number of the last exit.
     pub fn max_depth(&self) -> usize {
         self.stages.len() - 1
     }
 
-    /// The scalars of a learnable operator with their values, `NAME@ROUND`; none for a fixed one.
+    /// Returns the scalars of a learnable operator with their values, `NAME@ROUND`; none for a
+    /// fixed operator.
     pub fn operator_scalars(&self) -> Result<Vec<(String, f64)>> {
         let mut found = Vec::new();
         for (t, stage) in self.stages.iter().enumerate() {
@@ -161,18 +162,18 @@ impl ExitClassifier {
         Ok(found)
     }
 
-    /// Stage `t` of sequential training, on batches whose input is `h^{t-1}` (features for stages 0
-    /// and 1).
+    /// Returns stage `t` of sequential training, on batches whose input is `h^{t-1}` (features for
+    /// stages 0 and 1).
     pub fn stage(&self, t: usize) -> Stage<'_> {
         Stage { exits: self, t }
     }
 
-    /// Exit `t` by itself, on batches of features.
+    /// Returns exit `t` as a classifier, on batches of features.
     pub fn exit(&self, t: usize) -> OneExit<'_> {
         OneExit { exits: self, t }
     }
 
-    /// `h^t` from `h^{t-1}`, without dropout and outside any gradient.
+    /// Computes `h^t` from `h^{t-1}`, without dropout and outside any gradient.
     pub fn advance(&self, t: usize, propagation: &Propagation, x: &Input) -> Result<Input> {
         let weights = self.params.weights()?.detached();
         match x.num_rows() {
@@ -190,12 +191,12 @@ impl ExitClassifier {
         }
     }
 
-    /// Width of `h^t`.
+    /// Returns the width of `h^t`.
     fn width(&self, t: usize) -> usize {
         self.stages[t].head.in_dim()
     }
 
-    /// `relu(Layer_t(x))`
+    /// Computes `relu(Layer_t(x))`.
     fn round(
         &self,
         t: usize,
@@ -214,8 +215,8 @@ impl ExitClassifier {
         )
     }
 
-    /// What layer `t` sees of `h^{t-1}`: dropout of features before the first, of representations
-    /// before the others.
+    /// Applies dropout to the input of layer `t`: dropout of features before the first layer, of
+    /// representations before the others.
     fn dropped(&self, t: usize, x: &Input, pass: &Pass<'_>) -> Result<Input> {
         let network = &self.config;
         match (t, x) {
@@ -228,13 +229,13 @@ impl ExitClassifier {
         }
     }
 
-    /// One vector for each graph of a batch from its nodes'.
+    /// Aggregates the node vectors of a batch to one vector for each graph.
     fn read_out(&self, batch: &Batch, nodes: &Tensor) -> Result<Tensor> {
         self.config.readout.forward(&batch.members, nodes)
     }
 
-    /// The graphs' vectors at exits 0 to `last`, each `[graphs, width]`; zeros for graphs without
-    /// nodes.
+    /// Computes the graphs' vectors at exits 0 to `last`, each `[graphs, width]`; zeros for graphs
+    /// without nodes.
     fn vectors(&self, last: usize, batch: &Batch, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         if batch.members.num_nodes() == 0 {
             let zeros = |t| {
@@ -246,7 +247,7 @@ impl ExitClassifier {
             };
             return (0..=last).map(zeros).collect();
         }
-        // Features lose the same values for exit 0 and for the first layer.
+        // Exit 0 and the first layer share the dropout mask of the features.
         let mut h = self.dropped(0, &batch.input, pass)?;
         let mut found = vec![self.read_out(batch, &h.to_dense()?)?];
         for t in 1..=last {
@@ -262,13 +263,13 @@ impl ExitClassifier {
         Ok(found)
     }
 
-    /// Class scores of exit `t` from its vectors.
+    /// Computes class scores of exit `t` from its vectors.
     fn classify(&self, t: usize, vectors: &Tensor, site: u64, pass: &Pass<'_>) -> Result<Tensor> {
         let dropped = dropout(vectors, pass.dropout(self.config.head_dropout as f32, site))?;
         self.stages[t].head.forward(&Input::Dense(dropped), pass)
     }
 
-    /// Puts another head in the place of that of exit `t`.
+    /// Replaces the head of exit `t`.
     pub fn set_head(&self, t: usize, head: &Head) -> Result<()> {
         for p in head.params().list() {
             let name = p.name.replacen("head", &format!("heads.{t}"), 1);
@@ -283,7 +284,7 @@ impl ExitClassifier {
     }
 }
 
-/// The operator of a round: as it is, or as its scalars make it.
+/// Returns the operator of a layer: unchanged, or computed from its scalars.
 fn operator<'a>(
     propagation: &'a Propagation,
     scalars: &[(OperatorScalar, ParamId)],
@@ -299,7 +300,7 @@ fn operator<'a>(
     }
 }
 
-/// All exits at once, their vectors side by side: what aggregate loss minimisation trains.
+/// Aggregate loss minimisation: trains all exits at once, with their vectors concatenated.
 impl GraphModel for ExitClassifier {
     fn params(&self) -> &Params {
         &self.params
@@ -337,7 +338,7 @@ impl GraphModel for ExitClassifier {
     }
 }
 
-/// One stage of sequential training: at most one layer and a head, on an input that is frozen.
+/// Stage of sequential training: at most one layer and a head, on a frozen input.
 #[derive(Debug)]
 pub struct Stage<'a> {
     exits: &'a ExitClassifier,
@@ -385,7 +386,7 @@ impl GraphModel for Stage<'_> {
     }
 }
 
-/// One exit as a classifier of its own.
+/// Exit as a classifier of its own.
 #[derive(Debug)]
 pub struct OneExit<'a> {
     exits: &'a ExitClassifier,

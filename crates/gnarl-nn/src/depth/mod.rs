@@ -1,18 +1,18 @@
-//! The depth axis: the number of propagation steps, for all nodes or graphs alike or chosen for each
-//! by a policy (ADMP-GNN, Abbahaddou et al. 2025, [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)).
+//! Depth axis: the number of propagation steps, equal for all nodes or graphs or chosen for each by
+//! a policy (ADMP-GNN, Abbahaddou et al. 2025,
+//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)).
 //!
 //! | file | contents |
 //! | --- | --- |
 //! | [`choice`] | the list of depths: one depth for all, or exits and a policy |
-//! | [`exits`] | a network that answers after every layer, for any backbone made of layers and any operator |
-//! | [`graph_exits`] | the same for sets of graphs: a readout and a head after every layer |
+//! | [`exits`] | a network with an exit after every layer, for any backbone made of layers and any operator |
+//! | [`graph_exits`] | exits for sets of graphs: a readout and a head after every layer |
 //! | [`training`] | sequential training (ST) and aggregate loss minimisation (ALM) |
 //! | [`policies`] | the policies that choose exits: buckets of centralities, confidence, pooled predictions; the oracle |
-//! | [`fit`] | the small convex fits of the policies |
+//! | [`fit`] | the convex fits of the policies |
 //! | [`adagcn`] | AdaBoost over depths |
 //!
-//! JK-Net, GCNII and GPR-GNN are networks like any other and live in
-//! [`nn::bodies`](crate::networks::bodies).
+//! JK-Net, GCNII and GPR-GNN are plain networks: see [`nn::bodies`](crate::nn::bodies).
 
 pub mod adagcn;
 pub mod choice;

@@ -1,11 +1,10 @@
-//! The two training schemes of a network with exits (ADMP-GNN, Abbahaddou et al. 2025,
+//! Training schemes of a network with exits (ADMP-GNN, Abbahaddou et al. 2025,
 //! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)).
 //!
-//! Sequential training (ST) goes through stages: stage `t` trains one layer and exit `t` on that
-//! exit's loss alone, with an optimiser of its own, then both stay as they are. What the frozen
-//! layers make of the graph is computed once, without dropout, so a stage costs two layers whatever
-//! its depth. Aggregate loss minimisation (ALM) trains everything at once on the sum of all exits'
-//! losses.
+//! Sequential training (ST) consists of stages. Stage `t` trains one layer and exit `t` on that
+//! exit's loss alone, with an optimiser of its own; then both are frozen. The output of the frozen
+//! layers is computed once, without dropout, so a stage costs two layers whatever its depth.
+//! Aggregate loss minimisation (ALM) trains everything at once on the sum of all exits' losses.
 
 use gnarl_graph::random::mix;
 
@@ -15,7 +14,7 @@ use crate::train::{Anew, Problem, Scene, TrainConfig, Trained, Watch, train};
 use gnarl_graph::Result;
 
 gnarl_graph::named! {
-    /// How exits are trained.
+    /// Training scheme of the exits.
     pub enum Scheme as "depth" {
         /// Sequential training, stage by stage.
         AdmpSt = "admp-st",
@@ -25,7 +24,7 @@ gnarl_graph::named! {
 }
 
 impl Scheme {
-    /// How many trainings of `epochs` epochs there are with exits 0 to `max_depth`.
+    /// Returns the number of trainings of `epochs` epochs with exits 0 to `max_depth`.
     pub fn num_trainings(self, max_depth: usize) -> usize {
         match self {
             Scheme::AdmpSt => max_depth + 1,
@@ -34,8 +33,8 @@ impl Scheme {
     }
 }
 
-/// Trains every exit; what each training came to, in order: one per exit for ST, one in all for
-/// ALM.
+/// Trains every exit; returns the result of each training, in order: one per exit for ST, one in
+/// all for ALM.
 pub fn train_exits(
     exits: &ExitNetwork,
     problem: &Problem<'_>,
@@ -47,11 +46,11 @@ pub fn train_exits(
     if scheme == Scheme::AdmpAlm {
         return Ok(vec![train(exits, problem, config, seed, watch)?]);
     }
-    // What the layers frozen so far make of the graph: h^{t-2} when stage t begins.
+    // Output of the layers frozen so far: h^{t-2} when stage t begins.
     let mut frozen: Input = problem.input.clone();
     let mut trained = Vec::with_capacity(exits.max_depth() + 1);
     for t in 0..=exits.max_depth() {
-        // Changed features are for the stages that see features.
+        // Changed features only matter in stages whose input is the features.
         let frozen_input = |epoch: usize| match problem.anew {
             Some(make) => Ok(Scene {
                 input: None,
@@ -141,7 +140,7 @@ mod tests {
     }
 
     /// Stage by stage, every parameter outside the stage keeps every bit, and every one inside
-    /// moves.
+    /// changes.
     #[test]
     fn a_stage_trains_its_own_weights_alone() {
         for operator in [OperatorChoice::Usual, learned()] {
@@ -187,7 +186,7 @@ mod tests {
         }
     }
 
-    /// So the first exits of a deep network are those of a shallow one, batch statistics included.
+    /// The first exits of a deep network are those of a shallow one, batch statistics included.
     #[test]
     fn later_stages_leave_earlier_ones_alone() {
         for (batch_norm, operator) in [
@@ -215,8 +214,7 @@ mod tests {
         }
     }
 
-    /// What a stage computes from its frozen input is what the whole network computes from the
-    /// features.
+    /// A stage on its frozen input computes the same as the whole network on the features.
     #[test]
     fn frozen_inputs_are_those_of_the_whole_network() {
         let (graph, prepared) = prepared(Backbone::GCN, learned());

@@ -1,8 +1,8 @@
-//! [`Backbone`]: the list of networks, each with its own settings.
+//! Backbones: [`Backbone`] lists the networks, each with its own settings.
 //!
-//! To add one: a file with its settings and its layer (here) or its body (in [`bodies`](super::bodies)), the file's `mod` line,
-//! and a line in the list below. Names, help, files, options and the tests over every network come
-//! from the list.
+//! To add a network: a file with its settings and its layer (here) or its body (in
+//! [`bodies`](super::bodies)), the file's `mod` line, and a line in the list below. Names, help,
+//! files, options and the tests over every network come from the list.
 
 use gnarl_graph::Error;
 use gnarl_graph::names::listed;
@@ -12,7 +12,7 @@ use super::config::NetworkSetting;
 use super::entry::{Architecture, Capability, FirstAggregation, UsualOperator};
 use super::*;
 
-/// Stores a network in a report by its name alone.
+/// Stores a network in a report by name only.
 #[doc(hidden)]
 pub fn by_name<S: serde::Serializer>(
     backbone: &Option<Backbone>,
@@ -24,7 +24,7 @@ pub fn by_name<S: serde::Serializer>(
     }
 }
 
-/// The list, and a constant with the default settings for each line.
+/// Declares the list, and a constant with the default settings for each line.
 macro_rules! backbones {
     ($(#[$meta:meta])* $($CONSTANT:ident = $Variant:ident($Type:ty)),+ $(,)?) => {
         gnarl_graph::choices! {
@@ -42,7 +42,7 @@ macro_rules! backbones {
 }
 
 backbones! {
-    /// A network with its own settings.
+    /// Network with its own settings.
     GCN = Gcn(gcn::Gcn),
     GAT = Gat(gat::Gat),
     GATV2 = GatV2(gatv2::GatV2),
@@ -104,7 +104,7 @@ impl Backbone {
         Self::all().map(|backbone| (backbone.name(), backbone))
     }
 
-    /// Sets one of its own settings by name, where it has it.
+    /// Sets one of its own settings by name, if the network has it.
     #[doc(hidden)]
     #[must_use]
     pub fn where_taken(self, setting: &str, value: impl ToString) -> Self {
@@ -112,22 +112,23 @@ impl Backbone {
         self.with(&given).unwrap_or(self)
     }
 
-    /// The properties that do not depend on its settings.
+    /// Returns the properties that do not depend on its settings.
     pub fn entry(&self) -> super::entry::Entry {
         self.method().entry()
     }
 
-    /// Whether both are the same network, whatever their settings.
+    /// Returns true if both are the same network, whatever their settings.
     pub fn is(&self, other: Self) -> bool {
         self.name() == other.name()
     }
 
-    /// Whether it has a capability.
+    /// Returns true if the network has a capability.
     pub fn provides(&self, capability: Capability) -> bool {
         self.entry().provides.contains(capability)
     }
 
-    /// The names of the networks with a property, as `a, b and c`, or `every model but a and b`.
+    /// Returns the names of the networks with a property, as `a, b and c`, or
+    /// `every model but a and b`.
     pub fn names_of(has: impl Fn(&Self) -> bool) -> String {
         let (with, without): (Vec<Self>, Vec<Self>) = Self::all().partition(has);
         let names = |of: &[Self]| listed(&of.iter().map(Self::name).collect::<Vec<_>>());
@@ -137,20 +138,20 @@ impl Backbone {
         names(&with)
     }
 
-    /// The operator of its paper.
+    /// Returns the operator of its paper.
     pub fn usual_operator(&self) -> UsualOperator {
         self.entry().usual_operator
     }
 
-    /// The reason why it cannot learn its operator; `None` if it can.
+    /// Returns the reason why it cannot learn its operator; `None` if it can.
     pub fn fixed_operator(&self) -> Option<&'static str> {
         self.entry().fixed_operator
     }
 
-    /// Whether a shared setting changes it.
+    /// Returns true if a shared setting changes the network.
     pub fn takes(&self, setting: NetworkSetting) -> bool {
         match setting {
-            // Learners that are trained one after the other have no scores in common.
+            // Learners that are trained one after another have no common scores.
             NetworkSetting::Gain => self.provides(Capability::JointTraining),
             NetworkSetting::Readout | NetworkSetting::HeadDropout => true,
             _ => self.entry().uses.contains(&setting),
@@ -165,24 +166,24 @@ impl Backbone {
         Error::setting(setting.name(), why)
     }
 
-    /// The smallest number of layers.
+    /// Returns the smallest number of layers.
     pub fn min_layers(&self) -> usize {
         self.entry().min_layers
     }
 
-    /// Whether classes may be predicted from its vectors by a linear map that is trained again by
-    /// itself: one that it has, or a head that a stack is given.
+    /// Returns true if a linear head that is trained separately can predict classes from its
+    /// vectors. Either the network has such a head, or a stack is given one.
     pub fn can_have_head(&self) -> bool {
         self.provides(Capability::Head) || self.takes(NetworkSetting::Head)
     }
 
-    /// Whether it has such a map without being given one: with unconstrained weights, the last
-    /// layer may end in it.
+    /// Returns true if it has a linear head by default: with unconstrained weights, the last layer
+    /// may end in one.
     pub fn has_head(&self, free_weights: bool) -> bool {
         self.provides(Capability::Head) || self.provides(Capability::LastMap) && free_weights
     }
 
-    /// The product with constant features that its first layer begins with.
+    /// Returns the product with constant features that its first layer begins with.
     pub fn first_aggregation(&self) -> FirstAggregation {
         self.entry().first_aggregation
     }

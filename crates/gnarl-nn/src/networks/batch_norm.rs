@@ -1,4 +1,5 @@
-//! Batch normalisation (Ioffe and Szegedy 2015) over the rows of a matrix.
+//! Batch normalisation ([Ioffe and Szegedy 2015](https://arxiv.org/abs/1502.03167)) over the rows
+//! of a matrix.
 
 use gnarl_graph::random::Rng;
 
@@ -6,12 +7,12 @@ use super::init::Init;
 use super::params::{Group, ParamId, Params, Pass};
 use gnarl_tensor::{Result, Tensor};
 
-/// Weight of the old running statistic, and what is added to variances: PyTorch's defaults.
+/// Weight of the old running statistic, and the constant added to variances: PyTorch's defaults.
 const KEEP: f64 = 0.9;
 const EPSILON: f64 = 1e-5;
 
-/// `(x - mean) / sqrt(var + ε) · scale + shift`: the batch's statistics when training, running ones
-/// when predicting.
+/// `(x - mean) / sqrt(var + ε) · scale + shift`, with the batch's statistics in training and
+/// running statistics in prediction.
 #[derive(Debug)]
 pub struct BatchNorm {
     scale: ParamId,
@@ -21,7 +22,7 @@ pub struct BatchNorm {
 }
 
 impl BatchNorm {
-    /// Starts as the identity.
+    /// Adds the parameters, initialised as the identity.
     pub fn new(params: &mut Params, name: &str, dim: usize, rng: &mut Rng) -> Result<Self> {
         let mut add = |part: &str, value: f32, group| {
             params.add(
@@ -40,7 +41,7 @@ impl BatchNorm {
         })
     }
 
-    /// `[rows, dim]` to the same shape.
+    /// Normalises `[rows, dim]` to the same shape.
     pub fn forward(&self, x: &Tensor, pass: &Pass<'_>) -> Result<Tensor> {
         let (mean, variance) = if pass.trains() {
             let rows = x.dims2()?.0.max(1) as f64;

@@ -1,17 +1,18 @@
-//! [`Body`]: the way from features to class scores. The bodies themselves are in [`bodies`](super::bodies).
+//! Bodies of networks: a [`Body`] maps features to class scores. The implementations are in
+//! [`bodies`](super::bodies).
 
 use super::layer::Propagation;
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Pass};
 use gnarl_tensor::{Dropout, Operator, Result, Tensor, relu_dropout};
 
-/// The way through a network's parameters.
+/// Computation of class scores from a network's parameters.
 pub trait Body: std::fmt::Debug + Send + Sync {
-    /// Class scores before the softmax, `[nodes, num_classes]`.
+    /// Computes class scores before the softmax, `[nodes, num_classes]`.
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor>;
 
-    /// `relu(forward)`, for a network whose output is a representation and no score. A body that
-    /// can fuse the two overrides it.
+    /// Computes `relu(forward)`, for a network whose output is a representation instead of scores.
+    /// A body that can fuse the two overrides it.
     fn forward_activated(
         &self,
         propagation: &Propagation,
@@ -21,17 +22,17 @@ pub trait Body: std::fmt::Debug + Send + Sync {
         relu_dropout(&self.forward(propagation, x, pass)?, Dropout::NONE)
     }
 
-    /// How many rounds away a node can be and still matter; `None` where every node may. With
-    /// `Some`, the scores are those of the rows of the last round's operator.
+    /// Returns the number of hops within which nodes can influence a node's scores; `None` if every
+    /// node may. With `Some`, the scores are those of the rows of the last layer's operator.
     fn reach(&self) -> Option<usize>;
 
-    /// Of layers that can be computed one after the other, each on all nodes: how many.
+    /// Returns the number of layers, if they can be computed one after another, each on all nodes.
     fn rounds(&self) -> Option<usize> {
         None
     }
 
-    /// What layer `i` makes of the vectors before it, up to the vectors before the next; the last
-    /// gives scores. Outside training.
+    /// Computes layer `i` from the vectors before it; the last layer gives scores. Without dropout,
+    /// outside training.
     fn round(
         &self,
         i: usize,
@@ -42,20 +43,20 @@ pub trait Body: std::fmt::Debug + Send + Sync {
         gnarl_tensor::bail!("there is no layer {i} by itself")
     }
 
-    /// The linear map that reads classes off every node's vector, where that is the last thing
-    /// done.
+    /// Returns the linear head that maps every node's vector to scores, if it is the last
+    /// operation.
     fn head(&self) -> Option<&Linear> {
         None
     }
 
-    /// What [`head`](Self::head) reads classes off, `[nodes, width]`; asked only where there is
-    /// one.
+    /// Computes the input of [`head`](Self::head), `[nodes, width]`; only called if there is a
+    /// head.
     fn latent(&self, _propagation: &Propagation, _x: &Input, _pass: &Pass<'_>) -> Result<Input> {
         gnarl_tensor::bail!("there is no head behind these vectors")
     }
 
-    /// The last representation of every node before class scores, `[nodes, width]`; `None` where
-    /// scores are all there is.
+    /// Computes the last hidden representation of every node, `[nodes, width]`; `None` if there are
+    /// only scores.
     fn hidden(
         &self,
         propagation: &Propagation,
@@ -68,18 +69,19 @@ pub trait Body: std::fmt::Debug + Send + Sync {
         }
     }
 
-    /// The linear maps that are all it does to features; none where it does something else first.
+    /// Returns the linear maps of the features if all features go through them first; empty
+    /// otherwise.
     fn input_maps(&self) -> Vec<ParamId> {
         Vec::new()
     }
 
-    /// Learners that are trained one after the other, none for a network that is trained whole. The
-    /// parameters of learner `i` begin with `learners.i.`
+    /// Returns the number of learners that are trained one after another; zero for a network that
+    /// is trained as a whole. The parameters of learner `i` begin with `learners.i.`
     fn num_learners(&self) -> usize {
         0
     }
 
-    /// The scores of one learner, on the rows of round `i - 1`.
+    /// Computes the scores of one learner, on the rows of propagation step `i - 1`.
     fn learner(
         &self,
         i: usize,
@@ -91,14 +93,14 @@ pub trait Body: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// Sites of dropout that are not a layer's own.
+/// Dropout sites outside the layers.
 pub(super) const INPUT_SITE: u64 = 1 << 32;
 pub(super) const ATTENTION_SITES: u64 = 2 << 32;
 pub(super) const EMBEDDING_SITE: u64 = 3 << 32;
 pub(super) const NOISE_SITES: u64 = 4 << 32;
 
-/// The first `rows` rows: where the last round is restricted to fewer nodes than the ones before,
-/// those that it gives.
+/// Returns the first `rows` rows. The last layer may be restricted to fewer nodes than the layers
+/// before: these are its rows.
 pub(super) fn first_rows(h: &Tensor, rows: usize) -> Result<Tensor> {
     if h.dims()[0] == rows {
         Ok(h.clone())

@@ -1,8 +1,8 @@
-//! Graph classification (thesis ch. 7): `f = head ∘ dropout ∘ readout ∘ message passing`.
+//! Graph classification: `f = head ∘ dropout ∘ readout ∘ message passing`.
 //!
-//! The message passing is any network of [`network`](super::network), made to give `hidden` numbers
-//! per node through a last ReLU instead of class scores; the readout makes them one vector per
-//! graph, its latent vector; the head is a linear map.
+//! The message passing is any network of [`network`](super::network), with `hidden` outputs per
+//! node through a last ReLU instead of class scores. The readout aggregates them to one latent
+//! vector per graph. The head is a linear map.
 
 use std::ops::Range;
 
@@ -20,56 +20,55 @@ use super::params::{Params, Pass, Weights};
 use super::readout::Membership;
 use gnarl_tensor::{DType, Device, Result, Tensor};
 
-/// Several graphs side by side: one block-diagonal operator, their nodes one after the other.
+/// Batch of graphs: one block-diagonal operator, with the nodes of all graphs concatenated.
 #[derive(Debug, Clone)]
 pub struct Batch {
-    /// What messages travel by.
+    /// Message-passing operator of the batch.
     pub propagation: Propagation,
-    /// The nodes' features.
+    /// Features of the nodes.
     pub input: Input,
-    /// Which graph each node belongs to.
+    /// Graph of each node.
     pub members: Membership,
 }
 
-/// What learns from batches of graphs: a vector for each graph, and classes that are read off it in
-/// one place or in several.
+/// Model for batches of graphs: a latent vector for each graph, and class scores from one or
+/// several heads.
 pub trait GraphModel: Sync {
-    /// Its parameters.
+    /// Returns its parameters.
     fn params(&self) -> &Params;
 
-    /// Which of them are trained, by position; the others are never touched.
+    /// Returns the trained parameters, by position; the others are never changed.
     fn trained(&self) -> Range<usize> {
         0..self.params().list().len()
     }
 
-    /// Whether what training sees of a graph depends on the others of its batch.
+    /// Returns true if the training loss of a graph depends on the other graphs of its batch.
     fn couples_graphs(&self) -> bool;
 
-    /// Number of classes.
+    /// Returns the number of classes.
     fn num_classes(&self) -> usize;
 
-    /// In how many places it answers.
+    /// Returns the number of heads that predict.
     fn num_answers(&self) -> usize {
         1
     }
 
-    /// Width of a graph's vector.
+    /// Returns the width of a graph's vector.
     fn latent_dim(&self) -> usize;
 
-    /// The classifier itself, of one that is trained whole and answers in one place.
+    /// Returns the classifier itself, if it is trained as a whole and has one head.
     fn as_classifier(&self) -> Option<&GraphClassifier> {
         None
     }
 
-    /// The vectors of a batch's graphs, `[graphs, latent_dim]`.
+    /// Computes the vectors of a batch's graphs, `[graphs, latent_dim]`.
     fn latent(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor>;
 
-    /// Class scores of graph vectors, one matrix `[graphs, num_classes]` for each place where it
-    /// answers.
+    /// Computes class scores from graph vectors, one matrix `[graphs, num_classes]` for each head.
     fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>>;
 }
 
-/// A network that classifies graphs.
+/// Network for graph classification.
 #[derive(Debug)]
 pub struct GraphClassifier {
     config: NetworkConfig,
@@ -79,9 +78,9 @@ pub struct GraphClassifier {
 }
 
 impl GraphClassifier {
-    /// Builds the classifier with parameters drawn from the seed; the head's are `head.weight` and
-    /// `head.bias`. Networks that are trained one learner after the other have no single
-    /// representation and are refused.
+    /// Builds the classifier with parameters sampled from the seed; those of the head are
+    /// `head.weight` and `head.bias`. Networks that are trained one learner after another have no
+    /// single representation and are refused.
     pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> gnarl_graph::Result<Self> {
         config.check()?;
         if !config.backbone.provides(Capability::GraphSets) {
@@ -118,59 +117,61 @@ impl GraphClassifier {
         })
     }
 
-    /// Its settings.
+    /// Returns its settings.
     pub fn config(&self) -> &NetworkConfig {
         &self.config
     }
 
-    /// Its parameters, the head's last.
+    /// Returns its parameters, with the head's last.
     pub fn params(&self) -> &Params {
         self.encoder.params()
     }
 
-    /// Its message passing.
+    /// Returns its message-passing network.
     pub fn encoder(&self) -> &Network {
         &self.encoder
     }
 
-    /// Number of input features.
+    /// Returns the number of input features.
     pub fn in_dim(&self) -> usize {
         self.encoder.in_dim()
     }
 
-    /// Width of a graph's latent vector.
+    /// Returns the width of a graph's latent vector.
     pub fn latent_dim(&self) -> usize {
         self.head.in_dim()
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     pub fn num_classes(&self) -> usize {
         self.num_classes
     }
 
-    /// Whether what training sees of a graph depends on the others of its batch: statistics over
-    /// nodes, or a term of the loss.
+    /// Returns true if the training loss of a graph depends on the other graphs of its batch, by
+    /// batch statistics or a term of the loss.
     pub fn couples_graphs(&self) -> bool {
         self.config.uses_batch_norm()
             || !self.config.backbone.provides(Capability::IndependentGraphs)
     }
 
-    /// The scalars that it was built with, as they started; none for a fixed operator.
+    /// Returns the scalars that it was built with, with their initial values; none for a fixed
+    /// operator.
     pub fn scalars(&self) -> Vec<OperatorScalar> {
         self.encoder.scalars()
     }
 
-    /// The scalars of its learnable operator with their values, none for a fixed one.
+    /// Returns the scalars of its learnable operator with their values; none for a fixed operator.
     pub fn operator_scalars(&self) -> Result<Vec<(String, f64)>> {
         self.encoder.operator_scalars()
     }
 
-    /// The weights of a pass that predicts.
+    /// Returns the weights for prediction.
     pub fn weights(&self) -> Result<Weights> {
         Ok(self.params().weights()?.detached())
     }
 
-    /// The vectors of a batch's graphs, `[graphs, latent_dim]`; zeros for graphs without nodes.
+    /// Computes the vectors of a batch's graphs, `[graphs, latent_dim]`; zeros for graphs without
+    /// nodes.
     pub fn latent(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor> {
         if batch.members.num_nodes() == 0 {
             return Tensor::zeros(
@@ -185,17 +186,17 @@ impl GraphClassifier {
         self.config.readout.forward(&batch.members, &nodes)
     }
 
-    /// Class scores of graph vectors, before the softmax: `[graphs, num_classes]`.
+    /// Computes class scores from graph vectors, before the softmax: `[graphs, num_classes]`.
     pub fn classify(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Tensor> {
         classify(&self.head, self.config.head_dropout as f32, latent, pass)
     }
 
-    /// Class scores of a batch's graphs.
+    /// Computes class scores of a batch's graphs.
     pub fn scores(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor> {
         self.classify(&self.latent(batch, pass)?, pass)
     }
 
-    /// Class scores of one graph, `[1, num_classes]`.
+    /// Computes class scores of one graph, `[1, num_classes]`.
     pub fn scores_of_one(
         &self,
         propagation: &Propagation,
@@ -215,7 +216,7 @@ impl GraphClassifier {
         self.classify(&latent, pass)
     }
 
-    /// Puts another head in the place of its own.
+    /// Replaces its head by another.
     pub fn set_head(&self, head: &Head) -> Result<()> {
         head.copy_to(&self.head, self.params())
     }
@@ -319,8 +320,8 @@ mod tests {
         );
     }
 
-    /// The network's own linear map, `output`, stands before the readout: sums over neighbours 2,
-    /// 5, 2, times 10 and minus 30 through ReLU 0, 20, 0, mean 20/3.
+    /// The network's own linear map, `output`, precedes the readout: sums over neighbours 2, 5, 2,
+    /// times 10 and minus 30 through ReLU 0, 20, 0, mean 20/3.
     #[test]
     fn a_network_that_ends_in_a_linear_map_has_room_for_the_head() {
         let with_output = |config: NetworkConfig| NetworkConfig {

@@ -1,4 +1,5 @@
-//! [`NetworkConfig`]: the settings that networks share, and the shape of their data.
+//! Network configuration: [`NetworkConfig`] holds the settings that networks share, and [`Shape`]
+//! the sizes of their data.
 
 use gnarl_graph::Error;
 use gnarl_graph::names::Settings;
@@ -62,7 +63,7 @@ pub struct NetworkConfig {
 }
 
 impl NetworkConfig {
-    /// A network with the defaults of the settings.
+    /// Returns a network with the default settings.
     pub fn new(backbone: impl Into<Backbone>) -> Self {
         Self {
             backbone: backbone.into(),
@@ -70,14 +71,14 @@ impl NetworkConfig {
         }
     }
 
-    /// Whether scores need a factor ([`gain`](super::gain)): all weights are constrained, or all
-    /// there is is one linear map of features.
+    /// Returns true if scores need a factor ([`gain`](super::gain)): all weights are constrained,
+    /// or the network is a single linear map of features.
     pub fn needs_gain(&self) -> bool {
         let bounded = !self.weights.is_free() || self.backbone.provides(Capability::OneMap);
         bounded && !self.head && self.backbone.takes(NetworkSetting::Gain)
     }
 
-    /// Refuses what cannot be built, naming the setting and its range.
+    /// Checks that the network can be built; an error names the setting and its range.
     pub fn check(&self) -> gnarl_graph::Result<()> {
         self.check_ranges()?;
         self.backbone.check()?;
@@ -109,7 +110,7 @@ impl NetworkConfig {
         }
     }
 
-    /// Whether it normalises by statistics over the nodes of a batch.
+    /// Returns true if it uses batch normalisation over the nodes of a batch.
     pub fn uses_batch_norm(&self) -> bool {
         self.backbone.method().batch_norm()
     }
@@ -126,21 +127,21 @@ impl NetworkConfig {
     }
 }
 
-/// The data that a network is for.
+/// Sizes of the data that a network is built for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape<'a> {
-    /// Input features.
+    /// Number of input features.
     pub in_dim: usize,
-    /// Classes.
+    /// Number of classes.
     pub num_classes: usize,
     /// Mean of `ln(degree + 1)` over the training graph, for PNA.
     pub mean_log_degree: f64,
-    /// The scalars of a learnable operator; none for a fixed one.
+    /// Scalars of a learnable operator; none for a fixed operator.
     pub scalars: &'a [OperatorScalar],
 }
 
 impl Shape<'static> {
-    /// Data whose operator is fixed.
+    /// Returns the shape for a fixed operator.
     pub fn new(in_dim: usize, num_classes: usize, mean_log_degree: f64) -> Self {
         Self {
             in_dim,
@@ -152,7 +153,7 @@ impl Shape<'static> {
 }
 
 impl<'a> Shape<'a> {
-    /// The same data with a learnable operator of these scalars.
+    /// Returns the shape with a learnable operator of these scalars.
     pub fn with_scalars<'b>(self, scalars: &'b [OperatorScalar]) -> Shape<'b> {
         Shape {
             in_dim: self.in_dim,

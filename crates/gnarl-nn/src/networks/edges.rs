@@ -1,15 +1,15 @@
-//! The entries of an operator as weighted edges, for networks that weigh edges anew: everything is
-//! computed from the operator's values, so that gradients reach them, and an entry of value zero
-//! counts for nothing.
+//! Operator entries as weighted edges, for networks that compute new edge weights. Everything is
+//! computed from the operator's values, so that gradients reach them. An entry of value zero has no
+//! effect.
 //!
-//! An entry off the diagonal is an edge and its value the weight; one on the diagonal is a loop.
-//! Degrees add up sizes of weights. Of A these are the graph's own edges and degrees; any other
-//! operator has edges and degrees of its own.
+//! An entry off the diagonal is an edge and its value the weight; an entry on the diagonal is a
+//! self-loop. Degrees are sums of absolute weights. The operator A has the graph's own edges and
+//! degrees; any other operator has its own.
 
 use super::linear::Input;
 use gnarl_tensor::{DType, Device, Operator, Result, Tensor, sampled_products};
 
-/// The edges of an operator with as many rows as columns.
+/// Edges of a square operator.
 #[derive(Debug)]
 pub(super) struct Edges {
     operator: Operator,
@@ -19,12 +19,12 @@ pub(super) struct Edges {
     off: Tensor,
     /// `[entries]`
     pub weights: Tensor,
-    /// Their sizes, `[entries]`.
+    /// Absolute weights, `[entries]`.
     pub sizes: Tensor,
 }
 
 impl Edges {
-    /// O(entries).
+    /// Computes the edges of an operator. O(entries).
     pub fn of(operator: &Operator) -> Result<Self> {
         let pattern = operator.pattern();
         if pattern.num_rows() != pattern.num_cols() {
@@ -41,7 +41,7 @@ impl Edges {
             .map(|(u, v)| f32::from(u8::from(u != v)));
         let off = Tensor::from_vec(off.collect(), rows.len(), &Device::Cpu)?;
         let weights = operator.values()?.flatten_all()?;
-        // At zero the slope is that of a weight about to grow.
+        // At zero the slope is that of a growing weight.
         let sizes = weights.ge(0.0)?.where_cond(&weights, &weights.neg()?)?;
         let cols = Tensor::from_slice(pattern.indices(), rows.len(), &Device::Cpu)?;
         let rows = Tensor::from_slice(&rows, rows.len(), &Device::Cpu)?;
@@ -55,52 +55,52 @@ impl Edges {
         })
     }
 
-    /// The sum over each row's entries, `[nodes, 1]`.
+    /// Sums over each row's entries, `[nodes, 1]`.
     pub fn sums(&self, of_entries: &Tensor) -> Result<Tensor> {
         let ones = Tensor::ones((self.operator.num_cols(), 1), DType::F32, &Device::Cpu)?;
         self.operator.with_values(of_entries)?.apply(&ones)
     }
 
-    /// For each entry the value of its row's node, `[entries, width]`.
+    /// Returns the value of each entry's row node, `[entries, width]`.
     pub fn by_row(&self, of_nodes: &Tensor) -> Result<Tensor> {
         of_nodes.index_select(&self.rows, 0)
     }
 
-    /// For each entry the value of its column's node, `[entries, width]`.
+    /// Returns the value of each entry's column node, `[entries, width]`.
     pub fn by_col(&self, of_nodes: &Tensor) -> Result<Tensor> {
         of_nodes.index_select(&self.cols, 0)
     }
 
-    /// The same without loops.
+    /// Sets the self-loops to zero.
     pub fn off_diagonal(&self, of_entries: &Tensor) -> Result<Tensor> {
         of_entries * &self.off
     }
 
-    /// The loops' part.
+    /// Sets everything but the self-loops to zero.
     pub fn on_diagonal(&self, of_entries: &Tensor) -> Result<Tensor> {
         of_entries - self.off_diagonal(of_entries)?
     }
 
-    /// The operator with other values.
+    /// Returns the operator with other values.
     pub fn with_values(&self, of_entries: &Tensor) -> Result<Operator> {
         self.operator.with_values(of_entries)
     }
 
-    /// Inner products of the rows that entries join, `[entries]`.
+    /// Computes inner products of the two rows of each entry, `[entries]`.
     pub fn products(&self, x: &Tensor) -> Result<Tensor> {
         sampled_products(self.operator.pattern(), x, x, 1)?.flatten_all()
     }
 
-    /// Squared distances of the rows that entries join, `[entries]`, never below zero.
+    /// Computes squared distances of the two rows of each entry, `[entries]`, never below zero.
     pub fn squared_distances(&self, x: &Tensor) -> Result<Tensor> {
         let squares = x.sqr()?.sum_keepdim(1)?;
         let ends = (self.by_row(&squares)? + self.by_col(&squares)?)?.flatten_all()?;
-        // Rounding may leave something below zero.
+        // Rounding may leave a value below zero.
         (ends - (self.products(x)? * 2.0)?)?.relu()
     }
 
-    /// How alike the nodes are that entries join, by the cosine of their vectors, `[entries]`; zero
-    /// where a vector is.
+    /// Computes the cosine similarity of the two nodes of each entry, `[entries]`; zero if one of
+    /// the vectors is zero.
     pub fn cosines(&self, x: &Input) -> Result<Tensor> {
         match x {
             Input::Dense(x) => self.products(&unit_rows(x)?),
@@ -114,7 +114,8 @@ impl Edges {
         }
     }
 
-    /// The same for sparse vectors that take no gradients: O(stored values of both ends) an entry.
+    /// Computes cosine similarities of sparse vectors that take no gradients: O(stored values of
+    /// both ends) per entry.
     fn sparse_cosines(&self, x: &Operator, values: &[f32]) -> Result<Tensor> {
         let (pattern, stored) = (self.operator.pattern(), x.pattern());
         let mut order: Vec<u32> = (0..values.len() as u32).collect();
@@ -143,7 +144,7 @@ impl Edges {
                     b.next();
                 }
             }
-            // A vector of nothing is like nothing.
+            // A zero vector has similarity zero to every other.
             if norms[u] > 0.0 && norms[v] > 0.0 {
                 sum / norms[u] / norms[v]
             } else {
@@ -167,15 +168,15 @@ impl Edges {
     }
 }
 
-/// Rows scaled to length one; a row of zeros stays.
+/// Scales rows to length one; a row of zeros stays.
 pub(super) fn unit_rows(x: &Tensor) -> Result<Tensor> {
     x.broadcast_mul(&(x.sqr()?.sum_keepdim(1)? + TINY)?.powf(-0.5)?)
 }
 
-/// Keeps roots of zero differentiable.
+/// Small constant that keeps roots of zero differentiable.
 pub(super) const TINY: f64 = 1e-12;
 
-/// What training takes as it is and an attacker who differentiates a prediction does not.
+/// Detaches a tensor in training; an attack that differentiates a prediction gets its gradient.
 pub(super) fn held(x: Tensor, trains: bool) -> Tensor {
     if trains { x.detach() } else { x }
 }

@@ -1,7 +1,7 @@
-//! GAT (Veličković et al. 2018): each node weighs its neighbours by
-//! `softmax_j LeakyReLU(s_i + t_j)`.
+//! GAT ([Veličković et al. 2018](https://arxiv.org/abs/1710.10903)): each node weights its
+//! neighbours by `softmax_j LeakyReLU(s_i + t_j)`.
 //!
-//! The operator gives the pattern (A + I) and scales the attention coefficients; with A_hat's
+//! The operator gives the pattern (A + I) and scales the attention coefficients. With A_hat's
 //! pattern and value one this is the paper's layer.
 
 use gnarl_graph::names::Settings;
@@ -85,20 +85,21 @@ impl Layered for Gat {
 /// Settings that GAT and GATv2 share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AttentionSettings {
-    /// Number of heads.
+    /// Number of attention heads.
     pub heads: usize,
-    /// Heads side by side (`out_dim = heads · dim`), or their mean (`out_dim = dim`).
+    /// True to concatenate the heads (`out_dim = heads · dim`), false for their mean
+    /// (`out_dim = dim`).
     pub concat: bool,
     /// Slope of LeakyReLU below zero; 0.2 in both papers.
     pub negative_slope: f32,
-    /// Dropout of attention coefficients.
+    /// Dropout probability of attention coefficients.
     pub dropout: f32,
-    /// Tells this layer's draws from others'.
+    /// Random site, which separates this layer's random samples from those of others.
     pub site: u64,
 }
 
 impl AttentionSettings {
-    /// Concatenated heads; the layer that gives class scores has one.
+    /// Returns settings with concatenated heads; the layer that gives class scores has one.
     pub(super) fn at((heads, dropout): (usize, f64), at: Place<'_>) -> Self {
         Self {
             heads: if at.is_last { 1 } else { heads },
@@ -109,7 +110,7 @@ impl AttentionSettings {
         }
     }
 
-    /// What heads make of `[nodes, heads · dim]`, plus the bias.
+    /// Combines the heads of `[nodes, heads · dim]` and adds the bias.
     pub(super) fn combine(&self, y: &Tensor, bias: &Tensor) -> Result<Tensor> {
         if self.concat {
             return gnarl_tensor::add_bias(y, bias);
@@ -121,8 +122,8 @@ impl AttentionSettings {
         gnarl_tensor::add_bias(&mean, bias)
     }
 
-    /// Attention coefficients from scores, scaled by the operator's own values where it has any but
-    /// ones.
+    /// Computes attention coefficients from scores, scaled by the operator's values unless they are
+    /// all one.
     pub(super) fn attend(
         &self,
         operator: &Operator,
@@ -151,7 +152,7 @@ pub struct GatConv {
 }
 
 impl GatConv {
-    /// `dim` values per head; Glorot weights, zero bias.
+    /// Adds the parameters for `dim` values per head, with Glorot weights and zero bias.
     pub fn new(
         params: &mut Params,
         name: &str,
@@ -162,7 +163,7 @@ impl GatConv {
     ) -> Result<Self> {
         let width = settings.heads * dim;
         let linear = Linear::glorot(params, name, in_dim, width, false, rng)?;
-        // Glorot on [1, heads, dim], as the reference implementation has it.
+        // Glorot on [1, heads, dim], as in the reference implementation.
         let init = Init::Uniform((6.0 / (settings.heads + dim) as f32).sqrt());
         let attend_col = params.add(
             format!("{name}.att_src"),
@@ -196,7 +197,8 @@ impl GatConv {
         })
     }
 
-    /// `Σ_f x[i, h, f] · a[h, f]`: `[nodes, heads]`, as a product with a block-diagonal matrix.
+    /// Computes `Σ_f x[i, h, f] · a[h, f]`: `[nodes, heads]`, as a product with a block-diagonal
+    /// matrix.
     fn head_scores(&self, x: &Tensor, attention: &Tensor) -> Result<Tensor> {
         let (nodes, _) = x.dims2()?;
         let x = x.reshape((nodes, self.settings.heads, self.dim))?;
@@ -260,7 +262,7 @@ mod tests {
         plant(&params, "gat.bias", &[0.5]);
         let a_hat = classical(&path(), ClassicalOperator::NormalisedAdjacency).unwrap();
         let pattern = Operator::from_pattern(a_hat.pattern().clone());
-        // Scores x_j - 3 x_i are all negative, so the slope counts; e.g. node 0 scores itself -2
+        // Scores x_j - 3 x_i are all negative, so the slope matters; e.g. node 0 scores itself -2
         // and node 1 -1.
         let node = |i: f32, js: &[f32]| {
             let parts: Vec<f32> = js.iter().map(|j| (0.2 * (j - 3.0 * i)).exp()).collect();

@@ -1,6 +1,6 @@
-//! GATv2 (Brody et al. 2022): attention `softmax_j aᵀ LeakyReLU(W_r x_i + W_l x_j)`, so that the
-//! ranking of neighbours may differ from node to node. The operator gives the pattern (A + I) and
-//! scales the coefficients.
+//! GATv2 ([Brody et al. 2022](https://arxiv.org/abs/2105.14491)): attention
+//! `softmax_j aᵀ LeakyReLU(W_r x_i + W_l x_j)`, so that the ranking of neighbours may differ from
+//! node to node. The operator gives the pattern (A + I) and scales the coefficients.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -97,7 +97,7 @@ pub struct GatV2Conv {
 }
 
 impl GatV2Conv {
-    /// `dim` values per head; Glorot weights, zero biases.
+    /// Adds the parameters for `dim` values per head, with Glorot weights and zero biases.
     pub fn new(
         params: &mut Params,
         name: &str,

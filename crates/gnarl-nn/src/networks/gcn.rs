@@ -1,4 +1,5 @@
-//! GCN (Kipf and Welling 2017): `Φ X W + b`, with Φ = A_hat unless another operator is given.
+//! GCN ([Kipf and Welling 2017](https://arxiv.org/abs/1609.02907)): `Φ X W + b`, with Φ = A_hat by
+//! default.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -69,12 +70,12 @@ impl Layered for Gcn {
 /// One graph convolution.
 #[derive(Debug)]
 pub struct GcnConv {
-    /// The linear map; its bias is added after the operator.
+    /// Linear map; its bias is added after the operator.
     pub linear: Linear,
 }
 
 impl GcnConv {
-    /// Glorot weights, zero bias.
+    /// Adds the layer with Glorot weights and zero bias.
     pub fn new(
         params: &mut Params,
         name: &str,
@@ -85,7 +86,7 @@ impl GcnConv {
         Self::with_bias(params, name, in_dim, out_dim, true, rng)
     }
 
-    /// The same, with a bias or without.
+    /// Adds the layer with or without a bias.
     pub fn with_bias(
         params: &mut Params,
         name: &str,
@@ -133,7 +134,7 @@ impl Layer for GcnConv {
         Some(&self.linear)
     }
 
-    /// `Φ X`: the operator and the map commute.
+    /// Computes `Φ X`: the operator and the map commute.
     fn before_last_map(&self, operator: &Operator, x: &Input, _pass: &Pass<'_>) -> Result<Input> {
         operator.apply(&x.to_dense()?).map(Input::Dense)
     }
@@ -157,7 +158,7 @@ mod tests {
         plant(&params, "gcn.weight", &[2.0]);
         plant(&params, "gcn.bias", &[1.0]);
         // With self-loops the degrees are 2, 3, 2: A_hat is 1/2, 1/3, 1/2 on the diagonal and 1/√6
-        // beside it.
+        // off it.
         let a_hat = classical(&path(), ClassicalOperator::NormalisedAdjacency).unwrap();
         let beside = 1.0 / 6f32.sqrt();
         let aggregated = [

@@ -1,8 +1,8 @@
-//! GIN (Xu et al. 2019): `MLP((1 + ε) x_i + Σ_j x_j)`, the sum through any operator (A unless
-//! another is given).
+//! GIN ([Xu et al. 2019](https://arxiv.org/abs/1810.00826)): `MLP((1 + ε) x_i + Σ_j x_j)`, with the
+//! sum through any operator (A by default).
 //!
-//! The thesis' text counts a node among its own neighbours and adds it once more; here it stands
-//! once (erratum 7).
+//! The sum runs over the neighbours without the node itself, as in the paper: a node counts once,
+//! by the factor 1 + ε.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -100,11 +100,11 @@ impl Layered for Gin {
 /// Settings of a GIN layer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GinSettings {
-    /// Train ε; it starts at zero either way.
+    /// True to train ε; its initial value is zero in both cases.
     pub train_epsilon: bool,
-    /// Batch normalisation between the two linear maps.
+    /// True for batch normalisation between the two linear maps.
     pub batch_norm: bool,
-    /// Whether the linear maps add an offset.
+    /// True if the linear maps have a bias.
     pub bias: bool,
 }
 
@@ -118,7 +118,7 @@ impl Default for GinSettings {
     }
 }
 
-/// One GIN layer with a two-layer perceptron.
+/// GIN layer with a two-layer perceptron.
 #[derive(Debug)]
 pub struct GinConv {
     first: Linear,
@@ -128,7 +128,7 @@ pub struct GinConv {
 }
 
 impl GinConv {
-    /// `in_dim → hidden → out_dim`, started as PyTorch starts linear layers.
+    /// Adds the layer `in_dim → hidden → out_dim`, initialised as PyTorch's linear layers.
     pub fn new(
         params: &mut Params,
         name: &str,
@@ -180,8 +180,8 @@ impl GinConv {
 }
 
 impl GinConv {
-    /// What stands between the two linear maps. The first one comes before the sum, which it
-    /// commutes with and which it usually makes narrower.
+    /// Computes the hidden representation between the two linear maps. The first map is applied
+    /// before the sum: both commute, and the map often makes the vectors narrower.
     fn hidden(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Input> {
         let (weight, bias) = (
             pass.weight(self.first.weight),
@@ -246,8 +246,7 @@ mod tests {
     use super::*;
     use crate::networks::testing::{adjacency, assert_close, path, plant, predict, rng};
 
-    /// The perceptron of the tests below makes `s` into `s + 10 · max(5 - s, 0) + 0.5`, for s
-    /// above 0.
+    /// The perceptron of the tests below maps `s` to `s + 10 · max(5 - s, 0) + 0.5`, for s above 0.
     fn planted(settings: GinSettings) -> (Params, GinConv) {
         let mut params = Params::default();
         let layer = GinConv::new(&mut params, "gin", 1, 2, 1, settings, &mut rng()).unwrap();
@@ -261,7 +260,7 @@ mod tests {
     #[test]
     fn by_hand() {
         let x = [1.0, 2.0, 4.0];
-        // Own plus neighbours: 3, 7, 6.
+        // Own value plus neighbours: 3, 7, 6.
         let (params, layer) = planted(GinSettings::default());
         assert_close(
             &predict(&layer, &adjacency(&path()), &params, &x),
@@ -269,7 +268,7 @@ mod tests {
             1e-6,
             "ε = 0",
         );
-        // Twice own plus neighbours: 4, 9, 10.
+        // Twice the own value plus neighbours: 4, 9, 10.
         let (params, layer) = planted(GinSettings {
             train_epsilon: true,
             ..GinSettings::default()
@@ -289,8 +288,8 @@ mod tests {
             batch_norm: true,
             ..GinSettings::default()
         });
-        // Statistics 0 and 1 - 1e-5 keep 3, 7, 6 and 2, -2, -1; the shift lifts the second ones
-        // by 2.
+        // Statistics 0 and 1 - 1e-5 keep 3, 7, 6 and 2, -2, -1; the shift adds 2 to the second
+        // group.
         plant(&params, "gin.norm.variance", &[1.0 - 1e-5; 2]);
         plant(&params, "gin.norm.shift", &[0.0, 2.0]);
         let y = predict(&layer, &adjacency(&path()), &params, &[1.0, 2.0, 4.0]);

@@ -1,5 +1,5 @@
-//! A head by itself: the linear map that reads classes off vectors, of graphs or of nodes, trained
-//! apart from what makes them.
+//! Linear head that maps latent vectors of graphs or nodes to class scores, trained separately from
+//! the network.
 
 use gnarl_graph::random::stream;
 use gnarl_tensor::{Result, Tensor};
@@ -12,7 +12,7 @@ use gnarl_tensor::dropout;
 #[doc(hidden)]
 pub const HEAD_SITE: u64 = 4 << 32;
 
-/// `x · W + b` on vectors, with dropout before it while training.
+/// `x · W + b` on vectors, with dropout before it in training.
 #[derive(Debug)]
 pub struct Head {
     params: Params,
@@ -21,13 +21,13 @@ pub struct Head {
 }
 
 impl Head {
-    /// A fresh head, drawn from the seed.
+    /// Returns a new head, sampled from the seed.
     pub fn new(latent_dim: usize, num_classes: usize, dropout: f32, seed: u64) -> Result<Self> {
         Self::drawn([latent_dim, num_classes], true, dropout, seed)
     }
 
-    /// A fresh head that can take the place of another: as wide, and with an offset where that has
-    /// one.
+    /// Returns a new head that can replace another: of the same width, and with a bias if the other
+    /// has one.
     pub fn like(other: &Linear, dropout: f32, seed: u64) -> Result<Self> {
         Self::drawn(
             [other.in_dim(), other.out_dim()],
@@ -48,23 +48,23 @@ impl Head {
         })
     }
 
-    /// Its parameters.
+    /// Returns its parameters.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Class scores in a pass.
+    /// Computes class scores in a pass.
     pub fn forward(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Tensor> {
         classify(&self.linear, self.dropout, latent, pass)
     }
 
-    /// Class scores without dropout, detached from any gradient.
+    /// Computes class scores without dropout, detached from any gradient.
     pub fn scores(&self, latent: &Tensor) -> Result<Tensor> {
         let weights = self.params.weights()?.detached();
         self.forward(latent, &Pass::evaluation(&weights))
     }
 
-    /// Puts its values in the place of another linear map's.
+    /// Copies its values to another linear map.
     pub(super) fn copy_to(&self, other: &Linear, params: &Params) -> Result<()> {
         let own = [Some(self.linear.weight), self.linear.bias];
         for pair in own.into_iter().zip([Some(other.weight), other.bias]) {
@@ -91,7 +91,7 @@ impl Head {
     }
 }
 
-/// Class scores of vectors, with dropout where the pass trains.
+/// Computes class scores of vectors, with dropout if the pass trains.
 pub(super) fn classify(
     head: &Linear,
     rate: f32,

@@ -1,13 +1,13 @@
-//! How parameters start: constants, Glorot, Kaiming, orthogonal.
+//! Parameter initialisation: constant, Glorot, Kaiming and orthogonal.
 
 use gnarl_graph::random::Rng;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
-/// A rule for the first values of a parameter. For matrices the shape is `[in, out]`.
+/// Initialisation rule of a parameter. For matrices the shape is `[in, out]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Init {
-    /// All the same.
+    /// One constant everywhere.
     Constant(f32),
     /// Uniform in ±sqrt(6 / (in + out)) (Glorot and Bengio 2010), the default of GCN, GAT and SGC
     /// in PyTorch Geometric.
@@ -15,17 +15,18 @@ pub enum Init {
     /// Uniform in ±1 / sqrt(in): PyTorch's default for linear layers (He et al. 2015 with a = sqrt
     /// 5).
     Kaiming {
-        /// The fan-in, which a bias must borrow from its matrix.
+        /// Fan-in, which a bias must take from its matrix.
         fan_in: usize,
     },
-    /// Uniform within ± this.
+    /// Uniform within ± this value.
     Uniform(f32),
-    /// Orthonormal columns, or rows for a wide matrix (Saxe et al. 2014).
+    /// Orthonormal columns, or rows for a wide matrix ([Saxe et al.
+    /// 2014](https://arxiv.org/abs/1312.6120)).
     Orthogonal,
 }
 
 impl Init {
-    /// The values, row by row.
+    /// Returns the values, row by row.
     pub fn values(self, shape: &[usize], rng: &mut Rng) -> Vec<f32> {
         let count = shape.iter().product();
         let mut uniform = |bound: f32| {
@@ -49,9 +50,9 @@ impl Init {
     }
 }
 
-/// Gram–Schmidt (twice, for full precision) on Gaussian vectors along the shorter side. By hand and
-/// not by a QR decomposition: that would give other signs, and with them other networks than every
-/// figure of chapter 5 was measured on.
+/// Computes an orthogonal matrix by Gram–Schmidt (twice, for full precision) on Gaussian vectors
+/// along the shorter side. A QR decomposition would give other signs, hence other networks than
+/// those of the published figures.
 fn orthogonal(shape: &[usize], rng: &mut Rng) -> Vec<f32> {
     let (rows, cols) = (shape[0], shape[1..].iter().product::<usize>());
     let (count, length) = (rows.min(cols), rows.max(cols));

@@ -1,4 +1,5 @@
-//! What every message-passing layer has in common.
+//! Message-passing layers: the [`Layer`] trait, the [`Propagation`] they use, and shared
+//! computations.
 
 use std::sync::Arc;
 
@@ -13,30 +14,30 @@ use gnarl_tensor::{
     relu_dropout,
 };
 
-/// What messages travel by: the operator of the layers, and the strict two-hop one where a network
-/// asks for it (H2GCN).
+/// Message-passing operators of a network: the operator of the layers, and the strict two-hop
+/// operator for networks that use it (H2GCN).
 #[derive(Debug, Clone)]
 pub struct Propagation {
-    /// One round of message passing; of a learnable operator, as it starts.
+    /// Operator of one layer; for a learnable operator, its initialisation.
     pub operator: Operator,
-    /// Nodes at distance exactly two.
+    /// Operator of node pairs at distance exactly two.
     pub two_hop: Option<Operator>,
-    /// Where the operators of a pass come from, if they are learned.
+    /// Source of the operators of a pass, if they are learned.
     pub learnable: Option<Arc<dyn LearnableOperator>>,
-    /// Where only some nodes' scores are wanted, an operator for each round: its columns are the
-    /// nodes that send, its rows the first of them.
+    /// One operator per layer, if only some nodes' scores are computed: its columns are the sending
+    /// nodes, its rows the first of them.
     pub rounds: Vec<Operator>,
 }
 
 impl Propagation {
-    /// The scalars that its operator is learned by; none for a fixed one.
+    /// Returns the scalars of a learnable operator; none for a fixed operator.
     pub fn scalars(&self) -> Vec<OperatorScalar> {
         self.learnable
             .as_ref()
             .map_or_else(Vec::new, |operator| operator.scalars())
     }
 
-    /// The operator of round `i`, from 0.
+    /// Returns the operator of layer `i`, from 0.
     pub fn round(&self, i: usize) -> &Operator {
         self.rounds.get(i).unwrap_or(&self.operator)
     }
@@ -53,52 +54,53 @@ impl From<Operator> for Propagation {
     }
 }
 
-/// An operator made anew in every pass from scalars that the network owns and trains.
+/// Operator computed in every pass from scalars that the network owns and trains.
 pub trait LearnableOperator: std::fmt::Debug + Send + Sync {
-    /// The scalars it needs.
+    /// Returns the scalars it needs.
     fn scalars(&self) -> Vec<OperatorScalar>;
 
-    /// The operators for their values, one tensor `[1]` each: one for all rounds, or one for each.
+    /// Computes the operators from the scalars' values, one tensor `[1]` each: one for all layers,
+    /// or one for each.
     fn operators(&self, scalars: &[&Tensor]) -> Result<Vec<Operator>>;
 
-    /// The same on `order`, nodes by their distance from some of them: round `i` of
-    /// `sizes.len() - 1` gives the first `sizes[rounds - i - 1]` nodes their aggregate over the
-    /// first `sizes[rounds - i]`.
+    /// Restricts the operator to `order`, nodes by their distance from some of them. Layer `i` of
+    /// `sizes.len() - 1` aggregates for the first `sizes[rounds - i - 1]` nodes over the first
+    /// `sizes[rounds - i]`.
     fn restricted(&self, order: &[u32], sizes: &[usize]) -> Result<Arc<dyn LearnableOperator>>;
 }
 
-/// A scalar of a learnable operator: the parameter `operator.NAME` of the network.
+/// Scalar of a learnable operator: the parameter `operator.NAME` of the network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OperatorScalar {
-    /// Unique within the operator.
+    /// Name, unique within the operator.
     pub name: String,
-    /// Where it starts.
+    /// Initial value.
     pub start: f32,
-    /// Whether it is an exponent, which has a learning rate of its own.
+    /// True for an exponent, which has a learning rate of its own.
     pub exponent: bool,
 }
 
-/// One round of message passing: propagates by any operator, keeps nothing between calls.
+/// Message-passing layer: propagates with any operator and keeps no state between calls.
 ///
 /// The operator may have fewer rows than columns: then the receivers are the first of the senders.
 pub trait Layer: std::fmt::Debug + Send + Sync {
-    /// New representations, `[nodes, out_dim]`.
+    /// Computes new representations, `[nodes, out_dim]`.
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor>;
 
-    /// The linear map of every node's own vector that is the last thing it does, where there is
-    /// one.
+    /// Returns the linear map of every node's own vector, if it is the layer's last operation.
     fn last_map(&self) -> Option<&Linear> {
         None
     }
 
-    /// What [`last_map`](Self::last_map) maps, `[nodes, width]`; asked only where there is one.
+    /// Computes the input of [`last_map`](Self::last_map), `[nodes, width]`; only called if there
+    /// is such a map.
     fn before_last_map(&self, _operator: &Operator, _x: &Input, _pass: &Pass<'_>) -> Result<Input> {
         gnarl_tensor::bail!("a layer that does not end in a linear map")
     }
 
-    /// `dropout(relu(forward))`, what stands between two layers. A layer that can fuse them
-    /// overrides it.
+    /// Computes `dropout(relu(forward))`, the activation between two layers. A layer that can fuse
+    /// them overrides it.
     fn forward_activated(
         &self,
         operator: &Operator,
@@ -109,25 +111,24 @@ pub trait Layer: std::fmt::Debug + Send + Sync {
         relu_dropout(&self.forward(operator, x, pass)?, dropout)
     }
 
-    /// The linear maps that are all it does to what enters it; none where it does something else
-    /// first.
+    /// Returns the linear maps of the input if it goes through them first; empty otherwise.
     fn input_maps(&self) -> Vec<ParamId> {
         Vec::new()
     }
 
-    /// Width of the result.
+    /// Returns the width of the result.
     fn out_dim(&self) -> usize;
 }
 
-/// Columns from which on [`is_narrow`] looks at the cost: below, nobody waits for either order.
+/// Number of columns from which [`is_narrow`] compares costs; below, both orders are fast.
 const MANY_SENDERS: usize = 1 << 16;
 
-/// What a product of a dense product costs of one of a sparse product, which waits for memory.
+/// Cost of a dense product relative to a sparse product, which waits for memory.
 const DENSE_COST: f64 = 0.08;
 
-/// Whether it is cheaper to aggregate wide vectors first and to map the few aggregates, than to map
-/// the vectors of all senders: where a sampled round or a block of nodes has many more senders than
-/// receivers.
+/// Returns true if it is cheaper to aggregate wide vectors and map the few aggregates than to map
+/// the vectors of all senders. This holds if a sampled layer or a block of nodes has many more
+/// senders than receivers.
 fn is_narrow(operator: &Operator, in_dim: usize, out_dim: usize) -> bool {
     let (rows, cols) = (operator.num_rows() as f64, operator.num_cols() as f64);
     if in_dim < out_dim || operator.num_cols() < MANY_SENDERS {
@@ -140,8 +141,8 @@ fn is_narrow(operator: &Operator, in_dim: usize, out_dim: usize) -> bool {
     entries * in_dim as f64 + rows * map < cols * map + entries * out_dim as f64
 }
 
-/// `operator · (x · weight) + bias`, in the cheaper order: the operator works on the narrower side,
-/// and sparse features are always multiplied first.
+/// Computes `operator · (x · weight) + bias` in the cheaper order: the operator is applied on the
+/// narrower side, and sparse features are always multiplied first.
 pub fn propagate_linear(
     operator: &Operator,
     x: &Input,
@@ -157,7 +158,8 @@ pub fn propagate_linear(
     }
 }
 
-/// `dropout(relu(operator · (x · weight) + bias))` in as few operations as the arguments allow.
+/// Computes `dropout(relu(operator · (x · weight) + bias))` in as few operations as the arguments
+/// allow.
 pub fn propagate_activated(
     operator: &Operator,
     x: &Input,
@@ -186,8 +188,8 @@ pub fn propagate_activated(
     }
 }
 
-/// The operator of pairs at distance exactly two, symmetrically normalised by its own degrees (Zhu
-/// et al. 2020, H2GCN).
+/// Returns the operator of pairs at distance exactly two, symmetrically normalised by its own
+/// degrees ([H2GCN, Zhu et al. 2020](https://arxiv.org/abs/2006.11468)).
 pub fn two_hop_operator(graph: &Graph) -> gnarl_graph::Result<Operator> {
     let n = graph.num_nodes();
     let mut pairs = Vec::new();
@@ -212,13 +214,13 @@ pub fn two_hop_operator(graph: &Graph) -> gnarl_graph::Result<Operator> {
     Ok(Operator::constant(&symmetric_normalised(&two_hop)?))
 }
 
-/// `D^-1/2 A D^-1/2`, zero rows for nodes without edges.
+/// Returns `D^-1/2 A D^-1/2`, with zero rows for nodes without edges.
 pub fn symmetric_normalised(graph: &Graph) -> gnarl_graph::Result<CsrMatrix<f64>> {
     let degrees = gnarl_graph::centrality::degrees(graph);
     gnarl_graph::operator::centrality_operator(graph, &degrees, -0.5, -0.5)
 }
 
-/// A classical operator of a graph, ready for layers.
+/// Returns a classical operator of a graph for use in layers.
 pub fn classical(graph: &Graph, kind: ClassicalOperator) -> gnarl_graph::Result<Operator> {
     Ok(Operator::constant(&kind.matrix(graph)?))
 }
@@ -235,8 +237,8 @@ mod tests {
     use crate::networks::testing::{assert_close, path, rng};
     use gnarl_tensor::testing::{check_gradients, random, random_pattern};
 
-    /// Both orders of `operator · x · weight + bias`, written out, against what is chosen, in value
-    /// and gradient.
+    /// Both orders of `operator · x · weight + bias`, written out, compared with the chosen order
+    /// in value and gradient.
     #[test]
     fn both_orders_of_a_propagated_linear_map_agree() {
         let operator = random_pattern(7, 7, 0.4, 1);

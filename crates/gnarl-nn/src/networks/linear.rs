@@ -1,4 +1,4 @@
-//! `x · W + b`, for sparse or dense x.
+//! Linear map `x · W + b`, for sparse or dense x.
 
 use gnarl_graph::Features;
 use gnarl_graph::random::Rng;
@@ -7,20 +7,20 @@ use super::init::Init;
 use super::params::{Group, ParamId, Params, Pass};
 use gnarl_tensor::{Dropout, Operator, Result, Tensor, affine, relu_dropout};
 
-/// What enters a layer: features that stay sparse, or a dense matrix.
+/// Input of a layer: features that stay sparse, or a dense matrix.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// `[nodes, features]`, never made dense.
+    /// `[nodes, features]`, never converted to dense.
     Sparse(Operator),
     /// `[nodes, features]`.
     Dense(Tensor),
 }
 
-/// Share of non-zeros below which a dense feature matrix is multiplied as a sparse one.
+/// Share of non-zeros below which a dense feature matrix is stored as a sparse one.
 const SPARSE_BELOW: f64 = 0.4;
 
 impl Input {
-    /// A graph's features; a dense matrix that is mostly zeros becomes sparse.
+    /// Converts a graph's features; a dense matrix that is mostly zeros becomes sparse.
     pub fn from_features(features: &Features) -> Result<Self> {
         match features {
             Features::Sparse(m) => Ok(Input::Sparse(Operator::constant_f32(m))),
@@ -39,7 +39,7 @@ impl Input {
         }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn num_rows(&self) -> usize {
         match self {
             Input::Sparse(x) => x.num_rows(),
@@ -47,7 +47,7 @@ impl Input {
         }
     }
 
-    /// Number of features.
+    /// Returns the number of features.
     pub fn dim(&self) -> usize {
         match self {
             Input::Sparse(x) => x.num_cols(),
@@ -55,7 +55,7 @@ impl Input {
         }
     }
 
-    /// The first `rows` rows.
+    /// Returns the first `rows` rows.
     pub fn head(&self, rows: usize) -> Result<Input> {
         match self {
             _ if rows == self.num_rows() => Ok(self.clone()),
@@ -64,7 +64,7 @@ impl Input {
         }
     }
 
-    /// These rows, in this order.
+    /// Returns these rows, in this order.
     pub fn select(&self, rows: &[u32]) -> Result<Input> {
         match self {
             Input::Sparse(x) => x.select_rows(rows).map(Input::Sparse),
@@ -75,7 +75,7 @@ impl Input {
         }
     }
 
-    /// `x · weight (+ bias)`.
+    /// Computes `x · weight (+ bias)`.
     pub fn matmul(&self, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         match self {
             Input::Sparse(x) => x.apply_with_bias(weight, bias),
@@ -86,7 +86,7 @@ impl Input {
         }
     }
 
-    /// A dense copy.
+    /// Returns a dense copy.
     pub fn to_dense(&self) -> Result<Tensor> {
         match self {
             Input::Dense(x) => Ok(x.clone()),
@@ -105,7 +105,7 @@ impl From<Tensor> for Input {
     }
 }
 
-/// A linear map `[.., in_dim] → [.., out_dim]` with an optional bias.
+/// Linear map `[.., in_dim] → [.., out_dim]` with an optional bias.
 #[derive(Debug, Clone)]
 pub struct Linear {
     /// `[in_dim, out_dim]`
@@ -117,7 +117,7 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// Glorot weights and a zero bias, as graph convolutions start.
+    /// Adds a map with Glorot weights and a zero bias, the initialisation of graph convolutions.
     pub fn glorot(
         params: &mut Params,
         name: &str,
@@ -137,7 +137,8 @@ impl Linear {
         )
     }
 
-    /// PyTorch's default start for linear layers: weights and bias uniform in ±1 / sqrt(in_dim).
+    /// Adds a map with PyTorch's default initialisation of linear layers: weights and bias uniform
+    /// in ±1 / sqrt(in_dim).
     pub fn kaiming(
         params: &mut Params,
         name: &str,
@@ -158,7 +159,7 @@ impl Linear {
         )
     }
 
-    /// A start of one's own.
+    /// Adds a map with a given initialisation.
     pub fn with_init(
         params: &mut Params,
         name: &str,
@@ -186,28 +187,28 @@ impl Linear {
         })
     }
 
-    /// The same map, left alone by the weights axis.
+    /// Exempts the map from the weights axis.
     pub fn free(self, params: &mut Params) -> Self {
         params.regroup(self.weight, Group::Free);
         self
     }
 
-    /// Number of inputs.
+    /// Returns the number of inputs.
     pub fn in_dim(&self) -> usize {
         self.in_dim
     }
 
-    /// Number of outputs.
+    /// Returns the number of outputs.
     pub fn out_dim(&self) -> usize {
         self.out_dim
     }
 
-    /// `x · W + b`.
+    /// Computes `x · W + b`.
     pub fn forward(&self, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         x.matmul(pass.weight(self.weight), self.bias.map(|b| pass.weight(b)))
     }
 
-    /// `dropout(relu(x · W + b))`.
+    /// Computes `dropout(relu(x · W + b))`.
     pub fn forward_activated(
         &self,
         x: &Input,

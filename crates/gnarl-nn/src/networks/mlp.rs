@@ -1,5 +1,5 @@
-//! A linear layer in the shape of a message-passing one, without any propagation. A stack of them
-//! is an MLP, the baseline that knows features alone.
+//! Multilayer perceptron: linear layers with the interface of a message-passing layer, without
+//! propagation. An MLP is the baseline that uses features alone.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -67,14 +67,15 @@ impl Layered for Mlp {
     }
 }
 
-/// One layer of an MLP.
+/// Layer of an MLP.
 #[derive(Debug)]
 pub struct Dense {
     linear: Linear,
 }
 
 impl Dense {
-    /// Glorot weights, zero bias, so that it differs from a GCN in the operator alone.
+    /// Adds the layer with Glorot weights and zero bias, so that it differs from a GCN in the
+    /// operator alone.
     pub fn new(
         params: &mut Params,
         name: &str,

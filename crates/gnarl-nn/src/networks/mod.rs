@@ -1,26 +1,26 @@
-//! Layers and networks (thesis ch. 2, "Graph Neural Networks").
+//! Layers and networks.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | [`params`] | parameters, the weights a forward pass sees, the pass itself |
+//! | [`params`] | parameters, the weights of a forward pass, the pass itself |
 //! | [`init`] | Glorot, Kaiming, orthogonal |
-//! | [`linear`] | `x W + b` on sparse or dense input |
+//! | [`linear`] | `x W + b` with sparse or dense input |
 //! | [`layer`] | the [`Layer`] trait, and what layers share |
 //! | `gcn`, `gat`, `gatv2`, `gin`, `sage`, `pna`, `mlp`, `soft_median` | one layer each |
-//! | `edges` | the entries of an operator as weighted edges, for networks that weigh edges anew |
-//! | [`entry`] | what there is to know about a backbone |
-//! | [`body`], [`bodies`] | the ways from features to scores: layers stacked, joined, weighted or boosted |
+//! | `edges` | the entries of an operator as weighted edges, for networks that compute new edge weights |
+//! | [`entry`] | properties and capabilities of a backbone |
+//! | [`body`], [`bodies`] | from features to scores: layers stacked, joined, weighted or boosted |
 //! | [`backbone`] | the list of backbones |
 //! | [`config`] | a network's settings, and the shape of its data |
 //! | [`network`] | whole networks |
-//! | [`head`] | the linear map that reads classes off vectors, by itself |
-//! | [`batch_norm`], [`readout`] | normalisation, and from nodes to graphs |
+//! | [`head`] | the linear head from latent vectors to classes, trained separately |
+//! | [`batch_norm`], [`readout`] | batch normalisation, and readout from nodes to graphs |
 //! | [`classifier`] | graph classification: a network, a readout, a head |
 //!
-//! A layer takes any message-passing [`Operator`](gnarl_tensor::Operator): swapping the operator,
-//! giving it gradients or replacing its values needs no new layer. To add a layer: one file here
-//! with the formula on top and its `ENTRY`, and its line in [`backbone`]. To add a way of combining
-//! layers: the same with a file in [`bodies`].
+//! A layer accepts any message-passing [`Operator`](crate::tensor::Operator): another operator,
+//! gradients to it, or other values need no new layer. To add a layer: one file here with the
+//! formula on top and its `ENTRY`, and its line in [`backbone`]. To add another combination of
+//! layers: a file in [`bodies`] and its line in [`backbone`].
 
 pub mod backbone;
 pub mod batch_norm;

@@ -1,4 +1,4 @@
-//! Whole networks: from features to class scores.
+//! Networks that map features to class scores.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::linear::{Input, Linear};
 use super::params::{Group, ParamId, Params, Pass};
 use gnarl_tensor::{Operator, Result, Tensor, dropout};
 
-/// A network: parameters and the way through them.
+/// Network: its parameters and the computation that uses them.
 #[derive(Debug)]
 pub struct Network {
     config: NetworkConfig,
@@ -22,14 +22,14 @@ pub struct Network {
     num_classes: usize,
     params: Params,
     body: Box<dyn Body>,
-    /// Of a learnable operator, each with its parameter.
+    /// Scalars of a learnable operator, each with its parameter.
     scalars: Vec<(OperatorScalar, ParamId)>,
-    /// What its scores are multiplied by.
+    /// Factor on its scores.
     gain: Option<Gain>,
 }
 
 impl Network {
-    /// Builds the network with parameters drawn from the seed.
+    /// Builds the network with parameters sampled from the seed.
     pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> gnarl_graph::Result<Self> {
         let mut network = Self::encoder(config, shape, seed)?;
         if config.gain && config.backbone.takes(NetworkSetting::Gain) {
@@ -69,8 +69,8 @@ impl Network {
         })
     }
 
-    /// How many numbers the parameters of such a network are, found without making them. Some more
-    /// would be those of a gain, a readout or exits.
+    /// Counts the parameters of such a network without allocating them. A gain, a readout or exits
+    /// would add some more.
     pub fn size(config: &NetworkConfig, shape: &Shape<'_>) -> gnarl_graph::Result<f64> {
         config.check()?;
         let mut params = Params::counting(config.weights);
@@ -79,28 +79,28 @@ impl Network {
         Ok(params.counted())
     }
 
-    /// Its settings.
+    /// Returns its settings.
     pub fn config(&self) -> &NetworkConfig {
         &self.config
     }
 
-    /// Its parameters.
+    /// Returns its parameters.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Number of input features.
+    /// Returns the number of input features.
     pub fn in_dim(&self) -> usize {
         self.in_dim
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     pub fn num_classes(&self) -> usize {
         self.num_classes
     }
 
-    /// How many rounds away a node can be and still matter to a node's scores while training;
-    /// `None` where every node may (batch statistics, long propagation).
+    /// Returns the number of hops within which nodes can influence a node's scores in training;
+    /// `None` if every node may (batch statistics, long propagation).
     pub fn reach(&self) -> Option<usize> {
         if self.config.uses_batch_norm() {
             None
@@ -109,14 +109,13 @@ impl Network {
         }
     }
 
-    /// Of layers that can be computed one after the other, each on all nodes: how many.
+    /// Returns the number of layers, if they can be computed one after another, each on all nodes.
     pub fn rounds(&self) -> Option<usize> {
         self.body.rounds()
     }
 
-    /// What layer `i` makes of the vectors before it, up to those before the next; of the last,
-    /// class scores. Its operator is one that [`propagation`](Self::propagation) gave. Outside
-    /// training: nothing is dropped.
+    /// Computes layer `i` from the vectors before it; the last layer gives class scores. Its
+    /// operator comes from [`propagation`](Self::propagation). Outside training: no dropout.
     pub fn round(
         &self,
         i: usize,
@@ -131,18 +130,20 @@ impl Network {
         }
     }
 
-    /// The linear maps that are all it does to features; none where it does something else first.
+    /// Returns the linear maps of the features if all features go through them first; empty
+    /// otherwise.
     pub fn input_maps(&self) -> Vec<ParamId> {
         self.body.input_maps()
     }
 
-    /// Learners that are trained one after the other; none for a network that is trained whole.
+    /// Returns the number of learners that are trained one after another; zero for a network that
+    /// is trained as a whole.
     pub fn num_learners(&self) -> usize {
         self.body.num_learners()
     }
 
-    /// Class scores of one learner, whose parameters begin with `learners.i.`; its operator must be
-    /// a fixed one.
+    /// Computes class scores of one learner, whose parameters begin with `learners.i.`; its
+    /// operator must be a fixed one.
     pub fn learner(
         &self,
         i: usize,
@@ -158,12 +159,13 @@ impl Network {
         )
     }
 
-    /// What scores are multiplied by, where that is learned.
+    /// Returns the factor on scores, if there is one.
     pub fn gain(&self) -> Option<&Gain> {
         self.gain.as_ref()
     }
 
-    /// The scalars that it was built with, as they started; none for a fixed operator.
+    /// Returns the scalars that it was built with, with their initial values; none for a fixed
+    /// operator.
     pub fn scalars(&self) -> Vec<OperatorScalar> {
         self.scalars
             .iter()
@@ -171,13 +173,13 @@ impl Network {
             .collect()
     }
 
-    /// The scalars of its learnable operator with their values, none for a fixed one.
+    /// Returns the scalars of its learnable operator with their values; none for a fixed operator.
     pub fn operator_scalars(&self) -> Result<Vec<(String, f64)>> {
         scalar_values(&self.params, &self.scalars)
     }
 
-    /// What messages travel by in this pass: as given, or the operator that the network's scalars
-    /// make.
+    /// Returns the propagation of this pass: as given, or with the operator of the network's
+    /// scalars.
     pub fn propagation<'a>(
         &self,
         propagation: &'a Propagation,
@@ -217,16 +219,16 @@ impl Network {
         &mut self.params
     }
 
-    /// Representations `relu(forward)`, `[nodes, num_classes]`, of a network that was made to give
-    /// such.
+    /// Computes representations `relu(forward)`, `[nodes, num_classes]`, of a network built as an
+    /// encoder.
     pub fn encode(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let propagation = &*self.propagation(propagation, pass)?;
         let x = &drop_input(x, self.config.input_dropout, pass)?;
         self.body.forward_activated(propagation, x, pass)
     }
 
-    /// The linear map that reads classes off every node's vector, where there is one that may be
-    /// trained again by itself.
+    /// Returns the linear head of every node's vector, if there is one that can be trained again
+    /// separately.
     pub fn head(&self) -> Option<&Linear> {
         let is_free = |head: &&Linear| {
             self.config.weights.is_free() || self.params.get(head.weight).group == Group::Free
@@ -234,8 +236,8 @@ impl Network {
         self.body.head().filter(is_free)
     }
 
-    /// The vectors that the [`head`](Self::head) reads classes off, `[nodes, width]`, without
-    /// dropout and outside any gradient.
+    /// Computes the input of the [`head`](Self::head), `[nodes, width]`, without dropout and
+    /// outside any gradient.
     pub fn latent(&self, propagation: &Propagation, x: &Input) -> Result<Input> {
         let weights = self.params.weights()?.detached();
         let pass = &Pass::evaluation(&weights);
@@ -243,8 +245,8 @@ impl Network {
             .latent(&*self.propagation(propagation, pass)?, x, pass)
     }
 
-    /// The last representation of every node before class scores, without dropout and outside any
-    /// gradient; `None` where scores are all there is.
+    /// Computes the last hidden representation of every node, without dropout and outside any
+    /// gradient; `None` if there are only scores.
     pub fn hidden(&self, propagation: &Propagation, x: &Input) -> Result<Option<Tensor>> {
         let weights = self.params.weights()?.detached();
         let pass = &Pass::evaluation(&weights);
@@ -252,8 +254,7 @@ impl Network {
             .hidden(&*self.propagation(propagation, pass)?, x, pass)
     }
 
-    /// Puts another head in the place of its own. It has found its own scale: a factor on scores
-    /// becomes one.
+    /// Replaces its head. The new head has its own scale: the factor on scores becomes one.
     pub fn set_head(&self, head: &Head) -> Result<()> {
         let Some(own) = self.head() else {
             gnarl_tensor::bail!("a network without a head to replace")
@@ -265,7 +266,7 @@ impl Network {
         }
     }
 
-    /// Class scores before the softmax, `[nodes, num_classes]`.
+    /// Computes class scores before the softmax, `[nodes, num_classes]`.
     pub fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let propagation = &*self.propagation(propagation, pass)?;
         let x = &drop_input(x, self.config.input_dropout, pass)?;
@@ -340,8 +341,8 @@ mod tests {
     use crate::weights::WeightsChoice;
     use gnarl_tensor::{DType, Device};
 
-    /// Three identities with dropout 0.5 between them: what is left of a matrix of ones shows the
-    /// masks.
+    /// Three identities with dropout 0.5 between them: the surviving entries of a matrix of ones
+    /// show the masks.
     fn identities(input_dropout: f64) -> Network {
         let config = NetworkConfig {
             layers: 3,
@@ -376,7 +377,7 @@ mod tests {
             .collect()
     }
 
-    /// The share of `true` is that of independent masks: 6 standard deviations of 8,000 draws are
+    /// The share of `true` is that of independent masks: 6 standard deviations of 8,000 samples are
     /// below 0.034.
     fn assert_share(left: impl Iterator<Item = bool>, expected: f64, what: &str) {
         let share = left.filter(|&l| l).count() as f64 / 8000.0;
@@ -404,8 +405,8 @@ mod tests {
         assert_eq!(one, left(&plain, 1), "the same step again");
     }
 
-    /// The weights axis for every backbone: a pass sees orthonormal maps, once projected and not
-    /// once per use, and gradients reach the weights behind them.
+    /// The weights axis for every backbone: a pass uses orthonormal maps, projected once and not
+    /// once per use, and gradients reach the weights before the projection.
     #[test]
     fn every_backbone_can_have_orthonormal_weights() {
         let propagation = Propagation {
@@ -563,8 +564,8 @@ mod tests {
         );
     }
 
-    /// What is counted is what is there, for every backbone, and counting costs nothing where
-    /// making would cost everything.
+    /// Counted sizes equal actual sizes, for every backbone, and counting allocates nothing even
+    /// for huge networks.
     #[test]
     fn sizes_are_known_before_anything_is_made() {
         for (name, backbone) in Backbone::named() {
@@ -600,7 +601,7 @@ mod tests {
         );
     }
 
-    /// A network with one shared setting at another value.
+    /// Network with one shared setting at another value.
     fn changed(backbone: Backbone, setting: NetworkSetting) -> NetworkConfig {
         let mut config = plain(backbone);
         match setting {
@@ -626,7 +627,7 @@ mod tests {
         }
     }
 
-    /// Two networks: whether anything that training sees differs.
+    /// Returns true if the two networks differ in training.
     fn differ(plain: &NetworkConfig, changed: &NetworkConfig) -> bool {
         let graph = gnarl_graph::generate::erdos_renyi(30, 0.15, 3).unwrap();
         let propagation = Propagation {
@@ -635,7 +636,7 @@ mod tests {
         };
         let x = Input::Dense(gnarl_tensor::testing::random(&[30, 5], 2));
         let seen = |config: &NetworkConfig| {
-            // What cannot be built does not take the option.
+            // A network that cannot be built does not take the option.
             let network = Network::new(config, &Shape::new(5, 3, 1.0), 1).ok()?;
             let weights = network.params().weights().unwrap();
             let y = network

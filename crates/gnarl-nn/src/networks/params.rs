@@ -1,8 +1,8 @@
-//! Parameters and what a forward pass sees of them.
+//! Parameters of a model, and the weights that a forward pass uses.
 //!
 //! A layer holds the ids of its parameters, never the tensors. A forward pass gets the tensors as
-//! [`Weights`], which are the parameters as they are, or a projection of them (the weights axis),
-//! computed once per step and not once per use.
+//! [`Weights`]: the parameters themselves, or a projection of them (the weights axis), computed
+//! once per step and not once per use.
 
 use std::collections::HashSet;
 use std::ops::{Index, Range};
@@ -15,41 +15,40 @@ use super::init::Init;
 use crate::weights::WeightsChoice;
 use gnarl_tensor::{Device, Dropout, Result, Tensor, Var, bail};
 
-/// Names one parameter of a model.
+/// Identifier of one parameter of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ParamId(usize);
 
-/// Of vectors that are made even where a model is only counted: steps of propagation, no more than
-/// these.
+/// Longest vector that is allocated even if a model is only counted: at most this many propagation
+/// steps.
 const LONGEST_VECTOR: usize = 20_000;
 
-/// What kind of number a parameter is: groups may have learning rates and decay of their own.
+/// Group of a parameter: groups may have learning rates and decay of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Group {
-    /// The matrix of a linear map between representations: what the weights axis constrains.
+    /// Matrix of a linear map between representations, constrained by the weights axis.
     Weight,
-    /// A weight that the weights axis leaves alone: a map that reads classes off representations,
-    /// attention.
+    /// Weight that the weights axis does not constrain: a linear head, attention.
     Free,
-    /// An offset, or the scale of a normalisation.
+    /// Bias, or the scale of a normalisation.
     Bias,
-    /// A scalar of a learnable operator.
+    /// Scalar of a learnable operator.
     Scalar,
-    /// An exponent of a learnable operator.
+    /// Exponent of a learnable operator.
     Exponent,
-    /// A statistic of what was seen, as the running mean of a normalisation: kept with the model,
-    /// never trained.
+    /// Running statistic, such as the mean of a normalisation: stored with the model, never
+    /// trained.
     Statistic,
 }
 
-/// One named parameter.
+/// Named parameter.
 #[derive(Debug)]
 pub struct Param {
-    /// Unique within the model, e.g. `layers.0.weight`.
+    /// Name, unique within the model, e.g. `layers.0.weight`.
     pub name: String,
-    /// The tensor that is trained.
+    /// Trained tensor.
     pub var: Var,
-    /// Its kind.
+    /// Group of the parameter.
     pub group: Group,
 }
 
@@ -59,12 +58,12 @@ pub struct Params {
     list: Vec<Param>,
     names: HashSet<String>,
     constraint: WeightsChoice,
-    /// Where matrices are only counted.
+    /// Number of values, if matrices are only counted.
     counted: Option<f64>,
 }
 
 impl Params {
-    /// None yet; what is asked of those in [`Group::Weight`].
+    /// Returns an empty list, with the constraint for those in [`Group::Weight`].
     pub fn new(constraint: WeightsChoice) -> Self {
         Self {
             constraint,
@@ -72,8 +71,7 @@ impl Params {
         }
     }
 
-    /// The same for a model that is only asked how large it would be: matrices are counted and not
-    /// made.
+    /// Returns an empty list that only counts parameters: matrices are not allocated.
     pub(super) fn counting(constraint: WeightsChoice) -> Self {
         Self {
             counted: Some(0.0),
@@ -81,12 +79,12 @@ impl Params {
         }
     }
 
-    /// The values that were [`counted`](Self::counting).
+    /// Returns the number of values that were [`counted`](Self::counting).
     pub(super) fn counted(&self) -> f64 {
         self.counted.unwrap_or(0.0)
     }
 
-    /// Makes a parameter.
+    /// Adds a parameter.
     pub fn add(
         &mut self,
         name: String,
@@ -117,7 +115,7 @@ impl Params {
         Ok(ParamId(self.list.len() - 1))
     }
 
-    /// Draws what the weights axis works on anew, with orthonormal columns or rows.
+    /// Samples the constrained weights again, with orthonormal columns or rows.
     pub fn start_orthogonal(&self, rng: &mut Rng) -> Result<()> {
         for p in self.list.iter().filter(|p| p.group == Group::Weight) {
             let values = Init::Orthogonal.values(p.var.dims(), rng);
@@ -127,22 +125,22 @@ impl Params {
         Ok(())
     }
 
-    /// Every parameter.
+    /// Returns every parameter.
     pub fn list(&self) -> &[Param] {
         &self.list
     }
 
-    /// One parameter.
+    /// Returns one parameter.
     pub fn get(&self, id: ParamId) -> &Param {
         &self.list[id.0]
     }
 
-    /// Puts a parameter into another group.
+    /// Moves a parameter to another group.
     pub fn regroup(&mut self, id: ParamId, group: Group) {
         self.list[id.0].group = group;
     }
 
-    /// Number of trained values.
+    /// Returns the number of trained values.
     pub fn num_trained(&self) -> usize {
         self.list
             .iter()
@@ -151,12 +149,13 @@ impl Params {
             .sum()
     }
 
-    /// What a forward pass sees of the parameters: as they are, or as the weights axis has them.
+    /// Returns the weights of a forward pass: the parameters, or their projection by the weights
+    /// axis.
     pub fn weights(&self) -> Result<Weights> {
         self.weights_training(&(0..self.list.len()))
     }
 
-    /// The same, with gradients for the parameters at these positions alone.
+    /// Returns the weights with gradients only for the parameters at these positions.
     pub fn weights_training(&self, trained: &Range<usize>) -> Result<Weights> {
         let tensor = |(i, p): (usize, &Param)| {
             let tensor = match trained.contains(&i) {
@@ -179,7 +178,7 @@ impl Params {
         })
     }
 
-    /// What the weights axis does after an update of the parameters at these positions.
+    /// Applies the weights axis after an update of the parameters at these positions.
     pub fn constrain(&self, trained: &Range<usize>) -> Result<()> {
         for p in self.list[trained.clone()]
             .iter()
@@ -192,7 +191,7 @@ impl Params {
         Ok(())
     }
 
-    /// Refuses parameters with a value that is NaN or infinite, naming the first.
+    /// Checks that no parameter has a NaN or infinite value; the error names the first.
     pub fn check_finite(&self) -> gnarl_graph::Result<()> {
         for p in &self.list {
             let values = p.var.flatten_all()?.to_vec1::<f32>()?;
@@ -207,12 +206,12 @@ impl Params {
         Ok(())
     }
 
-    /// A copy of every value, for [`restore`](Self::restore).
+    /// Returns a copy of every value, for [`restore`](Self::restore).
     pub fn snapshot(&self) -> Result<Vec<Tensor>> {
         self.list.iter().map(|p| p.var.as_tensor().copy()).collect()
     }
 
-    /// Puts a snapshot back.
+    /// Restores a snapshot.
     pub fn restore(&self, snapshot: &[Tensor]) -> Result<()> {
         if snapshot.len() != self.list.len() {
             bail!(
@@ -227,7 +226,7 @@ impl Params {
         Ok(())
     }
 
-    /// Writes what a training pass measured (running statistics) into their parameters.
+    /// Writes the running statistics of a training pass into their parameters.
     pub fn apply_updates(&self, updates: Vec<(ParamId, Tensor)>) -> Result<()> {
         for (id, value) in updates {
             self.list[id.0].var.set(&value)?;
@@ -236,28 +235,28 @@ impl Params {
     }
 }
 
-/// The tensors a forward pass uses, one for each parameter.
+/// Tensors of a forward pass, one for each parameter.
 #[derive(Debug, Clone)]
 pub struct Weights {
     tensors: Vec<Tensor>,
 }
 
 impl Weights {
-    /// The same weights with one replaced, for example by its projection.
+    /// Replaces one weight, for example by its projection.
     pub fn replace(&mut self, id: ParamId, tensor: Tensor) {
         self.tensors[id.0] = tensor;
     }
 
-    /// The same values outside any gradient.
+    /// Returns the values outside any gradient.
     pub fn detached(&self) -> Self {
         Self {
             tensors: self.tensors.iter().map(Tensor::detach).collect(),
         }
     }
 
-    /// The same values, with leaves in the place of what was computed from parameters; also each of
-    /// those with its leaf. Gradients of the leaves can be added up before they go on through what
-    /// was computed.
+    /// Returns the weights with a leaf for each one computed from parameters, and the pairs of
+    /// computed tensor and leaf. Gradients of the leaves can be summed before they are propagated
+    /// further.
     pub fn with_leaves(&self) -> Result<(Self, Vec<(Tensor, Var)>)> {
         let mut leaves = Vec::new();
         let mut leaf = |tensor: &Tensor| {
@@ -272,7 +271,7 @@ impl Weights {
         Ok((Self { tensors }, leaves))
     }
 
-    /// The id and tensor of every weight.
+    /// Returns the id and tensor of every weight.
     pub fn iter(&self) -> impl Iterator<Item = (ParamId, &Tensor)> {
         self.tensors
             .iter()
@@ -289,10 +288,10 @@ impl Index<ParamId> for Weights {
     }
 }
 
-/// Where the keys of a batch's parts begin, beyond the sites of dropout.
+/// First random key of a batch's parts, beyond the dropout sites.
 const PARTS: u64 = 5 << 32;
 
-/// One forward pass: the weights, whether it trains, and the key of its random draws.
+/// Forward pass: the weights, the mode (training or prediction), and the key of its random samples.
 #[derive(Debug)]
 pub struct Pass<'a> {
     weights: &'a Weights,
@@ -302,7 +301,7 @@ pub struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// A pass that predicts: no dropout, stored statistics.
+    /// Returns a pass for prediction: no dropout, stored statistics.
     pub fn evaluation(weights: &'a Weights) -> Self {
         Self {
             weights,
@@ -312,7 +311,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// A pass that trains; `key` fixes its random draws.
+    /// Returns a pass for training; `key` fixes its random samples.
     pub fn training(weights: &'a Weights, key: u64) -> Self {
         Self {
             weights,
@@ -322,7 +321,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The pass of one part of a batch: weights of the same values, draws of its own.
+    /// Returns the pass of one part of a batch: weights of the same values, other random samples.
     pub fn part<'b>(&self, weights: &'b Weights, index: usize) -> Pass<'b> {
         let key = self.key.map(|key| mix(key ^ mix(PARTS + index as u64)));
         Pass {
@@ -333,12 +332,12 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Its weights.
+    /// Returns its weights.
     pub fn weights(&self) -> &'a Weights {
         self.weights
     }
 
-    /// Whether a statistic or a term of the loss was noted.
+    /// Returns true if a statistic or a term of the loss was noted.
     pub fn has_notes(&self) -> bool {
         let updates = !self
             .updates
@@ -353,18 +352,18 @@ impl<'a> Pass<'a> {
                 .is_empty()
     }
 
-    /// Whether this pass trains.
+    /// Returns true if this pass trains.
     pub fn trains(&self) -> bool {
         self.key.is_some()
     }
 
-    /// A weight.
+    /// Returns a weight.
     pub fn weight(&self, id: ParamId) -> &Tensor {
         &self.weights[id]
     }
 
-    /// The dropout of one place in the model: nothing is dropped when predicting. `site` tells
-    /// places apart.
+    /// Returns the dropout mask of one site in the model; none in prediction. Different sites have
+    /// different masks.
     pub fn dropout(&self, rate: f32, site: u64) -> Dropout {
         match self.key {
             Some(key) if rate > 0.0 => Dropout {
@@ -375,7 +374,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Independent Gaussian noise of one place in the model; none when predicting.
+    /// Returns independent Gaussian noise for one site in the model; none in prediction.
     pub fn noise(&self, deviation: f32, site: u64, shape: &[usize]) -> Result<Option<Tensor>> {
         let Some(key) = self.key.filter(|_| deviation > 0.0) else {
             return Ok(None);
@@ -387,7 +386,7 @@ impl<'a> Pass<'a> {
         Tensor::from_vec(values, shape, &Device::Cpu).map(Some)
     }
 
-    /// Notes a term that training adds to the loss.
+    /// Adds a term to the training loss.
     pub fn note_penalty(&self, penalty: Tensor) {
         self.penalties
             .lock()
@@ -395,7 +394,7 @@ impl<'a> Pass<'a> {
             .push(penalty);
     }
 
-    /// The terms noted so far.
+    /// Returns the terms noted so far.
     pub fn take_penalties(&self) -> Vec<Tensor> {
         std::mem::take(&mut self.penalties.lock().unwrap_or_else(|e| e.into_inner()))
     }
@@ -408,7 +407,7 @@ impl<'a> Pass<'a> {
             .push((id, value));
     }
 
-    /// The updates noted, for [`Params::apply_updates`].
+    /// Returns the noted updates, for [`Params::apply_updates`].
     pub fn into_updates(self) -> Vec<(ParamId, Tensor)> {
         self.updates.into_inner().unwrap_or_else(|e| e.into_inner())
     }

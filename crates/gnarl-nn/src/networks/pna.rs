@@ -1,12 +1,13 @@
-//! PNA (Corso et al. 2020): mean, min, max and standard deviation of the messages a node receives,
-//! each plain, amplified and attenuated by the node's degree.
+//! PNA ([Corso et al. 2020](https://arxiv.org/abs/2004.05718)): mean, min, max and standard
+//! deviation of the messages a node receives, each plain, amplified and attenuated by the node's
+//! degree.
 //!
-//! A message from j to i is `[x_i, x_j] · W_before + b`; with the twelve aggregates `a_i` of its
-//! messages a node becomes `([x_i, a_i] · W_after + b) · W_mix + b`. Amplifying is `ln(d + 1) / δ`,
-//! attenuating its inverse with degree 0 taken as 1, δ the mean of `ln(d + 1)` over the training
-//! graph. A node without neighbours has twelve zeros. This is the layer of PyTorch Geometric with
-//! one tower and one linear map before and after. The operator gives the pattern; its values are
-//! not used.
+//! A message from j to i is `[x_i, x_j] · W_before + b`. With the twelve aggregates `a_i` of its
+//! messages a node becomes `([x_i, a_i] · W_after + b) · W_mix + b`. The amplifying factor is
+//! `ln(d + 1) / δ`, the attenuating factor its inverse with degree 0 taken as 1, with δ the mean of
+//! `ln(d + 1)` over the training graph. A node without neighbours has twelve zeros. This is the
+//! layer of PyTorch Geometric with one tower and one linear map before and after. The operator
+//! gives the pattern; its values are not used.
 
 use std::sync::Arc;
 
@@ -86,15 +87,15 @@ impl Layered for Pna {
     }
 }
 
-/// Mean, min, max and standard deviation.
+/// Number of aggregators: mean, min, max and standard deviation.
 const AGGREGATORS: usize = 4;
-/// Plain, amplified, attenuated.
+/// Number of scalers: plain, amplified, attenuated.
 const SCALERS: usize = 3;
-/// Variances up to this count as none, so that no gradient is divided by nothing; PyTorch
-/// Geometric's value.
+/// Variance up to which the variance counts as zero, so that no gradient is divided by zero;
+/// PyTorch Geometric's value.
 const NO_VARIANCE: f32 = 1e-5;
 
-/// One PNA layer.
+/// PNA layer.
 #[derive(Debug)]
 pub struct PnaConv {
     /// `[2 · in_dim, in_dim]`: the receiver's half, then the sender's.
@@ -107,7 +108,7 @@ pub struct PnaConv {
 }
 
 impl PnaConv {
-    /// Started as PyTorch starts linear layers. `mean_log_degree` is δ.
+    /// Adds the layer, initialised as PyTorch's linear layers. `mean_log_degree` is δ.
     pub fn new(
         params: &mut Params,
         name: &str,
@@ -132,7 +133,7 @@ impl PnaConv {
         })
     }
 
-    /// One factor per row and scaler, `[rows, 1]` each.
+    /// Computes one factor per row and scaler, `[rows, 1]` each.
     fn scalers(&self, pattern: &Pattern) -> Result<[Tensor; SCALERS]> {
         let log = |degree: f64| (degree + 1.0).ln();
         Ok([
@@ -173,9 +174,9 @@ impl Layer for PnaConv {
     }
 }
 
-/// Mean, min, max and deviation of the messages `own[i] + sent[j]`, side by side:
-/// `[rows, 4 · width]`. The receiver's own part moves the first three and leaves the deviation, so
-/// no message is ever stored.
+/// Computes mean, min, max and standard deviation of the messages `own[i] + sent[j]`, concatenated:
+/// `[rows, 4 · width]`. The receiver's own part shifts the first three and does not change the
+/// standard deviation, so no message is stored.
 fn aggregate(pattern: &Arc<Pattern>, own: &Tensor, sent: &Tensor) -> Result<Tensor> {
     let own = own.broadcast_mul(&per_row(pattern, |degree| degree.min(1.0))?)?;
     let share = per_row(pattern, |degree| 1.0 / degree.max(1.0))?;
@@ -195,14 +196,14 @@ fn aggregate(pattern: &Arc<Pattern>, own: &Tensor, sent: &Tensor) -> Result<Tens
     )
 }
 
-/// The square root where there is variance, else zero with a zero gradient.
+/// Computes the square root of a positive variance, else zero with a zero gradient.
 fn deviation(variance: &Tensor) -> Result<Tensor> {
     let varies = variance.gt(NO_VARIANCE)?;
     let safe = varies.where_cond(variance, &variance.ones_like()?)?;
     varies.where_cond(&safe.sqrt()?, &variance.zeros_like()?)
 }
 
-/// A number for each row from its number of entries: `[rows, 1]`.
+/// Computes a number for each row from its number of entries: `[rows, 1]`.
 fn per_row(pattern: &Pattern, f: impl Fn(f64) -> f64) -> Result<Tensor> {
     let values: Vec<f32> = (0..pattern.num_rows())
         .map(|row| f(pattern.row(row).len() as f64) as f32)
@@ -216,8 +217,8 @@ mod tests {
     use crate::networks::testing::{adjacency, assert_close, plant, rng};
     use gnarl_graph::Graph;
 
-    /// The path 0–1–2 and node 3 alone; the maps after the aggregates are identities, so that all
-    /// thirteen show.
+    /// The path 0–1–2 and isolated node 3; the maps after the aggregates are identities, so that
+    /// all thirteen show.
     #[test]
     fn by_hand() {
         let graph = Graph::from_edges(4, [(0, 1), (1, 2)]).unwrap().0;

@@ -1,11 +1,11 @@
-//! From the nodes of many graphs to one vector per graph.
+//! Readout: aggregates node vectors to one vector per graph.
 
 use std::sync::{Arc, OnceLock};
 
 use gnarl_tensor::{Extreme, Operator, Pattern, Result, Tensor, segment_extreme};
 
 gnarl_graph::named! {
-    /// How node vectors become a graph vector.
+    /// Readout from node vectors to a graph vector.
     pub enum Readout as "readout" {
         /// The mean over the graph's nodes.
         Mean = "mean",
@@ -16,7 +16,7 @@ gnarl_graph::named! {
     }
 }
 
-/// Which consecutive rows belong to which graph of a batch.
+/// Assignment of consecutive rows to the graphs of a batch.
 #[derive(Debug, Clone)]
 pub struct Membership {
     pattern: Arc<Pattern>,
@@ -25,7 +25,7 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// Graphs with these numbers of nodes, one after the other.
+    /// Returns the assignment of graphs with these numbers of nodes, in order.
     pub fn new(sizes: &[usize]) -> Self {
         let mut offsets = vec![0];
         for size in sizes {
@@ -40,12 +40,12 @@ impl Membership {
         }
     }
 
-    /// Number of graphs.
+    /// Returns the number of graphs.
     pub fn num_graphs(&self) -> usize {
         self.pattern.num_rows()
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn num_nodes(&self) -> usize {
         self.pattern.num_cols()
     }
@@ -66,7 +66,7 @@ impl Membership {
 }
 
 impl Readout {
-    /// `[nodes, dim]` to `[graphs, dim]`; a graph without nodes gives zeros.
+    /// Aggregates `[nodes, dim]` to `[graphs, dim]`; a graph without nodes gives zeros.
     pub fn forward(self, members: &Membership, x: &Tensor) -> Result<Tensor> {
         match self {
             Readout::Max => segment_extreme(&members.pattern, x, Extreme::Max),
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn the_order_of_nodes_does_not_matter() {
         let x = random(&[9, 4], 1);
-        // Within the first five and the last four.
+        // A permutation within the first five and the last four.
         let order = Tensor::new(&[3u32, 0, 4, 2, 1, 8, 6, 5, 7], &Device::Cpu).unwrap();
         let members = Membership::new(&[5, 4]);
         for readout in ALL {

@@ -1,5 +1,5 @@
-//! GraphSAGE (Hamilton et al. 2017): `x_i W_self + b + (Φ x)_i W_neigh`, with Φ the mean H unless
-//! another is given.
+//! GraphSAGE ([Hamilton et al. 2017](https://arxiv.org/abs/1706.02216)):
+//! `x_i W_self + b + (Φ x)_i W_neigh`, with Φ the mean H by default.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -61,7 +61,7 @@ impl Layered for Sage {
     }
 }
 
-/// One GraphSAGE layer.
+/// GraphSAGE layer.
 #[derive(Debug)]
 pub struct SageConv {
     neighbours: Linear,
@@ -69,8 +69,8 @@ pub struct SageConv {
 }
 
 impl SageConv {
-    /// Started as PyTorch starts linear layers; the bias belongs to the neighbours' map, as in
-    /// PyTorch Geometric.
+    /// Adds the layer, initialised as PyTorch's linear layers; the bias belongs to the neighbours'
+    /// map, as in PyTorch Geometric.
     pub fn new(
         params: &mut Params,
         name: &str,

@@ -1,11 +1,12 @@
-//! Soft median (Geisler et al. 2021, "Robustness of Graph Neural Networks at Scale"): a graph
-//! convolution whose sum over neighbours trusts those near the middle.
+//! Soft median ([Geisler et al. 2021](https://arxiv.org/abs/2110.14038), "Robustness of Graph
+//! Neural Networks at Scale"): a graph convolution that gives neighbours near the median a larger
+//! weight.
 //!
 //! With `h = X W`, `m_i` the median of a node's neighbours, coordinate by coordinate and weighted
 //! by Φ, and `s_ij = exp(-|m_i - h_j| / (T √width))`:
 //! `h'_i = c_i Σ_j s_ij Φ_ij h_j / Σ_j s_ij |Φ_ij|` with `c_i = Σ_j |Φ_ij|`. A high temperature T
-//! makes it the sum of a GCN, a low one the neighbour next to the median, whatever the others are.
-//! An entry of value zero counts for nothing. Which neighbour is the median is taken as it is;
+//! gives the sum of a GCN, a low one the neighbour closest to the median, whatever the others are.
+//! An entry of value zero has no effect. The choice of the median neighbour has no gradient;
 //! gradients go through its vector, the distances and the values. O(entries · width · log entries
 //! of a row).
 
@@ -79,15 +80,15 @@ impl Layered for SoftMedian {
     }
 }
 
-/// One such convolution.
+/// Soft-median convolution.
 #[derive(Debug)]
 struct SoftMedianConv {
     linear: Linear,
     temperature: f64,
 }
 
-/// How much more than the nearest neighbour that counts one that does not may seem to be trusted,
-/// as an exponent.
+/// Largest exponent by which a zero-weight neighbour may exceed the nearest neighbour of positive
+/// weight.
 const MOST: f64 = 20.0;
 
 impl Layer for SoftMedianConv {
@@ -109,7 +110,7 @@ impl Layer for SoftMedianConv {
     }
 }
 
-/// `c_i Σ_j s_ij Φ_ij h_j / Σ_j s_ij |Φ_ij|`.
+/// Computes `c_i Σ_j s_ij Φ_ij h_j / Σ_j s_ij |Φ_ij|`.
 fn soft_median(operator: &Operator, h: &Tensor, temperature: f64) -> Result<Tensor> {
     let pattern = operator.pattern();
     let values = operator.values()?.flatten_all()?;
@@ -122,7 +123,8 @@ fn soft_median(operator: &Operator, h: &Tensor, temperature: f64) -> Result<Tens
     let distances = ((apart.sqr()?.sum_keepdim(1)? / width.max(1) as f64)? + TINY)?
         .sqrt()?
         .flatten_all()?;
-    // Only ratios within a row matter: the nearest that counts has an exponent of zero.
+    // Only ratios within a row matter: the nearest neighbour of non-zero weight has an exponent of
+    // zero.
     let nearest = nearest(pattern.num_rows(), &rows, &distances, &sizes)?;
     let exponent = ((nearest - distances)? / temperature)?;
     let exponent = exponent
@@ -138,7 +140,7 @@ fn soft_median(operator: &Operator, h: &Tensor, temperature: f64) -> Result<Tens
         .broadcast_mul(&scale)
 }
 
-/// For every entry the least distance of its row's entries that are not zero, as a constant.
+/// Returns for every entry the least distance among its row's non-zero entries, as a constant.
 fn nearest(num_rows: usize, rows: &[u32], distances: &Tensor, sizes: &Tensor) -> Result<Tensor> {
     let (distances, sizes) = (distances.to_vec1::<f32>()?, sizes.to_vec1::<f32>()?);
     let mut least = vec![f32::MAX; num_rows];

@@ -1,4 +1,4 @@
-//! What the tests of layers share.
+//! Test helpers for layers.
 
 use gnarl_graph::Graph;
 use gnarl_graph::operator::ClassicalOperator;
@@ -8,17 +8,17 @@ use super::layer::{Layer, classical};
 use super::params::{Params, Pass};
 use gnarl_tensor::{Operator, Tensor};
 
-/// A generator for parameters that a test then replaces.
+/// Returns a random generator for parameters that a test then replaces.
 pub fn rng() -> Rng {
     stream(1, "layer test", 0)
 }
 
-/// The path 0–1–2.
+/// Returns the path 0–1–2.
 pub fn path() -> Graph {
     Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0
 }
 
-/// A graph's adjacency matrix as an operator.
+/// Returns a graph's adjacency matrix as an operator.
 pub fn adjacency(graph: &Graph) -> Operator {
     classical(graph, ClassicalOperator::Adjacency).unwrap()
 }

@@ -6,12 +6,12 @@
 //! ```
 //!
 //! or the sum of two such operators with different centralities, each with seven scalars of its
-//! own. Where v = 0 it counts as one and the node's m1 and m2·a terms are dropped.
+//! own. A centrality v = 0 counts as one, and the node's m1 and m2·a terms are dropped.
 //!
-//! Per node that is `d = m1 v^e1 + m2 a v^e2 v^e3 + m3`, `r = m2 v^e2` and `c = v^e3`, with Φ =
-//! diag(d) + diag(r) A diag(c): [`Operator::factored`]. Powers are taken in f64 as `exp(e ln v)`
-//! with `e ln v` held within ±40: beyond, `v^e` stays at e^±40 (about 10^±17) and its exponent gets
-//! no gradient. So the product of two powers fits an f32 whatever the walk count.
+//! Per node, `d = m1 v^e1 + m2 a v^e2 v^e3 + m3`, `r = m2 v^e2` and `c = v^e3`, with Φ = diag(d) +
+//! diag(r) A diag(c): [`Operator::factored`]. Powers are taken in f64 as `exp(e ln v)` with
+//! `e ln v` held within ±40: beyond, `v^e` stays at e^±40 (about 10^±17) and its exponent gets no
+//! gradient. So the product of two powers fits an f32 whatever the walk count.
 
 use std::sync::Arc;
 
@@ -23,24 +23,25 @@ use crate::networks::{LearnableOperator, OperatorScalar};
 use gnarl_tensor::tape::{Computed, Gradients, Operation, Sinks, apply};
 use gnarl_tensor::{DType, Device, Operator, Result, Skeleton, Tensor, bail, by_precision};
 
-/// Largest `|e ln v|`.
+/// Largest allowed `|e ln v|`.
 const MAX_LOG: f64 = 40.0;
 
-/// A learnable centrality operator on a graph.
+/// Learnable centrality operator on a graph.
 #[derive(Debug)]
 pub struct CgsoOperator {
     config: Cgso,
-    /// One for all rounds, or one for each.
+    /// Sparsity structure: one for all layers, or one for each.
     skeletons: Vec<Arc<Skeleton>>,
     centralities: Arc<Vec<Levels>>,
 }
 
-/// A centrality of every node. Many nodes share a value, and a power is taken once per value.
+/// Centrality of every node, as distinct values. Many nodes share a value, and a power is computed
+/// once per value.
 #[derive(Debug)]
 struct Levels {
-    /// `ln v` of each value there is; `None` for v = 0.
+    /// Logarithm `ln v` of each distinct value; `None` for v = 0.
     logs: Vec<Option<f64>>,
-    /// The position of each node's value.
+    /// Index of each node's value.
     of_node: Vec<u32>,
 }
 
@@ -62,14 +63,14 @@ impl Levels {
 }
 
 impl CgsoOperator {
-    /// Computes the centralities of a graph. Fails for negative or infinite ones and for an
-    /// initialisation that is still to be chosen.
+    /// Computes the centralities of a graph. Fails for negative or infinite centralities and for an
+    /// initialisation that is still to be selected.
     pub fn new(graph: &Graph, config: Cgso) -> gnarl_graph::Result<Self> {
         Self::of_union(graph, std::slice::from_ref(graph), config)
     }
 
-    /// The same on the disjoint union of graphs, their nodes one after the other: each graph has
-    /// its own centralities, as if it stood alone.
+    /// Computes the operator on the disjoint union of graphs, with their nodes concatenated: each
+    /// graph has its own centralities.
     pub fn of_union(union: &Graph, parts: &[Graph], config: Cgso) -> gnarl_graph::Result<Self> {
         let centralities = Self::centralities(union.num_nodes(), parts, config)?;
         Ok(Self {
@@ -79,8 +80,8 @@ impl CgsoOperator {
         })
     }
 
-    /// The centralities of a graph alone: a whole operator cannot be asked for, those of
-    /// neighbourhoods can.
+    /// Computes the centralities of a graph without its arcs: only operators of neighbourhoods can
+    /// be built.
     pub fn without_arcs(graph: &Graph, config: Cgso) -> gnarl_graph::Result<Self> {
         let centralities =
             Self::centralities(graph.num_nodes(), std::slice::from_ref(graph), config)?;
@@ -120,7 +121,7 @@ impl CgsoOperator {
         Ok(centralities)
     }
 
-    /// The same on a sampled neighbourhood, with centralities of the whole graph.
+    /// Restricts the operator to a sampled neighbourhood, with centralities of the whole graph.
     pub fn on_neighbourhood(&self, around: &Neighbourhood) -> Result<Self> {
         let count = around.rounds.len();
         let round = |(i, round): (usize, &Round)| {
@@ -140,7 +141,7 @@ impl CgsoOperator {
         })
     }
 
-    /// The centralities of some nodes, in their order.
+    /// Returns the centralities of some nodes, in their order.
     fn levels_of(&self, nodes: &[u32]) -> Vec<Levels> {
         let levels = |l: &Levels| {
             let of_node = nodes.iter().map(|&u| l.of_node[u as usize]).collect();
@@ -152,14 +153,13 @@ impl CgsoOperator {
         self.centralities.iter().map(levels).collect()
     }
 
-    /// What it was made from.
+    /// Returns its configuration.
     pub fn config(&self) -> Cgso {
         self.config
     }
 
-    /// The operator (of the first round, where it is restricted) for the scalars of each part, in
-    /// the order of
-    /// [`Scalars::NAMES`]: a tensor `[7 · parts]`, which may take gradients.
+    /// Computes the operator (of the first layer, if restricted) from the scalars of each part, in
+    /// the order of [`Scalars::NAMES`]: a tensor `[7 · parts]`, which may take gradients.
     pub fn with_scalars(&self, scalars: &Tensor) -> Result<Operator> {
         let Some(first) = self.skeletons.first() else {
             bail!("cgso: an operator without arcs")
@@ -167,7 +167,7 @@ impl CgsoOperator {
         Operator::factored(first, &self.factors(scalars)?)
     }
 
-    /// The numbers of each node.
+    /// Computes the factors of each node.
     fn factors(&self, scalars: &Tensor) -> Result<Tensor> {
         if scalars.dims() != [7 * self.centralities.len()] {
             bail!(
@@ -184,7 +184,7 @@ impl CgsoOperator {
         )
     }
 
-    /// The operator as it starts.
+    /// Computes the operator with the initial scalars.
     pub fn started(&self) -> Result<Operator> {
         let start: Vec<f32> = self.scalars().iter().map(|s| s.start).collect();
         self.with_scalars(&Tensor::from_slice(&start, start.len(), &Device::Cpu)?)
@@ -230,7 +230,7 @@ pub struct NodeFactors {
     centralities: Arc<Vec<Levels>>,
 }
 
-/// `exp(e · log)` held within range, and its derivative with respect to e.
+/// Computes `exp(e · log)` within the range, and its derivative with respect to e.
 fn power(e: f64, log: f64) -> (f64, f64) {
     let exponent = e * log;
     let value = exponent.clamp(-MAX_LOG, MAX_LOG).exp();
@@ -244,7 +244,7 @@ fn power(e: f64, log: f64) -> (f64, f64) {
     )
 }
 
-/// d, r and c of a node with this centrality.
+/// Computes d, r and c of a node with this centrality.
 fn factors(s: &Scalars, log: Option<f64>) -> [f64; 3] {
     let powers = |e: f64| power(e, log.unwrap_or(0.0)).0;
     let (listens, speaks) = (powers(s.e2), powers(s.e3));
@@ -256,7 +256,7 @@ fn factors(s: &Scalars, log: Option<f64>) -> [f64; 3] {
     [own + s.m3, s.m2 * listens, speaks]
 }
 
-/// Adds to `to` what gradients to d, r and c at this centrality mean for the scalars.
+/// Adds to `to` the gradients of the scalars from gradients to d, r and c at this centrality.
 fn add_gradients(
     s: &Scalars,
     log: Option<f64>,
@@ -290,7 +290,7 @@ fn to_scalars(values: &[f64]) -> Vec<Scalars> {
 }
 
 impl NodeFactors {
-    /// Sums over the nodes of a value in their order, then over the values in theirs, in f64.
+    /// Sums over the nodes of a value in their order, then over the values in order, in f64.
     fn gradient(&self, scalars: &[f64], grad: &[f64]) -> Vec<f64> {
         let stride = 1 + 2 * self.centralities.len();
         let mut out = Vec::with_capacity(7 * self.centralities.len());
@@ -315,7 +315,7 @@ impl NodeFactors {
         out
     }
 
-    /// The same numbers in tensor operations, in double precision.
+    /// Computes the factors in tensor operations, in double precision.
     fn by_operations(&self, scalars: &Tensor) -> Result<Tensor> {
         let device = scalars.device();
         let wide = scalars.to_dtype(DType::F64)?;
@@ -439,7 +439,7 @@ mod tests {
         }
     }
 
-    /// A square with a diagonal and a tail; degrees 2, 3, 2, 4, 1 and a node alone.
+    /// A square with a diagonal and a tail; degrees 2, 3, 2, 4, 1 and an isolated node.
     fn graph(alone: bool) -> Graph {
         let nodes = if alone { 6 } else { 5 };
         Graph::from_edges(nodes, [(0, 1), (1, 2), (2, 3), (3, 0), (1, 3), (3, 4)])

@@ -16,21 +16,21 @@ use crate::networks::{Backbone, LearnableOperator, Propagation, UsualOperator};
 use gnarl_graph::Result;
 use gnarl_tensor::{Operator, Pattern};
 
-/// The message-passing operator. A classical one is stored by its name, `cgso` with its settings.
+/// Message-passing operator. A classical operator is stored by its name, `cgso` with its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OperatorChoice {
-    /// The operator of the backbone's paper.
+    /// Operator of the backbone's paper.
     #[default]
     Usual,
-    /// A classical operator.
+    /// Classical operator.
     Classical(ClassicalOperator),
-    /// A learnable centrality operator.
+    /// Learnable centrality operator.
     Cgso(Cgso),
 }
 
 const USUAL: &str = "usual";
 
-/// An entry without settings.
+/// Returns an entry without settings.
 const fn fixed(name: &'static str, about: &'static str) -> Listed {
     Listed {
         name,
@@ -41,7 +41,7 @@ const fn fixed(name: &'static str, about: &'static str) -> Listed {
 }
 
 impl OperatorChoice {
-    /// The list of operators: the paper's, the classical ones, and the learnable one.
+    /// List of operators: the paper's, the classical ones, and the learnable one.
     pub const LIST: &'static [Listed] = &[
         fixed(USUAL, "the operator of the backbone's paper"),
         fixed("A", "adjacency matrix"),
@@ -54,7 +54,7 @@ impl OperatorChoice {
         Listed::of::<Cgso>(),
     ];
 
-    /// Every operator with its default settings, in the order of the list.
+    /// Returns every operator with its default settings, in the order of the list.
     pub fn all() -> impl Iterator<Item = Self> {
         let classical = ClassicalOperator::ALL.into_iter().map(Self::Classical);
         std::iter::once(Self::Usual)
@@ -62,29 +62,28 @@ impl OperatorChoice {
             .chain([Self::Cgso(Cgso::default())])
     }
 
-    /// The name in files and on the command line.
+    /// Returns the name in files and on the command line.
     pub fn name(&self) -> &'static str {
         self.listed().name
     }
 
-    /// A description in a few words.
+    /// Returns a short description.
     pub fn about(&self) -> &'static str {
         self.listed().about
     }
 
-    /// The entry of the list.
+    /// Returns the entry of the list.
     pub fn listed(&self) -> Listed {
         let at = match self {
             Self::Usual => 0,
-            // In the order of `ClassicalOperator::ALL`, after the usual one.
+            // In the order of `ClassicalOperator::ALL`, after the default one.
             Self::Classical(operator) => 1 + *operator as usize,
             Self::Cgso(_) => Self::LIST.len() - 1,
         };
         Self::LIST[at]
     }
 
-    /// The operator with these settings in the place of its own. A setting of another operator is
-    /// refused.
+    /// Replaces the settings of the operator. A setting of another operator is refused.
     pub fn with(&self, given: &[Given]) -> gnarl_graph::Result<Self> {
         names::refuse_stray("operator", Self::LIST, &self.listed(), given)?;
         let Self::Cgso(cgso) = self else {
@@ -98,7 +97,7 @@ impl OperatorChoice {
         Ok(cgso)
     }
 
-    /// Refuses settings outside their ranges.
+    /// Checks that the settings are within their ranges.
     pub fn check(&self) -> gnarl_graph::Result<()> {
         match self {
             Self::Cgso(cgso) => names::Choice::check(cgso),
@@ -106,7 +105,7 @@ impl OperatorChoice {
         }
     }
 
-    /// The name and the settings as they are stored.
+    /// Returns the name and the settings as they are stored.
     pub fn stored(&self) -> gnarl_graph::Result<Fields> {
         match self {
             Self::Cgso(cgso) => names::stored(cgso),
@@ -117,9 +116,10 @@ impl OperatorChoice {
         }
     }
 
-    /// The operators that are trained and compared on validation items: one for each initialisation
-    /// if it is open. With the closed degree, which makes `A_hat` the operator of a graph
-    /// convolution, one of them stays near `A_hat`: it costs least where there is little to learn.
+    /// Returns the operators that are trained and compared on validation nodes or graphs: one for
+    /// each initialisation if it is open. With the closed degree, which makes `A_hat` the operator
+    /// of a graph convolution, one of them stays near `A_hat`: it has the lowest cost if there is
+    /// little to learn.
     pub fn candidates(self) -> Vec<Self> {
         match self {
             OperatorChoice::Cgso(
@@ -173,7 +173,7 @@ impl FromStr for OperatorChoice {
     type Err = Error;
 
     fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        // `l-sym` is `L_sym`, too.
+        // `l-sym` also means `L_sym`.
         if let Ok(classical) = name.parse() {
             return Ok(OperatorChoice::Classical(classical));
         }
@@ -212,7 +212,7 @@ impl<'de> Deserialize<'de> for OperatorChoice {
     }
 }
 
-/// The propagation of an operator on one graph.
+/// Computes the propagation of an operator on one graph.
 pub fn propagation(
     graph: &Graph,
     backbone: Backbone,
@@ -227,8 +227,8 @@ pub fn propagation(
     )
 }
 
-/// The propagation of an operator on a graph, with the two-hop operator for H2GCN. The graph may be
-/// the disjoint union of `parts`; `task` names the task in errors.
+/// Computes the propagation of an operator on a graph, with the two-hop operator for H2GCN. The
+/// graph may be the disjoint union of `parts`; `task` names the task in errors.
 pub fn propagation_of_union(
     task: &'static str,
     graph: &Graph,
@@ -269,7 +269,7 @@ pub fn propagation_of_union(
     })
 }
 
-/// Mean of `ln(degree + 1)`, for PNA; zero without nodes.
+/// Computes the mean of `ln(degree + 1)`, for PNA; zero without nodes.
 pub fn mean_log_degree(graph: &Graph) -> f64 {
     let log_degrees = (0..graph.num_nodes() as u32).map(|u| (graph.degree(u) as f64 + 1.0).ln());
     log_degrees.sum::<f64>() / graph.num_nodes().max(1) as f64

@@ -28,13 +28,14 @@ pub struct Cgso {
     #[setting(default = Centralities::one(Centrality::ClosedDegree))]
     pub centrality: Centralities,
     /// Initialisation of the scalars: the operator they start from, near for A_hat with smaller
-    /// learning rates, or auto for the best one on validation items.
+    /// learning rates, or auto for the best one on validation nodes or graphs.
     #[setting(default = Initialisation::Auto)]
     pub init: Initialisation,
 }
 
 impl Cgso {
-    /// The operator of one centrality, with the best initialisation on validation items.
+    /// Returns the operator of one centrality, with the best initialisation on validation nodes or
+    /// graphs.
     pub const fn by(kind: Centrality) -> Self {
         Self {
             centrality: Centralities::one(kind),
@@ -42,7 +43,7 @@ impl Cgso {
         }
     }
 
-    /// The sum of the operators of two different centralities.
+    /// Returns the sum of the operators of two different centralities.
     pub const fn by_sum(first: Centrality, second: Centrality) -> Self {
         Self {
             centrality: Centralities::sum(first, second),
@@ -60,7 +61,7 @@ impl Cgso {
 }
 
 impl Cgso {
-    /// The scalars that a network owns for it; none before its initialisation is settled.
+    /// Returns the scalars that a network owns for it; none before its initialisation is selected.
     pub fn scalars(&self) -> Vec<OperatorScalar> {
         let Some(start) = self.init.start() else {
             return Vec::new();
@@ -95,7 +96,7 @@ pub struct Centralities {
 }
 
 impl Centralities {
-    /// One centrality.
+    /// Returns a single centrality.
     pub const fn one(kind: Centrality) -> Self {
         Self {
             first: kind,
@@ -103,7 +104,7 @@ impl Centralities {
         }
     }
 
-    /// Two, whose operators are summed; they should differ.
+    /// Returns two centralities, whose operators are summed; they should differ.
     pub const fn sum(first: Centrality, second: Centrality) -> Self {
         Self {
             first,
@@ -111,12 +112,12 @@ impl Centralities {
         }
     }
 
-    /// The one or two.
+    /// Iterates over the one or two centralities.
     pub fn iter(self) -> impl Iterator<Item = Centrality> {
         std::iter::once(self.first).chain(self.second)
     }
 
-    /// How the scalars of each are called: `m1`, or `degree.m1` where there are two.
+    /// Returns the names of the scalars: `m1`, or `degree.m1` if there are two centralities.
     pub fn scalar_names(self) -> Vec<String> {
         let prefix = |kind: Centrality| {
             if self.second.is_some() {
@@ -188,26 +189,26 @@ impl From<Centralities> for String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Initialisation {
-    /// The scalars that give this classical operator when V = D.
+    /// Scalars that give this classical operator when V = D.
     Of(ClassicalOperator),
-    /// The scalars of `A_hat`, with learning rates that are [`SLOWER`](Self::SLOWER) times smaller.
+    /// Scalars of `A_hat`, with learning rates that are [`SLOWER`](Self::SLOWER) times smaller.
     Near,
-    /// The classical operator with the best validation accuracy: all seven are trained, and with the
+    /// Classical operator with the best validation accuracy: all seven are trained, and with the
     /// closed degree also `near`.
     Auto,
 }
 
 impl Initialisation {
-    /// How many times slower scalars learn that are to stay near where they start.
+    /// Divisor of the learning rates of scalars that should stay near their initial values.
     pub const SLOWER: f64 = 25.0;
 
-    /// Every initialisation.
+    /// Returns every initialisation.
     pub fn all() -> impl Iterator<Item = Self> {
         let classical = ClassicalOperator::ALL.into_iter().map(Initialisation::Of);
         classical.chain([Initialisation::Near, Initialisation::Auto])
     }
 
-    /// The operator that the scalars start from; `None` while it is open.
+    /// Returns the operator of the initial scalars; `None` while it is open.
     pub fn start(self) -> Option<ClassicalOperator> {
         match self {
             Initialisation::Of(operator) => Some(operator),
@@ -259,7 +260,7 @@ impl From<Initialisation> for String {
     }
 }
 
-/// The seven scalars of `Φ = m1 V^e1 + m2 V^e2 (A + a I) V^e3 + m3 I`.
+/// Seven scalars of `Φ = m1 V^e1 + m2 V^e2 (A + a I) V^e3 + m3 I`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scalars {
     /// Scale of the additive centralities.
@@ -279,12 +280,12 @@ pub struct Scalars {
 }
 
 impl Scalars {
-    /// Their names, in the order everything keeps them in.
+    /// Names of the scalars, in their order in files, tensors and reports.
     pub const NAMES: [&str; 7] = ["m1", "m2", "m3", "e1", "e2", "e3", "a"];
 
-    /// The scalars that give a classical operator when V = D. For `A_hat` that is the paper's
-    /// `D^-1/2 (A + I) D^-1/2`, which is the renormalised `(D + I)^-1/2 (A + I) (D + I)^-1/2` only
-    /// where v = deg + 1, the closed degree.
+    /// Returns the scalars that give a classical operator when V = D. For `A_hat` that is the
+    /// paper's `D^-1/2 (A + I) D^-1/2`. It equals the renormalised
+    /// `(D + I)^-1/2 (A + I) (D + I)^-1/2` only if v = deg + 1, the closed degree.
     pub fn of(operator: ClassicalOperator) -> Self {
         let [m1, m2, m3, e1, e2, e3, a] = match operator {
             ClassicalOperator::Adjacency => [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
@@ -306,12 +307,12 @@ impl Scalars {
         }
     }
 
-    /// In the order of [`NAMES`](Self::NAMES).
+    /// Returns the scalars in the order of [`NAMES`](Self::NAMES).
     pub fn to_array(self) -> [f64; 7] {
         [self.m1, self.m2, self.m3, self.e1, self.e2, self.e3, self.a]
     }
 
-    /// From the order of [`NAMES`](Self::NAMES).
+    /// Builds the scalars from the order of [`NAMES`](Self::NAMES).
     pub fn from_array([m1, m2, m3, e1, e2, e3, a]: [f64; 7]) -> Self {
         Self {
             m1,

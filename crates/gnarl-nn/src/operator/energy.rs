@@ -1,4 +1,4 @@
-//! Dirichlet energy by depth: the differences along edges that are left after k propagation steps,
+//! Dirichlet energy by depth: the remaining differences along edges after k propagation steps,
 //! `Φ^k X`.
 
 use gnarl_graph::properties::{DirichletEnergy, dirichlet_energy};
@@ -9,24 +9,24 @@ use crate::networks::Input;
 use gnarl_graph::Result;
 use gnarl_tensor::{Device, Operator, Tensor};
 
-/// The energy after one number of rounds.
+/// Energy after a number of propagation steps.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DepthEnergy {
-    /// Rounds of message passing.
+    /// Number of propagation steps.
     pub depth: usize,
-    /// The energy of `Φ^depth X`, with rows divided by `sqrt(1 + degree)`.
+    /// Energy of `Φ^depth X`, with rows divided by `sqrt(1 + degree)`.
     pub energy: f64,
-    /// The same over `‖Φ^depth X‖²`, which no scaling of Φ changes.
+    /// Energy divided by `‖Φ^depth X‖²`, which is invariant to a scaling of Φ.
     pub relative: f64,
 }
 
-/// Columns of X worked on at a time: sparse features never become dense as a whole.
+/// Columns of X processed at a time: sparse features never become dense as a whole.
 const COLUMNS: usize = 64;
 
-/// The Dirichlet energy of `Φ^k X` for k = 0 to `depth`, in f64. O(depth · entries · features).
+/// Computes the Dirichlet energy of `Φ^k X` for k = 0 to `depth`, in f64. O(depth · entries ·
+/// features).
 ///
-/// Where powers of an operator leave the range of f64, what is left of the list is infinite or not
-/// a number.
+/// If powers of an operator leave the range of f64, the rest of the list is infinite or NaN.
 pub fn energy_by_depth(
     graph: &Graph,
     operator: &Operator,
@@ -111,21 +111,21 @@ mod tests {
     use crate::networks::layer::classical;
     use gnarl_graph::operator::ClassicalOperator;
 
-    /// On one edge A_hat is 1/2 everywhere: the two rows are equal after one round, and what they
-    /// are stays.
+    /// On one edge A_hat is 1/2 everywhere: the two rows are equal after one step, and stay
+    /// constant.
     #[test]
     fn one_edge_by_hand() {
         let edge = Graph::from_edges(2, [(0, 1)]).unwrap().0;
         let x = Input::Dense(Tensor::new(&[[1f32, 0.0], [3.0, 0.0]], &Device::Cpu).unwrap());
         let a_hat = classical(&edge, ClassicalOperator::NormalisedAdjacency).unwrap();
         let energies = energy_by_depth(&edge, &a_hat, &x, 2).unwrap();
-        // (1/√2 - 3/√2)² = 2, of a squared norm of 10.
+        // (1/√2 - 3/√2)² = 2, with a squared norm of 10.
         assert_eq!(energies.len(), 3);
         assert!(
             (energies[0].energy - 2.0).abs() < 1e-12 && (energies[0].relative - 0.2).abs() < 1e-12
         );
         assert!(energies[1].energy.abs() < 1e-12 && energies[2].energy.abs() < 1e-12);
-        // By A the two swap: nothing is lost.
+        // A swaps the two rows: nothing is lost.
         let a = classical(&edge, ClassicalOperator::Adjacency).unwrap();
         let energies = energy_by_depth(&edge, &a, &x, 3).unwrap();
         assert!(energies.iter().all(|e| (e.energy - 2.0).abs() < 1e-12));

@@ -1,17 +1,17 @@
-//! The operator axis: classical and learnable message-passing operators.
+//! Operator axis: classical and learnable message-passing operators.
 //!
 //! | file | contents |
 //! | --- | --- |
 //! | [`config`] | settings of the learnable operator: centralities and initialisation |
 //! | [`choice`] | the list of operators, and the propagation of an operator on a graph |
-//! | [`cgso`] | the learnable operator on a graph: from seven scalars to an [`Operator`](gnarl_tensor::Operator) |
-//! | [`prepared`] | a graph made ready for a network |
-//! | [`rows`] | a graph and its operator by its rows, for neighbourhoods and for one layer after the other |
-//! | [`energy`] | Dirichlet energy of what an operator makes of the features, by depth |
+//! | [`cgso`] | the learnable operator on a graph: from seven scalars to an [`Operator`](crate::tensor::Operator) |
+//! | [`prepared`] | a graph prepared for a network |
+//! | [`rows`] | a graph and its operator by rows, for neighbourhoods and for layer-wise computation |
+//! | [`energy`] | Dirichlet energy of the propagated features, by depth |
 //!
-//! Networks know nothing of centralities: they own the scalars that a
-//! [`LearnableOperator`](crate::networks::LearnableOperator) asks for and get an operator back, once per
-//! pass.
+//! Networks do not depend on centralities: they own the scalars of a
+//! [`LearnableOperator`](crate::nn::LearnableOperator), which computes an operator from them once
+//! per pass.
 
 pub mod cgso;
 pub mod choice;

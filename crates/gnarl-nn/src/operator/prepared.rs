@@ -1,4 +1,5 @@
-//! A graph made ready for a network: the propagation of its operator, and its features as an input.
+//! Preparation of a graph for a network: the propagation of its operator, and its features as an
+//! input.
 
 use gnarl_graph::{CsrMatrix, Features, Graph};
 
@@ -7,12 +8,12 @@ use crate::networks::{Backbone, Input, OperatorScalar, Propagation, Shape};
 use gnarl_graph::Result;
 use gnarl_tensor::Operator;
 
-/// A graph made ready for a backbone. Its features enter as they are: scale them before.
+/// Graph prepared for a backbone. Its features are not scaled: scale them before.
 #[derive(Debug)]
 pub struct Prepared {
-    /// How messages travel.
+    /// Message-passing operators.
     pub propagation: Propagation,
-    /// The features; the identity where there are none.
+    /// Features; the identity if there are none.
     pub input: Input,
     /// Mean of `ln(degree + 1)`, for PNA.
     pub mean_log_degree: f64,
@@ -20,13 +21,13 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Makes a graph ready.
+    /// Prepares a graph.
     pub fn new(graph: &Graph, backbone: Backbone, operator: OperatorChoice) -> Result<Self> {
         Self::beside(graph, backbone, operator, None)
     }
 
-    /// The same, sharing what it can with the input of the same graph whose features are scaled in
-    /// another way.
+    /// Prepares a graph, sharing data with the input of the same graph with differently scaled
+    /// features.
     pub fn beside(
         graph: &Graph,
         backbone: Backbone,
@@ -52,7 +53,7 @@ impl Prepared {
         })
     }
 
-    /// The shape of a network on this graph that tells so many classes apart.
+    /// Returns the shape of a network on this graph for this number of classes.
     pub fn shape(&self, num_classes: usize) -> Shape<'_> {
         Shape {
             in_dim: self.input.dim(),
@@ -63,7 +64,7 @@ impl Prepared {
     }
 }
 
-/// The features of a graph as a network takes them; the identity where it has none.
+/// Returns the features of a graph as a network's input; the identity if it has none.
 pub fn input(graph: &Graph) -> Result<Input> {
     Ok(match graph.features() {
         Some(features) => Input::from_features(features)?,

@@ -1,5 +1,5 @@
-//! An operator by its rows, for training on sampled neighbourhoods and for answers one layer after
-//! the other: the matrix of the whole graph is never made, a few numbers a node are.
+//! Operator by rows, for training on sampled neighbourhoods and for layer-wise prediction: the
+//! matrix of the whole graph is never built, only a few numbers per node.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::networks::{
 use gnarl_graph::Result;
 use gnarl_tensor::{Operator, Pattern, Tensor};
 
-/// A graph and its operator, of which any rows can be asked for.
+/// Graph and its operator, with access to any rows.
 #[derive(Debug)]
 pub struct RowOperator {
     graph: Graph,
@@ -29,20 +29,20 @@ pub struct RowOperator {
 
 #[derive(Debug)]
 enum Kind {
-    /// Every value is one; a node hears itself.
+    /// Every value is one, with self-loops.
     SelfLoopPattern,
     Fixed(RowFactors),
     Learned(CgsoOperator),
 }
 
-/// Arcs whose senders' vectors are in memory at once while answers are computed layer after layer.
+/// Number of arcs whose senders' vectors are in memory at once during layer-wise prediction.
 const ARCS_AT_ONCE: usize = 1 << 18;
 
-/// How much of a graph's files may be in memory at once: the system may keep more of them, where it
-/// has room.
+/// Maximal memory for a graph's mapped files: the system may keep more of them if it has free
+/// memory.
 const MAPPED_BYTES: usize = 3 << 28;
 
-/// Bytes of files that are mapped into this process's memory now, where the system says so.
+/// Returns the bytes of files mapped into this process's memory now, if the system reports them.
 fn mapped_bytes() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: usize = status.split_ascii_whitespace().nth(2)?.parse().ok()?;
@@ -50,7 +50,7 @@ fn mapped_bytes() -> Option<usize> {
 }
 
 impl RowOperator {
-    /// Computes what rows follow from: degrees, or centralities. Features stay as they are and are
+    /// Computes the degrees or centralities that rows depend on. Features are unchanged and are
     /// scaled as they are read.
     pub fn new(
         graph: &Graph,
@@ -68,7 +68,7 @@ impl RowOperator {
                 UsualOperator::SelfLoopPattern => Kind::SelfLoopPattern,
                 UsualOperator::SymmetricNormalised => {
                     let mut rows = ClassicalOperator::SymmetricLaplacian.rows(graph)?;
-                    // I - L: the arcs with the other sign, and nothing of a node itself.
+                    // I - L: the arcs with the opposite sign, and no diagonal.
                     rows.diagonal = None;
                     rows.left = rows.left.map(|left| left.iter().map(|x| -x).collect());
                     Kind::Fixed(rows)
@@ -89,17 +89,17 @@ impl RowOperator {
         })
     }
 
-    /// The graph.
+    /// Returns the graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// Mean of `ln(degree + 1)`.
+    /// Returns the mean of `ln(degree + 1)`.
     pub fn mean_log_degree(&self) -> f64 {
         self.mean_log_degree
     }
 
-    /// The shape of a network on this graph that tells so many classes apart.
+    /// Returns the shape of a network on this graph for this number of classes.
     pub fn shape(&self, num_classes: usize) -> Shape<'_> {
         let in_dim = self.graph.num_features().unwrap_or(self.graph.num_nodes());
         Shape {
@@ -110,7 +110,7 @@ impl RowOperator {
         }
     }
 
-    /// The scaled features of some nodes; the identity's rows where there are none.
+    /// Returns the scaled features of some nodes; rows of the identity if there are none.
     pub fn input(&self, nodes: &[u32]) -> Result<Input> {
         let features = match self.graph.features_of(nodes) {
             Some(features) => self.scaler.apply_to(features),
@@ -127,7 +127,7 @@ impl RowOperator {
             }
         };
         Ok(match features {
-            // Whether rows are sparse must not depend on which of them are looked at.
+            // The choice between sparse and dense rows must not depend on the selected rows.
             Features::Dense(m) => {
                 let shape = (m.num_rows(), m.num_cols());
                 Input::Dense(Tensor::from_vec(
@@ -140,15 +140,14 @@ impl RowOperator {
         })
     }
 
-    /// Of a graph on disk: gives memory in use for its files back to the system where that is more
-    /// than 768 MB.
+    /// Releases memory of a graph's mapped files to the system if it exceeds 768 MB.
     pub fn limit_memory(&self) {
         if self.graph.is_on_disk() && mapped_bytes().is_some_and(|bytes| bytes > MAPPED_BYTES) {
             self.graph.release();
         }
     }
 
-    /// What messages travel by in a neighbourhood.
+    /// Computes the propagation of a neighbourhood.
     pub fn propagation(&self, around: &Neighbourhood) -> Result<Propagation> {
         let Neighbourhood {
             nodes,
@@ -195,7 +194,7 @@ impl RowOperator {
         }
     }
 
-    /// The operator of one round whose senders are the first `senders` nodes.
+    /// Computes the operator of one layer whose senders are the first `senders` nodes.
     fn operator(&self, nodes: &[u32], senders: usize, round: &Round) -> Result<Operator> {
         let rows = round.offsets.len() - 1;
         let mut offsets = Vec::with_capacity(rows + 1);
@@ -273,7 +272,7 @@ impl RowOperator {
         Ok(before.map_or_else(Vec::new, |(vectors, _)| vectors))
     }
 
-    /// Ranges of nodes with about as many arcs each.
+    /// Returns ranges of nodes with about as many arcs each.
     fn blocks(&self) -> impl Iterator<Item = std::ops::Range<u32>> + '_ {
         let n = self.graph.num_nodes() as u32;
         let mut start = 0;
@@ -340,8 +339,8 @@ mod tests {
         all
     }
 
-    /// With every neighbour drawn, a neighbourhood gives what the whole graph gives; and so does
-    /// one layer after the other.
+    /// With every neighbour sampled, a neighbourhood gives the scores of the whole graph, and so
+    /// does layer-wise computation.
     #[test]
     fn whole_neighbourhoods_and_layers_give_what_the_whole_graph_gives() {
         let graph = graph();
@@ -370,8 +369,8 @@ mod tests {
                     let rows =
                         RowOperator::new(&graph, &Scaler::AsLoaded, backbone, choice).unwrap();
                     assert_eq!(rows.shape(3).in_dim, network.in_dim());
-                    // Laplacians take large numbers from one another: rounding goes by the largest
-                    // score.
+                    // Laplacians subtract large numbers from one another: rounding is relative to
+                    // the largest score.
                     let largest = whole.iter().flatten().fold(1f32, |m, x| m.max(x.abs()));
                     let unit = |a: &[f32]| a.iter().map(|x| x / largest).collect::<Vec<f32>>();
                     let close = |a: &[f32], b: &[f32]| {

@@ -1,8 +1,8 @@
-//! What the items of a class count in training: each alike, each class alike, or as somebody says.
+//! Class weights of the training loss: none, balanced, or one weight per class.
 //!
-//! The loss of a step is `Σ w(class) · cross-entropy / Σ w(class)` over its items. What chooses the
-//! epoch weighs validation items the same way: an epoch that answers the largest class alone would
-//! be the best of all otherwise.
+//! The loss of a step is `Σ w(class) · cross-entropy / Σ w(class)` over its nodes or graphs. Model
+//! selection weights validation nodes or graphs in the same way: otherwise an epoch that only
+//! predicts the largest class would be selected.
 
 use gnarl_graph::names::{Kind, Value};
 use std::fmt;
@@ -12,25 +12,25 @@ use std::sync::Arc;
 use gnarl_graph::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Most weights that a list can have.
+/// Maximal number of weights in a list.
 const MOST: usize = 40;
 
-/// How the classes of training items are weighed. Stored as `none`, `balanced`, or weights in the
-/// order of the classes, `1,5,2.5`.
+/// Class weights in the training loss. Stored as `none`, `balanced`, or weights in the order of the
+/// classes, `1,5,2.5`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum ClassWeights {
-    /// Every item counts the same.
+    /// No class weights: every node or graph has weight one.
     #[default]
     None,
-    /// Every class counts the same: `items / (classes · items of the class)`, over the training
-    /// items and the classes that they have. A class without training items has no weight.
+    /// Inverse class frequencies, `n / (classes · n of the class)`, over the training nodes or
+    /// graphs and the classes they have. A class without training nodes or graphs has no weight.
     Balanced,
     /// One weight for each class.
     Each(Each),
 }
 
-/// One weight for each class.
+/// Explicit weights, one for each class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Each {
     weights: [f32; MOST],
@@ -38,8 +38,7 @@ pub struct Each {
 }
 
 impl Each {
-    /// Fails where a weight is negative or no number, where none is above 0, and where there are
-    /// more than 40.
+    /// Fails if a weight is negative or NaN, if none is above 0, and if there are more than 40.
     pub fn new(weights: &[f32]) -> Result<Self> {
         if weights.len() > MOST {
             return Err(refused(format!(
@@ -63,7 +62,7 @@ impl Each {
         })
     }
 
-    /// The weights, by class.
+    /// Returns the weights, by class.
     pub fn weights(&self) -> &[f32] {
         &self.weights[..self.count]
     }
@@ -74,14 +73,14 @@ impl Value for ClassWeights {
 }
 
 impl ClassWeights {
-    /// Whether every item counts the same.
+    /// Returns true if there are no class weights.
     pub fn is_none(&self) -> bool {
         matches!(self, ClassWeights::None)
     }
 
-    /// The weight of each class, where training items are of these classes; `None` where every item
-    /// counts the same. Fails where a list has another number of weights than there are classes, or
-    /// no training item has a weight.
+    /// Returns the weight of each class, given the classes of the training nodes or graphs; `None`
+    /// if there are no class weights. Fails if the number of weights differs from the number of
+    /// classes, or if no training node or graph has a positive weight.
     pub fn of(&self, classes: &[u32], num_classes: usize) -> Result<Option<Arc<Vec<f32>>>> {
         let mut counts = vec![0usize; num_classes];
         for &class in classes {

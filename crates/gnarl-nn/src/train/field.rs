@@ -1,11 +1,11 @@
-//! The receptive field of a set of nodes: all that their scores after `hops` rounds of message
-//! passing depend on.
+//! Receptive field of a set of nodes: all nodes that their scores depend on after `hops` layers of
+//! message passing.
 //!
-//! The loss looks at the training nodes alone, often a twentieth of the graph. Their scores need
-//! the layer before only on their neighbourhood, that layer the one before on the neighbourhood of
-//! those, and so on. Nodes are put in the order of their distance from the set, so every layer
-//! works on a prefix of the one before it, through an operator of that many rows. The result on the
-//! set is the one the whole graph gives; nothing is sampled or left out.
+//! The loss uses the training nodes alone, often a twentieth of the graph. Their scores need the
+//! layer before only on their neighbourhood, that layer needs the one before on the neighbourhood
+//! of the neighbourhood, and so on. Nodes are sorted by their distance from the set. Every layer
+//! therefore works on a prefix of the layer before it, through an operator of that many rows. The
+//! scores on the set equal those of the whole graph; nothing is sampled or left out.
 
 use std::sync::Arc;
 
@@ -13,11 +13,10 @@ use super::Targets;
 use crate::networks::{Input, Propagation};
 use gnarl_tensor::Result;
 
-/// Share of the whole graph's message passing above which the restriction is not worth its own
-/// making.
+/// Share of the whole graph's message passing above which the restriction costs more than it saves.
 const WORTH_BELOW: f64 = 0.9;
 
-/// A problem cut down to what some nodes' scores depend on.
+/// Training problem restricted to the receptive field of some nodes.
 #[derive(Debug)]
 #[doc(hidden)]
 pub struct Field {
@@ -27,8 +26,9 @@ pub struct Field {
 }
 
 impl Field {
-    /// The field of the targets. The whole graph where the network's reach is not known (`hops` is
-    /// `None`), where every node hears every other, or where the field is most of it.
+    /// Returns the receptive field of the targets. It is the whole graph if the network's reach is
+    /// unknown (`hops` is `None`) or if every node influences every other. It is also the whole
+    /// graph if the field is most of it.
     pub fn new(
         propagation: &Propagation,
         input: &Input,
@@ -39,18 +39,19 @@ impl Field {
     }
 }
 
-/// Which nodes the targets' scores depend on: the cut of which a field is made, for the graph it
-/// was made of and for every one with fewer edges.
+/// Nodes that the targets' scores depend on. Fields can be made from it for its graph and for every
+/// graph with fewer edges.
 #[derive(Debug)]
 #[doc(hidden)]
 pub struct Reach {
     targets: Targets,
-    /// Nodes by their distance and how many lie within 0, 1, … hops; none where nothing is cut.
+    /// Nodes by their distance and the number of nodes within 0, 1, … hops; none if nothing is
+    /// restricted.
     nodes: Option<(Vec<u32>, Vec<usize>)>,
 }
 
 impl Reach {
-    /// See [`Field::new`].
+    /// Computes the nodes; see [`Field::new`].
     pub fn new(
         propagation: &Propagation,
         input: &Input,
@@ -72,8 +73,8 @@ impl Reach {
                 .map(|&u| pattern.row(u as usize).len())
                 .sum::<usize>()
         };
-        // Sizes run from the set outwards: round `step` makes representations of
-        // sizes[hops - step - 1] nodes.
+        // Sizes run from the set outwards: layer `step` computes representations of sizes[hops -
+        // step - 1] nodes.
         let entries: usize = sizes[..hops].iter().map(|&rows| entries_of(rows)).sum();
         let share = if hops == 0 {
             order.len() as f64 / input.num_rows() as f64
@@ -93,12 +94,12 @@ impl Reach {
         }
     }
 
-    /// The field on this graph.
+    /// Returns the field on this graph.
     pub fn field(&self, propagation: &Propagation, input: &Input) -> Result<Field> {
         self.field_of(propagation, self.input(input)?)
     }
 
-    /// The same with inputs that were cut before.
+    /// Returns the field with inputs that were restricted before.
     pub fn field_of(&self, propagation: &Propagation, input: Input) -> Result<Field> {
         Ok(Field {
             propagation: self.propagation(propagation)?,
@@ -107,7 +108,7 @@ impl Reach {
         })
     }
 
-    /// What of message passing the field needs.
+    /// Restricts the message passing to the field.
     fn propagation(&self, propagation: &Propagation) -> Result<Propagation> {
         let Some((order, sizes)) = &self.nodes else {
             return Ok(propagation.clone());
@@ -130,7 +131,7 @@ impl Reach {
         Ok(restricted)
     }
 
-    /// The inputs of the field's nodes.
+    /// Returns the inputs of the field's nodes.
     pub fn input(&self, input: &Input) -> Result<Input> {
         match &self.nodes {
             Some((order, _)) => input.select(order),
@@ -139,8 +140,8 @@ impl Reach {
     }
 }
 
-/// Nodes within `hops` of the items, nearest first, the items themselves as given; and how many lie
-/// within 0, 1, … hops.
+/// Returns the nodes within `hops` of `items`, nearest first, with `items` in the given order, and
+/// the number of nodes within 0, 1, … hops.
 fn by_distance(propagation: &Propagation, items: &[u32], hops: usize) -> (Vec<u32>, Vec<usize>) {
     let pattern = propagation.operator.pattern();
     let mut seen = vec![false; pattern.num_cols()];
@@ -196,7 +197,7 @@ mod tests {
         (graph.with_labels(labels).unwrap(), vec![2, 0, 4])
     }
 
-    /// Loss and every gradient of one network on a field.
+    /// Returns the loss and every gradient of one network on a field.
     fn loss_and_gradients(network: &Network, field: &Field) -> Vec<f32> {
         let weights = network.params().weights().unwrap();
         let scores = network

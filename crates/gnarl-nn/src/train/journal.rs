@@ -1,15 +1,15 @@
-//! A folder in which trainings are written down as they go, so that one that is cut off, by a kill
-//! or a power cut, goes on where it was.
+//! Training journal: a folder of checkpoints from which an interrupted training (killed, power cut)
+//! is resumed.
 //!
-//! Everything around a training follows from the seed: a study that is started again comes to the
-//! same trainings in the same states. Each is known by its seed, its settings and the weights it
-//! starts from (and, of equals, by which of them it is), and finds what was written down: as it was
-//! in the middle, or its end. What comes of it is what would have come without the cut, bit by bit,
-//! since the state is all that the loop has: weights, the optimiser's moments and rates, the
-//! weights kept, the curve, and how many steps are done.
+//! A training is determined by the seed: a study that is started again runs the same trainings in
+//! the same states. Each training is identified by its seed, its settings and its initial weights
+//! (and, among equals, by a counter). It finds its checkpoint: an intermediate state, or the end. A
+//! resumed training gives bit-identical results, since the checkpoint is the whole state of the
+//! loop. That state is the weights, the optimiser's moments and learning rates, the selected
+//! weights, the learning curve, and the number of steps.
 //!
-//! A journal is of one run: it is opened with a fingerprint of all that was asked for, and refused
-//! for any other.
+//! A journal belongs to one run: it is opened with a fingerprint of the request, and refused for
+//! any other.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -25,31 +25,31 @@ use crate::networks::{Group, Param, Params};
 use gnarl_graph::{Error, Result};
 use gnarl_tensor::{Adam, AdamSettings, Device, Tensor, load_safetensors};
 
-/// The name of the file that says what a journal is of.
+/// Name of the file that describes the run of a journal.
 const WHAT: &str = "journal.json";
 
-/// A folder of trainings.
+/// Folder of checkpoints.
 #[derive(Debug)]
 pub struct Journal {
     folder: PathBuf,
     every: Duration,
-    /// How often each key was asked for.
+    /// Number of times that each key was requested.
     asked: Mutex<HashMap<u64, usize>>,
 }
 
-/// What a journal is of.
+/// Description of a journal's run.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct What {
     version: String,
-    /// All that was asked for.
+    /// Full request of the run.
     asked: serde_json::Value,
 }
 
 impl Journal {
-    /// Opens a folder, which is made where it is not there. `asked` is all that the run follows
-    /// from. A folder with a journal in it is continued where `resume` says so and it is of the
-    /// same run; without `resume` it is refused, and with it a folder without one.
+    /// Opens a folder, which is created if it does not exist. `asked` is the full request of the
+    /// run. With `resume`, a folder with a journal of the same run is continued. Without `resume` a
+    /// folder with a journal is refused; with `resume` a folder without one is refused.
     pub fn open(
         folder: &Path,
         every: Duration,
@@ -99,7 +99,7 @@ impl Journal {
         })
     }
 
-    /// The entry of a training that starts from these weights.
+    /// Returns the entry of a training with these initial weights.
     pub(super) fn entry(
         &self,
         params: &Params,
@@ -133,7 +133,7 @@ impl Journal {
     }
 }
 
-/// What of two runs is not the same.
+/// Describes the difference between two runs.
 fn difference(was: &What, now: &What) -> Option<String> {
     if was.version != now.version {
         return Some(format!("version is {}", was.version));
@@ -152,25 +152,25 @@ fn difference(was: &What, now: &What) -> Option<String> {
     Some(name.map_or_else(|| "options differ".into(), |name| format!("{name} differs")))
 }
 
-/// One training in a journal.
+/// Journal entry of one training.
 pub(super) struct Entry<'a> {
     journal: &'a Journal,
     file: PathBuf,
     written: Mutex<Instant>,
 }
 
-/// Where a training stands, beside its weights and its optimiser.
+/// State of a training, in addition to its weights and its optimiser.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// One entry for each epoch done.
+    /// One entry for each completed epoch.
     pub curve: Vec<Epoch>,
-    /// Steps done of the epoch after those.
+    /// Completed steps of the current epoch.
     pub step: usize,
-    /// Steps done in all.
+    /// Total number of completed steps.
     pub steps_done: u64,
-    /// Sum of losses over the steps of the epoch.
+    /// Sum of the losses over the steps of the epoch.
     pub total: f32,
-    /// The lowest validation loss and its epoch.
+    /// Lowest validation loss and its epoch.
     pub lowest_loss: Option<(f32, usize)>,
     pub kept: Option<Kept>,
 }
@@ -182,8 +182,8 @@ impl State {
     }
 }
 
-/// The part of a state that is no tensor. Numbers are stored by their bits: text would do for
-/// finite ones alone.
+/// Part of a state that is no tensor. Numbers are stored by their bits: text would only work for
+/// finite numbers.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
@@ -212,14 +212,14 @@ fn of_bits(stored: Option<(u32, f64)>) -> Option<Validation> {
 }
 
 impl Entry<'_> {
-    /// Whether the last state was written so long ago that another is due.
+    /// Returns true if the last state was written so long ago that another is due.
     pub fn is_due(&self) -> bool {
         self.written
             .lock()
             .is_ok_and(|written| written.elapsed() >= self.journal.every)
     }
 
-    /// Writes the state of a training; the file is there whole or not at all.
+    /// Writes the state of a training atomically: the file exists completely or not at all.
     pub fn write(
         &self,
         state: &State,
@@ -232,7 +232,7 @@ impl Entry<'_> {
             tensors.push((format!("weight.{i}"), p.var.as_detached_tensor()));
         }
         let (moments, learning_rates, optimiser_steps) = adam.state();
-        // Of a training that is done nobody asks for the optimiser again.
+        // A finished training does not need the optimiser again.
         for (i, (first, second)) in moments.iter().enumerate().filter(|_| !is_done) {
             for (which, values) in [("first", first), ("second", second)] {
                 let tensor = Tensor::from_slice(values, values.len(), &Device::Cpu)?;
@@ -284,8 +284,8 @@ impl Entry<'_> {
         Error::data(&self.file, "checkpoint", what.into())
     }
 
-    /// What was written down of this training, put into its weights and its optimiser; and whether
-    /// it is its end. `None` where there is nothing.
+    /// Restores this training into its weights and its optimiser; returns the state, and true if it
+    /// is the end of the training. Returns `None` if there is no checkpoint.
     pub fn read(&self, trained: &[Param], adam: &mut Adam) -> Result<Option<(State, bool)>> {
         let bytes = match std::fs::read(&self.file) {
             Ok(bytes) => bytes,
@@ -295,7 +295,7 @@ impl Entry<'_> {
         self.restore(&bytes, trained, adam).map(Some)
     }
 
-    /// The same from the bytes of the file.
+    /// Restores a training from the bytes of the file.
     fn restore(&self, bytes: &[u8], trained: &[Param], adam: &mut Adam) -> Result<(State, bool)> {
         let damaged =
             |e: String| self.fault(format!("{e}; remove it to start this training again"));
@@ -362,7 +362,7 @@ impl Entry<'_> {
     }
 }
 
-/// Fuzzing: whatever a file of a journal may hold, of a training with two parameters.
+/// Entry point for fuzzing: restores a training with two parameters from arbitrary bytes.
 #[doc(hidden)]
 pub fn fuzz_entry(data: &[u8]) -> Result<()> {
     let mut params = Params::default();
@@ -418,8 +418,8 @@ mod tests {
         .unwrap()
     }
 
-    /// How a training goes: on the whole graph or on sampled neighbourhoods, with dropout, a
-    /// schedule and early stopping.
+    /// Trains on the whole graph or on sampled neighbourhoods, with dropout, a schedule and early
+    /// stopping.
     fn trained(graph: &Graph, sampled: bool, watch: &Watch<'_>) -> (Trained, Vec<Vec<f32>>) {
         let prepared = Prepared::new(graph, Backbone::GIN, OperatorChoice::Usual).unwrap();
         let config = NetworkConfig {
@@ -473,8 +473,8 @@ mod tests {
         (done, values)
     }
 
-    /// Cut off after any epoch and started again, a training ends where it would have ended, to the
-    /// bit.
+    /// A training that is interrupted after any epoch and started again ends in the same state, to
+    /// the bit.
     #[test]
     fn a_training_that_was_cut_off_ends_as_if_it_had_not_been() {
         let graph = karate();
@@ -504,7 +504,7 @@ mod tests {
                     whole.curve.len(),
                     "epochs of before are told of too"
                 );
-                // A third time nothing is left to do: what is written down is the end.
+                // The third time nothing is left to do: the checkpoint is the end.
                 let (journal, before) = (
                     open(dir.path(), true),
                     std::fs::read_dir(dir.path()).unwrap().count(),
@@ -520,7 +520,7 @@ mod tests {
         }
     }
 
-    /// Of two trainings alike each has a file of its own; another seed has another.
+    /// Two identical trainings have a file each; another seed has another file.
     #[test]
     fn trainings_are_told_apart() {
         let graph = karate();

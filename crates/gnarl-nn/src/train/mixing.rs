@@ -1,10 +1,10 @@
-//! Items mixed with one another: vectors and labels in the same proportion (Manifold-Mixup), and
-//! the loss of labels of two classes.
+//! Mixup of hidden representations ([Manifold Mixup](https://arxiv.org/abs/1806.05236)): vectors
+//! and labels are mixed in the same proportion; the loss has targets of two classes.
 //!
-//! Where scores are an affine map of vectors, `z = h W + b`, mixing either is the same:
-//! `λ z_i + (1 - λ) z_j` are the scores of `λ h_i + (1 - λ) h_j`. So a network on one graph mixes
-//! its training nodes' scores, and has mixed their last vectors: for a GCN, whose last layer is
-//! `(Φ H) W + b`, those after propagation.
+//! If scores are an affine map of vectors, `z = h W + b`, mixing scores equals mixing vectors:
+//! `λ z_i + (1 - λ) z_j` are the scores of `λ h_i + (1 - λ) h_j`. A network on one graph therefore
+//! mixes its training nodes' scores, which mixes their last vectors. For a GCN, whose last layer is
+//! `(Φ H) W + b`, these are the vectors after propagation.
 
 use std::sync::Arc;
 
@@ -13,30 +13,30 @@ use gnarl_tensor::{Device, Result, Tensor};
 use super::Targets;
 use gnarl_tensor::soft_cross_entropy;
 
-/// One step's draw.
+/// Mixing partners and proportion of one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mixing {
-    /// For each item the one it is mixed with.
+    /// Partner of each node or graph.
     pub partners: Vec<u32>,
-    /// λ, the share an item keeps.
+    /// λ, the share that each node or graph keeps.
     pub kept: f64,
 }
 
-/// Draws how an epoch's training items are mixed: the epoch, counted from 1, and how many items
-/// there are.
+/// Samples the mixing of an epoch's training nodes or graphs from the epoch, counted from 1, and
+/// their number.
 pub type Mixer<'a> = &'a (dyn Fn(usize, usize) -> gnarl_graph::Result<Mixing> + Sync);
 
-/// A second class that an item is of.
+/// Second class of a mixed node or graph.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MixedIn {
-    /// The class.
+    /// Second class.
     pub class: u32,
-    /// How much of the label it has, 0 to 1; its first class has the rest.
+    /// Share of the second class, 0 to 1; the first class has the rest.
     pub share: f64,
 }
 
 impl Mixing {
-    /// Rows of `[items, width]`, each mixed with its partner's.
+    /// Mixes each row of `[items, width]` with its partner's row.
     pub fn mix(&self, rows: &Tensor) -> Result<Tensor> {
         let others = rows.index_select(
             &Tensor::from_slice(&self.partners, self.partners.len(), &Device::Cpu)?,
@@ -45,7 +45,7 @@ impl Mixing {
         (rows * self.kept)? + (others * (1.0 - self.kept))?
     }
 
-    /// What each item has of its partner's class.
+    /// Returns the share of the partner's class for each node or graph.
     pub fn mixed_in(&self, classes: &[u32]) -> Vec<MixedIn> {
         let other = |&j: &u32| MixedIn {
             class: classes[j as usize],
@@ -54,7 +54,7 @@ impl Mixing {
         self.partners.iter().map(other).collect()
     }
 
-    /// The cross-entropy of mixed targets, summed over the answers of a model.
+    /// Computes the cross-entropy of mixed targets, summed over the outputs of a model.
     pub(super) fn loss(&self, scores: &[Tensor], targets: &Targets) -> Result<Tensor> {
         let items = Tensor::from_slice(&targets.items, targets.items.len(), &Device::Cpu)?;
         let mixed_in = self.mixed_in(&targets.classes);
@@ -73,7 +73,7 @@ impl Mixing {
     }
 }
 
-/// The cross-entropy of items that are of two classes.
+/// Computes the cross-entropy with targets of two classes.
 pub fn mixed_cross_entropy(scores: &Tensor, classes: &[u32], mixed: &[MixedIn]) -> Result<Tensor> {
     let num_classes = scores.dim(1)?;
     let mut targets = vec![0f32; classes.len() * num_classes];
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn two_classes_share_a_label() {
-        // Scores (ln 3, 0) give the first class 3/4. Of an item three tenths of the second class:
-        // 0.7 ln 4/3 + 0.3 ln 4.
+        // Scores (ln 3, 0) give the first class 3/4. A target with three tenths of the second
+        // class: 0.7 ln 4/3 + 0.3 ln 4.
         let scores = Tensor::new(&[[3f32.ln(), 0.0], [0.0, 0.0]], &Device::Cpu).unwrap();
         let mixed = [
             MixedIn {
@@ -125,7 +125,7 @@ mod tests {
         (graph, prepared)
     }
 
-    /// Mixing the scores of a GCN is mixing `Φ H` before its last weights.
+    /// Mixing the scores of a GCN equals mixing `Φ H` before its last weights.
     #[test]
     fn mixed_scores_are_those_of_mixed_vectors() {
         let (graph, prepared) = two_blocks();
@@ -175,7 +175,7 @@ mod tests {
         );
     }
 
-    /// Where every item keeps all of itself, or has all of its partner, training is plain training.
+    /// With λ of one, or with all of the partner, training is plain training.
     #[test]
     fn whole_items_train_as_plain_ones() {
         let (graph, prepared) = two_blocks();

@@ -1,6 +1,5 @@
-//! The training loop: steps over a whole graph, batches of graphs or sampled neighbourhoods,
-//! best-validation weights, early stopping, learning curves, and a journal from which a training
-//! that was cut off goes on.
+//! Training loop: full-batch steps, batches of graphs or sampled neighbourhoods, best-validation
+//! weights, early stopping, learning curves, and resuming from a journal.
 
 mod class_weights;
 mod field;
@@ -37,7 +36,7 @@ use gnarl_tensor::{
 };
 use journal::State;
 
-/// The settings of training.
+/// Training settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Settings)]
 #[partial(TrainingOptions, TrainingSetting)]
 pub struct TrainConfig {
@@ -76,7 +75,8 @@ pub struct TrainConfig {
     /// Epoch whose weights are kept.
     #[setting(default = Keep::BestValidation)]
     pub keep: Keep,
-    /// Epochs without a lower validation loss after which training stops; needs validation items.
+    /// Epochs without a lower validation loss after which training stops; needs validation nodes or
+    /// graphs.
     #[setting(range = 1..)]
     pub patience: Option<usize>,
     /// Class weights in the loss: balanced, or one number per class, as in 1,5,2.5.
@@ -97,13 +97,14 @@ pub struct TrainConfig {
     pub fanout: Option<Fanout>,
 }
 
-/// A step schedule. Stored as `50:0.6`: every 50 epochs the learning rate times 0.6.
+/// Step schedule of the learning rate. Stored as `50:0.6`: every 50 epochs the learning rate is
+/// multiplied by 0.6.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StepSchedule {
-    /// Epochs between steps.
+    /// Number of epochs between steps.
     pub every: usize,
-    /// What the learning rate is multiplied by.
+    /// Factor of the learning rate.
     pub factor: f64,
 }
 
@@ -146,17 +147,18 @@ impl From<StepSchedule> for String {
 }
 
 gnarl_graph::named! {
-    /// Which weights training ends with.
+    /// Weights that training ends with.
     pub enum Keep as "weights to keep" {
-        /// Those of the best validation accuracy, of equals the lowest validation loss.
+        /// Weights of the epoch with the best validation accuracy; ties go to the lowest validation
+        /// loss.
         BestValidation = "best-validation",
-        /// Those of the last epoch.
+        /// Weights of the last epoch.
         Last = "last",
     }
 }
 
 impl TrainConfig {
-    /// The learning rate of a kind of parameter.
+    /// Returns the learning rate of a parameter group.
     pub fn rate(&self, group: Group) -> f64 {
         match group {
             Group::Exponent => self.exponent_learning_rate,
@@ -165,7 +167,7 @@ impl TrainConfig {
         }
     }
 
-    /// Refuses settings that cannot train, naming the range.
+    /// Checks the settings; an error names the range.
     pub fn check(&self) -> Result<()> {
         self.check_ranges()?;
         match self.schedule {
@@ -189,69 +191,70 @@ impl Value for StepSchedule {
     const KIND: Kind = Kind::Text("EPOCHS:FACTOR");
 }
 
-/// What one epoch came to.
+/// Result of one epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Training loss before the step, or the mean over an epoch's steps.
     pub loss: f32,
-    /// What the model is worth after it; `None` without validation items. Stored as `val_loss` and
-    /// `val_accuracy`.
+    /// Validation loss and accuracy after the epoch; `None` without validation nodes or graphs.
+    /// Stored as `val_loss` and `val_accuracy`.
     #[serde(flatten)]
     pub validation: Option<Validation>,
 }
 
 impl Epoch {
-    /// Validation accuracy after it, per cent; `None` without validation items.
+    /// Returns the validation accuracy after the epoch, per cent; `None` without validation nodes
+    /// or graphs.
     pub fn val_accuracy(&self) -> Option<f64> {
         self.validation.map(|validation| validation.accuracy)
     }
 }
 
-/// A model on the validation items.
+/// Validation loss and accuracy of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
-    /// Its loss.
+    /// Validation loss.
     #[serde(rename = "val_loss")]
     pub loss: f32,
-    /// Its accuracy, per cent.
+    /// Validation accuracy, per cent.
     #[serde(rename = "val_accuracy")]
     pub accuracy: f64,
 }
 
 impl Validation {
-    /// The higher accuracy, of equals the lower loss.
+    /// Returns true for a higher accuracy, or an equal accuracy and a lower loss.
     fn is_better_than(&self, other: &Self) -> bool {
         (self.accuracy, -self.loss) > (other.accuracy, -other.loss)
     }
 }
 
-/// The result of one training.
+/// Result of one training.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trained {
-    /// One entry per epoch done.
+    /// One entry per completed epoch.
     pub curve: Vec<Epoch>,
-    /// The epoch whose weights the network now has, from 1.
+    /// Epoch of the selected weights, from 1.
     pub kept_epoch: usize,
-    /// Median milliseconds of an epoch's training: forward, backward, update, and making its
-    /// batches.
+    /// Median training time of an epoch in milliseconds: forward, backward, update, and preparing
+    /// its batches.
     pub epoch_ms: f64,
-    /// Whether it was stopped from outside.
+    /// True if it was stopped from outside.
     pub interrupted: bool,
 }
 
-/// What the loop tells and asks while it runs.
+/// Callbacks of the loop: progress, cancellation and the journal.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
     /// Called after every epoch.
     pub on_epoch: &'a (dyn Fn(usize, &Epoch) + Sync),
-    /// Set to end after the current epoch, keeping what is done.
+    /// Cancellation flag: ends training after the current epoch and keeps the result so far.
     pub stop: &'a AtomicBool,
-    /// Where trainings are written down as they go, to go on from when they are cut off.
+    /// Journal of checkpoints, from which interrupted trainings are resumed.
     pub journal: Option<&'a Journal>,
 }
 
 impl Watch<'static> {
-    /// Tells nobody and is never stopped.
+    /// Returns callbacks that do nothing.
     pub fn quiet() -> Self {
         static NEVER: AtomicBool = AtomicBool::new(false);
         Self {
@@ -263,7 +266,7 @@ impl Watch<'static> {
 }
 
 impl<'a> Watch<'a> {
-    /// Tells nobody and stops when the flag is set.
+    /// Returns callbacks that only stop when the flag is set.
     pub fn stopped_by(stop: &'a AtomicBool) -> Self {
         Self {
             on_epoch: &|_, _| (),
@@ -272,7 +275,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Tells of every epoch and stops when the flag is set.
+    /// Returns callbacks that report every epoch and stop when the flag is set.
     pub fn new(on_epoch: &'a (dyn Fn(usize, &Epoch) + Sync), stop: &'a AtomicBool) -> Self {
         Self {
             on_epoch,
@@ -281,12 +284,12 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The same, written down in a journal where there is one.
+    /// Adds a journal, if there is one.
     pub fn with_journal(self, journal: Option<&'a Journal>) -> Self {
         Self { journal, ..self }
     }
 
-    /// The same without telling.
+    /// Returns the callbacks without progress reports.
     pub fn silent(&self) -> Self {
         Self {
             on_epoch: &|_, _| (),
@@ -294,7 +297,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether somebody asked to stop.
+    /// Returns true if a stop was requested.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -306,19 +309,19 @@ impl Default for Watch<'static> {
     }
 }
 
-/// The items of a split with their classes, as the loss wants them.
+/// Nodes or graphs of a split with their classes, as inputs of the loss.
 #[derive(Debug, Clone)]
 pub struct Targets {
-    /// Item ids.
+    /// Indices of the nodes or graphs.
     pub items: Arc<Vec<u32>>,
     /// Their classes.
     pub classes: Arc<Vec<u32>>,
-    /// What an item counts, by its class; all the same where there is nothing.
+    /// Weight of each node or graph, by its class; all equal if there is none.
     pub weights: Option<Arc<Vec<f32>>>,
 }
 
 impl Targets {
-    /// The labelled ones among `items`.
+    /// Selects the labelled ones among `items`.
     pub fn new(items: &[u32], labels: &Labels) -> Self {
         let labelled: Vec<(u32, u32)> = items
             .iter()
@@ -331,7 +334,7 @@ impl Targets {
         }
     }
 
-    /// The same, each item counting what its class does.
+    /// Adds class weights.
     pub fn weighing(self, weights: &Option<Arc<Vec<f32>>>) -> Self {
         Self {
             weights: weights.clone(),
@@ -346,12 +349,12 @@ impl Targets {
             .map_or(1.0, |weight| f64::from(*weight))
     }
 
-    /// What all items count together: their number where each counts the same.
+    /// Returns the total weight: the number of nodes or graphs if there are no class weights.
     pub fn total_weight(&self) -> f64 {
         self.classes.iter().map(|&class| self.weight(class)).sum()
     }
 
-    /// The mean cross-entropy of the items, by what they count.
+    /// Computes the weighted mean cross-entropy.
     pub fn cross_entropy(&self, scores: &Tensor) -> gnarl_tensor::Result<Tensor> {
         match &self.weights {
             None => masked_cross_entropy(scores, &self.items, &self.classes),
@@ -361,8 +364,8 @@ impl Targets {
         }
     }
 
-    /// Per cent of items, by what they count, whose largest score is their class; of equal scores
-    /// the first class counts.
+    /// Computes the weighted accuracy, per cent: the class of the largest score is compared with
+    /// the label; of equal scores the first class counts.
     pub fn accuracy(&self, scores: &Tensor) -> Result<f64> {
         let (_, width) = scores.dims2()?;
         let scores = scores.flatten_all()?.to_vec1::<f32>()?;
@@ -383,7 +386,7 @@ impl Targets {
     }
 }
 
-/// The position of the largest value, the first of equals.
+/// Returns the position of the largest value, the first of equal values.
 pub fn argmax(scores: &[f32]) -> usize {
     scores
         .iter()
@@ -391,42 +394,40 @@ pub fn argmax(scores: &[f32]) -> usize {
         .fold(0, |best, (i, s)| if *s > scores[best] { i } else { best })
 }
 
-/// What an epoch is trained on, where it is not what is validated on.
+/// Training input of an epoch, if it differs from the validation input.
 #[derive(Default)]
 pub struct Scene {
-    /// What messages travel by; `None` for what they always travel by.
+    /// Propagation of the epoch; `None` for the unchanged propagation.
     pub propagation: Option<Propagation>,
-    /// Whether that has edges which are not there otherwise, so that nodes hear others than they
-    /// always do.
+    /// True if that propagation has new edges, so that nodes may have new neighbours.
     pub new_edges: bool,
-    /// The nodes' features; `None` for those they always have.
+    /// Features of the nodes; `None` for the unchanged features.
     pub input: Option<Input>,
 }
 
-/// Makes the scene of an epoch, counted from 1.
+/// Samples the training input of an epoch, counted from 1.
 pub type Anew<'a> = &'a (dyn Fn(usize) -> Result<Scene> + Sync);
 
-/// What a network is trained on.
+/// Training task on one graph.
 #[derive(Clone, Copy)]
 pub struct Problem<'a> {
-    /// What messages travel by.
+    /// Message-passing operators.
     pub propagation: &'a Propagation,
-    /// The nodes' features.
+    /// Features of the nodes.
     pub input: &'a Input,
-    /// The nodes' classes.
+    /// Classes of the nodes.
     pub labels: &'a Labels,
-    /// Which nodes train and validate.
+    /// Training and validation nodes.
     pub split: &'a Split,
-    /// Where every epoch of training has a graph of its own: which. Validation is on the graph as
-    /// it is.
+    /// Sampler of a new graph for every training epoch, if any. Validation uses the unchanged
+    /// graph.
     pub anew: Option<Anew<'a>>,
-    /// Where the vectors that training nodes' classes are read off are mixed with one another in
-    /// every epoch: how.
+    /// Sampler of the mixup of the training nodes' last vectors in every epoch, if any.
     pub mixing: Option<Mixer<'a>>,
 }
 
 impl<'a> Problem<'a> {
-    /// A problem whose messages travel alike in every epoch.
+    /// Returns a task with the same propagation in every epoch.
     pub fn new(
         propagation: &'a Propagation,
         input: &'a Input,
@@ -443,7 +444,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// The labelled training and validation items; a split without the former is refused.
+    /// Returns the labelled training and validation nodes; a split without labelled training nodes
+    /// is refused.
     pub fn targets(&self) -> Result<[Targets; 2]> {
         let [train_on, validate_on] =
             [self.split.train(), self.split.val()].map(|items| Targets::new(items, self.labels));
@@ -455,23 +457,23 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// What the loop can train: a network, a stage of one whose earlier layers are frozen, a network
-/// with several exits.
+/// Model that the loop can train: a network, a stage of one whose earlier layers are frozen, or a
+/// network with several exits.
 pub trait Model {
-    /// Its parameters.
+    /// Returns its parameters.
     fn params(&self) -> &Params;
 
-    /// Which of them are trained, by position; the others are never touched.
+    /// Returns the trained parameters, by position; the others are never changed.
     fn trained(&self) -> Range<usize> {
         0..self.params().list().len()
     }
 
-    /// How many rounds away a node can be and still matter to a node's scores; `None` where every
+    /// Returns the number of hops within which nodes can influence a node's scores; `None` if every
     /// node may.
     fn reach(&self) -> Option<usize>;
 
-    /// Class scores before the softmax, one matrix for each place where it answers. Of a restricted
-    /// problem ([`Propagation::rounds`]) at least the rows of the targets, which come first.
+    /// Computes class scores before the softmax, one matrix for each output. For a restricted task
+    /// ([`Propagation::rounds`]), at least the rows of the targets, which come first.
     fn scores(
         &self,
         propagation: &Propagation,
@@ -479,12 +481,12 @@ pub trait Model {
         pass: &Pass<'_>,
     ) -> gnarl_tensor::Result<Vec<Tensor>>;
 
-    /// Chooses what depends on the data before the first step: it is shown the training items.
+    /// Initialises the data-dependent values before the first step, from the training nodes.
     fn start(&self, _propagation: &Propagation, _x: &Input) -> gnarl_tensor::Result<()> {
         Ok(())
     }
 
-    /// What training minimises: the cross-entropy, summed over the answers.
+    /// Computes the loss to minimise: the cross-entropy, summed over the outputs.
     fn loss(&self, scores: &[Tensor], targets: &Targets) -> gnarl_tensor::Result<Tensor> {
         let mut losses = scores.iter().map(|scores| targets.cross_entropy(scores));
         let Some(first) = losses.next() else {
@@ -524,32 +526,32 @@ impl Model for Network {
     }
 }
 
-/// What the loop walks through: a model on its training items, in one step an epoch or in several.
+/// Training task of the loop: a model on its training data, with one or several steps per epoch.
 pub trait Course {
-    /// The model's parameters.
+    /// Returns the model's parameters.
     fn params(&self) -> &Params;
 
-    /// Which of them are trained, by position; the others are never touched.
+    /// Returns the trained parameters, by position; the others are never changed.
     fn trained(&self) -> Range<usize> {
         0..self.params().list().len()
     }
 
-    /// Makes an epoch ready, counted from 1, and gives its number of steps. The first step asked
-    /// for is `from`, which is 0 but where a training goes on that was cut off.
+    /// Prepares an epoch, counted from 1, and returns its number of steps. The first step of the
+    /// epoch is `from`, which is 0 unless an interrupted training is resumed.
     fn begin(&mut self, epoch: usize, from: usize) -> Result<usize>;
 
-    /// The loss of a step of this epoch, from 0, and its gradients.
+    /// Computes the loss of a step of this epoch, from 0, and its gradients.
     fn descend(&self, step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)>;
 
-    /// Whether there are validation items.
+    /// Returns true if there are validation nodes or graphs.
     fn has_validation(&self) -> bool;
 
-    /// The model as it is on the validation items; asked only where there are some.
+    /// Evaluates the model on the validation nodes or graphs; only called if there are some.
     fn validate(&self) -> Result<Validation>;
 }
 
-/// Trains `model` on the training items, choosing weights on the validation items. `seed` fixes
-/// every random draw.
+/// Trains `model` on the training nodes and selects weights on the validation nodes. `seed` fixes
+/// every random sample.
 pub fn train(
     model: &impl Model,
     problem: &Problem<'_>,
@@ -592,26 +594,26 @@ pub fn train(
     )
 }
 
-/// All training nodes of one graph in every step.
+/// Full-batch training: all training nodes of one graph in every step.
 struct WholeGraph<'a, M> {
     model: &'a M,
     train_on: Field,
     validate_on: Field,
     anew: Option<Drawn<'a>>,
     mixer: Option<Mixer<'a>>,
-    /// How the epoch's items are mixed, where they are.
+    /// Mixup of the epoch, if any.
     mixing: Option<Mixing>,
 }
 
-/// Where every epoch has a graph of its own. Without edges that the whole one has not, its nodes
-/// stay those of the whole graph's field, so that inputs are cut, and turned about for their
+/// Sampler of a new graph for every epoch. If a new graph has no additional edges, its nodes stay
+/// those of the whole graph's field. Inputs are then restricted, and transposed for their
 /// gradients, once.
 struct Drawn<'a> {
     make: Anew<'a>,
     targets: Targets,
     reach: Reach,
-    /// What an epoch has that has nothing of its own: the whole message passing, the whole graph's
-    /// inputs, and the field's.
+    /// Unchanged input of an epoch: the message passing and inputs of the whole graph; `input` has
+    /// the field's inputs.
     whole: (&'a Propagation, &'a Input),
     input: Input,
 }
@@ -668,7 +670,7 @@ impl<M: Model> Course for WholeGraph<'_, M> {
             Some(mixing) => mixing.loss(&scores, &self.train_on.targets)?,
             None => self.model.loss(&scores, &self.train_on.targets)?,
         };
-        // Whoever holds the scores holds all they were computed from.
+        // The scores keep all tensors that they were computed from in memory.
         drop(scores);
         gradients(loss, pass)
     }
@@ -677,7 +679,7 @@ impl<M: Model> Course for WholeGraph<'_, M> {
         !self.validate_on.targets.items.is_empty()
     }
 
-    /// With several answers, the sum of the losses and the mean accuracy.
+    /// With several outputs, the sum of the losses and the mean accuracy.
     fn validate(&self) -> Result<Validation> {
         let on = &self.validate_on.targets;
         let weights = self.model.params().weights()?.detached();
@@ -698,11 +700,12 @@ impl<M: Model> Course for WholeGraph<'_, M> {
     }
 }
 
-/// How long an epoch goes on when a stop was asked for.
+/// Maximal time that an epoch continues after a stop was requested.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The loop itself: steps, best-validation weights, early stopping. `seed` fixes every random draw
-/// of the passes. A training that the journal knows goes on where it was, or is done.
+/// Runs the training loop: steps, best-validation weights, early stopping. `seed` fixes every
+/// random sample of the passes. A training with a checkpoint in the journal is resumed, or is
+/// already finished.
 pub fn follow(
     course: &mut impl Course,
     config: &TrainConfig,
@@ -722,8 +725,8 @@ pub fn follow(
         }
     }
 
-    // What begins after a stop may follow from a training that did not come to its end, as a head
-    // does from a network: nothing of it is written down.
+    // A training that begins after a stop may depend on an incomplete one, as a head depends on a
+    // network: nothing of it is written to the journal.
     let journal = watch.journal.filter(|_| !watch.stopped());
     let entry = journal
         .map(|journal| journal.entry(course.params(), config, seed))
@@ -776,7 +779,7 @@ pub fn follow(
             if let Some(entry) = entry.as_ref().filter(|entry| !is_last && entry.is_due()) {
                 entry.write(&state, trained, &adam, false)?;
             }
-            // Short epochs are finished; of long ones nobody should have to wait for the end.
+            // Short epochs are finished; nobody should wait for the end of a long one.
             if watch.stopped() && !is_last && start.elapsed() > PATIENCE {
                 interrupted = true;
                 break;
@@ -852,7 +855,7 @@ pub fn follow(
     })
 }
 
-/// The weights that training would end with if it ended now.
+/// Weights that training would end with if it ended now.
 #[derive(Debug)]
 struct Kept {
     epoch: usize,
@@ -860,8 +863,8 @@ struct Kept {
     snapshot: Vec<Tensor>,
 }
 
-/// Whether the weights just validated replace those kept: never where the validation loss is out of
-/// range.
+/// Returns true if the weights just validated replace the selected ones: never if the validation
+/// loss is out of range.
 fn is_worth_keeping(keep: Keep, kept: &Option<Kept>, now: Option<Validation>) -> bool {
     let Some(now) = now else { return true };
     let is_better = match (kept, keep) {
@@ -873,7 +876,7 @@ fn is_worth_keeping(keep: Keep, kept: &Option<Kept>, now: Option<Validation>) ->
     is_better && now.loss.is_finite()
 }
 
-/// A loss with the penalties that its pass noted, and its gradients.
+/// Adds the penalties of the pass to a loss, and computes its gradients.
 pub fn gradients(loss: Tensor, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
     let loss = pass
         .take_penalties()
@@ -882,12 +885,12 @@ pub fn gradients(loss: Tensor, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
     Ok((loss.to_scalar::<f32>()?, loss.into_gradients()?))
 }
 
-/// A copy of every value.
+/// Returns a copy of every value.
 fn snapshot(trained: &[Param]) -> gnarl_tensor::Result<Vec<Tensor>> {
     trained.iter().map(|p| p.var.as_tensor().copy()).collect()
 }
 
-/// Puts a snapshot back.
+/// Restores a snapshot.
 fn restore(trained: &[Param], snapshot: &[Tensor]) -> gnarl_tensor::Result<()> {
     trained
         .iter()
@@ -895,13 +898,13 @@ fn restore(trained: &[Param], snapshot: &[Tensor]) -> gnarl_tensor::Result<()> {
         .try_for_each(|(p, value)| p.var.set(value))
 }
 
-/// Class scores without dropout, detached from any gradient.
+/// Computes class scores without dropout, detached from any gradient.
 pub fn predict(network: &Network, propagation: &Propagation, input: &Input) -> Result<Tensor> {
     let weights = network.params().weights()?.detached();
     Ok(network.forward(propagation, input, &Pass::evaluation(&weights))?)
 }
 
-/// The middle value; zero for none.
+/// Returns the median; zero for no values.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
@@ -912,7 +915,7 @@ mod tests {
     use super::*;
     use crate::networks::init::Init;
 
-    /// One weight that starts at zero and moves by about the learning rate in every epoch;
+    /// One weight with initial value zero that moves by about the learning rate in every epoch;
     /// validation accuracies as given.
     struct Walk {
         params: Params,

@@ -1,10 +1,11 @@
-//! Training on sampled neighbourhoods (Hamilton et al. 2017): a step looks at some training nodes
-//! and at what was drawn around them, so it costs the same however large the graph is.
+//! Training on sampled neighbourhoods ([Hamilton et al. 2017](https://arxiv.org/abs/1706.02216)): a
+//! step uses some training nodes and their sampled neighbours, so its cost does not depend on the
+//! size of the graph.
 //!
-//! Batches are drawn and their features read by a thread of their own while the step before is
-//! computed. What is drawn follows from the seed, the epoch and the node. Validation is on sampled
-//! neighbourhoods too, the same ones after every epoch; what a model is worth in the end is
-//! computed without sampling.
+//! A separate thread samples batches and reads their features while the step before is computed.
+//! The samples are determined by the seed, the epoch and the node. Validation uses sampled
+//! neighbourhoods too, the same after every epoch; the final evaluation is computed without
+//! sampling.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -20,34 +21,35 @@ use crate::operator::RowOperator;
 use gnarl_graph::{Error, Result};
 use gnarl_tensor::GradStore;
 
-/// How neighbourhoods are drawn.
+/// Neighbourhood sampling settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampling {
-    /// Training nodes in a step.
+    /// Number of training nodes per step.
     pub batch_nodes: usize,
-    /// Neighbours that send in each round.
+    /// Number of sampled neighbours in each layer.
     pub fanout: Fanout,
-    /// Share of edges that are gone in an epoch (DropEdge).
+    /// Share of edges dropped in an epoch ([DropEdge](https://arxiv.org/abs/1907.10903)).
     pub dropped_edges: f64,
 }
 
-/// What a network is trained on.
+/// Training task on a graph with sampled neighbourhoods.
 #[derive(Debug, Clone)]
 pub struct SampledProblem<'a> {
-    /// The graph and its operator.
+    /// Graph and its operator.
     pub rows: Arc<RowOperator>,
-    /// The nodes' classes.
+    /// Classes of the nodes.
     pub labels: &'a Labels,
-    /// Which nodes train and validate.
+    /// Training and validation nodes.
     pub split: &'a Split,
-    /// How neighbourhoods are drawn.
+    /// Neighbourhood sampling settings.
     pub sampling: Sampling,
 }
 
-/// Batches that are ready before they are asked for.
+/// Number of batches prepared in advance.
 const AHEAD: usize = 2;
 
-/// Trains `model` on sampled neighbourhoods of the training nodes. `seed` fixes every random draw.
+/// Trains `model` on sampled neighbourhoods of the training nodes. `seed` fixes every random
+/// sample.
 pub fn train_sampled(
     model: &impl Model,
     problem: &SampledProblem<'_>,
@@ -82,8 +84,8 @@ pub fn train_sampled(
     follow(&mut course, config, seed, watch)
 }
 
-/// The accuracy on the sampled neighbourhoods of the validation nodes, by which an epoch is chosen,
-/// but with all of them counting the same; `None` without any.
+/// Computes the unweighted accuracy on the sampled neighbourhoods of the validation nodes; `None`
+/// if there are none. Model selection uses the same neighbourhoods with class weights.
 pub fn sampled_accuracy(
     model: &impl Model,
     problem: &SampledProblem<'_>,
@@ -111,7 +113,7 @@ pub fn sampled_accuracy(
     })
 }
 
-/// The batches of a training whose steps are made from outside.
+/// Batches of a training whose optimisation steps are made by the caller.
 #[derive(Debug)]
 pub struct Batches {
     draw: Draw,
@@ -119,7 +121,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Fails where a split has no labelled training nodes.
+    /// Fails if a split has no labelled training nodes.
     pub fn new(problem: &SampledProblem<'_>, seed: u64) -> Result<Self> {
         let train_on = training_targets(problem)?;
         Ok(Self {
@@ -132,13 +134,13 @@ impl Batches {
         })
     }
 
-    /// Chooses what of a model depends on the data.
+    /// Initialises the data-dependent values of a model.
     pub fn start(&self, model: &impl Model) -> Result<()> {
         let first = self.draw.first(&self.train_on)?;
         Ok(model.start(&first.propagation, &first.input)?)
     }
 
-    /// Steps of an epoch.
+    /// Returns the number of steps of an epoch.
     pub fn steps(&self) -> usize {
         self.train_on
             .items
@@ -146,8 +148,8 @@ impl Batches {
             .div_ceil(self.draw.sampling.batch_nodes)
     }
 
-    /// The loss and the gradients of one worker's share of a step of an epoch, and how many nodes
-    /// that were; `None` for no node.
+    /// Computes the loss and the gradients of one worker's share of a step, and the number of its
+    /// nodes; `None` if the share is empty.
     pub fn descend(
         &self,
         model: &impl Model,
@@ -187,7 +189,7 @@ impl Batches {
     }
 }
 
-/// The labelled training nodes; a split without any is refused.
+/// Returns the labelled training nodes; a split without any is refused.
 fn training_targets(problem: &SampledProblem<'_>) -> Result<Targets> {
     let targets = Targets::new(problem.split.train(), problem.labels);
     if targets.items.is_empty() {
@@ -200,7 +202,7 @@ fn training_targets(problem: &SampledProblem<'_>) -> Result<Targets> {
     Ok(targets)
 }
 
-/// What makes batches: nothing of it changes while a model is trained.
+/// Batch sampler: constant during training.
 #[derive(Debug, Clone)]
 struct Draw {
     rows: Arc<RowOperator>,
@@ -208,7 +210,7 @@ struct Draw {
     seed: u64,
 }
 
-/// A step's nodes and what was drawn around them.
+/// Nodes of a step and their sampled neighbourhood.
 struct Batch {
     propagation: Propagation,
     input: Input,
@@ -225,7 +227,7 @@ impl Draw {
         Sampler::new(self.rows.graph(), self.sampling.fanout).dropping(dropped)
     }
 
-    /// The batch of some of the targets, by position.
+    /// Returns the batch of some of the targets, by position.
     fn batch(
         &self,
         sampler: &mut Sampler,
@@ -248,37 +250,37 @@ impl Draw {
         })
     }
 
-    /// Some training nodes, for what is chosen before the first step.
+    /// Returns some training nodes, for the initialisation before the first step.
     fn first(&self, train_on: &Targets) -> Result<Batch> {
         let some: Vec<u32> =
             (0..train_on.items.len().min(self.sampling.batch_nodes) as u32).collect();
         self.batch(&mut self.sampler(false), train_on, &some, mix(self.seed), 0)
     }
 
-    /// What the edges that are gone in an epoch are drawn from.
+    /// Returns the random key of the edges dropped in an epoch.
     fn edges_key(&self, epoch: usize) -> u64 {
         mix(self.seed ^ mix(epoch as u64 ^ 0xd20b))
     }
 
-    /// The order in which an epoch goes through so many training nodes.
+    /// Returns the order of this many training nodes in an epoch.
     fn order(&self, count: usize, epoch: usize) -> Vec<u32> {
         let mut order: Vec<u32> = (0..count as u32).collect();
         order.shuffle(&mut stream(self.seed, "sampled batches", epoch as u64));
         order
     }
 
-    /// What the draws of a step start from.
+    /// Returns the random key of a step.
     fn key(&self, epoch: usize, step: usize) -> u64 {
         mix(self.seed ^ mix((epoch as u64) << 32 | step as u64))
     }
 
-    /// Makes the batches of an epoch from a step on, a few ahead of those who ask.
+    /// Samples the batches of an epoch from a step on, a few in advance.
     fn ahead(&self, train_on: &Targets, epoch: usize, from: usize) -> Receiver<Result<Batch>> {
         let (send, receive) = sync_channel(AHEAD);
         let (draw, train_on) = (self.clone(), train_on.clone());
         let threads = (rayon::current_num_threads() / 2).max(1);
         std::thread::spawn(move || {
-            // Threads of its own: those of the caller are busy with the step before.
+            // Separate threads: those of the caller are busy with the step before.
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
             let make = || {
                 let mut sampler = draw.sampler(true);
@@ -296,7 +298,7 @@ impl Draw {
                         draw.key(epoch, step),
                         edges_key,
                     );
-                    // Nobody asks any more where training was stopped.
+                    // The receiver is gone if training was stopped.
                     if send.send(batch).is_err() {
                         return;
                     }
@@ -387,7 +389,7 @@ impl<M: Model> Course for SampledCourse<'_, M> {
             }
             self.draw.rows.limit_memory();
         }
-        // Where no item counts anything, every sum is 0.
+        // If every class weight is zero, every sum is 0.
         let total = Some(self.validate_on.total_weight())
             .filter(|total| *total > 0.0)
             .unwrap_or(1.0);

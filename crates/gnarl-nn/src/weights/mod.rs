@@ -1,4 +1,4 @@
-//! The weights axis: constraints on the Lipschitz constant of a layer.
+//! Weights axis: constraints on the Lipschitz constant of a layer.
 //!
 //! | file | contents |
 //! | --- | --- |
@@ -23,7 +23,7 @@ pub use orthonormal::{Orthonormal, Scaling, departure, orthonormal};
 pub use parseval::Parseval;
 
 gnarl_graph::choices! {
-    /// The constraint on the weights of a network.
+    /// Constraint on the weights of a network.
     pub enum WeightsChoice: dyn Constraint as "kind of weights" {
         Free(Free),
         Orthonormal(Orthonormal),
@@ -31,19 +31,19 @@ gnarl_graph::choices! {
     }
 }
 
-/// A constraint on weight matrices.
+/// Constraint on weight matrices.
 pub trait Constraint {
-    /// The weight that a forward pass uses.
+    /// Computes the weight that a forward pass uses.
     fn seen(&self, weight: &Tensor) -> Result<Tensor> {
         Ok(weight.clone())
     }
 
-    /// The value of a weight after an update; `None` if it stays as it is.
+    /// Computes the value of a weight after an update; `None` if it does not change.
     fn after_update(&self, _weight: &Tensor) -> Result<Option<Tensor>> {
         Ok(None)
     }
 
-    /// The default weight decay of networks with a learned factor on the scores. The factor carries
+    /// Returns the default weight decay of networks with a factor on the scores. The factor carries
     /// their scale, so the decay may be much larger than elsewhere (docs/weights.md).
     fn decay(&self) -> f64 {
         0.05
@@ -67,7 +67,7 @@ impl WeightsChoice {
     /// Unconstrained weights.
     pub const FREE: Self = WeightsChoice::Free(Free {});
 
-    /// `true` for unconstrained weights.
+    /// Returns true for unconstrained weights.
     pub fn is_free(&self) -> bool {
         matches!(self, WeightsChoice::Free(_))
     }

@@ -5,14 +5,14 @@
 //! `W_{k+1} = W_k (I + 1/2 Q_k + 3/8 Q_k² + … + (-1)^p C(-1/2, p) Q_k^p)`. The columns of a tall
 //! matrix and the rows of a wide one become orthonormal.
 //!
-//! Every iterate is W times a polynomial in the Gram matrix `G = WᵀW`, so with `G = U Λ Uᵀ` the
-//! whole iteration is `W U p(Λ) Uᵀ`, where the scalar function p is the same iteration on one
-//! singular value. That costs one small eigendecomposition and two thin products for every order and
-//! number of iterations, and the derivative is exact: that of a function of a symmetric matrix, from
-//! the divided differences of p (Daleckii and Krein).
+//! Every iterate is W times a polynomial in the Gram matrix `G = WᵀW`. With `G = U Λ Uᵀ` the whole
+//! iteration is `W U p(Λ) Uᵀ`, and the scalar function p is the same iteration on one singular
+//! value. That costs one small eigendecomposition and two thin products for every order and number
+//! of iterations. The derivative is exact: that of a function of a symmetric matrix, from the
+//! divided differences of p (Daleckii and Krein).
 //!
-//! The scale is treated as a constant of the step. Once the iteration has converged, the result does
-//! not depend on it.
+//! The scale is a constant in the derivative. Once the iteration has converged, the result does not
+//! depend on it.
 
 use std::sync::OnceLock;
 
@@ -24,7 +24,7 @@ use gnarl_tensor::tape::{Computed, Gradients, Operation, Sinks, apply};
 use gnarl_tensor::{DType, Device, Result, Tensor, bail};
 
 gnarl_graph::named! {
-    /// The scaling of the weights before the iteration, which converges if all singular values are
+    /// Scaling of the weights before the iteration, which converges if all singular values are
     /// below sqrt 3.
     pub enum Scaling as "scaling" {
         /// Division by the largest singular value, which the eigenvalues give without power
@@ -61,15 +61,15 @@ impl Constraint for Orthonormal {
         orthonormal(weight, *self)
     }
 
-    /// The projection undoes what decay does to a weight's size; what is left turns it away from
-    /// directions that nothing asks for.
+    /// The projection undoes the effect of decay on a weight's norm. The remaining effect turns the
+    /// weight away from directions that the loss does not use.
     fn decay(&self) -> f64 {
         0.01
     }
 }
 
 impl Orthonormal {
-    /// `c_j = (-1)^j C(-1/2, j)` from j = 1 on; `c_j / c_{j-1} = (2j - 1) / 2j`.
+    /// Returns `c_j = (-1)^j C(-1/2, j)` from j = 1 on; `c_j / c_{j-1} = (2j - 1) / 2j`.
     fn coefficients(&self) -> Vec<f64> {
         let next = |c: &mut f64, j: usize| {
             *c *= (2 * j - 1) as f64 / (2 * j) as f64;
@@ -78,8 +78,8 @@ impl Orthonormal {
         (1..=self.order).scan(1.0, next).collect()
     }
 
-    /// What the iteration multiplies a singular value of `sqrt(lambda)` by, and that factor's
-    /// derivative by `lambda`.
+    /// Computes the factor by which the iteration multiplies a singular value of `sqrt(lambda)`,
+    /// and the factor's derivative with respect to `lambda`.
     fn factor(&self, lambda: f64, scale: f64) -> (f64, f64) {
         // Σ c_j q^j by Horner from the highest term.
         let coefficients = self.coefficients();
@@ -104,7 +104,8 @@ impl Orthonormal {
     }
 }
 
-/// The weight with orthonormal columns, or rows if it is wide. A matrix of zeros stays one.
+/// Computes the weight with orthonormal columns, or rows if it is wide. A matrix of zeros stays
+/// zero.
 pub fn orthonormal(weight: &Tensor, settings: Orthonormal) -> Result<Tensor> {
     let (rows, cols) = weight.dims2()?;
     if rows < cols {
@@ -121,7 +122,8 @@ pub fn orthonormal(weight: &Tensor, settings: Orthonormal) -> Result<Tensor> {
     )
 }
 
-/// `|WᵀW - I|` in the Frobenius norm, along the shorter side: zero for an orthonormal matrix.
+/// Computes `|WᵀW - I|` in the Frobenius norm, along the shorter side: zero for an orthonormal
+/// matrix.
 pub fn departure(weight: &Tensor) -> Result<f64> {
     let (rows, cols) = weight.dims2()?;
     let tall = if rows < cols {
@@ -138,13 +140,13 @@ pub fn departure(weight: &Tensor) -> Result<f64> {
     Ok(squares.sum::<f64>().sqrt())
 }
 
-/// `WᵀW` in double precision: small singular values would be lost in single.
+/// Computes `WᵀW` in double precision: single precision would lose small singular values.
 fn gram(weight: &Tensor) -> Result<Vec<f64>> {
     let wide = weight.to_dtype(DType::F64)?;
     wide.t()?.matmul(&wide)?.flatten_all()?.to_vec1::<f64>()
 }
 
-/// The projection of one weight, with what its derivative needs.
+/// Projection of one weight, with the values that its derivative needs.
 #[derive(Debug)]
 #[doc(hidden)]
 pub struct Bjorck {
@@ -156,7 +158,7 @@ pub struct Bjorck {
 #[derive(Debug)]
 struct Decomposition {
     size: usize,
-    /// What the weights were divided by.
+    /// Scale by which the weights were divided.
     scale: f64,
     vectors: Vec<f64>,
     projector: Vec<f64>,
@@ -188,7 +190,7 @@ impl Decomposition {
         for i in 0..size {
             for j in 0..size {
                 let apart = values[i] - values[j];
-                // Of eigenvalues this close the slope is more exact than the difference of two
+                // For eigenvalues this close the slope is more exact than the difference of two
                 // nearly equal numbers.
                 differences[i * size + j] = if apart.abs() <= 1e-5 * values[i].max(values[j]) {
                     0.5 * (factors[i].1 + factors[j].1)
@@ -213,7 +215,7 @@ impl Decomposition {
         })
     }
 
-    /// The gradient by the Gram matrix, from that by the projector.
+    /// Computes the gradient to the Gram matrix from the gradient to the projector.
     fn by_gram(&self, by_projector: &[f64]) -> Vec<f64> {
         let n = self.size;
         let transposed = transpose(n, &self.vectors);
@@ -229,7 +231,7 @@ impl Decomposition {
     }
 }
 
-/// The product of square matrices, row by row.
+/// Computes the product of square matrices, row by row.
 fn times(n: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; n * n];
     for (out, row) in out.chunks_exact_mut(n).zip(a.chunks_exact(n)) {
@@ -246,13 +248,13 @@ fn transpose(n: usize, a: &[f64]) -> Vec<f64> {
     (0..n * n).map(|k| a[k % n * n + k / n]).collect()
 }
 
-/// A square matrix in the precision of the weights.
+/// Returns a square matrix in the precision of the weights.
 fn square(n: usize, values: &[f64], dtype: DType) -> Result<Tensor> {
     Tensor::from_slice(values, (n, n), &Device::Cpu)?.to_dtype(dtype)
 }
 
 impl Bjorck {
-    /// The iteration itself, step by step, by the scale that the decomposition found.
+    /// Runs the iteration step by step, with the scale of the decomposition.
     fn by_steps(&self, weight: &Tensor, scale: f64) -> Result<Tensor> {
         let mut w = weight.to_dtype(DType::F64)?.affine(1.0 / scale, 0.0)?;
         let eye = Tensor::eye(w.dim(1)?, DType::F64, weight.device())?;
@@ -286,7 +288,7 @@ impl Operation for Bjorck {
         let (rows, cols) = weight.dims2()?;
         let decomposition = Decomposition::new(rows, &gram(&weight)?, self.settings)?;
         let projected = weight.matmul(&square(cols, &decomposition.projector, weight.dtype())?)?;
-        // A second call would find the same.
+        // A second call would compute the same value.
         let _ = self.decomposition.set(decomposition);
         Ok(projected)
     }
@@ -459,7 +461,7 @@ mod tests {
                 check_gradients(&[random(&shape, 11)], |v| orthonormal(&v[0], settings));
             }
         }
-        // Converged, the scale has no part in the derivative.
+        // After convergence, the scale has no influence on the derivative.
         check_gradients(&[random(&[6, 3], 5)], |v| {
             orthonormal(&v[0], Orthonormal::default())
         });

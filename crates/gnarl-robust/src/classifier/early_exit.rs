@@ -1,5 +1,5 @@
-//! A network with an exit at every layer as a classifier: a node's scores are those of the exit it
-//! takes (thesis ch. 4).
+//! Node classifier with an exit at every layer ([ADMP-GNN, Abbahaddou et al.
+//! 2025](https://arxiv.org/abs/2509.01170)): a node's scores are those of its exit.
 
 use gnarl_graph::{DenseMatrix, Graph};
 
@@ -9,19 +9,19 @@ use gnarl_nn::depth::{Answers, ExitNetwork, Policy, Structure};
 use gnarl_nn::operator::{OperatorChoice, Prepared};
 use gnarl_tensor::Tensor;
 
-/// A network with exits, and the policy that says which a node takes.
+/// Network with exits, and the policy that chooses the exit of each node.
 #[derive(Debug)]
 pub struct EarlyExit {
-    /// The exits.
+    /// Exits of the network.
     pub exits: ExitNetwork,
-    /// Which of them a node takes.
+    /// Policy that chooses the exit of each node.
     pub policy: Policy,
-    /// The operator that messages travel by.
+    /// Message-passing operator.
     pub operator: OperatorChoice,
 }
 
 impl EarlyExit {
-    /// The scores of every exit, each `[nodes, classes]`.
+    /// Computes the scores of every exit, each `[nodes, classes]`.
     fn exit_scores(&self, graph: &Graph) -> Result<Vec<Tensor>> {
         let prepared = Prepared::new(graph, self.exits.config().backbone, self.operator)?;
         if prepared.input.dim() != self.exits.in_dim() {
@@ -35,12 +35,12 @@ impl EarlyExit {
         Ok(self.exits.predict(&prepared.propagation, &prepared.input)?)
     }
 
-    /// What every exit says of every node.
+    /// Computes the predictions of every exit for every node.
     pub fn answers(&self, graph: &Graph) -> Result<Answers> {
         Answers::new(&self.exit_scores(graph)?)
     }
 
-    /// The exit that every node takes.
+    /// Returns the exit of every node.
     pub fn exits_of(&self, graph: &Graph) -> Result<Vec<usize>> {
         let structure = Structure::new(graph, &self.policy.kinds())?;
         self.policy.exits(&structure, &self.answers(graph)?)

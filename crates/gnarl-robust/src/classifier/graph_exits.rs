@@ -1,5 +1,5 @@
-//! A classifier of graphs with an exit at every layer, around one graph at a time: a graph's scores
-//! are those of the exit it takes (thesis ch. 4 on ch. 7's ground).
+//! Graph classifier with an exit at every layer, for one graph at a time ([ADMP-GNN, Abbahaddou et
+//! al. 2025](https://arxiv.org/abs/2509.01170)): a graph's scores are those of its exit.
 
 use gnarl_graph::{DenseMatrix, Graph};
 use gnarl_tensor::{DType, Device, Tensor};
@@ -10,7 +10,7 @@ use gnarl_nn::depth::{Answers, ExitClassifier, Policy, Structure};
 use gnarl_nn::networks::{Batch, GraphModel, Membership, Pass, Weights};
 use gnarl_nn::operator::{OperatorChoice, propagation};
 
-/// Exits with a readout and a head each, and the policy that says which a graph takes.
+/// Exits with a readout and a head each, and the policy that chooses the exit of a graph.
 #[derive(Debug)]
 pub struct GraphEarlyExit {
     exits: ExitClassifier,
@@ -21,8 +21,8 @@ pub struct GraphEarlyExit {
 }
 
 impl GraphEarlyExit {
-    /// The exits as they are now. `degrees` is the last column of one-hot degrees, where those are
-    /// the nodes' features.
+    /// Builds the classifier with the current weights of the exits. `degrees` is the last column of
+    /// one-hot degrees, if the nodes' features are one-hot degrees.
     pub fn new(
         exits: ExitClassifier,
         policy: Policy,
@@ -39,17 +39,17 @@ impl GraphEarlyExit {
         })
     }
 
-    /// The exits.
+    /// Returns the exits.
     pub fn exits(&self) -> &ExitClassifier {
         &self.exits
     }
 
-    /// Which of them a graph takes.
+    /// Returns the policy that chooses the exit of a graph.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The scores of every exit, each `[1, classes]`.
+    /// Computes the scores of every exit, each `[1, classes]`.
     fn exit_scores(&self, graph: &Graph) -> Result<Vec<Tensor>> {
         let pass = Pass::evaluation(&self.weights);
         let latent = match graph.num_nodes() {

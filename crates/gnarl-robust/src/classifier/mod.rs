@@ -1,16 +1,17 @@
-//! A trained model as attacks, measures of robustness and inference see it: a graph goes in, class
-//! scores come out, one row for each node or, of a classifier of graphs, one row in all. Whatever
-//! works on a [`Classifier`] works around the graphs of a set, one at a time.
+//! Trained models as classifiers, for attacks, robustness measures and inference rules. A
+//! [`Classifier`] maps a graph to class scores, one row for each node, or a single row for graph
+//! classification. Everything that works on a [`Classifier`] also works on the graphs of a set, one
+//! at a time.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | this one | the trait, functions as classifiers, networks with gradients |
-//! | [`early_exit`] | a network with exits and the policy that says which is taken |
-//! | [`graph_exits`] | the same for graphs of a set, one at a time |
-//! | [`relaxed`] | operators of graphs whose edges may be half there, and defences that gradients see through |
+//! | this file | the trait, functions as classifiers, networks with gradients |
+//! | [`early_exit`] | a network with exits and the policy that chooses one |
+//! | [`graph_exits`] | exits for graphs of a set, one at a time |
+//! | [`relaxed`] | operators with continuous edge weights, and defences that gradients pass through |
 //!
-//! Features enter as the network sees them. Where a recipe scales them, scale the graph's once
-//! ([`Scaler::apply`](gnarl_nn::features::Scaler::apply)), before anything is done to it.
+//! Features are the network's input. If a recipe scales features, scale those of the graph once
+//! ([`Scaler::apply`](crate::features::Scaler::apply)), before anything else.
 
 pub mod early_exit;
 pub mod graph_exits;
@@ -34,19 +35,19 @@ pub use relaxed::{Filter, Relaxed, SeeThrough, Through};
 
 /// Maps a graph with features to class scores.
 pub trait Classifier: Sync {
-    /// Number of classes.
+    /// Returns the number of classes.
     fn num_classes(&self) -> usize;
 
-    /// Class scores before the softmax, one row for each node, or one for the graph.
+    /// Computes class scores before the softmax, one row for each node, or one for the graph.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>>;
 
-    /// The network inside, where there is one to look into and to take gradients through.
+    /// Returns the network inside, if there is one for white-box access and gradients.
     fn white_box(&self) -> Option<&WhiteBox> {
         None
     }
 
-    /// How gradients reach the weights of edges: through the network inside and whatever stands
-    /// before it, where that lets them.
+    /// Returns the path of gradients to the edge weights: through the network and a defence before
+    /// it, if both allow it.
     fn see_through(&self) -> Option<Through<'_>> {
         self.white_box().map(|network| Through {
             network,
@@ -54,26 +55,26 @@ pub trait Classifier: Sync {
         })
     }
 
-    /// Where edges may be dropped before an answer: which of these pairs, not joined, would stay.
-    /// An attacker has no use for the others.
+    /// Returns, for a classifier that may drop edges before a prediction, true for each unconnected
+    /// pair that would be kept. Other pairs are useless to an attack.
     fn would_stay(&self, graph: &Graph, pairs: &[Pair]) -> Result<Option<Vec<bool>>> {
         let _ = (graph, pairs);
         Ok(None)
     }
 
-    /// Where gradients are not those of the scores but of a simpler classifier's in their place,
-    /// straight through what it leaves out: that one.
+    /// Returns a simpler classifier whose gradients replace those of the scores (straight-through),
+    /// if any.
     fn followed(&self) -> Option<&dyn Classifier> {
         None
     }
 }
 
-/// A function as a classifier.
+/// Function as a classifier.
 #[derive(Debug)]
 pub struct FromFn<F> {
     /// Number of classes.
     pub num_classes: usize,
-    /// The function.
+    /// Function that computes the scores.
     pub function: F,
 }
 
@@ -87,14 +88,14 @@ impl<F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync> Classifier for FromFn<F> 
     }
 }
 
-/// What messages travel by on a graph where that is no operator of its edges.
+/// Override of the message-passing operator on a graph, if it is no operator of its edges.
 pub trait Travel: std::fmt::Debug + Send + Sync {
-    /// The operator that takes the place of the network's own.
+    /// Computes the operator that replaces the network's own.
     fn propagation(&self, graph: &Graph) -> Result<Propagation>;
 }
 
-/// A trained network with its operator: weights fixed, gradients to features and to an operator's
-/// values.
+/// Trained network with its operator: weights are fixed, gradients go to features and to an
+/// operator's values.
 #[derive(Debug)]
 pub struct WhiteBox {
     body: Body,
@@ -104,11 +105,11 @@ pub struct WhiteBox {
     reduced: OnceLock<Option<Reduced>>,
 }
 
-/// What answers.
+/// Network for nodes or for graphs.
 #[derive(Debug)]
 enum Body {
     Nodes(Network),
-    /// Of graphs; with the last column of one-hot degrees, where those are its features.
+    /// Graph classifier, with the last column of one-hot degrees, if these are its features.
     Graphs {
         classifier: GraphClassifier,
         degrees: Option<usize>,
@@ -116,7 +117,7 @@ enum Body {
 }
 
 impl WhiteBox {
-    /// The network as it is now: its weights as a forward pass sees them.
+    /// Builds a white box with the current weights of the network.
     pub fn new(network: Network, operator: OperatorChoice) -> Result<Self> {
         let weights = network.params().weights()?.detached();
         Ok(Self {
@@ -128,8 +129,9 @@ impl WhiteBox {
         })
     }
 
-    /// A classifier of graphs as it is now. `degrees` is the last column of one-hot degrees, where
-    /// those are the nodes' features: they follow the edges of whatever graph it is given.
+    /// Builds a white box with the current weights of a graph classifier. `degrees` is the last
+    /// column of one-hot degrees, if these are the nodes' features: they follow the edges of every
+    /// graph.
     pub fn of_graphs(
         classifier: GraphClassifier,
         operator: OperatorChoice,
@@ -148,13 +150,12 @@ impl WhiteBox {
         })
     }
 
-    /// The same with messages that travel by something else than an operator of the edges, where
-    /// that is given.
+    /// Sets an override of the message-passing operator, if given.
     pub fn travelling(self, travel: Option<Arc<dyn Travel>>) -> Self {
         Self { travel, ..self }
     }
 
-    /// The network; of a classifier of graphs, its message passing.
+    /// Returns the network; for a graph classifier, its message-passing network.
     pub fn network(&self) -> &Network {
         match &self.body {
             Body::Nodes(network) => network,
@@ -162,7 +163,7 @@ impl WhiteBox {
         }
     }
 
-    /// Where it classifies graphs: the classifier.
+    /// Returns the graph classifier, if it classifies graphs.
     pub fn graph_classifier(&self) -> Option<&GraphClassifier> {
         match &self.body {
             Body::Nodes(_) => None,
@@ -170,12 +171,12 @@ impl WhiteBox {
         }
     }
 
-    /// Its parameters.
+    /// Returns its parameters.
     pub fn params(&self) -> &Params {
         self.network().params()
     }
 
-    /// Whether what stands for features is read off the edges: then it moves with them.
+    /// Returns true if its features are computed from the edges: they change with them.
     pub fn reads_degrees(&self) -> bool {
         matches!(
             self.body,
@@ -186,17 +187,17 @@ impl WhiteBox {
         )
     }
 
-    /// The operator that messages travel by.
+    /// Returns the message-passing operator.
     pub fn operator(&self) -> OperatorChoice {
         self.operator
     }
 
-    /// Its weights as a forward pass sees them.
+    /// Returns its weights as a forward pass uses them.
     pub fn weights(&self) -> &Weights {
         &self.weights
     }
 
-    /// What messages travel by on a graph.
+    /// Computes the propagation on a graph.
     pub fn propagation(&self, graph: &Graph) -> Result<Propagation> {
         match &self.travel {
             Some(travel) => travel.propagation(graph),
@@ -204,7 +205,7 @@ impl WhiteBox {
         }
     }
 
-    /// The operator of a graph with the scalars that were learned; a fixed one as it is.
+    /// Computes the operator of a graph with the learned scalars; a fixed operator is unchanged.
     pub fn learned_operator(&self, graph: &Graph) -> Result<Operator> {
         let propagation = self.propagation(graph)?;
         Ok(self
@@ -214,7 +215,7 @@ impl WhiteBox {
             .clone())
     }
 
-    /// The features of a graph as the network takes them; the identity where it has none.
+    /// Returns the features of a graph as the network's input; the identity if it has none.
     pub fn input(&self, graph: &Graph) -> Result<Input> {
         let degrees = match self.body {
             Body::Graphs { degrees, .. } => degrees,
@@ -223,14 +224,14 @@ impl WhiteBox {
         input_of_graph(graph, degrees, self.network().in_dim())
     }
 
-    /// Class scores without dropout. Gradients reach the input and the values of the operator where
-    /// they are variables.
+    /// Computes class scores without dropout. Gradients reach the input and the values of the
+    /// operator if they are variables.
     pub fn forward(&self, propagation: &Propagation, input: &Input) -> Result<Tensor> {
         self.pass(propagation, input, &self.weights)
     }
 
-    /// The same network on fewer features, where all it does to features is linear and narrower
-    /// than they are.
+    /// Returns the network on fewer features, if its first operation on features is linear with
+    /// fewer outputs.
     pub fn reduced(&self) -> Result<Option<&Reduced>> {
         if let Some(known) = self.reduced.get() {
             return Ok(known.as_ref());
@@ -239,7 +240,7 @@ impl WhiteBox {
         Ok(self.reduced.get_or_init(|| reduced).as_ref())
     }
 
-    /// [`forward`](Self::forward) from coordinates `X Q` in the basis of
+    /// Computes [`forward`](Self::forward) from coordinates `X Q` in the basis of
     /// [`reduced`](Self::reduced).
     pub fn forward_reduced(
         &self,
@@ -290,8 +291,8 @@ impl Classifier for WhiteBox {
     }
 }
 
-/// The features of a graph as a model of `in_dim` columns takes them; where it has none, one-hot
-/// degrees up to `degrees`, or the identity.
+/// Returns the features of a graph as the input of a model with `in_dim` columns; without features,
+/// one-hot degrees up to `degrees`, or the identity.
 fn input_of_graph(graph: &Graph, degrees: Option<usize>, in_dim: usize) -> Result<Input> {
     let input = match degrees {
         Some(max) if graph.features().is_none() => {
@@ -309,18 +310,18 @@ fn input_of_graph(graph: &Graph, degrees: Option<usize>, in_dim: usize) -> Resul
     Ok(input)
 }
 
-/// A tensor of two dimensions as a matrix.
+/// Converts a tensor of two dimensions to a matrix.
 pub fn to_matrix(scores: &Tensor) -> Result<DenseMatrix<f32>> {
     let (rows, cols) = scores.dims2()?;
     DenseMatrix::new(rows, cols, scores.flatten_all()?.to_vec1::<f32>()?)
 }
 
-/// A network seen from the space that its first linear maps look at.
+/// Network restricted to the space of its first linear maps.
 ///
-/// With `W = [W_1 … W_k]` all maps that features go through and Q an orthonormal basis of W's
-/// columns, `X W = (X Q)(Qᵀ W)`: the network is one on the coordinates `X Q` with weights `Qᵀ W_i`.
-/// Whatever lies outside that space is not heard, so a perturbation of features need only be drawn,
-/// or sought, within it.
+/// With `W = [W_1 … W_k]` all maps of the features and Q an orthonormal basis of W's columns,
+/// `X W = (X Q)(Qᵀ W)`: the network is one on the coordinates `X Q` with weights `Qᵀ W_i`. The
+/// scores do not depend on anything outside that space, so a perturbation of features need only be
+/// sampled, or searched, within it.
 #[derive(Debug)]
 pub struct Reduced {
     /// Q, `[features, dim]`, orthonormal columns.
@@ -348,19 +349,19 @@ impl Reduced {
         }))
     }
 
-    /// Number of coordinates.
+    /// Returns the number of coordinates.
     pub fn dim(&self) -> usize {
         self.basis.dims()[1]
     }
 
-    /// `X Q`.
+    /// Computes `X Q`.
     pub fn coordinates(&self, input: &Input) -> Result<Tensor> {
         Ok(input.matmul(&self.basis, None)?)
     }
 }
 
-/// Orthonormal columns that span those of `matrix`. Columns that add nothing are left out; of a
-/// matrix of zeros one column of zeros is kept.
+/// Computes orthonormal columns that span those of `matrix`. Dependent columns are left out; a
+/// matrix of zeros gives one column of zeros.
 fn orthonormal_basis(matrix: &Tensor) -> Result<Tensor> {
     let (rows, cols) = matrix.dims2()?;
     let columns = matrix
@@ -383,7 +384,7 @@ fn orthonormal_basis(matrix: &Tensor) -> Result<Tensor> {
     )
 }
 
-/// What is left of a column in the span of the others is rounding.
+/// Tolerance of the rank: the rest of a column in the span of the others is rounding.
 const RANK_TOLERANCE: f64 = 1e-7;
 
 #[cfg(test)]

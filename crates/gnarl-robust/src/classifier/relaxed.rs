@@ -1,14 +1,14 @@
-//! Operators of graphs whose edges may be half there, for attacks that follow gradients (Xu et al.
-//! 2019).
+//! Relaxed operators with continuous edge weights, for gradient-based attacks on edges ([Xu et al.
+//! 2019](https://arxiv.org/abs/1906.04214)).
 //!
-//! Every edge, and every one of some chosen pairs without an edge, has a flip variable p in 0 to 1:
-//! an edge of weight w becomes `(1 - p) w`, another pair `p`. The entries of a classical operator
-//! are differentiable functions of these weights and of the degrees they add up to. Where every p
-//! is 0 or 1 the operator is exactly that of the flipped graph.
+//! Every edge, and every candidate pair without an edge, has a flip variable p in 0 to 1: an edge
+//! of weight w becomes `(1 - p) w`, another pair `p`. The entries of a classical operator are
+//! differentiable functions of these weights and of the degrees. If every p is 0 or 1, the operator
+//! is exactly that of the flipped graph.
 //!
-//! Inverse degrees are kept from growing without limit while a node loses its last edge: degrees
-//! count as at least half of the smallest weight, which no whole degree but zero is below. Memory
-//! is that of the edges and the chosen pairs.
+//! Inverse degrees are bounded while a node loses its last edge: degrees count as at least half of
+//! the smallest weight. No whole degree but zero is below that. Memory is that of the edges and the
+//! candidate pairs.
 
 use std::sync::Arc;
 
@@ -21,30 +21,30 @@ use gnarl_graph::Result;
 use gnarl_nn::networks::{LearnableOperator, OperatorScalar, Propagation};
 use gnarl_tensor::{DType, Device, Operator, Pairs, Pattern, Tensor};
 
-/// A classical operator over flip variables.
+/// Classical operator over flip variables.
 #[derive(Debug)]
 pub struct Relaxed {
     kind: Op,
     pairs: Vec<Pair>,
     num_edges: usize,
-    /// Weight of each pair where nothing is flipped, `[pairs]`.
+    /// Weight of each pair without flips, `[pairs]`.
     weights: Tensor,
-    /// What a flip adds to it, `[pairs]`.
+    /// Change of the weight by a flip, `[pairs]`.
     moves: Tensor,
-    /// Entries of both arcs of each pair, and of the diagonal where the operator has one.
+    /// Entries of both arcs of each pair, and of the diagonal if the operator has one.
     pattern: Operator,
-    /// The pair of each entry; of the diagonal, the place of a zero after the last pair.
+    /// Pair of each entry; diagonal entries point to a zero after the last pair.
     pair_of: Tensor,
     rows: Tensor,
     cols: Tensor,
     diagonal: Tensor,
-    /// Half of the smallest positive weight.
+    /// Lower bound of degrees: half of the smallest positive weight.
     floor: f64,
 }
 
 impl Relaxed {
-    /// Variables for the edges of a graph, in ascending order, then for `candidates`: different
-    /// pairs `u < v` without an edge. O(nodes + edges + candidates).
+    /// Builds variables for the edges of a graph, in ascending order, then for `candidates`:
+    /// different pairs `u < v` without an edge. O(nodes + edges + candidates).
     pub fn new(graph: &Graph, kind: Op, candidates: &[Pair]) -> Result<Self> {
         let n = graph.num_nodes();
         let mut pairs: Vec<Pair> = graph.edges().collect();
@@ -90,34 +90,34 @@ impl Relaxed {
         })
     }
 
-    /// The pairs that have a variable.
+    /// Returns the pairs that have a variable.
     pub fn pairs(&self) -> &[Pair] {
         &self.pairs
     }
 
-    /// How many of them, the first, are edges.
+    /// Returns the number of edges, which are the first pairs.
     pub fn num_edges(&self) -> usize {
         self.num_edges
     }
 
-    /// The operator for flip variables of shape `[pairs]`, which may take gradients.
+    /// Computes the operator for flip variables of shape `[pairs]`, which may take gradients.
     pub fn operator(&self, flips: &Tensor) -> Result<Operator> {
         self.operator_of(&self.weights(flips)?)
     }
 
-    /// The weights of the pairs for flip variables of shape `[pairs]`.
+    /// Computes the weights of the pairs for flip variables of shape `[pairs]`.
     pub fn weights(&self, flips: &Tensor) -> Result<Tensor> {
         Ok((&self.weights + (flips * &self.moves)?)?)
     }
 
-    /// The operator for weights of the pairs, which may take gradients.
+    /// Computes the operator for weights of the pairs, which may take gradients.
     pub fn operator_of(&self, weights: &Tensor) -> Result<Operator> {
         self.operator_with(weights, None)
     }
 
-    /// The same with further pairs `absent` that have no edge and no variable: they change nothing,
-    /// but gradients to their `weights`, all of them zero, say what a little of each would. They
-    /// cost far less than pairs with a variable.
+    /// Computes the operator with further pairs `absent` that have no edge and no variable. They do
+    /// not change the operator; the gradients to their `weights`, all zero, are those of adding the
+    /// edge. They cost far less than pairs with a variable.
     pub fn operator_beside(
         &self,
         weights: &Tensor,
@@ -185,9 +185,9 @@ impl Relaxed {
         Ok(beside(self.pattern.with_values(&values)?, scales)?)
     }
 
-    /// `diag(d) + Σ_p diag(r_p) A diag(c_p)` for weights of the pairs, which may take gradients,
-    /// and numbers of the nodes, `[nodes, 1 + 2 · parts]`: d, then r and c of each part. Of a kind
-    /// with a diagonal.
+    /// Computes `diag(d) + Σ_p diag(r_p) A diag(c_p)` for weights of the pairs, which may take
+    /// gradients, and factors of the nodes, `[nodes, 1 + 2 · parts]`: d, then r and c of each part.
+    /// For operators with a diagonal.
     fn factored_of(&self, weights: &Tensor, factors: &Tensor) -> Result<Operator> {
         let with_zero = Tensor::cat(&[weights, &Tensor::zeros(1, DType::F32, &Device::Cpu)?], 0)?;
         let a = with_zero.index_select(&self.pair_of, 0)?;
@@ -206,7 +206,7 @@ impl Relaxed {
         Ok(self.pattern.with_values(&values)?)
     }
 
-    /// One on the diagonal where a node has edges, zero where it has none, a share of one in
+    /// Computes the diagonal: one if a node has edges, zero if it has none, and a share of one in
     /// between.
     fn presence(&self, degrees: &Tensor) -> gnarl_tensor::Result<Tensor> {
         // min(x, 1) = 1 - relu(1 - x)
@@ -215,8 +215,8 @@ impl Relaxed {
     }
 }
 
-/// Row, column and pair of every entry, by rows and columns, and where each row begins. Entries of
-/// the diagonal have the place after the last pair.
+/// Row, column and pair of every entry, sorted by rows and columns, and the offset of each row.
+/// Diagonal entries point to the place after the last pair.
 struct Entries {
     offsets: Vec<usize>,
     rows: Vec<u32>,
@@ -225,10 +225,10 @@ struct Entries {
 }
 
 impl Entries {
-    /// By counting: blocks are drawn anew many times.
+    /// Sorts by counting: block-coordinate attacks sample new pairs many times.
     fn new(n: usize, pairs: &[Pair], has_diagonal: bool) -> Self {
-        // Before the diagonal of a row stand the pairs that it is the larger end of, after it those
-        // that it is the smaller end of.
+        // Entries before the diagonal of a row are the pairs whose larger end it is; entries after
+        // it are those whose smaller end it is.
         let (mut smaller, mut larger) = (vec![0usize; n + 1], vec![0usize; n + 1]);
         for &(u, v) in pairs {
             smaller[u as usize + 1] += 1;
@@ -279,8 +279,7 @@ impl Entries {
     }
 }
 
-/// Numbers in the order of their keys, those of equal keys as they came; `begins` is where each
-/// key's numbers begin.
+/// Sorts numbers by their keys, stably; `begins` has the offset of each key's numbers.
 fn placed(
     numbers: impl ExactSizeIterator<Item = u32>,
     begins: &[usize],
@@ -296,17 +295,17 @@ fn placed(
     out
 }
 
-/// A network behind a defence, as an attacker sees it who follows gradients to edges.
+/// Network behind a defence, for attacks that differentiate with respect to edges.
 #[derive(Clone, Copy)]
 pub struct Through<'a> {
-    /// The network.
+    /// Network that predicts.
     pub network: &'a WhiteBox,
-    /// What stands before it and changes the edges.
+    /// Defence before the network that changes the edges.
     pub defense: Option<&'a dyn SeeThrough>,
 }
 
 impl<'a> Through<'a> {
-    /// From weights of the pairs of a relaxation to what the network's messages travel by.
+    /// Returns the map from pair weights of a relaxation to the network's propagation.
     pub fn filter(&self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
         match self.defense {
             Some(defense) => defense.ready(graph, relaxed),
@@ -317,19 +316,19 @@ impl<'a> Through<'a> {
     }
 }
 
-/// A defence that gradients find a way through, exactly or by a stand-in for a step that has none.
+/// Defence that gradients pass through, exactly or by a surrogate for a step without gradient.
 pub trait SeeThrough {
-    /// Made ready for the edges of a graph and the candidates of a relaxation. Whole weights must
-    /// give what the defended network travels by on the graph of those edges, or nearly.
+    /// Prepares the defence for the edges of a graph and the candidates of a relaxation. Integer
+    /// weights must give the propagation of the defended network on the graph of those edges, or
+    /// nearly.
     fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>>;
 
-    /// How gradients pass, in a few words, as reports say it.
+    /// Returns a short description of the gradient path, for reports.
     fn how(&self) -> &'static str;
 }
 
-/// A network with a learned operator, as the one who changes its edges sees it: centralities are
-/// held as they are on the clean graph, so that only the arcs that they stand beside are felt to
-/// change.
+/// Network with a learned operator under edge changes: centralities are constant at their clean
+/// values, so that only the changed arcs have gradients.
 impl SeeThrough for WhiteBox {
     fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
         let pairs = Relaxed::new(
@@ -356,7 +355,7 @@ impl SeeThrough for WhiteBox {
     }
 }
 
-/// An operator in the place of one that is made from a network's scalars.
+/// Operator in place of the one computed from a network's scalars.
 #[derive(Debug)]
 struct Given(Operator);
 
@@ -378,7 +377,7 @@ impl LearnableOperator for Given {
     }
 }
 
-/// From weights of a relaxation's pairs, which may take gradients, to what messages travel by.
+/// Map from weights of a relaxation's pairs, which may take gradients, to the propagation.
 pub type Filter<'a> = Box<dyn Fn(&Relaxed, &Tensor) -> Result<Propagation> + 'a>;
 
 #[cfg(test)]
@@ -392,7 +391,7 @@ mod tests {
     use gnarl_tensor::testing::{check_gradients, random};
     use rand::RngExt;
 
-    /// Eight nodes, one of them alone, and pairs to join.
+    /// Eight nodes, one of them isolated, and pairs to add.
     fn graph() -> (Graph, Vec<Pair>) {
         let edges = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (4, 5), (5, 6)];
         (
@@ -479,8 +478,8 @@ mod tests {
         }
     }
 
-    /// Pairs that are absent have the slopes that they have with a variable at zero, and leave
-    /// those of others as they are.
+    /// Absent pairs have the gradients of pairs with a variable at zero, and leave the gradients of
+    /// others unchanged.
     #[test]
     fn absent_pairs_have_the_slopes_of_pairs_at_zero() {
         let (graph, candidates) = graph();
@@ -529,7 +528,8 @@ mod tests {
         let x = random(&[8, 3], 4);
         for kind in Op::ALL {
             let relaxed = Relaxed::new(&graph, kind, &candidates).unwrap();
-            // Away from 0 and 1, with degrees above the floor or, for the lone node, clearly below.
+            // Away from 0 and 1, with degrees above the floor or, for the isolated node, clearly
+            // below.
             let p = ((random(&[12], 5) * 0.15).unwrap() + 0.2).unwrap();
             check_gradients(&[p], |v| {
                 relaxed

@@ -1,14 +1,15 @@
-//! Uniform perturbations of features: `Z` with `max_i ||Z_i||_p <= epsilon`.
+//! Uniform perturbations of features: samples of `Z` with `max_i ||Z_i||_p <= epsilon`.
 //!
-//! That set is a product of balls, one for each row, so a uniform point of it is a uniform point of
-//! each ball. A uniform point of an L_p ball in K dimensions is a direction times a radius
-//! `epsilon u^(1/K)`; the direction is that of a vector of independent coordinates with density
+//! That set is a product of balls, one for each row, so a uniform point consists of a uniform point
+//! of each ball. A uniform point of an L_p ball in K dimensions is a direction times a radius
+//! `epsilon u^(1/K)`. The direction is that of a vector of independent coordinates with density
 //! `exp(-|t|^p)` (Schechtman and Zinn 1990; Barthe et al. 2005), and for p = infinity that of a
 //! point of a cube's surface.
 //!
-//! The thesis draws the largest of the rows' norms with the density of a single row's, and its
-//! directions, from a random partition of [0, 1], are uniform for p = 1 and p = infinity alone
-//! (erratum 9). That is [`Sampler::Thesis`].
+//! [`Sampler::Thesis`] is the stratified sampler described for GCORN ([Abbahaddou et al.
+//! 2024](https://arxiv.org/abs/2404.17947)). It samples the largest of the rows' norms with the
+//! density of a single row's norm. Its directions, from a random partition of [0, 1], are uniform
+//! for p = 1 and p = infinity alone.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Error, Features, Result, named};
@@ -18,23 +19,23 @@ use rand_distr::{Distribution, Exp1, Gamma, StandardNormal};
 use super::Norm;
 
 named! {
-    /// How points of a ball are drawn.
+    /// Sampler of the points of a ball.
     #[derive(Default)]
     pub enum Sampler as "sampler" {
-        /// Uniformly.
+        /// Uniform distribution.
         #[default]
         Exact = "exact",
-        /// As the thesis' appendix does, for its figures.
+        /// Stratified sampler described for GCORN, which reproduces its figures.
         Thesis = "thesis",
     }
 }
 
-/// The largest radius. Features are single precision, which ends at 3.4e38: its root leaves a
-/// network as many digits for its products, so that no sum of them turns into an infinity, or into
-/// the zero that a ReLU makes of one.
+/// Largest radius. Features are single precision, whose range ends at 3.4e38. The square root
+/// leaves a network the same range for its products, so that no sum of them overflows, and no ReLU
+/// turns an overflow into zero.
 pub const LARGEST_RADIUS: f64 = 1e19;
 
-/// Refuses a radius that is none, or that single precision cannot follow.
+/// Checks that a radius is valid and within the range of single precision.
 pub fn check_radius(epsilon: f64) -> Result<()> {
     if !(epsilon.is_finite() && epsilon >= 0.0) {
         let what = format!("epsilon {epsilon} must be a finite number of at least 0");
@@ -49,7 +50,7 @@ pub fn check_radius(epsilon: f64) -> Result<()> {
     Ok(())
 }
 
-/// The perturbations whose every row has norm at most epsilon.
+/// Perturbations whose every row has norm at most epsilon.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ball {
     norm: Norm,
@@ -58,7 +59,7 @@ pub struct Ball {
 }
 
 impl Ball {
-    /// Refuses a radius below 0, not finite or above [`LARGEST_RADIUS`], and a p below 1.
+    /// Fails for a radius below 0, not finite or above [`LARGEST_RADIUS`], and for a p below 1.
     pub fn new(norm: Norm, epsilon: f64, sampler: Sampler) -> Result<Self> {
         check_radius(epsilon)?;
         norm.check()?;
@@ -69,23 +70,23 @@ impl Ball {
         })
     }
 
-    /// The norm of a row.
+    /// Returns the norm of a row.
     pub fn norm(&self) -> Norm {
         self.norm
     }
 
-    /// The radius.
+    /// Returns the radius.
     pub fn epsilon(&self) -> f64 {
         self.epsilon
     }
 
-    /// How it is drawn from.
+    /// Returns the sampler.
     pub fn sampler(&self) -> Sampler {
         self.sampler
     }
 
-    /// The norms of `rows` rows of `dim` entries: independent, or, in the thesis' sampler, all
-    /// below that of one of them.
+    /// Samples the norms of `rows` rows of `dim` entries: independent, or, in [`Sampler::Thesis`],
+    /// all below the norm of one of them.
     pub fn radii(&self, rows: usize, dim: usize, rng: &mut Rng) -> Vec<f64> {
         let mut radius = |most: f64| most * rng.random::<f64>().powf(1.0 / dim.max(1) as f64);
         match self.sampler {
@@ -101,7 +102,7 @@ impl Ball {
         }
     }
 
-    /// A row of norm `radius`.
+    /// Samples a row of norm `radius`.
     pub fn fill_row(&self, radius: f64, row: &mut [f64], rng: &mut Rng) {
         if row.is_empty() {
             return;
@@ -142,7 +143,7 @@ impl Ball {
         row.iter_mut().for_each(|z| *z *= scale);
     }
 
-    /// Rows of these norms, one after the other, over `out`.
+    /// Samples rows of these norms, one after another, into `out`.
     pub fn fill_rows(&self, radii: &[f64], out: &mut [f32], rng: &mut Rng) {
         let dim = out.len() / radii.len().max(1);
         let mut row = vec![0.0; dim];
@@ -152,7 +153,7 @@ impl Ball {
         }
     }
 
-    /// Features moved by a point of the ball.
+    /// Returns features perturbed by a point of the ball.
     pub fn around(&self, features: &Features, rng: &mut Rng) -> DenseMatrix<f32> {
         let mut moved = features.to_dense();
         let radii = self.radii(moved.num_rows(), moved.num_cols(), rng);
@@ -242,8 +243,8 @@ mod tests {
         }
     }
 
-    /// The thesis' partition of [0, 1] is right for p = 1 and the cube, and visibly wrong for p = 2
-    /// and 3.
+    /// The random partition of [0, 1] is correct for p = 1 and the cube, and visibly wrong for p =
+    /// 2 and 3.
     #[test]
     fn the_thesis_directions_are_uniform_for_one_and_infinity_alone() {
         for (norm, right) in NORMS.into_iter().zip([true, false, false, true]) {
@@ -266,7 +267,7 @@ mod tests {
         }
     }
 
-    /// Of 50 uniform rows the largest norm has density 50 K r^(50 K - 1), not K r^(K - 1).
+    /// The largest norm of 50 uniform rows has density 50 K r^(50 K - 1), not K r^(K - 1).
     #[test]
     fn the_largest_of_many_rows() {
         let largest = |sampler| -> Vec<f64> {
@@ -328,7 +329,7 @@ mod tests {
                 "row {i}: {distance}"
             );
         }
-        // The same draws, one after the other.
+        // The same samples, one after another.
         let rng = &mut stream(2, "ball test", 0);
         let mut noise = [0f32; 6];
         ball.fill_rows(&ball.radii(3, 2, rng), &mut noise, rng);

@@ -1,5 +1,5 @@
-//! How much may change. A budget that exists is one that can be kept: each is made by a constructor
-//! that refuses what is no number, negative, or more than there is.
+//! Perturbation budgets. Every budget is valid: its constructor refuses NaN, negative numbers, and
+//! more than the maximum.
 
 use std::fmt;
 
@@ -10,25 +10,26 @@ use super::Norm;
 use super::ball::LARGEST_RADIUS;
 use super::rows::row_norms;
 
-/// What may change, and how much of it.
+/// Budget of a perturbation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Budget {
     /// Noise on features.
     Noise(Noise),
-    /// Features, by their norm.
+    /// Norm of the change of features.
     Features(FeatureBudget),
-    /// Edges, by their number.
+    /// Number of changed edges.
     Edges(EdgeShare),
-    /// Edges, by their number, and noise on features besides; without a flip nothing changes.
+    /// Number of changed edges, and noise on features in addition; without an edge flip nothing
+    /// changes.
     Both(EdgeShare, Noise),
-    /// Flips of edges and of binary features for each of some targets.
+    /// Number of flips of edges and of binary features for each target.
     PerTarget(usize),
-    /// Flips of edges and of binary features in all.
+    /// Total number of flips of edges and of binary features.
     Flips(usize),
 }
 
 impl Budget {
-    /// Whether nothing may change.
+    /// Returns true if nothing may change.
     pub fn is_zero(&self) -> bool {
         match self {
             Budget::Noise(noise) => noise.psi == 0.0,
@@ -39,7 +40,7 @@ impl Budget {
         }
     }
 
-    /// With so many targets: what each may have, added up.
+    /// Returns the total budget for this number of targets.
     pub fn for_targets(self, targets: usize) -> Self {
         match self {
             Budget::PerTarget(flips) => Budget::Flips(flips.saturating_mul(targets)),
@@ -70,8 +71,8 @@ impl fmt::Display for Budget {
     }
 }
 
-/// Gaussian noise: every entry has the deviation `psi / sqrt(K)` for K features, so that the noise
-/// of a node has the expected squared norm psi².
+/// Gaussian noise: every entry has the standard deviation `psi / sqrt(K)` for K features, so that
+/// the noise of a node has the expected squared norm psi².
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
     psi: f64,
@@ -83,13 +84,13 @@ impl Noise {
         Ok(Self { psi: amount(psi)? })
     }
 
-    /// The scale.
+    /// Returns the scale psi.
     pub fn psi(self) -> f64 {
         self.psi
     }
 }
 
-/// A share of the norm of what features there are.
+/// Share of the norm of the features.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FeatureBudget {
     share: f64,
@@ -98,7 +99,7 @@ pub struct FeatureBudget {
 }
 
 impl FeatureBudget {
-    /// Fails unless the share is at least 0 and the norm is one.
+    /// Fails unless the share is at least 0 and the norm is valid.
     pub fn new(share: f64, norm: Norm, scope: Scope) -> Result<Self> {
         norm.check()?;
         Ok(Self {
@@ -108,23 +109,23 @@ impl FeatureBudget {
         })
     }
 
-    /// The share.
+    /// Returns the share.
     pub fn share(self) -> f64 {
         self.share
     }
 
-    /// How far is measured.
+    /// Returns the norm.
     pub fn norm(self) -> Norm {
         self.norm
     }
 
-    /// What has the budget.
+    /// Returns the scope: each node or the whole matrix.
     pub fn scope(self) -> Scope {
         self.scope
     }
 
-    /// How far each row may move (of [`Scope::Matrix`]: if it were the only one), and all of them
-    /// together.
+    /// Computes the radius of each row (for [`Scope::Matrix`]: if it were the only one), and the
+    /// radius of all rows together.
     pub fn radii(self, features: &Features) -> Radii {
         let norms = row_norms(features, self.norm);
         let matrix = self.share * self.norm.of(norms.iter().copied());
@@ -132,7 +133,7 @@ impl FeatureBudget {
             Scope::Node => norms.iter().map(|n| self.share * n).collect(),
             Scope::Matrix => vec![matrix; norms.len()],
         };
-        // The largest entry of all is within its limit where that of every row is.
+        // For the maximum norm, the limit of every row implies that of the matrix.
         let is_limit = self.scope == Scope::Matrix && self.norm != Norm::Infinity;
         Radii {
             rows,
@@ -142,29 +143,28 @@ impl FeatureBudget {
     }
 }
 
-/// A budget for features in their own units.
+/// Budget of features in their own units.
 #[derive(Debug, Clone)]
 pub struct Radii {
-    /// How far each row may move.
+    /// Maximal change of each row.
     pub rows: Vec<f64>,
-    /// How far all rows may move together, where that is a limit of its own.
+    /// Maximal change of all rows together, if there is such a limit.
     pub together: Option<f64>,
-    /// How far is measured.
+    /// Norm of the changes.
     pub norm: Norm,
 }
 
 named! {
-    /// What has a budget of features.
+    /// Scope of a feature budget.
     pub enum Scope as "scope" {
-        /// Every node its own, a share of its own features' norm.
+        /// Every node has a budget: a share of its own features' norm.
         Node = "node",
-        /// The whole matrix one, to be spent anywhere.
+        /// The whole matrix has one budget, to be spent anywhere.
         Matrix = "matrix",
     }
 }
 
-/// A share of the edges: so many pairs of nodes may be flipped, joined ones parted or parted ones
-/// joined.
+/// Share of the edges: this many pairs of nodes may be flipped, by removing or adding an edge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EdgeShare {
     share: f64,
@@ -181,19 +181,19 @@ impl EdgeShare {
         Ok(Self { share })
     }
 
-    /// The share.
+    /// Returns the share.
     pub fn share(self) -> f64 {
         self.share
     }
 
-    /// Flips allowed on a graph: the share of its edges, rounded down.
+    /// Returns the number of flips allowed on a graph: the share of its edges, rounded down.
     pub fn flips(self, graph: &Graph) -> usize {
-        // A product a hair below a whole number, as 0.29 · 100 is, is meant to be it.
+        // A product slightly below a whole number, such as 0.29 · 100, is rounded to it.
         (self.share * graph.num_edges() as f64 * (1.0 + 1e-12)).floor() as usize
     }
 }
 
-/// An amount that single precision can follow.
+/// Checks that an amount is within the range of single precision.
 fn amount(x: f64) -> Result<f64> {
     let bounds = Bounds {
         least: Some((0.0, true)),

@@ -1,5 +1,5 @@
-//! How one graph differs from another, counted from the two graphs and not from what anybody
-//! believes to have changed, and whether a budget allows it.
+//! Differences between two graphs, computed from the graphs themselves, and a check against a
+//! budget.
 
 use gnarl_graph::{Features, Graph};
 use rayon::prelude::*;
@@ -9,34 +9,34 @@ use super::rows::write_row;
 use super::{Budget, EdgeShare, Norm, Pair, Radii};
 use gnarl_graph::{Error, Result};
 
-/// How one graph differs from another.
+/// Difference between a graph and the original.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Edges that were not there, `u < v`, ascending.
+    /// Added edges, `u < v`, ascending.
     pub added: Vec<Pair>,
-    /// Edges that are gone, `u < v`, ascending.
+    /// Removed edges, `u < v`, ascending.
     pub removed: Vec<Pair>,
-    /// How far features moved.
+    /// Change of the features.
     pub features: FeatureChange,
 }
 
-/// How far features moved.
+/// Size of the change of features.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct FeatureChange {
-    /// Nodes whose features changed.
+    /// Number of nodes whose features changed.
     pub nodes: usize,
-    /// Entries that changed.
+    /// Number of entries that changed.
     pub entries: usize,
     /// Root of the sum of squares over all entries.
     pub l2: f64,
-    /// The largest move of a node in L2.
+    /// Largest L2 change of a node.
     pub largest_l2: f64,
-    /// The largest move of an entry.
+    /// Largest change of an entry.
     pub linf: f64,
 }
 
 impl FeatureChange {
-    /// Both together, of different nodes.
+    /// Combines changes of different nodes.
     pub fn and(self, other: Self) -> Self {
         Self {
             nodes: self.nodes + other.nodes,
@@ -49,8 +49,7 @@ impl FeatureChange {
 }
 
 impl Change {
-    /// Compares a graph with the original. O(nodes + edges + features). Fails where they have not
-    /// the same nodes.
+    /// Compares a graph with the original. O(nodes + edges + features). Fails if the nodes differ.
     pub fn between(original: &Graph, graph: &Graph) -> Result<Self> {
         if graph.num_nodes() != original.num_nodes() {
             return Err(broken(format!(
@@ -77,13 +76,13 @@ impl Change {
         })
     }
 
-    /// Edges added and removed.
+    /// Returns the number of edges added and removed.
     pub fn num_flips(&self) -> usize {
         self.added.len() + self.removed.len()
     }
 
-    /// Fails unless `graph`, which differs from the original by this, is undirected and simple with
-    /// the same labels and splits, and the budget allows the change.
+    /// Fails unless `graph`, which differs from the original by this change, is undirected and
+    /// simple with the same labels and splits, and the budget allows the change.
     pub fn assert_within(&self, budget: &Budget, original: &Graph, graph: &Graph) -> Result<()> {
         check_valid(original, graph)?;
         match budget {
@@ -131,7 +130,8 @@ impl Change {
         }
     }
 
-    /// Noise has no largest size, only one that it practically never has.
+    /// Checks Gaussian noise, which has no largest size, against a size that it practically never
+    /// exceeds.
     fn assert_noise(&self, psi: f64, original: &Graph) -> Result<()> {
         let (n, k) = original
             .features()
@@ -141,7 +141,7 @@ impl Change {
         let entries = (n * k) as f64;
         let allowed =
             psi.powi(2) / k.max(1) as f64 * (entries + 10.0 * (2.0 * entries).sqrt() + 60.0);
-        // Features of any size lose what noise is below their last digit, and gain as much.
+        // Features of any size lose noise below their last digit, and gain as much.
         let rounding = original
             .features()
             .map_or(0.0, |f| largest(f) * 1e-7 * entries.sqrt());
@@ -156,7 +156,7 @@ impl Change {
     }
 }
 
-/// Every row within its radius, and all of them within theirs.
+/// Checks that every row is within its radius, and all rows are within theirs.
 fn assert_radii(radii: &Radii, original: &Graph, graph: &Graph) -> Result<()> {
     let moves = moves(original, graph, radii.norm)?;
     if let Some(i) = (0..moves.len()).find(|&i| moves[i] > radii.rows[i] * (1.0 + SLACK)) {
@@ -174,7 +174,7 @@ fn assert_radii(radii: &Radii, original: &Graph, graph: &Graph) -> Result<()> {
     }
 }
 
-/// Sums of the same squares in another order differ by less.
+/// Relative tolerance: sums of the same squares in another order differ by less.
 const SLACK: f64 = 1e-9;
 
 fn broken(what: String) -> Error {
@@ -191,7 +191,7 @@ fn largest(features: &Features) -> f64 {
         .fold(0.0, |m, &v| m.max(f64::from(v).abs()))
 }
 
-/// How far each node's features moved.
+/// Computes the change of each node's features.
 fn moves(original: &Graph, graph: &Graph, norm: Norm) -> Result<Vec<f64>> {
     let (before, after) = match (original.features(), graph.features()) {
         (None, None) => return Ok(Vec::new()),
@@ -217,7 +217,7 @@ fn moves(original: &Graph, graph: &Graph, norm: Norm) -> Result<Vec<f64>> {
         .collect())
 }
 
-/// Entries that differ, of the rows that moved.
+/// Counts the entries that differ, in the rows that changed.
 fn entries(original: &Graph, graph: &Graph, moves: &[f64]) -> Result<usize> {
     let (Some(before), Some(after)) = (original.features(), graph.features()) else {
         return Ok(0);
@@ -232,7 +232,7 @@ fn entries(original: &Graph, graph: &Graph, moves: &[f64]) -> Result<usize> {
     Ok(count)
 }
 
-/// The conventions that every graph keeps, and what no perturbation touches.
+/// Checks the conventions of every graph, and the parts that no perturbation changes.
 fn check_valid(original: &Graph, graph: &Graph) -> Result<()> {
     for u in 0..graph.num_nodes() as u32 {
         let row = graph.neighbours(u);
@@ -340,7 +340,7 @@ mod tests {
         );
     }
 
-    /// Every way of breaking a budget or a graph is caught.
+    /// Every violation of a budget or a graph is caught.
     #[test]
     fn what_is_not_allowed_is_caught() {
         let edges = |share| Budget::Edges(EdgeShare::new(share).unwrap());

@@ -1,9 +1,9 @@
-//! Graphs within some flips of edges: a flip joins two nodes, or parts them.
+//! Random edge flips within a radius: a flip adds or removes an edge.
 //!
-//! Of N = n(n-1)/2 pairs, C(N, d) graphs lie at distance d, so that nearly all graphs of a ball lie
-//! on its rim. The thesis draws the distance d with probability C(r, d) / 2^r instead (ch. 6;
-//! erratum 11); both laws are here. Time and memory grow with the edges and the flips, never with
-//! N.
+//! With N = n(n-1)/2 pairs, C(N, d) graphs have distance d, so that nearly all graphs of a ball lie
+//! at its largest distance. RobustCRF ([Abbahaddou et al. 2024](https://arxiv.org/abs/2411.05399))
+//! samples the distance d with probability C(r, d) / 2^r instead; both laws are here. Time and
+//! memory grow with the edges and the flips, never with N.
 
 use std::collections::HashSet;
 
@@ -14,22 +14,23 @@ use rand_distr::{Binomial, Distribution};
 
 use super::Pair;
 
-/// Most flips one may ask for: the weights of all distances are held.
+/// Maximal number of flips: the weights of all distances are kept in memory.
 const MAX_RADIUS: usize = 1 << 26;
 
 named! {
-    /// The law of the distance from the centre.
+    /// Distribution of the distance from the centre.
     #[derive(Default)]
     pub enum FlipLaw as "law of flips" {
-        /// Every graph of the ball is as likely as any other.
+        /// Every graph of the ball has the same probability.
         #[default]
         Uniform = "uniform",
-        /// The thesis': d with probability C(r, d) / 2^r, then a uniform graph at that distance.
+        /// Distance d with probability C(r, d) / 2^r, then a uniform graph at that distance, as in
+        /// RobustCRF.
         Binomial = "binomial",
     }
 }
 
-/// The graphs on `n` nodes within `radius` flips of one of them.
+/// Graphs on `n` nodes within `radius` flips of one of them.
 #[derive(Debug, Clone)]
 pub struct FlipBall {
     num_nodes: usize,
@@ -39,13 +40,13 @@ pub struct FlipBall {
 
 #[derive(Debug, Clone)]
 enum Distance {
-    /// The share of graphs up to each distance.
+    /// Share of graphs up to each distance.
     Uniform(Vec<f64>),
     Binomial(Binomial),
 }
 
 impl FlipBall {
-    /// Fails where there are fewer pairs than flips.
+    /// Fails if there are fewer pairs than flips.
     pub fn new(num_nodes: usize, radius: usize, law: FlipLaw) -> Result<Self> {
         let pairs = num_pairs(num_nodes);
         if radius as u64 > pairs || radius > MAX_RADIUS {
@@ -68,12 +69,12 @@ impl FlipBall {
         })
     }
 
-    /// The most flips.
+    /// Returns the maximal number of flips.
     pub fn radius(&self) -> usize {
         self.radius
     }
 
-    /// A number of flips by the law.
+    /// Samples a number of flips from the law.
     pub fn draw_distance(&self, rng: &mut Rng) -> usize {
         match &self.distance {
             Distance::Uniform(shares) => {
@@ -84,10 +85,10 @@ impl FlipBall {
         }
     }
 
-    /// Distinct pairs to flip, their number by the law.
+    /// Samples distinct pairs to flip, with their number from the law.
     pub fn draw(&self, rng: &mut Rng) -> Vec<Pair> {
         let count = self.draw_distance(rng) as u64;
-        // Floyd's subset: as many steps as there are flips, whatever the number of pairs.
+        // Floyd's subset algorithm: as many steps as there are flips, whatever the number of pairs.
         let pairs = num_pairs(self.num_nodes);
         let mut seen = HashSet::with_capacity(count as usize);
         let mut chosen = Vec::with_capacity(count as usize);
@@ -101,7 +102,7 @@ impl FlipBall {
     }
 }
 
-/// The graph with these distinct pairs flipped; edges that come have weight one.
+/// Returns the graph with these distinct pairs flipped; added edges have weight one.
 pub fn flipped(graph: &Graph, pairs: &[Pair]) -> Result<Graph> {
     let (gone, new): (Vec<_>, Vec<_>) = pairs
         .iter()
@@ -115,7 +116,7 @@ fn num_pairs(num_nodes: usize) -> u64 {
     n * n.saturating_sub(1) / 2
 }
 
-/// Pair number `index` in the order (0,1), (0,2), (1,2), (0,3), …
+/// Returns pair number `index` in the order (0,1), (0,2), (1,2), (0,3), …
 fn pair(index: u64) -> Pair {
     // The root may be off by one where it is large.
     let mut v = ((1.0 + (1.0 + 8.0 * index as f64).sqrt()) / 2.0) as u64;
@@ -128,8 +129,8 @@ fn pair(index: u64) -> Pair {
     ((index - v * (v - 1) / 2) as u32, v as u32)
 }
 
-/// `Σ_{i <= d} C(N, i) / Σ_{i <= r} C(N, i)` for d from 0 to r. The numbers themselves overflow;
-/// their logarithms do not.
+/// Computes `Σ_{i <= d} C(N, i) / Σ_{i <= r} C(N, i)` for d from 0 to r. The numbers themselves
+/// overflow; their logarithms do not.
 fn shares(pairs: f64, radius: usize) -> Vec<f64> {
     let mut logs = vec![0.0];
     for d in 1..=radius {

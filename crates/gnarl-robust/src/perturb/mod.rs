@@ -1,17 +1,16 @@
-//! What "a little different" means: how far features and edges may move, where perturbed inputs are
-//! drawn from, and what was changed (thesis ch. 5 and 6). Attacks, inference and robustness all go
-//! by these definitions.
+//! Perturbations of features and edges: their size, their distributions, and the difference between
+//! two graphs. Attacks, inference rules and robustness measures all use these definitions.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | [`norm`] | norms of rows |
-//! | [`ball`] | uniform points of products of L_p balls; the thesis' sampler |
-//! | [`reduced`] | what a narrow linear map makes of a uniform point of an L2 ball, drawn without the rest |
-//! | [`pairs`] | pairs of nodes drawn at random, in memory that grows with their number |
-//! | [`flips`] | edges joined and parted, and the graphs within some flips |
-//! | [`budget`] | how much may change, as types that cannot say anything else |
-//! | [`change`] | how one graph differs from another, and whether a budget allows it |
-//! | [`rows`] | rows of features, whether they are stored with their zeros or not |
+//! | [`ball`] | uniform points of products of L_p balls; the stratified sampler of GCORN |
+//! | [`reduced`] | the image of a uniform point of an L2 ball under a narrow linear map, sampled directly |
+//! | [`pairs`] | random pairs of nodes, in memory that grows with their number |
+//! | [`flips`] | edges added and removed, and the graphs within some flips |
+//! | [`budget`] | budgets, as types with valid values only |
+//! | [`change`] | the difference between two graphs, and the check against a budget |
+//! | [`rows`] | rows of dense or sparse features |
 
 pub mod ball;
 pub mod budget;

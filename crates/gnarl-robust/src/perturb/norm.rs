@@ -7,22 +7,22 @@ use gnarl_graph::names::{Kind, Value};
 use gnarl_graph::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The norm of a row. It is written as p, with or without an L: `2` and `l2`, `inf` and `linf`.
+/// Norm of a row. It is written as p, with or without an L: `2` and `l2`, `inf` and `linf`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Norm {
     /// `(Σ |z|^p)^(1/p)`, p at least 1.
     P(f64),
-    /// The largest `|z|`.
+    /// Maximum norm: the largest `|z|`.
     Infinity,
 }
 
 impl Norm {
-    /// The sum of sizes.
+    /// Sum of absolute values.
     pub const L1: Norm = Norm::P(1.0);
-    /// The Euclidean norm.
+    /// Euclidean norm.
     pub const L2: Norm = Norm::P(2.0);
 
-    /// Of a row.
+    /// Computes the norm of a row.
     pub fn of(self, row: impl IntoIterator<Item = f64>) -> f64 {
         let row = row.into_iter();
         match self {
@@ -37,7 +37,7 @@ impl Norm {
         }
     }
 
-    /// Refuses a p below 1.
+    /// Fails for a p below 1.
     pub fn check(self) -> Result<()> {
         match self {
             Norm::P(p) if !(p.is_finite() && p >= 1.0) => Err(Error::argument(

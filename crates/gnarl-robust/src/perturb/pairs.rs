@@ -1,4 +1,4 @@
-//! Pairs of nodes drawn at random, without a list of all pairs.
+//! Random pairs of nodes, without a list of all pairs.
 
 use std::collections::HashSet;
 
@@ -6,17 +6,17 @@ use gnarl_graph::random::Rng;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
-/// A pair of nodes, the smaller first.
+/// Pair of nodes, the smaller first.
 pub type Pair = (u32, u32);
 
-/// Pairs that are looked through one by one where random tries find too few.
+/// Maximal number of pairs that are enumerated if random tries find too few.
 const WORTH_LISTING: u64 = 100_000_000;
-/// Tries for each pair wanted, before giving up on finding them by chance.
+/// Number of tries for each pair, before the search stops.
 const TRIES: usize = 30;
 
-/// Up to `count` different pairs that `wanted` accepts, each set of them as likely as any other;
-/// none of `taken`, to which they are added. Fewer only where there are no more, or where so few of
-/// more than 10^8 pairs are wanted that chance does not find them.
+/// Samples up to `count` different pairs that `wanted` accepts, each set of them with equal
+/// probability. They exclude `taken`, to which they are added. Fewer are returned only if there are
+/// no more, or if so few of more than 10^8 pairs are accepted that random tries do not find them.
 pub fn draw_pairs(
     num_nodes: usize,
     count: usize,
@@ -30,7 +30,7 @@ pub fn draw_pairs(
     }
     let n = num_nodes as u32;
     let all = u64::from(n) * u64::from(n - 1) / 2;
-    // Most of them are wanted: chance would try the same pairs again and again for the last ones.
+    // If most of them are accepted, random tries would repeat the same pairs for the last ones.
     let tries = if count as u64 > all / 2 && all <= WORTH_LISTING {
         0
     } else {
@@ -54,14 +54,14 @@ pub fn draw_pairs(
     drawn
 }
 
-/// Up to `count` of the edges, each set of them as likely as any other.
+/// Samples up to `count` of the edges, each set of them with equal probability.
 pub fn draw_edges(mut edges: Vec<Pair>, count: usize, rng: &mut Rng) -> Vec<Pair> {
     edges.shuffle(rng);
     edges.truncate(count);
     edges
 }
 
-/// As many of the pairs left, by going through all of them.
+/// Samples this many of the remaining pairs, by enumerating all of them.
 fn reservoir(
     n: u32,
     count: usize,
@@ -111,7 +111,7 @@ mod tests {
         for u in 0..6 {
             for v in 0..6 {
                 let never = u >= v || (u, v) == (0, 1) || (u, v) == (2, 3);
-                // 4 of 13 pairs: 923 of 3,000, with a deviation of 25.
+                // 4 of 13 pairs: 923 of 3,000, with a standard deviation of 25.
                 let expected = if never { 0.0 } else { 12000.0 / 13.0 };
                 assert!(
                     (counts[u][v] as f64 - expected).abs() <= if never { 0.0 } else { 130.0 },
@@ -149,7 +149,7 @@ mod tests {
             assert!(drawn.len() == 2 && drawn[0] != drawn[1]);
             drawn.iter().for_each(|&(u, _)| counts[u as usize] += 1);
         }
-        // 2 of 5 edges: 1,200 of 3,000, with a deviation of 27.
+        // 2 of 5 edges: 1,200 of 3,000, with a standard deviation of 27.
         assert!(counts.iter().all(|&c| c.abs_diff(1200) < 140), "{counts:?}");
         assert_eq!(
             draw_edges(edges, 9, &mut stream(2, "pairs test", 0)).len(),

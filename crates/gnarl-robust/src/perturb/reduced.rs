@@ -1,10 +1,11 @@
-//! What a network sees of a uniform point of an L2 ball, drawn without drawing the rest.
+//! Direct sampling of a uniform point of an L2 ball in the subspace that a network's first linear
+//! maps use.
 //!
-//! A network that first maps K features linearly sees of a row z only its coordinates in the space
-//! those maps look at, h of them. A uniform z is `epsilon u^(1/K) g / |g|` with g Gaussian in any
-//! orthonormal basis: take h coordinates of g in that space, and of the other K - h only the sum of
-//! their squares, which is chi-square. The law of the coordinates is exact, and a row costs h draws
-//! instead of K.
+//! A network that first maps K features linearly depends on a row z only through its h coordinates
+//! in the row space of those maps. A uniform z is `epsilon u^(1/K) g / |g|` with g Gaussian in any
+//! orthonormal basis. It suffices to sample h coordinates of g in that space, and only the sum of
+//! squares of the other K - h, which is chi-square. The distribution of the coordinates is exact,
+//! and a row costs h samples instead of K.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Error, Result};
@@ -14,7 +15,7 @@ use rand_distr::{ChiSquared, Distribution, Exp1, StandardNormal};
 use super::ball::check_radius;
 use gnarl_tensor::elementary::standard_normals;
 
-/// An L2 ball seen through a projection onto some coordinates.
+/// L2 ball projected onto some coordinates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReducedBall {
     epsilon: f64,
@@ -22,18 +23,18 @@ pub struct ReducedBall {
     dim: usize,
 }
 
-/// What else there is to know of a row that was drawn through [`ReducedBall::row_and_beyond`].
+/// Further values of a row that was sampled by [`ReducedBall::row_and_beyond`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Beyond {
-    /// The coordinate along one unit vector orthogonal to the coordinates' space; zero where that
-    /// space is all there is.
+    /// Coordinate along one unit vector orthogonal to the coordinates' space; zero if that space is
+    /// the whole space.
     pub along: f64,
-    /// The squared norm of the whole row.
+    /// Squared norm of the whole row.
     pub squared_norm: f64,
 }
 
 impl ReducedBall {
-    /// Rows of `features` entries, projected onto `dim` coordinates.
+    /// Builds the projection of rows of `features` entries onto `dim` coordinates.
     pub fn new(epsilon: f64, features: usize, dim: usize) -> Result<Self> {
         check_radius(epsilon)?;
         if dim > features {
@@ -49,15 +50,15 @@ impl ReducedBall {
         })
     }
 
-    /// The coordinates of a row.
+    /// Samples the coordinates of a row.
     pub fn row(&self, coordinates: &mut [f32], rng: &mut Rng) {
         let mut beyond = chi_square(self.features - self.dim, rng);
         self.scaled(coordinates, &mut beyond, rng);
     }
 
-    /// The coordinates of a row, its coordinate along any one unit vector orthogonal to their
-    /// space, and its squared norm: with x = x_projected + x_rest, the product `z · x` is that of
-    /// the coordinates plus `along · |x_rest|`.
+    /// Samples the coordinates of a row, its coordinate along any one unit vector orthogonal to
+    /// their space, and its squared norm. With x = x_projected + x_rest, the product `z · x` is
+    /// that of the coordinates plus `along · |x_rest|`.
     pub fn row_and_beyond(&self, coordinates: &mut [f32], rng: &mut Rng) -> Beyond {
         let rest = self.features - self.dim;
         let along: f64 = if rest > 0 {
@@ -73,8 +74,8 @@ impl ReducedBall {
         }
     }
 
-    /// [`row_and_beyond`](Self::row_and_beyond) for many rows at once, `[rows, dim]`: the same law
-    /// from other draws, faster.
+    /// Samples many rows at once as [`row_and_beyond`](Self::row_and_beyond) does, `[rows, dim]`:
+    /// the same distribution from other samples, faster.
     pub fn rows_and_beyond(&self, coordinates: &mut [f32], rng: &mut Rng) -> Vec<Beyond> {
         let rest = self.features - self.dim;
         let rows = coordinates.len() / self.dim.max(1);
@@ -107,7 +108,8 @@ impl ReducedBall {
         beyond
     }
 
-    /// Draws the coordinates, adds their squares to `squares`, scales them, and returns the scale.
+    /// Samples the coordinates, adds their squares to `squares`, scales them, and returns the
+    /// scale.
     fn scaled(&self, coordinates: &mut [f32], squares: &mut f64, rng: &mut Rng) -> f64 {
         debug_assert_eq!(coordinates.len(), self.dim);
         for z in coordinates.iter_mut() {
@@ -128,7 +130,7 @@ impl ReducedBall {
     }
 }
 
-/// The sum of the squares of `count` standard Gaussians.
+/// Samples the sum of the squares of `count` standard Gaussians.
 fn chi_square(count: usize, rng: &mut Rng) -> f64 {
     if count == 0 {
         return 0.0;
@@ -147,7 +149,7 @@ mod tests {
 
     const DRAWS: usize = 6000;
 
-    /// Uniform points of the ball, whole.
+    /// Samples whole uniform points of the ball.
     fn whole_rows(dim: usize) -> Vec<Vec<f64>> {
         let ball = Ball::new(Norm::L2, 2.5, Sampler::Exact).unwrap();
         let rng = &mut stream(7, "ball test", 0);

@@ -1,10 +1,10 @@
-//! Rows of features, whether they are stored with their zeros or not.
+//! Rows of dense or sparse features: writing, norms, scaling and projection.
 
 use gnarl_graph::Features;
 
 use super::Norm;
 
-/// Writes a row of features, zeros and all, over `out`, which has as many entries as there are
+/// Writes a row of features, including zeros, over `out`, which has as many entries as there are
 /// features.
 pub fn write_row(features: &Features, i: usize, out: &mut [f32]) {
     match features {
@@ -19,7 +19,7 @@ pub fn write_row(features: &Features, i: usize, out: &mut [f32]) {
     }
 }
 
-/// The norm of every row.
+/// Computes the norm of every row.
 pub fn row_norms(features: &Features, norm: Norm) -> Vec<f64> {
     let of = |row: &[f32]| norm.of(row.iter().map(|&x| f64::from(x)));
     match features {
@@ -38,8 +38,8 @@ pub fn scale_to(row: &mut [f32], size: f64, norm: Norm) {
     }
 }
 
-/// Shortens a row to a norm of at most `radius`: in L2 and L-infinity the nearest such point, in
-/// others one on the way to zero.
+/// Shortens a row to a norm of at most `radius`: to the nearest such point for L2 and L-infinity,
+/// else to a point on the way to zero.
 pub fn shrink_to(row: &mut [f32], radius: f64, norm: Norm) {
     match norm {
         Norm::Infinity => {

@@ -1,4 +1,4 @@
-//! Values that never change, and the product with them.
+//! Operators with constant values, and their product with a dense matrix.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,19 +13,19 @@ use crate::kernels::Rows;
 use crate::pattern::Pattern;
 use crate::tape::{Computed, Gradients, Operation, Sinks, apply};
 
-/// Values that never change, with what is made of them on first use.
+/// Constant values with results that are computed on first use.
 #[derive(Debug)]
 pub(super) struct Constants {
     pub(super) values: Vec<f32>,
-    /// The same in double precision.
+    /// Values in double precision.
     wide: OnceLock<Vec<f64>>,
-    /// Whether the operator is known to be its own transpose.
+    /// True if the operator is known to be its own transpose.
     pub(super) symmetric: bool,
     transposed: OnceLock<Arc<Constants>>,
     pub(super) head: OnceLock<Operator>,
     pub(super) with_own: OnceLock<Operator>,
     pub(super) applied: OnceLock<(TensorId, Tensor)>,
-    /// Sparse features, and the operator's product with them.
+    /// Sparse features and the operator's product with them.
     pub(super) aggregated: OnceLock<(Arc<Constants>, Operator)>,
 }
 
@@ -63,7 +63,7 @@ impl Constants {
     }
 }
 
-/// `P · x (+ bias)` with constant values, activated if asked; the gradient to x is `Pᵀ · g`.
+/// `P · x (+ bias)` with constant values and optional activation; the gradient to x is `Pᵀ · g`.
 #[derive(Clone)]
 pub(crate) struct ApplyConstant {
     pub(super) pattern: Arc<Pattern>,
@@ -104,7 +104,7 @@ impl ApplyConstant {
         }
     }
 
-    /// The product outside any gradient.
+    /// Computes the product outside any gradient.
     pub(super) fn product(&self, x: &Tensor) -> Result<Tensor> {
         self.forward(std::slice::from_ref(x))
     }

@@ -1,4 +1,4 @@
-//! Linear map, operator, ReLU and dropout as one operation: a hidden graph convolution.
+//! Fused graph convolution: linear map, operator, ReLU and dropout as one operation.
 
 use super::constant::ApplyConstant;
 use super::gather::product;
@@ -11,9 +11,9 @@ use crate::error::Result;
 use crate::ops::product::{by_transposed_to, transposed_by_to};
 use crate::tape::{Computed, Gradients, Operation, Sinks, apply};
 
-/// `dropout(relu(P · (X W) + b))` for constant P and X, as one operation: a hidden graph
-/// convolution on sparse features without the intermediate results, and their gradients, that
-/// separate operations would keep. `None` where P or X has values that take gradients.
+/// Computes `dropout(relu(P · (X W) + b))` for constant P and X as one operation: a hidden graph
+/// convolution on sparse features. It avoids the intermediate results, and their gradients, of
+/// separate operations. Returns `None` if P or X has values that take gradients.
 pub fn constant_convolution(
     operator: &Operator,
     features: &Operator,
@@ -38,8 +38,8 @@ pub fn constant_convolution(
     apply(op, &[weight, bias]).map(Some)
 }
 
-/// `dropout(relu(P · (x W) + b))` for constant P and dense x, as one operation; `None` where P
-/// takes gradients.
+/// Computes `dropout(relu(P · (x W) + b))` for constant P and dense x as one operation; returns
+/// `None` if P takes gradients.
 pub fn dense_convolution(
     operator: &Operator,
     x: &Tensor,

@@ -1,4 +1,4 @@
-//! The product of an operator with given values and a dense matrix.
+//! Product of an operator with given values and a dense matrix.
 
 use std::mem::MaybeUninit;
 
@@ -16,7 +16,7 @@ use crate::tape::{Sinks, Target};
 
 const OP: &str = "operator";
 
-/// Rows and columns of the result of a product, where its shapes fit.
+/// Returns the rows and columns of a product's result; fails if the shapes do not fit.
 pub(super) fn check(
     pattern: &Pattern,
     heads: usize,
@@ -42,7 +42,7 @@ pub(super) fn check(
     Ok((pattern.num_rows(), width))
 }
 
-/// The product with given values, through ReLU and dropout where asked.
+/// Computes the product with given values, with optional ReLU and dropout.
 pub(super) fn product<T: OnDevice>(
     rows: Rows<'_, T>,
     x: &Tensor,
@@ -66,7 +66,7 @@ pub(super) fn product<T: OnDevice>(
     Ok(unsafe { Tensor::filled((num_rows, width), fill) })
 }
 
-/// Adds the product with `x`, where the shapes are known to fit, to the gradient of input `i`.
+/// Adds the product with `x`, whose shapes are known to fit, to the gradient of input `i`.
 pub(super) fn product_to<T: OnDevice>(
     rows: Rows<'_, T>,
     x: &Tensor,
@@ -84,7 +84,7 @@ pub(super) fn product_to<T: OnDevice>(
     }
 }
 
-/// `heads` values per entry, in the order of the transposed pattern.
+/// Returns `heads` values per entry, in the order of the transposed pattern.
 pub(super) fn permuted<T: Float>(values: &[T], heads: usize, entry_of: &[u32]) -> Buffer<T> {
     const ENTRIES: usize = 4096;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Operators without entries: `diag(own) + left · right`, applied as its factors.
+//! Low-rank operators without entries: `diag(own) + left · right`, applied as its factors.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::array::Tensor;
 use crate::error::{Result, bail};
 use crate::pattern::Pattern;
 
-/// The factors.
+/// Factors of a low-rank operator.
 #[derive(Debug)]
 pub(super) struct LowRank {
     /// `[nodes, rank]`
@@ -19,16 +19,17 @@ pub(super) struct LowRank {
 }
 
 impl LowRank {
-    /// `own ∘ x + left (right x)`.
+    /// Computes `own ∘ x + left (right x)`.
     pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         self.left.matmul(&self.right.matmul(x)?)? + x.broadcast_mul(&self.own)?
     }
 }
 
 impl Operator {
-    /// `diag(own) + left · right` of shapes `[nodes, 1]`, `[nodes, rank]` and `[rank, nodes]`, any
-    /// of which may take gradients. Every node hears every other: there are no entries to look at,
-    /// its pattern is empty and its values are none. A product with it is O(nodes · rank · width).
+    /// Builds the operator `diag(own) + left · right` of shapes `[nodes, 1]`, `[nodes, rank]` and
+    /// `[rank, nodes]`, any of which may take gradients. Every node aggregates over every node. The
+    /// operator stores no entries: its pattern and its values are empty. A product with it is
+    /// O(nodes · rank · width).
     pub fn low_rank(left: &Tensor, right: &Tensor, own: &Tensor) -> Result<Self> {
         let ((nodes, rank), (inner, cols)) = (left.dims2()?, right.dims2()?);
         if inner != rank || cols != nodes || own.dims() != [nodes, 1] {
@@ -49,7 +50,7 @@ impl Operator {
         })
     }
 
-    /// Whether it has no entries and is known by what it does.
+    /// Returns true if the operator is low-rank and has no entries.
     pub fn is_low_rank(&self) -> bool {
         matches!(self.values, Values::LowRank(_))
     }

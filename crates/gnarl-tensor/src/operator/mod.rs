@@ -1,12 +1,13 @@
-//! [`Operator`]: sparse × dense with gradients to the dense side and, where asked, to each sparse value.
+//! [`Operator`]: sparse × dense products with gradients to the dense side and, optionally, to each
+//! sparse value.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `parts` | rows, blocks and sums of an operator |
 //! | `gather` | the product with given values, where sparse meets dense |
 //! | `constant` | values that never change, and the product with them |
 //! | `variable` | values that take gradients, and the product with them |
-//! | `pairs` | symmetric matrices by pairs, beside an operator |
+//! | `pairs` | symmetric matrices by pairs, added to an operator |
 //! | `low_rank` | operators without entries, applied as two factors |
 //! | `convolution` | linear map, operator and activation as one operation |
 
@@ -39,7 +40,7 @@ use super::factored::{Factored, Skeleton};
 use super::pattern::Pattern;
 use super::tape::apply;
 
-/// For the list of operations.
+/// Operations of this module, for the list of operations.
 pub(crate) mod all {
     pub(crate) use super::constant::ApplyConstant;
     pub(crate) use super::convolution::{ConstantConvolution, DenseConvolution};
@@ -47,7 +48,7 @@ pub(crate) mod all {
     pub(crate) use super::variable::{ApplyTransposed, ApplyVariable, SampledProducts};
 }
 
-/// A sparse matrix that can be applied to a dense one: a pattern and a value (or one per head) for
+/// Sparse matrix that can be applied to a dense one: a pattern and a value (or one per head) for
 /// each entry.
 ///
 /// ```
@@ -67,20 +68,20 @@ pub struct Operator {
 
 #[derive(Debug, Clone)]
 enum Values {
-    /// One everywhere: a bare pattern.
+    /// Ones in every entry of the pattern.
     Ones(Arc<Constants>),
     Constant(Arc<Constants>),
     Variable(Tensor),
-    /// Those, and pairs of nodes beside them.
+    /// Values that take gradients, and extra pairs of nodes in addition.
     Beside(Tensor, Arc<Beside>),
-    /// Given by numbers per node, over the pattern of A + I.
+    /// Factors per node, over the pattern of A + I.
     Factored(Factored),
-    /// No entries: two factors, and numbers per node.
+    /// No entries: two low-rank factors and a diagonal.
     LowRank(Arc<LowRank>),
 }
 
 impl Operator {
-    /// A constant operator from a sparse matrix.
+    /// Returns a constant operator from a sparse matrix.
     pub fn constant(matrix: &CsrMatrix<f64>) -> Self {
         Self::from_parts(
             Pattern::of(matrix),
@@ -88,13 +89,13 @@ impl Operator {
         )
     }
 
-    /// A constant operator from `f32` values, such as sparse features.
+    /// Returns a constant operator from `f32` values, such as sparse features.
     pub fn constant_f32(matrix: &CsrMatrix<f32>) -> Self {
         Self::from_parts(Pattern::of(matrix), matrix.values().to_vec())
     }
 
-    /// The same, with the pattern of another and what was found out about it, where its entries lie
-    /// in the same places.
+    /// Returns a constant operator that shares the pattern of another, and results computed from
+    /// it, if the entries are in the same places.
     pub fn constant_f32_beside(matrix: &CsrMatrix<f32>, other: &Operator) -> Self {
         match other.pattern.is_of(matrix) {
             true => Self::constant_on(other.pattern.clone(), matrix.values().to_vec()),
@@ -106,7 +107,7 @@ impl Operator {
         Self::constant_on(Arc::new(pattern), values)
     }
 
-    /// A constant operator from a pattern and a value for each of its entries.
+    /// Returns a constant operator from a pattern and a value for each of its entries.
     ///
     /// # Panics
     /// If there are more or fewer values.
@@ -123,7 +124,7 @@ impl Operator {
         }
     }
 
-    /// An operator whose every value is one.
+    /// Returns an operator whose values are all one.
     pub fn from_pattern(pattern: Arc<Pattern>) -> Self {
         let values = vec![1f32; pattern.num_entries()];
         Self {
@@ -132,9 +133,10 @@ impl Operator {
         }
     }
 
-    /// `diag(d) + Σ_p diag(r_p) A diag(c_p)` over the pattern of A + I. `factors` has shape
-    /// `[nodes, 1 + 2 · parts]` (d, then r and c of each part) and may take gradients. They are
-    /// read once: after changing a variable in place, make the operator anew, as every pass does.
+    /// Returns the operator `diag(d) + Σ_p diag(r_p) A diag(c_p)` over the pattern of A + I.
+    /// `factors` has shape `[nodes, 1 + 2 · parts]` (d, then r and c of each part) and may take
+    /// gradients. The factors are read once: after changing a variable in place, build the operator
+    /// again, as every forward pass does.
     pub fn factored(skeleton: &Arc<Skeleton>, factors: &Tensor) -> Result<Self> {
         let factored = Factored::new(skeleton.clone(), factors)?;
         Ok(Self {
@@ -143,8 +145,8 @@ impl Operator {
         })
     }
 
-    /// The same pattern with these values: a tensor of shape `[entries]` or `[entries, heads]`,
-    /// which may take gradients.
+    /// Returns an operator with the same pattern and these values: a tensor of shape `[entries]` or
+    /// `[entries, heads]`, which may take gradients.
     pub fn with_values(&self, values: &Tensor) -> Result<Self> {
         if let Values::Beside(..) = &self.values {
             bail!("operator: one with pairs beside its entries has more than their values");
@@ -168,33 +170,33 @@ impl Operator {
         })
     }
 
-    /// Whether it was made by [`from_pattern`](Self::from_pattern): every value is one and carries
-    /// no meaning.
+    /// Returns true if it was built by [`from_pattern`](Self::from_pattern): every value is one and
+    /// carries no meaning.
     pub fn is_pattern_only(&self) -> bool {
         matches!(&self.values, Values::Ones(_))
     }
 
-    /// Where the entries are.
+    /// Returns the sparsity pattern.
     pub fn pattern(&self) -> &Arc<Pattern> {
         &self.pattern
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn num_rows(&self) -> usize {
         self.pattern.num_rows()
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn num_cols(&self) -> usize {
         self.pattern.num_cols()
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub fn num_entries(&self) -> usize {
         self.pattern.num_entries()
     }
 
-    /// The values as a tensor.
+    /// Returns the values as a tensor.
     pub fn values(&self) -> Result<Tensor> {
         match &self.values {
             Values::Variable(values) => Ok(values.clone()),
@@ -209,7 +211,7 @@ impl Operator {
         }
     }
 
-    /// Of an operator given by numbers per node ([`factored`](Self::factored)): those.
+    /// Returns the factors per node of a [`factored`](Self::factored) operator.
     pub fn factors(&self) -> Option<&Tensor> {
         match &self.values {
             Values::Factored(factored) => Some(factored.factors()),
@@ -217,13 +219,13 @@ impl Operator {
         }
     }
 
-    /// `self · x`, shape `[rows, width]`, for `x` of shape `[cols, width]`. With several heads,
-    /// head `h` scales columns `h · width/heads ..` of x. O(entries · width).
+    /// Computes `self · x`, shape `[rows, width]`, for `x` of shape `[cols, width]`. With several
+    /// heads, head `h` scales columns `h · width/heads ..` of x. O(entries · width).
     pub fn apply(&self, x: &Tensor) -> Result<Tensor> {
         self.apply_with_bias(x, None)
     }
 
-    /// `self · x + bias`, the bias of shape `[width]` added to every row.
+    /// Computes `self · x + bias`, the bias of shape `[width]` added to every row.
     pub fn apply_with_bias(&self, x: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         let pattern = self.pattern.clone();
         match (&self.values, bias) {
@@ -249,7 +251,8 @@ impl Operator {
         }
     }
 
-    /// `selfᵀ · x`, shape `[cols, width]`, for `x` of shape `[rows, width]`. O(entries · width).
+    /// Computes `selfᵀ · x`, shape `[cols, width]`, for `x` of shape `[rows, width]`. O(entries ·
+    /// width).
     pub fn apply_transposed(&self, x: &Tensor) -> Result<Tensor> {
         match &self.values {
             Values::Ones(values) | Values::Constant(values) => apply(
@@ -269,9 +272,9 @@ impl Operator {
         }
     }
 
-    /// [`apply`](Self::apply) to node features: where neither they nor the operator ever change,
-    /// the product is kept, and a network that propagates the same features every epoch pays for it
-    /// once.
+    /// Applies the operator to node features, as [`apply`](Self::apply). If neither the features
+    /// nor the operator ever change, the product is kept: a network that propagates the same
+    /// features every epoch computes it once.
     pub fn apply_to_features(&self, x: &Tensor) -> Result<Tensor> {
         let (Values::Ones(constants) | Values::Constant(constants)) = &self.values else {
             return self.apply(x);
@@ -285,12 +288,12 @@ impl Operator {
             return Ok(product.clone());
         }
         let product = self.apply(x)?;
-        // Only the first features are kept; others are multiplied each time.
+        // Only the product with the first features is kept; others are computed each time.
         let _ = constants.applied.set((x.id(), product.clone()));
         Ok(product)
     }
 
-    /// `dropout(relu(self · x + bias))`, in one operation where no entry takes a gradient.
+    /// Computes `dropout(relu(self · x + bias))`, as one operation if no entry takes a gradient.
     pub fn apply_activated(&self, x: &Tensor, bias: &Tensor, dropout: Dropout) -> Result<Tensor> {
         match &self.values {
             Values::Ones(values) | Values::Constant(values) => {
@@ -313,8 +316,8 @@ impl Operator {
         }
     }
 
-    /// `self · other` of two constant operators; `None` where a value may take gradients. Columns
-    /// ascend within a row. O(the products of entries, and the columns).
+    /// Computes `self · other` of two constant operators; `None` if a value may take gradients.
+    /// Columns ascend within a row. O(the products of entries, and the columns).
     pub fn product(&self, other: &Operator) -> Option<Operator> {
         let (a, b) = (self.constants()?, other.constants()?);
         if self.num_cols() != other.num_rows() {
@@ -347,8 +350,8 @@ impl Operator {
         ))
     }
 
-    /// Notes that `self · features` is `product`, for [`aggregated`](Self::aggregated). The first
-    /// features noted stay.
+    /// Stores `product` as `self · features`, for [`aggregated`](Self::aggregated). The first
+    /// features stored stay.
     #[doc(hidden)]
     pub fn note_aggregated(&self, features: &Operator, product: Operator) {
         if let (Some(own), Some(features)) = (self.constants(), features.constants()) {
@@ -356,7 +359,7 @@ impl Operator {
         }
     }
 
-    /// `self · features` of these sparse features, where that was noted.
+    /// Returns the stored product `self · features` of these sparse features, if any.
     #[doc(hidden)]
     pub fn aggregated(&self, features: &Operator) -> Option<&Operator> {
         let (noted, product) = self.constants()?.aggregated.get()?;

@@ -1,9 +1,9 @@
-//! Symmetric matrices by pairs of nodes, `S(w) · x = Σ w_k (e_u x_v + e_v x_u)`, and operators with
-//! pairs beside them that are not joined.
+//! Symmetric matrices given by pairs of nodes, `S(w) · x = Σ w_k (e_u x_v + e_v x_u)`, and
+//! operators with additional pairs that are not joined.
 //!
-//! Whoever seeks edges to add asks of very many pairs what a little weight would change, and gives
-//! hardly any of them weight. A pair of weight zero costs nothing here until gradients are asked
-//! for, and then two inner products of rows.
+//! An attack that adds edges needs the gradient of very many pairs and gives hardly any of them
+//! weight. A pair of weight zero costs nothing until gradients are computed, and then two inner
+//! products of rows.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::element::{Float, by_precision};
 use crate::error::{Result, bail};
 use crate::tape::{Computed, Gradients, Operation, Sinks, Target, apply};
 
-/// Different pairs of nodes.
+/// Distinct pairs of nodes.
 #[derive(Debug)]
 pub struct Pairs {
     nodes: usize,
@@ -22,7 +22,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Of so many nodes.
+    /// Checks and stores the pairs of a graph of this many nodes.
     pub fn new(nodes: usize, ends: Vec<(u32, u32)>) -> Result<Arc<Self>> {
         match ends
             .iter()
@@ -33,8 +33,8 @@ impl Pairs {
         }
     }
 
-    /// `S(weights) · x`, for weights of shape `[pairs]` and x of shape `[nodes, width]`, both of
-    /// which may take gradients.
+    /// Computes `S(weights) · x`, for weights of shape `[pairs]` and x of shape `[nodes, width]`,
+    /// both of which may take gradients.
     pub fn apply(self: &Arc<Self>, weights: &Tensor, x: &Tensor) -> Result<Tensor> {
         apply(
             ApplyPairs {
@@ -61,7 +61,7 @@ pub(crate) struct ApplyPairs {
 }
 
 impl ApplyPairs {
-    /// Adds the product to `out`. Pairs of weight zero are passed over.
+    /// Adds the product to `out`. Pairs of weight zero are skipped.
     fn add<T: Float>(&self, weights: &[T], x: &[T], width: usize, out: &mut [T]) {
         for (&w, &(u, v)) in weights.iter().zip(&self.pairs.ends) {
             if w == T::ZERO {
@@ -136,7 +136,7 @@ impl Operation for ApplyPairs {
     }
 }
 
-/// For each pair `a_u · b_v + a_v · b_u`, of shape `[pairs]`.
+/// `a_u · b_v + a_v · b_u` for each pair, of shape `[pairs]`.
 pub(crate) struct PairProducts {
     pairs: Arc<Pairs>,
 }
@@ -175,7 +175,7 @@ impl Operation for PairProducts {
     }
 }
 
-/// Pairs beside an operator: `diag(rows) S(weights) diag(cols)` is added to it.
+/// Additional pairs of an operator: `diag(rows) S(weights) diag(cols)` is added to it.
 #[derive(Debug)]
 pub(super) struct Beside {
     pairs: Arc<Pairs>,
@@ -199,10 +199,10 @@ impl Beside {
 }
 
 impl Operator {
-    /// This operator plus `diag(rows) S(weights) diag(cols)`, for weights of shape `[pairs]` and
-    /// numbers of the nodes of shape `[nodes, 1]`, ones where there are none. Of an operator whose
-    /// values are a tensor. It is there for products: it has no parts, and no values to be looked
-    /// at or changed.
+    /// Returns this operator plus `diag(rows) S(weights) diag(cols)`, for weights of shape
+    /// `[pairs]` and node factors of shape `[nodes, 1]` (ones if absent). The values of this
+    /// operator must be a tensor. The result only supports products: it has no parts, and its
+    /// values cannot be read or changed.
     pub fn beside(
         &self,
         pairs: &Arc<Pairs>,

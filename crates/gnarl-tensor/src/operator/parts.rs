@@ -1,4 +1,4 @@
-//! Rows, blocks and sums of an operator: what batches of graphs and receptive fields are made of.
+//! Rows, blocks and sums of an operator, as used by batches of graphs and receptive fields.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::error::{Result, bail};
 use crate::pattern::{Pattern, Places};
 
 impl Operator {
-    /// Rows `order[..rows]` of the operator, columns by their place in `order`: how the first
-    /// `rows` of these nodes aggregate over the first `cols`, which must be all their neighbours.
-    /// Entries keep their order within a row.
+    /// Returns rows `order[..rows]` of the operator, with columns numbered by their place in
+    /// `order`. The first `rows` of these nodes aggregate over the first `cols`, which must include
+    /// all their neighbours. Entries keep their order within a row.
     pub fn restricted(&self, order: &[u32], rows: usize, cols: usize) -> Result<Self> {
         self.rows_by(
             &order[..rows],
@@ -21,13 +21,13 @@ impl Operator {
         )
     }
 
-    /// These rows, in this order.
+    /// Returns these rows, in this order.
     pub fn select_rows(&self, rows: &[u32]) -> Result<Self> {
         self.rows_by(rows, &Places::same(self.num_cols()))
     }
 
-    /// The first `rows` rows. Of a constant operator the first such part is kept: a network asks
-    /// for the same one again.
+    /// Returns the first `rows` rows. A constant operator keeps the first such part, since a
+    /// network requests it again.
     pub fn head(&self, rows: usize) -> Result<Self> {
         let make = || self.select_rows(&(0..rows as u32).collect::<Vec<_>>());
         match &self.values {
@@ -36,7 +36,7 @@ impl Operator {
                 Some(_) => make(),
                 None => {
                     let head = make()?;
-                    // Another thread may have been first, with another part: then that one stays.
+                    // If another thread was first with another part, that part stays.
                     let _ = c.head.set(head.clone());
                     Ok(head)
                 }
@@ -47,8 +47,8 @@ impl Operator {
         }
     }
 
-    /// Looks whether a constant operator is its own transpose and remembers it: its blocks, and
-    /// gradients through them, then never have to transpose. Any other operator stays as it is.
+    /// Tests if a constant operator is its own transpose and stores the result. Its blocks, and
+    /// gradients through them, then never need a transposition. Any other operator stays as it is.
     /// O(entries).
     pub fn symmetry_noted(self) -> Self {
         let (Values::Ones(c) | Values::Constant(c)) = &self.values else {
@@ -77,20 +77,19 @@ impl Operator {
         }
     }
 
-    /// The blocks on the diagonal that belong to these ranges of nodes, one after the other: a
-    /// batch of graphs out of an operator over all of them. Fails where a block has an entry beyond
-    /// itself. O(rows + entries).
+    /// Returns the diagonal blocks of these ranges of nodes, in order: a batch of graphs from an
+    /// operator over all of them. Fails if a block has an entry outside itself. O(rows + entries).
     pub fn diagonal_blocks(&self, ranges: &[Range<usize>]) -> Result<Self> {
         self.ranges(ranges, true)
     }
 
-    /// The rows of these ranges, one after the other, columns as they are.
+    /// Returns the rows of these ranges, in order, with unchanged columns.
     pub fn row_ranges(&self, ranges: &[Range<usize>]) -> Result<Self> {
         self.ranges(ranges, false)
     }
 
-    /// Rows of ranges; as diagonal blocks, their columns count from the first node of the first
-    /// block.
+    /// Returns the rows of ranges; for diagonal blocks, columns count from the first node of the
+    /// first block.
     fn ranges(&self, ranges: &[Range<usize>], as_blocks: bool) -> Result<Self> {
         let p = &*self.pattern;
         if let Some(range) = ranges
@@ -168,8 +167,8 @@ impl Operator {
         Ok(Self { pattern, values })
     }
 
-    /// The operator plus the identity, where every node counts itself once more: `None` if its
-    /// values may take gradients. Made once and kept.
+    /// Returns the operator plus the identity, so that every node counts itself once more; `None`
+    /// if its values may take gradients. Computed once and kept.
     pub fn with_own(&self) -> Option<Self> {
         let (Values::Ones(c) | Values::Constant(c)) = &self.values else {
             return None;
@@ -219,7 +218,7 @@ impl Operator {
         Ok(Self { pattern, values })
     }
 
-    /// Notes what [`with_own`](Self::with_own) is, where it is known already.
+    /// Stores the result of [`with_own`](Self::with_own), if it is known already.
     #[doc(hidden)]
     pub fn note_with_own(&self, with_own: Operator) {
         if let Some(own) = self.constants() {
@@ -254,7 +253,7 @@ mod tests {
                 "the part kept is not given for another"
             );
         }
-        // Every node in the order 5, 4, …, 0: rows and columns turn round.
+        // Every node in the order 5, 4, …, 0: rows and columns are reversed.
         let reversed = op.restricted(&[5, 4, 3, 2, 1, 0], 2, 6).unwrap();
         let turned = |r: usize| m[r].iter().rev().copied().collect::<Vec<_>>();
         assert_eq!(rows(&reversed), [turned(5), turned(4)]);
@@ -272,7 +271,7 @@ mod tests {
         assert!(e.contains("node 2 is a neighbour"), "{e}");
     }
 
-    /// Two triangles of different weights and a lone node, as one operator.
+    /// Two triangles of different weights and an isolated node, as one operator.
     fn three_blocks() -> Operator {
         let indices = vec![1, 2, 0, 2, 0, 1, 4, 5, 3, 5, 3, 4];
         let values: Vec<f32> = (0..12)

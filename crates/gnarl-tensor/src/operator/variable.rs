@@ -1,5 +1,5 @@
-//! Values that take gradients, and the product with them; the gradient to a value is an inner
-//! product of two rows, sampled where entries are.
+//! Operator values that take gradients, and their product with a dense matrix. The gradient to a
+//! value is an inner product of two rows, sampled at the entries.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -121,9 +121,9 @@ impl Operation for ApplyTransposed {
     }
 }
 
-/// For each entry of the pattern the inner product of `a`'s row and `b`'s row: the dense product
-/// `a · bᵀ` sampled where entries are. With several heads the columns are shared out and there is
-/// one product per head: `[entries, heads]`.
+/// Computes the inner product of `a`'s row and `b`'s row for each entry of the pattern: the dense
+/// product `a · bᵀ` sampled at the entries. With several heads, the columns are split into one
+/// product per head: `[entries, heads]`.
 pub fn sampled_products(
     pattern: &Arc<Pattern>,
     a: &Tensor,

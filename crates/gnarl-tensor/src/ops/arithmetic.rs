@@ -1,7 +1,7 @@
 //! Sums, differences, products, quotients and maxima of two tensors.
 //!
-//! The methods `add`, `mul` and so on want one shape on both sides; `broadcast_add` and its like
-//! stretch dimensions of length one, and missing outer ones.
+//! The methods `add`, `mul` and so on require equal shapes; `broadcast_add` and its like broadcast
+//! dimensions of length one and missing outer dimensions.
 
 use std::mem::MaybeUninit;
 
@@ -15,7 +15,7 @@ use crate::pattern::MIN_PARALLEL_WORK;
 use crate::shape::Shape;
 use crate::tape::{Computed, Gradients, Operation, apply};
 
-/// A function of the values of two tensors, stretched to one shape.
+/// Applies a function to the values of two tensors, broadcast to one shape.
 fn zip<T: Float>(
     name: &str,
     a: &Tensor,
@@ -87,17 +87,17 @@ fn zip<T: Float>(
             }
         }
     };
-    // SAFETY: the rows are all there is, and each of their values is written.
+    // SAFETY: the rows cover the whole shape, and each of their values is written.
     Ok(unsafe { Tensor::filled(shape, fill) })
 }
 
-/// How two tensors are walked through together: rows of `inner` values, along which each side moves
-/// by one step or none.
+/// Joint traversal of two tensors: rows of `inner` values, along which each side moves by one step
+/// or none.
 struct Walk {
     inner: usize,
     steps: [usize; 2],
-    /// For each dimension outside the rows, from the inmost: its length and how far each side moves
-    /// along it.
+    /// Length of each dimension outside the rows, from the inmost, and the step of each side along
+    /// it.
     outer: Vec<(usize, [usize; 2])>,
 }
 
@@ -120,7 +120,7 @@ impl Walk {
             if length == 1 {
                 continue;
             }
-            // A dimension that goes on where the one inside it ends is the same walk.
+            // A dimension that continues where the inner one ends is merged with it.
             match dims.last_mut() {
                 Some((inside, steps)) if [0, 1].iter().all(|&s| moves[s] == steps[s] * *inside) => {
                     *inside *= length
@@ -140,12 +140,12 @@ impl Walk {
         }
     }
 
-    /// Whether everything is one row, and how each side moves along it.
+    /// Returns the step of each side if everything is one row.
     fn is_flat(&self) -> Option<[usize; 2]> {
         self.outer.is_empty().then_some(self.steps)
     }
 
-    /// Where a row begins on each side.
+    /// Returns the offset of a row on each side.
     fn row(&self, mut index: usize) -> [usize; 2] {
         let mut at = [0, 0];
         for (length, moves) in &self.outer {
@@ -158,7 +158,7 @@ impl Walk {
 }
 
 /// Declares operations of two tensors: the function of two values, and the gradients before they
-/// are summed over what was stretched.
+/// are summed over broadcast dimensions.
 macro_rules! arithmetic {
     ($($(#[$meta:meta])* $op:ident, $name:literal, $method:ident, $stretching:ident: |$a:ident, $b:ident| $value:expr,
         |$left:ident, $right:ident, $output:ident, $grad:ident| ($to_left:expr, $to_right:expr);)*) => {$(
@@ -185,8 +185,7 @@ macro_rules! arithmetic {
 
         impl Tensor {
             $(#[$meta])*
-            ///
-            /// Both have one shape.
+            /// Both tensors must have one shape.
             pub fn $method(&self, other: &Tensor) -> Result<Tensor> {
                 if self.shape() != other.shape() {
                     bail!("{}: shapes {:?} and {:?} differ", $name, self.shape(), other.shape());
@@ -195,8 +194,7 @@ macro_rules! arithmetic {
             }
 
             $(#[$meta])*
-            ///
-            /// Dimensions of length one, and missing ones, stretch.
+            /// Dimensions of length one, and missing ones, are broadcast.
             pub fn $stretching(&self, other: &Tensor) -> Result<Tensor> {
                 apply($op, &[self, other])
             }
@@ -214,13 +212,12 @@ arithmetic! {
     /// The quotient of two tensors, value by value.
     Div, "div", div, broadcast_div: |a, b| a / b,
         |_a, b, y, g| (g.broadcast_div(b), g.mul(y)?.broadcast_div(b)?.neg());
-    /// The larger of two values; equals take half of the gradient each, and what is no number stays
-    /// so.
+    /// The larger of two values; equal values take half of the gradient each, and NaN stays NaN.
     Maximum, "maximum", maximum, broadcast_maximum: |a, b| if a >= b || a.is_nan() { a } else { b },
         |a, b, _y, g| (g.mul(&a.share_of_maximum(b)?), g.mul(&a.share_of_maximum(b)?.affine(-1.0, 1.0)?));
 }
 
-/// Operators between tensors: `&a + &b`, and with a number on one side.
+/// Operators between tensors, such as `&a + &b`, and with a number on one side.
 macro_rules! operators {
     ($($kind:ident, $fun:ident, $method:ident;)*) => {$(
         impl<B: AsRef<Tensor>> std::ops::$kind<B> for &Tensor {
@@ -248,7 +245,7 @@ operators! {
     Div, div, div;
 }
 
-/// The same with a number on either side.
+/// Operators between a tensor and a number on either side.
 macro_rules! with_numbers {
     ($($kind:ident, $fun:ident: |$x:ident, $c:ident| $right:expr, $left:expr;)*) => {$(
         impl std::ops::$kind<f64> for &Tensor {
@@ -301,7 +298,7 @@ mod examples {
     use super::*;
     use crate::testing::{Example, Examples};
 
-    /// Every way in which two shapes can meet.
+    /// Every way in which two shapes can be broadcast.
     fn meeting(function: fn(&Tensor, &Tensor) -> Result<Tensor>) -> Vec<Example> {
         let shapes: [[&[usize]; 2]; 9] = [
             [&[3, 5], &[3, 5]],
@@ -359,7 +356,7 @@ mod tests {
     use super::*;
     use crate::Device;
 
-    /// Every way in which two shapes can meet, against a walk by indices.
+    /// Every way in which two shapes can be broadcast, compared with a walk by indices.
     #[test]
     fn shapes_meet_as_by_hand() {
         let numbers = |dims: &[usize]| {

@@ -1,4 +1,4 @@
-//! One value in, one value out.
+//! Elementwise operations: one value in, one value out.
 
 use rayon::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::kernels::CHUNK;
 use crate::pattern::MIN_PARALLEL_WORK;
 use crate::tape::{Computed, Gradients, Operation, apply};
 
-/// A function of every value.
+/// Applies a function to every value.
 pub(super) fn map<T: Float>(x: &Tensor, f: impl Fn(T) -> T + Sync) -> Result<Tensor> {
     let values = x.values::<T>()?;
     let part = |(out, x): (&mut [std::mem::MaybeUninit<T>], &[T])| {
@@ -82,7 +82,7 @@ elementwise! {
     Recip, "recip", recip: |x| 1.0 / x, |_x, y, g| g.mul(&y.sqr()?)?.neg()?;
     /// Every value without its sign.
     Abs, "abs", abs: |x| x.abs(), |x, _y, g| g.mul(&x.sign()?)?;
-    /// The sign of every value, 0 of zero; its gradient is zero.
+    /// The sign of every value, 0 for zero; its gradient is zero.
     Sign, "sign", sign: |x| if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { x * 0.0 }, |_x, _y, g| g.affine(0.0, 0.0)?;
     /// Every value to the nearest whole number; its gradient is zero.
     Round, "round", round: |x| x.round(), |_x, _y, g| g.affine(0.0, 0.0)?;
@@ -100,7 +100,7 @@ elementwise! {
 }
 
 impl Tensor {
-    /// Zero in the place of what is positive, so that an exponential of it is finite.
+    /// Replaces positive values by zero, so that their exponential is finite.
     fn minimum_with_zero(&self) -> Result<Tensor> {
         self.gt(0.0)?.where_cond(&self.zeros_like()?, self)
     }

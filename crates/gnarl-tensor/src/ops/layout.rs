@@ -1,4 +1,4 @@
-//! The same values in other shapes, parts of them, and parts put together.
+//! Reshaping, slicing, padding, concatenating and transposing tensors.
 
 use std::mem::MaybeUninit;
 
@@ -36,7 +36,7 @@ pub(crate) struct Narrow {
     len: usize,
 }
 
-/// Copies a range of the middle of `(outer, length, inner)` values.
+/// Copies a range of the middle dimension of `(outer, length, inner)` values.
 fn take_range<T: Element>(
     x: &[T],
     (outer, length, inner): (usize, usize, usize),
@@ -104,13 +104,13 @@ impl Operation for Narrow {
                 }),
                 Target::Write(out) => write_padded(out, (outer, length * inner), start, &grad),
             };
-            // SAFETY: what is not in the range is written as zeros.
+            // SAFETY: values outside the range are written as zeros.
             unsafe { to.fill::<T>(0, work) }
         })
     }
 }
 
-/// Rows of `width` values: zeros, but for those of a range, which begins at `start`.
+/// Writes rows of `width` values: zeros, except for a range that begins at `start`.
 fn write_padded<T: Float>(
     out: &mut [MaybeUninit<T>],
     (rows, width): (usize, usize),
@@ -167,7 +167,7 @@ impl Operation for Pad {
     }
 }
 
-/// Tensors behind each other along a dimension.
+/// Concatenation of tensors along a dimension.
 pub(crate) struct Cat {
     dim: usize,
 }
@@ -192,7 +192,7 @@ fn joined<T: Element>(parts: &[Tensor], dim: usize, shape: Shape) -> Result<Tens
             }
         }
     };
-    // SAFETY: the parts are as long together as the whole, and each is written.
+    // SAFETY: the parts are together as long as the whole, and each is written.
     Ok(unsafe { Tensor::filled::<T>(shape, fill) })
 }
 
@@ -313,7 +313,7 @@ impl Operation for Cast {
 }
 
 impl Tensor {
-    /// The values in another shape.
+    /// Returns the values in another shape.
     pub fn reshape(&self, shape: impl Into<Shape>) -> Result<Tensor> {
         let shape = shape.into();
         if shape.elem_count() != self.elem_count() {
@@ -329,12 +329,12 @@ impl Tensor {
         }
     }
 
-    /// All values as a vector.
+    /// Returns all values as a vector.
     pub fn flatten_all(&self) -> Result<Tensor> {
         self.reshape(self.elem_count())
     }
 
-    /// The tensor without a dimension of length one.
+    /// Returns the tensor without a dimension of length one.
     pub fn squeeze(&self, dim: usize) -> Result<Tensor> {
         match self.dim(dim)? {
             1 => self.reshape(self.shape().without(dim)),
@@ -342,7 +342,7 @@ impl Tensor {
         }
     }
 
-    /// The tensor with another dimension of length one at this place.
+    /// Inserts a dimension of length one at this place.
     pub fn unsqueeze(&self, dim: usize) -> Result<Tensor> {
         if dim > self.rank() {
             bail!(
@@ -355,7 +355,7 @@ impl Tensor {
         self.reshape(dims)
     }
 
-    /// `len` steps along a dimension, from `start` on.
+    /// Returns `len` steps along a dimension, from `start` on.
     pub fn narrow(&self, dim: usize, start: usize, len: usize) -> Result<Tensor> {
         let length = self.dim(dim)?;
         if start + len > length {
@@ -371,7 +371,7 @@ impl Tensor {
         }
     }
 
-    /// Tensors behind each other along a dimension.
+    /// Concatenates tensors along a dimension.
     pub fn cat<A: AsRef<Tensor>>(parts: &[A], dim: usize) -> Result<Tensor> {
         let parts: Vec<Tensor> = parts.iter().map(|part| part.as_ref().clone()).collect();
         match &parts[..] {
@@ -384,13 +384,13 @@ impl Tensor {
         }
     }
 
-    /// The transposed matrix.
+    /// Returns the transposed matrix.
     pub fn t(&self) -> Result<Tensor> {
         self.dims2()?;
         apply(Transpose, &[self])
     }
 
-    /// The values in another precision.
+    /// Converts the values to another precision.
     pub fn to_dtype(&self, dtype: DType) -> Result<Tensor> {
         if self.dtype() == dtype {
             Ok(self.clone())

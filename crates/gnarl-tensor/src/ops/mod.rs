@@ -1,10 +1,10 @@
-//! The dense operations that any computation needs.
+//! Dense tensor operations.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `elementwise` | one value in, one value out |
-//! | `arithmetic` | sums and products of two tensors, whose dimensions of length one stretch |
-//! | `reduce` | stretching and its adjoint, sums over dimensions |
+//! | `arithmetic` | sums and products of two tensors, with broadcasting |
+//! | `reduce` | broadcasting and its adjoint, sums over dimensions |
 //! | `layout` | other shapes, parts, and joined parts of the same values |
 //! | `select` | rows and values by their indices, comparisons |
 //! | `product` | the matrix product |
@@ -16,7 +16,7 @@ pub(crate) mod product;
 mod reduce;
 mod select;
 
-/// For the list of operations.
+/// Operations of this module, for the list of operations.
 pub(crate) mod all {
     pub(crate) use super::arithmetic::{Add, Div, Maximum, Mul, Sub};
     pub(crate) use super::elementwise::{

@@ -1,5 +1,4 @@
-//! The matrix product, with either side transposed, and the dense products that fused operations
-//! are made of.
+//! Matrix product, with either side transposed, and the dense products of fused operations.
 
 use crate::array::Tensor;
 use crate::device::OnDevice;
@@ -7,7 +6,7 @@ use crate::element::by_precision;
 use crate::error::{Result, bail};
 use crate::tape::{Computed, Gradients, Operation, Sinks, Target, apply};
 
-/// `a · b`, each of them transposed where asked. Its gradients are of the same kind.
+/// `a · b`, each optionally transposed. Its gradients are matrix products as well.
 #[derive(Clone, Copy)]
 pub(crate) struct MatMul {
     turned: [bool; 2],
@@ -26,8 +25,8 @@ impl MatMul {
         Ok((rows, inner, width))
     }
 
-    /// The product that the gradient of the first and of the second factor is: which two of a, b
-    /// and the gradient.
+    /// Returns the product that computes the gradient of the first factor; its operands are two of
+    /// a, b and the gradient.
     fn to_first(self) -> (Self, bool) {
         match self.turned {
             [false, b] => (
@@ -133,7 +132,7 @@ fn product_to<T: OnDevice>(
 }
 
 impl Tensor {
-    /// The product of two matrices.
+    /// Computes the product of two matrices.
     pub fn matmul(&self, other: &Tensor) -> Result<Tensor> {
         apply(
             MatMul {
@@ -143,7 +142,7 @@ impl Tensor {
         )
     }
 
-    /// The product of two matrices, each transposed where `turned` says so.
+    /// Computes the product of two matrices, each transposed if `turned` says so.
     #[doc(hidden)]
     pub fn matmul_turned(&self, other: &Tensor, turned: [bool; 2]) -> Result<Tensor> {
         apply(MatMul { turned }, &[self, other])

@@ -1,5 +1,5 @@
-//! Stretching a tensor and its adjoint, the sum over what was stretched; sums and means over
-//! dimensions come from these.
+//! Broadcasting and its adjoint, the sum over broadcast dimensions; sums and means over dimensions
+//! are built from them.
 
 use crate::array::Tensor;
 use crate::buffer::Buffer;
@@ -9,7 +9,7 @@ use crate::kernels;
 use crate::shape::Shape;
 use crate::tape::{Computed, Gradients, Operation, apply};
 
-/// The tensor stretched to a shape.
+/// Tensor broadcast to a shape.
 pub(crate) struct Broadcast {
     shape: Shape,
 }
@@ -28,7 +28,7 @@ impl Operation for Broadcast {
     }
 }
 
-/// The sum over everything that would be stretched from a smaller shape.
+/// Sum over everything that would be broadcast from a smaller shape.
 pub(crate) struct SumTo {
     shape: Shape,
 }
@@ -64,7 +64,8 @@ fn groups(from: &Shape, to: &Shape) -> Vec<(usize, bool)> {
     groups
 }
 
-/// The sums over the groups that say so; in an order that the number of threads does not change.
+/// Sums over the groups marked as summed, in an order that does not depend on the number of
+/// threads.
 fn sum_groups<T: Float>(x: &[T], groups: &[(usize, bool)]) -> Buffer<T> {
     match *groups {
         [] | [(_, false)] => Buffer::copy_of(x),
@@ -90,7 +91,7 @@ fn sum_groups<T: Float>(x: &[T], groups: &[(usize, bool)]) -> Buffer<T> {
             }
             Buffer::from(sums)
         }
-        // The outermost group first, the rest by itself.
+        // The outermost group first, the rest by recursion.
         [(length, is_summed), ref rest @ ..] => {
             let parts =
                 (0..length).map(|i| &x[i * (x.len() / length)..(i + 1) * (x.len() / length)]);
@@ -115,7 +116,7 @@ fn sum_groups<T: Float>(x: &[T], groups: &[(usize, bool)]) -> Buffer<T> {
     }
 }
 
-/// The sum of values: lanes side by side within a block, blocks in double precision.
+/// Sums values: parallel lanes within a block, blocks in double precision.
 fn total<T: Float>(x: &[T]) -> T {
     const LANES: usize = 16;
     let of_block = |block: &[T]| {
@@ -135,7 +136,7 @@ fn total<T: Float>(x: &[T]) -> T {
 }
 
 impl Tensor {
-    /// The tensor stretched to a shape: dimensions of length one are repeated, missing ones added.
+    /// Broadcasts the tensor to a shape: dimensions of length one are repeated, missing ones added.
     pub fn broadcast_as(&self, shape: impl Into<Shape>) -> Result<Tensor> {
         let shape = shape.into();
         if self.shape().broadcast(&shape) != Some(shape) {
@@ -151,8 +152,8 @@ impl Tensor {
         }
     }
 
-    /// The adjoint of stretching: the sum over everything that [`broadcast_as`](Self::broadcast_as)
-    /// would have repeated.
+    /// Computes the adjoint of broadcasting: the sum over everything that
+    /// [`broadcast_as`](Self::broadcast_as) would have repeated.
     pub fn sum_to(&self, shape: &Shape) -> Result<Tensor> {
         if shape.broadcast(self.shape()) != Some(*self.shape()) {
             bail!("sum: {:?} does not come from {shape:?}", self.shape());
@@ -164,34 +165,34 @@ impl Tensor {
         }
     }
 
-    /// The sum over a dimension, which stays with length one.
+    /// Sums over a dimension, which stays with length one.
     pub fn sum_keepdim(&self, dim: usize) -> Result<Tensor> {
         self.dim(dim)?;
         self.sum_to(&self.shape().with_dim(dim, 1))
     }
 
-    /// The sum over a dimension.
+    /// Sums over a dimension.
     pub fn sum(&self, dim: usize) -> Result<Tensor> {
         self.sum_keepdim(dim)?.reshape(self.shape().without(dim))
     }
 
-    /// The sum of all values.
+    /// Sums all values.
     pub fn sum_all(&self) -> Result<Tensor> {
         self.sum_to(&Shape::from(()))
     }
 
-    /// The mean over a dimension, which stays with length one.
+    /// Computes the mean over a dimension, which stays with length one.
     pub fn mean_keepdim(&self, dim: usize) -> Result<Tensor> {
         self.sum_keepdim(dim)?
             .affine(1.0 / self.dim(dim)? as f64, 0.0)
     }
 
-    /// The mean over a dimension.
+    /// Computes the mean over a dimension.
     pub fn mean(&self, dim: usize) -> Result<Tensor> {
         self.sum(dim)?.affine(1.0 / self.dim(dim)? as f64, 0.0)
     }
 
-    /// The mean of all values.
+    /// Computes the mean of all values.
     pub fn mean_all(&self) -> Result<Tensor> {
         self.sum_all()?.affine(1.0 / self.elem_count() as f64, 0.0)
     }
@@ -236,7 +237,7 @@ mod examples {
                 Example::of(&[from], move |v| v[0].sum_to(&to)?.sqr()?.affine(0.01, 0.0))
             };
             let mut examples: Vec<Example> = shapes[..7].iter().copied().map(to).collect();
-            // So many that blocks are summed; a few of them are enough to move.
+            // So many values that blocks are summed; perturbing a few of them is enough.
             examples.push(Example::of(&[&[2]], |v| {
                 v[0].reshape((2, 1))?.broadcast_as((2, 5000))?.sum_all()
             }));

@@ -1,4 +1,4 @@
-//! Rows and values by their indices, with their adjoints; comparisons, and a choice between two
+//! Selecting rows and values by indices, with the adjoints; comparisons, and a choice between two
 //! tensors.
 
 use crate::array::Tensor;
@@ -9,7 +9,7 @@ use crate::kernels;
 use crate::shape::Shape;
 use crate::tape::{Computed, Gradients, Operation, Sinks, Target, apply};
 
-/// Steps along a dimension by their indices.
+/// Selection of steps along a dimension by indices.
 pub(crate) struct IndexSelect {
     index: Tensor,
     dim: usize,
@@ -93,7 +93,7 @@ fn add_selected<T: Float>(
     }
 }
 
-/// Values added up at their indices along a dimension: the adjoint of selecting.
+/// Sum of values at their indices along a dimension: the adjoint of selecting.
 pub(crate) struct IndexAdd {
     index: Tensor,
     dim: usize,
@@ -128,7 +128,7 @@ impl Operation for IndexAdd {
     }
 }
 
-/// One value for each index, which says where along a dimension it is.
+/// One value for each index, the position along a dimension.
 pub(crate) struct Gather {
     index: Tensor,
     dim: usize,
@@ -188,7 +188,7 @@ impl Operation for Gather {
     }
 }
 
-/// Each value added at its index: the adjoint of gathering.
+/// Sum of values at their indices: the adjoint of gathering.
 pub(crate) struct ScatterAdd {
     index: Tensor,
     dim: usize,
@@ -253,9 +253,9 @@ impl Operation for Choose {
     }
 }
 
-/// What a tensor is compared with: another, or a number.
+/// Right-hand side of a comparison: a tensor or a number.
 pub trait Comparand {
-    /// As a tensor of this kind that stretches to the other's shape.
+    /// Converts it to a tensor of the other's type that broadcasts to the other's shape.
     fn beside(&self, other: &Tensor) -> Result<Tensor>;
 }
 
@@ -278,7 +278,7 @@ impl Comparand for f32 {
 }
 
 impl Tensor {
-    /// One where the comparison holds, else zero; outside any gradient.
+    /// Returns one where the comparison holds, else zero; outside any gradient.
     fn compared(&self, other: &Tensor, holds: impl Fn(f64, f64) -> bool) -> Result<Tensor> {
         by_precision!("compare", self.dtype(), T => {
             let Some(shape) = self.shape().broadcast(other.shape()) else {
@@ -292,32 +292,32 @@ impl Tensor {
         })
     }
 
-    /// One where this is larger, else zero.
+    /// Returns one where this is larger, else zero.
     pub fn gt(&self, other: impl Comparand) -> Result<Tensor> {
         self.compared(&other.beside(self)?, |a, b| a > b)
     }
 
-    /// One where this is at least as large, else zero.
+    /// Returns one where this is at least as large, else zero.
     pub fn ge(&self, other: impl Comparand) -> Result<Tensor> {
         self.compared(&other.beside(self)?, |a, b| a >= b)
     }
 
-    /// One where this is smaller, else zero.
+    /// Returns one where this is smaller, else zero.
     pub fn lt(&self, other: impl Comparand) -> Result<Tensor> {
         self.compared(&other.beside(self)?, |a, b| a < b)
     }
 
-    /// One where this is at most as large, else zero.
+    /// Returns one where this is at most as large, else zero.
     pub fn le(&self, other: impl Comparand) -> Result<Tensor> {
         self.compared(&other.beside(self)?, |a, b| a <= b)
     }
 
-    /// One where both are equal, else zero.
+    /// Returns one where both are equal, else zero.
     pub fn eq(&self, other: impl Comparand) -> Result<Tensor> {
         self.compared(&other.beside(self)?, |a, b| a == b)
     }
 
-    /// One where this is the maximum of the two, one half where both are, else zero.
+    /// Returns one where this is the maximum of the two, one half where both are, else zero.
     pub(super) fn share_of_maximum(&self, other: &Tensor) -> Result<Tensor> {
         let at_least = self.compared(other, |a, b| a >= b || a.is_nan())?;
         at_least
@@ -325,12 +325,12 @@ impl Tensor {
             .affine(0.5, 0.0)
     }
 
-    /// Values of `yes` where this mask is not zero, else of `no`.
+    /// Selects values of `yes` where this mask is not zero, else of `no`.
     pub fn where_cond(&self, yes: &Tensor, no: &Tensor) -> Result<Tensor> {
         apply(Choose, &[&self.detach(), yes, no])
     }
 
-    /// Steps along a dimension by their indices.
+    /// Selects steps along a dimension by their indices.
     pub fn index_select(&self, index: &Tensor, dim: usize) -> Result<Tensor> {
         apply(
             IndexSelect {
@@ -341,8 +341,8 @@ impl Tensor {
         )
     }
 
-    /// For each index the value that it names along a dimension; elsewhere the index stands where
-    /// its value does.
+    /// Selects the value at each index along a dimension; the other coordinates are those of the
+    /// index.
     pub fn gather(&self, index: &Tensor, dim: usize) -> Result<Tensor> {
         apply(
             Gather {
@@ -353,8 +353,8 @@ impl Tensor {
         )
     }
 
-    /// Where along a dimension the largest value is: the first of equals, or the first that is no
-    /// number.
+    /// Returns the index of the largest value along a dimension: the first of equal values, or the
+    /// first NaN.
     fn largest(&self, dim: usize) -> Result<Tensor> {
         by_precision!("max", self.dtype(), T => {
             let (outer, length, inner) = self.shape().around(dim)?;
@@ -376,12 +376,12 @@ impl Tensor {
         })
     }
 
-    /// The largest value along a dimension, which stays with length one.
+    /// Returns the largest value along a dimension, which stays with length one.
     pub fn max_keepdim(&self, dim: usize) -> Result<Tensor> {
         self.gather(&self.largest(dim)?, dim)
     }
 
-    /// The largest of all values.
+    /// Returns the largest of all values.
     pub fn max_all(&self) -> Result<Tensor> {
         self.flatten_all()?.max_keepdim(0)?.squeeze(0)
     }

@@ -1,5 +1,4 @@
-//! What the tests of several files share: data that needs no files, small models, and models as
-//! bytes.
+//! Test helpers of several files: data that needs no files, small models, and models as bytes.
 #![allow(dead_code)]
 
 use gnarl::prelude::*;
@@ -32,7 +31,7 @@ pub fn folds_of(set: &GraphSet, count: usize, seed: u64) -> Benchmark {
     }
 }
 
-/// A model on features as they are, so wide where it has a width, with few heads where it has any.
+/// Model on unscaled features, with this width and few heads if it has these settings.
 pub fn small(backbone: Backbone, hidden: usize) -> Model {
     let mut model = Model::new(backbone).features(FeatureScaling::AsLoaded);
     model.network.hidden = backbone.takes(NetworkSetting::Hidden).then_some(hidden);
@@ -40,7 +39,7 @@ pub fn small(backbone: Backbone, hidden: usize) -> Model {
     model
 }
 
-/// Everything that a fitted model is, as bytes: its file.
+/// Fitted model as bytes: its file.
 pub fn bytes(fitted: &Fitted) -> Vec<u8> {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("model.safetensors");
@@ -48,7 +47,7 @@ pub fn bytes(fitted: &Fitted) -> Vec<u8> {
     std::fs::read(file).unwrap()
 }
 
-/// Per cent of the test items that a model is right about.
+/// Accuracy on the test nodes or graphs, per cent.
 pub fn test_accuracy(fitted: &Fitted, on: &SplitData) -> f64 {
     let predictions = fitted.predict(&on.content).unwrap();
     fitted
@@ -57,7 +56,7 @@ pub fn test_accuracy(fitted: &Fitted, on: &SplitData) -> f64 {
         .unwrap()
 }
 
-/// Done on so many threads.
+/// Runs work on this many threads.
 pub fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)

@@ -1,4 +1,4 @@
-//! What every exit answers for every item, a node or a graph, and what a policy makes of it.
+//! Predictions of every exit for every node or graph, and the exits that a policy chooses.
 
 use std::cmp::Reverse;
 
@@ -9,19 +9,20 @@ use crate::train::{Targets, argmax};
 use gnarl_graph::Result;
 use gnarl_tensor::Tensor;
 
-/// The answers of every exit.
+/// Predictions of every exit.
 #[derive(Debug, Clone)]
 pub struct Answers {
     pub(super) num_items: usize,
     pub(super) num_classes: usize,
-    /// Of each exit, log-probabilities `[items, classes]`.
+    /// Log-probabilities `[items, classes]` of each exit.
     log_probabilities: Vec<Vec<f32>>,
-    /// Of each exit, the class of every item.
+    /// Predicted class of every node or graph, for each exit.
     classes: Vec<Vec<u32>>,
 }
 
 impl Answers {
-    /// From the scores of each exit, `[items, classes]`; at least one.
+    /// Computes the predictions from the scores of each exit, `[items, classes]`; at least one
+    /// exit.
     pub fn new(scores: &[Tensor]) -> Result<Self> {
         let Some(first) = scores.first() else {
             return Err(gnarl_graph::Error::argument("policy", "there is no exit"));
@@ -60,45 +61,45 @@ impl Answers {
         }
     }
 
-    /// Number of exits.
+    /// Returns the number of exits.
     pub fn num_exits(&self) -> usize {
         self.classes.len()
     }
 
-    /// The class that exit `exit` gives to an item.
+    /// Returns the class that exit `exit` predicts for a node or graph.
     pub fn class(&self, exit: usize, item: usize) -> u32 {
         self.classes[exit][item]
     }
 
-    /// The probability that an exit gives to its own answer for an item, from 0 to 1.
+    /// Returns the probability that an exit gives to its own prediction, from 0 to 1.
     pub fn probability(&self, exit: usize, item: usize) -> f64 {
         self.confidence(exit, item, 1.0)
     }
 
-    /// The log-probabilities that an exit gives to the classes of an item.
+    /// Returns the log-probabilities that an exit gives to the classes of a node or graph.
     pub(super) fn row(&self, exit: usize, item: usize) -> &[f32] {
         &self.log_probabilities[exit][item * self.num_classes..(item + 1) * self.num_classes]
     }
 
-    /// Per cent of the targets that an exit gets right.
+    /// Computes the accuracy of an exit on the targets, per cent.
     pub fn accuracy(&self, exit: usize, targets: &Targets) -> f64 {
         percent(targets, |item, class| self.classes[exit][item] == class)
     }
 
-    /// Per cent of the targets that are right by what a policy chose.
+    /// Computes the accuracy of a policy's choice on the targets, per cent.
     pub fn policy_accuracy(&self, chosen: &Chosen, targets: &Targets) -> f64 {
         percent(targets, |item, class| chosen.class(self, item) == class)
     }
 
-    /// Per cent of the targets that at least one exit gets right. No policy that answers what one
-    /// of the exits answers can do better.
+    /// Computes the oracle accuracy, per cent: the share of targets for which at least one exit is
+    /// correct. It bounds every policy whose predictions are those of an exit.
     pub fn oracle_accuracy(&self, targets: &Targets) -> f64 {
         percent(targets, |item, class| {
             self.classes.iter().any(|exit| exit[item] == class)
         })
     }
 
-    /// Whether exit `exit` is right about each target.
+    /// Returns true for each target that exit `exit` predicts correctly.
     pub(super) fn hits(&self, exit: usize, targets: &Targets) -> Vec<bool> {
         let pairs = targets.items.iter().zip(targets.classes.iter());
         pairs
@@ -106,7 +107,7 @@ impl Answers {
             .collect()
     }
 
-    /// The exit with the best accuracy on the targets, of equals the first.
+    /// Returns the exit with the best accuracy on the targets; ties go to the first.
     pub fn best_exit(&self, targets: &Targets) -> usize {
         let hits = |exit| self.hits(exit, targets).into_iter().filter(|h| *h).count();
         (0..self.num_exits())
@@ -114,7 +115,7 @@ impl Answers {
             .unwrap_or(0)
     }
 
-    /// The largest probability of an exit's answer for an item, at an inverse temperature.
+    /// Computes the largest probability of an exit's prediction, at an inverse temperature.
     pub(super) fn confidence(&self, exit: usize, item: usize, beta: f64) -> f64 {
         let row = self.row(exit, item);
         let top = f64::from(row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
@@ -124,7 +125,7 @@ impl Answers {
             .sum::<f64>()
     }
 
-    /// The inverse temperature of every exit that fits the targets best.
+    /// Fits the inverse temperature of every exit to the targets.
     pub(super) fn calibrate(&self, targets: &Targets) -> Vec<f64> {
         let of_exit = |exit: usize| {
             let pairs = targets.items.iter().zip(targets.classes.iter());
@@ -136,8 +137,8 @@ impl Answers {
         (0..self.num_exits()).map(of_exit).collect()
     }
 
-    /// Of the classes that exits answer for an item, the one with the largest score (of equals the
-    /// one answered first), and the first exit that answers it.
+    /// Returns the first exit whose predicted class has the largest score among the classes that
+    /// exits predict. Ties go to the class predicted first.
     pub(super) fn first_exit_with(&self, scores: &[f64], item: usize) -> usize {
         let score = |exit: usize| scores[self.class(exit, item) as usize];
         (1..self.num_exits()).fold(0, |best, exit| {
@@ -150,7 +151,7 @@ impl Answers {
     }
 }
 
-/// Per cent of the targets, as item and class, that are right.
+/// Computes the share of correct targets, given as node or graph and class, per cent.
 fn percent(targets: &Targets, is_right: impl Fn(usize, u32) -> bool) -> f64 {
     let pairs = targets.items.iter().zip(targets.classes.iter());
     let count = pairs
@@ -159,19 +160,19 @@ fn percent(targets: &Targets, is_right: impl Fn(usize, u32) -> bool) -> f64 {
     100.0 * count as f64 / targets.items.len().max(1) as f64
 }
 
-/// What a policy chose for every item: an exit, whose answer it takes unless it has scores of its
-/// own.
+/// Choice of a policy: an exit for every node or graph. The exit's prediction is used unless the
+/// policy has scores of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
-    /// The exit of every item.
+    /// Exit of every node or graph.
     pub exits: Vec<usize>,
-    /// Class scores `[items, classes]` of a policy that changes its exits' scores. Its answers need
-    /// not be those of any exit, so the oracle does not bound it.
+    /// Class scores `[items, classes]` of a policy that changes its exits' scores. Its predictions
+    /// may differ from those of every exit, so the oracle does not bound it.
     pub scores: Option<Vec<f32>>,
 }
 
 impl Chosen {
-    /// The answers of these exits, as they are.
+    /// Returns a choice with the unchanged predictions of these exits.
     pub fn of_exits(exits: Vec<usize>) -> Self {
         Self {
             exits,
@@ -179,7 +180,7 @@ impl Chosen {
         }
     }
 
-    /// The class of an item.
+    /// Returns the class of a node or graph.
     pub fn class(&self, answers: &Answers, item: usize) -> u32 {
         let width = answers.num_classes;
         match &self.scores {
@@ -188,7 +189,7 @@ impl Chosen {
         }
     }
 
-    /// Class scores before the softmax, `[items, classes]`, from those of every exit.
+    /// Returns class scores before the softmax, `[items, classes]`, from those of every exit.
     pub fn scores(&self, of_exits: &[Tensor]) -> Result<DenseMatrix<f32>> {
         let Some(first) = of_exits.first() else {
             return Err(gnarl_graph::Error::argument("policy", "there is no exit"));

@@ -1,6 +1,6 @@
-//! The policies of ADMP-GNN (Abbahaddou et al. 2025,
-//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)): nodes in buckets of a centrality, or of two in
-//! a grid, each with the exit that is best on its validation nodes.
+//! Policies of ADMP-GNN (Abbahaddou et al. 2025,
+//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)): buckets of nodes by one centrality, or by
+//! two in a grid, each with the best exit on its validation nodes.
 
 use std::cmp::Reverse;
 
@@ -14,30 +14,30 @@ use crate::operator::Centralities;
 use crate::train::Targets;
 use gnarl_graph::Result;
 
-/// The exit of the node's bucket. Bucket `b` of a centrality holds values with exactly `b` cuts at
-/// or below them; of two centralities the second counts faster.
+/// Exit of the node's bucket. Bucket `b` of a centrality holds values with exactly `b` cuts at or
+/// below them; with two centralities the second one is the faster index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Buckets {
-    /// What nodes are ranked by.
+    /// Centralities that rank the nodes.
     centralities: Centralities,
-    /// Ascending values at which the buckets of each centrality begin, the first bucket's left out.
+    /// Ascending lower bounds of the buckets of each centrality, without the first bucket's.
     cuts: Vec<Vec<f64>>,
-    /// The exit of every bucket.
+    /// Exit of every bucket.
     exits: Vec<usize>,
 }
 
-/// Most buckets of one centrality, and of each of two.
+/// Maximal number of buckets of one centrality, and of each of two.
 const MAX_BUCKETS: usize = 10;
 const MAX_GRID: usize = 4;
 
 impl Family for Buckets {
     type Setting = Centralities;
 
-    /// Buckets of equal size, the exit with the most validation nodes right in each, ties going to
-    /// the exit that is better on all of them; a bucket without validation nodes takes that one
-    /// too. The number of buckets is the one whose exits, chosen on four fifths of the validation
-    /// nodes, are right most often on the others; of equals the fewest.
+    /// Learns buckets of equal size, with the exit of most correct validation nodes in each. Ties
+    /// go to the exit that is better on all validation nodes; a bucket without validation nodes
+    /// takes it too. The number of buckets has the best cross-validated accuracy: exits are chosen
+    /// on four fifths of the validation nodes and evaluated on the rest. Ties go to fewer buckets.
     fn learn(
         centralities: Centralities,
         structure: &Structure<'_>,
@@ -65,7 +65,8 @@ impl Family for Buckets {
     }
 }
 
-/// The cuts of every list of values, one value for each item, and the exit of every bucket.
+/// Learns the cuts of every list of values, one value for each node or graph, and the exit of every
+/// bucket.
 pub(super) fn learned(
     values: &[&[f64]],
     structure: &Structure<'_>,
@@ -142,9 +143,9 @@ fn values_of<'a>(
         .collect()
 }
 
-/// Values that cut all nodes into `count` buckets of about the same size: those at ranks
-/// `k n / count`. Nodes of one value stay together, so there may be fewer buckets; of a constant
-/// there is one.
+/// Returns values that cut all nodes into `count` buckets of about the same size: those at ranks
+/// `k n / count`. Nodes of equal value stay together, so there may be fewer buckets; a constant
+/// gives one.
 fn cuts_of(values: &[f64], count: usize) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -165,7 +166,7 @@ pub(super) fn bucket(values: &[&[f64]], cuts: &[Vec<f64>], node: usize) -> usize
     })
 }
 
-/// The best exit of every bucket, judged on the validation nodes that are used.
+/// Returns the best exit of every bucket, evaluated on the selected validation nodes.
 fn exits_by_bucket(
     hits: &[Vec<bool>],
     buckets: &[usize],
@@ -241,8 +242,8 @@ mod tests {
 
     #[test]
     fn ties_and_empty_buckets_go_to_the_exit_that_is_best_overall() {
-        // Exit 2 is right on items 0 to 3, exit 1 on 0 to 2, exit 0 on 0 alone. Bucket 0 holds item
-        // 0, where all tie.
+        // Exit 2 is correct on nodes 0 to 3, exit 1 on 0 to 2, exit 0 on 0 alone. Bucket 0 holds
+        // node 0, where all tie.
         let hits = [
             vec![true, false, false, false],
             vec![true, true, true, false],

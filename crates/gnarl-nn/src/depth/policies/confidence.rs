@@ -1,7 +1,7 @@
-//! The first exit that is confident enough, as in early-exit networks (BranchyNet, Teerapittayanon
-//! et al. 2016, [arXiv:1709.01686](https://arxiv.org/abs/1709.01686)): confidences are calibrated by
-//! a temperature for each exit (Guo et al. 2017,
-//! [arXiv:1706.04599](https://arxiv.org/abs/1706.04599)), and the threshold is learned.
+//! Early exit by confidence: the first exit whose confidence passes a learned threshold
+//! (BranchyNet, Teerapittayanon et al. 2016, [arXiv:1709.01686](https://arxiv.org/abs/1709.01686)).
+//! Confidences are calibrated by a temperature for each exit (Guo et al. 2017,
+//! [arXiv:1706.04599](https://arxiv.org/abs/1706.04599)).
 
 use serde::{Deserialize, Serialize};
 
@@ -9,27 +9,27 @@ use super::{Answers, Chosen, Family, Learned, Structure};
 use crate::train::Targets;
 use gnarl_graph::Result;
 
-/// The first exit whose confidence at its inverse temperature is at least the threshold;
-/// `otherwise` where none is.
+/// First exit whose confidence at its inverse temperature is at least the threshold; `otherwise` if
+/// there is none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Confidence {
-    /// One per exit.
+    /// Inverse temperature of each exit.
     inverse_temperatures: Vec<f64>,
-    /// A confidence.
+    /// Threshold of the confidence.
     threshold: f64,
-    /// The exit of nodes of which no exit is confident.
+    /// Exit of nodes for which no exit passes the threshold.
     otherwise: usize,
 }
 
-/// Thresholds tried.
+/// Number of thresholds tried.
 const THRESHOLDS: usize = 101;
 
 impl Family for Confidence {
     type Setting = ();
 
-    /// The threshold that is right most often on the validation nodes; of equals the highest, which
-    /// means later exits.
+    /// Selects the threshold with the best accuracy on the validation nodes; ties go to the
+    /// highest, which means later exits.
     fn learn(_: (), _: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
         let inverse_temperatures = answers.calibrate(val);
         let otherwise = answers.best_exit(val);
@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn confident_nodes_exit_early() {
-        // Exit 0 is right and sure about the even nodes, wrong and unsure about the odd; exit 1 is
-        // right about the odd.
+        // Exit 0 is correct and confident on the even nodes, wrong and not confident on the odd;
+        // exit 1 is correct on the odd.
         let truth: Vec<u32> = (0..40).map(|u| (u / 2) % 2).collect();
         let row = |class: u32, by: f32| if class == 0 { [by, 0.0] } else { [0.0, by] };
         let exit = |right_on_even: bool| -> Vec<f32> {

@@ -1,6 +1,6 @@
-//! A linear opinion pool (Stone 1961,
-//! [doi:10.1214/aoms/1177704873](https://doi.org/10.1214/aoms/1177704873)): the weighted mean of all
-//! exits' calibrated probabilities, with weights by maximum likelihood.
+//! Linear opinion pool (Stone 1961,
+//! [doi:10.1214/aoms/1177704873](https://doi.org/10.1214/aoms/1177704873)): the weighted mean of
+//! all exits' calibrated probabilities, with weights by maximum likelihood.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +9,13 @@ use crate::depth::fit;
 use crate::train::Targets;
 use gnarl_graph::Result;
 
-/// The first exit that answers what the mixture of probabilities prefers.
+/// First exit that predicts the class with the largest mixture probability.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mixture {
-    /// One per exit.
+    /// Inverse temperature of each exit.
     inverse_temperatures: Vec<f64>,
-    /// One per exit, of sum one.
+    /// Weight of each exit, with sum one.
     weights: Vec<f64>,
 }
 
@@ -70,7 +70,7 @@ impl Learned for Mixture {
     }
 }
 
-/// Probabilities of a row of log-probabilities at an inverse temperature.
+/// Computes probabilities from log-probabilities at an inverse temperature.
 fn probabilities(row: &[f32], beta: f64) -> Vec<f64> {
     let top = f64::from(row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
     let exp: Vec<f64> = row

@@ -1,10 +1,10 @@
 //! Policies that choose the exit of each node or graph (ADMP-GNN, Abbahaddou et al. 2025,
-//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)), learned on validation items alone. An item is
-//! a node of one graph, or a graph of a set; the centrality of a graph is the mean over its nodes.
+//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)), learned on validation nodes or graphs
+//! alone. The centrality of a graph is the mean over its nodes.
 //!
-//! | name | exit of an item | file |
+//! | name | exit of a node or graph | file |
 //! | --- | --- | --- |
-//! | `degree`, `core`, `walks`, `pagerank` | the best one on the validation items of its bucket, as in ADMP-GNN | [`buckets`] |
+//! | `degree`, `core`, `walks`, `pagerank` | the best one on the validation nodes or graphs of its bucket, as in ADMP-GNN | [`buckets`] |
 //! | `NAME+NAME` | the best one in a bucket of two centralities, a grid | [`buckets`] |
 //! | `size` | the best one in a bucket of the graphs' numbers of nodes; for sets alone | [`size`] |
 //! | `confidence` | the first one whose calibrated confidence passes a threshold | [`confidence`] |
@@ -15,10 +15,10 @@
 //! | `pool` | as `blend`, with an offset per class | [`pool`] |
 //! | `echo` | as `pool`, with the predictions for the node's neighbours, weighted by degree; for nodes alone | [`pool`] |
 //!
-//! A policy is a map from items to exits ([`Chosen`]). The pools weight classes by all exits, then
-//! take the first exit that predicts the preferred class; classes that no exit predicts are not
-//! considered. So the oracle, correct wherever any exit is, bounds them all, except for `offsets`,
-//! which has scores of its own.
+//! A policy maps nodes or graphs to exits ([`Chosen`]). The pools weight classes by all exits, then
+//! choose the first exit that predicts the preferred class; classes that no exit predicts are not
+//! considered. The oracle, correct wherever any exit is, therefore bounds all policies except
+//! `offsets`, which has scores of its own.
 //!
 //! To add a policy: one file with what is learned ([`Family`], [`Learned`]) and one line in the
 //! list below.
@@ -55,12 +55,12 @@ use buckets::Buckets;
 use gnarl_graph::Result;
 use single::Single;
 
-/// A family of policies: policies that are learned in the same way.
+/// Family of policies that are learned in the same way.
 pub trait Family: Learned + Sized {
-    /// The difference between the policies of a family; `()` for a family of one.
+    /// Setting in which the policies of a family differ; `()` for a family of one.
     type Setting;
 
-    /// Learns a policy on validation items, of which there is at least one.
+    /// Learns a policy on validation nodes or graphs, of which there is at least one.
     fn learn(
         setting: Self::Setting,
         structure: &Structure<'_>,
@@ -68,27 +68,28 @@ pub trait Family: Learned + Sized {
         val: &Targets,
     ) -> Result<Self>;
 
-    /// The reason why the policy does not work for the items of a task, if so.
+    /// Returns the reason why the policy does not work for a task, if so.
     fn refused_on(_: Self::Setting, _: Task) -> Option<&'static str> {
         None
     }
 }
 
-/// A learned policy.
+/// Learned policy.
 pub trait Learned {
-    /// What every item takes. The policy [`fits`](Self::fits) the answers.
+    /// Chooses the exit of every node or graph. The policy must [`fit`](Self::fits) the
+    /// predictions.
     fn choose(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Chosen>;
 
-    /// Whether it was made for so many exits and classes.
+    /// Returns true if it was learned for this number of exits and classes.
     fn fits(&self, exits: usize, classes: usize) -> bool;
 
-    /// The centralities it needs.
+    /// Returns the centralities it needs.
     fn centralities(&self) -> Vec<Centrality> {
         Vec::new()
     }
 }
 
-/// The setting of a policy within its family.
+/// Declares the setting of a policy within its family.
 macro_rules! setting {
     () => {
         ()
@@ -98,12 +99,12 @@ macro_rules! setting {
     };
 }
 
-/// The kinds of policy and the enum of learned ones, from one list: a variant, its name, a few
-/// words, what is learned, and its setting where a family has several policies. Buckets, which are
-/// named by their centralities, and a single exit are not in the list.
+/// Declares the kinds of policy and the enum of learned policies from one list: a variant, its
+/// name, a short description, the learned type, and its setting if a family has several policies.
+/// Buckets, which are named by their centralities, and a single exit are not in the list.
 macro_rules! policies {
     ($($Variant:ident = $name:literal, $about:literal, $Learned:ty $(, $setting:expr)?;)+) => {
-        /// The kinds of policy.
+        /// Kind of policy.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
         pub enum Kind {
@@ -113,14 +114,14 @@ macro_rules! policies {
         }
 
         impl Kind {
-            /// The kinds with a name of their own.
+            /// Kinds with a name of their own.
             const NAMED: [(&'static str, Kind); NUM_NAMED] = [$(($name, Kind::$Variant)),+];
 
-            /// Every kind, with buckets of four centralities and two grids. Some are for nodes
-            /// alone, some for graphs ([`all_of`](Self::all_of)).
+            /// Every kind, with buckets of four centralities and two grids. Some work for nodes
+            /// alone, some for graphs alone ([`all_of`](Self::all_of)).
             pub const ALL: [Kind; BY_BUCKETS.len() + NUM_NAMED] = all();
 
-            /// The reason why it does not work for the items of a task, if so.
+            /// Returns the reason why the policy does not work for a task, if so.
             pub fn refused_on(&self, task: Task) -> Option<&'static str> {
                 match self {
                     Kind::Buckets(centralities) => Buckets::refused_on(*centralities, task),
@@ -137,19 +138,20 @@ macro_rules! policies {
 
         const NUM_NAMED: usize = [$($name),+].len();
 
-        /// A learned policy: what a saved model carries.
+        /// Learned policy, as stored in a saved model.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Policy {
-            /// The same exit for every item.
+            /// One exit for every node or graph.
             Single(Single),
-            /// The exit of the item's bucket.
+            /// Exit of the node's or graph's bucket.
             Buckets(Buckets),
             $(#[doc = $about] $Variant($Learned)),+
         }
 
         impl Policy {
-            /// Learns a policy on validation items. Without any, every item takes the last exit.
+            /// Learns a policy on validation nodes or graphs. Without any, every node or graph uses
+            /// the last exit.
             pub fn learn(kind: Kind, structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
                 if val.items.is_empty() {
                     return Ok(Policy::Single(Single { exit: answers.num_exits() - 1 }));
@@ -188,7 +190,7 @@ policies! {
 
 const WALKS: Centrality = Centrality::Walks { length: 2 };
 
-/// The centralities of ADMP-GNN and two grids.
+/// Centralities of ADMP-GNN and two grids.
 const BY_BUCKETS: [Kind; 6] = [
     Kind::Buckets(Centralities::one(Centrality::Degree)),
     Kind::Buckets(Centralities::one(Centrality::Core)),
@@ -213,7 +215,7 @@ const fn all() -> [Kind; BY_BUCKETS.len() + NUM_NAMED] {
 }
 
 impl Kind {
-    /// Every kind that works for the items of a task.
+    /// Returns every kind that works for a task.
     pub fn all_of(task: Task) -> Vec<Self> {
         Self::ALL
             .into_iter()
@@ -221,7 +223,7 @@ impl Kind {
             .collect()
     }
 
-    /// The centralities it needs.
+    /// Returns the centralities it needs.
     pub fn centralities(&self) -> Vec<Centrality> {
         match self {
             Kind::Buckets(centralities) => centralities.iter().collect(),
@@ -254,7 +256,7 @@ impl FromStr for Kind {
         {
             return Ok(*kind);
         }
-        // Two centralities, or one that takes a number, have more to say about what is wrong.
+        // Names with two centralities, or with a number, have a more specific error.
         if name.contains(['+', ':']) {
             return name.parse().map(Kind::Buckets);
         }
@@ -282,12 +284,13 @@ impl From<Kind> for String {
 }
 
 impl Policy {
-    /// Every item takes this exit.
+    /// Returns a policy that uses this exit for every node or graph.
     pub fn single(exit: usize) -> Self {
         Policy::Single(Single { exit })
     }
 
-    /// The exit of every item. Fails for a policy of another number of exits or classes.
+    /// Chooses the exit of every node or graph. Fails for a policy of another number of exits or
+    /// classes.
     pub fn choose(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
         let (exits, classes) = (answers.num_exits(), answers.num_classes);
         if !self.learned().fits(exits, classes) {
@@ -299,13 +302,13 @@ impl Policy {
         self.learned().choose(structure, answers)
     }
 
-    /// The exit of every item. What it answers there may differ from the exit's own answer: see
+    /// Returns the exit of every node or graph. The prediction may differ from the exit's own: see
     /// [`choose`](Self::choose).
     pub fn exits(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Vec<usize>> {
         Ok(self.choose(structure, answers)?.exits)
     }
 
-    /// What a [`Structure`] has to be made for.
+    /// Returns the kinds that a [`Structure`] must be computed for.
     pub fn kinds(&self) -> Vec<Kind> {
         self.learned()
             .centralities()
@@ -315,9 +318,9 @@ impl Policy {
     }
 }
 
-/// Per cent of the validation items that a policy of this kind is right on where it was learned
-/// without them: on four fifths, judged on the others, by position. In-sample figures flatter the
-/// policies that have most to fit.
+/// Computes the cross-validated accuracy of a policy of this kind on the validation nodes or
+/// graphs, per cent: learned on four fifths and evaluated on the rest, by position. In-sample
+/// accuracy favours the policies with most parameters.
 pub fn cross_fitted_accuracy(
     kind: Kind,
     structure: &Structure<'_>,
@@ -336,7 +339,7 @@ pub fn cross_fitted_accuracy(
     Ok(right / val.items.len().max(1) as f64)
 }
 
-/// The targets at some positions.
+/// Selects the targets at some positions.
 fn part(targets: &Targets, is_in: impl Fn(usize) -> bool) -> Targets {
     let of = |all: &[u32]| {
         Arc::new(
@@ -537,9 +540,9 @@ mod tests {
 
     #[test]
     fn cross_fitted_figures_are_of_nodes_that_were_not_seen() {
-        // By position, the fold of nodes 0, 5, … says that exit 0 is right, the other four that
-        // exit 1 is: learned on the others, the four folds are judged by exit 1 (right), and the
-        // first fold, too (wrong).
+        // By position, exit 0 is correct on the fold of nodes 0, 5, … and exit 1 on the other four
+        // folds. Learned on the others, the four folds use exit 1 (correct), and so does the first
+        // fold (wrong).
         let truth = vec![1; 20];
         let first: Vec<u32> = (0..20).map(|u| u32::from(u % 5 == 0)).collect();
         let second: Vec<u32> = first.iter().map(|c| 1 - c).collect();
@@ -554,8 +557,8 @@ mod tests {
         )
         .unwrap();
         assert_eq!(found, 80.0);
-        // Two nodes, each right at the exit that the other is wrong at: half in-sample, none by the
-        // other.
+        // Two nodes, each correct at the exit that is wrong for the other: half in-sample, zero
+        // cross-validated.
         let noise = sure(&[vec![0, 0, 0, 0, 0, 0], vec![1, 1, 1, 1, 1, 1]], 2);
         let graph = cycle(6).unwrap();
         let structure = Structure::new(&graph, &[kind("degree")]).unwrap();
@@ -569,7 +572,7 @@ mod tests {
         );
     }
 
-    /// No exit, and no policy that answers what an exit answers, is ever right more often than the
+    /// No exit, and no policy that uses an exit's prediction, has a higher accuracy than the
     /// oracle, on any graph, scores and nodes; and learning is repeatable.
     #[test]
     fn the_oracle_bounds_every_choice_of_exits() {

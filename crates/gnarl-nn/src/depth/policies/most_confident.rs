@@ -1,6 +1,6 @@
-//! The exit with the largest confidence, at calibrated temperatures (Guo et al. 2017,
-//! [arXiv:1706.04599](https://arxiv.org/abs/1706.04599)). It needs the predictions of every exit, so
-//! it saves no work.
+//! Exit with the largest confidence, at calibrated temperatures (Guo et al. 2017,
+//! [arXiv:1706.04599](https://arxiv.org/abs/1706.04599)). It needs the predictions of every exit,
+//! so it saves no computation.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use super::{Answers, Chosen, Family, Learned, Structure};
 use crate::train::{Targets, argmax};
 use gnarl_graph::Result;
 
-/// The exit of the largest confidence, of equals the first.
+/// Exit of the largest confidence; ties go to the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MostConfident {
-    /// One per exit.
+    /// Inverse temperature of each exit.
     inverse_temperatures: Vec<f64>,
 }
 

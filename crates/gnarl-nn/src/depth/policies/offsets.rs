@@ -1,9 +1,9 @@
-//! The control of `pool`: a single layer with an offset per class, fitted as the pool's are. What a
-//! pool gains beyond it comes from the other exits, and not from having seen how often each class
-//! occurs among the validation nodes.
+//! Control of `pool`: a single layer with an offset per class, fitted as the pool's offsets are.
+//! The gain of a pool over this control comes from the other exits, not from the class frequencies
+//! of the validation nodes.
 //!
-//! Its answers are the exit's scores, scaled and moved by the offsets, and need not be those of any
-//! exit: the oracle does not bound it.
+//! Its predictions are the exit's scores, scaled and shifted by the offsets. They may differ from
+//! those of every exit: the oracle does not bound it.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,14 +12,14 @@ use super::{Answers, Chosen, Family, Learned, Structure};
 use crate::train::Targets;
 use gnarl_graph::Result;
 
-/// The exit with the best validation accuracy, its log-probabilities times a scale plus an offset
+/// Exit with the best validation accuracy, with its log-probabilities times a scale plus an offset
 /// for each class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Offsets {
     exit: usize,
     scale: f64,
-    /// One per class.
+    /// Offset of each class.
     offsets: Vec<f64>,
 }
 
@@ -72,9 +72,9 @@ mod tests {
     use crate::depth::{Kind, Policy};
     use gnarl_graph::generate::cycle;
 
-    /// Exit 0 leans to class 0 by 0.5 whatever the node, and to the right class by 0.4: without an
-    /// offset it answers 0 always; with one of more than 0.1 and less than 0.9 against class 0 it
-    /// is right always. Exit 1 is right on a third.
+    /// Exit 0 is biased to class 0 by 0.5 whatever the node, and to the correct class by 0.4.
+    /// Without an offset it always predicts 0; with an offset of more than 0.1 and less than 0.9
+    /// against class 0 it is always correct. Exit 1 is correct on a third.
     fn biased() -> (Answers, Vec<u32>) {
         let truth: Vec<u32> = (0..120).map(|u| u % 2).collect();
         let first = truth
@@ -100,8 +100,8 @@ mod tests {
         let policy = Policy::learn(Kind::Offsets, &structure, &answers, &val).unwrap();
         let chosen = policy.choose(&structure, &answers).unwrap();
         assert_eq!(answers.accuracy(0, &test), 50.0);
-        // Exit 0 answers class 0 everywhere, exit 1 every third node: half, and a third of the
-        // other half.
+        // Exit 0 predicts class 0 everywhere, exit 1 is correct on every third node: half, and a
+        // third of the other half.
         assert!((answers.oracle_accuracy(&test) - 200.0 / 3.0).abs() < 1e-9);
         assert_eq!(answers.policy_accuracy(&chosen, &test), 100.0, "{policy:?}");
         assert_eq!(chosen.exits, [0; 120]);

@@ -1,8 +1,8 @@
 //! Logarithmic opinion pools (Genest and Zidek 1986,
-//! [doi:10.1214/ss/1177013825](https://doi.org/10.1214/ss/1177013825)): a weighted sum of all exits'
-//! log-probabilities, by maximum likelihood. `blend` uses the exits alone, `pool` adds an offset per
-//! class, and `echo` also the predictions of every exit for the node's neighbours, weighted by
-//! degree.
+//! [doi:10.1214/ss/1177013825](https://doi.org/10.1214/ss/1177013825)): a weighted sum of all
+//! exits' log-probabilities, by maximum likelihood. `blend` uses the exits alone, `pool` adds an
+//! offset per class, and `echo` also the predictions of every exit for the node's neighbours,
+//! weighted by degree.
 
 use gnarl_data::Task;
 use serde::{Deserialize, Serialize};
@@ -13,11 +13,11 @@ use crate::train::Targets;
 use gnarl_graph::Result;
 
 gnarl_graph::named! {
-    /// The evidence that a pool combines.
+    /// Evidence that a pool combines.
     pub enum Evidence as "evidence" {
-        /// The predictions of the exits.
+        /// Predictions of the exits.
         Exits = "exits",
-        /// The predictions and an offset per class.
+        /// Predictions and an offset per class.
         Offsets = "offsets",
         /// Offsets, and the exits' predictions for the neighbours, weighted by degree.
         Neighbours = "neighbours",
@@ -25,7 +25,7 @@ gnarl_graph::named! {
 }
 
 impl Evidence {
-    /// Numbers for each class of a node.
+    /// Returns the number of features for each class of a node.
     fn width(self, exits: usize, classes: usize) -> usize {
         match self {
             Evidence::Exits => exits,
@@ -35,20 +35,20 @@ impl Evidence {
     }
 }
 
-/// The first exit that answers what the pool prefers.
+/// First exit that predicts the class preferred by the pool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pool {
     evidence: Evidence,
-    /// Of every exit, then of the evidence besides.
+    /// Coefficients of every exit, then of the additional evidence.
     coefficients: Vec<f64>,
 }
 
 impl Family for Pool {
     type Setting = Evidence;
 
-    /// Coefficients pulled towards the single best exit or towards all exits alike; which of the
-    /// two, and how hard, is what predicts held-back validation nodes best.
+    /// Learns coefficients with a penalty towards the single best exit or towards equal weights.
+    /// Both the target and the penalty are selected by cross-validation on validation nodes.
     fn learn(
         evidence: Evidence,
         structure: &Structure<'_>,
@@ -109,11 +109,11 @@ impl Learned for Pool {
 
 /// Penalties tried for coefficients.
 const PENALTIES: [f64; 4] = [1.0, 10.0, 100.0, 1000.0];
-/// Most validation nodes that coefficients are fitted on, evenly spread over all there are.
+/// Maximal number of validation nodes for the fit of coefficients, evenly spread over all of them.
 const MAX_FITTED: usize = 4000;
 
-/// Coefficients by penalised likelihood on the validation nodes, pulled towards one of the starts.
-/// `fill` writes the evidence about a node, `[classes, width]`.
+/// Fits coefficients by penalised likelihood on the validation nodes, with a penalty towards one of
+/// the starts. `fill` writes the evidence about a node, `[classes, width]`.
 pub(super) fn fitted(
     starts: &[Vec<f64>],
     num_classes: usize,
@@ -141,10 +141,10 @@ pub(super) fn fitted(
     )
 }
 
-/// What is known of a node for each class: the log-probability that each exit gives it; from
-/// neighbours the logarithm of the mean probability that each exit gives it over the node's
-/// neighbours, and both once more times the node's (standardised) degree; last, with offsets, a one
-/// for the class itself, whose coefficient is its offset.
+/// Evidence about a node for each class: the log-probability from each exit. With neighbours, also
+/// the logarithm of the mean probability from each exit over the node's neighbours, and both
+/// multiplied by the node's standardised degree. Last, with offsets, a one for the class itself,
+/// whose coefficient is its offset.
 struct Gathered<'a> {
     answers: &'a Answers,
     evidence: Evidence,
@@ -172,7 +172,7 @@ impl<'a> Gathered<'a> {
             .width(self.answers.num_exits(), self.answers.num_classes)
     }
 
-    /// The evidence about a node, `[classes, width]`.
+    /// Writes the evidence about a node, `[classes, width]`.
     fn fill(&self, node: usize, rows: &mut [f64]) {
         let (exits, classes, width) = (
             self.answers.num_exits(),
@@ -198,8 +198,8 @@ impl<'a> Gathered<'a> {
     }
 }
 
-/// The logarithm of the mean probability that an exit gives each class over a node's neighbours,
-/// `[nodes, classes]`; a node without neighbours has its own.
+/// Computes the logarithm of the mean probability that an exit gives each class over a node's
+/// neighbours, `[nodes, classes]`; a node without neighbours has its own.
 fn mean_over_neighbours(exit: usize, structure: &Structure<'_>, answers: &Answers) -> Vec<f32> {
     let classes = answers.num_classes;
     let mut rows = vec![0f32; answers.num_items * classes];
@@ -213,7 +213,7 @@ fn mean_over_neighbours(exit: usize, structure: &Structure<'_>, answers: &Answer
         if neighbours.is_empty() {
             row.copy_from_slice(answers.row(exit, u));
         } else {
-            // A floor: a class that no neighbour is given must not be ruled out.
+            // A floor: a class that no neighbour is predicted as must not be excluded.
             row.iter_mut()
                 .for_each(|p| *p = (*p / neighbours.len() as f32).max(1e-4).ln());
         }
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_pool_trusts_whom_experience_trusts() {
-        // Exit 0 always says 0, exit 1 is right; the truth is 1 three times in four.
+        // Exit 0 always predicts 0, exit 1 is correct; the true class is 1 three times in four.
         let truth: Vec<u32> = (0..80).map(|u| u32::from(u % 4 != 0)).collect();
         let answers = sure(&[vec![0; 80], truth.clone()], 2);
         let graph = cycle(80).unwrap();
@@ -253,8 +253,8 @@ mod tests {
 
     #[test]
     fn neighbours_are_averaged_by_hand() {
-        // Of a path 0 - 1 - 2 beside node 3: exit 0 gives class 0 the probabilities 0.9, 0.5, 0.1
-        // and 0.25.
+        // On a path 0 - 1 - 2 and an isolated node 3, exit 0 gives class 0 the probabilities 0.9,
+        // 0.5, 0.1 and 0.25.
         let scores = [0.9f32, 0.5, 0.1, 0.25]
             .iter()
             .flat_map(|p| [p.ln(), (1.0 - p).ln()])

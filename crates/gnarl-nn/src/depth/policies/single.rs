@@ -1,16 +1,16 @@
-//! One exit for all nodes: a network of that depth. It is what policies are compared with, and what
-//! a policy without validation nodes comes to.
+//! One exit for all nodes: a network of that depth. It is the baseline of the policies, and the
+//! result of learning a policy without validation nodes.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Answers, Chosen, Learned, Structure};
 use gnarl_graph::Result;
 
-/// Every node takes one exit.
+/// One exit for every node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Single {
-    /// That exit.
+    /// Number of the exit.
     pub exit: usize,
 }
 

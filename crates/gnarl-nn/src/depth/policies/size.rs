@@ -1,6 +1,7 @@
-//! Buckets of the numbers of nodes of the graphs of a set, each with the exit that is best on its
-//! validation graphs: the buckets of ADMP-GNN (Abbahaddou et al. 2025,
-//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)) by the property in which graphs differ most.
+//! Buckets of graphs by their number of nodes, each with the best exit on its validation graphs.
+//! These are the buckets of ADMP-GNN (Abbahaddou et al. 2025,
+//! [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)), by the property in which graphs differ
+//! most.
 
 use gnarl_data::Task;
 use serde::{Deserialize, Serialize};
@@ -10,13 +11,13 @@ use super::{Answers, Chosen, Family, Learned, Structure};
 use crate::train::Targets;
 use gnarl_graph::Result;
 
-/// The exit of the graph's bucket; bucket `b` holds sizes with exactly `b` cuts at or below them.
+/// Exit of the graph's bucket; bucket `b` holds sizes with exactly `b` cuts at or below them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Size {
-    /// Ascending sizes at which the buckets begin, the first bucket's left out.
+    /// Ascending lower bounds of the buckets, without the first bucket's.
     cuts: Vec<f64>,
-    /// The exit of every bucket.
+    /// Exit of every bucket.
     exits: Vec<usize>,
 }
 
@@ -56,8 +57,8 @@ mod tests {
     use crate::depth::{Kind, Policy};
     use gnarl_graph::generate::cycle;
 
-    /// Exit 0 is right about small graphs, exit 1 about large ones; the sizes of graphs that are
-    /// not known move no cut.
+    /// Exit 0 is correct on small graphs, exit 1 on large ones; the sizes of graphs outside the
+    /// known ones change no cut.
     #[test]
     fn small_and_large_graphs_take_the_exit_that_suits_them() {
         let graphs: Vec<_> = (0..60)

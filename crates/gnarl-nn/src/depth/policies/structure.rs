@@ -1,7 +1,7 @@
-//! What policies know of the items that they choose for: numbers from the structure of graphs, and
-//! who neighbours whom.
+//! Structural inputs of policies: centralities and sizes from the structure of graphs, and the
+//! neighbours of each node.
 //!
-//! An item is a node of one graph or a graph of a set. What a node has as its own, a graph has as
+//! Policies choose for the nodes of one graph or the graphs of a set. The centrality of a graph is
 //! the mean over its nodes.
 
 use std::borrow::Cow;
@@ -13,26 +13,26 @@ use gnarl_graph::centrality::Centrality;
 use super::Kind;
 use gnarl_graph::{Error, Result};
 
-/// Items with the centralities that policies ask for.
+/// Nodes or graphs with the centralities that policies need.
 #[derive(Debug, Clone)]
 pub struct Structure<'a> {
     items: Items<'a>,
     centralities: Vec<(Centrality, Vec<f64>)>,
-    /// `ln(1 + degree)`, less its mean, by its deviation.
+    /// Standardised `ln(1 + degree)`: minus its mean, divided by its standard deviation.
     pub(super) degree: Vec<f64>,
-    /// The items that a policy may be learned from, where these are not all.
+    /// Nodes or graphs that a policy may be learned from, if not all.
     known: Option<Vec<u32>>,
 }
 
 #[derive(Debug, Clone)]
 enum Items<'a> {
     Nodes(&'a Graph),
-    /// With their numbers of nodes.
+    /// Graphs with their numbers of nodes.
     Graphs(Vec<f64>),
 }
 
 impl<'a> Structure<'a> {
-    /// The nodes of a graph, with the centralities that these policies ask for.
+    /// Computes the centralities of a graph's nodes that these policies need.
     pub fn new(graph: &'a Graph, kinds: &[Kind]) -> Result<Self> {
         let centralities = asked(kinds, |centrality| centrality.scores(graph))?;
         let degrees = (0..graph.num_nodes() as u32)
@@ -46,7 +46,7 @@ impl<'a> Structure<'a> {
         })
     }
 
-    /// The graphs of a set, with the means of the centralities that these policies ask for.
+    /// Computes the mean centralities of a set's graphs that these policies need.
     pub fn of_graphs(graphs: &[Graph], kinds: &[Kind]) -> Result<Structure<'static>> {
         let centralities = asked(kinds, |centrality| {
             graphs
@@ -67,7 +67,7 @@ impl<'a> Structure<'a> {
         })
     }
 
-    /// The items of a dataset.
+    /// Computes the structure of a dataset.
     pub fn of(content: &'a Content, kinds: &[Kind]) -> Result<Self> {
         match content {
             Content::Graph(graph) => Self::new(graph, kinds),
@@ -75,9 +75,8 @@ impl<'a> Structure<'a> {
         }
     }
 
-    /// The same for a policy that is learned from these items alone: where graphs of a set are cut
-    /// into buckets, those that are tested on have no say. (The nodes of one graph are all seen
-    /// while training.)
+    /// Restricts learning to these nodes or graphs: test graphs have no influence on the buckets of
+    /// a set. (The nodes of one graph are all visible in training.)
     pub fn knowing(&self, items: Vec<u32>) -> Self {
         Self {
             known: Some(items),
@@ -85,7 +84,7 @@ impl<'a> Structure<'a> {
         }
     }
 
-    /// Those of these values that a policy may be learned from.
+    /// Returns the values that a policy may be learned from.
     pub(super) fn known<'b>(&self, values: &'b [f64]) -> Cow<'b, [f64]> {
         match &self.known {
             Some(items) => items
@@ -96,7 +95,7 @@ impl<'a> Structure<'a> {
         }
     }
 
-    /// The values of a centrality that was asked for.
+    /// Returns the values of a centrality that was requested.
     pub(super) fn centrality(&self, kind: Centrality) -> Result<&[f64]> {
         let found = self.centralities.iter().find(|(known, _)| *known == kind);
         found
@@ -104,7 +103,7 @@ impl<'a> Structure<'a> {
             .ok_or_else(|| refused(format!("{kind} was not computed for these items")))
     }
 
-    /// The number of nodes of every graph.
+    /// Returns the number of nodes of every graph.
     pub(super) fn sizes(&self) -> Result<&[f64]> {
         match &self.items {
             Items::Graphs(sizes) => Ok(sizes),
@@ -114,7 +113,7 @@ impl<'a> Structure<'a> {
         }
     }
 
-    /// The neighbours of an item; a graph of a set has none.
+    /// Returns the neighbours of a node; a graph of a set has none.
     pub(super) fn neighbours(&self, item: usize) -> &[u32] {
         match &self.items {
             Items::Nodes(graph) => graph.neighbours(item as u32),
@@ -127,7 +126,7 @@ fn refused(what: String) -> Error {
     Error::argument("policy", what)
 }
 
-/// The centralities that policies ask for, each once.
+/// Returns the centralities that policies need, each once.
 fn asked(
     kinds: &[Kind],
     compute: impl Fn(Centrality) -> Result<Vec<f64>>,
@@ -141,19 +140,19 @@ fn asked(
     Ok(all)
 }
 
-/// The mean; 0 of nothing.
+/// Computes the mean; 0 for no values.
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// `ln(1 + x)`, less its mean, by its deviation.
+/// Standardises `ln(1 + x)`: minus its mean, divided by its standard deviation.
 fn standardised(values: Vec<f64>) -> Vec<f64> {
     let logs: Vec<f64> = values.iter().map(|x| (1.0 + x).ln()).collect();
     let mean = mean(&logs);
     let deviation = (logs.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>()
         / logs.len().max(1) as f64)
         .sqrt();
-    // Items that are all of one degree have nothing to say by it.
+    // Constant degrees carry no information.
     let scale = if deviation > 1e-9 {
         1.0 / deviation
     } else {

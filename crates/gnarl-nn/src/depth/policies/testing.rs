@@ -1,11 +1,11 @@
-//! Scenes for the tests of policies.
+//! Test data of the policies.
 
 use gnarl_graph::{Graph, Labels};
 
 use super::Answers;
 use crate::train::Targets;
 
-/// Answers of exits that are sure of a class each: `classes[exit][node]`.
+/// Returns predictions of exits that are certain of a class each: `classes[exit][node]`.
 pub fn sure(classes: &[Vec<u32>], num_classes: usize) -> Answers {
     let score = |c: &u32| {
         (0..num_classes as u32)
@@ -19,14 +19,14 @@ pub fn sure(classes: &[Vec<u32>], num_classes: usize) -> Answers {
     Answers::from_rows(rows, classes[0].len(), num_classes)
 }
 
-/// Nodes with their classes, of two.
+/// Returns nodes with their classes, as targets.
 pub fn targets(items: impl IntoIterator<Item = u32>, classes: &[u32]) -> Targets {
     let labels = Labels::new(classes.iter().map(|c| Some(*c)).collect(), 2).unwrap();
     Targets::new(&items.into_iter().collect::<Vec<_>>(), &labels)
 }
 
-/// A star of 40 leaves beside 20 triangles: the leaves have degree 1, the corners 2, the hub 40.
-/// Exit 0 is right about leaves alone, exit 1 about corners and the hub alone.
+/// A star of 40 leaves and 20 triangles: the leaves have degree 1, the corners 2, the hub 40. Exit
+/// 0 is correct on leaves alone, exit 1 on corners and the hub alone.
 pub fn leaves_and_corners() -> (Graph, Answers, Vec<u32>) {
     let star = (1..=40u32).map(|leaf| (0, leaf));
     let triangles = (0..20u32).flat_map(|t| {

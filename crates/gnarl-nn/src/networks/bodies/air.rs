@@ -1,9 +1,11 @@
-//! AirGNN (Liu et al. 2021, "Graph Neural Networks with Adaptive Residual"): a two-layer
-//! perceptron, then adaptive message passing `Y = Φ H`, `H ← H⁰ + s ∘ (Y - H⁰)` with
-//! `s_i = max(0, 1 - γ λ / |y_i - h⁰_i|)`.
+//! AirGNN ([Liu et al.
+//! 2021](https://proceedings.neurips.cc/paper/2021/hash/50abc3e730e36b387ca8e02c26dc0a22-Abstract.html),
+//! "Graph Neural Networks with Adaptive Residual"): a two-layer perceptron, then adaptive message
+//! passing `Y = Φ H`, `H ← H⁰ + s ∘ (Y - H⁰)` with `s_i = max(0, 1 - γ λ / |y_i - h⁰_i|)`.
 //!
-//! A node whose neighbours agree with it keeps its own answer, one that is unlike them listens:
-//! features that stand out are smoothed. λ in 0 to 1 and `γ = 1 / (2 (1 - λ))`, the paper's step.
+//! A node similar to its neighbours keeps its own prediction; a node unlike its neighbours
+//! aggregates them, so that outlying features are smoothed. λ is in 0 to 1 and
+//! `γ = 1 / (2 (1 - λ))`, the paper's step size.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -18,8 +20,8 @@ use crate::networks::linear::{Input, Linear};
 use crate::networks::params::{ParamId, Params, Pass};
 use gnarl_tensor::{Result, Tensor};
 
-/// Message passing with an adaptive residual (Liu et al. 2021,
-/// [arXiv:2107.06996](https://proceedings.neurips.cc/paper/2021/hash/50abc3e730e36b387ca8e02c26dc0a22-Abstract.html)).
+/// Message passing with an adaptive residual (Liu et al. 2021, [NeurIPS
+/// 2021](https://proceedings.neurips.cc/paper/2021/hash/50abc3e730e36b387ca8e02c26dc0a22-Abstract.html)).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[choice(
@@ -63,7 +65,7 @@ struct Air {
     second: Linear,
     dropout: f32,
     steps: usize,
-    /// γ λ
+    /// Product γ λ.
     slack: f64,
 }
 

@@ -1,5 +1,5 @@
-//! APPNP (Gasteiger et al. 2019): a two-layer perceptron, then personalised propagation
-//! `H ← (1 - α) Φ H + α H_0`.
+//! APPNP ([Gasteiger et al. 2019](https://arxiv.org/abs/1810.05997)): a two-layer perceptron, then
+//! personalised propagation `H ← (1 - α) Φ H + α H_0`.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;

@@ -1,9 +1,9 @@
-//! The network of AdaGCN (Sun et al. 2021): a two-layer perceptron for every depth `l = 0..L`, each
-//! on `Φ^l X`, and the sum of SAMME.R's votes `(K - 1) (log p_k - 1/K Σ_k' log p_k')` for K
-//! classes.
+//! Network of AdaGCN ([Sun et al. 2021](https://arxiv.org/abs/1908.05081)): a two-layer perceptron
+//! for every depth `l = 0..L`, each on `Φ^l X`, and the sum of the SAMME.R votes
+//! `(K - 1) (log p_k - 1/K Σ_k' log p_k')` for K classes.
 //!
-//! With scores z the vote is `(K - 1) (z_k - mean z)`: the normaliser of the softmax cancels. How
-//! the learners are trained, one after the other on reweighted nodes, is in
+//! With scores z the vote is `(K - 1) (z_k - mean z)`: the normaliser of the softmax cancels. The
+//! training of the learners, one after another on reweighted nodes, is in
 //! [`depth::adagcn`](crate::depth::adagcn).
 
 use gnarl_graph::names::Settings;
@@ -94,7 +94,7 @@ impl Body for Boosted {
         (1..self.learners.len()).try_fold(vote(0)?, |sum, i| sum + vote(i)?)
     }
 
-    /// Learners of all depths need all nodes: the rounds of a restricted operator fit one depth
+    /// Learners of all depths need all nodes: the layers of a restricted operator fit one depth
     /// alone.
     fn reach(&self) -> Option<usize> {
         None
@@ -104,7 +104,8 @@ impl Body for Boosted {
         self.learners.len()
     }
 
-    /// `relu(Φ^i (X W) + b) W' + b'`: the linear map first, so that sparse features stay sparse.
+    /// Computes `relu(Φ^i (X W) + b) W' + b'`: the linear map first, so that sparse features stay
+    /// sparse.
     fn learner(
         &self,
         i: usize,
@@ -125,7 +126,7 @@ impl Body for Boosted {
     }
 }
 
-/// SAMME.R's votes from scores.
+/// Computes SAMME.R votes from scores.
 fn votes(scores: &Tensor) -> Result<Tensor> {
     let (_, num_classes) = scores.dims2()?;
     scores.broadcast_sub(&scores.mean_keepdim(1)?)? * (num_classes as f64 - 1.0)

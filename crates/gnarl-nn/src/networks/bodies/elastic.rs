@@ -1,12 +1,12 @@
-//! ElasticGNN (Liu et al. 2021, "Elastic Graph Neural Networks"): a two-layer perceptron, then
-//! elastic message passing, primal-dual steps towards the minimum of
-//! `λ1 Σ_ij |f_i / √d_i - f_j / √d_j| + λ2 / 2 tr(Fᵀ (I - Ã) F) + 1 / 2 |F - F⁰|²`.
+//! ElasticGNN ([Liu et al. 2021](https://arxiv.org/abs/2107.06996), "Elastic Graph Neural
+//! Networks"): a two-layer perceptron, then elastic message passing: primal-dual steps towards the
+//! minimum of `λ1 Σ_ij |f_i / √d_i - f_j / √d_j| + λ2 / 2 tr(Fᵀ (I - Ã) F) + 1 / 2 |F - F⁰|²`.
 //!
 //! `Y = γ F⁰ + (1 - γ) Ã F`, `Z ← clip(Z + β Δ (Y - γ Δᵀ Z))`, `F ← Y - γ Δᵀ Z` with
 //! `γ = 1 / (1 + λ2)` and `β = 1 / (2 γ)`. Δ takes differences over edges of rows scaled by
-//! `1 / √d`, and clip leaves every edge's row of Z at most as long as λ1 (the paper's ℓ21 form): a
+//! `1 / √d`, and clip limits the length of every edge's row of Z to λ1 (the paper's ℓ21 form). A
 //! few large differences are allowed, as between classes. λ1 and λ2 are equal. An edge's weight
-//! multiplies its term, so that one of weight zero is none; degrees count a loop.
+//! multiplies its term, so that an edge of weight zero has no effect; degrees count a self-loop.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -72,7 +72,7 @@ struct Elastic {
 }
 
 impl Elastic {
-    /// Rows at most as long as λ1.
+    /// Clips rows to length λ1.
     fn clipped(&self, z: &Tensor) -> Result<Tensor> {
         let length = (z.sqr()?.sum_keepdim(1)? + TINY)?.sqrt()?;
         // λ / max(length, λ)
@@ -107,8 +107,8 @@ impl Body for Elastic {
                 None => y.clone(),
             };
             let ahead = ahead.broadcast_mul(&scale)?;
-            // Both arcs of an edge have a row, one the negative of the other: a node's rows are all
-            // that pulls at it.
+            // Both arcs of an edge have a row, each the negative of the other: the sum over a
+            // node's rows is the whole term.
             let apart = ((edges.by_row(&ahead)? - edges.by_col(&ahead)?)? * beta)?;
             let next = self.clipped(&match &z {
                 Some(z) => (z + apart)?,

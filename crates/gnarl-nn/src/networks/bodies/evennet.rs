@@ -1,11 +1,11 @@
-//! EvenNet (Lei et al. 2022, "EvenNet: Ignoring Odd-Hop Neighbors Improves Robustness of Graph
-//! Neural Networks"): a two-layer perceptron's answers H, then `Z = Σ_{k = 0..K/2} w_k P^{2k} H`
-//! with `P = D^-1/2 A D^-1/2`, without loops.
+//! EvenNet ([Lei et al. 2022](https://arxiv.org/abs/2205.13892), "EvenNet: Ignoring Odd-Hop
+//! Neighbors Improves Robustness of Graph Neural Networks"): predictions H of a two-layer
+//! perceptron, then `Z = Σ_{k = 0..K/2} w_k P^{2k} H` with `P = D^-1/2 A D^-1/2`, without
+//! self-loops.
 //!
-//! A friend's friend and an enemy's enemy are friends: even powers mean the same where neighbours
-//! are alike and where they are not. The w are learned and start as `α (1 - α)^{2k}`. An operator
-//! without any degree is kept from growing without limit: degrees count as at least half of the
-//! smallest one there is.
+//! A friend's friend and an enemy's enemy are friends: even powers have the same meaning on
+//! homophilous and heterophilous graphs. The w are learned, with initial values `α (1 - α)^{2k}`.
+//! Inverse degrees are bounded: degrees count as at least half of the smallest positive degree.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -119,7 +119,7 @@ impl Body for Even {
     }
 }
 
-/// Degrees, each at least half of the smallest that is not zero.
+/// Bounds degrees from below by half of the smallest positive degree.
 fn at_least_some(degrees: &Tensor) -> Result<Tensor> {
     let smallest = degrees
         .flatten_all()?

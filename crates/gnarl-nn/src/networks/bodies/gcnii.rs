@@ -1,9 +1,10 @@
-//! GCNII (Chen et al. 2020): initial residual and identity mapping.
+//! GCNII ([Chen et al. 2020](https://arxiv.org/abs/2007.02133)): initial residual and identity
+//! mapping.
 //!
 //! `h_0 = relu(X W_in + b)`, `h_l = relu(s ((1 - β_l) I + β_l W_l))` with
-//! `s = (1 - α) Φ h_{l-1} + α h_0` and `β_l = ln(θ / l + 1)`, then a linear map; dropout after
-//! every ReLU, but `h_0` enters the residuals whole. As PyTorch Geometric's `GCN2Conv` with shared
-//! weights. With no layer it is a two-layer perceptron.
+//! `s = (1 - α) Φ h_{l-1} + α h_0` and `β_l = ln(θ / l + 1)`, then a linear map. Dropout follows
+//! every ReLU, but `h_0` enters the residuals without dropout. This is PyTorch Geometric's
+//! `GCN2Conv` with shared weights. With zero layers it is a two-layer perceptron.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -68,9 +69,9 @@ impl Architecture for Gcnii {
     }
 }
 
-/// α of the paper: the share of the first representation in every round.
+/// α of the paper: the weight of the initial representation in every layer.
 const ALPHA: f64 = 0.1;
-/// θ of the paper (its λ), by which weights move away from the identity.
+/// θ of the paper (its λ), which controls the distance of the weights from the identity.
 const THETA: f64 = 0.5;
 
 #[derive(Debug)]
@@ -116,7 +117,7 @@ impl Body for GcniiBody {
     }
 }
 
-/// `(1 - β) I + β W`
+/// Computes `(1 - β) I + β W`.
 fn near_identity(weight: &Tensor, beta: f64) -> Result<Tensor> {
     let identity = Tensor::eye(weight.dims()[0], DType::F32, &Device::Cpu)?;
     (weight * beta)? + (identity * (1.0 - beta))?

@@ -1,8 +1,8 @@
-//! GPR-GNN (Chien et al. 2021): `Z = Σ_{k = 0..K} γ_k Φ^k H`, where H is a two-layer perceptron's
-//! answer and the γ are learned. They start as personalised PageRank's: `γ_k = α (1 - α)^k`, the
-//! last one `(1 - α)^K`. K is the number of layers.
+//! GPR-GNN ([Chien et al. 2021](https://arxiv.org/abs/2006.07988)): `Z = Σ_{k = 0..K} γ_k Φ^k H`,
+//! with predictions H of a two-layer perceptron and learned γ. Their initial values are those of
+//! personalised PageRank: `γ_k = α (1 - α)^k`, the last one `(1 - α)^K`. K is the number of layers.
 //!
-//! The thesis' GPR-GIN is not defined there. Here the rounds are GIN layers: `H_0 = relu(X W + b)`,
+//! GPR-GIN uses GIN layers instead of plain propagation: `H_0 = relu(X W + b)`,
 //! `H_k = dropout(relu(GIN_k(H_{k-1})))`, and a linear map of `Σ γ_k H_k`.
 
 use gnarl_graph::names::Settings;
@@ -110,7 +110,7 @@ impl Architecture for GprGin {
     }
 }
 
-/// The teleport probability that the weights start from, the paper's choice for citation graphs.
+/// Teleport probability of the initial weights, the paper's choice for citation graphs.
 const ALPHA: f64 = 0.1;
 
 #[derive(Debug)]
@@ -124,13 +124,13 @@ struct Gpr {
 
 #[derive(Debug)]
 enum Rounds {
-    /// So many applications of the operator, after the second linear map.
+    /// Number of propagation steps after the second linear map.
     Bare(usize),
-    /// Layers, before the second linear map.
+    /// Layers before the second linear map.
     Gin(Vec<GinConv>),
 }
 
-/// The perceptron's two maps, and the rounds' weights.
+/// Builds the perceptron's two maps and the weights of the propagation steps.
 fn maps_and_shares(
     plan: &Plan<'_>,
     params: &mut Params,
@@ -154,7 +154,7 @@ fn maps_and_shares(
     Ok((first, second, shares))
 }
 
-/// `α (1 - α)^k` for k below K, and `(1 - α)^K`: they add up to one.
+/// Returns `α (1 - α)^k` for k below K, and `(1 - α)^K`: they sum to one.
 fn pagerank_shares(steps: usize) -> Vec<f32> {
     let power = |k: usize| (1.0 - ALPHA).powi(k as i32);
     (0..=steps)
@@ -215,7 +215,7 @@ impl Body for Gpr {
 }
 
 impl Gpr {
-    /// `Σ γ_k h_k` on the rows of the last.
+    /// Computes `Σ γ_k h_k` on the rows of the last.
     fn weighted(&self, all: &[Tensor], pass: &Pass<'_>) -> Result<Tensor> {
         let shares = pass.weight(self.shares);
         let rows = all[all.len() - 1].dims()[0];

@@ -1,14 +1,16 @@
-//! GNNGuard (Zhang and Zitnik 2020, "GNNGuard: Defending Graph Neural Networks against Adversarial
-//! Attacks"): every round weighs edges by how alike their ends are.
+//! GNNGuard ([Zhang and Zitnik 2020](https://arxiv.org/abs/2006.08149), "GNNGuard: Defending Graph
+//! Neural Networks against Adversarial Attacks"): every layer weights edges by the similarity of
+//! their ends.
 //!
-//! With `s_ij` the cosine of the round's input vectors, zero below a threshold, `N_i` a node's
-//! edges that are left and `S_i = Σ_j s_ij`: `α_ij = s_ij / S_i · N_i / (N_i + 1)` and
-//! `α_ii = 1 / (N_i + 1)`, so that rows add up to one. A round's weights are
-//! `ω = β ω' + (1 - β) α`, ω' the round before's and β learned, the paper's memory;
-//! `H' = relu(ω H W + b)`. An edge's weight multiplies its `s` and what it counts.
+//! With `s_ij` the cosine similarity of the layer's input vectors, zero below a threshold, `N_i`
+//! the number of a node's remaining edges and `S_i = Σ_j s_ij`:
+//! `α_ij = s_ij / S_i · N_i / (N_i + 1)` and `α_ii = 1 / (N_i + 1)`, so that rows sum to one. A
+//! layer's weights are `ω = β ω' + (1 - β) α`, with ω' the weights of the layer before and β
+//! learned, the paper's memory; `H' = relu(ω H W + b)`. An edge's weight multiplies its `s` and its
+//! count.
 //!
-//! Which edges are left is taken as it is: gradients go through the similarities of those, not
-//! through the threshold, and while training, as in the authors' code, through neither.
+//! The selection of the remaining edges has no gradient: gradients go through their similarities,
+//! not through the threshold. In training, as in the authors' code, they go through neither.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -89,13 +91,13 @@ impl Architecture for GnnGuard {
 #[derive(Debug)]
 struct Guard {
     layers: Vec<Linear>,
-    /// Before the logistic function; none for one layer.
+    /// Parameter before the logistic function; none for one layer.
     memory: Option<ParamId>,
     dropout: f32,
     threshold: f64,
 }
 
-/// The weights of a round: of entries, and of every node itself.
+/// Weights of a layer: of entries, and of every node itself.
 type Weights = (Tensor, Tensor);
 
 impl Guard {
@@ -104,7 +106,7 @@ impl Guard {
         let left = similar
             .ge(self.threshold)?
             .where_cond(&similar.ones_like()?, &similar.zeros_like()?)?;
-        // A vector of nothing is like nothing, whatever the threshold.
+        // A zero vector is similar to no other, whatever the threshold.
         let left = similar.gt(0.0)?.where_cond(&left, &similar.zeros_like()?)?;
         let left = edges.off_diagonal(&left)?;
         let similar = (similar * &left)?;
@@ -116,7 +118,7 @@ impl Guard {
         Ok((((&edges.weights * similar)? * share)?, (own / all)?))
     }
 
-    /// `β · before + (1 - β) · now`.
+    /// Computes `β · before + (1 - β) · now`.
     fn remembered(
         &self,
         before: Option<Weights>,

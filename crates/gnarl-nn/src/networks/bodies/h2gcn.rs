@@ -1,5 +1,5 @@
-//! H2GCN (Zhu et al. 2020): an embedding, rounds over one and two hops, everything side by side,
-//! then a linear map.
+//! H2GCN ([Zhu et al. 2020](https://arxiv.org/abs/2006.11468)): an embedding, propagation over one
+//! and two hops, the concatenation of all representations, then a linear map.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;

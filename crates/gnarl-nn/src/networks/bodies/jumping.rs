@@ -1,14 +1,15 @@
-//! JK-Net (Xu et al. 2018): `h_l = dropout(relu(layer_l(h_{l-1})))`, then a linear map of all of
-//! them joined.
+//! JK-Net ([Xu et al. 2018](https://arxiv.org/abs/1806.03536)):
+//! `h_l = dropout(relu(layer_l(h_{l-1})))`, then a linear map of all of them joined.
 //!
-//! | join | what the linear map sees |
+//! | join | input of the linear map |
 //! | --- | --- |
 //! | cat | `[h_1, …, h_L]` |
 //! | max | the largest of `h_1, …, h_L`, entry by entry |
 //! | lstm | `Σ_l a_l h_l`, where `a` is the softmax over layers of a linear score of a bidirectional LSTM that reads `h_1, …, h_L` |
 //!
 //! As PyTorch Geometric's `JumpingKnowledge`: the LSTM has `L · hidden / 2` units in each
-//! direction. The layers are GCN's or GIN's. With no layer it is a linear map of the features.
+//! direction. The layers are those of GCN or GIN. With zero layers it is a linear map of the
+//! features.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -27,7 +28,7 @@ use crate::networks::linear::{Input, Linear};
 use crate::networks::params::{Params, Pass};
 use gnarl_tensor::{DType, Device, Result, Tensor};
 
-/// One network per kind of layer and way of joining.
+/// Declares one network per join, over GCN layers.
 macro_rules! jumping {
     ($($(#[$meta:meta])* $Type:ident = $name:literal, $about:literal, $joining:expr;)+) => {$(
         $(#[$meta])*
@@ -56,13 +57,13 @@ jumping! {
     /// Jumping knowledge over GCN layers: all representations concatenated (Xu et al. 2018,
     /// [arXiv:1806.03536](https://arxiv.org/abs/1806.03536)).
     JkCat = "jk-cat", "jumping knowledge over GCN layers: concatenation", Joining::Cat;
-    /// Jumping knowledge over GCN layers: the largest of each entry.
+    /// Jumping knowledge over GCN layers: elementwise maximum.
     JkMax = "jk-max", "jumping knowledge over GCN layers: maximum", Joining::Max;
     /// Jumping knowledge over GCN layers: attention by an LSTM.
     JkLstm = "jk-lstm", "jumping knowledge over GCN layers: LSTM attention", Joining::Lstm;
 }
 
-/// One network per way of joining, over GIN layers.
+/// Declares one network per join, over GIN layers.
 macro_rules! jumping_gin {
     ($($(#[$meta:meta])* $Type:ident = $name:literal, $about:literal, $joining:expr;)+) => {$(
         $(#[$meta])*
@@ -102,7 +103,7 @@ macro_rules! jumping_gin {
 jumping_gin! {
     /// Jumping knowledge over GIN layers: all representations concatenated.
     JkCatGin = "jk-cat-gin", "jumping knowledge over GIN layers: concatenation", Joining::Cat;
-    /// Jumping knowledge over GIN layers: the largest of each entry.
+    /// Jumping knowledge over GIN layers: elementwise maximum.
     JkMaxGin = "jk-max-gin", "jumping knowledge over GIN layers: maximum", Joining::Max;
     /// Jumping knowledge over GIN layers: attention by an LSTM.
     JkLstmGin = "jk-lstm-gin", "jumping knowledge over GIN layers: LSTM attention", Joining::Lstm;
@@ -138,7 +139,7 @@ enum Join {
     Lstm(Box<LayerAttention>),
 }
 
-/// How representations are joined.
+/// Join of the layers' representations.
 #[derive(Clone, Copy)]
 enum Joining {
     Cat,
@@ -249,8 +250,8 @@ impl Body for Jumping {
             .collect::<Result<Vec<_>>>()?;
         let joined = match &self.join {
             Join::Cat => Tensor::cat(&all, 1)?,
-            // Of equal entries each gets a part of the gradient; the zeros of ReLU, which are most
-            // of them, pass none on.
+            // Equal entries share the gradient; the zeros of ReLU, which are most of them, pass
+            // none on.
             Join::Max => all[1..]
                 .iter()
                 .try_fold(all[0].clone(), |largest, h| h.maximum(&largest))?,
@@ -289,7 +290,7 @@ impl LayerAttention {
         })
     }
 
-    /// `[nodes, dim]` from one such matrix per layer.
+    /// Combines one matrix per layer to `[nodes, dim]`.
     fn forward(&self, layers: &[Tensor], pass: &Pass<'_>) -> Result<Tensor> {
         let upwards = self.up.forward(layers.iter(), pass)?;
         let downwards = self.down.forward(layers.iter().rev(), pass)?;
@@ -315,8 +316,8 @@ fn softmax_rows(scores: &Tensor) -> Result<Tensor> {
     shifted.broadcast_div(&shifted.sum_keepdim(1)?)
 }
 
-/// A long short-term memory (Hochreiter and Schmidhuber 1997) with a forget gate: gates in
-/// PyTorch's order, input, forget, candidate, output; both of its linear maps have a bias.
+/// LSTM (Hochreiter and Schmidhuber 1997) with a forget gate: gates in PyTorch's order, input,
+/// forget, candidate, output; both of its linear maps have a bias.
 #[derive(Debug)]
 struct Lstm {
     of_input: Linear,
@@ -325,7 +326,7 @@ struct Lstm {
 }
 
 impl Lstm {
-    /// Everything uniform in ±1 / sqrt(units), as PyTorch starts it.
+    /// Adds the parameters, all uniform in ±1 / sqrt(units), PyTorch's initialisation.
     fn new(
         params: &mut Params,
         name: &str,
@@ -352,7 +353,7 @@ impl Lstm {
         })
     }
 
-    /// What it puts out after each step, in the order of the steps.
+    /// Computes the output after each step, in the order of the steps.
     fn forward<'a>(
         &self,
         steps: impl Iterator<Item = &'a Tensor>,
@@ -378,7 +379,8 @@ impl Lstm {
     }
 }
 
-/// `1 / (1 + e^-x)` by way of the hyperbolic tangent, which neither overflows nor lacks a gradient.
+/// Computes `1 / (1 + e^-x)` by the hyperbolic tangent, which neither overflows nor lacks a
+/// gradient.
 fn sigmoid(x: &Tensor) -> Result<Tensor> {
     x.affine(0.5, 0.0)?.tanh()?.affine(0.5, 0.5)
 }

@@ -1,11 +1,11 @@
-//! GCN-k (Seddik et al. 2022, "Node Feature Kernels Increase Graph Convolutional Network
-//! Robustness"): graph convolutions by `(1 - κ) Φ + κ D_K^-1/2 K D_K^-1/2`, where K compares the
-//! features of all nodes.
+//! GCN-k ([Seddik et al. 2022](https://arxiv.org/abs/2109.01785), "Node Feature Kernels Increase
+//! Graph Convolutional Network Robustness"): graph convolutions with
+//! `(1 - κ) Φ + κ D_K^-1/2 K D_K^-1/2`, where K compares the features of all nodes.
 //!
-//! K is the linear kernel of rows scaled to length one, `K = X̂ X̂ᵀ`, and `D_K` its row sums; a
-//! node whose row sum is not above zero has no part in it. K is never written out:
-//! `K H = X̂ (X̂ᵀ H)` costs what two products with the features do. Whatever is done to edges, the
-//! kernel stays.
+//! K is the linear kernel of rows scaled to length one, `K = X̂ X̂ᵀ`, and `D_K` its row sums. A
+//! node whose row sum is not positive is excluded from the kernel. K is never stored:
+//! `K H = X̂ (X̂ᵀ H)` costs as much as two products with the features. Changes of edges do not
+//! change the kernel.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -76,7 +76,7 @@ struct ByKernel {
     share: f64,
 }
 
-/// `D_K^-1/2 K D_K^-1/2` as what it does.
+/// `D_K^-1/2 K D_K^-1/2` as a product of factors.
 struct Kernel {
     /// X̂
     x: Input,
@@ -115,10 +115,10 @@ impl Kernel {
     }
 }
 
-/// Row sums of the kernel up to this count as none: they are rounding.
+/// Row sums of the kernel up to this value count as zero: they are rounding errors.
 const LEAST_DEGREE: f64 = 1e-6;
 
-/// `X (Xᵀ h)`.
+/// Computes `X (Xᵀ h)`.
 fn product(x: &Input, h: &Tensor) -> Result<Tensor> {
     match x {
         Input::Dense(x) => x.matmul(&x.t()?.matmul(h)?),

@@ -1,5 +1,6 @@
-//! The ways from features to class scores, one file per family. A [`Network`](super::Network) has
-//! one of them, a [`Body`](super::body::Body), which its backbone's entry names.
+//! Bodies of networks, from features to class scores, one file per family. A
+//! [`Network`](super::Network) has one [`Body`](super::body::Body), which its backbone's entry
+//! names.
 //!
 //! | file | networks |
 //! | --- | --- |
@@ -7,14 +8,14 @@
 //! | `sgc`, `appnp`, `h2gcn` | one network each |
 //! | `rgcn` | RGCN: representations with a mean and a variance, a defence |
 //! | `rung`, `guard`, `elastic`, `evennet`, `air`, `kernel` | defences: RUNG, GNNGuard, ElasticGNN, EvenNet, AirGNN, GCN-k |
-//! | `jumping` | JK-Net: every layer's representations joined before the answer (cat, max, LSTM attention) |
-//! | `gcnii` | GCNII: a share of the first representation in every round, near-identity weights |
-//! | `gpr` | GPR-GNN and its GIN form: a learned weight for every round |
-//! | `boosted` | AdaGCN: a learner for every depth, added up |
+//! | `jumping` | JK-Net: every layer's representations joined before the prediction (cat, max, LSTM attention) |
+//! | `gcnii` | GCNII: initial residual in every layer, near-identity weights |
+//! | `gpr` | GPR-GNN and its GIN form: a learned weight for every propagation step |
+//! | `boosted` | AdaGCN: a learner for every depth, summed |
 //!
-//! `jumping`, `gcnii`, `gpr` and `boosted` are thesis ch. 4's other ways of combining layers
-//! (`dynam:tab:results_with_baselines`). With no layers each is what remains of its formula: a map
-//! of a node's own features.
+//! `jumping`, `gcnii`, `gpr` and `boosted` are the baselines of ADMP-GNN ([Abbahaddou et al.
+//! 2025](https://arxiv.org/abs/2509.01170)) that combine layers. With zero layers each is the rest
+//! of its formula: a map of a node's own features.
 
 pub(super) mod air;
 pub(super) mod appnp;

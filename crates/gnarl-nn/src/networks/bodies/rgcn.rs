@@ -1,12 +1,13 @@
-//! RGCN (Zhu et al. 2019): every representation is a Gaussian with a mean and a variance, and an
-//! uncertain neighbour weighs less.
+//! RGCN ([Zhu et al. 2019](https://doi.org/10.1145/3292500.3330851)): every representation is a
+//! Gaussian with a mean and a variance, and neighbours of high variance get a smaller weight.
 //!
-//! A layer makes `m' = Φ (m ∘ a)` and `v' = (Φ ∘ Φ)(v ∘ a ∘ a)` with `a = exp(-v)` from
+//! A layer computes `m' = Φ (m ∘ a)` and `v' = (Φ ∘ Φ)(v ∘ a ∘ a)` with `a = exp(-v)` from
 //! `m = elu(h_m W_m)` and `v = relu(h_v W_v)`: the variance of a weighted sum of independent
-//! Gaussians has the squares of the weights. For A_hat the squares are `D^-1 (A + I) D^-1`, the
-//! paper's second operator. Training draws the scores, `m + ε sqrt(v)`, and keeps the first layer's
-//! Gaussians near the standard one by a divergence; predicting takes the mean. The decay of the
-//! paper's loss is left to the training's own, so that networks compared without decay have none.
+//! Gaussians has the squared weights. For A_hat the squares are `D^-1 (A + I) D^-1`, the paper's
+//! second operator. Training samples the scores, `m + ε sqrt(v)`, and keeps the first layer's
+//! Gaussians near the standard Gaussian by a KL divergence. Prediction uses the mean. The paper's
+//! weight decay is that of the training settings, so that networks compared without decay have
+//! none.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -20,9 +21,10 @@ use crate::networks::linear::{Input, Linear};
 use crate::networks::params::{ParamId, Params, Pass};
 use gnarl_tensor::{Operator, Result, Tensor, dropout, relu};
 
-/// The divergence is a term of the whole batch's loss: it couples the batch's graphs.
 /// Robust GCN: Gaussian representations that weigh uncertain neighbours less (Zhu et al. 2019,
 /// [doi:10.1145/3292500.3330851](https://doi.org/10.1145/3292500.3330851)).
+///
+/// The divergence is a term of the whole batch's loss: it couples the batch's graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[choice(
@@ -70,9 +72,9 @@ impl Architecture for Rgcn {
     }
 }
 
-/// The paper's weight of the divergence.
+/// Weight of the divergence in the paper.
 const DIVERGENCE: f64 = 5e-4;
-/// Keeps logarithms and roots of a variance of zero finite.
+/// Small constant that keeps logarithms and roots of a variance of zero finite.
 const TINY: f64 = 1e-8;
 
 #[derive(Debug)]
@@ -88,7 +90,7 @@ struct Gaussian {
 }
 
 impl Gaussian {
-    /// Mean and variance of representations after this round.
+    /// Computes the mean and variance of representations after this layer.
     fn forward(
         &self,
         operator: &Operator,
@@ -105,8 +107,8 @@ impl Gaussian {
     }
 }
 
-/// How far Gaussians are from the standard one, up to a constant: the mean over coordinates, the
-/// sum over nodes.
+/// Computes the KL divergence of Gaussians from the standard Gaussian, up to a constant: the mean
+/// over coordinates, the sum over nodes.
 fn divergence(mean: &Tensor, variance: &Tensor) -> Result<Tensor> {
     let (_, width) = mean.dims2()?;
     let apart = ((mean.sqr()? + variance)? - (variance + TINY)?.log()?)?;
@@ -142,7 +144,7 @@ impl Body for RgcnBody {
         })
     }
 
-    /// The divergence looks at every node.
+    /// The divergence depends on every node.
     fn reach(&self) -> Option<usize> {
         None
     }

@@ -1,13 +1,14 @@
-//! RUNG (Hou et al. 2024, "Robust Graph Neural Networks via Unbiased Aggregation"): a two-layer
-//! perceptron, then steps towards the minimum of `Σ_ij ρ(y_ij) + λ Σ_i |f_i - f⁰_i|²`,
-//! `y_ij = |f_i / √d_i - f_j / √d_j|`.
+//! RUNG ([Hou et al. 2024](https://arxiv.org/abs/2311.14934), "Robust Graph Neural Networks via
+//! Unbiased Aggregation"): a two-layer perceptron, then steps towards the minimum of
+//! `Σ_ij ρ(y_ij) + λ Σ_i |f_i - f⁰_i|²`, `y_ij = |f_i / √d_i - f_j / √d_j|`.
 //!
 //! ρ is the minimax concave penalty: differences above γ cost no more than γ does, so that an edge
-//! between unlike nodes pulls at neither. A step of the reweighted least squares, quasi-Newton, is
-//! `F ← (diag(q) + λ)^-1 ((W ∘ Ã) F + λ F⁰)` with `W_ij = max(0, 1 / (2 y_ij) - 1 / (2 γ))`, zero
-//! on the diagonal, `q_i = Σ_j W_ij A_ij / d_i`, `Ã = D^-1/2 A D^-1/2` and degrees that count a
-//! loop. `λ = α / (1 - α)` for the teleport α; `y` is at least 0.1, as in the authors' code. While
-//! training W is a constant, as there; of a prediction gradients go through it.
+//! between dissimilar nodes has no influence on either. A step of quasi-Newton iteratively
+//! reweighted least squares is `F ← (diag(q) + λ)^-1 ((W ∘ Ã) F + λ F⁰)` with
+//! `W_ij = max(0, 1 / (2 y_ij) - 1 / (2 γ))`, zero on the diagonal, `q_i = Σ_j W_ij A_ij / d_i`,
+//! `Ã = D^-1/2 A D^-1/2` and degrees that count a self-loop. `λ = α / (1 - α)` for the teleport
+//! probability α; `y` is at least 0.1, as in the authors' code. In training W is a constant, as in
+//! that code; in prediction gradients go through it.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -38,7 +39,7 @@ pub struct Rung {
     /// Number of propagation steps after the perceptron (K).
     #[setting(default = 10, range = 0..=10_000)]
     pub propagation_steps: usize,
-    /// Difference between the ends of an edge from which on it has no weight.
+    /// Difference between the ends of an edge above which the edge has zero weight (γ).
     #[setting(default = 3.0, range = 1e-6.., was = "level")]
     pub gamma: f64,
 }
@@ -67,7 +68,7 @@ impl Architecture for Rung {
     }
 }
 
-/// Added to squared differences: no weight is above five.
+/// Constant added to squared differences: no weight is above five.
 const SOFTENING: f64 = 0.01;
 
 #[derive(Debug)]

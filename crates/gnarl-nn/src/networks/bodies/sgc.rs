@@ -1,4 +1,4 @@
-//! SGC (Wu et al. 2019): `Φ^layers X W + b`.
+//! SGC ([Wu et al. 2019](https://arxiv.org/abs/1902.07153)): `Φ^layers X W + b`.
 
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
@@ -45,7 +45,7 @@ struct SgcBody {
 }
 
 impl Body for SgcBody {
-    /// Φ^K (X W) + b: the linear map first, since it is the narrower side.
+    /// Computes Φ^K (X W) + b: the linear map first, since its output is narrower.
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let mut h = x.matmul(pass.weight(self.linear.weight), None)?;
         for step in 0..self.rounds {

@@ -1,5 +1,6 @@
-//! Layer, ReLU, dropout, layer, …: the last layer gives the scores, or a linear map after it,
-//! `output`. A perceptron of depth 0 is one linear map; PNA has a linear embedding first.
+//! Stack of layers: layer, ReLU, dropout, layer, …. The last layer gives the scores, or a linear
+//! map after it, `output`. A perceptron of depth 0 is one linear map; PNA has a linear embedding
+//! first.
 
 use gnarl_graph::random::Rng;
 
@@ -11,7 +12,7 @@ use crate::networks::linear::{Input, Linear};
 use crate::networks::params::{ParamId, Params, Pass};
 use gnarl_tensor::{Dropout, Operator, Result, Tensor};
 
-/// The entry of a stack of layers that uses these settings.
+/// Returns the entry of a stack of layers that uses these settings.
 pub(in crate::networks) fn entry(uses: &'static [NetworkSetting]) -> Entry {
     Entry::new(uses).with(&[Capability::Stack])
 }
@@ -23,7 +24,7 @@ struct Stack {
     dropout: f32,
     noise: f32,
     output: Option<Linear>,
-    /// Whether its layers pass messages.
+    /// True if its layers pass messages.
     propagates: bool,
 }
 
@@ -76,7 +77,7 @@ pub(in crate::networks) fn build(
 }
 
 impl Stack {
-    /// Everything before the last layer, and the last layer with its round.
+    /// Computes everything before the last layer, and returns the last layer with its index.
     fn before_last<'a>(
         &'a self,
         propagation: &'a Propagation,
@@ -107,7 +108,7 @@ impl Stack {
 }
 
 impl Body for Stack {
-    /// With a linear map at the end, nothing is dropped between the last layer and it.
+    /// With a linear map at the end, there is no dropout between the last layer and it.
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         if let Some(output) = &self.output {
             return output.forward(&self.latent(propagation, x, pass)?, pass);
@@ -135,7 +136,7 @@ impl Body for Stack {
         }
     }
 
-    /// Without a linear map at the end, what the last layer is given by the one before it.
+    /// Without a linear map at the end, the hidden representation is the input of the last layer.
     fn hidden(
         &self,
         propagation: &Propagation,
