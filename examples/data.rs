@@ -16,9 +16,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
             barabasi_albert(24, 3, i)
         }
     };
-    let graphs = (0..40)
-        .map(graph)
-        .collect::<gnarl::graph::Result<Vec<Graph>>>()?;
+    let graphs = (0..40).map(graph).collect::<gnarl::Result<Vec<Graph>>>()?;
     let labels = Labels::new((0..40).map(|i| Some(i % 2)).collect(), 2)?;
     let data = Dataset::from_graphs("two kinds", GraphSet::new(graphs, labels, None)?);
 

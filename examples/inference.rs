@@ -3,7 +3,7 @@
 //!
 //!     cargo run --release --example inference
 
-use gnarl::inference::Perturbed;
+use gnarl::inference::PerturbationTarget;
 use gnarl::prelude::*;
 
 pub(crate) fn main() -> gnarl::Result<()> {
@@ -16,7 +16,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
 
     // Agreement over graphs up to a tenth of the edges away; nothing is trained again.
     let crf = RobustCrf {
-        target: Some(Perturbed::Structure),
+        target: Some(PerturbationTarget::Structure),
         radius: Some(0.1),
         ..RobustCrf::default()
     };

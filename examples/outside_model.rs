@@ -5,7 +5,7 @@
 //!     cargo run --release --example outside_model
 
 use gnarl::classifier::{Classifier, FromFn};
-use gnarl::inference::{Inference, Perturbed, RobustCrf};
+use gnarl::inference::{Inference, PerturbationTarget, RobustCrf};
 use gnarl::train::argmax;
 use gnarl_data::embedded::karate;
 use gnarl_graph::{DenseMatrix, Graph};
@@ -29,7 +29,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
     };
 
     let crf = RobustCrf {
-        target: Some(Perturbed::Structure),
+        target: Some(PerturbationTarget::Structure),
         radius: Some(0.1),
         sigma: Some(0.05),
         ..RobustCrf::default()

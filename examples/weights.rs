@@ -4,7 +4,7 @@
 //!
 //!     cargo run --release --example weights
 
-use gnarl::attack::{Attack, pgd_features::PgdFeatures};
+use gnarl::attack::{Attack, PgdFeatures};
 use gnarl::graph::generate::{CsbmConfig, csbm};
 use gnarl::model::NetworkOptions;
 use gnarl::prelude::*;

@@ -42,7 +42,9 @@ pub fn check(root: &Path) -> Result<Vec<String>, String> {
     println!("{items} items and {modules} modules");
     let mut complaints = Vec::new();
     if items > MAX_ITEMS {
-        complaints.push(format!("{items} public items, at most {MAX_ITEMS} are meant"));
+        complaints.push(format!(
+            "{items} public items, at most {MAX_ITEMS} are meant"
+        ));
     }
     if modules > MAX_MODULES {
         complaints.push(format!(
@@ -71,7 +73,9 @@ impl Found {
 
     fn member(&mut self, index: &Value, id: &str, path: &str) {
         let item = &index[id];
-        let Some((kind, inner)) = item["inner"].as_object().and_then(|inner| inner.iter().next())
+        let Some((kind, inner)) = item["inner"]
+            .as_object()
+            .and_then(|inner| inner.iter().next())
         else {
             return;
         };

@@ -62,7 +62,11 @@ const TASKS: &[(&str, &str, Task)] = &[
         "public items of the crate gnarl",
         Task::Check(api::check),
     ),
-    ("lines", "lines of code per crate", Task::Check(lines::print)),
+    (
+        "lines",
+        "lines of code per crate",
+        Task::Check(lines::print),
+    ),
 ];
 
 /// A task: a command line, or a function that returns its complaints.

@@ -63,12 +63,12 @@ fn first_lines(text: &str) -> Vec<usize> {
         let mark = line.get(..3).unwrap_or_default();
         if (mark == "///" || mark == "//!") && mark != before {
             let words = line[3..].trim_start();
-            let is_barred = |first: &&str| {
+            let is_barred = |first: &str| {
                 words
-                    .strip_prefix(**first)
+                    .strip_prefix(first)
                     .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
             };
-            if FIRST.iter().any(|first| is_barred(&first)) {
+            if FIRST.iter().any(|first| is_barred(first)) {
                 found.push(number);
             }
         }
@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn barred_first_lines_are_found() {
-        let text = "/// Of a graph.\n/// Of it.\nfn a() {}\n    /// Office hours.\n/// Where it is.\n";
+        let text =
+            "/// Of a graph.\n/// Of it.\nfn a() {}\n    /// Office hours.\n/// Where it is.\n";
         assert_eq!(first_lines(text), [0]);
         assert_eq!(first_lines("fn a() {}\n//! How so.\n"), [1]);
     }
@@ -181,7 +182,10 @@ mod tests {
     #[test]
     fn terms_are_found_in_strings_alone() {
         let text = "// answers\nlet a = \"the answers\"; let b = 'a'; let c = '\"'; // \"answers\"\nf(r#\"x \"hears\" y\"#);\n";
-        let found: Vec<_> = terms(text).into_iter().map(|(line, term, _)| (line, term)).collect();
+        let found: Vec<_> = terms(text)
+            .into_iter()
+            .map(|(line, term, _)| (line, term))
+            .collect();
         assert_eq!(found, [(1, "answers"), (2, "hears")]);
         assert!(terms("let a = \"unanswers answers_of\";").is_empty());
     }

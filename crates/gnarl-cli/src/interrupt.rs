@@ -10,18 +10,18 @@ use signal_hook::flag as on_signal;
 
 /// Stop requests from outside.
 #[derive(Default)]
-struct Asked {
+struct StopRequest {
     stop: Arc<AtomicBool>,
     /// Number of the signal.
     by: Arc<AtomicUsize>,
 }
 
-static ASKED: OnceLock<Asked> = OnceLock::new();
+static STOP: OnceLock<StopRequest> = OnceLock::new();
 
 /// Returns the exit code of a program ended by a signal: 128 plus the number of the signal, 130 for
 /// Ctrl-C.
 pub fn exit_code() -> u8 {
-    let by = ASKED
+    let by = STOP
         .get()
         .map_or(0, |asked| asked.by.load(Ordering::Relaxed));
     code(if by == 0 { signal::SIGINT } else { by as i32 })
@@ -54,8 +54,8 @@ impl std::error::Error for Interrupted {}
 
 /// Returns the flag that a signal sets; the first call installs the handlers.
 pub fn flag() -> &'static AtomicBool {
-    let asked = ASKED.get_or_init(|| {
-        let asked = Asked::default();
+    let asked = STOP.get_or_init(|| {
+        let asked = StopRequest::default();
         for signal in signals() {
             // Without a handler the signal ends the program at once, which is no worse. The order
             // matters: the first handler sets the flag that the second reads.

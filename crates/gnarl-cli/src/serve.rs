@@ -38,7 +38,7 @@ pub struct Request {
 
 /// HTTP response.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     /// Status: 200, or the reason of a refusal.
     pub status: u16,
     /// Content type.
@@ -47,7 +47,7 @@ pub struct Answer {
     pub body: String,
 }
 
-impl Answer {
+impl Response {
     /// Builds a response with a page.
     pub fn page(body: String) -> Self {
         Self {
@@ -113,9 +113,9 @@ impl Server {
         &self,
         stop: &AtomicBool,
         most: Option<usize>,
-        answer: impl Fn(&Request) -> Answer,
+        answer: impl Fn(&Request) -> Response,
     ) -> std::io::Result<()> {
-        let (sender, arrived) = channel::<(TcpStream, Result<Request, Answer>)>();
+        let (sender, arrived) = channel::<(TcpStream, Result<Request, Response>)>();
         let readers = Arc::new(AtomicUsize::new(0));
         let mut answered = 0;
         while !stop.load(Ordering::Relaxed) && most.is_none_or(|most| answered < most) {
@@ -163,7 +163,7 @@ impl Server {
     /// Checks a request: it must be for this host and within the secret folder.
     fn check(
         &self,
-    ) -> impl Fn((Request, Option<String>)) -> Result<Request, Answer> + Send + 'static {
+    ) -> impl Fn((Request, Option<String>)) -> Result<Request, Response> + Send + 'static {
         let (port, secret) = (self.at.port(), self.secret.clone());
         let hosts = [self.at.to_string(), format!("localhost:{port}")];
         // A server on every address of the machine cannot know the names that others use for it.
@@ -171,9 +171,9 @@ impl Server {
         move |(mut request, host)| {
             // A page of another origin whose name resolves here would still send that name.
             if !any_host && !host.is_some_and(|host| hosts.contains(&host.to_lowercase())) {
-                return Err(Answer::refused(403, "not for this host"));
+                return Err(Response::refused(403, "not for this host"));
             }
-            let nothing = || Answer::refused(404, "nothing is here");
+            let nothing = || Response::refused(404, "nothing is here");
             let path = request
                 .path
                 .strip_prefix('/')
@@ -196,25 +196,25 @@ impl Server {
 }
 
 /// Reads a request and its host, within [`PATIENCE`] and the size limits.
-fn read(stream: &mut TcpStream) -> Result<(Request, Option<String>), Answer> {
+fn read(stream: &mut TcpStream) -> Result<(Request, Option<String>), Response> {
     let deadline = Instant::now() + PATIENCE;
-    let broken = |_| Answer::refused(400, "the request broke off");
+    let broken = |_| Response::refused(400, "the request broke off");
     // A stream inherits the non-blocking mode of its listener.
     stream.set_nonblocking(false).map_err(broken)?;
     receive(|bytes: &mut Vec<u8>| {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Answer::refused(408, "the request took too long"));
+            return Err(Response::refused(408, "the request took too long"));
         }
         stream.set_read_timeout(Some(left)).map_err(broken)?;
         let mut part = [0; 4096];
         match stream.read(&mut part) {
-            Ok(0) => Err(Answer::refused(400, "the request broke off")),
+            Ok(0) => Err(Response::refused(400, "the request broke off")),
             Ok(count) => {
                 bytes.extend_from_slice(&part[..count]);
                 Ok(())
             }
-            Err(_) => Err(Answer::refused(408, "the request took too long")),
+            Err(_) => Err(Response::refused(408, "the request took too long")),
         }
     })
 }
@@ -222,15 +222,18 @@ fn read(stream: &mut TcpStream) -> Result<(Request, Option<String>), Answer> {
 /// Reads a request and its host from bytes that come in pieces, within the size limits; `more` adds
 /// a piece, or fails with a reason.
 fn receive(
-    mut more: impl FnMut(&mut Vec<u8>) -> Result<(), Answer>,
-) -> Result<(Request, Option<String>), Answer> {
+    mut more: impl FnMut(&mut Vec<u8>) -> Result<(), Response>,
+) -> Result<(Request, Option<String>), Response> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
             break at;
         }
         if bytes.len() > MOST_HEAD {
-            return Err(Answer::refused(431, "the head of the request is too large"));
+            return Err(Response::refused(
+                431,
+                "the head of the request is too large",
+            ));
         }
         more(&mut bytes)?;
     };
@@ -241,7 +244,7 @@ fn receive(
         length,
     } = head(&bytes[..end])?;
     if length > MOST_BODY {
-        return Err(Answer::refused(413, "the request is too large"));
+        return Err(Response::refused(413, "the request is too large"));
     }
     let start = end + 4;
     while bytes.len() < start + length {
@@ -260,7 +263,7 @@ pub fn fuzz_request(data: &[u8]) {
             bytes.extend_from_slice(piece);
             Ok(())
         }
-        None => Err(Answer::refused(400, "the request broke off")),
+        None => Err(Response::refused(400, "the request broke off")),
     });
 }
 
@@ -272,8 +275,8 @@ struct Head {
 }
 
 /// Parses the lines above a body.
-fn head(bytes: &[u8]) -> Result<Head, Answer> {
-    let wrong = |what: &str| Answer::refused(400, what);
+fn head(bytes: &[u8]) -> Result<Head, Response> {
+    let wrong = |what: &str| Response::refused(400, what);
     let text = std::str::from_utf8(bytes).map_err(|_| wrong("the head is no text"))?;
     let mut lines = text.split("\r\n");
     let mut words = lines.next().unwrap_or("").split(' ');
@@ -283,10 +286,10 @@ fn head(bytes: &[u8]) -> Result<Head, Answer> {
         return Err(wrong("the first line is no request"));
     };
     if !version.starts_with("HTTP/1.") {
-        return Err(Answer::refused(505, "HTTP/1.1 is spoken here"));
+        return Err(Response::refused(505, "HTTP/1.1 is spoken here"));
     }
     if !["GET", "POST"].contains(&method) {
-        return Err(Answer::refused(405, "GET and POST are understood"));
+        return Err(Response::refused(405, "GET and POST are understood"));
     }
     let (mut host, mut length, mut kind) = (None, 0, "");
     for line in lines {
@@ -308,7 +311,7 @@ fn head(bytes: &[u8]) -> Result<Head, Answer> {
     }
     // A form of another page cannot send JSON without a preflight request.
     if method == "POST" && !kind.starts_with("application/json") {
-        return Err(Answer::refused(415, "application/json is understood"));
+        return Err(Response::refused(415, "application/json is understood"));
     }
     Ok(Head {
         method: method.to_string(),
@@ -318,8 +321,8 @@ fn head(bytes: &[u8]) -> Result<Head, Answer> {
     })
 }
 
-fn write(stream: &mut TcpStream, answer: &Answer) -> std::io::Result<()> {
-    let Answer { status, kind, body } = answer;
+fn write(stream: &mut TcpStream, answer: &Response) -> std::io::Result<()> {
+    let Response { status, kind, body } = answer;
     let reason = if *status == 200 { "OK" } else { "Refused" };
     let head = format!(
         "HTTP/1.1 {status} {reason}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
@@ -395,7 +398,7 @@ mod tests {
         std::thread::scope(|scope| {
             let running = scope.spawn(|| {
                 let echo = |request: &Request| {
-                    Answer::json(format!("{} {}", request.path, request.body.len()))
+                    Response::json(format!("{} {}", request.path, request.body.len()))
                 };
                 server.run(&AtomicBool::new(false), Some(2), echo).unwrap();
             });

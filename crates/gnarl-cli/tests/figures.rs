@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use gnarl_thesis::claims::CLAIMS;
-use gnarl_thesis::kept::Shelf;
-use gnarl_thesis::quoted::Quoted;
+use gnarl_thesis::kept::ResultStore;
+use gnarl_thesis::quoted::PublishedStudy;
 use gnarl_thesis::report::{Report, Thesis};
 use gnarl_thesis::tables;
 
@@ -123,20 +123,20 @@ fn named(page: &str, key: &str) -> Vec<String> {
 
 /// Everything in `results/`, as numbers in the forms in which they are quoted.
 struct Results {
-    studies: BTreeMap<String, Quoted>,
+    studies: BTreeMap<String, PublishedStudy>,
     reports: Vec<Report>,
 }
 
 impl Results {
     fn read(root: &Path) -> Self {
         let folder = root.join("results");
-        let shelf = Shelf::read(&folder).unwrap();
+        let shelf = ResultStore::read(&folder).unwrap();
         let reports = tables::all()
             .iter()
             .map(|table| shelf.report(table).unwrap())
             .collect();
         Self {
-            studies: Quoted::read_all(&folder).unwrap(),
+            studies: PublishedStudy::read_all(&folder).unwrap(),
             reports,
         }
     }
@@ -163,7 +163,8 @@ impl Results {
         };
         if name == "claims" {
             let judged = CLAIMS.iter().map(|claim| claim.judge(&self.reports));
-            let values = |j: gnarl_thesis::claims::Judged| [j.mean, j.standard_error, j.claimed];
+            let values =
+                |j: gnarl_thesis::claims::VerdictReport| [j.mean, j.standard_error, j.claimed];
             return Some(quoted(judged.flat_map(values).flatten().collect()));
         }
         let report = self.reports.iter().find(|report| report.table == name)?;
@@ -262,7 +263,7 @@ fn a_stale_figure_is_found() {
             .map(|cell| cell.to_string())
             .collect::<Vec<_>>()
     };
-    let study = Quoted {
+    let study = PublishedStudy {
         says: "What axes give.".into(),
         commands: vec!["gnarl axes".into()],
         numerics: 1,

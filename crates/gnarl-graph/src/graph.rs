@@ -124,7 +124,7 @@ impl Graph {
         Self::from_stored(offsets.into(), targets.into(), weights.map(Stored::from))
     }
 
-    /// The same of rows that may lie in a file.
+    /// Wraps symmetric sorted rows that are valid by construction and may be in a file.
     #[doc(hidden)]
     pub fn from_stored(
         offsets: Stored<u64>,
@@ -325,7 +325,7 @@ impl Graph {
         self.with_node_features(NodeFeatures::from(features))
     }
 
-    /// The same of features that may be packed.
+    /// Replaces the features, which may be packed.
     #[doc(hidden)]
     pub fn with_node_features(mut self, features: NodeFeatures) -> Result<Self> {
         self.check_rows("features", features.num_rows())?;
@@ -559,7 +559,7 @@ impl Graph {
     }
 }
 
-/// Whether compressed rows are those of a graph: every row ascending and every arc with its
+/// Returns true if compressed rows form a graph: every row ascending and every arc with its
 /// reverse. Read row by row, the arcs upwards reach each node in the order of its own arcs
 /// downwards, so that a place in every row is all that is looked up. Ranges of nodes that are
 /// reached are looked at side by side.

@@ -143,7 +143,7 @@ impl From<Fanout> for String {
 
 /// The arcs of one hop: row `i` has the arcs into node `i` of the neighbourhood.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Round {
+pub struct Hop {
     /// Row boundaries.
     pub offsets: Vec<usize>,
     /// Senders, by position in the neighbourhood.
@@ -160,7 +160,7 @@ pub struct Neighbourhood {
     /// Number of nodes after 0, 1, … hops outwards.
     pub sizes: Vec<usize>,
     /// Hops, from the farthest out to the one whose receivers are the given nodes.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<Hop>,
 }
 
 /// A neighbour sampler of a graph. It holds four bytes per node.
@@ -224,15 +224,15 @@ impl Sampler {
     }
 
     /// Samples the arcs into each of these nodes, senders by their own numbers.
-    fn draw(&self, receivers: &[u32], hop: usize, key: u64, edges_key: u64) -> Round {
+    fn draw(&self, receivers: &[u32], hop: usize, key: u64, edges_key: u64) -> Hop {
         const AT_ONCE: usize = 512;
         let most = self.fanout.at(hop);
-        let parts: Vec<Round> = receivers
+        let parts: Vec<Hop> = receivers
             .par_chunks(AT_ONCE)
             .map(|chunk| {
-                let mut round = Round {
+                let mut round = Hop {
                     offsets: Vec::with_capacity(chunk.len()),
-                    ..Round::default()
+                    ..Hop::default()
                 };
                 let mut kept = Vec::new();
                 let mut drawn = Vec::new();
@@ -275,9 +275,9 @@ impl Sampler {
                 round
             })
             .collect();
-        let mut whole = Round {
+        let mut whole = Hop {
             offsets: vec![0],
-            ..Round::default()
+            ..Hop::default()
         };
         for part in parts {
             let before = whole.senders.len();
@@ -368,7 +368,7 @@ mod tests {
         );
         assert_eq!(
             got.rounds[1],
-            Round {
+            Hop {
                 offsets: vec![0, 1, 2],
                 senders: vec![2, 3],
                 weights: vec![1.0; 2]

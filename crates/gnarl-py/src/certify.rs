@@ -10,7 +10,7 @@ use gnarl::study::certify::{
 use gnarl_data::Content;
 use gnarl_graph::Error as GraphError;
 use gnarl_graph::names::Given;
-use gnarl_robust::robustness::SampleWatch;
+use gnarl_robust::robustness::SampleCallbacks;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -19,7 +19,7 @@ use crate::arrays::ids;
 use crate::errors::{raised, wrong};
 use crate::graph::{PyGraph, data};
 use crate::model::PyFitted;
-use crate::outside::{Questioned, Subject, question};
+use crate::outside::{SharedSubject, Subject, question};
 use crate::work;
 
 /// Certified shares by radius as JSON; then per node or graph its id, the certified class, its
@@ -32,8 +32,8 @@ type Found<'py> = (
     Option<Bound<'py, PyArray1<i64>>>,
 );
 
-fn watch(stop: &AtomicBool) -> SampleWatch<'_> {
-    SampleWatch {
+fn watch(stop: &AtomicBool) -> SampleCallbacks<'_> {
+    SampleCallbacks {
         on_samples: &|_| {},
         stop,
     }
@@ -67,7 +67,7 @@ pub fn certify<'py>(
     let method: Certificate = method.parse().map_err(raised)?;
     let target = target.map(str::parse).transpose();
     let request = Request {
-        methods: vec![study::MethodName::One(method)],
+        methods: vec![study::MethodName::One(Box::new(method))],
         target: target.map_err(raised)?,
         settings,
     };
@@ -101,7 +101,7 @@ pub fn certify<'py>(
         let (subject, graph) = Subject::of(model).asked(py, graph, &stop)?;
         let graph = graph.graph;
         let items = items.unwrap_or_else(|| (0..graph.num_nodes() as u32).collect());
-        let certify = move |asked: &Questioned| {
+        let certify = move |asked: &SharedSubject| {
             asked.with(|model| {
                 study::certify_any(
                     model,

@@ -16,9 +16,9 @@ use gnarl_graph::names::{Given, KIND, Kind, Listed, Setting};
 use gnarl_graph::{DenseMatrix, Graph};
 use gnarl_nn::features::FeatureScaling;
 use gnarl_nn::networks::Backbone;
-use gnarl_nn::train::{Epoch, Watch, argmax};
+use gnarl_nn::train::{Callbacks, Epoch, argmax};
 use gnarl_robust::attack::Attack;
-use gnarl_robust::inference::{Inference, Reading};
+use gnarl_robust::inference::{FittedInference, Inference};
 use gnarl_thesis::Recipe;
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
@@ -156,7 +156,7 @@ pub fn spec(words: Words, dataset: &str, task: &str) -> PyResult<String> {
 
 /// Progress of a fit.
 #[derive(Default)]
-struct Told {
+struct Progress {
     epochs: AtomicU64,
     last: Mutex<Option<Epoch>>,
 }
@@ -188,7 +188,10 @@ pub fn fit(
     }
     let plan = model.plan(on.content.task()).map_err(raised)?;
     let total = plan.trainings(Some(&on.content)) * plan.training.epochs;
-    let (stop, told) = (Arc::new(AtomicBool::new(false)), Arc::new(Told::default()));
+    let (stop, told) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(Progress::default()),
+    );
     let (stopped, tells) = (stop.clone(), told.clone());
     let work = move || {
         let (name, content, split) = match split {
@@ -204,7 +207,7 @@ pub fn fit(
             tells.epochs.fetch_add(1, Ordering::Relaxed);
             *tells.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(*epoch);
         };
-        let watch = Watch::new(&on_epoch, &stopped);
+        let watch = Callbacks::new(&on_epoch, &stopped);
         model
             .ready(&name, &content, FitOptions::default())?
             .fit(&split, seed, &watch)
@@ -485,7 +488,7 @@ fn on_scaled(
     graph: &Graph,
     plainly: bool,
 ) -> gnarl_graph::Result<DenseMatrix<f32>> {
-    let plain = Reading::default();
+    let plain = FittedInference::default();
     let reading = if plainly { &plain } else { fitted.reading() };
     predict::under(fitted, reading, graph, fitted.seed())
 }

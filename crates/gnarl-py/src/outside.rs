@@ -11,7 +11,7 @@ use gnarl_graph::{DenseMatrix, Error as GraphError, Graph};
 use gnarl_robust::attack::{Attack, AttackInput, Property};
 use gnarl_robust::classifier::Classifier;
 use gnarl_robust::defense::Defense;
-use gnarl_robust::inference::{Inference, Reading};
+use gnarl_robust::inference::{FittedInference, Inference};
 use gnarl_robust::perturb::flipped;
 use gnarl_robust::robustness::{RegionOptions, Settings};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -26,7 +26,7 @@ use crate::model::PyFitted;
 use crate::work;
 
 /// A Python function as a classifier. The GIL is held only while the function runs.
-pub(crate) struct Outside {
+pub(crate) struct PythonModel {
     function: Py<PyAny>,
     num_classes: usize,
     /// A graph with the properties shared by all graphs passed to it.
@@ -37,7 +37,7 @@ pub(crate) struct Outside {
     stop: Arc<AtomicBool>,
 }
 
-impl Outside {
+impl PythonModel {
     /// Calls the function once, to find the number of classes.
     fn new(
         py: Python<'_>,
@@ -88,7 +88,7 @@ impl Outside {
     }
 }
 
-impl Classifier for Outside {
+impl Classifier for PythonModel {
     fn num_classes(&self) -> usize {
         self.num_classes
     }
@@ -113,7 +113,7 @@ impl Classifier for Outside {
 #[pyclass(frozen, module = "gnarl._gnarl", name = "Defended")]
 pub struct PyDefended {
     model: Subject,
-    reading: Reading,
+    reading: FittedInference,
     seed: u64,
     n_jobs: Option<usize>,
 }
@@ -154,39 +154,39 @@ impl Subject {
         py: Python<'_>,
         graph: &PyGraph,
         stop: &Arc<AtomicBool>,
-    ) -> PyResult<(Questioned, PyGraph)> {
+    ) -> PyResult<(SharedSubject, PyGraph)> {
         match self {
             Subject::Fitted(fitted) if graph.scaled => {
-                Ok((Questioned::Fitted(fitted.clone()), graph.clone()))
+                Ok((SharedSubject::Fitted(fitted.clone()), graph.clone()))
             }
             Subject::Fitted(fitted) => {
                 let scaled = PyGraph {
                     scaled: true,
                     ..graph.instead(self.scaled(&graph.graph)?)
                 };
-                Ok((Questioned::Fitted(fitted.clone()), scaled))
+                Ok((SharedSubject::Fitted(fitted.clone()), scaled))
             }
             Subject::Function(function) => {
-                let outside = Outside::new(py, function.bind(py), graph, stop)?;
-                Ok((Questioned::Outside(Box::new(outside)), graph.clone()))
+                let outside = PythonModel::new(py, function.bind(py), graph, stop)?;
+                Ok((SharedSubject::PythonModel(Box::new(outside)), graph.clone()))
             }
         }
     }
 }
 
 /// A model that can be called from any thread.
-pub(crate) enum Questioned {
+pub(crate) enum SharedSubject {
     Fitted(PyFitted),
-    Outside(Box<Outside>),
+    PythonModel(Box<PythonModel>),
 }
 
-impl Questioned {
+impl SharedSubject {
     /// Calls a function with the model as an attacker sees it: on scaled features, by a plain
     /// forward pass.
     pub(crate) fn with<T>(&self, f: impl FnOnce(&dyn Classifier) -> T) -> T {
         match self {
-            Questioned::Fitted(fitted) => f(&fitted.fitted.bare()),
-            Questioned::Outside(outside) => f(&**outside),
+            SharedSubject::Fitted(fitted) => f(&fitted.fitted.bare()),
+            SharedSubject::PythonModel(outside) => f(&**outside),
         }
     }
 
@@ -194,7 +194,7 @@ impl Questioned {
     /// gradients pass straight through the rule.
     fn with_answers<T>(&self, f: impl FnOnce(&dyn Classifier) -> T) -> T {
         match self {
-            Questioned::Fitted(fitted) if !fitted.fitted.model().inference.is_plain() => {
+            SharedSubject::Fitted(fitted) if !fitted.fitted.model().inference.is_plain() => {
                 f(&fitted.fitted.answering())
             }
             _ => self.with(f),
@@ -204,7 +204,7 @@ impl Questioned {
     /// Returns the exception raised by the function instead of errors that follow from it.
     fn or_raised<T>(&self, result: PyResult<T>) -> PyResult<T> {
         match self {
-            Questioned::Outside(outside) => {
+            SharedSubject::PythonModel(outside) => {
                 match outside
                     .raised
                     .lock()
@@ -215,7 +215,7 @@ impl Questioned {
                     _ => result,
                 }
             }
-            Questioned::Fitted(_) => result,
+            SharedSubject::Fitted(_) => result,
         }
     }
 }
@@ -225,8 +225,8 @@ pub(crate) fn question<T: Send + 'static>(
     py: Python<'_>,
     n_jobs: Option<usize>,
     stop: &Arc<AtomicBool>,
-    asked: Questioned,
-    put: impl FnOnce(&Questioned) -> gnarl_graph::Result<T> + Send + 'static,
+    asked: SharedSubject,
+    put: impl FnOnce(&SharedSubject) -> gnarl_graph::Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let asked = Arc::new(asked);
     let worker = asked.clone();
@@ -303,9 +303,9 @@ impl PyDefended {
         let stop = Arc::new(AtomicBool::new(false));
         let (asked, graph) = self.model.asked(py, graph.get(), &stop)?;
         let (reading, seed) = (self.reading.clone(), self.seed);
-        let answer = move |asked: &Questioned| match asked {
-            Questioned::Fitted(fitted) => under(&fitted.fitted, &reading, &graph.graph, seed),
-            Questioned::Outside(outside) => reading.answer(&**outside, &graph.graph, seed),
+        let answer = move |asked: &SharedSubject| match asked {
+            SharedSubject::Fitted(fitted) => under(&fitted.fitted, &reading, &graph.graph, seed),
+            SharedSubject::PythonModel(outside) => reading.answer(&**outside, &graph.graph, seed),
         };
         given(py, &question(py, self.n_jobs, &stop, asked, answer)?)
     }
@@ -425,7 +425,7 @@ pub fn attack<'py>(
             let (asked, on) = Subject::of(model).asked(py, &original, &stop)?;
             let graph = on.graph.clone();
             let by_answers = attack.is_black_box();
-            let attack = move |asked: &Questioned| {
+            let attack = move |asked: &SharedSubject| {
                 let run = |model: &dyn Classifier| run(&graph, Some(model), &targets, &training);
                 if by_answers {
                     asked.with_answers(run)
@@ -518,11 +518,11 @@ pub fn robustness<'py>(
     let (asked, on) = subject.asked(py, graph.get(), &stop)?;
     let reading = match (&defended, &asked) {
         (Some(defended), _) => defended.get().reading.clone(),
-        (None, Questioned::Fitted(fitted)) => fitted.fitted.reading().clone(),
-        (None, Questioned::Outside(_)) => Reading::default(),
+        (None, SharedSubject::Fitted(fitted)) => fitted.fitted.reading().clone(),
+        (None, SharedSubject::PythonModel(_)) => FittedInference::default(),
     };
     let graph = on.graph;
-    let estimated = move |asked: &Questioned| {
+    let estimated = move |asked: &SharedSubject| {
         asked.with(|bare| {
             let (found, bounds) = measure(bare, &reading, &graph, &settings)?;
             Ok((found, bounds.map_err(|e| e.to_string())))

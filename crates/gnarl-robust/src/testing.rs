@@ -6,7 +6,7 @@ pub use gnarl_nn::testing::{critical, kolmogorov, kolmogorov_two, labels, networ
 use crate::classifier::WhiteBox;
 use gnarl_nn::networks::NetworkConfig;
 use gnarl_nn::operator::{OperatorChoice, Prepared};
-use gnarl_nn::train::{Problem, TrainConfig, Watch, train};
+use gnarl_nn::train::{Callbacks, Problem, TrainConfig, train};
 
 /// Returns a network after training on the first split of a graph, with unscaled features.
 pub fn trained(
@@ -23,6 +23,6 @@ pub fn trained(
         labels(graph),
         &graph.splits()[0],
     );
-    train(&network, &problem, training, seed, &Watch::quiet()).unwrap();
+    train(&network, &problem, training, seed, &Callbacks::quiet()).unwrap();
     WhiteBox::new(network, OperatorChoice::Usual).unwrap()
 }

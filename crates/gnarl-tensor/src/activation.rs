@@ -329,7 +329,7 @@ mod tests {
     /// dropped, and so is infinity.
     #[test]
     fn what_is_not_finite_shows_behind_every_activation() {
-        use crate::{Operator, Skeleton, affine, constant_convolution, dense_convolution};
+        use crate::{FactoredPattern, Operator, affine, constant_convolution, dense_convolution};
         use std::sync::Arc;
         let device = &crate::Device::Cpu;
         let n = 40;
@@ -337,7 +337,8 @@ mod tests {
         let identity = Operator::constant_f32(&gnarl_graph::CsrMatrix::identity(n));
         let variable = identity.with_values(&identity.values().unwrap()).unwrap();
         let factors = Tensor::new(vec![vec![1f32, 0.0, 0.0]; n], device).unwrap();
-        let factored = Operator::factored(&Arc::new(Skeleton::of(&graph)), &factors).unwrap();
+        let factored =
+            Operator::factored(&Arc::new(FactoredPattern::of(&graph)), &factors).unwrap();
         let (one, no_bias) = (
             Tensor::new(&[[1f32]], device).unwrap(),
             Tensor::new(&[0f32], device).unwrap(),

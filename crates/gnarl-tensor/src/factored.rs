@@ -32,7 +32,7 @@ use crate::tape::{Computed, Gradients, Operation, Sinks, apply};
 /// Sparsity structure of a factored operator: the matrix A and the pattern of A + I, or some rows
 /// of them.
 #[derive(Debug)]
-pub struct Skeleton {
+pub struct FactoredPattern {
     /// Rows of A, by receiver.
     by_receiver: Arc<Side>,
     /// Rows of Aᵀ, by sender; equal to `by_receiver` if A is symmetric.
@@ -105,7 +105,7 @@ impl Side {
     }
 }
 
-impl Skeleton {
+impl FactoredPattern {
     /// Returns the sparsity structure of a graph.
     pub fn of(graph: &Graph) -> Self {
         let n = graph.num_nodes();
@@ -250,7 +250,7 @@ const fn column_factor(part: usize) -> usize {
 /// gradients.
 #[derive(Debug, Clone)]
 pub(crate) struct Factored {
-    skeleton: Arc<Skeleton>,
+    skeleton: Arc<FactoredPattern>,
     factors: Tensor,
     entries: Arc<OnceLock<Tensor>>,
     scaled: Arc<Scaled>,
@@ -292,7 +292,7 @@ impl Kept {
 impl Factored {
     /// Builds the operator from `factors` of shape `[nodes, 1 + 2 · parts]`: d, then r and c of
     /// each part.
-    pub(crate) fn new(skeleton: Arc<Skeleton>, factors: &Tensor) -> Result<Self> {
+    pub(crate) fn new(skeleton: Arc<FactoredPattern>, factors: &Tensor) -> Result<Self> {
         let (nodes, stride) = factors.dims2()?;
         if nodes < skeleton.num_senders() || stride < 3 || stride % 2 == 0 {
             bail!(
@@ -308,7 +308,7 @@ impl Factored {
         })
     }
 
-    pub(crate) fn skeleton(&self) -> &Skeleton {
+    pub(crate) fn skeleton(&self) -> &FactoredPattern {
         &self.skeleton
     }
 
@@ -353,7 +353,7 @@ impl Factored {
 
 /// `Φ x (+ bias)`; the aggregate of each part is kept for the gradients of the factors.
 pub(crate) struct ApplyFactored {
-    skeleton: Arc<Skeleton>,
+    skeleton: Arc<FactoredPattern>,
     scaled: Arc<Scaled>,
     activation: Option<Dropout>,
     /// `s_p` of each part; `None` if the factors take no gradient.
@@ -617,7 +617,7 @@ impl Operation for ApplyFactored {
 
 /// Computes a value per entry of A + I from the factors of the nodes.
 pub(crate) struct EntryValues {
-    skeleton: Arc<Skeleton>,
+    skeleton: Arc<FactoredPattern>,
 }
 
 impl Operation for EntryValues {
@@ -709,14 +709,14 @@ mod examples {
     use crate::testing::{Example, Examples};
 
     /// Six nodes, the last without edges; and four with weights.
-    fn skeletons() -> [Arc<Skeleton>; 2] {
+    fn skeletons() -> [Arc<FactoredPattern>; 2] {
         let edges = [(0, 1), (1, 2), (2, 3), (3, 0), (1, 3), (3, 4)];
         let weighted = [(0, 1, 2.0), (1, 2, 0.5), (0, 3, 3.0)];
         let graphs = [
             Graph::from_edges(6, edges).unwrap().0,
             Graph::from_weighted_edges(4, weighted).unwrap().0,
         ];
-        graphs.map(|graph| Arc::new(Skeleton::of(&graph)))
+        graphs.map(|graph| Arc::new(FactoredPattern::of(&graph)))
     }
 
     impl Examples for ApplyFactored {
@@ -742,7 +742,7 @@ mod examples {
 
     impl Examples for EntryValues {
         fn examples() -> Vec<Example> {
-            let on = |skeleton: Arc<Skeleton>| {
+            let on = |skeleton: Arc<FactoredPattern>| {
                 [3, 5].map(|stride| {
                     let skeleton = skeleton.clone();
                     Example::of(&[&[skeleton.num_senders(), stride]], move |v| {
@@ -771,7 +771,7 @@ mod tests {
     }
 
     fn operator(graph: &Graph, factors: &Tensor) -> Operator {
-        Operator::factored(&Arc::new(Skeleton::of(graph)), factors).unwrap()
+        Operator::factored(&Arc::new(FactoredPattern::of(graph)), factors).unwrap()
     }
 
     fn dense(graph: &Graph, factors: &Tensor) -> Tensor {
@@ -833,7 +833,7 @@ mod tests {
     fn gradients_to_factors_input_and_bias() {
         for stride in [3, 5] {
             let graph = graph();
-            let skeleton = Arc::new(Skeleton::of(&graph));
+            let skeleton = Arc::new(FactoredPattern::of(&graph));
             let inputs = [random(&[6, stride], 1), random(&[6, 4], 2), random(&[4], 3)];
             check_gradients(&inputs, |v| {
                 Operator::factored(&skeleton, &v[0])?
@@ -859,7 +859,7 @@ mod tests {
     /// separate operations.
     #[test]
     fn the_fused_activation_has_the_gradients_of_its_parts() {
-        let skeleton = Arc::new(Skeleton::of(&graph()));
+        let skeleton = Arc::new(FactoredPattern::of(&graph()));
         let inputs = [random(&[6, 3], 1), random(&[6, 4], 2), random(&[4], 3)];
         let draw = Dropout { rate: 0.3, key: 5 };
         let gradients = |fused: bool| {
@@ -886,7 +886,7 @@ mod tests {
     #[test]
     fn threads_do_not_change_a_bit() {
         let graph = erdos_renyi(4000, 0.002, 3).unwrap();
-        let skeleton = Arc::new(Skeleton::of(&graph));
+        let skeleton = Arc::new(FactoredPattern::of(&graph));
         let (factors, x) = (
             Var::from_tensor(&random(&[4000, 5], 1)).unwrap(),
             Var::from_tensor(&random(&[4000, 80], 2)).unwrap(),
@@ -909,7 +909,7 @@ mod tests {
 
     #[test]
     fn wrong_shapes_are_named() {
-        let skeleton = Arc::new(Skeleton::of(&graph()));
+        let skeleton = Arc::new(FactoredPattern::of(&graph()));
         let e = Operator::factored(&skeleton, &random(&[5, 3], 1))
             .unwrap_err()
             .to_string();
@@ -921,7 +921,7 @@ mod tests {
                 .to_string()
                 .contains("6 × 6 applied to 5 rows")
         );
-        let none = Skeleton::of(&Graph::empty(0).unwrap());
+        let none = FactoredPattern::of(&Graph::empty(0).unwrap());
         let op = Operator::factored(&Arc::new(none), &random(&[0, 3], 1)).unwrap();
         assert_eq!(op.apply(&random(&[0, 2], 1)).unwrap().dims(), [0, 2]);
     }

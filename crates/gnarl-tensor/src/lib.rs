@@ -54,12 +54,12 @@ pub use buffer::{MemoryUse, memory_use};
 pub use dense::affine;
 pub use element::{DType, Device, Element};
 pub use error::{Error, Result};
-pub use factored::Skeleton;
+pub use factored::FactoredPattern;
 pub use file::load_safetensors;
 pub use loss::{class_weighted_cross_entropy, masked_cross_entropy, soft_cross_entropy};
 pub use operator::{Operator, Pairs, constant_convolution, dense_convolution, sampled_products};
 pub use pattern::{Pattern, Transposed};
-pub use sandwich::sandwiched;
+pub use sandwich::p_v_pt;
 pub use segment::{
     Extreme, gather_cols, scatter_rows, segment_extreme, segment_median, segment_softmax,
 };
@@ -77,6 +77,6 @@ mod all {
     pub(crate) use crate::loss::{CrossEntropy, SoftCrossEntropy};
     pub(crate) use crate::operator::all::*;
     pub(crate) use crate::ops::all::*;
-    pub(crate) use crate::sandwich::Sandwich;
+    pub(crate) use crate::sandwich::TripleProduct;
     pub(crate) use crate::segment::{GiveWinners, SegmentSoftmax, TakeWinners};
 }

@@ -29,7 +29,7 @@ operations! {
     ApplyTransposed, ApplyVariable, Broadcast, Cast, Cat, Choose, ConstantConvolution, CrossEntropy,
     DenseConvolution, Div, Elu, EntryValues, Exp, Gate, Gather, GatV2, GiveWinners, IndexAdd,
     IndexSelect, Log, MatMul, Maximum, Mul, Narrow, Neg, Pad, PairProducts, PlainDropout, Powf, Recip,
-    Relu, ReluDropout, Reshape, Round, Same, SampledProducts, Sandwich, ScatterAdd, SegmentSoftmax,
+    Relu, ReluDropout, Reshape, Round, Same, SampledProducts, TripleProduct, ScatterAdd, SegmentSoftmax,
     Sign, SoftCrossEntropy, Sqr, Sqrt, Sub, SumTo, TakeWinners, Tanh, Transpose,
 }
 

@@ -15,7 +15,7 @@ use crate::tape::{Computed, Gradients, Operation, apply};
 ///
 /// O(Σ_i Σ_{u ∈ P_i} entries of V in row u, and the entries of `to` times those of a row of P);
 /// zero values are skipped. No `nodes × nodes` matrix is stored.
-pub fn sandwiched(
+pub fn p_v_pt(
     by: &Operator,
     from: &Arc<Pattern>,
     values: &Tensor,
@@ -47,7 +47,7 @@ pub fn sandwiched(
         values: Arc::new(side),
     };
     apply(
-        Sandwich {
+        TripleProduct {
             by,
             from: from.clone(),
             to: to.clone(),
@@ -78,13 +78,13 @@ impl Side {
     }
 }
 
-pub(crate) struct Sandwich {
+pub(crate) struct TripleProduct {
     by: Side,
     from: Arc<Pattern>,
     to: Arc<Pattern>,
 }
 
-impl Sandwich {
+impl TripleProduct {
     /// Computes one row of `P V` at a time, and its inner products with rows of P.
     fn products<T: Float>(&self, values: &[T]) -> Vec<T> {
         let (p, from, to) = (&self.by.pattern, &self.from, &self.to);
@@ -129,7 +129,7 @@ impl Sandwich {
     }
 }
 
-impl Operation for Sandwich {
+impl Operation for TripleProduct {
     fn name(&self) -> &'static str {
         "sandwich"
     }
@@ -143,7 +143,7 @@ impl Operation for Sandwich {
 
     /// `Pᵀ G P` at the entries of V.
     fn backward(&self, _at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
-        let turned = Sandwich {
+        let turned = TripleProduct {
             by: self.by.transposed(),
             from: self.to.clone(),
             to: self.from.clone(),
@@ -157,7 +157,7 @@ mod examples {
     use super::*;
     use crate::testing::{Example, Examples, random_pattern};
 
-    impl Examples for Sandwich {
+    impl Examples for TripleProduct {
         fn examples() -> Vec<Example> {
             let on = |(rows, cols, density): (usize, usize, f64)| {
                 let (by, from) = (
@@ -167,7 +167,7 @@ mod examples {
                 let to = random_pattern(rows, rows, density, 5);
                 let shape = [from.num_entries()];
                 Example::of(&[&shape], move |v| {
-                    sandwiched(&by, from.pattern(), &v[0], to.pattern())
+                    p_v_pt(&by, from.pattern(), &v[0], to.pattern())
                 })
             };
             [
@@ -197,7 +197,7 @@ mod tests {
         );
         let values = random(&[from.num_entries()], 4);
         let found = to
-            .with_values(&sandwiched(&by, from.pattern(), &values, to.pattern()).unwrap())
+            .with_values(&p_v_pt(&by, from.pattern(), &values, to.pattern()).unwrap())
             .unwrap();
         let p = dense(&by, 0, 1);
         let whole = p
@@ -207,6 +207,6 @@ mod tests {
         let whole =
             (whole.unwrap() * dense(&Operator::from_pattern(to.pattern().clone()), 0, 1)).unwrap();
         assert_close(&dense(&found, 0, 1), &whole);
-        assert!(sandwiched(&by, to.pattern(), &values, from.pattern()).is_err());
+        assert!(p_v_pt(&by, to.pattern(), &values, from.pattern()).is_err());
     }
 }

@@ -44,7 +44,7 @@ struct Stored<'a> {
 /// The content of a cell's file, as it is read. The text of the configuration identifies the cell,
 /// so no setting has to be parsed.
 #[derive(Deserialize)]
-struct Kept {
+struct StoredCell {
     /// Version of the numerics; cells from before it was stored have none.
     #[serde(default)]
     numerics: u32,
@@ -94,12 +94,12 @@ impl CellConfig {
             .is_some_and(|kept| kept.numerics != NUMERICS))
     }
 
-    fn kept(&self, folder: &Path) -> Result<Option<Kept>> {
+    fn kept(&self, folder: &Path) -> Result<Option<StoredCell>> {
         let Ok(text) = std::fs::read(self.file(folder)?) else {
             return Ok(None);
         };
         let own: serde_json::Value = serde_json::from_str(&self.text()?).map_err(unserialisable)?;
-        Ok(serde_json::from_slice::<Kept>(&text)
+        Ok(serde_json::from_slice::<StoredCell>(&text)
             .ok()
             .filter(|kept| kept.config == own && kept.measured.is_whole()))
     }

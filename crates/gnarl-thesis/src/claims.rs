@@ -25,7 +25,7 @@ use super::report::{CellReport, Difference, Report};
 /// The origin of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Whose {
+pub enum ClaimSource {
     /// A claim of the thesis.
     Thesis,
     /// A claim about gnarl's own methods.
@@ -39,7 +39,7 @@ pub type Comparison = (&'static str, &'static str, &'static str);
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Claim {
     /// The origin of the claim.
-    pub whose: Whose,
+    pub whose: ClaimSource,
     /// The chapter of the claim.
     pub chapter: u8,
     /// The claim in one sentence.
@@ -81,7 +81,7 @@ impl Verdict {
 
 /// A claim with its verdict and the numbers behind it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Judged {
+pub struct VerdictReport {
     /// The claim.
     #[serde(flatten)]
     pub claim: Claim,
@@ -99,7 +99,7 @@ pub struct Judged {
 
 impl Claim {
     /// The verdict from the results in reports of tables, with the thesis' recipe.
-    pub fn judge(&self, reports: &[Report]) -> Judged {
+    pub fn judge(&self, reports: &[Report]) -> VerdictReport {
         let mut places: Vec<(&'static str, Vec<(f64, f64)>)> = Vec::new();
         let mut claimed = Vec::new();
         for &(table, row, baseline) in self.compares {
@@ -155,7 +155,7 @@ impl Claim {
             (Some(mean), Some(error)) => verdict(mean, error, claimed, self.above),
             _ => Verdict::NotRun,
         };
-        Judged {
+        VerdictReport {
             claim: *self,
             verdict,
             mean,
@@ -180,7 +180,7 @@ fn verdict(mean: f64, error: f64, claimed: Option<f64>, above: f64) -> Verdict {
 
 const fn says(chapter: u8, says: &'static str, compares: &'static [Comparison]) -> Claim {
     Claim {
-        whose: Whose::Thesis,
+        whose: ClaimSource::Thesis,
         chapter,
         says,
         above: 0.0,
@@ -197,7 +197,7 @@ const fn loses_at_most(points: f64, claim: Claim) -> Claim {
 
 const fn ours(claim: Claim) -> Claim {
     Claim {
-        whose: Whose::Ours,
+        whose: ClaimSource::Ours,
         ..claim
     }
 }
@@ -773,7 +773,7 @@ pub const CLAIMS: &[Claim] = &[
 mod tests {
     use super::*;
     use crate::cell::NUMERICS;
-    use crate::kept::{Kept, KeptCell, Shelf};
+    use crate::kept::{KeptCell, ResultStore, StoredResults};
     use crate::tables;
 
     #[test]
@@ -826,7 +826,7 @@ mod tests {
         };
         let cells = (0..3).flat_map(with).collect();
         let dir = tempfile::tempdir().unwrap();
-        Kept {
+        StoredResults {
             table: table.name.clone(),
             numerics: NUMERICS,
             runs: 2,
@@ -835,7 +835,10 @@ mod tests {
         }
         .write(table, dir.path())
         .unwrap();
-        let report = Shelf::read(dir.path()).unwrap().report(table).unwrap();
+        let report = ResultStore::read(dir.path())
+            .unwrap()
+            .report(table)
+            .unwrap();
         let judged = claim.judge(&[report]);
         // Each has a standard error of sqrt(2) / sqrt(2) = 1.
         assert_eq!(judged.datasets, [("Cora", 2.0, 1.0)]);

@@ -16,7 +16,7 @@ use gnarl_nn::networks::Backbone;
 /// Few training graphs, with one rare class: class `i` modulo classes in fold `i`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Few {
+pub struct RareClass {
     /// Largest number of training graphs of every class.
     #[serde(alias = "per-class")]
     pub per_class: usize,
@@ -39,7 +39,7 @@ pub struct Classifier {
     #[serde(default)]
     pub keeps_degrees: bool,
     /// The reduction to few training graphs of the folds.
-    pub few: Option<Few>,
+    pub few: Option<RareClass>,
     /// Standard deviation of the noise on hidden representations in training: NoisyGNN, with the
     /// value of ch. 5.
     #[serde(default)]

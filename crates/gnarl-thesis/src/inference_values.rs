@@ -1,7 +1,7 @@
 //! The thesis' radius and sigma of RobustCRF ([Abbahaddou et al.
 //! 2024](https://arxiv.org/abs/2411.05399)) by dataset.
 
-use gnarl_robust::inference::{Inference, Perturbed};
+use gnarl_robust::inference::{Inference, PerturbationTarget};
 
 /// A dataset with its radius and sigma.
 type Values = (&'static str, f64, f64);
@@ -25,8 +25,8 @@ const STRUCTURE: [Values; 4] = [
 /// without values in the thesis leaves them open. Smoothing takes the radius alone, and gnarl's
 /// variant has one sigma for all datasets.
 pub fn thesis_inference(inference: Inference, dataset: &str) -> Inference {
-    let values = |on: Option<Perturbed>| {
-        let table = if on == Some(Perturbed::Structure) {
+    let values = |on: Option<PerturbationTarget>| {
+        let table = if on == Some(PerturbationTarget::Structure) {
             STRUCTURE
         } else {
             FEATURES
@@ -73,21 +73,24 @@ mod tests {
             (Some(0.3), Some(0.5))
         );
         assert_eq!(
-            of(on(Perturbed::Structure), "polblogs"),
+            of(on(PerturbationTarget::Structure), "polblogs"),
             (Some(0.005), Some(0.05))
         );
         assert_eq!(
-            of(on(Perturbed::Structure), "citeseer"),
+            of(on(PerturbationTarget::Structure), "citeseer"),
             (Some(0.04), Some(0.05))
         );
-        assert_eq!(of(on(Perturbed::Features), "polblogs"), (None, None));
+        assert_eq!(
+            of(on(PerturbationTarget::Features), "polblogs"),
+            (None, None)
+        );
         let given = RobustCrf {
             sigma: Some(0.25),
-            ..on(Perturbed::Features)
+            ..on(PerturbationTarget::Features)
         };
         assert_eq!(of(given, "citeseer"), (Some(0.9), Some(0.25)));
         let smoothing = Smoothing {
-            target: Some(Perturbed::Structure),
+            target: Some(PerturbationTarget::Structure),
             ..Smoothing::default()
         };
         let expected = Smoothing {

@@ -2,7 +2,7 @@
 //! run can recompute.
 //!
 //! A cell's own file has the full result, with curves and learned scalars. A table's file here has
-//! a few kilobytes. It gives the same [`Report`], with the same differences run by run. A [`Shelf`]
+//! a few kilobytes. It gives the same [`Report`], with the same differences run by run. A [`ResultStore`]
 //! is a folder of these files: the result of a cell in one table serves every table that shows it.
 
 use std::collections::{BTreeMap, HashMap};
@@ -23,7 +23,7 @@ use gnarl_graph::{Error, Result};
 /// The stored results of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kept {
+pub struct StoredResults {
     /// The thesis' label of the table.
     pub table: String,
     /// Version of the numerics.
@@ -90,7 +90,7 @@ fn rounded(x: f64) -> f64 {
     }
 }
 
-impl Kept {
+impl StoredResults {
     /// The figures of a report.
     pub fn of(report: &Report) -> Self {
         let mut cells = Vec::new();
@@ -263,9 +263,9 @@ impl Kept {
 
 /// The stored results of all tables in a folder.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub struct ResultStore {
     folder: PathBuf,
-    tables: HashMap<String, Kept>,
+    tables: HashMap<String, StoredResults>,
     /// Results by the configuration of a cell and its shown measure.
     by_cell: HashMap<String, (CellConfig, Measured)>,
 }
@@ -282,7 +282,7 @@ pub struct Left {
     pub seconds: Option<f64>,
 }
 
-impl Shelf {
+impl ResultStore {
     /// Reads a folder; a missing one is empty. Fails if a file is broken, or has rows that its
     /// table lacks.
     pub fn read(folder: &Path) -> Result<Self> {
@@ -300,7 +300,7 @@ impl Shelf {
             .copied()
             .filter(|table| tables::all().iter().all(|known| known.name != table.name));
         for table in tables::all().iter().chain(others) {
-            let Some(kept) = Kept::read(table, folder)? else {
+            let Some(kept) = StoredResults::read(table, folder)? else {
                 continue;
             };
             if kept.numerics == NUMERICS {
@@ -465,7 +465,7 @@ mod tests {
     #[test]
     fn figures_come_back_with_their_differences() {
         let table = tables::find("results_gcn").unwrap();
-        let kept = Kept {
+        let kept = StoredResults {
             table: table.name.clone(),
             numerics: NUMERICS,
             runs: 3,
@@ -477,9 +477,9 @@ mod tests {
         };
         let dir = tempfile::tempdir().unwrap();
         kept.write(table, dir.path()).unwrap();
-        let back = Kept::read(table, dir.path()).unwrap().unwrap();
+        let back = StoredResults::read(table, dir.path()).unwrap().unwrap();
         assert_eq!(back, kept);
-        let shelf = Shelf::read(dir.path()).unwrap();
+        let shelf = ResultStore::read(dir.path()).unwrap();
         let report = shelf.report(table).unwrap();
         let gratin = report
             .rows
@@ -492,14 +492,14 @@ mod tests {
             (report.cells_stored, gratin.cells[0].status),
             (2, Status::NotRun)
         );
-        assert_eq!(Kept::of(&report).cells, kept.cells);
+        assert_eq!(StoredResults::of(&report).cells, kept.cells);
         assert!(
-            Kept::read(tables::find("oracle").unwrap(), dir.path())
+            StoredResults::read(tables::find("oracle").unwrap(), dir.path())
                 .unwrap()
                 .is_none()
         );
         std::fs::write(dir.path().join("oracle.json"), "{").unwrap();
-        let e = Kept::read(tables::find("oracle").unwrap(), dir.path())
+        let e = StoredResults::read(tables::find("oracle").unwrap(), dir.path())
             .unwrap_err()
             .to_string();
         assert!(
@@ -520,11 +520,11 @@ mod tests {
         }
     }
 
-    fn kept(runs: usize, cells: Vec<KeptCell>) -> (&'static Table, Kept) {
+    fn kept(runs: usize, cells: Vec<KeptCell>) -> (&'static Table, StoredResults) {
         let table = tables::find("results_gcn").unwrap();
         (
             table,
-            Kept {
+            StoredResults {
                 table: table.name.clone(),
                 numerics: NUMERICS,
                 runs,
@@ -540,7 +540,7 @@ mod tests {
         let runs: Vec<f64> = (0..10).map(f64::from).collect();
         let (table, figures) = kept(10, vec![of_mutag("No Aug.", &runs)]);
         figures.write(table, dir.path()).unwrap();
-        let shelf = Shelf::read(dir.path()).unwrap();
+        let shelf = ResultStore::read(dir.path()).unwrap();
         let other = shelf
             .report(tables::find("config_models").unwrap())
             .unwrap();
@@ -560,7 +560,7 @@ mod tests {
         );
         assert_eq!(row.cells[2].ours.as_ref().unwrap().runs, runs);
         // One cell less is left, and the estimate comes from the cell that was timed.
-        let cells = |shelf: &Shelf| {
+        let cells = |shelf: &ResultStore| {
             shelf
                 .left()
                 .unwrap()
@@ -568,7 +568,7 @@ mod tests {
                 .find(|left| left.dataset == "MUTAG")
                 .unwrap()
         };
-        let (left, all) = (cells(&shelf), cells(&Shelf::default()));
+        let (left, all) = (cells(&shelf), cells(&ResultStore::default()));
         assert_eq!((left.cells, all.seconds), (all.cells - 1, None));
         assert!(
             left.seconds.is_some_and(|seconds| seconds > 36.0),
@@ -588,7 +588,7 @@ mod tests {
             ..Settings::new("data".into(), "out".into())
         };
         let check = |settings: &Settings| {
-            Shelf::read(dir.path())
+            ResultStore::read(dir.path())
                 .unwrap()
                 .check(table, settings)
                 .map_err(|e| e.to_string())
@@ -605,7 +605,7 @@ mod tests {
                 .unwrap_err()
                 .contains("say another folder")
         );
-        Kept {
+        StoredResults {
             numerics: 1,
             ..figures.clone()
         }
@@ -616,7 +616,7 @@ mod tests {
                 .unwrap_err()
                 .contains("numerics 1 made")
         );
-        let shelf = Shelf::read(dir.path()).unwrap();
+        let shelf = ResultStore::read(dir.path()).unwrap();
         assert_eq!(
             (shelf.stale(), shelf.report(table).unwrap().cells_stored),
             ((1, 1), 0),
@@ -645,7 +645,7 @@ mod tests {
             ),
         ] {
             kept(10, vec![cell]).1.write(table, dir.path()).unwrap();
-            let e = Shelf::read(dir.path()).unwrap_err().to_string();
+            let e = ResultStore::read(dir.path()).unwrap_err().to_string();
             assert!(e.contains(why), "{e}");
         }
     }
@@ -659,9 +659,9 @@ mod tests {
             vec![of_mutag("No Aug.", &runs), of_mutag("No Aug.", &runs)],
         );
         figures.write(table, dir.path()).unwrap();
-        let e = Shelf::read(dir.path()).unwrap_err().to_string();
+        let e = ResultStore::read(dir.path()).unwrap_err().to_string();
         assert!(e.contains("No Aug., MUTAG stands there twice"), "{e}");
-        Kept {
+        StoredResults {
             runs: 0,
             cells: Vec::new(),
             ..figures
@@ -669,7 +669,7 @@ mod tests {
         .write(table, dir.path())
         .unwrap();
         assert!(
-            Shelf::read(dir.path())
+            ResultStore::read(dir.path())
                 .unwrap_err()
                 .to_string()
                 .contains("figures of 0 runs")

@@ -41,7 +41,7 @@ pub use measure::Measure;
 pub use recipe::Recipe;
 pub use report::Report;
 pub use runner::{
-    Progress, RunnerWatch, Settings, Shard, dry_run, narrowed, reproduce, reproduce_all,
+    Progress, RunnerCallbacks, Settings, Shard, dry_run, narrowed, reproduce, reproduce_all,
     with_stored,
 };
 pub use table::{Baseline, Figure, Property, Row, SetProperty, Spec, Table};

@@ -19,9 +19,9 @@ pub enum Measure {
     /// Oracle accuracy: any exit is correct.
     Oracle,
     /// Accuracy before an attack.
-    Clean(Answer),
+    Clean(PredictionRule),
     /// Accuracy after an attack.
-    Attacked(Answer),
+    Attacked(PredictionRule),
     /// Accuracy on the test graphs.
     TestAccuracy,
     /// Value of a scalar of a learned operator.
@@ -48,7 +48,7 @@ impl Measure {
 /// The prediction for an input: with or without the cell's inference rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answer {
+pub enum PredictionRule {
     /// The prediction of a plain forward pass.
     Bare,
     /// The prediction of the cell's inference rule.

@@ -3,7 +3,7 @@
 use gnarl_graph::centrality::Centrality;
 use serde::{Deserialize, Serialize};
 
-use super::measure::{Answer, Measure};
+use super::measure::{Measure, PredictionRule};
 use super::table::MAX_DEPTH;
 use gnarl::augment::Copies;
 use gnarl::study::attack::AttackRun;
@@ -216,10 +216,10 @@ impl ByAttack {
     /// The figures of a measure; empty for a measure that is not of attacks.
     pub(super) fn of(&self, measure: Measure) -> Vec<f64> {
         match measure {
-            Measure::Clean(Answer::Bare) => self.clean.clone(),
-            Measure::Clean(Answer::Defended) => self.defended_clean.clone(),
-            Measure::Attacked(Answer::Bare) => self.attacked.clone(),
-            Measure::Attacked(Answer::Defended) => self.defended_attacked.clone(),
+            Measure::Clean(PredictionRule::Bare) => self.clean.clone(),
+            Measure::Clean(PredictionRule::Defended) => self.defended_clean.clone(),
+            Measure::Attacked(PredictionRule::Bare) => self.attacked.clone(),
+            Measure::Attacked(PredictionRule::Defended) => self.defended_attacked.clone(),
             Measure::TrainingSeconds => self.training_seconds.clone(),
             _ => Vec::new(),
         }

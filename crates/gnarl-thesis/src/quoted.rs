@@ -18,7 +18,7 @@ use super::cell::NUMERICS;
 /// A table as commands printed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Quoted {
+pub struct PublishedStudy {
     /// Content of the table in a sentence.
     pub says: String,
     /// The commands that print its figures; `NAME` in capitals stands for the part that differs
@@ -32,7 +32,7 @@ pub struct Quoted {
     pub rows: Vec<Vec<String>>,
 }
 
-impl Quoted {
+impl PublishedStudy {
     /// Reads every table in `FOLDER/studies`, by the name of its file; none if there is no such
     /// folder.
     ///
@@ -270,31 +270,31 @@ mod tests {
     fn flawed_files_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         assert!(
-            Quoted::read_all(dir.path()).unwrap().is_empty(),
+            PublishedStudy::read_all(dir.path()).unwrap().is_empty(),
             "no folder"
         );
         let folder = dir.path().join("studies");
         std::fs::create_dir(&folder).unwrap();
-        let good = Quoted {
+        let good = PublishedStudy {
             says: "What it shows.".into(),
             commands: vec!["gnarl train".into()],
             numerics: NUMERICS,
             columns: vec!["".into(), "accuracy".into()],
             rows: vec![vec!["GCN".into(), "81.0".into()]],
         };
-        let write = |quoted: &Quoted| {
+        let write = |quoted: &PublishedStudy| {
             std::fs::write(
                 folder.join("one.json"),
                 serde_json::to_string(quoted).unwrap(),
             )
             .unwrap();
-            Quoted::read_all(dir.path()).map_err(|e| e.to_string())
+            PublishedStudy::read_all(dir.path()).map_err(|e| e.to_string())
         };
         assert_eq!(write(&good).unwrap()["one"], good);
-        let refused = |quoted: Quoted| write(&quoted).unwrap_err();
+        let refused = |quoted: PublishedStudy| write(&quoted).unwrap_err();
         let broken = vec![vec!["GCN\nend".into(), "81.0".into()]];
         assert!(
-            refused(Quoted {
+            refused(PublishedStudy {
                 rows: broken,
                 ..good.clone()
             })
@@ -302,27 +302,27 @@ mod tests {
         );
         std::fs::rename(folder.join("one.json"), folder.join("tab:one.json")).unwrap();
         assert!(
-            Quoted::read_all(dir.path())
+            PublishedStudy::read_all(dir.path())
                 .unwrap_err()
                 .to_string()
                 .contains("tab:one.json")
         );
         std::fs::remove_file(folder.join("tab:one.json")).unwrap();
         assert!(
-            refused(Quoted {
+            refused(PublishedStudy {
                 numerics: 1,
                 ..good.clone()
             })
             .contains("one.json: numerics 1 made it")
         );
         assert!(
-            refused(Quoted {
+            refused(PublishedStudy {
                 commands: Vec::new(),
                 ..good.clone()
             })
             .contains("needs a sentence, a command")
         );
-        let e = refused(Quoted {
+        let e = refused(PublishedStudy {
             rows: vec![vec!["GCN".into()]],
             ..good
         });
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(Drawing::read_all(dir.path()).unwrap()[0].picture, "<svg/>");
         std::fs::write(folder.join("one.json"), "{").unwrap();
         assert!(
-            Quoted::read_all(dir.path())
+            PublishedStudy::read_all(dir.path())
                 .unwrap_err()
                 .to_string()
                 .contains("one.json")

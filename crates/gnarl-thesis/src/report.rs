@@ -723,7 +723,7 @@ mod tests {
     /// Made-up folds of the relevant rows of `results_gcn`, on MUTAG.
     #[test]
     fn a_row_is_shown_minus_two_others() {
-        use super::super::runner::{RunnerWatch, reproduce};
+        use super::super::runner::{RunnerCallbacks, reproduce};
         let table = super::super::tables::find("results_gcn").unwrap();
         let dir = tempfile::tempdir().unwrap();
         let columns = vec!["mutag".into()];
@@ -757,7 +757,7 @@ mod tests {
         let report = reproduce(
             table,
             &settings,
-            &RunnerWatch {
+            &RunnerCallbacks {
                 on_cell: &|_| (),
                 stop: &stop,
             },

@@ -17,7 +17,7 @@ use gnarl_data::{Dataset, registry};
 use serde::Serialize;
 
 use super::cell::CellConfig;
-use super::kept::Shelf;
+use super::kept::ResultStore;
 use super::measured::Measured;
 use super::recipe::Recipe;
 use super::report::{Report, Status};
@@ -46,7 +46,7 @@ pub struct Settings {
     pub out: PathBuf,
     /// The part of the cells that is run here; all by default.
     pub shard: Option<Shard>,
-    /// Folder of stored results ([`Shelf`]), which are not run again.
+    /// Folder of stored results ([`ResultStore`]), which are not run again.
     pub results: Option<PathBuf>,
 }
 
@@ -121,7 +121,7 @@ pub struct Progress {
 }
 
 /// Callbacks of the runner: progress and cancellation.
-pub struct RunnerWatch<'a> {
+pub struct RunnerCallbacks<'a> {
     /// Called after every cell.
     pub on_cell: &'a (dyn Fn(&Progress) + Sync),
     /// Set to stop: unfinished cells are left for the next time.
@@ -168,7 +168,7 @@ pub struct Plan {
 pub fn reproduce(
     table: &'static Table,
     settings: &Settings,
-    watch: &RunnerWatch<'_>,
+    watch: &RunnerCallbacks<'_>,
 ) -> Result<Report> {
     let mut reports = reproduce_all(&[table], settings, watch)?;
     Ok(reports.swap_remove(0))
@@ -178,7 +178,7 @@ pub fn reproduce(
 pub fn reproduce_all(
     tables: &[&'static Table],
     settings: &Settings,
-    watch: &RunnerWatch<'_>,
+    watch: &RunnerCallbacks<'_>,
 ) -> Result<Vec<Report>> {
     let start = Instant::now();
     let mut cells = Cells::new(tables, settings)?;
@@ -234,11 +234,11 @@ struct Planned {
 }
 
 /// The stored short results. Fails if results of these tables and settings would replace others.
-fn shelf_of(tables: &[&Table], settings: &Settings) -> Result<Shelf> {
+fn shelf_of(tables: &[&Table], settings: &Settings) -> Result<ResultStore> {
     let Some(folder) = &settings.results else {
-        return Ok(Shelf::default());
+        return Ok(ResultStore::default());
     };
-    let shelf = Shelf::with(folder, tables)?;
+    let shelf = ResultStore::with(folder, tables)?;
     tables
         .iter()
         .try_for_each(|table| shelf.check(table, settings))?;
@@ -354,7 +354,12 @@ impl Cells {
     }
 
     /// Runs the open cells in parallel, and stores each as soon as it is done.
-    fn run(&mut self, settings: &Settings, clock: &Clock, watch: &RunnerWatch<'_>) -> Result<()> {
+    fn run(
+        &mut self,
+        settings: &Settings,
+        clock: &Clock,
+        watch: &RunnerCallbacks<'_>,
+    ) -> Result<()> {
         let (configs, open, folder) = (&self.configs, &self.open, &self.folder);
         let sources = Sources::new(configs, open, settings);
         let found: Mutex<Vec<(usize, Outcome)>> = Mutex::new(Vec::new());

@@ -33,7 +33,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::attacked::{Subject, Threat};
 use super::graphs::Classifier;
-use super::measure::{Agreement, Answer, Measure, Scalar};
+use super::measure::{Agreement, Measure, PredictionRule, Scalar};
 use gnarl_graph::Result;
 use gnarl_nn::depth::Scheme;
 use gnarl_nn::networks::Backbone;
@@ -245,7 +245,7 @@ impl Spec {
         };
         let is_defended = matches!(
             measure,
-            Measure::Clean(Answer::Defended) | Measure::Attacked(Answer::Defended)
+            Measure::Clean(PredictionRule::Defended) | Measure::Attacked(PredictionRule::Defended)
         );
         if is_defended && threat.inference.is_none() {
             return Some("shows an inference that it does not run".to_string());

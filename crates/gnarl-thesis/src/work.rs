@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::attacked::Threat;
-use super::graphs::{Classifier, Few, inits};
+use super::graphs::{Classifier, RareClass, inits};
 use super::measure::Agreement;
 use super::measured::{ByAttack, ByDepth, LearnedOperator, Measured, POLICIES, Times};
 use super::recipe::Recipe;
@@ -32,7 +32,7 @@ use gnarl_graph::Result;
 use gnarl_nn::depth::{Exits, Kind, Scheme};
 use gnarl_nn::networks::Backbone;
 use gnarl_nn::operator::{Centralities, Cgso, OperatorChoice};
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::Attack;
 use gnarl_robust::inference::{Inference, RobustCrf};
 
@@ -146,7 +146,7 @@ pub struct OnGraphs {
     pub corruption: Option<TrainingCorruption>,
     /// The reduction to few training graphs of each fold.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub few: Option<Few>,
+    pub few: Option<RareClass>,
     /// Number of initialisations of each fold, which counts with their mean.
     pub inits: usize,
     /// True if seconds are measured.
@@ -452,7 +452,7 @@ fn finished(
     benchmark: &Benchmark,
     stop: &AtomicBool,
 ) -> Result<Option<TrainResult>> {
-    let result = study.run(benchmark, &Watch::stopped_by(stop))?;
+    let result = study.run(benchmark, &Callbacks::stopped_by(stop))?;
     let is_whole = result.unfinished == 0 && !stop.load(Ordering::Relaxed);
     Ok(is_whole.then_some(result))
 }
@@ -523,7 +523,7 @@ fn one_by_one(
         let fitted = ready.fit(
             split,
             setting.seed.wrapping_add(i as u64),
-            &Watch::stopped_by(stop),
+            &Callbacks::stopped_by(stop),
         )?;
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
@@ -663,7 +663,7 @@ fn halves(graph: &Graph, setting: &Runs<Joined>, stop: &AtomicBool) -> Result<Op
             seed,
             ..TrainStudy::new(setting.model)
         };
-        let mut result = study.run(&benchmark, &Watch::stopped_by(stop))?;
+        let mut result = study.run(&benchmark, &Callbacks::stopped_by(stop))?;
         let (Some(fitted), false) = (&result.kept, result.runs.is_empty()) else {
             return Err(GraphError::argument(
                 "halves",
@@ -755,7 +755,7 @@ impl Runs<UnderAttack> {
             runs: self.runs,
             seed: self.seed,
         };
-        let watch = Watch::stopped_by(stop);
+        let watch = Callbacks::stopped_by(stop);
         let result = study.runner(&watch).cache(made).run(&benchmark)?;
         if stop.load(Ordering::Relaxed) || result.unfinished > 0 {
             return Ok(None);
@@ -838,7 +838,9 @@ impl Runs<OnGraphs> {
             ..self.study()
         };
         let mut benchmark = loaded.benchmark(self.seed, self.runs)?;
-        if let (Some(Few { per_class, rare }), Some(labels)) = (few, benchmark.content.labels()) {
+        if let (Some(RareClass { per_class, rare }), Some(labels)) =
+            (few, benchmark.content.labels())
+        {
             let (splits, folds) = (&benchmark.splits, benchmark.splits.len());
             benchmark.splits =
                 Split::fewer_in_turn(splits, folds, labels, per_class, Some(rare), self.seed)?;

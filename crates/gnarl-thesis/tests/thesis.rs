@@ -10,14 +10,14 @@ use gnarl::model::{FitOptions, TrainingCorruption};
 use gnarl::prelude::*;
 use gnarl::study::train::TrainStudy;
 use gnarl_data::Task;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_thesis::cell::CellConfig;
-use gnarl_thesis::kept::Kept;
+use gnarl_thesis::kept::StoredResults;
 use gnarl_thesis::report::{CellReport, RowReport, Status, Thesis};
 use gnarl_thesis::work::Work;
 use gnarl_thesis::{
-    Baseline, Figure, Progress, Recipe, Report, Row, RunnerWatch, Settings, Shard, Table, dry_run,
-    reproduce, reproduce_all, tables, with_stored,
+    Baseline, Figure, Progress, Recipe, Report, Row, RunnerCallbacks, Settings, Shard, Table,
+    dry_run, reproduce, reproduce_all, tables, with_stored,
 };
 
 /// Accuracy of a model on the test nodes or graphs, in per cent.
@@ -86,7 +86,7 @@ fn settings(out: &Path) -> Settings {
 /// Runs to the end and returns the progress after every cell.
 fn run(table: &'static Table, settings: &Settings) -> (Report, Vec<Progress>) {
     let told = Mutex::new(Vec::new());
-    let watch = RunnerWatch {
+    let watch = RunnerCallbacks {
         on_cell: &|p| told.lock().unwrap().push(*p),
         stop: &AtomicBool::new(false),
     };
@@ -231,7 +231,7 @@ fn an_interrupted_run_continues_where_it_was() {
         reproduce(
             &TOY,
             &quick,
-            &RunnerWatch {
+            &RunnerCallbacks {
                 on_cell: &after_one,
                 stop: &stop,
             },
@@ -471,7 +471,7 @@ fn csv_and_json_say_the_same() {
 fn what_cannot_be_run_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let stop = AtomicBool::new(false);
-    let watch = RunnerWatch {
+    let watch = RunnerCallbacks {
         on_cell: &|_| (),
         stop: &stop,
     };
@@ -577,7 +577,7 @@ fn the_best_depth_is_chosen_on_test_and_on_validation() {
         runs: 3,
         ..TrainStudy::new(model)
     }
-    .run(&karate, &Watch::quiet())
+    .run(&karate, &Callbacks::quiet())
     .unwrap();
     assert_eq!(alone.over(|run| run.test_accuracy).unwrap(), ours.runs);
     let csv = report.csv();
@@ -670,7 +670,7 @@ fn a_model_is_attacked_from_end_to_end() {
         runs: 3,
         ..TrainStudy::new(model)
     }
-    .run(&csbm, &Watch::quiet())
+    .run(&csbm, &Callbacks::quiet())
     .unwrap();
     let alone = alone.over(|run| run.test_accuracy).unwrap();
     assert_eq!(runs("clean: GCN"), alone);
@@ -802,7 +802,7 @@ fn by_study(
     };
     let folds = loaded.benchmark(settings.seed, settings.runs).unwrap();
     study
-        .run(&folds, &Watch::quiet())
+        .run(&folds, &Callbacks::quiet())
         .unwrap()
         .over(|run| run.test_accuracy)
         .unwrap()
@@ -1110,7 +1110,7 @@ fn a_stopped_cell_of_graphs_is_not_kept() {
         rows: Some("GRATIN".into()),
         ..on_sets(dir.path(), "mutag")
     };
-    let watch = RunnerWatch {
+    let watch = RunnerCallbacks {
         on_cell: &|_| (),
         stop: &AtomicBool::new(true),
     };
@@ -1130,7 +1130,7 @@ fn many_tables_share_cells_and_are_put_together_from_parts() {
     };
     let told = Mutex::new(Vec::new());
     let stop = AtomicBool::new(false);
-    let watch = RunnerWatch {
+    let watch = RunnerCallbacks {
         on_cell: &|p| told.lock().unwrap().push(*p),
         stop: &stop,
     };
@@ -1183,7 +1183,7 @@ fn many_tables_share_cells_and_are_put_together_from_parts() {
     }
 
     let results = dir.path().join("short");
-    Kept::of(&whole[0]).write(&TOY, &results).unwrap();
+    StoredResults::of(&whole[0]).write(&TOY, &results).unwrap();
     let short = Settings {
         results: Some(results),
         ..settings(&dir.path().join("short-out"))

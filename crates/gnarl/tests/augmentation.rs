@@ -16,7 +16,7 @@ use gnarl_data::Task;
 use gnarl_graph::generate;
 use gnarl_graph::random::stream;
 use gnarl_nn::networks::{GraphClassifier, Param, Pass};
-use gnarl_nn::train::{Epoch, Keep, Watch};
+use gnarl_nn::train::{Callbacks, Epoch, Keep};
 use rand::RngExt;
 use support::{folds_of, on_threads, small};
 
@@ -76,7 +76,7 @@ fn study_on(on: &Benchmark, model: Model, options: FitOptions) -> TrainResult {
         options,
         ..TrainStudy::new(model)
     }
-    .run(on, &Watch::quiet())
+    .run(on, &Callbacks::quiet())
     .unwrap()
 }
 
@@ -555,7 +555,7 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
         &plan.training,
         plan.training.batch_size,
         5,
-        &Watch::quiet(),
+        &Callbacks::quiet(),
     )
     .unwrap();
     let decay = plan.training.weight_decay;

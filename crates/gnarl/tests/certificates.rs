@@ -13,7 +13,7 @@ use gnarl_robust::classifier::{Classifier, WhiteBox};
 use gnarl_robust::perturb::{Ball, Norm, Sampler, flipped};
 use gnarl_robust::robustness::certify::{
     BinaryGcn, Certainty, FlipNoise, Flips, LipschitzMargins, Noise, Propagated, Regions, Rule,
-    SampleWatch, Scope, Smoothed, Steps, Threat,
+    SampleCallbacks, Scope, Smoothed, Steps, Threat,
 };
 use gnarl_tensor::{Device, Tensor};
 use proptest::prelude::*;
@@ -450,7 +450,7 @@ fn levels_hold_in_a_simulation() {
         scaler: &Scaler::AsLoaded,
     };
     let stop = AtomicBool::new(false);
-    let watch = SampleWatch {
+    let watch = SampleCallbacks {
         on_samples: &|_| (),
         stop: &stop,
     };

@@ -9,7 +9,7 @@ use gnarl::study::train::{Run, TrainStudy};
 use gnarl_data::Benchmark;
 use gnarl_nn::networks::{Network, NetworkConfig};
 use gnarl_nn::operator::{Initialisation, Prepared};
-use gnarl_nn::train::{Watch, predict};
+use gnarl_nn::train::{Callbacks, predict};
 use support::{bytes, embedded, on_graph, on_threads, small};
 
 fn cgso(centrality: &str, init: &str) -> Cgso {
@@ -195,7 +195,7 @@ fn the_initialisation_is_the_best_on_validation_nodes() {
         .ready("graph", &data.content, FitOptions::default())
         .unwrap();
     for seed in [5, 6] {
-        let settled = ready.fit(&data.split, seed, &Watch::quiet()).unwrap();
+        let settled = ready.fit(&data.split, seed, &Callbacks::quiet()).unwrap();
         let tried: Vec<_> = settled.report().trials_of("init").collect();
         let names: Vec<String> = tried.iter().map(|t| t.value.clone()).collect();
         assert_eq!(names, ClassicalOperator::ALL.map(|op| op.to_string()));
@@ -236,7 +236,7 @@ fn the_initialisation_is_the_best_on_validation_nodes() {
         seed: 5,
         ..TrainStudy::new(by("auto"))
     };
-    let result = study.run(&benchmark, &Watch::quiet()).unwrap();
+    let result = study.run(&benchmark, &Callbacks::quiet()).unwrap();
     let reports = result.initialisations();
     assert_eq!(reports.iter().map(|report| report.chosen).sum::<usize>(), 2);
     for report in &reports {

@@ -9,7 +9,7 @@ use gnarl_graph::{DenseMatrix, Features, Graph, Split, generate};
 use gnarl_nn::features::FeatureScaling;
 use gnarl_nn::networks::{Backbone, Network, NetworkConfig, Propagation, Shape, UsualOperator};
 use gnarl_nn::operator::OperatorChoice;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::Attack;
 use gnarl_robust::attack::pgd_features::PgdFeatures;
 use gnarl_robust::attack::prbcd::Prbcd;
@@ -284,7 +284,7 @@ fn attacked(on: &Benchmark, backbone: Backbone, defense: Defense) -> (f64, f64) 
             seed: 3,
         };
         assert_eq!(study.is_adaptive(), surrogate.is_none());
-        let runs = study.run(on, &Watch::quiet()).unwrap().runs;
+        let runs = study.run(on, &Callbacks::quiet()).unwrap().runs;
         runs.iter().map(|run| run.attacked_accuracy).sum::<f64>() / runs.len() as f64
     };
     (after(None), after(Some(Backbone::GCN)))
@@ -367,7 +367,7 @@ fn inferences_are_seen_through_by_their_answers() {
                 runs: 2,
                 seed: 3,
             };
-            let runs = study.run(&on, &Watch::quiet()).unwrap().runs;
+            let runs = study.run(&on, &Callbacks::quiet()).unwrap().runs;
             let sum: f64 = runs
                 .iter()
                 .map(|run| run.defended.unwrap().attacked_accuracy)

@@ -13,7 +13,7 @@ use gnarl_graph::generate;
 use gnarl_nn::depth::{ExitClassifier, Kind, Scheme};
 use gnarl_nn::networks::{Capability, GraphClassifier, GraphModel, NetworkConfig, Params, Readout};
 use gnarl_nn::operator::Initialisation;
-use gnarl_nn::train::{Keep, TrainConfig, Watch};
+use gnarl_nn::train::{Callbacks, Keep, TrainConfig};
 use support::{bytes, folds_of, on_threads, small};
 
 /// Cycles and stars of 4 to 9 nodes, in turn.
@@ -216,7 +216,7 @@ fn a_stage_trains_what_a_plain_classifier_would() {
         };
         let val = Evaluation::new(data, &graphs[140..], &classes[140..]).unwrap();
         let train = |model: &dyn GraphModel| {
-            train_classifier(model, &on, &val, &training(), 70, 5, &Watch::quiet())
+            train_classifier(model, &on, &val, &training(), 70, 5, &Callbacks::quiet())
                 .unwrap()
                 .curve
         };
@@ -251,7 +251,7 @@ fn study(set: &GraphSet, model: Model, folds: usize) -> TrainResult {
         ..TrainStudy::new(model)
     };
     study
-        .run(&folds_of(set, folds, 5), &Watch::quiet())
+        .run(&folds_of(set, folds, 5), &Callbacks::quiet())
         .unwrap()
 }
 
@@ -572,7 +572,7 @@ fn policies_without_a_say_are_refused() {
         ..TrainStudy::new(model(Backbone::GIN, 1).depth(Exits::st(1)))
     };
     let e = beside
-        .run(&folds_of(&set, 3, 5), &Watch::quiet())
+        .run(&folds_of(&set, 3, 5), &Callbacks::quiet())
         .unwrap_err()
         .to_string();
     assert!(

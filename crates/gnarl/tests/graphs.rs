@@ -16,7 +16,7 @@ use gnarl_nn::depth::Exits;
 use gnarl_nn::features::one_hot_degrees;
 use gnarl_nn::networks::{Capability, GraphClassifier, Head, NetworkConfig, Pass, Readout};
 use gnarl_nn::operator::Initialisation;
-use gnarl_nn::train::{Epoch, Journal, Keep, TrainConfig, Watch};
+use gnarl_nn::train::{Callbacks, Epoch, Journal, Keep, TrainConfig};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -308,7 +308,7 @@ fn study_with(
         ..TrainStudy::new(model)
     };
     study
-        .run(&folds_of(set, folds, 5), &Watch::quiet())
+        .run(&folds_of(set, folds, 5), &Callbacks::quiet())
         .unwrap()
 }
 
@@ -465,7 +465,7 @@ fn a_head_takes_as_many_steps_as_asked() {
             ..TrainConfig::default()
         };
         let (head, trained) =
-            train_head(fresh, &on, &on, training, &config, 1, &Watch::quiet()).unwrap();
+            train_head(fresh, &on, &on, training, &config, 1, &Callbacks::quiet()).unwrap();
         assert_eq!(trained.curve.len(), epochs);
         (weight(&head) - before) / 0.01
     };
@@ -488,7 +488,7 @@ fn a_head_takes_as_many_steps_as_asked() {
         training,
         &TrainConfig::default(),
         1,
-        &Watch::quiet(),
+        &Callbacks::quiet(),
     )
     .unwrap_err();
     assert_eq!(
@@ -588,17 +588,17 @@ fn a_training_that_was_cut_off_ends_as_if_it_had_not_been() {
         let stop_there = |epoch: usize, _: &Epoch| _ = stop.fetch_or(epoch >= 4, Ordering::Relaxed);
         let cut = study.run(
             &folds,
-            &Watch::new(&stop_there, &stop).with_journal(Some(&begun)),
+            &Callbacks::new(&stop_there, &stop).with_journal(Some(&begun)),
         );
         let whole = |cut: &TrainResult| results(cut).iter().filter(|run| run.4.len() == 9).count();
         assert!(cut.as_ref().map_or(0, whole) < 3, "{what}: it was cut off");
         let goes_on = journal(true);
         let again = study
-            .run(&folds, &Watch::quiet().with_journal(Some(&goes_on)))
+            .run(&folds, &Callbacks::quiet().with_journal(Some(&goes_on)))
             .unwrap();
         assert_eq!(
             results(&again),
-            results(&study.run(&folds, &Watch::quiet()).unwrap()),
+            results(&study.run(&folds, &Callbacks::quiet()).unwrap()),
             "{what}"
         );
     }
@@ -664,7 +664,7 @@ fn corruption_reaches_training_graphs_alone_and_degrees_by_choice() {
         .epochs(40)
         .ready(&on.name, &on.content, options)
         .unwrap();
-    let fitted = ready.fit(&on.split, 5, &Watch::quiet()).unwrap();
+    let fitted = ready.fit(&on.split, 5, &Callbacks::quiet()).unwrap();
     let predictions = fitted.predict(&on.content).unwrap();
     assert_eq!(
         fitted.report().val_accuracy,
@@ -758,7 +758,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
                     && matches!(augment, Augment::DropEdge(_) | Augment::Configuration(_))
                 {
                     let e = TrainStudy::new(model)
-                        .run(&folds_of(&set, 3, 5), &Watch::quiet())
+                        .run(&folds_of(&set, 3, 5), &Callbacks::quiet())
                         .unwrap_err();
                     assert!(
                         e.to_string()
@@ -814,7 +814,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
         splits: Vec::new(),
     };
     let e = TrainStudy::new(gcn)
-        .run(&no_folds, &Watch::quiet())
+        .run(&no_folds, &Callbacks::quiet())
         .unwrap_err()
         .to_string();
     assert_eq!(e, "train: the data has no split to train on");
@@ -911,7 +911,7 @@ fn starts_are_tried_shortly_on_many_graphs() {
             seen.fetch_add(1, Ordering::Relaxed);
         };
         let settled = by("auto")
-            .fit_watched(&on, 1, &Watch::new(&tell, &stop))
+            .fit_watched(&on, 1, &Callbacks::new(&tell, &stop))
             .unwrap();
         assert_eq!(seen.into_inner(), epochs, "{count} graphs");
         assert_eq!(settled.report().trials.len(), 8);

@@ -17,7 +17,7 @@ use gnarl_graph::random::stream;
 use gnarl_graph::{DenseMatrix, generate};
 use gnarl_nn::depth::Kind;
 use gnarl_nn::networks::{Capability, NetworkSetting, UsualOperator};
-use gnarl_robust::inference::Perturbed;
+use gnarl_robust::inference::PerturbationTarget;
 use rand::RngExt;
 use rayon::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
@@ -694,7 +694,7 @@ fn a_file_keeps_every_bit() {
         &set,
     );
     for inference in Inference::all() {
-        for part in [Perturbed::Features, Perturbed::Structure] {
+        for part in [PerturbationTarget::Features, PerturbationTarget::Structure] {
             assert_kept(
                 &format!("{inference} on {part}"),
                 gcn.inference(inference.on(part)),

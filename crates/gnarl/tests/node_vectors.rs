@@ -11,7 +11,7 @@ use gnarl::prelude::*;
 use gnarl_data::Task;
 use gnarl_nn::networks::{Network, NetworkConfig, NetworkSetting, Pass};
 use gnarl_nn::operator::Prepared;
-use gnarl_nn::train::{Watch, predict};
+use gnarl_nn::train::{Callbacks, predict};
 use support::{bytes, embedded, on_graph, on_threads, small, test_accuracy};
 
 const GRATIN: Gratin = Gratin {
@@ -404,7 +404,7 @@ fn influence_chooses_among_drawn_vectors() {
         ..FitOptions::default()
     };
     let ready = model.ready("graph", &on.content, options).unwrap();
-    let studied = ready.fit(&on.split, 1, &Watch::quiet()).unwrap();
+    let studied = ready.fit(&on.split, 1, &Callbacks::quiet()).unwrap();
     let report = studied.report().fresh_head.clone().unwrap();
     let study = report.drawn.unwrap().influence.unwrap();
     assert_eq!(

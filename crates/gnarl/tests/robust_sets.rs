@@ -10,7 +10,7 @@ use gnarl_data::Task;
 use gnarl_graph::random::stream;
 use gnarl_graph::{CsrMatrix, DenseMatrix, generate};
 use gnarl_nn::networks::Capability;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::gaussian::Gaussian;
 use gnarl_robust::attack::genetic::Genetic;
 use gnarl_robust::attack::grbcd::Grbcd;
@@ -20,7 +20,7 @@ use gnarl_robust::attack::prbcd::Prbcd;
 use gnarl_robust::attack::random_flips::RandomFlips;
 use gnarl_robust::attack::{Attack, AttackInput, Property, Requirement};
 use gnarl_robust::classifier::Classifier;
-use gnarl_robust::inference::Perturbed;
+use gnarl_robust::inference::PerturbationTarget;
 use gnarl_robust::perturb::{Ball, FlipLaw, Norm, Sampler};
 use gnarl_robust::robustness::{Region, Settings};
 use proptest::prelude::*;
@@ -106,7 +106,7 @@ fn study(model: Model, attack: impl Into<Attack>, mode: Mode) -> AttackStudy {
 }
 
 fn runs(study: &AttackStudy, on: &Benchmark) -> gnarl_graph::Result<Vec<AttackRun>> {
-    Ok(study.run(on, &Watch::quiet())?.runs)
+    Ok(study.run(on, &Callbacks::quiet())?.runs)
 }
 
 /// Every attack of a set with this budget and few steps.
@@ -272,7 +272,7 @@ fn what_a_set_does_not_have_is_refused_in_one_line() {
             .fit(&bare.split(0), 1)
     };
     let on_features = RobustCrf {
-        target: Some(Perturbed::Features),
+        target: Some(PerturbationTarget::Features),
         ..RobustCrf::default()
     };
     assert!(
@@ -285,7 +285,7 @@ fn what_a_set_does_not_have_is_refused_in_one_line() {
     let open = around(RobustCrf::default().into()).unwrap();
     assert_eq!(
         open.reading().inference().method().part(),
-        Some(Perturbed::Structure)
+        Some(PerturbationTarget::Structure)
     );
 }
 
@@ -345,7 +345,7 @@ fn inference_answers_each_graph_and_is_kept() {
     let on_sets =
         |inference: &Inference| !inference.is_plain() && inference.method().works_on_sets();
     for inference in Inference::all().filter(on_sets) {
-        for &part in Perturbed::ALL {
+        for &part in PerturbationTarget::ALL {
             let fitted = model(Backbone::GIN)
                 .inference(inference.on(part))
                 .fit(&on.split(0), 1)
@@ -398,7 +398,7 @@ fn inference_answers_each_graph_and_is_kept() {
             .map(|(a, b)| (a - b).abs());
         assert!(apart.fold(0.0, f32::max) < 1e-5, "{inference:?}");
     };
-    for &on in Perturbed::ALL {
+    for &on in PerturbationTarget::ALL {
         none(
             RobustCrf {
                 target: Some(on),
@@ -548,7 +548,7 @@ fn robustness(
     study.run(
         on,
         &RobustnessWatch {
-            training: Watch::quiet(),
+            training: Callbacks::quiet(),
             on_samples: &|_| (),
         },
     )
@@ -654,9 +654,9 @@ fn odd_sets() {
             }
             for inference in Inference::all().filter(|inference| inference.method().works_on_sets())
             {
-                for &part in Perturbed::ALL
+                for &part in PerturbationTarget::ALL
                     .iter()
-                    .filter(|&&part| own || part == Perturbed::Structure)
+                    .filter(|&&part| own || part == PerturbationTarget::Structure)
                 {
                     let fitted = model(Backbone::GCN)
                         .inference(inference.on(part))

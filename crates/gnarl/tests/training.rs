@@ -14,7 +14,7 @@ use gnarl_graph::metrics::ClassScores;
 use gnarl_graph::random::stream;
 use gnarl_nn::networks::{Network, NetworkConfig};
 use gnarl_nn::operator::Prepared;
-use gnarl_nn::train::{ClassWeights, Watch, predict};
+use gnarl_nn::train::{Callbacks, ClassWeights, predict};
 use rand::RngExt;
 use support::{bytes, embedded, on_graph, on_threads, small, test_accuracy};
 
@@ -74,14 +74,14 @@ fn runs_side_by_side_are_runs_one_by_one() {
         seed: 5,
         ..TrainStudy::new(model)
     };
-    let together = study.run(&benchmark, &Watch::quiet()).unwrap();
+    let together = study.run(&benchmark, &Callbacks::quiet()).unwrap();
     assert_eq!((together.runs.len(), together.unfinished), (3, 0));
     let ready = model
         .ready("csbm", &data.content, FitOptions::default())
         .unwrap();
     for (i, run) in together.runs.iter().enumerate() {
         let alone = ready
-            .fit(&data.split, 5 + i as u64, &Watch::quiet())
+            .fit(&data.split, 5 + i as u64, &Callbacks::quiet())
             .unwrap();
         assert_eq!(run.test_accuracy, Some(test_accuracy(&alone, &data)));
         assert_eq!(run.fit.trained[0].curve, alone.report().trained[0].curve);
@@ -301,7 +301,7 @@ fn a_stop_ends_after_the_epoch_and_patience_ends_early() {
     let stop = AtomicBool::new(true);
     let stopped = gcn()
         .epochs(50)
-        .fit_watched(&data, 1, &Watch::stopped_by(&stop))
+        .fit_watched(&data, 1, &Callbacks::stopped_by(&stop))
         .unwrap();
     assert_eq!(
         (

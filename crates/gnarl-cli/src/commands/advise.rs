@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use gnarl::study::advise::{Advice, AdviseStudy, Looks, Outcome, Tried};
+use gnarl::study::advise::{Advice, AdviseStudy, DatasetSummary, Outcome, TriedChoice};
 use gnarl_data::Task;
 use gnarl_nn::features::FeatureKind;
 use gnarl_nn::networks::Backbone;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use serde::Serialize;
 
-use super::dry_run::{DryRun, Instead};
+use super::dry_run::{DryRun, SpecOrDryRun};
 use super::model::ModelArgs;
 use super::train::SpecReport;
 use crate::global::Global;
@@ -55,7 +55,7 @@ pub struct AdviceReport {
 pub fn run(
     global: &Global,
     args: &AdviseArgs,
-) -> anyhow::Result<output::Either<Instead, AdviceReport>> {
+) -> anyhow::Result<output::Either<SpecOrDryRun, AdviceReport>> {
     let (data, benchmark) = args.model.benchmark(global, 1)?;
     let task = benchmark.content.task();
     let usual = if task == Task::Node {
@@ -82,7 +82,7 @@ pub fn run(
     }
     let choices = study.num_choices(task);
     let bar = progress::steps(&format!("choices on {}", data.name), choices as u64);
-    let watch = Watch::stopped_by(interrupt::flag());
+    let watch = Callbacks::stopped_by(interrupt::flag());
     let advice = match study.run(&benchmark.first(), &watch, |_| bar.inc(1)) {
         Err(_) if watch.stopped() => {
             return Err(Interrupted {
@@ -122,7 +122,7 @@ impl AdviceReport {
             .tried
             .iter()
             .find(|one| one.backbone.is_some())?;
-        let Outcome::Judged(judged) = &control.outcome else {
+        let Outcome::Evaluated(judged) = &control.outcome else {
             return None;
         };
         let difference = judged
@@ -153,7 +153,7 @@ impl AdviceReport {
             .collect();
         let of_choice = tried.iter().rev().find(|one| one.switched == *switch_on);
         let gain = of_choice.and_then(|one| match &one.outcome {
-            Outcome::Judged(judged) => judged.minus_plain.as_ref().map(difference),
+            Outcome::Evaluated(judged) => judged.minus_plain.as_ref().map(difference),
             Outcome::Refused(_) => None,
         });
         let gain = gain.map_or(String::new(), |gain| {
@@ -168,7 +168,7 @@ impl AdviceReport {
 }
 
 /// Describes the data, one property a line.
-fn looks(looks: &Looks) -> Vec<(&'static str, String)> {
+fn looks(looks: &DatasetSummary) -> Vec<(&'static str, String)> {
     let items = if looks.task == Task::Node {
         "nodes"
     } else {
@@ -233,9 +233,9 @@ fn looks(looks: &Looks) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn cells(one: &Tried) -> Vec<String> {
+fn cells(one: &TriedChoice) -> Vec<String> {
     match &one.outcome {
-        Outcome::Judged(judged) => vec![
+        Outcome::Evaluated(judged) => vec![
             one.name(),
             format!("{:.2}", judged.accuracy),
             judged

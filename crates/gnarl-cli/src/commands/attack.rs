@@ -23,14 +23,14 @@ use gnarl_graph::names::{Given, Setting, by_flag, listed};
 use gnarl_graph::{Error, Graph};
 use gnarl_nn::features::FeatureScaling;
 use gnarl_nn::networks::Backbone;
-use gnarl_nn::train::{Watch, median};
+use gnarl_nn::train::{Callbacks, median};
 use gnarl_robust::attack::{Attack, Attacked, Part, Requirement};
-use gnarl_robust::inference::Perturbed;
+use gnarl_robust::inference::PerturbationTarget;
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
 use super::attack_compare::CompareReport;
-use super::dry_run::{DryRun, Instead};
+use super::dry_run::{DryRun, SpecOrDryRun};
 use super::model::{ModelArgs, ProtocolName};
 use super::model_page;
 use super::train::SpecReport;
@@ -281,7 +281,7 @@ pub struct AttackReport {
 }
 
 /// Output of the command: a spec, a plan, or one of two reports.
-pub type Printed = Either<Instead, Either<AttackReport, CompareReport>>;
+pub type Printed = Either<SpecOrDryRun, Either<AttackReport, CompareReport>>;
 
 /// Trains, attacks and reports.
 pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
@@ -347,7 +347,7 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
         let what = "draws a curve for each model; name several with --model A,B or several budgets with --budget 0,0.05,0.1";
         return Err(Error::argument("--plot", what).into());
     }
-    let study = Asked {
+    let study = AttackRequest {
         args,
         global,
         data: &data,
@@ -363,7 +363,7 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
 }
 
 /// A request with its data.
-pub(super) struct Asked<'a> {
+pub(super) struct AttackRequest<'a> {
     pub args: &'a AttackArgs,
     pub global: &'a Global,
     pub data: &'a Dataset,
@@ -372,7 +372,7 @@ pub(super) struct Asked<'a> {
     pub runs: usize,
 }
 
-impl Asked<'_> {
+impl AttackRequest<'_> {
     pub fn transfer(&self) -> Option<Backbone> {
         self.args
             .transfer
@@ -480,7 +480,7 @@ impl Asked<'_> {
         let bar = progress::steps(&label, study.epochs(benchmark)?);
         let result = study.run(
             benchmark,
-            &Watch::new(&|_, _| bar.inc(1), interrupt::flag()),
+            &Callbacks::new(&|_, _| bar.inc(1), interrupt::flag()),
         )?;
         bar.finish_and_clear();
         let mut files = match (&args.write, &result.first) {
@@ -513,7 +513,11 @@ impl Asked<'_> {
         } = *self;
         let (content, split) = (&benchmark.content, &benchmark.splits[0]);
         let ready = model.ready(&data.name, content, FitOptions::default())?;
-        let fitted = ready.fit(split, global.seed, &Watch::stopped_by(interrupt::flag()))?;
+        let fitted = ready.fit(
+            split,
+            global.seed,
+            &Callbacks::stopped_by(interrupt::flag()),
+        )?;
         let walk = walk_along(
             &fitted,
             content.graph()?,
@@ -568,7 +572,7 @@ impl Asked<'_> {
             epochs * trainings,
         );
         let on_epoch = |_: usize, _: &_| bar.inc(1);
-        let watch = Watch::new(&on_epoch, interrupt::flag());
+        let watch = Callbacks::new(&on_epoch, interrupt::flag());
         let result = study.run(benchmark, &read.graph, &self.targets, &watch)?;
         bar.finish_and_clear();
         let printed = self.report(None, &model, result, false, Vec::new())?;
@@ -886,7 +890,8 @@ impl Report for AttackReport {
             mean(|r| r.edges_removed as f64),
         );
         // An attack on edges that found none to flip is reported as such.
-        let on_edges = attack.is_some_and(|attack| attacked_part(&attack) == Perturbed::Structure);
+        let on_edges =
+            attack.is_some_and(|attack| attacked_part(&attack) == PerturbationTarget::Structure);
         if added + removed > 0.0 || on_edges {
             rows.push((
                 "edges added, removed",

@@ -8,12 +8,12 @@ use gnarl::study::attack::{AttackerAccess, LabelKnowledge, Mode, attacked_part};
 use gnarl::study::attack_compare::{Cell, Comparison, Outcome};
 use gnarl_graph::Error;
 use gnarl_nn::networks::Backbone;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::Attack;
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
-use super::attack::{Asked, Printed, peak_bytes};
+use super::attack::{AttackRequest, Printed, peak_bytes};
 use super::model::ProtocolName;
 use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Either, Report, real};
@@ -56,10 +56,10 @@ pub struct CompareReport {
     files: Vec<String>,
 }
 
-impl Asked<'_> {
+impl AttackRequest<'_> {
     /// Attacks every model at every budget, and an MLP, which does not use edges.
     pub fn compare(&self, attacks: Vec<Attack>) -> anyhow::Result<Printed> {
-        let Asked {
+        let AttackRequest {
             args,
             global,
             data,
@@ -129,7 +129,7 @@ impl Asked<'_> {
         let asked = comparison.models.len() * comparison.attacks.len();
         let label = format!("{} on {}", comparison.attacks[0].name(), data.name);
         let bar = progress::steps(&label, asked as u64);
-        let cells = comparison.run(benchmark, &Watch::stopped_by(interrupt::flag()), |_| {
+        let cells = comparison.run(benchmark, &Callbacks::stopped_by(interrupt::flag()), |_| {
             bar.inc(1)
         })?;
         bar.finish_and_clear();
@@ -194,7 +194,7 @@ impl CompareReport {
             "model,budget,clean_accuracy,attacked_accuracy,deviation,adaptive,flips,attack_seconds\n",
         );
         for cell in &self.cells {
-            let Outcome::Judged {
+            let Outcome::Evaluated {
                 clean_accuracy,
                 attacked_accuracy,
                 adaptive,
@@ -220,7 +220,7 @@ impl CompareReport {
 
     fn chart(&self) -> LineChart {
         let point = |model: usize, budget: usize| match self.cell(model, budget)? {
-            Outcome::Judged {
+            Outcome::Evaluated {
                 attacked_accuracy: a,
                 ..
             } => Some(Point {
@@ -265,7 +265,7 @@ impl Report for CompareReport {
             let mut row = vec![name.clone()];
             for budget in 0..self.attacks.len() {
                 row.push(match self.cell(model, budget) {
-                    Some(Outcome::Judged {
+                    Some(Outcome::Evaluated {
                         attacked_accuracy,
                         adaptive,
                         ..
@@ -298,7 +298,7 @@ impl Report for CompareReport {
         if self
             .cells
             .iter()
-            .any(|cell| matches!(cell.outcome, Outcome::Judged { adaptive: true, .. }))
+            .any(|cell| matches!(cell.outcome, Outcome::Evaluated { adaptive: true, .. }))
         {
             text.push_str(
                 "* adaptive: the attacker followed the gradients, or asked for the answers, of this very model\n",

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::model::Model;
-use gnarl::study::axes::{AxesStudy, Combination, Judged, Outcome, Which};
+use gnarl::study::axes::{AxesStudy, Combination, Evaluated, Outcome, Which};
 use gnarl_data::Task;
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::Attack;
 use serde::Serialize;
 
-use super::dry_run::{DryRun, Instead};
+use super::dry_run::{DryRun, SpecOrDryRun};
 use super::model::ModelArgs;
 use super::train::SpecReport;
 use crate::global::Global;
@@ -95,7 +95,7 @@ pub struct AxesReport {
 pub fn run(
     global: &Global,
     args: &AxesArgs,
-) -> anyhow::Result<output::Either<Instead, AxesReport>> {
+) -> anyhow::Result<output::Either<SpecOrDryRun, AxesReport>> {
     let attacks = args
         .attack
         .iter()
@@ -135,7 +135,7 @@ pub fn run(
     }
     let asked = study.combinations(task)?.len();
     let bar = progress::steps(&format!("axes on {}", data.name), asked as u64);
-    let watch = Watch::stopped_by(interrupt::flag());
+    let watch = Callbacks::stopped_by(interrupt::flag());
     let mut report = AxesReport {
         data: data.name,
         model: model.plan(task)?.model,
@@ -217,14 +217,14 @@ impl AxesReport {
     }
 
     fn cells(&self, combination: &Combination) -> Vec<String> {
-        let Judged {
+        let Evaluated {
             clean,
             minus_plain,
             attacked,
             attacked_minus_plain,
             seconds,
         } = match &combination.outcome {
-            Outcome::Judged(judged) => judged,
+            Outcome::Evaluated(judged) => judged,
             Outcome::Refused(why) => return vec![combination.name(), format!("- ({why})")],
         };
         let minus = |d: Option<&_>| d.map_or_else(|| "-".to_string(), difference);
@@ -249,7 +249,7 @@ impl AxesReport {
                 .iter()
                 .filter(move |c| size.contains(&c.switched.len()));
             of_size.filter_map(|c| match &c.outcome {
-                Outcome::Judged(judged) => Some((c, judged)),
+                Outcome::Evaluated(judged) => Some((c, judged)),
                 Outcome::Refused(_) => None,
             })
         };
@@ -258,7 +258,7 @@ impl AxesReport {
         let mut found = Vec::new();
         for (all, of_all) in judged(3..usize::MAX) {
             for (i, on) in names.iter().enumerate() {
-                let figure = |judged: &Judged| match i {
+                let figure = |judged: &Evaluated| match i {
                     0 => judged.clean.clone(),
                     _ => judged.attacked[i - 1].clone(),
                 };

@@ -6,17 +6,17 @@ use clap::builder::RangedU64ValueParser;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gnarl::model::{Model, Plan, Section};
 use gnarl::study::certify::{
-    Attempts, Cell, Certificate, Certified, CertifyReport, CertifyStudy, CertifyWatch, MethodName,
-    Radius, Request, Rows, Survived, Target, binarised,
+    Attempts, Cell, Certificate, Certified, CertifyCallbacks, CertifyReport, CertifyStudy,
+    MethodName, Radius, Request, Rows, Survived, Target, binarised,
 };
 use gnarl::study::{Accuracy, forecast};
 use gnarl_data::{Benchmark, Dataset};
 use gnarl_graph::names::Given;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
-use super::dry_run::{DryRun, Instead};
+use super::dry_run::{DryRun, SpecOrDryRun};
 use super::model::{ModelArgs, ProtocolName};
 use super::train::SpecReport;
 use crate::global::Global;
@@ -138,7 +138,10 @@ pub struct CertifyOutput {
 }
 
 /// Fits, then certifies.
-pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<Instead, CertifyOutput>> {
+pub fn run(
+    global: &Global,
+    args: &CertifyArgs,
+) -> anyhow::Result<Either<SpecOrDryRun, CertifyOutput>> {
     let request = Request {
         methods: args.method.clone(),
         target: args.target,
@@ -228,8 +231,8 @@ fn certified(
         study.epochs(on)? + study.samples(on),
     );
     let on_epoch = |_: usize, _: &_| bar.inc(1);
-    let watch = CertifyWatch {
-        training: Watch::new(&on_epoch, interrupt::flag()),
+    let watch = CertifyCallbacks {
+        training: Callbacks::new(&on_epoch, interrupt::flag()),
         on_samples: &|count| bar.inc(count as u64),
     };
     let result = study.run(on, &watch)?;

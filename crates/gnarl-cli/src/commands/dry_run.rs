@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gnarl::study::forecast::{Cell, Planned, forecast};
 use gnarl_data::Benchmark;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use serde::Serialize;
 
 use super::train::SpecReport;
@@ -14,7 +14,7 @@ use crate::output::{self, Either, Report, count};
 use crate::progress;
 
 /// Output printed in the place of a study's result: a spec or a plan.
-pub type Instead = Either<SpecReport, DryRun>;
+pub type SpecOrDryRun = Either<SpecReport, DryRun>;
 
 /// Output of `--dry-run`.
 #[derive(Debug, Serialize)]
@@ -42,7 +42,7 @@ impl DryRun {
         planned: &[Planned],
         left_out: Option<String>,
     ) -> anyhow::Result<Self> {
-        let watch = Watch::stopped_by(interrupt::flag());
+        let watch = Callbacks::stopped_by(interrupt::flag());
         let what = format!("timing a few epochs on {}", on.name);
         let cells = match progress::during(&what, || forecast(on, planned, global.seed, &watch)) {
             Err(_) if watch.stopped() => {

@@ -18,19 +18,19 @@ use gnarl_data::Task;
 use gnarl_graph::{CsrMatrix, Error, Features, Split};
 use gnarl_nn::networks::Backbone;
 use gnarl_nn::operator::OperatorChoice;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_robust::perturb::{Pair, flipped};
 use serde::{Deserialize, Serialize};
 
 use super::load;
 use super::model::ModelArgs;
-use super::model_page::{Looked, accuracy};
+use super::model_page::{ModelPage, accuracy};
 use crate::global::Global;
 use crate::interrupt::{self, Interrupted};
 use crate::page::graph::{GraphData, Live, LiveAxis, rounded, whole_percent};
 use crate::page::{Page, Section};
 use crate::progress;
-use crate::serve::{Answer, Request, Server};
+use crate::serve::{Request, Response, Server};
 
 /// Arguments of `gnarl explore`.
 #[derive(Debug, Args)]
@@ -70,7 +70,7 @@ pub fn run(global: &Global, args: &ExploreArgs) -> anyhow::Result<()> {
         );
         Error::argument("explore", what)
     })?;
-    let Some(scene) = Scene::new(global, args)? else {
+    let Some(scene) = ExploredModel::new(global, args)? else {
         return Err(Interrupted {
             finished: 0,
             asked: 1,
@@ -88,16 +88,16 @@ pub fn run(global: &Global, args: &ExploreArgs) -> anyhow::Result<()> {
     drop(out);
     server.run(stop, args.answers, |request| {
         match (request.method.as_str(), request.path.as_str()) {
-            ("GET", "") => Answer::page(page.clone()),
+            ("GET", "") => Response::page(page.clone()),
             ("POST", "change") => scene.answer(request, &data.shown),
-            _ => Answer::refused(404, "nothing is here"),
+            _ => Response::refused(404, "nothing is here"),
         }
     })?;
     Ok(())
 }
 
 /// A graph and a model that predicts on changed copies of it.
-struct Scene {
+struct ExploredModel {
     name: String,
     content: Content,
     split: Split,
@@ -132,10 +132,10 @@ struct Changed {
 /// Largest number of flips in one request.
 const MOST_FLIPS: usize = 1000;
 
-impl Scene {
+impl ExploredModel {
     /// Trains or loads the model; `None` if the user requested a stop.
     fn new(global: &Global, args: &ExploreArgs) -> anyhow::Result<Option<Self>> {
-        let watch = Watch::stopped_by(interrupt::flag());
+        let watch = Callbacks::stopped_by(interrupt::flag());
         let (name, content, split, is_held_out, fitted) = match &args.load {
             Some(file) => {
                 let data = load(global, &args.model.data)?;
@@ -201,7 +201,7 @@ impl Scene {
             ..
         } = self;
         let graph = content.graph()?;
-        let looked = Looked {
+        let looked = ModelPage {
             name,
             graph,
             split,
@@ -238,14 +238,14 @@ impl Scene {
     }
 
     /// Returns the predictions for a change, or the error in the request.
-    fn answer(&self, request: &Request, shown: &[u32]) -> Answer {
+    fn answer(&self, request: &Request, shown: &[u32]) -> Response {
         let answered = serde_json::from_slice::<Change>(&request.body)
             .map_err(|e| anyhow::anyhow!("not a change: {e}"))
             .and_then(|change| self.changed(&change, shown))
             .and_then(|changed| Ok(serde_json::to_string(&changed)?));
         match answered {
-            Ok(json) => Answer::json(json),
-            Err(e) => Answer::refused(400, &e.to_string()),
+            Ok(json) => Response::json(json),
+            Err(e) => Response::refused(400, &e.to_string()),
         }
     }
 
@@ -316,7 +316,7 @@ impl Scene {
             .collect();
         let model = self.fitted.model().over(&options)?;
         let ready = model.ready(&self.name, &self.content, FitOptions::default())?;
-        let watch = Watch::stopped_by(interrupt::flag());
+        let watch = Callbacks::stopped_by(interrupt::flag());
         let fitted = Rc::new(ready.fit(&self.split, self.fitted.seed(), &watch)?);
         if watch.stopped() {
             return Err(refused("it was asked to end".into()).into());

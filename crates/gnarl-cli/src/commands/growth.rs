@@ -8,7 +8,7 @@ use gnarl_data::Content;
 use gnarl_graph::generate::{CsbmConfig, csbm};
 use gnarl_graph::{Error, Split};
 use gnarl_nn::networks::Backbone;
-use gnarl_nn::train::{Keep, Watch, median};
+use gnarl_nn::train::{Callbacks, Keep, median};
 use serde::Serialize;
 
 use crate::global::Global;
@@ -131,7 +131,7 @@ pub fn growth(global: &Global, args: &GrowthArgs) -> anyhow::Result<GrowthReport
         for (subject, ms) in subjects.iter().zip(&mut rounds_ms) {
             let fitted = subject
                 .ready
-                .fit(&subject.split, global.seed, &Watch::quiet())?;
+                .fit(&subject.split, global.seed, &Callbacks::quiet())?;
             ms.push(median(
                 fitted.report().trained.iter().map(|t| t.epoch_ms).collect(),
             ));

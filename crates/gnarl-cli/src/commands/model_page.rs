@@ -15,7 +15,7 @@ use crate::page::graph::{GraphData, rounded};
 use crate::page::{Axis, Calibration, Component, Confusion, Lines, Page, Scatter, Section, Series};
 
 /// A model, and the graph on which it is evaluated.
-pub struct Looked<'a> {
+pub struct ModelPage<'a> {
     /// Name of the dataset.
     pub name: &'a str,
     /// The graph.
@@ -30,7 +30,7 @@ pub struct Looked<'a> {
     pub portrait: &'a Portrait,
 }
 
-impl Looked<'_> {
+impl ModelPage<'_> {
     /// Returns the title, as in `cora, as gcn sees it`.
     pub fn title(&self) -> String {
         format!("{}, as {} sees it", self.name, self.fitted.model().backbone)
@@ -310,7 +310,7 @@ pub fn write(
     let split = &fitted.trained_on().split;
     let portrait = portrait(fitted, content, split)?;
     let graph = content.graph()?;
-    let looked = Looked {
+    let looked = ModelPage {
         name,
         graph,
         split,

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use clap::Args;
 use gnarl_graph::Error;
 use gnarl_thesis::Recipe;
-use gnarl_thesis::claims::{CLAIMS, Judged, Verdict, Whose};
-use gnarl_thesis::kept::{Left, Shelf};
-use gnarl_thesis::quoted::{Drawing, Quoted};
+use gnarl_thesis::claims::{CLAIMS, ClaimSource, Verdict, VerdictReport};
+use gnarl_thesis::kept::{Left, ResultStore};
+use gnarl_thesis::quoted::{Drawing, PublishedStudy};
 use gnarl_thesis::report::{CellReport, Report as TableReport, Status, Thesis, recipe_name};
 use gnarl_thesis::tables;
 use serde::Serialize;
@@ -42,8 +42,8 @@ pub struct ReportArgs {
 /// Result of `gnarl report`.
 #[derive(Debug, Serialize)]
 pub struct ReportReport {
-    claims: Vec<Judged>,
-    tables: Vec<Counted>,
+    claims: Vec<VerdictReport>,
+    tables: Vec<TableProgress>,
     /// Number of tables with results, next to the number of tables.
     tables_with_figures: usize,
     cells: usize,
@@ -60,7 +60,7 @@ pub struct ReportReport {
 
 /// Completed part of a table.
 #[derive(Debug, Serialize)]
-pub struct Counted {
+pub struct TableProgress {
     table: &'static str,
     cells: usize,
     run: usize,
@@ -69,12 +69,12 @@ pub struct Counted {
 
 /// Reads the results, judges the claims, and writes the page.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
-    let shelf = Shelf::read(&args.results)?;
+    let shelf = ResultStore::read(&args.results)?;
     let reports = tables::all()
         .iter()
         .map(|table| shelf.report(table))
         .collect::<Result<Vec<_>, _>>()?;
-    let studies = Quoted::read_all(&args.results)?;
+    let studies = PublishedStudy::read_all(&args.results)?;
     let drawings = Drawing::read_all(&args.results)?;
     let (stale_tables, stale_cells) = shelf.stale();
     if shelf.is_empty() {
@@ -97,7 +97,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
         .iter()
         .map(fill)
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let claims: Vec<Judged> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
+    let claims: Vec<VerdictReport> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
     let left = shelf.left()?;
     output::write_whole(
         &args.out,
@@ -109,7 +109,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
     for (file, page) in pages {
         output::write_whole(&file, page)?;
     }
-    let counted = |report: &TableReport| Counted {
+    let counted = |report: &TableReport| TableProgress {
         table: report.table,
         cells: report.cells,
         run: report.cells_stored,
@@ -166,9 +166,9 @@ impl Report for ReportReport {
                 judged.verdict.name().to_string(),
             ]);
         }
-        let counts = |whose: Whose| {
+        let counts = |whose: ClaimSource| {
             let of = |verdict: Verdict| {
-                let same = |j: &&Judged| j.claim.whose == whose && j.verdict == verdict;
+                let same = |j: &&VerdictReport| j.claim.whose == whose && j.verdict == verdict;
                 format!(
                     "{} {}",
                     self.claims.iter().filter(same).count(),
@@ -180,8 +180,8 @@ impl Report for ReportReport {
         output::render(&table)
             + &format!(
                 "\nthe thesis' claims: {}\nours: {}\n",
-                counts(Whose::Thesis),
-                counts(Whose::Ours)
+                counts(ClaimSource::Thesis),
+                counts(ClaimSource::Ours)
             )
             + &format!(
                 "{} of {} cells in {} of {} tables were run, {:.1} hours of cells one after another\n",
@@ -210,7 +210,7 @@ impl ReportReport {
 
 /// Writes the verdicts, and the completed part of each table, as Markdown.
 fn markdown(
-    claims: &[Judged],
+    claims: &[VerdictReport],
     reports: &[TableReport],
     drawings: &[Drawing],
     left: &[Left],
@@ -221,8 +221,11 @@ fn markdown(
          figures. The rule of the verdicts: [reproduce.md](reproduce.md). What was not run is said so, and counts for nothing.\n",
     );
     for (whose, title) in [
-        (Whose::Thesis, "The thesis' claims"),
-        (Whose::Ours, "What gnarl offers instead, by the same rule"),
+        (ClaimSource::Thesis, "The thesis' claims"),
+        (
+            ClaimSource::Ours,
+            "What gnarl offers instead, by the same rule",
+        ),
     ] {
         text += &format!(
             "\n## {title}\n\n| ch. | claim | ours | thesis | datasets | verdict |\n| --- | --- | ---: | ---: | ---: | --- |\n"
@@ -293,7 +296,7 @@ fn hours(left: &Left) -> String {
 }
 
 /// Formats a difference, as in `+0.52 ± 0.20`.
-fn difference(judged: &Judged) -> String {
+fn difference(judged: &VerdictReport) -> String {
     match (judged.mean, judged.standard_error) {
         (Some(mean), Some(error)) => format!("{mean:+.2} ± {error:.2}"),
         _ => "-".to_string(),
@@ -302,10 +305,10 @@ fn difference(judged: &Judged) -> String {
 
 /// Renders the whole page.
 fn page(
-    claims: &[Judged],
+    claims: &[VerdictReport],
     reports: &[TableReport],
     drawings: &[Drawing],
-    studies: &BTreeMap<String, Quoted>,
+    studies: &BTreeMap<String, PublishedStudy>,
     left: &[Left],
     stale: usize,
 ) -> String {
@@ -319,7 +322,7 @@ fn page(
     for verdict in VERDICTS {
         let count = claims
             .iter()
-            .filter(|j| j.claim.whose == Whose::Thesis && j.verdict == verdict)
+            .filter(|j| j.claim.whose == ClaimSource::Thesis && j.verdict == verdict)
             .count();
         body += &format!(
             "<div class=\"tile {}\"><b>{count}</b>{}</div>\n",
@@ -335,10 +338,13 @@ fn page(
     }
     body += RULE;
     for (whose, title) in [
-        (Whose::Thesis, "The thesis' claims"),
-        (Whose::Ours, "What gnarl offers instead, by the same rule"),
+        (ClaimSource::Thesis, "The thesis' claims"),
+        (
+            ClaimSource::Ours,
+            "What gnarl offers instead, by the same rule",
+        ),
     ] {
-        let id = if whose == Whose::Thesis {
+        let id = if whose == ClaimSource::Thesis {
             " id=\"claims\""
         } else {
             ""
@@ -398,7 +404,7 @@ fn figures_section(drawings: &[Drawing]) -> String {
 }
 
 /// Builds the section with the studies that pages of the docs quote.
-fn studies_section(studies: &BTreeMap<String, Quoted>) -> String {
+fn studies_section(studies: &BTreeMap<String, PublishedStudy>) -> String {
     let mut html = String::from(
         "<h2 id=\"studies\">Studies beside the tables</h2>\n<p>What pages of the docs quote, as commands printed it.</p>\n",
     );
@@ -466,7 +472,7 @@ fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-fn claims_table(title: &str, claims: &[&Judged]) -> String {
+fn claims_table(title: &str, claims: &[&VerdictReport]) -> String {
     let mut html = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"sortable claims\"><thead><tr><th>ch.</th><th>verdict</th><th>claim</th>\
          <th>ours</th><th>thesis</th><th>by dataset</th></tr></thead>\n<tbody>\n",
@@ -514,7 +520,7 @@ fn claims_table(title: &str, claims: &[&Judged]) -> String {
 }
 
 /// Plots the difference on each dataset as a dot about a line at zero.
-fn dots_of(judged: &Judged) -> String {
+fn dots_of(judged: &VerdictReport) -> String {
     let values: Vec<f64> = judged.datasets.iter().map(|d| d.1).collect();
     if values.is_empty() {
         return "–".to_string();
@@ -680,7 +686,7 @@ mod tests {
 
     #[test]
     fn a_page_has_every_claim_and_every_table_and_nothing_from_outside() {
-        let shelf = Shelf::default();
+        let shelf = ResultStore::default();
         let reports: Vec<TableReport> = tables::all()
             .iter()
             .map(|table| shelf.report(table).unwrap())
@@ -692,7 +698,7 @@ mod tests {
                 .and_then(|of| of.seconds),
             None
         );
-        let claims: Vec<Judged> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
+        let claims: Vec<VerdictReport> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
         let picture = Drawing {
             says: "A < B.".into(),
             chapter: 3,
@@ -701,7 +707,7 @@ mod tests {
             picture: "<svg></svg>".into(),
         };
         let text = |cells: [&str; 2]| cells.map(String::from).to_vec();
-        let study = Quoted {
+        let study = PublishedStudy {
             says: "What axes give.".into(),
             commands: vec!["gnarl axes".into()],
             numerics: 1,

@@ -8,15 +8,15 @@
 //!
 //! has these rows and columns of a table. If a table names its rows `attack: model`,
 //! `; in Cora; rows GIN | GIORN; columns clean | PGD` shows one dataset, models down and attacks
-//! across. `<!-- results axes-cora -->` has the stored results of another study ([`Quoted`]), or
+//! across. `<!-- results axes-cora -->` has the stored results of another study ([`PublishedStudy`]), or
 //! its named rows and columns.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use gnarl_graph::{Error, Result};
-use gnarl_thesis::kept::Shelf;
-use gnarl_thesis::quoted::Quoted;
+use gnarl_thesis::kept::ResultStore;
+use gnarl_thesis::quoted::PublishedStudy;
 use gnarl_thesis::report::{CellReport, Report as TableReport, Thesis};
 
 use crate::output::real;
@@ -30,8 +30,8 @@ pub fn filled(
     file: &Path,
     page: &str,
     reports: &[TableReport],
-    studies: &BTreeMap<String, Quoted>,
-    shelf: &Shelf,
+    studies: &BTreeMap<String, PublishedStudy>,
+    shelf: &ResultStore,
 ) -> Result<String> {
     let line_end = if page.contains("\r\n") { "\r\n" } else { "\n" };
     let mut made: Vec<String> = Vec::new();
@@ -124,8 +124,8 @@ impl<'a> Block<'a> {
     fn table(
         &self,
         reports: &[TableReport],
-        studies: &BTreeMap<String, Quoted>,
-        shelf: &Shelf,
+        studies: &BTreeMap<String, PublishedStudy>,
+        shelf: &ResultStore,
     ) -> std::result::Result<String, String> {
         if let Some(study) = studies.get(self.table) {
             return self.of_study(study);
@@ -147,7 +147,7 @@ impl<'a> Block<'a> {
     }
 
     /// Formats a stored study, or some of its rows, by their first cells, and of its columns.
-    fn of_study(&self, study: &Quoted) -> std::result::Result<String, String> {
+    fn of_study(&self, study: &PublishedStudy) -> std::result::Result<String, String> {
         if self.dataset.is_some() {
             return Err(format!(
                 "{} is a study, which is of no one dataset: leave out in",
@@ -303,19 +303,19 @@ mod tests {
             page,
             reports,
             &studies(),
-            &Shelf::default(),
+            &ResultStore::default(),
         )
     }
 
     fn reports() -> Vec<TableReport> {
         let table = tables::find("tab:gin_feature_attacks").unwrap();
         let results = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
-        vec![Shelf::read(&results).unwrap().report(table).unwrap()]
+        vec![ResultStore::read(&results).unwrap().report(table).unwrap()]
     }
 
-    fn studies() -> BTreeMap<String, Quoted> {
+    fn studies() -> BTreeMap<String, PublishedStudy> {
         let cells = |row: &[&str]| row.iter().map(|cell| cell.to_string()).collect::<Vec<_>>();
-        let study = Quoted {
+        let study = PublishedStudy {
             says: "What axes give.".into(),
             commands: vec!["gnarl axes".into()],
             numerics: 1,

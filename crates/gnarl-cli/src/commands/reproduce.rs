@@ -8,7 +8,7 @@ use clap::builder::RangedU64ValueParser;
 use gnarl_graph::Error;
 use gnarl_thesis::Property;
 use gnarl_thesis::Recipe;
-use gnarl_thesis::kept::Kept;
+use gnarl_thesis::kept::StoredResults;
 use gnarl_thesis::report::{
     CellReport, Difference, Pair, Part, Report as TableReport, RowReport, Status, Thesis,
     recipe_name,
@@ -16,7 +16,7 @@ use gnarl_thesis::report::{
 use gnarl_thesis::table::NODES;
 use gnarl_thesis::work::Work;
 use gnarl_thesis::{
-    Progress, RunnerWatch, Settings, Shard, narrowed, reproduce_all, tables, with_stored,
+    Progress, RunnerCallbacks, Settings, Shard, narrowed, reproduce_all, tables, with_stored,
 };
 use serde::Serialize;
 
@@ -269,7 +269,7 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
     let reports = reproduce_all(
         &chosen,
         &settings,
-        &RunnerWatch {
+        &RunnerCallbacks {
             on_cell: &tell,
             stop: interrupt::flag(),
         },
@@ -321,7 +321,7 @@ fn write(
     if let Some(folder) = &args.results
         && whole.report.cells_stored > 0
     {
-        Kept::of(&whole.report).write(table, folder)?;
+        StoredResults::of(&whole.report).write(table, folder)?;
     }
     let mut shown = reproduced(report);
     for recipe in whole.report.recipes() {

@@ -11,14 +11,14 @@ use gnarl::study::robustness::{RadiusReport, RobustnessStudy, RobustnessWatch};
 use gnarl::study::{Accuracy, forecast};
 use gnarl_data::Content;
 use gnarl_data::Task;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_robust::perturb::{Norm, Sampler};
 use gnarl_robust::robustness::bounds::Distance;
 use gnarl_robust::robustness::{Estimate, RegionOptions, Settings, Target};
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
-use super::dry_run::{DryRun, Instead};
+use super::dry_run::{DryRun, SpecOrDryRun};
 use super::model::{ModelArgs, ProtocolName};
 use super::train::SpecReport;
 use crate::global::Global;
@@ -175,7 +175,7 @@ impl RobustnessArgs {
 pub fn run(
     global: &Global,
     args: &RobustnessArgs,
-) -> anyhow::Result<output::Either<Instead, RobustnessReport>> {
+) -> anyhow::Result<output::Either<SpecOrDryRun, RobustnessReport>> {
     // A wrong option should fail before the data is loaded.
     let asked = args.target.unwrap_or(Target::Features);
     args.settings(asked, global.seed)?;
@@ -250,7 +250,7 @@ pub fn run(
     let bar = progress::steps(&format!("{} on {}", model.backbone, data.name), total);
     let on_epoch = |_: usize, _: &_| bar.inc(1);
     let watch = RobustnessWatch {
-        training: Watch::new(&on_epoch, interrupt::flag()),
+        training: Callbacks::new(&on_epoch, interrupt::flag()),
         on_samples: &|count| bar.inc(count as u64),
     };
     let result = study.run(&benchmark, &watch)?;

@@ -19,7 +19,7 @@ use gnarl_data::Task;
 use gnarl_graph::metrics::paired_difference;
 use gnarl_graph::{Error, Split};
 use gnarl_nn::features::FeatureScaling;
-use gnarl_nn::train::{Journal, Watch};
+use gnarl_nn::train::{Callbacks, Journal};
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
@@ -361,7 +361,7 @@ fn train(args: &TrainArgs, study: &TrainStudy, on: &Benchmark) -> anyhow::Result
     let on_epoch = |_: usize, _: &_| bar.inc(1);
     let result = study.run(
         on,
-        &Watch::new(&on_epoch, interrupt::flag()).with_journal(journal.as_ref()),
+        &Callbacks::new(&on_epoch, interrupt::flag()).with_journal(journal.as_ref()),
     )?;
     bar.finish_and_clear();
     let asked = result.runs.len() + result.unfinished;
@@ -574,7 +574,11 @@ impl TrainReport {
         rows.push(("operator", model.operator.to_string()));
         for (axis, choice, plain) in [
             ("depth", model.depth.name(), model.depth.exits().is_none()),
-            ("weights", model.weights.name(), model.weights.is_free()),
+            (
+                "weights",
+                model.weights.name(),
+                model.weights.is_unconstrained(),
+            ),
             (
                 "inference",
                 model.inference.name(),

@@ -1,6 +1,6 @@
 //! Book-keeping of agglomerative methods, which merge the two best neighbouring communities until
-//! none are left: rows of links, the best link of each row, and a tournament between the rows. O(n
-//! + m) memory. A merge costs the two rows, plus the row of each neighbour whose best link was to
+//! none are left: rows of links, the best link of each row, and a tournament between the rows.
+//! `O(n + m)` memory. A merge costs the two rows, plus the row of each neighbour whose best link was to
 //! one of the two.
 
 use crate::graph::Graph;

@@ -94,14 +94,14 @@ pub fn walktrap(graph: &Graph, steps: usize) -> Result<Dendrogram> {
 /// weight.
 enum Ends {
     /// Nodes, ascending, and their values: two arrays, since pairs would take a third more memory.
-    Few(Vec<u32>, Vec<f64>),
+    RareClass(Vec<u32>, Vec<f64>),
     /// A value for every node.
     Many(Vec<f64>),
 }
 
 impl Default for Ends {
     fn default() -> Self {
-        Ends::Few(Vec::new(), Vec::new())
+        Ends::RareClass(Vec::new(), Vec::new())
     }
 }
 
@@ -109,7 +109,7 @@ impl Ends {
     /// Keeps the shorter of the two forms.
     fn from_sparse(nodes: Vec<u32>, values: Vec<f64>, n: usize) -> Self {
         if nodes.len() <= n / 2 {
-            return Ends::Few(nodes, values);
+            return Ends::RareClass(nodes, values);
         }
         let mut all = vec![0.0; n];
         nodes
@@ -121,7 +121,7 @@ impl Ends {
 
     fn bytes(&self) -> usize {
         match self {
-            Ends::Few(nodes, values) => 4 * nodes.len() + 8 * values.len(),
+            Ends::RareClass(nodes, values) => 4 * nodes.len() + 8 * values.len(),
             Ends::Many(all) => 8 * all.len(),
         }
     }
@@ -129,15 +129,15 @@ impl Ends {
     fn squared_distance(&self, other: &Self) -> f64 {
         match (self, other) {
             (Ends::Many(x), Ends::Many(y)) => dense_squared_distance(x, y),
-            (Ends::Few(x_nodes, x), Ends::Few(y_nodes, y)) => {
+            (Ends::RareClass(x_nodes, x), Ends::RareClass(y_nodes, y)) => {
                 let mut sum = 0.0;
                 union((x_nodes, x), (y_nodes, y), |_, x, y| {
                     sum += (x - y) * (x - y)
                 });
                 sum
             }
-            (Ends::Few(nodes, few), Ends::Many(many))
-            | (Ends::Many(many), Ends::Few(nodes, few)) => {
+            (Ends::RareClass(nodes, few), Ends::Many(many))
+            | (Ends::Many(many), Ends::RareClass(nodes, few)) => {
                 let (mut sum, mut next) = (0.0, 0);
                 for (&u, &x) in nodes.iter().zip(few) {
                     sum += many[next..u as usize].iter().map(|y| y * y).sum::<f64>();
@@ -151,7 +151,7 @@ impl Ends {
 
     fn average(self, other: Self, share: f64, other_share: f64, n: usize) -> Self {
         match (self, other) {
-            (Ends::Few(x_nodes, x), Ends::Few(y_nodes, y)) => {
+            (Ends::RareClass(x_nodes, x), Ends::RareClass(y_nodes, y)) => {
                 let (mut nodes, mut values) = (Vec::new(), Vec::new());
                 nodes.reserve_exact(x.len() + y.len());
                 values.reserve_exact(x.len() + y.len());
@@ -169,7 +169,7 @@ impl Ends {
                     .for_each(|(x, y)| *x = share * *x + other_share * y);
                 Ends::Many(x)
             }
-            (Ends::Many(mut x), Ends::Few(nodes, y)) => {
+            (Ends::Many(mut x), Ends::RareClass(nodes, y)) => {
                 x.iter_mut().for_each(|x| *x *= share);
                 nodes
                     .into_iter()
@@ -308,7 +308,7 @@ mod tests {
         let ends = distributions(&g, &degrees(&g), 1).unwrap();
         let all = |e: &Ends| match e {
             Ends::Many(all) => all.clone(),
-            Ends::Few(nodes, values) => {
+            Ends::RareClass(nodes, values) => {
                 let mut all = vec![0.0; 3];
                 nodes
                     .iter()
@@ -339,7 +339,7 @@ mod tests {
             all
         };
         let few = |e: &[(u32, f64)]| {
-            Ends::Few(
+            Ends::RareClass(
                 e.iter().map(|e| e.0).collect(),
                 e.iter().map(|e| e.1).collect(),
             )

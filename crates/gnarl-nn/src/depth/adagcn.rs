@@ -16,8 +16,8 @@ use gnarl_graph::random::mix;
 
 use crate::networks::{Network, Params, Pass};
 use crate::train::{
-    Course, Epoch, Field, Problem, Targets, TrainConfig, Trained, Validation, Watch, follow,
-    gradients, median,
+    Callbacks, Epoch, Problem, ReceptiveField, Targets, TrainConfig, Trained, TrainingTask,
+    Validation, fit_loop, gradients, median,
 };
 use gnarl_graph::Result;
 use gnarl_tensor::{Device, GradStore, Tensor, masked_cross_entropy};
@@ -31,7 +31,7 @@ pub fn train(
     problem: &Problem<'_>,
     config: &TrainConfig,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<Trained> {
     let Problem {
         propagation, input, ..
@@ -55,17 +55,17 @@ pub fn train(
         let mut learner = Learner {
             network,
             i,
-            train_on: Field::new(propagation, input, &train_on, Some(i))?,
-            validate_on: Field::new(propagation, input, &validate_on, Some(i))?,
+            train_on: ReceptiveField::new(propagation, input, &train_on, Some(i))?,
+            validate_on: ReceptiveField::new(propagation, input, &validate_on, Some(i))?,
             item_weights: normalised(&log_weights),
         };
         let before = all.curve.len();
         let on_epoch = |epoch: usize, now: &Epoch| (watch.on_epoch)(before + epoch, now);
-        let watch = Watch {
+        let watch = Callbacks {
             on_epoch: &on_epoch,
             ..*watch
         };
-        let trained = follow(&mut learner, config, mix(seed ^ mix(i as u64)), &watch)?;
+        let trained = fit_loop(&mut learner, config, mix(seed ^ mix(i as u64)), &watch)?;
         all.curve.extend(trained.curve);
         all.kept_epoch = before + trained.kept_epoch;
         all.interrupted = trained.interrupted;
@@ -118,13 +118,13 @@ fn log_change(scores: &[f32], class: usize) -> f64 {
 struct Learner<'a> {
     network: &'a Network,
     i: usize,
-    train_on: Field,
-    validate_on: Field,
+    train_on: ReceptiveField,
+    validate_on: ReceptiveField,
     /// Weights of the training nodes, with sum one.
     item_weights: Vec<f64>,
 }
 
-impl Course for Learner<'_> {
+impl TrainingTask for Learner<'_> {
     fn params(&self) -> &Params {
         self.network.params()
     }
@@ -168,7 +168,7 @@ impl Course for Learner<'_> {
 }
 
 impl Learner<'_> {
-    fn scores(&self, on: &Field, pass: &Pass<'_>) -> Result<Tensor> {
+    fn scores(&self, on: &ReceptiveField, pass: &Pass<'_>) -> Result<Tensor> {
         Ok(self
             .network
             .learner(self.i, &on.propagation, &on.input, pass)?)
@@ -307,7 +307,7 @@ mod tests {
                 ..NetworkConfig::new(Backbone::ADAGCN)
             };
             let network = Network::new(&network, &prepared.shape(labels.num_classes()), 1).unwrap();
-            let trained = train(&network, &problem, &config, 1, &Watch::quiet()).unwrap();
+            let trained = train(&network, &problem, &config, 1, &Callbacks::quiet()).unwrap();
             assert_eq!((trained.curve.len(), trained.kept_epoch), (3 * 20, 3 * 20));
             let maps = network
                 .params()

@@ -40,7 +40,7 @@ pub struct ExitClassifier {
 /// head `t`.
 #[derive(Debug)]
 struct Parts {
-    round: Option<Round>,
+    round: Option<Hop>,
     head: Linear,
     /// Positions of its parameters.
     params: Range<usize>,
@@ -48,7 +48,7 @@ struct Parts {
 
 /// Message-passing layer.
 #[derive(Debug)]
-struct Round {
+struct Hop {
     layer: Box<dyn Layer>,
     scalars: Vec<(OperatorScalar, ParamId)>,
 }
@@ -97,7 +97,7 @@ impl ExitClassifier {
                     let layer = layered.layer(&plan, place, &mut params, rng)?;
                     let scalars =
                         add_scalars(&mut params, &format!("operator.{t}"), shape.scalars, rng)?;
-                    Some(Round { layer, scalars })
+                    Some(Hop { layer, scalars })
                 }
             };
             let name = format!("heads.{t}");
@@ -204,7 +204,7 @@ impl ExitClassifier {
         x: &Input,
         pass: &Pass<'_>,
     ) -> Result<Tensor> {
-        let Some(Round { layer, scalars }) = &self.stages[t].round else {
+        let Some(Hop { layer, scalars }) = &self.stages[t].round else {
             return x.to_dense();
         };
         layer.forward_activated(

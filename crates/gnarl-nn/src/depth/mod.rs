@@ -25,5 +25,5 @@ pub mod training;
 pub use choice::{Depth, Exits};
 pub use exits::ExitNetwork;
 pub use graph_exits::ExitClassifier;
-pub use policies::{Answers, Chosen, Kind, Policy, Structure, cross_fitted_accuracy};
+pub use policies::{Chosen, ExitPredictions, Kind, Policy, Structure, cross_fitted_accuracy};
 pub use training::{Scheme, train_exits};

@@ -10,7 +10,7 @@ use gnarl_graph::random::mix;
 
 use super::exits::ExitNetwork;
 use crate::networks::Input;
-use crate::train::{Anew, Problem, Scene, TrainConfig, Trained, Watch, train};
+use crate::train::{Callbacks, EpochInput, EpochSampler, Problem, TrainConfig, Trained, train};
 use gnarl_graph::Result;
 
 gnarl_graph::named! {
@@ -41,7 +41,7 @@ pub fn train_exits(
     scheme: Scheme,
     config: &TrainConfig,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<Vec<Trained>> {
     if scheme == Scheme::AdmpAlm {
         return Ok(vec![train(exits, problem, config, seed, watch)?]);
@@ -52,16 +52,16 @@ pub fn train_exits(
     for t in 0..=exits.max_depth() {
         // Changed features only matter in stages whose input is the features.
         let frozen_input = |epoch: usize| match problem.anew {
-            Some(make) => Ok(Scene {
+            Some(make) => Ok(EpochInput {
                 input: None,
                 ..make(epoch)?
             }),
-            None => Ok(Scene::default()),
+            None => Ok(EpochInput::default()),
         };
         let anew = if t <= 2 {
             problem.anew
         } else {
-            problem.anew.map(|_| &frozen_input as Anew<'_>)
+            problem.anew.map(|_| &frozen_input as EpochSampler<'_>)
         };
         let problem = Problem {
             input: &frozen,
@@ -134,7 +134,8 @@ mod tests {
             epochs: 8,
             ..TrainConfig::default()
         };
-        let trained = train_exits(&exits, &problem, scheme, &training, 5, &Watch::quiet()).unwrap();
+        let trained =
+            train_exits(&exits, &problem, scheme, &training, 5, &Callbacks::quiet()).unwrap();
         assert_eq!(trained.len(), scheme.num_trainings(layers));
         exits
     }
@@ -166,7 +167,7 @@ mod tests {
                 let problem =
                     Problem::new(propagation, &frozen, labels(&graph), &graph.splits()[0]);
                 let before = values(exits.params());
-                train(&stage, &problem, &training, 1, &Watch::quiet()).unwrap();
+                train(&stage, &problem, &training, 1, &Callbacks::quiet()).unwrap();
                 let after = values(exits.params());
                 for (i, p) in exits.params().list().iter().enumerate() {
                     let is_trained = stage.trained().contains(&i);

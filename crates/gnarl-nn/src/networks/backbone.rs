@@ -26,16 +26,23 @@ pub fn by_name<S: serde::Serializer>(
 
 /// Declares the list, and a constant with the default settings for each line.
 macro_rules! backbones {
-    ($(#[$meta:meta])* $($CONSTANT:ident = $Variant:ident($Type:ty)),+ $(,)?) => {
+    ($(#[$meta:meta])* $($CONSTANT:ident = $Variant:ident($module:ident::$Type:ident)),+ $(,)?) => {
         gnarl_graph::choices! {
             $(#[$meta])*
-            pub enum Backbone: dyn Architecture as "model" { $($Variant($Type)),+ }
+            pub enum Backbone: dyn Architecture as "model" { $($Variant($module::$Type)),+ }
+        }
+
+        /// The settings of each network.
+        pub mod settings {
+            use super::*;
+
+            $(pub use $module::$Type;)+
         }
 
         impl Backbone {
             $(
                 #[doc = concat!("[`", stringify!($Variant), "`](Self::", stringify!($Variant), ") with its default settings.")]
-                pub const $CONSTANT: Self = Self::$Variant(<$Type>::DEFAULT);
+                pub const $CONSTANT: Self = Self::$Variant(<$module::$Type>::DEFAULT);
             )+
         }
     };

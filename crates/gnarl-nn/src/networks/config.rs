@@ -74,7 +74,8 @@ impl NetworkConfig {
     /// Returns true if scores need a factor ([`gain`](super::gain)): all weights are constrained,
     /// or the network is a single linear map of features.
     pub fn needs_gain(&self) -> bool {
-        let bounded = !self.weights.is_free() || self.backbone.provides(Capability::OneMap);
+        let bounded =
+            !self.weights.is_unconstrained() || self.backbone.provides(Capability::OneMap);
         bounded && !self.head && self.backbone.takes(NetworkSetting::Gain)
     }
 
@@ -115,7 +116,7 @@ impl NetworkConfig {
         self.backbone.method().batch_norm()
     }
 
-    /// What its body is built from.
+    /// Returns the sizes and settings that the body is built from.
     #[doc(hidden)]
     pub fn plan(&self, shape: &Shape<'_>) -> Plan<'_> {
         Plan {

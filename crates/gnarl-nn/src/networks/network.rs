@@ -38,7 +38,7 @@ impl Network {
         Ok(network)
     }
 
-    /// The same for one whose outputs are representations that somebody reads classes off.
+    /// Builds a network whose outputs are representations, to which a head is applied.
     pub fn encoder(
         config: &NetworkConfig,
         shape: &Shape<'_>,
@@ -230,10 +230,11 @@ impl Network {
     /// Returns the linear head of every node's vector, if there is one that can be trained again
     /// separately.
     pub fn head(&self) -> Option<&Linear> {
-        let is_free = |head: &&Linear| {
-            self.config.weights.is_free() || self.params.get(head.weight).group == Group::Free
+        let is_unconstrained = |head: &&Linear| {
+            self.config.weights.is_unconstrained()
+                || self.params.get(head.weight).group == Group::Free
         };
-        self.body.head().filter(is_free)
+        self.body.head().filter(is_unconstrained)
     }
 
     /// Computes the input of the [`head`](Self::head), `[nodes, width]`, without dropout and

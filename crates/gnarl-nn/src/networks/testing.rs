@@ -23,7 +23,7 @@ pub fn adjacency(graph: &Graph) -> Operator {
     classical(graph, ClassicalOperator::Adjacency).unwrap()
 }
 
-/// What a layer makes of one feature per node, predicting.
+/// Computes the prediction of a layer on one feature per node.
 pub fn predict(layer: &dyn Layer, operator: &Operator, params: &Params, x: &[f32]) -> Vec<f32> {
     let x = Tensor::from_slice(x, (x.len(), 1), &gnarl_tensor::Device::Cpu).unwrap();
     let weights = params.weights().unwrap();

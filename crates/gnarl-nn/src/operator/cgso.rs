@@ -16,12 +16,12 @@
 use std::sync::Arc;
 
 use gnarl_graph::Graph;
-use gnarl_graph::sample::{Neighbourhood, Round};
+use gnarl_graph::sample::{Hop, Neighbourhood};
 
 use super::config::{Cgso, Initialisation, Scalars};
 use crate::networks::{LearnableOperator, OperatorScalar};
 use gnarl_tensor::tape::{Computed, Gradients, Operation, Sinks, apply};
-use gnarl_tensor::{DType, Device, Operator, Result, Skeleton, Tensor, bail, by_precision};
+use gnarl_tensor::{DType, Device, FactoredPattern, Operator, Result, Tensor, bail, by_precision};
 
 /// Largest allowed `|e ln v|`.
 const MAX_LOG: f64 = 40.0;
@@ -31,7 +31,7 @@ const MAX_LOG: f64 = 40.0;
 pub struct CgsoOperator {
     config: Cgso,
     /// Sparsity structure: one for all layers, or one for each.
-    skeletons: Vec<Arc<Skeleton>>,
+    skeletons: Vec<Arc<FactoredPattern>>,
     centralities: Arc<Vec<Levels>>,
 }
 
@@ -75,7 +75,7 @@ impl CgsoOperator {
         let centralities = Self::centralities(union.num_nodes(), parts, config)?;
         Ok(Self {
             config,
-            skeletons: vec![Arc::new(Skeleton::of(union))],
+            skeletons: vec![Arc::new(FactoredPattern::of(union))],
             centralities: Arc::new(centralities),
         })
     }
@@ -124,9 +124,9 @@ impl CgsoOperator {
     /// Restricts the operator to a sampled neighbourhood, with centralities of the whole graph.
     pub fn on_neighbourhood(&self, around: &Neighbourhood) -> Result<Self> {
         let count = around.rounds.len();
-        let round = |(i, round): (usize, &Round)| {
+        let round = |(i, round): (usize, &Hop)| {
             let (offsets, senders) = (round.offsets.clone(), round.senders.clone());
-            Arc::new(Skeleton::of_rows(
+            Arc::new(FactoredPattern::of_rows(
                 around.sizes[count - i],
                 offsets,
                 senders,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gnarl_graph::operator::{ClassicalOperator, RowFactors};
-use gnarl_graph::sample::{Fanout, Neighbourhood, Round, Sampler};
+use gnarl_graph::sample::{Fanout, Hop, Neighbourhood, Sampler};
 use gnarl_graph::{Error, Features, Graph};
 
 use super::cgso::CgsoOperator;
@@ -156,7 +156,7 @@ impl RowOperator {
         } = around;
         let count = rounds.len();
         let operators = || -> Result<Vec<Operator>> {
-            let round = |(i, round): (usize, &Round)| self.operator(nodes, sizes[count - i], round);
+            let round = |(i, round): (usize, &Hop)| self.operator(nodes, sizes[count - i], round);
             rounds.iter().enumerate().map(round).collect()
         };
         match &self.kind {
@@ -195,7 +195,7 @@ impl RowOperator {
     }
 
     /// Computes the operator of one layer whose senders are the first `senders` nodes.
-    fn operator(&self, nodes: &[u32], senders: usize, round: &Round) -> Result<Operator> {
+    fn operator(&self, nodes: &[u32], senders: usize, round: &Hop) -> Result<Operator> {
         let rows = round.offsets.len() - 1;
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);

@@ -27,17 +27,17 @@ pub enum ClassWeights {
     /// graphs and the classes they have. A class without training nodes or graphs has no weight.
     Balanced,
     /// One weight for each class.
-    Each(Each),
+    PerClass(PerClass),
 }
 
 /// Explicit weights, one for each class.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Each {
+pub struct PerClass {
     weights: [f32; MOST],
     count: usize,
 }
 
-impl Each {
+impl PerClass {
     /// Fails if a weight is negative or NaN, if none is above 0, and if there are more than 40.
     pub fn new(weights: &[f32]) -> Result<Self> {
         if weights.len() > MOST {
@@ -98,7 +98,7 @@ impl ClassWeights {
                 };
                 counts.iter().map(weight).collect()
             }
-            ClassWeights::Each(each) => {
+            ClassWeights::PerClass(each) => {
                 let weights = each.weights();
                 if weights.len() != num_classes {
                     let given = weights.len();
@@ -131,7 +131,7 @@ impl fmt::Display for ClassWeights {
         match self {
             ClassWeights::None => f.write_str("none"),
             ClassWeights::Balanced => f.write_str("balanced"),
-            ClassWeights::Each(each) => {
+            ClassWeights::PerClass(each) => {
                 let weights: Vec<String> = each.weights().iter().map(f32::to_string).collect();
                 f.write_str(&weights.join(","))
             }
@@ -157,7 +157,7 @@ impl FromStr for ClassWeights {
             };
             field.trim().parse::<f32>().map_err(|_| wrong())
         };
-        Ok(ClassWeights::Each(Each::new(
+        Ok(ClassWeights::PerClass(PerClass::new(
             &text.split(',').map(weight).collect::<Result<Vec<_>>>()?,
         )?))
     }

@@ -19,13 +19,13 @@ const WORTH_BELOW: f64 = 0.9;
 /// Training problem restricted to the receptive field of some nodes.
 #[derive(Debug)]
 #[doc(hidden)]
-pub struct Field {
+pub struct ReceptiveField {
     pub propagation: Propagation,
     pub input: Input,
     pub targets: Targets,
 }
 
-impl Field {
+impl ReceptiveField {
     /// Returns the receptive field of the targets. It is the whole graph if the network's reach is
     /// unknown (`hops` is `None`) or if every node influences every other. It is also the whole
     /// graph if the field is most of it.
@@ -35,7 +35,7 @@ impl Field {
         targets: &Targets,
         hops: Option<usize>,
     ) -> Result<Self> {
-        Reach::new(propagation, input, targets, hops).field(propagation, input)
+        Dependencies::new(propagation, input, targets, hops).field(propagation, input)
     }
 }
 
@@ -43,15 +43,15 @@ impl Field {
 /// graph with fewer edges.
 #[derive(Debug)]
 #[doc(hidden)]
-pub struct Reach {
+pub struct Dependencies {
     targets: Targets,
     /// Nodes by their distance and the number of nodes within 0, 1, … hops; none if nothing is
     /// restricted.
     nodes: Option<(Vec<u32>, Vec<usize>)>,
 }
 
-impl Reach {
-    /// Computes the nodes; see [`Field::new`].
+impl Dependencies {
+    /// Computes the nodes; see [`ReceptiveField::new`].
     pub fn new(
         propagation: &Propagation,
         input: &Input,
@@ -95,13 +95,13 @@ impl Reach {
     }
 
     /// Returns the field on this graph.
-    pub fn field(&self, propagation: &Propagation, input: &Input) -> Result<Field> {
+    pub fn field(&self, propagation: &Propagation, input: &Input) -> Result<ReceptiveField> {
         self.field_of(propagation, self.input(input)?)
     }
 
     /// Returns the field with inputs that were restricted before.
-    pub fn field_of(&self, propagation: &Propagation, input: Input) -> Result<Field> {
-        Ok(Field {
+    pub fn field_of(&self, propagation: &Propagation, input: Input) -> Result<ReceptiveField> {
+        Ok(ReceptiveField {
             propagation: self.propagation(propagation)?,
             input,
             targets: self.targets.clone(),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     /// Returns the loss and every gradient of one network on a field.
-    fn loss_and_gradients(network: &Network, field: &Field) -> Vec<f32> {
+    fn loss_and_gradients(network: &Network, field: &ReceptiveField) -> Vec<f32> {
         let weights = network.params().weights().unwrap();
         let scores = network
             .forward(
@@ -252,8 +252,9 @@ mod tests {
                 let network = Network::new(&config, &prepared.shape(3), 3).unwrap();
                 let targets = Targets::new(&items, graph.labels().unwrap());
                 let (propagation, input) = (&prepared.propagation, &prepared.input);
-                let field = Field::new(propagation, input, &targets, network.reach()).unwrap();
-                let whole = Field::new(propagation, input, &targets, None).unwrap();
+                let field =
+                    ReceptiveField::new(propagation, input, &targets, network.reach()).unwrap();
+                let whole = ReceptiveField::new(propagation, input, &targets, None).unwrap();
                 let restricted = network.reach().is_some();
                 assert_eq!(
                     field.input.num_rows() < whole.input.num_rows(),
@@ -278,7 +279,8 @@ mod tests {
         let star = star.with_labels(labels).unwrap();
         let prepared = Prepared::new(&star, Backbone::GCN, OperatorChoice::Usual).unwrap();
         let targets = Targets::new(&(0..30).collect::<Vec<_>>(), star.labels().unwrap());
-        let field = Field::new(&prepared.propagation, &prepared.input, &targets, Some(2)).unwrap();
+        let field =
+            ReceptiveField::new(&prepared.propagation, &prepared.input, &targets, Some(2)).unwrap();
         assert!(field.propagation.rounds.is_empty());
         assert_eq!(field.targets.items, targets.items);
     }

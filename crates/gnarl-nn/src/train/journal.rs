@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use gnarl_graph::files::write_atomically;
 use serde::{Deserialize, Serialize};
 
-use super::{Epoch, Kept, TrainConfig, Validation};
+use super::{BestWeights, Epoch, TrainConfig, Validation};
 use crate::networks::init::Init;
 use crate::networks::{Group, Param, Params};
 use gnarl_graph::{Error, Result};
@@ -172,7 +172,7 @@ pub(super) struct State {
     pub total: f32,
     /// Lowest validation loss and its epoch.
     pub lowest_loss: Option<(f32, usize)>,
-    pub kept: Option<Kept>,
+    pub kept: Option<BestWeights>,
 }
 
 impl State {
@@ -321,7 +321,7 @@ impl Entry<'_> {
             Some((epoch, validation)) => {
                 let of = |(i, p): (usize, &Param)| take(format!("kept.{i}"), p.var.dims());
                 let snapshot = trained.iter().enumerate().map(of).collect::<Result<_>>()?;
-                Some(Kept {
+                Some(BestWeights {
                     epoch,
                     validation: of_bits(validation),
                     snapshot,
@@ -401,7 +401,7 @@ mod tests {
     use crate::operator::{OperatorChoice, Prepared, RowOperator};
     use crate::testing::labels;
     use crate::train::{
-        Problem, SampledProblem, Sampling, StepSchedule, Trained, Watch, train, train_sampled,
+        Callbacks, Problem, SampledProblem, Sampling, StepSchedule, Trained, train, train_sampled,
     };
     use gnarl_data::embedded::karate;
     use gnarl_graph::Graph;
@@ -420,7 +420,7 @@ mod tests {
 
     /// Trains on the whole graph or on sampled neighbourhoods, with dropout, a schedule and early
     /// stopping.
-    fn trained(graph: &Graph, sampled: bool, watch: &Watch<'_>) -> (Trained, Vec<Vec<f32>>) {
+    fn trained(graph: &Graph, sampled: bool, watch: &Callbacks<'_>) -> (Trained, Vec<Vec<f32>>) {
         let prepared = Prepared::new(graph, Backbone::GIN, OperatorChoice::Usual).unwrap();
         let config = NetworkConfig {
             hidden: 8,
@@ -479,19 +479,19 @@ mod tests {
     fn a_training_that_was_cut_off_ends_as_if_it_had_not_been() {
         let graph = karate();
         for sampled in [false, true] {
-            let (whole, weights) = trained(&graph, sampled, &Watch::quiet());
+            let (whole, weights) = trained(&graph, sampled, &Callbacks::quiet());
             for cut in [1, 2, 5, whole.curve.len()] {
                 let dir = tempfile::tempdir().unwrap();
                 let (stop, journal) = (AtomicBool::new(false), open(dir.path(), false));
                 let stop_there =
                     |epoch: usize, _: &Epoch| stop.store(epoch >= cut, Ordering::Relaxed);
-                let watch = Watch::new(&stop_there, &stop).with_journal(Some(&journal));
+                let watch = Callbacks::new(&stop_there, &stop).with_journal(Some(&journal));
                 assert_eq!(trained(&graph, sampled, &watch).0.curve.len(), cut);
                 let told = Mutex::new(0);
                 let tell = |_: usize, _: &Epoch| *told.lock().unwrap() += 1;
                 let journal = open(dir.path(), true);
                 let never = AtomicBool::new(false);
-                let watch = Watch::new(&tell, &never).with_journal(Some(&journal));
+                let watch = Callbacks::new(&tell, &never).with_journal(Some(&journal));
                 let (again, weights_again) = trained(&graph, sampled, &watch);
                 assert_eq!(
                     (&again.curve, again.kept_epoch),
@@ -512,7 +512,7 @@ mod tests {
                 let (again, weights_again) = trained(
                     &graph,
                     sampled,
-                    &Watch::quiet().with_journal(Some(&journal)),
+                    &Callbacks::quiet().with_journal(Some(&journal)),
                 );
                 assert_eq!((&again.curve, &weights_again), (&whole.curve, &weights));
                 assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), before);
@@ -526,7 +526,7 @@ mod tests {
         let graph = karate();
         let dir = tempfile::tempdir().unwrap();
         let journal = open(dir.path(), false);
-        let watch = Watch::quiet().with_journal(Some(&journal));
+        let watch = Callbacks::quiet().with_journal(Some(&journal));
         let (first, second) = (
             trained(&graph, false, &watch),
             trained(&graph, false, &watch),
@@ -558,7 +558,11 @@ mod tests {
         assert!(fault(2, true).contains("whose seed differs"));
         let graph = karate();
         let journal = Journal::open(dir.path(), Duration::ZERO, asked(1), true).unwrap();
-        trained(&graph, false, &Watch::quiet().with_journal(Some(&journal)));
+        trained(
+            &graph,
+            false,
+            &Callbacks::quiet().with_journal(Some(&journal)),
+        );
         let mut files = std::fs::read_dir(dir.path())
             .unwrap()
             .map(|f| f.unwrap().path());

@@ -94,7 +94,7 @@ mod tests {
     use crate::networks::{Backbone, Input, Network, NetworkConfig, Pass};
     use crate::operator::{OperatorChoice, Prepared};
     use crate::testing::labels;
-    use crate::train::{Problem, TrainConfig, Watch, train};
+    use crate::train::{Callbacks, Problem, TrainConfig, train};
 
     #[test]
     fn two_classes_share_a_label() {
@@ -197,7 +197,7 @@ mod tests {
                 &Problem { mixing, ..plain },
                 &training,
                 3,
-                &Watch::quiet(),
+                &Callbacks::quiet(),
             )
             .unwrap();
             let values = network

@@ -20,9 +20,9 @@ use gnarl_graph::sample::Fanout;
 use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
 
-pub use class_weights::{ClassWeights, Each};
+pub use class_weights::{ClassWeights, PerClass};
 #[doc(hidden)]
-pub use field::{Field, Reach};
+pub use field::{Dependencies, ReceptiveField};
 pub use journal::Journal;
 #[doc(hidden)]
 pub use journal::fuzz_entry;
@@ -244,7 +244,7 @@ pub struct Trained {
 
 /// Callbacks of the loop: progress, cancellation and the journal.
 #[derive(Clone, Copy)]
-pub struct Watch<'a> {
+pub struct Callbacks<'a> {
     /// Called after every epoch.
     pub on_epoch: &'a (dyn Fn(usize, &Epoch) + Sync),
     /// Cancellation flag: ends training after the current epoch and keeps the result so far.
@@ -253,7 +253,7 @@ pub struct Watch<'a> {
     pub journal: Option<&'a Journal>,
 }
 
-impl Watch<'static> {
+impl Callbacks<'static> {
     /// Returns callbacks that do nothing.
     pub fn quiet() -> Self {
         static NEVER: AtomicBool = AtomicBool::new(false);
@@ -265,7 +265,7 @@ impl Watch<'static> {
     }
 }
 
-impl<'a> Watch<'a> {
+impl<'a> Callbacks<'a> {
     /// Returns callbacks that only stop when the flag is set.
     pub fn stopped_by(stop: &'a AtomicBool) -> Self {
         Self {
@@ -303,7 +303,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Default for Watch<'static> {
+impl Default for Callbacks<'static> {
     fn default() -> Self {
         Self::quiet()
     }
@@ -396,7 +396,7 @@ pub fn argmax(scores: &[f32]) -> usize {
 
 /// Training input of an epoch, if it differs from the validation input.
 #[derive(Default)]
-pub struct Scene {
+pub struct EpochInput {
     /// Propagation of the epoch; `None` for the unchanged propagation.
     pub propagation: Option<Propagation>,
     /// True if that propagation has new edges, so that nodes may have new neighbours.
@@ -406,7 +406,7 @@ pub struct Scene {
 }
 
 /// Samples the training input of an epoch, counted from 1.
-pub type Anew<'a> = &'a (dyn Fn(usize) -> Result<Scene> + Sync);
+pub type EpochSampler<'a> = &'a (dyn Fn(usize) -> Result<EpochInput> + Sync);
 
 /// Training task on one graph.
 #[derive(Clone, Copy)]
@@ -421,7 +421,7 @@ pub struct Problem<'a> {
     pub split: &'a Split,
     /// Sampler of a new graph for every training epoch, if any. Validation uses the unchanged
     /// graph.
-    pub anew: Option<Anew<'a>>,
+    pub anew: Option<EpochSampler<'a>>,
     /// Sampler of the mixup of the training nodes' last vectors in every epoch, if any.
     pub mixing: Option<Mixer<'a>>,
 }
@@ -527,7 +527,7 @@ impl Model for Network {
 }
 
 /// Training task of the loop: a model on its training data, with one or several steps per epoch.
-pub trait Course {
+pub trait TrainingTask {
     /// Returns the model's parameters.
     fn params(&self) -> &Params;
 
@@ -557,7 +557,7 @@ pub fn train(
     problem: &Problem<'_>,
     config: &TrainConfig,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<Trained> {
     let Problem {
         propagation, input, ..
@@ -567,8 +567,8 @@ pub fn train(
         .class_weights
         .of(&targets[0].classes, problem.labels.num_classes())?;
     let [targets, validate_on] = targets.map(|targets| targets.weighing(&weights));
-    let validate_on = Field::new(propagation, input, &validate_on, model.reach())?;
-    let reach = Reach::new(propagation, input, &targets, model.reach());
+    let validate_on = ReceptiveField::new(propagation, input, &validate_on, model.reach())?;
+    let reach = Dependencies::new(propagation, input, &targets, model.reach());
     let train_on = reach.field(propagation, input)?;
     let anew = problem.anew.map(|make| Drawn {
         make,
@@ -579,7 +579,7 @@ pub fn train(
     });
     model.start(&train_on.propagation, &train_on.input)?;
     let mixer = problem.mixing;
-    follow(
+    fit_loop(
         &mut WholeGraph {
             model,
             train_on,
@@ -597,8 +597,8 @@ pub fn train(
 /// Full-batch training: all training nodes of one graph in every step.
 struct WholeGraph<'a, M> {
     model: &'a M,
-    train_on: Field,
-    validate_on: Field,
+    train_on: ReceptiveField,
+    validate_on: ReceptiveField,
     anew: Option<Drawn<'a>>,
     mixer: Option<Mixer<'a>>,
     /// Mixup of the epoch, if any.
@@ -609,9 +609,9 @@ struct WholeGraph<'a, M> {
 /// those of the whole graph's field. Inputs are then restricted, and transposed for their
 /// gradients, once.
 struct Drawn<'a> {
-    make: Anew<'a>,
+    make: EpochSampler<'a>,
     targets: Targets,
-    reach: Reach,
+    reach: Dependencies,
     /// Unchanged input of an epoch: the message passing and inputs of the whole graph; `input` has
     /// the field's inputs.
     whole: (&'a Propagation, &'a Input),
@@ -619,15 +619,15 @@ struct Drawn<'a> {
 }
 
 impl Drawn<'_> {
-    fn field(&self, epoch: usize, hops: Option<usize>) -> Result<Field> {
-        let Scene {
+    fn field(&self, epoch: usize, hops: Option<usize>) -> Result<ReceptiveField> {
+        let EpochInput {
             propagation,
             new_edges,
             input,
         } = (self.make)(epoch)?;
         let propagation = propagation.as_ref().unwrap_or(self.whole.0);
         if new_edges {
-            return Ok(Field::new(
+            return Ok(ReceptiveField::new(
                 propagation,
                 input.as_ref().unwrap_or(self.whole.1),
                 &self.targets,
@@ -642,7 +642,7 @@ impl Drawn<'_> {
     }
 }
 
-impl<M: Model> Course for WholeGraph<'_, M> {
+impl<M: Model> TrainingTask for WholeGraph<'_, M> {
     fn params(&self) -> &Params {
         self.model.params()
     }
@@ -706,20 +706,20 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Runs the training loop: steps, best-validation weights, early stopping. `seed` fixes every
 /// random sample of the passes. A training with a checkpoint in the journal is resumed, or is
 /// already finished.
-pub fn follow(
-    course: &mut impl Course,
+pub fn fit_loop(
+    task: &mut impl TrainingTask,
     config: &TrainConfig,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<Trained> {
     config.check()?;
-    if config.patience.is_some() && !course.has_validation() {
+    if config.patience.is_some() && !task.has_validation() {
         let what = "patience needs validation items, and there are none: leave it out to train for every epoch";
         return Err(Error::argument("training", what));
     }
-    let positions = course.trained();
+    let positions = task.trained();
     let mut adam = Adam::new(AdamSettings::default());
-    for p in &course.params().list()[positions.clone()] {
+    for p in &task.params().list()[positions.clone()] {
         if p.group != Group::Statistic {
             adam.add(&p.var, config.rate(p.group), config.weight_decay);
         }
@@ -729,11 +729,11 @@ pub fn follow(
     // network: nothing of it is written to the journal.
     let journal = watch.journal.filter(|_| !watch.stopped());
     let entry = journal
-        .map(|journal| journal.entry(course.params(), config, seed))
+        .map(|journal| journal.entry(task.params(), config, seed))
         .transpose()?;
     let found = entry
         .as_ref()
-        .map(|entry| entry.read(&course.params().list()[positions.clone()], &mut adam))
+        .map(|entry| entry.read(&task.params().list()[positions.clone()], &mut adam))
         .transpose()?;
     let (mut state, mut is_done) = found.flatten().unwrap_or_default();
     for (epoch, was) in (1..).zip(&state.curve) {
@@ -746,14 +746,14 @@ pub fn follow(
             break;
         }
         let start = Instant::now();
-        let steps = course.begin(epoch, state.step)?;
-        let params = course.params();
+        let steps = task.begin(epoch, state.step)?;
+        let params = task.params();
         let trained = &params.list()[positions.clone()];
         while state.step < steps {
             state.steps_done += 1;
             let weights = params.weights_training(&positions)?;
             let pass = Pass::training(&weights, mix(seed ^ mix(state.steps_done)));
-            let (loss, grads) = match course.descend(state.step, &pass) {
+            let (loss, grads) = match task.descend(state.step, &pass) {
                 Err(Error::NotFinite { value, operation }) => {
                     if let Some(kept) = &state.kept {
                         restore(trained, &kept.snapshot)?;
@@ -798,13 +798,13 @@ pub fn follow(
             adam.scale_learning_rates(schedule.factor);
         }
 
-        let validation = if course.has_validation() {
-            Some(course.validate()?)
+        let validation = if task.has_validation() {
+            Some(task.validate()?)
         } else {
             None
         };
         if is_worth_keeping(config.keep, &state.kept, validation) {
-            state.kept = Some(Kept {
+            state.kept = Some(BestWeights {
                 epoch,
                 validation,
                 snapshot: snapshot(trained)?,
@@ -842,7 +842,7 @@ pub fn follow(
     let State { curve, kept, .. } = state;
     let kept_epoch = match &kept {
         Some(kept) => {
-            restore(&course.params().list()[positions], &kept.snapshot)?;
+            restore(&task.params().list()[positions], &kept.snapshot)?;
             kept.epoch
         }
         None => curve.len(),
@@ -857,7 +857,7 @@ pub fn follow(
 
 /// Weights that training would end with if it ended now.
 #[derive(Debug)]
-struct Kept {
+struct BestWeights {
     epoch: usize,
     validation: Option<Validation>,
     snapshot: Vec<Tensor>,
@@ -865,7 +865,7 @@ struct Kept {
 
 /// Returns true if the weights just validated replace the selected ones: never if the validation
 /// loss is out of range.
-fn is_worth_keeping(keep: Keep, kept: &Option<Kept>, now: Option<Validation>) -> bool {
+fn is_worth_keeping(keep: Keep, kept: &Option<BestWeights>, now: Option<Validation>) -> bool {
     let Some(now) = now else { return true };
     let is_better = match (kept, keep) {
         (None, _) | (_, Keep::Last) => true,
@@ -942,7 +942,7 @@ mod tests {
         }
     }
 
-    impl Course for Walk {
+    impl TrainingTask for Walk {
         fn params(&self) -> &Params {
             &self.params
         }
@@ -978,7 +978,7 @@ mod tests {
             keep,
             ..TrainConfig::default()
         };
-        follow(walk, &config, 1, &Watch::quiet()).unwrap()
+        fit_loop(walk, &config, 1, &Callbacks::quiet()).unwrap()
     }
 
     #[test]
@@ -1032,7 +1032,7 @@ mod tests {
             patience: Some(3),
             ..TrainConfig::default()
         };
-        let e = follow(&mut Walk::new(&[]), &config, 1, &Watch::quiet())
+        let e = fit_loop(&mut Walk::new(&[]), &config, 1, &Callbacks::quiet())
             .unwrap_err()
             .to_string();
         assert!(
@@ -1044,11 +1044,11 @@ mod tests {
     #[test]
     fn a_stop_from_outside_is_told() {
         let stop = AtomicBool::new(true);
-        let watch = Watch {
+        let watch = Callbacks {
             stop: &stop,
-            ..Watch::quiet()
+            ..Callbacks::quiet()
         };
-        let trained = follow(&mut Walk::new(&[]), &TrainConfig::default(), 1, &watch).unwrap();
+        let trained = fit_loop(&mut Walk::new(&[]), &TrainConfig::default(), 1, &watch).unwrap();
         assert_eq!((trained.curve.len(), trained.interrupted), (1, true));
     }
 }

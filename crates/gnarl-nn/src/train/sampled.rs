@@ -15,7 +15,9 @@ use gnarl_graph::sample::{Fanout, Sampler};
 use gnarl_graph::{Labels, Split};
 use rand::seq::SliceRandom;
 
-use super::{Course, Model, Targets, TrainConfig, Trained, Validation, Watch, follow, gradients};
+use super::{
+    Callbacks, Model, Targets, TrainConfig, Trained, TrainingTask, Validation, fit_loop, gradients,
+};
 use crate::networks::{Input, Params, Pass, Propagation, Weights};
 use crate::operator::RowOperator;
 use gnarl_graph::{Error, Result};
@@ -55,7 +57,7 @@ pub fn train_sampled(
     problem: &SampledProblem<'_>,
     config: &TrainConfig,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<Trained> {
     let (train_on, validate_on) = (
         training_targets(problem)?,
@@ -73,7 +75,7 @@ pub fn train_sampled(
     let first = draw.first(&train_on)?;
     model.start(&first.propagation, &first.input)?;
     drop(first);
-    let mut course = SampledCourse {
+    let mut task = SampledCourse {
         model,
         draw,
         train_on,
@@ -81,7 +83,7 @@ pub fn train_sampled(
         coming: None,
         steps: 0,
     };
-    follow(&mut course, config, seed, watch)
+    fit_loop(&mut task, config, seed, watch)
 }
 
 /// Computes the unweighted accuracy on the sampled neighbourhoods of the validation nodes; `None`
@@ -98,7 +100,7 @@ pub fn sampled_accuracy(
         sampling: problem.sampling,
         seed,
     };
-    let course = SampledCourse {
+    let task = SampledCourse {
         model,
         draw,
         train_on,
@@ -106,8 +108,8 @@ pub fn sampled_accuracy(
         coming: None,
         steps: 0,
     };
-    Ok(if course.has_validation() {
-        Some(course.validate()?.accuracy)
+    Ok(if task.has_validation() {
+        Some(task.validate()?.accuracy)
     } else {
         None
     })
@@ -322,7 +324,7 @@ struct SampledCourse<'a, M> {
     steps: usize,
 }
 
-impl<M: Model> Course for SampledCourse<'_, M> {
+impl<M: Model> TrainingTask for SampledCourse<'_, M> {
     fn params(&self) -> &Params {
         self.model.params()
     }

@@ -68,7 +68,7 @@ impl WeightsChoice {
     pub const FREE: Self = WeightsChoice::Free(Free {});
 
     /// Returns true for unconstrained weights.
-    pub fn is_free(&self) -> bool {
+    pub fn is_unconstrained(&self) -> bool {
         matches!(self, WeightsChoice::Free(_))
     }
 

@@ -16,7 +16,7 @@ use rand::seq::index::sample;
 
 use super::loss::Objective;
 use super::method::{AttackInput, refused, without_gradients};
-use crate::classifier::{Classifier, Relaxed, Through, WhiteBox};
+use crate::classifier::{AttackPath, Classifier, Relaxed, WhiteBox};
 use crate::perturb::{Pair, draw_pairs, flipped};
 use gnarl_graph::Result;
 use gnarl_nn::networks::{Input, UsualOperator};
@@ -45,7 +45,7 @@ pub(super) fn bytes(graph: &Graph, block_size: usize) -> f64 {
 /// The state of a search.
 pub(super) struct Search<'a> {
     model: &'a dyn Classifier,
-    through: Through<'a>,
+    through: AttackPath<'a>,
     graph: &'a Graph,
     input: Input,
     kind: ClassicalOperator,

@@ -8,7 +8,7 @@ use gnarl_graph::sets::Set;
 use gnarl_graph::{Graph, Labels, named};
 
 use super::Attack;
-use crate::classifier::{Classifier, Through, WhiteBox};
+use crate::classifier::{AttackPath, Classifier, WhiteBox};
 use crate::perturb::{Budget, Change, EdgeShare};
 use gnarl_graph::{Error, Result};
 use gnarl_nn::features::FeatureScaling;
@@ -167,7 +167,7 @@ impl<'a> AttackInput<'a> {
     }
 
     /// Returns the network and the defence before it, to take gradients through to edges.
-    pub(super) fn see_through<A: Choice>(&self) -> Result<(&'a dyn Classifier, Through<'a>)> {
+    pub(super) fn see_through<A: Choice>(&self) -> Result<(&'a dyn Classifier, AttackPath<'a>)> {
         let found = self
             .model
             .and_then(|model| Some((model, model.see_through()?)));

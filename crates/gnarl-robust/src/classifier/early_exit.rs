@@ -5,7 +5,7 @@ use gnarl_graph::{DenseMatrix, Graph};
 
 use super::Classifier;
 use gnarl_graph::{Error, Result};
-use gnarl_nn::depth::{Answers, ExitNetwork, Policy, Structure};
+use gnarl_nn::depth::{ExitNetwork, ExitPredictions, Policy, Structure};
 use gnarl_nn::operator::{OperatorChoice, Prepared};
 use gnarl_tensor::Tensor;
 
@@ -36,8 +36,8 @@ impl EarlyExit {
     }
 
     /// Computes the predictions of every exit for every node.
-    pub fn answers(&self, graph: &Graph) -> Result<Answers> {
-        Answers::new(&self.exit_scores(graph)?)
+    pub fn answers(&self, graph: &Graph) -> Result<ExitPredictions> {
+        ExitPredictions::new(&self.exit_scores(graph)?)
     }
 
     /// Returns the exit of every node.
@@ -56,7 +56,7 @@ impl Classifier for EarlyExit {
         let scores = self.exit_scores(graph)?;
         let structure = Structure::new(graph, &self.policy.kinds())?;
         self.policy
-            .choose(&structure, &Answers::new(&scores)?)?
+            .choose(&structure, &ExitPredictions::new(&scores)?)?
             .scores(&scores)
     }
 }

@@ -6,7 +6,7 @@ use gnarl_tensor::{DType, Device, Tensor};
 
 use super::{Classifier, input_of_graph};
 use gnarl_graph::Result;
-use gnarl_nn::depth::{Answers, ExitClassifier, Policy, Structure};
+use gnarl_nn::depth::{ExitClassifier, ExitPredictions, Policy, Structure};
 use gnarl_nn::networks::{Batch, GraphModel, Membership, Pass, Weights};
 use gnarl_nn::operator::{OperatorChoice, propagation};
 
@@ -82,7 +82,7 @@ impl Classifier for GraphEarlyExit {
         let scores = self.exit_scores(graph)?;
         let structure = Structure::of_graphs(std::slice::from_ref(graph), &self.policy.kinds())?;
         self.policy
-            .choose(&structure, &Answers::new(&scores)?)?
+            .choose(&structure, &ExitPredictions::new(&scores)?)?
             .scores(&scores)
     }
 }

@@ -31,7 +31,7 @@ use gnarl_tensor::{DType, Device, Operator, Tensor};
 
 pub use early_exit::EarlyExit;
 pub use graph_exits::GraphEarlyExit;
-pub use relaxed::{Filter, Relaxed, SeeThrough, Through};
+pub use relaxed::{AttackPath, Differentiable, Filter, Relaxed};
 
 /// Maps a graph with features to class scores.
 pub trait Classifier: Sync {
@@ -48,8 +48,8 @@ pub trait Classifier: Sync {
 
     /// Returns the path of gradients to the edge weights: through the network and a defence before
     /// it, if both allow it.
-    fn see_through(&self) -> Option<Through<'_>> {
-        self.white_box().map(|network| Through {
+    fn see_through(&self) -> Option<AttackPath<'_>> {
+        self.white_box().map(|network| AttackPath {
             network,
             defense: None,
         })
@@ -89,7 +89,7 @@ impl<F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync> Classifier for FromFn<F> 
 }
 
 /// Override of the message-passing operator on a graph, if it is no operator of its edges.
-pub trait Travel: std::fmt::Debug + Send + Sync {
+pub trait OperatorOverride: std::fmt::Debug + Send + Sync {
     /// Computes the operator that replaces the network's own.
     fn propagation(&self, graph: &Graph) -> Result<Propagation>;
 }
@@ -100,7 +100,7 @@ pub trait Travel: std::fmt::Debug + Send + Sync {
 pub struct WhiteBox {
     body: Body,
     operator: OperatorChoice,
-    travel: Option<Arc<dyn Travel>>,
+    operator_override: Option<Arc<dyn OperatorOverride>>,
     weights: Weights,
     reduced: OnceLock<Option<Reduced>>,
 }
@@ -123,7 +123,7 @@ impl WhiteBox {
         Ok(Self {
             body: Body::Nodes(network),
             operator,
-            travel: None,
+            operator_override: None,
             weights,
             reduced: OnceLock::new(),
         })
@@ -144,15 +144,18 @@ impl WhiteBox {
                 degrees,
             },
             operator,
-            travel: None,
+            operator_override: None,
             weights,
             reduced: OnceLock::new(),
         })
     }
 
     /// Sets an override of the message-passing operator, if given.
-    pub fn travelling(self, travel: Option<Arc<dyn Travel>>) -> Self {
-        Self { travel, ..self }
+    pub fn with_operator(self, operator_override: Option<Arc<dyn OperatorOverride>>) -> Self {
+        Self {
+            operator_override,
+            ..self
+        }
     }
 
     /// Returns the network; for a graph classifier, its message-passing network.
@@ -199,8 +202,8 @@ impl WhiteBox {
 
     /// Computes the propagation on a graph.
     pub fn propagation(&self, graph: &Graph) -> Result<Propagation> {
-        match &self.travel {
-            Some(travel) => travel.propagation(graph),
+        match &self.operator_override {
+            Some(operator_override) => operator_override.propagation(graph),
             None => propagation(graph, self.network().config().backbone, self.operator),
         }
     }
@@ -282,11 +285,11 @@ impl Classifier for WhiteBox {
         Some(self)
     }
 
-    fn see_through(&self) -> Option<Through<'_>> {
+    fn see_through(&self) -> Option<AttackPath<'_>> {
         let learned = matches!(self.operator, OperatorChoice::Cgso(_));
-        Some(Through {
+        Some(AttackPath {
             network: self,
-            defense: learned.then_some(self as &dyn SeeThrough),
+            defense: learned.then_some(self as &dyn Differentiable),
         })
     }
 }

@@ -297,14 +297,14 @@ fn placed(
 
 /// Network behind a defence, for attacks that differentiate with respect to edges.
 #[derive(Clone, Copy)]
-pub struct Through<'a> {
+pub struct AttackPath<'a> {
     /// Network that predicts.
     pub network: &'a WhiteBox,
     /// Defence before the network that changes the edges.
-    pub defense: Option<&'a dyn SeeThrough>,
+    pub defense: Option<&'a dyn Differentiable>,
 }
 
-impl<'a> Through<'a> {
+impl<'a> AttackPath<'a> {
     /// Returns the map from pair weights of a relaxation to the network's propagation.
     pub fn filter(&self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
         match self.defense {
@@ -317,7 +317,7 @@ impl<'a> Through<'a> {
 }
 
 /// Defence that gradients pass through, exactly or by a surrogate for a step without gradient.
-pub trait SeeThrough {
+pub trait Differentiable {
     /// Prepares the defence for the edges of a graph and the candidates of a relaxation. Integer
     /// weights must give the propagation of the defended network on the graph of those edges, or
     /// nearly.
@@ -329,7 +329,7 @@ pub trait SeeThrough {
 
 /// Network with a learned operator under edge changes: centralities are constant at their clean
 /// values, so that only the changed arcs have gradients.
-impl SeeThrough for WhiteBox {
+impl Differentiable for WhiteBox {
     fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
         let pairs = Relaxed::new(
             graph,

@@ -25,11 +25,11 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Preprocess, nonzero};
-use crate::classifier::{Filter, Relaxed, SeeThrough, Travel};
+use crate::classifier::{Differentiable, Filter, OperatorOverride, Relaxed};
 use crate::perturb::Pair;
 use gnarl_graph::Result;
 use gnarl_nn::networks::Propagation;
-use gnarl_tensor::{Device, Operator, Pattern, Tensor, sandwiched, scatter_rows};
+use gnarl_tensor::{Device, Operator, Pattern, Tensor, p_v_pt, scatter_rows};
 
 /// Propagates with the top-k entries of personalised PageRank.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
@@ -68,16 +68,16 @@ impl Preprocess for Gdc {
         Ok(graph.clone())
     }
 
-    fn travel(&self) -> Option<Arc<dyn Travel>> {
+    fn operator_override(&self) -> Option<Arc<dyn OperatorOverride>> {
         Some(Arc::new(*self))
     }
 
-    fn see_through(&self) -> Option<&dyn SeeThrough> {
+    fn see_through(&self) -> Option<&dyn Differentiable> {
         Some(self)
     }
 }
 
-impl Travel for Gdc {
+impl OperatorOverride for Gdc {
     fn propagation(&self, graph: &Graph) -> Result<Propagation> {
         self.check()?;
         let mut rows = self.visited(&ClassicalOperator::Adjacency.matrix(graph)?, self.k);
@@ -89,7 +89,7 @@ impl Travel for Gdc {
     }
 }
 
-impl SeeThrough for Gdc {
+impl Differentiable for Gdc {
     fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
         self.check()?;
         let candidates: Vec<Pair> = relaxed.pairs()[relaxed.num_edges()..].to_vec();
@@ -110,7 +110,7 @@ impl SeeThrough for Gdc {
                     .collect::<Vec<_>>(),
             )?;
             let moved = (walk.values()? - walk.values()?.detach())?;
-            let slope = sandwiched(&by, walk.pattern(), &moved, kept.pattern())?;
+            let slope = p_v_pt(&by, walk.pattern(), &moved, kept.pattern())?;
             let values = (kept.values()? + (slope * ((1.0 - self.alpha) / self.alpha))?)?;
             let entries = values.elem_count();
             let sums =

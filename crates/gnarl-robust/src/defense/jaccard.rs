@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Preprocess;
-use crate::classifier::{Filter, Relaxed, SeeThrough};
+use crate::classifier::{Differentiable, Filter, Relaxed};
 use crate::perturb::Pair;
 use gnarl_graph::Result;
 use gnarl_nn::networks::Propagation;
@@ -46,7 +46,7 @@ impl Preprocess for Jaccard {
         graph.remove_edges(&dropped)
     }
 
-    fn see_through(&self) -> Option<&dyn SeeThrough> {
+    fn see_through(&self) -> Option<&dyn Differentiable> {
         Some(self)
     }
 }
@@ -72,7 +72,7 @@ impl Jaccard {
 
 /// The kept pairs depend on features alone: their gradients are exact, and the other pairs have
 /// none.
-impl SeeThrough for Jaccard {
+impl Differentiable for Jaccard {
     fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
         let kept = self.keeps(graph, relaxed.pairs())?;
         let kept: Vec<f32> = kept

@@ -26,7 +26,7 @@ pub use jaccard::Jaccard;
 pub use nothing::Nothing;
 pub use svd::Svd;
 
-use crate::classifier::{SeeThrough, Travel};
+use crate::classifier::{Differentiable, OperatorOverride};
 use gnarl_graph::Result;
 use gnarl_tensor::Operator;
 
@@ -60,13 +60,13 @@ pub trait Preprocess {
 
     /// Returns the propagation operator that replaces the graph's own, if the defence changes the
     /// operator and not the graph.
-    fn travel(&self) -> Option<Arc<dyn Travel>> {
+    fn operator_override(&self) -> Option<Arc<dyn OperatorOverride>> {
         None
     }
 
     /// Returns the gradients through the defence to the weights of edges; `None` if there are none,
     /// and gradient attacks are refused.
-    fn see_through(&self) -> Option<&dyn SeeThrough> {
+    fn see_through(&self) -> Option<&dyn Differentiable> {
         None
     }
 }

@@ -30,7 +30,7 @@ use gnarl_graph::{CsrMatrix, Graph};
 use serde::{Deserialize, Serialize};
 
 use super::{Preprocess, nonzero};
-use crate::classifier::{Filter, Relaxed, SeeThrough, Travel};
+use crate::classifier::{Differentiable, Filter, OperatorOverride, Relaxed};
 use crate::perturb::Pair;
 use gnarl_graph::Result;
 use gnarl_nn::networks::Propagation;
@@ -76,16 +76,16 @@ impl Preprocess for Svd {
         Ok(graph.clone())
     }
 
-    fn travel(&self) -> Option<Arc<dyn Travel>> {
+    fn operator_override(&self) -> Option<Arc<dyn OperatorOverride>> {
         Some(Arc::new(*self))
     }
 
-    fn see_through(&self) -> Option<&dyn SeeThrough> {
+    fn see_through(&self) -> Option<&dyn Differentiable> {
         Some(self)
     }
 }
 
-impl Travel for Svd {
+impl OperatorOverride for Svd {
     fn propagation(&self, graph: &Graph) -> Result<Propagation> {
         let Eigenpairs { vectors, values } =
             self.eigenpairs(&ClassicalOperator::Adjacency.matrix(graph)?, self.rank)?;
@@ -95,7 +95,7 @@ impl Travel for Svd {
     }
 }
 
-impl SeeThrough for Svd {
+impl Differentiable for Svd {
     fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
         let candidates: Vec<Pair> = relaxed.pairs()[relaxed.num_edges()..].to_vec();
         let adjacency = Relaxed::new(graph, ClassicalOperator::Adjacency, &candidates)?;

@@ -7,7 +7,7 @@ use gnarl_graph::{DenseMatrix, Features, Graph};
 use serde::{Deserialize, Deserializer};
 
 use super::crf::Neighbourhood;
-use super::{Input, Perturbed};
+use super::{Input, PerturbationTarget};
 use crate::perturb::{Ball, FlipBall, FlipLaw, Norm, Sampler, flipped};
 use gnarl_graph::{Error, Result};
 
@@ -43,10 +43,10 @@ impl Similarity {
 }
 
 /// Returns the default radius: the published one for Cora.
-pub(super) fn usual_radius(part: Perturbed) -> f64 {
+pub(super) fn usual_radius(part: PerturbationTarget) -> f64 {
     match part {
-        Perturbed::Features => 0.1,
-        Perturbed::Structure => 0.02,
+        PerturbationTarget::Features => 0.1,
+        PerturbationTarget::Structure => 0.02,
     }
 }
 
@@ -55,11 +55,11 @@ pub(super) fn usual_radius(part: Perturbed) -> f64 {
 pub(super) const USUAL_SHARE_ON_SETS: f64 = 0.1;
 
 /// Returns the candidate radii of tuning, the smallest first.
-pub(super) fn tried_radii(part: Perturbed, of: Input) -> [f64; 4] {
+pub(super) fn tried_radii(part: PerturbationTarget, of: Input) -> [f64; 4] {
     match (part, of) {
-        (Perturbed::Features, _) => [0.1, 0.3, 0.5, 0.9],
-        (Perturbed::Structure, Input::Nodes) => [0.005, 0.01, 0.02, 0.04],
-        (Perturbed::Structure, Input::GraphOfSet) => [0.05, 0.1, 0.2, 0.4],
+        (PerturbationTarget::Features, _) => [0.1, 0.3, 0.5, 0.9],
+        (PerturbationTarget::Structure, Input::Nodes) => [0.005, 0.01, 0.02, 0.04],
+        (PerturbationTarget::Structure, Input::GraphOfSet) => [0.05, 0.1, 0.2, 0.4],
     }
 }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::robust_crf::SIGMAS;
 use super::{
-    Around, CleanEdges, CleanFeatures, CleanGraphs, CleanInputs, Crf, Inference, Input, Method,
-    Perturbed, Prior, TUNED,
+    CleanEdges, CleanFeatures, CleanGraphs, CleanInputs, Crf, Inference, Input, Method,
+    PerturbationTarget, Prior, SamplingRegion, TUNED,
 };
 use crate::classifier::Classifier;
 use gnarl_graph::Result;
@@ -29,7 +29,7 @@ pub struct CleanCrf {
         was = "on",
         open = "the attacked part, otherwise features"
     )]
-    pub target: Option<Perturbed>,
+    pub target: Option<PerturbationTarget>,
     /// Number of neighbours sampled around an input (L).
     #[setting(default = 5, flag = "crf-samples", was = "neighbours")]
     pub samples: usize,
@@ -72,7 +72,7 @@ impl CleanCrf {
             stop_early,
             ..
         } = *self;
-        let usual = if self.target == Some(Perturbed::Structure) {
+        let usual = if self.target == Some(PerturbationTarget::Structure) {
             2
         } else {
             1
@@ -92,7 +92,7 @@ impl CleanCrf {
 }
 
 impl Method for CleanCrf {
-    fn on(&self, part: Perturbed) -> Inference {
+    fn on(&self, part: PerturbationTarget) -> Inference {
         Self {
             target: self.target.or(Some(part)),
             ..*self
@@ -100,12 +100,12 @@ impl Method for CleanCrf {
         .into()
     }
 
-    fn part(&self) -> Option<Perturbed> {
-        Some(self.target.unwrap_or(Perturbed::Features))
+    fn part(&self) -> Option<PerturbationTarget> {
+        Some(self.target.unwrap_or(PerturbationTarget::Features))
     }
 
     fn idle(&self) -> Option<(&'static str, &'static str)> {
-        if self.iterations.is_some() && self.part() == Some(Perturbed::Features) {
+        if self.iterations.is_some() && self.part() == Some(PerturbationTarget::Features) {
             let why = "belongs to structure: a cleaned input is its own neighbour in features, so there is one iteration";
             return Some(("crf-iterations", why));
         }
@@ -119,8 +119,8 @@ impl Method for CleanCrf {
     fn learn(&self, model: &dyn Classifier, clean: CleanInputs<'_>) -> Result<Option<Prior>> {
         let crf = self.crf();
         Ok(Some(
-            match (self.target.unwrap_or(Perturbed::Features), clean) {
-                (Perturbed::Features, CleanInputs::Nodes { graph, train, .. }) => {
+            match (self.target.unwrap_or(PerturbationTarget::Features), clean) {
+                (PerturbationTarget::Features, CleanInputs::Nodes { graph, train, .. }) => {
                     let prior = CleanFeatures::fit(graph, train)?;
                     Prior::Features(if self.check {
                         prior.tested(model, &[graph], &crf)?
@@ -128,7 +128,7 @@ impl Method for CleanCrf {
                         prior
                     })
                 }
-                (Perturbed::Features, CleanInputs::Graphs(graphs)) => {
+                (PerturbationTarget::Features, CleanInputs::Graphs(graphs)) => {
                     let prior = CleanFeatures::fit_graphs(graphs)?;
                     let shown = &graphs[..graphs.len().min(TRIAL_GRAPHS)];
                     Prior::Features(if self.check {
@@ -137,7 +137,7 @@ impl Method for CleanCrf {
                         prior
                     })
                 }
-                (Perturbed::Structure, CleanInputs::Nodes { graph, .. }) => {
+                (PerturbationTarget::Structure, CleanInputs::Nodes { graph, .. }) => {
                     let prior = CleanEdges::fit(model, graph)?;
                     Prior::Edges(if self.check {
                         prior.tested(model, graph, &crf)?
@@ -145,7 +145,7 @@ impl Method for CleanCrf {
                         prior
                     })
                 }
-                (Perturbed::Structure, CleanInputs::Graphs(graphs)) => {
+                (PerturbationTarget::Structure, CleanInputs::Graphs(graphs)) => {
                     let prior = CleanGraphs::fit(graphs)?;
                     let shown = &graphs[..graphs.len().min(TRIAL_GRAPHS)];
                     Prior::Graphs(if self.check {
@@ -158,11 +158,13 @@ impl Method for CleanCrf {
         ))
     }
 
-    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<Around<'a>> {
-        match (self.target.unwrap_or(Perturbed::Features), prior?) {
-            (Perturbed::Features, prior @ Prior::Features(_)) => Some(Around::Clean(prior)),
-            (Perturbed::Structure, prior @ (Prior::Edges(_) | Prior::Graphs(_))) => {
-                Some(Around::Clean(prior))
+    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
+        match (self.target.unwrap_or(PerturbationTarget::Features), prior?) {
+            (PerturbationTarget::Features, prior @ Prior::Features(_)) => {
+                Some(SamplingRegion::Clean(prior))
+            }
+            (PerturbationTarget::Structure, prior @ (Prior::Edges(_) | Prior::Graphs(_))) => {
+                Some(SamplingRegion::Clean(prior))
             }
             _ => None,
         }

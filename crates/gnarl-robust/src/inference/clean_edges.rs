@@ -23,7 +23,7 @@ use gnarl_graph::{DenseMatrix, Graph};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::crf::{Crf, Draws, Neighbourhood};
+use super::crf::{Crf, NeighbourSampler, Neighbourhood};
 use super::trial::Trial;
 use crate::classifier::Classifier;
 use gnarl_graph::{Error, Result};
@@ -216,7 +216,11 @@ impl Neighbourhood for CleanEdges {
         self.around(centre, answer)?(rng)
     }
 
-    fn around<'a>(&'a self, centre: &'a Graph, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
+    fn around<'a>(
+        &'a self,
+        centre: &'a Graph,
+        answer: &'a DenseMatrix<f32>,
+    ) -> Result<NeighbourSampler<'a>> {
         let chances = self.chances(centre, answer);
         Ok(Box::new(move |rng| {
             chances

@@ -19,7 +19,7 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::balls::dense_features;
-use super::crf::{Crf, Draws, Neighbourhood};
+use super::crf::{Crf, NeighbourSampler, Neighbourhood};
 use super::trial::Trial;
 use crate::classifier::Classifier;
 use gnarl_graph::{Error, Result};
@@ -330,7 +330,11 @@ impl Neighbourhood for CleanFeatures {
         self.around(centre, answer)?(rng)
     }
 
-    fn around<'a>(&'a self, centre: &'a Graph, _: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
+    fn around<'a>(
+        &'a self,
+        centre: &'a Graph,
+        _: &'a DenseMatrix<f32>,
+    ) -> Result<NeighbourSampler<'a>> {
         let Some(features) = centre.features() else {
             return Err(Error::argument(
                 "clean features",

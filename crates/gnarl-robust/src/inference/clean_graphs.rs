@@ -23,7 +23,7 @@ use gnarl_graph::{DenseMatrix, Features, Graph};
 use serde::{Deserialize, Serialize};
 
 use super::clean_edges::thinned;
-use super::crf::{Crf, Draws, Neighbourhood};
+use super::crf::{Crf, NeighbourSampler, Neighbourhood};
 use super::trial::Trial;
 use crate::classifier::Classifier;
 use crate::perturb::draw_pairs;
@@ -367,7 +367,11 @@ impl Neighbourhood for CleanGraphs {
         self.around(centre, answer)?(rng)
     }
 
-    fn around<'a>(&'a self, centre: &'a Graph, _: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
+    fn around<'a>(
+        &'a self,
+        centre: &'a Graph,
+        _: &'a DenseMatrix<f32>,
+    ) -> Result<NeighbourSampler<'a>> {
         let chances = self.chances(centre);
         Ok(Box::new(move |rng| {
             chances

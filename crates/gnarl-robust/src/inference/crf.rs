@@ -33,13 +33,17 @@ pub trait Neighbourhood: Sync {
 
     /// Returns a sampler around one centre, with exactly the samples of [`draw`](Self::draw);
     /// shared work is done once.
-    fn around<'a>(&'a self, centre: &'a Graph, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
+    fn around<'a>(
+        &'a self,
+        centre: &'a Graph,
+        answer: &'a DenseMatrix<f32>,
+    ) -> Result<NeighbourSampler<'a>> {
         Ok(Box::new(move |rng| self.draw(centre, answer, rng)))
     }
 }
 
 /// Sampler of neighbours of a fixed centre, with their similarity.
-pub type Draws<'a, Input = Graph> =
+pub type NeighbourSampler<'a, Input = Graph> =
     Box<dyn Fn(&mut Rng) -> Result<Option<(Input, f64)>> + Sync + 'a>;
 
 /// The allowed values of σ.
@@ -238,7 +242,7 @@ pub(super) trait Tree: Sync {
         &'a self,
         centre: &'a Self::Input,
         answer: &'a DenseMatrix<f32>,
-    ) -> Result<Draws<'a, Self::Input>>;
+    ) -> Result<NeighbourSampler<'a, Self::Input>>;
 }
 
 struct ByGraphs<'a> {
@@ -254,7 +258,11 @@ impl Tree for ByGraphs<'_> {
         self.crf.output(self.model.scores(graph)?)
     }
 
-    fn around<'a>(&'a self, centre: &'a Graph, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
+    fn around<'a>(
+        &'a self,
+        centre: &'a Graph,
+        answer: &'a DenseMatrix<f32>,
+    ) -> Result<NeighbourSampler<'a>> {
         self.neighbourhood.around(centre, answer)
     }
 }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::edge_detectors::{Flagging, THRESHOLDS};
 use super::{
-    Around, CleanInputs, Crf, EdgeDetectors, Inference, Input, Method, Perturbed, Prior, TUNED,
+    CleanInputs, Crf, EdgeDetectors, Inference, Input, Method, PerturbationTarget, Prior,
+    SamplingRegion, TUNED,
 };
 use crate::classifier::Classifier;
 use gnarl_graph::Result;
@@ -41,12 +42,12 @@ pub struct GoodAt {
 }
 
 impl Method for GoodAt {
-    fn on(&self, _: Perturbed) -> Inference {
+    fn on(&self, _: PerturbationTarget) -> Inference {
         (*self).into()
     }
 
-    fn part(&self) -> Option<Perturbed> {
-        Some(Perturbed::Structure)
+    fn part(&self) -> Option<PerturbationTarget> {
+        Some(PerturbationTarget::Structure)
     }
 
     fn idle(&self) -> Option<(&'static str, &'static str)> {
@@ -77,12 +78,12 @@ impl Method for GoodAt {
         })))
     }
 
-    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<Around<'a>> {
+    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
         let Prior::Detectors(detectors) = prior? else {
             return None;
         };
         let threshold = self.threshold.unwrap_or(detectors.threshold());
-        Some(Around::Detected(Flagging {
+        Some(SamplingRegion::Detected(Flagging {
             detectors,
             threshold,
         }))

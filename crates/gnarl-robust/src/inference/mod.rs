@@ -44,12 +44,12 @@ pub use clean_crf::CleanCrf;
 pub use clean_edges::CleanEdges;
 pub use clean_features::CleanFeatures;
 pub use clean_graphs::CleanGraphs;
-pub use crf::{Crf, Draws, Neighbourhood};
+pub use crf::{Crf, NeighbourSampler, Neighbourhood};
 pub use edge_detectors::EdgeDetectors;
 pub use external::External;
 pub use good_at::GoodAt;
 pub use plain::Plain;
-pub use reading::{Defended, Reading};
+pub use reading::{Defended, FittedInference};
 pub use robust_crf::RobustCrf;
 pub use size::log2_neighbours_at_least;
 pub use smoothing::Smoothing;
@@ -70,7 +70,7 @@ gnarl_graph::choices! {
 
 gnarl_graph::named! {
     /// The part of an input that sampled neighbours change.
-    pub enum Perturbed as "part" {
+    pub enum PerturbationTarget as "part" {
         /// The features.
         Features = "features",
         /// The edges.
@@ -81,10 +81,10 @@ gnarl_graph::named! {
 /// Interface of an inference rule: an update ([`Crf`]) and its neighbours.
 pub trait Method {
     /// Returns the rule with neighbours that differ in this part, if the part was open.
-    fn on(&self, part: Perturbed) -> Inference;
+    fn on(&self, part: PerturbationTarget) -> Inference;
 
     /// Returns the part that neighbours differ in; `None` for one forward pass.
-    fn part(&self) -> Option<Perturbed> {
+    fn part(&self) -> Option<PerturbationTarget> {
         None
     }
 
@@ -98,7 +98,7 @@ pub trait Method {
 
     /// Returns the source of neighbours; `None` for one forward pass, and if a required prior is
     /// missing.
-    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<Around<'a>>;
+    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>>;
 
     /// Learns a prior from the training data of the model.
     fn learn(&self, _model: &dyn Classifier, _clean: CleanInputs<'_>) -> Result<Option<Prior>> {
@@ -141,7 +141,7 @@ impl Inference {
     }
 
     /// Returns the rule with neighbours that differ in this part, if the part was open.
-    pub fn on(self, part: Perturbed) -> Self {
+    pub fn on(self, part: PerturbationTarget) -> Self {
         self.method().on(part)
     }
 
@@ -151,7 +151,7 @@ impl Inference {
     }
 
     /// Returns true if sigma and radius are selected on the validation nodes of every input
-    /// ([`Reading::tuned`]).
+    /// ([`FittedInference::tuned`]).
     pub fn tunes(&self) -> bool {
         self.method().tunes()
     }
@@ -167,7 +167,7 @@ impl Inference {
         model: &dyn Classifier,
         trained_on: &Graph,
         train: &[u32],
-    ) -> Result<Reading> {
+    ) -> Result<FittedInference> {
         self.fit_to(
             model,
             CleanInputs::Nodes {
@@ -179,9 +179,13 @@ impl Inference {
     }
 
     /// Fits the rule to the training data of the model.
-    pub fn fit_to(&self, model: &dyn Classifier, clean: CleanInputs<'_>) -> Result<Reading> {
+    pub fn fit_to(
+        &self,
+        model: &dyn Classifier,
+        clean: CleanInputs<'_>,
+    ) -> Result<FittedInference> {
         self.check()?;
-        Reading::new(*self, self.method().learn(model, clean)?)
+        FittedInference::new(*self, self.method().learn(model, clean)?)
     }
 }
 
@@ -212,7 +216,7 @@ pub enum CleanInputs<'a> {
 
 /// Source of an input's neighbours.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Around<'a> {
+pub enum SamplingRegion<'a> {
     /// Uniform in a ball of features.
     Features(FeatureBall),
     /// Some edge flips away.
@@ -223,16 +227,16 @@ pub enum Around<'a> {
     Detected(edge_detectors::Flagging<'a>),
 }
 
-impl Around<'_> {
+impl SamplingRegion<'_> {
     fn neighbourhood(&self) -> &dyn Neighbourhood {
         match self {
-            Around::Features(ball) => ball,
-            Around::Structure(ball) => ball,
-            Around::Detected(flagging) => flagging,
-            Around::Clean(Prior::Features(prior)) => prior,
-            Around::Clean(Prior::Edges(prior)) => prior,
-            Around::Clean(Prior::Graphs(prior)) => prior,
-            Around::Clean(Prior::Detectors(prior)) => prior,
+            SamplingRegion::Features(ball) => ball,
+            SamplingRegion::Structure(ball) => ball,
+            SamplingRegion::Detected(flagging) => flagging,
+            SamplingRegion::Clean(Prior::Features(prior)) => prior,
+            SamplingRegion::Clean(Prior::Edges(prior)) => prior,
+            SamplingRegion::Clean(Prior::Graphs(prior)) => prior,
+            SamplingRegion::Clean(Prior::Detectors(prior)) => prior,
         }
     }
 }
@@ -289,13 +293,18 @@ mod tests {
     fn a_part_is_filled_in_only_where_it_is_open() {
         let open = Inference::from(RobustCrf::default());
         let on = |inference: Inference| inference.stored().unwrap().get("target").cloned();
-        assert_eq!(on(open.on(Perturbed::Structure)), Some("structure".into()));
         assert_eq!(
-            on(open.on(Perturbed::Structure).on(Perturbed::Features)),
+            on(open.on(PerturbationTarget::Structure)),
             Some("structure".into())
         );
         assert_eq!(
-            Inference::from(Plain {}).on(Perturbed::Structure),
+            on(open
+                .on(PerturbationTarget::Structure)
+                .on(PerturbationTarget::Features)),
+            Some("structure".into())
+        );
+        assert_eq!(
+            Inference::from(Plain {}).on(PerturbationTarget::Structure),
             Inference::from(Plain {})
         );
     }
@@ -350,7 +359,7 @@ mod tests {
     fn earlier_files_are_read() {
         let old = r#"{"kind":"robust-crf","on":"structure","neighbours":3,"updates":1,"hard":true,"law":"thesis"}"#;
         let expected = RobustCrf {
-            target: Some(Perturbed::Structure),
+            target: Some(PerturbationTarget::Structure),
             samples: 3,
             iterations: 1,
             hard_voting: true,
@@ -364,17 +373,17 @@ mod tests {
 
     #[test]
     fn open_settings_mean_coras_values() {
-        let values = |part: Perturbed| {
+        let values = |part: PerturbationTarget| {
             let crf = Inference::from(RobustCrf::default()).on(part);
             let radius = match crf.method().around(None) {
-                Some(Around::Features(ball)) => ball.radius,
-                Some(Around::Structure(ball)) => ball.share,
+                Some(SamplingRegion::Features(ball)) => ball.radius,
+                Some(SamplingRegion::Structure(ball)) => ball.share,
                 other => panic!("{other:?}"),
             };
             (radius, crf.method().update().unwrap().sigma)
         };
-        assert_eq!(values(Perturbed::Features), (0.1, 0.9));
-        assert_eq!(values(Perturbed::Structure), (0.02, 0.05));
+        assert_eq!(values(PerturbationTarget::Features), (0.1, 0.9));
+        assert_eq!(values(PerturbationTarget::Structure), (0.02, 0.05));
         let evaluations: Vec<usize> = Inference::all().map(|i| i.evaluations()).collect();
         assert_eq!(evaluations, [1, 31, 101, 6, 2]);
     }

@@ -3,7 +3,7 @@
 use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
-use super::{Around, Crf, Inference, Method, Perturbed, Prior};
+use super::{Crf, Inference, Method, PerturbationTarget, Prior, SamplingRegion};
 
 /// Predicts by one forward pass: the softmax of the model's scores.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
@@ -11,7 +11,7 @@ use super::{Around, Crf, Inference, Method, Perturbed, Prior};
 pub struct Plain {}
 
 impl Method for Plain {
-    fn on(&self, _: Perturbed) -> Inference {
+    fn on(&self, _: PerturbationTarget) -> Inference {
         (*self).into()
     }
 
@@ -19,7 +19,7 @@ impl Method for Plain {
         None
     }
 
-    fn around<'a>(&self, _: Option<&'a Prior>) -> Option<Around<'a>> {
+    fn around<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
         None
     }
 }

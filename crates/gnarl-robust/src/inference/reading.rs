@@ -16,7 +16,7 @@ use gnarl_nn::train::argmax;
 /// An inference rule with the prior that it learned from the training graph of its model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
-pub struct Reading {
+pub struct FittedInference {
     inference: Inference,
     #[serde(skip_serializing_if = "Option::is_none")]
     prior: Option<Prior>,
@@ -31,7 +31,7 @@ struct Stored {
     prior: Option<Prior>,
 }
 
-impl TryFrom<Stored> for Reading {
+impl TryFrom<Stored> for FittedInference {
     type Error = Error;
 
     fn try_from(stored: Stored) -> Result<Self> {
@@ -46,7 +46,7 @@ impl TryFrom<Stored> for Reading {
     }
 }
 
-impl Default for Reading {
+impl Default for FittedInference {
     fn default() -> Self {
         Self {
             inference: Plain {}.into(),
@@ -55,7 +55,7 @@ impl Default for Reading {
     }
 }
 
-impl Reading {
+impl FittedInference {
     /// Combines a rule with its prior; fails if a required prior is missing or an unused one is
     /// given.
     pub(super) fn new(inference: Inference, prior: Option<Prior>) -> Result<Self> {
@@ -65,8 +65,10 @@ impl Reading {
         ) {
             (None, None) => prior.is_none(),
             (Some(_), Some(around)) => {
-                matches!(around, super::Around::Clean(_) | super::Around::Detected(_))
-                    == prior.is_some()
+                matches!(
+                    around,
+                    super::SamplingRegion::Clean(_) | super::SamplingRegion::Detected(_)
+                ) == prior.is_some()
             }
             _ => false,
         };
@@ -234,7 +236,7 @@ pub struct Defended<'a> {
     /// The model.
     pub model: &'a dyn Classifier,
     /// The fitted inference.
-    pub reading: &'a Reading,
+    pub reading: &'a FittedInference,
     /// Seed of all samples.
     pub seed: u64,
 }
@@ -272,7 +274,7 @@ impl fmt::Debug for Defended<'_> {
 mod tests {
     use super::*;
     use crate::classifier::FromFn;
-    use crate::inference::{CleanCrf, Perturbed, RobustCrf};
+    use crate::inference::{CleanCrf, PerturbationTarget, RobustCrf};
     use gnarl_graph::Features;
 
     /// A model that is wrong on the input itself and correct if any feature moved.
@@ -318,8 +320,10 @@ mod tests {
         // radius: at 0.8 the five neighbours together outweigh the input.
         assert_eq!((tuned.sigma, tuned.radius), (Some(0.8), Some(0.1)));
         assert_eq!(
-            Reading::default().tuned(&model, &graph, &val, 1).unwrap(),
-            Reading::default()
+            FittedInference::default()
+                .tuned(&model, &graph, &val, 1)
+                .unwrap(),
+            FittedInference::default()
         );
         let e = reading
             .tuned(&model, &Graph::empty(3).unwrap(), &val, 1)
@@ -370,10 +374,10 @@ mod tests {
         let ones = Features::Dense(DenseMatrix::new(40, 1, vec![1.0; 40]).unwrap());
         let graph = graph.with_features(ones).unwrap();
         for inference in Inference::all() {
-            for &part in Perturbed::ALL {
+            for &part in PerturbationTarget::ALL {
                 let reading = inference.on(part).fit(&model, &graph, &[0, 1, 2]).unwrap();
                 let text = serde_json::to_string(&reading).unwrap();
-                let back: Reading = serde_json::from_str(&text).unwrap();
+                let back: FittedInference = serde_json::from_str(&text).unwrap();
                 assert_eq!(back.inference(), reading.inference(), "{text}");
                 let [one, other] =
                     [&reading, &back].map(|r| r.answer(&model, &graph, 3).unwrap().data().to_vec());
@@ -386,14 +390,14 @@ mod tests {
     fn a_broken_file_is_refused_in_one_line() {
         let (graph, model) = scene();
         let edges = Inference::from(CleanCrf::default())
-            .on(Perturbed::Structure)
+            .on(PerturbationTarget::Structure)
             .fit(&model, &graph, &[])
             .unwrap();
         let good = serde_json::to_value(&edges).unwrap();
         let with = |path: &str, value: serde_json::Value| {
             let mut stored = good.clone();
             *stored.pointer_mut(path).unwrap() = value;
-            serde_json::from_value::<Reading>(stored)
+            serde_json::from_value::<FittedInference>(stored)
                 .unwrap_err()
                 .to_string()
         };
@@ -428,7 +432,7 @@ mod tests {
             let mut prior = serde_json::json!({"odds": [0.5], "values": [1.0], "spread": 0.0, "row-total": null});
             prior[field] = value;
             let stored = serde_json::json!({"inference": {"kind": "clean-crf"}, "prior": {"features": prior}});
-            serde_json::from_value::<Reading>(stored)
+            serde_json::from_value::<FittedInference>(stored)
         };
         assert!(features("spread", 0.25.into()).is_ok());
         for (field, value) in [

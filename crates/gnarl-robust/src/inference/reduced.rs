@@ -13,8 +13,8 @@ use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Graph};
 
 use super::balls::Similarity;
-use super::crf::{Crf, Draws, Neighbourhood, Tree};
-use super::{Around, Prior};
+use super::crf::{Crf, NeighbourSampler, Neighbourhood, Tree};
+use super::{Prior, SamplingRegion};
 use crate::classifier::{Reduced, WhiteBox, to_matrix};
 use crate::perturb::ReducedBall;
 use gnarl_graph::Result;
@@ -25,7 +25,7 @@ use gnarl_tensor::{Device, Tensor};
 pub(super) fn answer(
     crf: &Crf,
     model: &WhiteBox,
-    around: &Around<'_>,
+    around: &SamplingRegion<'_>,
     graph: &Graph,
     seed: u64,
 ) -> Result<Option<DenseMatrix<f32>>> {
@@ -35,7 +35,7 @@ pub(super) fn answer(
     let input = model.input(graph)?;
     let coordinates = reduced.coordinates(&input)?;
     let answer = match around {
-        Around::Features(ball) if ball.radius > 0.0 => {
+        SamplingRegion::Features(ball) if ball.radius > 0.0 => {
             let similarity = ball.similarity;
             let ball = ReducedBall::new(ball.radius, input.dim(), reduced.dim())?;
             let tree = InSpan {
@@ -50,9 +50,9 @@ pub(super) fn answer(
             let own = tree.evaluate(&centre)?;
             crf.update(&tree, &centre, own, crf.iterations, seed)?
         }
-        Around::Structure(_)
-        | Around::Detected(_)
-        | Around::Clean(Prior::Edges(_) | Prior::Graphs(_)) => {
+        SamplingRegion::Structure(_)
+        | SamplingRegion::Detected(_)
+        | SamplingRegion::Clean(Prior::Edges(_) | Prior::Graphs(_)) => {
             let tree = Rewired {
                 crf,
                 model,
@@ -147,7 +147,7 @@ impl Tree for InSpan<'_> {
         &'a self,
         centre: &'a Point,
         _: &'a DenseMatrix<f32>,
-    ) -> Result<Draws<'a, Point>> {
+    ) -> Result<NeighbourSampler<'a, Point>> {
         Ok(Box::new(move |rng| Ok(Some(self.draw(centre, rng)))))
     }
 }
@@ -209,7 +209,11 @@ impl Tree for Rewired<'_> {
         )?)?)
     }
 
-    fn around<'a>(&'a self, centre: &'a Graph, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
+    fn around<'a>(
+        &'a self,
+        centre: &'a Graph,
+        answer: &'a DenseMatrix<f32>,
+    ) -> Result<NeighbourSampler<'a>> {
         self.neighbourhood.around(centre, answer)
     }
 }
@@ -260,7 +264,7 @@ mod tests {
             flips: FlipDistribution::Binomial,
         };
         let crf = Crf::new(0.2);
-        let short = answer(&crf, &model, &Around::Structure(ball), &graph, 7)
+        let short = answer(&crf, &model, &SamplingRegion::Structure(ball), &graph, 7)
             .unwrap()
             .unwrap();
         let long = crf.answer(&model, &ball, &graph, 7).unwrap();
@@ -288,7 +292,7 @@ mod tests {
             iterations: 1,
             ..Crf::new(0.1)
         };
-        let short = answer(&crf, &model, &Around::Features(ball), &graph, 7)
+        let short = answer(&crf, &model, &SamplingRegion::Features(ball), &graph, 7)
             .unwrap()
             .unwrap();
         let long = crf.answer(&model, &ball, &graph, 8).unwrap();

@@ -8,7 +8,7 @@ use super::balls::{
     FeatureBall, FlipDistribution, Similarity, StructureBall, USUAL_SHARE_ON_SETS, tried_radii,
     usual_radius,
 };
-use super::{Around, Crf, Inference, Input, Method, Perturbed, Prior, TUNED};
+use super::{Crf, Inference, Input, Method, PerturbationTarget, Prior, SamplingRegion, TUNED};
 
 /// Averages the predictions on sampled neighbours of the input with a conditional random field. An
 /// open sigma or radius has the published value for Cora.
@@ -27,7 +27,7 @@ pub struct RobustCrf {
         was = "on",
         open = "the attacked part, otherwise features"
     )]
-    pub target: Option<Perturbed>,
+    pub target: Option<PerturbationTarget>,
     /// Number of neighbours sampled around an input (L).
     #[setting(default = 5, flag = "crf-samples", was = "neighbours")]
     pub samples: usize,
@@ -64,14 +64,14 @@ pub struct RobustCrf {
 }
 
 impl RobustCrf {
-    fn target(&self) -> Perturbed {
-        self.target.unwrap_or(Perturbed::Features)
+    fn target(&self) -> PerturbationTarget {
+        self.target.unwrap_or(PerturbationTarget::Features)
     }
 
     fn crf(&self) -> Crf {
         let sigma = self.sigma.unwrap_or(match self.target() {
-            Perturbed::Features => 0.9,
-            Perturbed::Structure => 0.05,
+            PerturbationTarget::Features => 0.9,
+            PerturbationTarget::Structure => 0.05,
         });
         let Self {
             samples,
@@ -99,7 +99,7 @@ impl RobustCrf {
 pub(super) const SIGMAS: [f64; 6] = [0.95, 0.9, 0.8, 0.5, 0.2, 0.05];
 
 impl Method for RobustCrf {
-    fn on(&self, part: Perturbed) -> Inference {
+    fn on(&self, part: PerturbationTarget) -> Inference {
         Self {
             target: self.target.or(Some(part)),
             ..*self
@@ -107,12 +107,12 @@ impl Method for RobustCrf {
         .into()
     }
 
-    fn part(&self) -> Option<Perturbed> {
+    fn part(&self) -> Option<PerturbationTarget> {
         Some(self.target())
     }
 
     fn idle(&self) -> Option<(&'static str, &'static str)> {
-        let on_features = self.target() == Perturbed::Features;
+        let on_features = self.target() == PerturbationTarget::Features;
         let flips =
             "belongs to structure, and the target is features; set inference-target to structure";
         match (self.tune, self.sigma, self.radius) {
@@ -129,14 +129,14 @@ impl Method for RobustCrf {
         Some(self.crf())
     }
 
-    fn around<'a>(&self, _: Option<&'a Prior>) -> Option<Around<'a>> {
+    fn around<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
         let radius = self.radius.unwrap_or(usual_radius(self.target()));
         Some(match self.target() {
-            Perturbed::Features => Around::Features(FeatureBall {
+            PerturbationTarget::Features => SamplingRegion::Features(FeatureBall {
                 radius,
                 similarity: Similarity::Cosine,
             }),
-            Perturbed::Structure => Around::Structure(StructureBall {
+            PerturbationTarget::Structure => SamplingRegion::Structure(StructureBall {
                 share: radius,
                 flips: self.flip_distribution,
             }),
@@ -148,7 +148,8 @@ impl Method for RobustCrf {
     }
 
     fn on_sets(&self) -> Option<Inference> {
-        let is_open = self.radius.is_none() && !self.tune && self.target() == Perturbed::Structure;
+        let is_open =
+            self.radius.is_none() && !self.tune && self.target() == PerturbationTarget::Structure;
         is_open.then(|| {
             Self {
                 radius: Some(USUAL_SHARE_ON_SETS),

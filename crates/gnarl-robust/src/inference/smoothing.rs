@@ -9,7 +9,7 @@ use super::balls::{
     FeatureBall, FlipDistribution, Similarity, StructureBall, USUAL_SHARE_ON_SETS, tried_radii,
     usual_radius,
 };
-use super::{Around, Crf, Inference, Input, Method, Perturbed, Prior, TUNED};
+use super::{Crf, Inference, Input, Method, PerturbationTarget, Prior, SamplingRegion, TUNED};
 
 /// Averages the predictions on sampled neighbours of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
@@ -27,7 +27,7 @@ pub struct Smoothing {
         was = "on",
         open = "the attacked part, otherwise features"
     )]
-    pub target: Option<Perturbed>,
+    pub target: Option<PerturbationTarget>,
     /// Number of neighbours sampled around an input.
     #[setting(default = 100, flag = "crf-samples", was = "neighbours")]
     pub samples: usize,
@@ -47,8 +47,8 @@ pub struct Smoothing {
 }
 
 impl Smoothing {
-    fn target(&self) -> Perturbed {
-        self.target.unwrap_or(Perturbed::Features)
+    fn target(&self) -> PerturbationTarget {
+        self.target.unwrap_or(PerturbationTarget::Features)
     }
 
     fn crf(&self) -> Crf {
@@ -64,7 +64,7 @@ impl Smoothing {
 }
 
 impl Method for Smoothing {
-    fn on(&self, part: Perturbed) -> Inference {
+    fn on(&self, part: PerturbationTarget) -> Inference {
         Self {
             target: self.target.or(Some(part)),
             ..*self
@@ -72,7 +72,7 @@ impl Method for Smoothing {
         .into()
     }
 
-    fn part(&self) -> Option<Perturbed> {
+    fn part(&self) -> Option<PerturbationTarget> {
         Some(self.target())
     }
 
@@ -84,14 +84,14 @@ impl Method for Smoothing {
         Some(self.crf())
     }
 
-    fn around<'a>(&self, _: Option<&'a Prior>) -> Option<Around<'a>> {
+    fn around<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
         let radius = self.radius.unwrap_or(usual_radius(self.target()));
         Some(match self.target() {
-            Perturbed::Features => Around::Features(FeatureBall {
+            PerturbationTarget::Features => SamplingRegion::Features(FeatureBall {
                 radius,
                 similarity: Similarity::One,
             }),
-            Perturbed::Structure => Around::Structure(StructureBall {
+            PerturbationTarget::Structure => SamplingRegion::Structure(StructureBall {
                 share: radius,
                 flips: FlipDistribution::Uniform,
             }),
@@ -103,7 +103,8 @@ impl Method for Smoothing {
     }
 
     fn on_sets(&self) -> Option<Inference> {
-        let is_open = self.radius.is_none() && !self.tune && self.target() == Perturbed::Structure;
+        let is_open =
+            self.radius.is_none() && !self.tune && self.target() == PerturbationTarget::Structure;
         is_open.then(|| {
             Self {
                 radius: Some(USUAL_SHARE_ON_SETS),

@@ -27,4 +27,4 @@ pub use change::{Change, FeatureChange};
 pub use flips::{FlipBall, FlipLaw, flipped};
 pub use norm::Norm;
 pub use pairs::{Pair, draw_edges, draw_pairs};
-pub use reduced::{Beyond, ReducedBall};
+pub use reduced::{ReducedBall, RowDetails};

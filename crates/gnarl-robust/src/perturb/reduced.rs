@@ -25,7 +25,7 @@ pub struct ReducedBall {
 
 /// Further values of a row that was sampled by [`ReducedBall::row_and_beyond`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Beyond {
+pub struct RowDetails {
     /// Coordinate along one unit vector orthogonal to the coordinates' space; zero if that space is
     /// the whole space.
     pub along: f64,
@@ -59,7 +59,7 @@ impl ReducedBall {
     /// Samples the coordinates of a row, its coordinate along any one unit vector orthogonal to
     /// their space, and its squared norm. With x = x_projected + x_rest, the product `z · x` is
     /// that of the coordinates plus `along · |x_rest|`.
-    pub fn row_and_beyond(&self, coordinates: &mut [f32], rng: &mut Rng) -> Beyond {
+    pub fn row_and_beyond(&self, coordinates: &mut [f32], rng: &mut Rng) -> RowDetails {
         let rest = self.features - self.dim;
         let along: f64 = if rest > 0 {
             rng.sample(StandardNormal)
@@ -68,7 +68,7 @@ impl ReducedBall {
         };
         let mut beyond = along * along + chi_square(rest.saturating_sub(1), rng);
         let scale = self.scaled(coordinates, &mut beyond, rng);
-        Beyond {
+        RowDetails {
             along: along * scale,
             squared_norm: beyond * scale * scale,
         }
@@ -76,7 +76,7 @@ impl ReducedBall {
 
     /// Samples many rows at once as [`row_and_beyond`](Self::row_and_beyond) does, `[rows, dim]`:
     /// the same distribution from other samples, faster.
-    pub fn rows_and_beyond(&self, coordinates: &mut [f32], rng: &mut Rng) -> Vec<Beyond> {
+    pub fn rows_and_beyond(&self, coordinates: &mut [f32], rng: &mut Rng) -> Vec<RowDetails> {
         let rest = self.features - self.dim;
         let rows = coordinates.len() / self.dim.max(1);
         standard_normals(rng.random(), coordinates);
@@ -100,7 +100,7 @@ impl ReducedBall {
                 0.0
             };
             row.iter_mut().for_each(|z| *z *= scale as f32);
-            beyond.push(Beyond {
+            beyond.push(RowDetails {
                 along: along * scale,
                 squared_norm: squares * scale * scale,
             });

@@ -23,7 +23,7 @@ pub struct ScoreDistances {
 }
 
 /// The prediction for one input.
-pub(super) struct Answer {
+pub(super) struct Prediction {
     scores: DenseMatrix<f32>,
     probabilities: Vec<f64>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Moved {
     pub(super) scores: ScoreDistances,
 }
 
-impl Answer {
+impl Prediction {
     pub(super) fn new(scores: DenseMatrix<f32>) -> Result<Self> {
         if scores.data().iter().any(|s| !s.is_finite()) {
             let what =
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn opposite_answers_are_as_far_as_can_be() {
         let rows = |a: f32, b: f32| {
-            Answer::new(DenseMatrix::new(2, 2, vec![a, b, a, b]).unwrap()).unwrap()
+            Prediction::new(DenseMatrix::new(2, 2, vec![a, b, a, b]).unwrap()).unwrap()
         };
         let moved = rows(100.0, -100.0).distance(&rows(-100.0, 100.0)).unwrap();
         assert!((moved.scaled - 0.5f64.sqrt()).abs() < 1e-12 && moved.changed == 1.0);
@@ -115,7 +115,7 @@ mod tests {
     /// The difference of scores at both ends of single precision overflows it.
     #[test]
     fn far_scores_have_a_finite_distance() {
-        let row = |a: f32| Answer::new(DenseMatrix::new(1, 2, vec![a, -a]).unwrap()).unwrap();
+        let row = |a: f32| Prediction::new(DenseMatrix::new(1, 2, vec![a, -a]).unwrap()).unwrap();
         let moved = row(f32::MAX).distance(&row(-f32::MAX)).unwrap();
         assert_eq!(moved.scores.linf, 2.0 * f64::from(f32::MAX));
         assert!(
@@ -123,7 +123,7 @@ mod tests {
             "{}",
             moved.scaled
         );
-        let e = Answer::new(DenseMatrix::new(1, 2, vec![f32::INFINITY, 0.0]).unwrap())
+        let e = Prediction::new(DenseMatrix::new(1, 2, vec![f32::INFINITY, 0.0]).unwrap())
             .err()
             .unwrap()
             .to_string();

@@ -8,9 +8,9 @@ use gnarl_graph::{DenseMatrix, Error as GraphError, Features, Graph};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::answer::{Answer, Moved, ScoreDistances};
+use super::answer::{Moved, Prediction, ScoreDistances};
 use super::region::Region;
-use super::watch::SampleWatch;
+use super::watch::SampleCallbacks;
 use crate::classifier::{Classifier, Reduced, WhiteBox, to_matrix};
 use crate::perturb::{Ball, FlipBall, Norm, ReducedBall, Sampler, flipped};
 use gnarl_graph::Result;
@@ -128,7 +128,7 @@ pub fn estimate(
         classifier,
         graph,
         settings,
-        SampleWatch::quiet(),
+        SampleCallbacks::quiet(),
     )?)
 }
 
@@ -137,7 +137,7 @@ pub fn estimate_watched(
     classifier: &dyn Classifier,
     graph: &Graph,
     settings: &Settings,
-    watch: SampleWatch<'_>,
+    watch: SampleCallbacks<'_>,
 ) -> Result<Option<Estimate>> {
     // If degrees stand for features, another graph has another input.
     let Some(model) = classifier
@@ -153,7 +153,7 @@ pub fn estimate_watched(
     };
     settings.check(graph)?;
     let subject = Subject::new(model, graph)?;
-    let base = Answer::new(subject.scores(None, None)?)?;
+    let base = Prediction::new(subject.scores(None, None)?)?;
     let one = |sample: usize| -> Result<Moved> {
         let rng = &mut generator(settings.seed, sample);
         let other = settings.region.draw_graph(graph, rng)?;
@@ -162,7 +162,7 @@ pub fn estimate_watched(
             .ball()
             .map(|ball| subject.moved_input(ball, rng))
             .transpose()?;
-        base.distance(&Answer::new(
+        base.distance(&Prediction::new(
             subject.scores(other.as_ref(), input.as_ref())?,
         )?)
     };
@@ -174,7 +174,7 @@ fn drawn(
     count: usize,
     one: impl Fn(usize) -> Result<Moved> + Sync,
     settings: &Settings,
-    watch: SampleWatch<'_>,
+    watch: SampleCallbacks<'_>,
 ) -> Result<Option<Estimate>> {
     let watched = |sample: usize| -> Result<Option<Moved>> {
         if watch.stopped() {
@@ -202,14 +202,14 @@ pub fn estimate_over<F>(graphs: &[Graph], scores: F, settings: &Settings) -> Res
 where
     F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync,
 {
-    finished(over(graphs, scores, settings, SampleWatch::quiet())?)
+    finished(over(graphs, scores, settings, SampleCallbacks::quiet())?)
 }
 
 fn over<F>(
     graphs: &[Graph],
     scores: F,
     settings: &Settings,
-    watch: SampleWatch<'_>,
+    watch: SampleCallbacks<'_>,
 ) -> Result<Option<Estimate>>
 where
     F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync,
@@ -223,7 +223,7 @@ where
     graphs.iter().try_for_each(|graph| settings.check(graph))?;
     let bases = graphs
         .par_iter()
-        .map(|graph| Answer::new(scores(graph)?))
+        .map(|graph| Prediction::new(scores(graph)?))
         .collect::<Result<Vec<_>>>()?;
     let one = |draw: usize| -> Result<Moved> {
         let (graph, base) = (
@@ -238,7 +238,7 @@ where
         if let Some(ball) = settings.region.ball() {
             moved = moved_features(&moved, ball, rng)?;
         }
-        base.distance(&Answer::new(scores(&moved)?)?)
+        base.distance(&Prediction::new(scores(&moved)?)?)
     };
     drawn(graphs.len() * settings.samples, one, settings, watch)
 }
@@ -280,13 +280,13 @@ fn check_finite(input: &[f32]) -> Result<()> {
 struct Subject<'a> {
     model: &'a WhiteBox,
     propagation: Propagation,
-    input: Known<'a>,
+    input: NetworkInput<'a>,
     nodes: usize,
     features: usize,
 }
 
 /// The features, or the part that the network uses.
-enum Known<'a> {
+enum NetworkInput<'a> {
     Whole(Input),
     Reduced(&'a Reduced, Tensor),
 }
@@ -296,8 +296,8 @@ impl<'a> Subject<'a> {
         let input = model.input(graph)?;
         let features = input.dim();
         let input = match model.reduced()? {
-            Some(reduced) => Known::Reduced(reduced, reduced.coordinates(&input)?),
-            None => Known::Whole(input),
+            Some(reduced) => NetworkInput::Reduced(reduced, reduced.coordinates(&input)?),
+            None => NetworkInput::Whole(input),
         };
         Ok(Self {
             model,
@@ -315,22 +315,24 @@ impl<'a> Subject<'a> {
             .transpose()?;
         let propagation = other.as_ref().unwrap_or(&self.propagation);
         to_matrix(&match (&self.input, input) {
-            (Known::Reduced(reduced, known), moved) => {
+            (NetworkInput::Reduced(reduced, known), moved) => {
                 self.model
                     .forward_reduced(reduced, propagation, moved.unwrap_or(known))?
             }
-            (Known::Whole(_), Some(moved)) => self
+            (NetworkInput::Whole(_), Some(moved)) => self
                 .model
                 .forward(propagation, &Input::Dense(moved.clone()))?,
-            (Known::Whole(known), None) => self.model.forward(propagation, known)?,
+            (NetworkInput::Whole(known), None) => self.model.forward(propagation, known)?,
         })
     }
 
     /// The input moved by a point of the ball.
     fn moved_input(&self, ball: &Ball, rng: &mut Rng) -> Result<Tensor> {
         let moved = match &self.input {
-            Known::Reduced(reduced, known) => (known + self.reduced_noise(reduced, ball, rng)?)?,
-            Known::Whole(known) => {
+            NetworkInput::Reduced(reduced, known) => {
+                (known + self.reduced_noise(reduced, ball, rng)?)?
+            }
+            NetworkInput::Whole(known) => {
                 let mut noise = vec![0f32; self.nodes * self.features];
                 ball.fill_rows(&ball.radii(self.nodes, self.features, rng), &mut noise, rng);
                 (known.to_dense()?
@@ -509,7 +511,7 @@ mod tests {
                         stop.store(true, Ordering::Relaxed);
                     }
                 };
-                let watch = SampleWatch {
+                let watch = SampleCallbacks {
                     on_samples: &on_samples,
                     stop: &stop,
                 };
@@ -650,9 +652,9 @@ mod tests {
         for (sample, (a, b)) in fast.distances.iter().zip(&slow.distances).enumerate() {
             assert!((a - b).abs() < 1e-5, "{a} and {b}");
             let drawn = drawn_graph(&graph, &settings, sample).unwrap().unwrap();
-            let base = Answer::new(model.scores(&graph).unwrap()).unwrap();
+            let base = Prediction::new(model.scores(&graph).unwrap()).unwrap();
             let moved = base
-                .distance(&Answer::new(model.scores(&drawn).unwrap()).unwrap())
+                .distance(&Prediction::new(model.scores(&drawn).unwrap()).unwrap())
                 .unwrap();
             assert!(
                 (moved.scaled - b).abs() < 1e-9,

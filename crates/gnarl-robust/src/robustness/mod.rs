@@ -24,4 +24,4 @@ pub use answer::ScoreDistances;
 pub use bounds::{Bound, Bounds, Budget};
 pub use estimate::{Estimate, Exceedance, Settings, estimate, estimate_over};
 pub use region::{Region, RegionOptions, Target};
-pub use watch::SampleWatch;
+pub use watch::SampleCallbacks;

@@ -6,14 +6,14 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// Callbacks while samples are taken: progress and cancellation.
 #[derive(Clone, Copy)]
-pub struct SampleWatch<'a> {
+pub struct SampleCallbacks<'a> {
     /// Called with the number of new samples since the last call.
     pub on_samples: &'a (dyn Fn(usize) + Sync),
     /// Set from outside to stop the work.
     pub stop: &'a AtomicBool,
 }
 
-impl SampleWatch<'static> {
+impl SampleCallbacks<'static> {
     /// No callbacks.
     pub fn quiet() -> Self {
         Self {
@@ -23,7 +23,7 @@ impl SampleWatch<'static> {
     }
 }
 
-impl SampleWatch<'_> {
+impl SampleCallbacks<'_> {
     /// Returns true if the work is to stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

@@ -36,7 +36,7 @@ use super::array::Tensor;
 use super::bias::add_bias;
 use super::element::{DType, Device};
 use super::error::{Result, bail};
-use super::factored::{Factored, Skeleton};
+use super::factored::{Factored, FactoredPattern};
 use super::pattern::Pattern;
 use super::tape::apply;
 
@@ -137,7 +137,7 @@ impl Operator {
     /// `factors` has shape `[nodes, 1 + 2 · parts]` (d, then r and c of each part) and may take
     /// gradients. The factors are read once: after changing a variable in place, build the operator
     /// again, as every forward pass does.
-    pub fn factored(skeleton: &Arc<Skeleton>, factors: &Tensor) -> Result<Self> {
+    pub fn factored(skeleton: &Arc<FactoredPattern>, factors: &Tensor) -> Result<Self> {
         let factored = Factored::new(skeleton.clone(), factors)?;
         Ok(Self {
             pattern: factored.skeleton().looped().clone(),

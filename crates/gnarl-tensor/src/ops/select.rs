@@ -254,26 +254,26 @@ impl Operation for Choose {
 }
 
 /// Right-hand side of a comparison: a tensor or a number.
-pub trait Comparand {
+pub trait Operand {
     /// Converts it to a tensor of the other's type that broadcasts to the other's shape.
-    fn beside(&self, other: &Tensor) -> Result<Tensor>;
+    fn broadcast_to(&self, other: &Tensor) -> Result<Tensor>;
 }
 
-impl Comparand for &Tensor {
-    fn beside(&self, _other: &Tensor) -> Result<Tensor> {
+impl Operand for &Tensor {
+    fn broadcast_to(&self, _other: &Tensor) -> Result<Tensor> {
         Ok(self.detach())
     }
 }
 
-impl Comparand for f64 {
-    fn beside(&self, other: &Tensor) -> Result<Tensor> {
+impl Operand for f64 {
+    fn broadcast_to(&self, other: &Tensor) -> Result<Tensor> {
         by_precision!("compare", other.dtype(), T => Tensor::new(*self as T, other.device()))
     }
 }
 
-impl Comparand for f32 {
-    fn beside(&self, other: &Tensor) -> Result<Tensor> {
-        f64::from(*self).beside(other)
+impl Operand for f32 {
+    fn broadcast_to(&self, other: &Tensor) -> Result<Tensor> {
+        f64::from(*self).broadcast_to(other)
     }
 }
 
@@ -293,28 +293,28 @@ impl Tensor {
     }
 
     /// Returns one where this is larger, else zero.
-    pub fn gt(&self, other: impl Comparand) -> Result<Tensor> {
-        self.compared(&other.beside(self)?, |a, b| a > b)
+    pub fn gt(&self, other: impl Operand) -> Result<Tensor> {
+        self.compared(&other.broadcast_to(self)?, |a, b| a > b)
     }
 
     /// Returns one where this is at least as large, else zero.
-    pub fn ge(&self, other: impl Comparand) -> Result<Tensor> {
-        self.compared(&other.beside(self)?, |a, b| a >= b)
+    pub fn ge(&self, other: impl Operand) -> Result<Tensor> {
+        self.compared(&other.broadcast_to(self)?, |a, b| a >= b)
     }
 
     /// Returns one where this is smaller, else zero.
-    pub fn lt(&self, other: impl Comparand) -> Result<Tensor> {
-        self.compared(&other.beside(self)?, |a, b| a < b)
+    pub fn lt(&self, other: impl Operand) -> Result<Tensor> {
+        self.compared(&other.broadcast_to(self)?, |a, b| a < b)
     }
 
     /// Returns one where this is at most as large, else zero.
-    pub fn le(&self, other: impl Comparand) -> Result<Tensor> {
-        self.compared(&other.beside(self)?, |a, b| a <= b)
+    pub fn le(&self, other: impl Operand) -> Result<Tensor> {
+        self.compared(&other.broadcast_to(self)?, |a, b| a <= b)
     }
 
     /// Returns one where both are equal, else zero.
-    pub fn eq(&self, other: impl Comparand) -> Result<Tensor> {
-        self.compared(&other.beside(self)?, |a, b| a == b)
+    pub fn eq(&self, other: impl Operand) -> Result<Tensor> {
+        self.compared(&other.broadcast_to(self)?, |a, b| a == b)
     }
 
     /// Returns one where this is the maximum of the two, one half where both are, else zero.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
 use super::graphon::Graphon;
-use super::transform::{Copies, GraphTransform, Taught, rows_of};
+use super::transform::{Copies, FittedTransform, GraphTransform, rows_of};
 
 /// Samples graphs from mixed graphons.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
@@ -75,7 +75,7 @@ impl GraphTransform for GMixup {
         graphs: &[&'a Graph],
         classes: &[u32],
         seed: u64,
-    ) -> Result<Option<Box<dyn Taught + 'a>>> {
+    ) -> Result<Option<Box<dyn FittedTransform + 'a>>> {
         Ok(Some(Box::new(self.taught(graphs, classes, seed)?)))
     }
 }
@@ -121,7 +121,7 @@ struct Graphons<'a> {
     orders: Vec<Vec<u32>>,
 }
 
-impl Taught for Graphons<'_> {
+impl FittedTransform for Graphons<'_> {
     fn copy(&self, graph: usize, partner: usize, rng: &mut Rng) -> Result<(Graph, f64)> {
         let share = if self.max_lambda > 0.0 {
             rng.random_range(0.0..=self.max_lambda)

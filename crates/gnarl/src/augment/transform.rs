@@ -44,13 +44,13 @@ pub trait GraphTransform: std::fmt::Debug + Send + Sync {
         _graphs: &[&'a Graph],
         _classes: &[u32],
         _seed: u64,
-    ) -> Result<Option<Box<dyn Taught + 'a>>> {
+    ) -> Result<Option<Box<dyn FittedTransform + 'a>>> {
         Ok(None)
     }
 }
 
 /// A transform that has learned from the training graphs.
-pub trait Taught: Send + Sync {
+pub trait FittedTransform: Send + Sync {
     /// Returns the copy of a training graph, which may contain a part of another one, and that
     /// graph's share of the label, 0 to 1; both graphs by their positions.
     fn copy(&self, graph: usize, partner: usize, rng: &mut Rng) -> Result<(Graph, f64)>;
@@ -205,7 +205,7 @@ pub fn transform_all(
 pub struct Copier<'a> {
     transform: &'a dyn GraphTransform,
     graphs: &'a [&'a Graph],
-    taught: Option<Box<dyn Taught + 'a>>,
+    taught: Option<Box<dyn FittedTransform + 'a>>,
     seed: u64,
 }
 

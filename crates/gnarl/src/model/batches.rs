@@ -14,8 +14,8 @@ use crate::augment::ManifoldMixup;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::networks::{Batch, GraphClassifier, GraphModel, Head, Params, Pass, Weights};
 use gnarl_nn::train::{
-    Course, MixedIn, Targets, TrainConfig, Trained, Validation, Watch, follow, gradients,
-    mixed_cross_entropy,
+    Callbacks, MixedIn, Targets, TrainConfig, Trained, TrainingTask, Validation, fit_loop,
+    gradients, mixed_cross_entropy,
 };
 use gnarl_tensor::{DType, Device, GradStore, Tensor, Var};
 
@@ -224,7 +224,7 @@ pub fn train_classifier(
     config: &TrainConfig,
     batch_size: usize,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<Trained> {
     check_batches(batch_size, on.graphs.len())?;
     let batch_size = batch_size.min(on.graphs.len());
@@ -242,7 +242,7 @@ pub fn train_classifier(
         fresh: None,
         whole: None,
     };
-    follow(&mut course, config, seed, watch)
+    fit_loop(&mut course, config, seed, watch)
 }
 
 /// Returns the sum of the losses of all outputs.
@@ -397,7 +397,7 @@ impl Graphs<'_> {
     }
 }
 
-impl Course for Graphs<'_> {
+impl TrainingTask for Graphs<'_> {
     fn params(&self) -> &Params {
         self.model.params()
     }
@@ -569,7 +569,7 @@ pub fn train_head(
     head: HeadTraining,
     config: &TrainConfig,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<(Head, Trained)> {
     check_batches(head.batch_size, on.classes.len())?;
     let steps = head
@@ -590,7 +590,7 @@ pub fn train_head(
         epochs: head.epochs,
         ..config.clone()
     };
-    let trained = follow(&mut course, &config, mix(seed ^ mix(0x4ead)), watch)?;
+    let trained = fit_loop(&mut course, &config, mix(seed ^ mix(0x4ead)), watch)?;
     Ok((fresh, trained))
 }
 
@@ -605,7 +605,7 @@ struct HeadCourse<'a> {
     order: Vec<u32>,
 }
 
-impl Course for HeadCourse<'_> {
+impl TrainingTask for HeadCourse<'_> {
     fn params(&self) -> &Params {
         self.head.params()
     }

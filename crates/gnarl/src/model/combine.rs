@@ -15,7 +15,7 @@ use gnarl_nn::depth::{Kind, Scheme};
 use gnarl_nn::networks::{Backbone, Capability, NetworkSetting, UsualOperator};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_robust::defense::Defense;
-use gnarl_robust::inference::{Inference, Perturbed};
+use gnarl_robust::inference::{Inference, PerturbationTarget};
 
 named! {
     /// A circumstance that a choice may need: the task, or another choice.
@@ -254,7 +254,7 @@ fn of_defense(model: &Model) -> Vec<Need> {
         return Vec::new();
     }
     let mut needs = vec![Of(C::MessagePassing)];
-    if defense.method().travel().is_some() {
+    if defense.method().operator_override().is_some() {
         let operator = match defense {
             Defense::Svd(_) => C::OperatorFree,
             _ => C::AnyOperator,
@@ -272,7 +272,7 @@ fn of_defense(model: &Model) -> Vec<Need> {
 fn of_inference(model: &Model) -> Vec<Need> {
     let method = model.inference.method();
     let mut needs = Vec::new();
-    if method.part() == Some(Perturbed::Structure) {
+    if method.part() == Some(PerturbationTarget::Structure) {
         needs.push(Of(C::MessagePassing));
     }
     if !method.works_on_sets() {

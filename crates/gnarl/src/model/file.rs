@@ -18,7 +18,7 @@ use gnarl_nn::features::Scaler;
 use gnarl_nn::networks::{GraphClassifier, Network, OperatorScalar, Params, Shape};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_robust::classifier::{EarlyExit, GraphEarlyExit, WhiteBox};
-use gnarl_robust::inference::Reading;
+use gnarl_robust::inference::FittedInference;
 use gnarl_tensor::{Device, Tensor, load_safetensors};
 
 /// Content of the metadata.
@@ -37,7 +37,7 @@ struct Description {
     scaler: Scaler,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     policy: Option<Policy>,
-    reading: Reading,
+    reading: FittedInference,
     dataset: String,
     /// In hexadecimal, because not every JSON reader has integers of 64 bits.
     fingerprint: String,
@@ -209,8 +209,10 @@ impl Description {
             (Task::Node, None, _) => {
                 let network = Network::new(&plan.network, &shape, 0)?;
                 fill(network.params(), tensors)?;
-                let travel = plan.model.defense.method().travel();
-                Learned::Network(WhiteBox::new(network, plan.model.operator)?.travelling(travel))
+                let operator_override = plan.model.defense.method().operator_override();
+                Learned::Network(
+                    WhiteBox::new(network, plan.model.operator)?.with_operator(operator_override),
+                )
             }
         };
         let part = |name: &str| -> Result<Vec<u32>> {

@@ -18,8 +18,8 @@ use super::{Model, Plan, fit_graphs, fit_node, fit_sampled};
 use gnarl_graph::Result;
 use gnarl_nn::features::{FeatureKind, FeatureScaling, Scaler};
 use gnarl_nn::operator::{OperatorChoice, Prepared, RowOperator};
-use gnarl_nn::train::{SampledProblem, Sampling, Watch};
-use gnarl_robust::inference::{CleanInputs, Perturbed, Reading};
+use gnarl_nn::train::{Callbacks, SampledProblem, Sampling};
+use gnarl_robust::inference::{CleanInputs, FittedInference, PerturbationTarget};
 
 pub use super::options::FitOptions;
 
@@ -35,11 +35,11 @@ impl Model {
     /// # Ok::<(), gnarl_graph::Error>(())
     /// ```
     pub fn fit(&self, on: &SplitData, seed: u64) -> Result<Fitted> {
-        self.fit_watched(on, seed, &Watch::quiet())
+        self.fit_watched(on, seed, &Callbacks::quiet())
     }
 
     /// Fits the model, reports progress, and can be cancelled.
-    pub fn fit_watched(&self, on: &SplitData, seed: u64, watch: &Watch<'_>) -> Result<Fitted> {
+    pub fn fit_watched(&self, on: &SplitData, seed: u64, watch: &Callbacks<'_>) -> Result<Fitted> {
         self.ready(&on.name, &on.content, FitOptions::default())?
             .fit(&on.split, seed, watch)
     }
@@ -49,7 +49,7 @@ impl Model {
     pub(super) fn settled_for(&self, content: &Content) -> Self {
         match content {
             Content::Graphs(set) if set.graphs().iter().all(|graph| graph.features().is_none()) => {
-                self.inference(self.inference.on(Perturbed::Structure))
+                self.inference(self.inference.on(PerturbationTarget::Structure))
             }
             _ => *self,
         }
@@ -68,7 +68,7 @@ impl Model {
             ),
             false => (settled.candidates(plan.task)?, Vec::new()),
         };
-        let mut scouts = Vec::new();
+        let mut uses_proxy_runs = Vec::new();
         let data = match content {
             Content::Graph(graph) => {
                 if graph.num_nodes() == 0 {
@@ -99,8 +99,8 @@ impl Model {
                     })
                 });
                 let scaled = scaled.collect::<Result<Vec<_>>>()?;
-                if plan.scouts(content) && (scaled.len() > 1 || candidates.len() > 1) {
-                    scouts = scouts_of(&candidates)?;
+                if plan.uses_proxy_runs(content) && (scaled.len() > 1 || candidates.len() > 1) {
+                    uses_proxy_runs = scouts_of(&candidates)?;
                 }
                 ReadyData::Graph { labels, scaled }
             }
@@ -109,8 +109,8 @@ impl Model {
                 refuse_idle_scaling(self.features, set.graphs())?;
                 let prepared = candidates.iter().map(|_| OnceLock::new()).collect();
                 let scaling = plan.scalings(kind)[0];
-                if plan.scouts(content) && candidates.len() > 1 {
-                    scouts = scouts_of(&candidates)?;
+                if plan.uses_proxy_runs(content) && candidates.len() > 1 {
+                    uses_proxy_runs = scouts_of(&candidates)?;
                 }
                 ReadyData::Graphs {
                     source: SetSource::new(set, &plan, &options)?,
@@ -126,7 +126,7 @@ impl Model {
             plan,
             candidates,
             headed,
-            scouts,
+            uses_proxy_runs,
             options,
             data,
         })
@@ -165,7 +165,7 @@ pub struct Ready {
     headed: Vec<Plan>,
     /// Cheaper plans that select among the candidates, if the candidates take long to train and the
     /// data is large; or none.
-    scouts: Vec<Plan>,
+    uses_proxy_runs: Vec<Plan>,
     options: FitOptions,
     data: ReadyData,
 }
@@ -203,7 +203,7 @@ struct OneGraph<'a> {
     scaled: &'a [ScaledGraph],
     split: &'a Split,
     seed: u64,
-    watch: &'a Watch<'a>,
+    watch: &'a Callbacks<'a>,
     /// Number of labelled validation nodes.
     items: usize,
 }
@@ -229,7 +229,7 @@ impl Ready {
     }
 
     /// Fits to the training nodes or graphs of a split.
-    pub fn fit(&self, split: &Split, seed: u64, watch: &Watch<'_>) -> Result<Fitted> {
+    pub fn fit(&self, split: &Split, seed: u64, watch: &Callbacks<'_>) -> Result<Fitted> {
         match &self.data {
             ReadyData::Graph { labels, scaled } => {
                 self.fit_graph(labels, scaled, split, seed, watch)
@@ -249,7 +249,7 @@ impl Ready {
         scaled: &[ScaledGraph],
         split: &Split,
         seed: u64,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
     ) -> Result<Fitted> {
         let start = Instant::now();
         let is_labelled = |u: &&u32| labels.get(**u).is_some();
@@ -270,8 +270,8 @@ impl Ready {
         } = fitted;
         let plan = plan.scaled_by(&on.scaler);
         let reading = match plan.sampling {
-            Some(_) => Reading::default(),
-            None => read_off(&plan, &learned, &on.graph, split, seed)?,
+            Some(_) => FittedInference::default(),
+            None => with_inference(&plan, &learned, &on.graph, split, seed)?,
         };
         let (trusted, interrupted) = (reading.trusted(), report.interrupted || watch.stopped());
         let seconds = start.elapsed().as_secs_f64();
@@ -303,7 +303,7 @@ impl Ready {
         prepared: &[OnceLock<PreparedSet>],
         split: &Split,
         seed: u64,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
     ) -> Result<Fitted> {
         let scaler = source.scaler(scaling, split)?;
         let attempt = |candidate: usize, plan: &Plan| {
@@ -339,13 +339,13 @@ impl Ready {
             fitted,
             trials,
         } = search.run(watch, trial, |((_, report), _)| report.val_accuracy)?;
-        let ((learned, report), mean_log_degree) = match self.scouts.is_empty() {
+        let ((learned, report), mean_log_degree) = match self.uses_proxy_runs.is_empty() {
             true => fitted,
             false => attempt(candidate, &self.candidates[candidate])?,
         };
         let labels = source.labels();
         let plan = self.candidates[candidate].scaled_by(&scaler);
-        let reading = source.read_off(&plan, learned.classifier(), &scaler, split, seed)?;
+        let reading = source.with_inference(&plan, learned.classifier(), &scaler, split, seed)?;
         let (trusted, interrupted) = (reading.trusted(), report.interrupted || watch.stopped());
         Ok(Fitted {
             plan,
@@ -370,7 +370,7 @@ impl Ready {
 
     /// Returns the plan that is trained to rate a candidate.
     fn scout(&self, candidate: usize) -> &Plan {
-        self.scouts
+        self.uses_proxy_runs
             .get(candidate)
             .unwrap_or(&self.candidates[candidate])
     }
@@ -458,8 +458,8 @@ impl<'a> OneGraph<'a> {
         let input = other.map(|other| &other.input);
         let (backbone, operator) = (plan.network.backbone, plan.model.operator);
         let mut prepared = Prepared::beside(&on.graph, backbone, operator, input)?;
-        if let Some(travel) = plan.model.defense.method().travel() {
-            prepared.propagation = travel.propagation(&on.graph)?;
+        if let Some(operator_override) = plan.model.defense.method().operator_override() {
+            prepared.propagation = operator_override.propagation(&on.graph)?;
         }
         Ok(prepared)
     }
@@ -507,7 +507,7 @@ impl<'a> OneGraph<'a> {
         trials.extend(selected.trials);
         let candidate = selected.candidate;
         let plan = &ready.candidates[candidate];
-        let fitted = match ready.scouts.is_empty() {
+        let fitted = match ready.uses_proxy_runs.is_empty() {
             true => selected.fitted,
             false => self.attempt(on, candidate, plan)?,
         };
@@ -548,13 +548,13 @@ impl<'a> OneGraph<'a> {
 
 /// Fits the inference to a newly trained model, with sigma and radius selected on validation nodes
 /// if requested.
-fn read_off(
+fn with_inference(
     plan: &Plan,
     learned: &Learned,
     graph: &Graph,
     split: &Split,
     seed: u64,
-) -> Result<Reading> {
+) -> Result<FittedInference> {
     let (inference, network) = (plan.model.inference, learned.classifier());
     let clean = CleanInputs::Nodes {
         graph,

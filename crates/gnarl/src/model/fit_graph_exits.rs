@@ -23,15 +23,15 @@ use super::heads::{DrawReport, FreshHead, TrainedClassifier, augmented_head};
 use super::report::{FitReport, FreshHeadReport};
 use gnarl_graph::Result;
 use gnarl_nn::depth::{
-    Answers, ExitClassifier, Exits, Policy, Scheme, Structure, cross_fitted_accuracy,
+    ExitClassifier, ExitPredictions, Exits, Policy, Scheme, Structure, cross_fitted_accuracy,
 };
 use gnarl_nn::networks::Head;
-use gnarl_nn::train::{Targets, Trained, Watch};
+use gnarl_nn::train::{Callbacks, Targets, Trained};
 use gnarl_robust::classifier::GraphEarlyExit;
 
 /// Returns the predictions of every exit for every prepared graph.
-pub(super) fn answers(early: &GraphEarlyExit, data: &GraphData) -> Result<Answers> {
-    Answers::new(&answers_on(early.exits(), data)?)
+pub(super) fn answers(early: &GraphEarlyExit, data: &GraphData) -> Result<ExitPredictions> {
+    ExitPredictions::new(&answers_on(early.exits(), data)?)
 }
 
 /// Returns the class distributions of all graphs, given raw and prepared, and the exit of each
@@ -43,7 +43,9 @@ pub(super) fn probabilities(
 ) -> Result<(DenseMatrix<f32>, Vec<usize>)> {
     let scores = answers_on(early.exits(), data)?;
     let structure = Structure::of_graphs(graphs, &early.policy().kinds())?;
-    let chosen = early.policy().choose(&structure, &Answers::new(&scores)?)?;
+    let chosen = early
+        .policy()
+        .choose(&structure, &ExitPredictions::new(&scores)?)?;
     let found = chosen.scores(&scores)?;
     Ok((
         softmax_rows(found.num_rows(), found.num_cols(), found.data().to_vec())?,
@@ -59,7 +61,7 @@ pub(super) fn fit(
     on: &OnSet<'_>,
     train_on: &TrainingSet<'_>,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<(Learned, FitReport)> {
     let start = Instant::now();
     let shape = train_on.data.shape(on.source.labels().num_classes());
@@ -110,7 +112,7 @@ struct Stages<'a> {
     plan: &'a Plan,
     on: &'a OnSet<'a>,
     seed: u64,
-    watch: &'a Watch<'a>,
+    watch: &'a Callbacks<'a>,
 }
 
 impl Stages<'_> {
@@ -321,7 +323,7 @@ struct Chooser<'a> {
 /// A policy, and the exits' predictions that it was learned on.
 struct Learnt {
     policy: Policy,
-    answers: Answers,
+    answers: ExitPredictions,
 }
 
 impl<'a> Chooser<'a> {
@@ -341,7 +343,7 @@ impl<'a> Chooser<'a> {
 
     /// Learns a policy for the current exits.
     fn learn(&self, exits: &ExitClassifier) -> Result<Learnt> {
-        let answers = Answers::new(&answers_on(exits, self.on.prepared.data())?)?;
+        let answers = ExitPredictions::new(&answers_on(exits, self.on.prepared.data())?)?;
         let policy = Policy::learn(self.choice.policy, &self.structure, &answers, &self.val)?;
         Ok(Learnt { policy, answers })
     }
@@ -353,7 +355,7 @@ impl<'a> Chooser<'a> {
 
     /// Returns the cross-fitted accuracy on the validation graphs, in per cent: each graph is
     /// predicted by a policy that was not learned on it.
-    fn cross_fitted(&self, answers: &Answers) -> Result<f64> {
+    fn cross_fitted(&self, answers: &ExitPredictions) -> Result<f64> {
         cross_fitted_accuracy(self.choice.policy, &self.structure, answers, &self.val)
     }
 }

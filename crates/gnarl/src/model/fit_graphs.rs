@@ -23,9 +23,9 @@ use crate::augment::{Copies, GraphTransform};
 use gnarl_graph::{Error, Result};
 use gnarl_nn::features::{FeatureScaling, Scaler};
 use gnarl_nn::networks::{Capability, GraphClassifier, Head};
-use gnarl_nn::train::{MixedIn, Watch};
+use gnarl_nn::train::{Callbacks, MixedIn};
 use gnarl_robust::classifier::{Classifier, WhiteBox};
-use gnarl_robust::inference::{CleanInputs, Reading};
+use gnarl_robust::inference::{CleanInputs, FittedInference};
 
 /// The graphs of a set, and the training graphs if they differ: shared by all folds,
 /// initialisations and operators.
@@ -124,17 +124,17 @@ impl SetSource {
     /// Fits the inference to a newly trained classifier. Priors of clean graphs are learned from
     /// the training graphs of a split. Settings that are left to validation graphs are selected on
     /// those.
-    pub(super) fn read_off(
+    pub(super) fn with_inference(
         &self,
         plan: &Plan,
         classifier: &dyn Classifier,
         scaler: &Scaler,
         split: &Split,
         seed: u64,
-    ) -> Result<Reading> {
+    ) -> Result<FittedInference> {
         let inference = plan.model.inference;
         if inference.is_plain() {
-            return Ok(Reading::default());
+            return Ok(FittedInference::default());
         }
         let scaled = |graphs: &[u32], of: &[Graph]| -> Result<Vec<Graph>> {
             graphs
@@ -209,7 +209,7 @@ pub(super) fn fit(
     on: &OnSet<'_>,
     options: &FitOptions,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<(Learned, FitReport)> {
     let (graphs, classes) = on.source.labelled(on.split.train());
     let train_on = TrainingSet {
@@ -234,7 +234,7 @@ fn fit_classifier(
     train_on: &TrainingSet<'_>,
     options: &FitOptions,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<(Learned, FitReport)> {
     let start = Instant::now();
     let shape = train_on.data.shape(on.source.labels.num_classes());

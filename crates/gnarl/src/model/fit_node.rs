@@ -7,7 +7,7 @@ use gnarl_graph::random::{mix, stream};
 use gnarl_graph::{Graph, Labels, Split};
 
 use super::fitted::Learned;
-use super::heads::{self, Headed, TrainedNodes, augmented_head};
+use super::heads::{self, HeadedModel, TrainedNodes, augmented_head};
 use super::options::FitOptions;
 use super::report::{FitReport, FreshHeadReport};
 use super::{Model, Plan};
@@ -15,11 +15,14 @@ use crate::augment::ManifoldMixup;
 use crate::augment::transform::transform_in_place;
 use gnarl_graph::Result;
 use gnarl_nn::depth::{
-    Answers, ExitNetwork, Exits, Policy, Structure, adagcn, cross_fitted_accuracy, train_exits,
+    ExitNetwork, ExitPredictions, Exits, Policy, Structure, adagcn, cross_fitted_accuracy,
+    train_exits,
 };
 use gnarl_nn::networks::{Head, Input, Network};
 use gnarl_nn::operator::{Prepared, propagation};
-use gnarl_nn::train::{Anew, Mixer, Mixing, Problem, Scene, Targets, Watch, predict, train};
+use gnarl_nn::train::{
+    Callbacks, EpochInput, EpochSampler, Mixer, Mixing, Problem, Targets, predict, train,
+};
 use gnarl_robust::classifier::{EarlyExit, WhiteBox};
 
 /// A preprocessed graph (defended, features scaled), prepared for an operator, and a split of its
@@ -37,7 +40,7 @@ pub(super) fn fit(
     on: &OnGraph<'_>,
     options: &FitOptions,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<(Learned, FitReport)> {
     let anew = |epoch: usize| changed(&plan.model, on.graph, seed, epoch);
     let method = plan.model.augment.method();
@@ -48,7 +51,7 @@ pub(super) fn fit(
         input: &on.prepared.input,
         labels: on.labels,
         split: on.split,
-        anew: method.transform().map(|_| &anew as Anew<'_>),
+        anew: method.transform().map(|_| &anew as EpochSampler<'_>),
         mixing: mixup.map(|_| &mixing as Mixer<'_>),
     };
     match plan.model.depth.exits() {
@@ -73,31 +76,31 @@ fn mixed(mixup: Option<ManifoldMixup>, count: usize, seed: u64, epoch: usize) ->
 }
 
 /// Returns the graph of an epoch, if the augmentation changes its edges or its features.
-fn changed(model: &Model, graph: &Graph, seed: u64, epoch: usize) -> Result<Scene> {
+fn changed(model: &Model, graph: &Graph, seed: u64, epoch: usize) -> Result<EpochInput> {
     let method = model.augment.method();
     let Some((transform, _)) = method.transform() else {
-        return Ok(Scene::default());
+        return Ok(EpochInput::default());
     };
     let changed = transform_in_place(transform, graph, mix(seed), epoch)?;
     match (method.works_on_features(), changed.features()) {
-        (true, Some(features)) => Ok(Scene {
+        (true, Some(features)) => Ok(EpochInput {
             input: Some(Input::from_features(features)?),
-            ..Scene::default()
+            ..EpochInput::default()
         }),
         (true, None) => {
             let what = format!("{} changes features, and the graph has none", model.augment);
             Err(gnarl_graph::Error::setting("augment", what))
         }
         (false, _) => {
-            let travel = model.defense.method().travel();
-            let propagation = match &travel {
-                Some(travel) => travel.propagation(&changed)?,
+            let operator_override = model.defense.method().operator_override();
+            let propagation = match &operator_override {
+                Some(operator_override) => operator_override.propagation(&changed)?,
                 None => propagation(&changed, model.backbone, model.operator)?,
             };
             // A defence may propagate between nodes that have no message in the graph, neither with
             // the edge nor without it.
-            let new_edges = transform.adds_edges() || travel.is_some();
-            Ok(Scene {
+            let new_edges = transform.adds_edges() || operator_override.is_some();
+            Ok(EpochInput {
                 propagation: Some(propagation),
                 new_edges,
                 input: None,
@@ -112,7 +115,7 @@ fn fit_network(
     problem: &Problem<'_>,
     options: &FitOptions,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<(Learned, FitReport)> {
     let (start, prepared) = (Instant::now(), on.prepared);
     let network = Network::new(
@@ -172,7 +175,7 @@ fn fit_network(
     };
     report.operator = network.operator_scalars()?;
     let network = WhiteBox::new(network, plan.model.operator)?
-        .travelling(plan.model.defense.method().travel());
+        .with_operator(plan.model.defense.method().operator_override());
     Ok((Learned::Network(network), report))
 }
 
@@ -182,7 +185,7 @@ fn fit_exits(
     on: &OnGraph<'_>,
     problem: &Problem<'_>,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<(Learned, FitReport)> {
     let (start, prepared) = (Instant::now(), on.prepared);
     let exits = ExitNetwork::new(
@@ -193,7 +196,7 @@ fn fit_exits(
     let trained = train_exits(&exits, problem, choice.scheme, &plan.training, seed, watch)?;
     let training_seconds = start.elapsed().as_secs_f64();
     exits.params().check_finite()?;
-    let answers = Answers::new(&exits.predict(&prepared.propagation, &prepared.input)?)?;
+    let answers = ExitPredictions::new(&exits.predict(&prepared.propagation, &prepared.input)?)?;
     let structure = Structure::new(on.graph, &[choice.policy])?;
     let val = Targets::new(problem.split.val(), problem.labels);
     let policy = Policy::learn(choice.policy, &structure, &answers, &val)?;

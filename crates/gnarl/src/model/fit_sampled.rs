@@ -7,12 +7,14 @@ use super::Plan;
 use super::fitted::Learned;
 use super::report::FitReport;
 use gnarl_graph::Result;
-use gnarl_nn::depth::{Answers, ExitNetwork, Exits, Policy, Structure, cross_fitted_accuracy};
+use gnarl_nn::depth::{
+    ExitNetwork, ExitPredictions, Exits, Policy, Structure, cross_fitted_accuracy,
+};
 use gnarl_nn::features::Scaler;
 use gnarl_nn::networks::Network;
 use gnarl_nn::operator::Prepared;
 use gnarl_nn::train::{
-    ClassWeights, SampledProblem, Targets, Trained, Watch, sampled_accuracy, train_sampled,
+    Callbacks, ClassWeights, SampledProblem, Targets, Trained, sampled_accuracy, train_sampled,
 };
 use gnarl_robust::classifier::{EarlyExit, WhiteBox};
 
@@ -23,7 +25,7 @@ pub(super) fn fit(
     problem: &SampledProblem<'_>,
     scaler: &Scaler,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<(Learned, FitReport)> {
     match plan.model.depth.exits() {
         None => fit_network(plan, problem, seed, watch),
@@ -44,7 +46,7 @@ fn fit_network(
     plan: &Plan,
     problem: &SampledProblem<'_>,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<(Learned, FitReport)> {
     let start = Instant::now();
     let classes = problem.labels.num_classes();
@@ -78,7 +80,7 @@ fn fit_exits(
     problem: &SampledProblem<'_>,
     scaler: &Scaler,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<(Learned, FitReport)> {
     let start = Instant::now();
     let exits = ExitNetwork::new(
@@ -93,7 +95,7 @@ fn fit_exits(
     exits.params().check_finite()?;
     let graph = scaler.scaled(problem.rows.graph())?;
     let prepared = Prepared::new(&graph, plan.network.backbone, plan.model.operator)?;
-    let answers = Answers::new(&exits.predict(&prepared.propagation, &prepared.input)?)?;
+    let answers = ExitPredictions::new(&exits.predict(&prepared.propagation, &prepared.input)?)?;
     let structure = Structure::new(&graph, &[choice.policy])?;
     let val = Targets::new(problem.split.val(), problem.labels);
     let policy = Policy::learn(choice.policy, &structure, &answers, &val)?;

@@ -11,15 +11,15 @@ use super::graph_data::{GraphData, GraphPreparation, Inputs, NodeFeatures};
 use super::report::FitReport;
 use super::{Model, Plan, batches};
 use gnarl_graph::Result;
-use gnarl_nn::depth::{Answers, Policy, Structure};
+use gnarl_nn::depth::{ExitPredictions, Policy, Structure};
 use gnarl_nn::features::{FeatureScaling, Scaler};
 use gnarl_nn::networks::Capability;
 use gnarl_nn::operator::RowOperator;
 use gnarl_nn::train::argmax;
 use gnarl_robust::classifier::{
-    Classifier, EarlyExit, GraphEarlyExit, Through, WhiteBox, to_matrix,
+    AttackPath, Classifier, EarlyExit, GraphEarlyExit, WhiteBox, to_matrix,
 };
-use gnarl_robust::inference::{CleanInputs, Inference, Reading};
+use gnarl_robust::inference::{CleanInputs, FittedInference, Inference};
 use gnarl_robust::perturb::Pair;
 
 /// A trained model, which predicts on any graph or set with the required columns, labelled or not.
@@ -37,7 +37,7 @@ pub struct Fitted {
     /// Feature scaling, with its learned parameters.
     pub(super) scaler: Scaler,
     pub(super) inputs: Inputs,
-    pub(super) reading: Reading,
+    pub(super) reading: FittedInference,
     pub(super) trained_on: TrainedOn,
     /// Seed of the random samples of inference.
     pub(super) seed: u64,
@@ -173,16 +173,16 @@ impl Fitted {
 
     /// Returns the model on graphs that are [`scaled`](Self::scaled), with its defence and a plain
     /// forward pass: the target of attacks.
-    pub fn bare(&self) -> Bare<'_> {
-        Bare { fitted: self }
+    pub fn bare(&self) -> PreprocessedModel<'_> {
+        PreprocessedModel { fitted: self }
     }
 
     /// Returns the model on graphs that are [`scaled`](Self::scaled), with its defence and its
     /// inference: the target of an adaptive attack. Gradients are those of the [`bare`](Self::bare)
     /// model, straight through the inference. An inference that tunes itself keeps the settings
     /// that it got when the model was fitted.
-    pub fn answering(&self) -> Answering<'_> {
-        Answering { bare: self.bare() }
+    pub fn answering(&self) -> AdaptiveTarget<'_> {
+        AdaptiveTarget { bare: self.bare() }
     }
 
     /// Returns the class of every node of a graph that is [`scaled`](Self::scaled), predicted by
@@ -223,7 +223,7 @@ impl Fitted {
     }
 
     /// Returns the fitted inference.
-    pub fn reading(&self) -> &Reading {
+    pub fn reading(&self) -> &FittedInference {
         &self.reading
     }
 
@@ -420,7 +420,7 @@ impl Fitted {
 
     /// Predicts by a plain forward pass, for any inference rule.
     pub fn predict_plainly(&self, content: &Content) -> Result<Predictions> {
-        let (probabilities, _) = self.read(content, &Reading::default())?;
+        let (probabilities, _) = self.read(content, &FittedInference::default())?;
         let classes = (0..probabilities.num_rows())
             .map(|i| argmax(probabilities.row(i)) as u32)
             .collect();
@@ -436,7 +436,7 @@ impl Fitted {
     fn read(
         &self,
         content: &Content,
-        reading: &Reading,
+        reading: &FittedInference,
     ) -> Result<(DenseMatrix<f32>, Option<Vec<usize>>)> {
         let refuse = |what: &str| Err(GraphError::argument("predict", what));
         let around_each = |set: &GraphSet| {
@@ -498,7 +498,7 @@ impl Fitted {
 
     /// Returns true if predictions on a graph are computed layer by layer, without a matrix over
     /// the whole graph: if the graph is on disk, or training sampled neighbourhoods.
-    fn goes_by_layers(&self, graph: &Graph, reading: &Reading) -> bool {
+    fn goes_by_layers(&self, graph: &Graph, reading: &FittedInference) -> bool {
         let is_large = graph.is_on_disk() || self.plan.sampling.is_some();
         let is_undefended = matches!(
             self.plan.model.defense,
@@ -516,7 +516,11 @@ impl Fitted {
 
     /// Returns the class distribution of each prepared graph of a set. A prediction depends on the
     /// graph alone, not on the other graphs.
-    fn read_graphs(&self, prepared: &[Graph], reading: &Reading) -> Result<DenseMatrix<f32>> {
+    fn read_graphs(
+        &self,
+        prepared: &[Graph],
+        reading: &FittedInference,
+    ) -> Result<DenseMatrix<f32>> {
         let network = self.learned.classifier();
         let answer = |graph: &Graph| reading.answer(network, graph, self.seed);
         let answers = prepared
@@ -541,7 +545,7 @@ impl Fitted {
 
     /// Returns the predictions of every exit for every node of a graph, or for every graph of a
     /// set. `None` for a model of fixed depth, and for a task that the model does not have.
-    pub fn exit_answers(&self, content: &Content) -> Result<Option<Answers>> {
+    pub fn exit_answers(&self, content: &Content) -> Result<Option<ExitPredictions>> {
         match (content, &self.learned) {
             (Content::Graph(graph), Learned::Exits(early)) => {
                 Ok(Some(early.answers(&self.prepared(graph)?)?))
@@ -684,11 +688,11 @@ impl Fitted {
 /// A fitted model on graphs with scaled features: with the defence, predictions by a plain forward
 /// pass.
 #[derive(Debug, Clone, Copy)]
-pub struct Bare<'a> {
+pub struct PreprocessedModel<'a> {
     fitted: &'a Fitted,
 }
 
-impl Classifier for Bare<'_> {
+impl Classifier for PreprocessedModel<'_> {
     fn num_classes(&self) -> usize {
         self.fitted.classes.len()
     }
@@ -715,14 +719,14 @@ impl Classifier for Bare<'_> {
         }
     }
 
-    fn see_through(&self) -> Option<Through<'_>> {
+    fn see_through(&self) -> Option<AttackPath<'_>> {
         let (Learned::Network(network) | Learned::Graphs(network)) = &self.fitted.learned else {
             return None;
         };
         let defense = &self.fitted.plan.model.defense;
         match defense.is_nothing() {
             true => network.see_through(),
-            false => defense.method().see_through().map(|defense| Through {
+            false => defense.method().see_through().map(|defense| AttackPath {
                 network,
                 defense: Some(defense),
             }),
@@ -759,11 +763,11 @@ fn logarithms(of: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
 /// A fitted model on graphs with scaled features: with the defence and the inference; gradients
 /// pass straight through the inference.
 #[derive(Debug, Clone, Copy)]
-pub struct Answering<'a> {
-    bare: Bare<'a>,
+pub struct AdaptiveTarget<'a> {
+    bare: PreprocessedModel<'a>,
 }
 
-impl Classifier for Answering<'_> {
+impl Classifier for AdaptiveTarget<'_> {
     fn num_classes(&self) -> usize {
         self.bare.num_classes()
     }
@@ -783,7 +787,7 @@ impl Classifier for Answering<'_> {
         self.bare.white_box()
     }
 
-    fn see_through(&self) -> Option<Through<'_>> {
+    fn see_through(&self) -> Option<AttackPath<'_>> {
         self.bare.see_through()
     }
 

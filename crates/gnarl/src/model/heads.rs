@@ -16,12 +16,12 @@ use crate::augment::network_influence::{Items, NetworkInfluence};
 use crate::augment::{FreshHead as FreshHeadSettings, Gratin, InfluenceLayers, gratin};
 use gnarl_graph::Result;
 use gnarl_nn::networks::{GraphModel, Head, Input, Linear, Network};
-use gnarl_nn::train::{Problem, Targets, Watch, argmax};
+use gnarl_nn::train::{Callbacks, Problem, Targets, argmax};
 use gnarl_tensor::Tensor;
 
 /// A trained model with a head that classifies vectors, and its data: graphs of a set, or nodes of
 /// one graph.
-pub trait Headed {
+pub trait HeadedModel {
     /// Returns the number of classes.
     fn num_classes(&self) -> usize;
 
@@ -66,7 +66,7 @@ impl TrainedClassifier<'_> {
     }
 }
 
-impl Headed for TrainedClassifier<'_> {
+impl HeadedModel for TrainedClassifier<'_> {
     fn num_classes(&self) -> usize {
         self.classifier.num_classes()
     }
@@ -139,7 +139,7 @@ impl<'a> TrainedNodes<'a> {
     }
 }
 
-impl Headed for TrainedNodes<'_> {
+impl HeadedModel for TrainedNodes<'_> {
     fn num_classes(&self) -> usize {
         self.network.num_classes()
     }
@@ -272,12 +272,12 @@ pub struct FreshHead {
 /// Trains a fresh head by the augmentation, on the original vectors and the added ones. With
 /// `study`, it also computes the influence of every sampled vector.
 pub fn augmented_head(
-    on: &impl Headed,
+    on: &impl HeadedModel,
     plan: &Plan,
     settings: &FreshHeadSettings,
     study: bool,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<FreshHead> {
     let start = Instant::now();
     let (original, validation) = (on.vectors(Part::Train)?, on.vectors(Part::Validation)?);
@@ -420,7 +420,7 @@ impl Choice<'_> {
 /// Returns the average influences of sampled vectors on validation and test data. The second is
 /// empty without test data, or without `study`.
 fn influences(
-    on: &impl Headed,
+    on: &impl HeadedModel,
     plan: &Plan,
     gratin: &Gratin,
     study: bool,
@@ -490,10 +490,10 @@ struct Heads<'a, H> {
     /// Number of steps in every epoch.
     steps: usize,
     seed: u64,
-    watch: &'a Watch<'a>,
+    watch: &'a Callbacks<'a>,
 }
 
-impl<H: Headed> Heads<'_, H> {
+impl<H: HeadedModel> Heads<'_, H> {
     fn train(&self, on: &Vectors) -> Result<Head> {
         let Self {
             on: model,

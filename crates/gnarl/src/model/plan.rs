@@ -13,7 +13,7 @@ use gnarl_nn::features::{FeatureKind, FeatureScaling, Scaler};
 use gnarl_nn::networks::{Backbone, Capability, NetworkConfig, NetworkOptions, NetworkSetting};
 use gnarl_nn::operator::{Cgso, Initialisation, OperatorChoice};
 use gnarl_nn::train::{Sampling, StepSchedule, TrainConfig, TrainingOptions, TrainingSetting};
-use gnarl_robust::inference::Perturbed;
+use gnarl_robust::inference::PerturbationTarget;
 
 /// A model for a task, with nothing left open.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,7 +95,9 @@ impl Plan {
     /// features alone.
     pub(super) fn check_features(&self, own_features: bool) -> Result<()> {
         let method = self.model.augment.method();
-        if !own_features && self.model.inference.method().part() == Some(Perturbed::Features) {
+        if !own_features
+            && self.model.inference.method().part() == Some(PerturbationTarget::Features)
+        {
             let why = format!(
                 "{} samples features, and the graphs have no features of their own; choose structure",
                 self.model.inference
@@ -133,7 +135,7 @@ impl Plan {
     /// cheaper model has a fixed depth instead of exits, and fewer epochs on sets of graphs. On
     /// small data its accuracy says too little, and the full model trains quickly. Sampled
     /// neighbourhoods are excluded: they have a number of hops that another depth does not have.
-    pub(super) fn scouts(&self, content: &Content) -> bool {
+    pub(super) fn uses_proxy_runs(&self, content: &Content) -> bool {
         let long = self.task == Task::Graph || self.model.depth.exits().is_some();
         long && self.sampling.is_none() && content.num_items() >= WORTH_SCOUTING
     }
@@ -168,7 +170,7 @@ impl Plan {
         };
         let tried =
             self.model.operator.candidates().len() + self.scalings(kind).len() - 1 + with_head;
-        let scouted = content.is_some_and(|content| self.scouts(content));
+        let scouted = content.is_some_and(|content| self.uses_proxy_runs(content));
         let whole = if self.task == Task::Graph {
             tried.div_ceil(SCOUTING_SHARE)
         } else {
@@ -296,7 +298,7 @@ fn network(model: &Model, task: Task) -> NetworkConfig {
     }
     // A network must have a head before the head can be retrained.
     let trains_again = task == Task::Node && model.augment.method().fresh_head().is_some();
-    let needs_head = trains_again && !model.backbone.has_head(model.weights.is_free());
+    let needs_head = trains_again && !model.backbone.has_head(model.weights.is_unconstrained());
     let can_have_head = model.backbone.takes(NetworkSetting::Head);
     network.head = options.head.unwrap_or(needs_head && can_have_head);
     network.weights = model.weights;
@@ -407,7 +409,7 @@ fn applies(model: &Model, option: NetworkSetting) -> bool {
 /// set. The network must have constrained weights in all layers.
 fn head_is_open(model: &Model, network: &NetworkConfig, task: Task) -> bool {
     let is_said = model.network.head.is_some() || model.network.gain.is_some();
-    let is_bounded = network.gain && !network.weights.is_free() && !network.head;
+    let is_bounded = network.gain && !network.weights.is_unconstrained() && !network.head;
     let is_sampled = model.training.batch_nodes.is_some() || model.training.fanout.is_some();
     !is_said
         && task == Task::Node
@@ -430,7 +432,7 @@ fn check_settings(model: &Model, task: Task) -> Result<()> {
         combine::of_policy(task, exits.policy)?;
     }
     let trains_head = task == Task::Node && model.augment.method().fresh_head().is_some();
-    let has_head = model.backbone.has_head(model.weights.is_free());
+    let has_head = model.backbone.has_head(model.weights.is_unconstrained());
     if trains_head && model.network.head == Some(false) && !has_head {
         let (backbone, augment, weights) = (model.backbone, model.augment, model.weights);
         let why = format!(

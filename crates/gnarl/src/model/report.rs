@@ -22,7 +22,7 @@ pub struct FitReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<Trial>,
     /// Tested limit of the inference, if it tests its own assumption
-    /// ([`Reading::trusted`](crate::inference::Reading::trusted)).
+    /// ([`FittedInference::trusted`](crate::inference::FittedInference::trusted)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trusted: Option<f64>,
     /// Report of the fresh head, if the augmentation trained one.

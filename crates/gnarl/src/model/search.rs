@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::report::refused;
 use gnarl_graph::Error as GraphError;
 use gnarl_graph::{Error, Result};
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 
 /// One candidate of a setting, and its validation accuracy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -66,7 +66,7 @@ impl Search<'_> {
     /// the worst; a first candidate under [`Rule::Margin`] must not diverge.
     pub fn run<T>(
         &self,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
         mut fit: impl FnMut(usize) -> Result<T>,
         accuracy: impl Fn(&T) -> Option<f64>,
     ) -> Result<Selected<T>> {
@@ -167,7 +167,7 @@ mod tests {
             rule,
             items,
         };
-        search.run(&Watch::quiet(), |i| Ok(found[i]), |accuracy| *accuracy)
+        search.run(&Callbacks::quiet(), |i| Ok(found[i]), |accuracy| *accuracy)
     }
 
     #[test]
@@ -210,13 +210,19 @@ mod tests {
         static NAMES: std::sync::LazyLock<Vec<String>> = std::sync::LazyLock::new(|| names(2));
         let fails = |at: usize| move |i: usize| if i == at { Err(diverged()) } else { Ok(40.0) };
         let first = search(Rule::Best)
-            .run(&Watch::quiet(), fails(0), |x| Some(*x))
+            .run(&Callbacks::quiet(), fails(0), |x| Some(*x))
             .unwrap();
         assert_eq!(first.candidate, 1);
         assert!(first.trials[0].failure.is_some());
         let margin = search(Rule::Margin(1.0));
-        assert!(margin.run(&Watch::quiet(), fails(0), |x| Some(*x)).is_err());
-        let second = margin.run(&Watch::quiet(), fails(1), |x| Some(*x)).unwrap();
+        assert!(
+            margin
+                .run(&Callbacks::quiet(), fails(0), |x| Some(*x))
+                .is_err()
+        );
+        let second = margin
+            .run(&Callbacks::quiet(), fails(1), |x| Some(*x))
+            .unwrap();
         assert_eq!(second.candidate, 0);
     }
 }

@@ -23,7 +23,7 @@ use gnarl_nn::networks::{Group, Network};
 use gnarl_nn::operator::RowOperator;
 use gnarl_nn::train::{Batches, SampledProblem, Targets};
 use gnarl_robust::classifier::WhiteBox;
-use gnarl_robust::inference::Reading;
+use gnarl_robust::inference::FittedInference;
 use gnarl_tensor::{Adam, AdamSettings, Device, GradStore, Tensor};
 
 /// One worker's copy of a model in training.
@@ -313,7 +313,7 @@ impl SharedTraining {
                 .collect(),
             mean_log_degree: self.rows.mean_log_degree(),
             inputs: Inputs::of_graph(graph),
-            reading: Reading::default(),
+            reading: FittedInference::default(),
             trained_on: TrainedOn {
                 dataset: self.on.name.clone(),
                 fingerprint: self.fingerprint,

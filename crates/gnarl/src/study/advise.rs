@@ -24,7 +24,7 @@ use crate::model::Model;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::features::FeatureKind;
 use gnarl_nn::networks::{Backbone, Capability};
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 
 /// A search over axes: the model to start from, and the number of fits.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ pub struct AdviseStudy {
 
 /// Summary of a dataset without the labels of its test nodes or graphs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Looks {
+pub struct DatasetSummary {
     /// The task: node or graph classification.
     pub task: Task,
     /// Number of nodes, or of graphs.
@@ -73,7 +73,7 @@ pub struct Looks {
     pub most_common: usize,
 }
 
-impl Looks {
+impl DatasetSummary {
     fn of(content: &Content, labels: &Labels, split: &Split) -> Self {
         let graphs = match content {
             Content::Graph(graph) => std::slice::from_ref(graph),
@@ -116,7 +116,7 @@ impl Looks {
 
 /// One choice and its accuracy on held-back nodes or graphs.
 #[derive(Debug, Clone, Serialize)]
-pub struct Tried {
+pub struct TriedChoice {
     /// The axes that are switched on; none for the plain model.
     pub switched: Vec<Switched>,
     /// The backbone if it differs from the model's: the control without edges.
@@ -133,14 +133,15 @@ pub struct Tried {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The accuracy of the choice.
-    Judged(Judged),
+    #[serde(rename = "judged")]
+    Evaluated(Evaluated),
     /// The reason why the choice is refused.
     Refused(String),
 }
 
 /// The accuracy of a choice.
 #[derive(Debug, Clone, Serialize)]
-pub struct Judged {
+pub struct Evaluated {
     /// Accuracy on the held-back nodes or graphs, in per cent.
     pub accuracy: f64,
     /// Difference to the plain model, paired node by node or graph by graph.
@@ -157,7 +158,7 @@ pub struct Judged {
     right: Vec<f64>,
 }
 
-impl Judged {
+impl Evaluated {
     /// Returns true if the choice helps by more than one standard error. Half a dozen choices are
     /// tried, so one may pass by chance; it is then about as accurate as the plain model.
     fn helps(difference: Option<&PairedDifference>) -> bool {
@@ -165,7 +166,7 @@ impl Judged {
     }
 }
 
-impl Tried {
+impl TriedChoice {
     /// The name of the choice: `cgso + orthonormal`, or `plain`.
     pub fn name(&self) -> String {
         match (self.backbone, self.switched.is_empty()) {
@@ -180,9 +181,9 @@ impl Tried {
         }
     }
 
-    fn judged(&self) -> Option<&Judged> {
+    fn judged(&self) -> Option<&Evaluated> {
         match &self.outcome {
-            Outcome::Judged(judged) => Some(judged),
+            Outcome::Evaluated(judged) => Some(judged),
             Outcome::Refused(_) => None,
         }
     }
@@ -192,14 +193,14 @@ impl Tried {
 #[derive(Debug, Clone, Serialize)]
 pub struct Advice {
     /// The summary of the dataset.
-    pub looks: Looks,
+    pub looks: DatasetSummary,
     /// Number of evaluated nodes or graphs, each once in every fit that held it back.
     pub judged_items: usize,
     /// Number of parts that were held back in turn.
     pub parts: usize,
     /// The choices that were tried: the plain model, a model without edges, single and joined
     /// choices.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<TriedChoice>,
     /// The recommended axes; none if nothing helps.
     pub switch_on: Vec<Switched>,
     /// The model with the recommended axes.
@@ -253,15 +254,15 @@ impl AdviseStudy {
     pub fn run(
         &self,
         on: &SplitData,
-        watch: &Watch<'_>,
-        mut on_done: impl FnMut(&Tried),
+        watch: &Callbacks<'_>,
+        mut on_done: impl FnMut(&TriedChoice),
     ) -> Result<Advice> {
         let content = without_test_labels(&on.content, &on.split)?;
         let labels = content.labels().ok_or_else(no_labels)?;
         let parts = held_back(labels, &on.split, self.seed)?;
-        let looks = Looks::of(&content, labels, &on.split);
+        let looks = DatasetSummary::of(&content, labels, &on.split);
         let task = content.task();
-        let judge = Judge {
+        let judge = Evaluator {
             study: self,
             on: Benchmark {
                 name: on.name.clone(),
@@ -270,9 +271,9 @@ impl AdviseStudy {
             },
             watch,
         };
-        let mut tried: Vec<Tried> = Vec::new();
+        let mut tried: Vec<TriedChoice> = Vec::new();
         // A choice that was stopped early has no result.
-        let mut note = |one: Tried, tried: &mut Vec<Tried>| {
+        let mut note = |one: TriedChoice, tried: &mut Vec<TriedChoice>| {
             if !watch.stopped() {
                 on_done(&one);
                 tried.push(one);
@@ -291,7 +292,7 @@ impl AdviseStudy {
             }
             let one = judge.switched(vec![choice], plain.as_ref(), None)?;
             if let Some(difference) = one.judged().and_then(|j| j.minus_plain)
-                && Judged::helps(Some(&difference))
+                && Evaluated::helps(Some(&difference))
             {
                 helpful.push((difference.mean, choice));
             }
@@ -299,17 +300,17 @@ impl AdviseStudy {
         }
         helpful.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut switch_on: Vec<Switched> = Vec::new();
-        let mut before: Option<Judged> = None;
+        let mut before: Option<Evaluated> = None;
         for (_, choice) in helpful {
             if watch.stopped() || switch_on.iter().any(|s| s.axis == choice.axis) {
                 continue;
             }
             if switch_on.is_empty() {
-                let of_choice = |one: &&Tried| one.switched == [choice];
+                let of_choice = |one: &&TriedChoice| one.switched == [choice];
                 before = tried
                     .iter()
                     .find(of_choice)
-                    .and_then(Tried::judged)
+                    .and_then(TriedChoice::judged)
                     .cloned();
                 switch_on.push(choice);
                 continue;
@@ -317,7 +318,7 @@ impl AdviseStudy {
             let joined: Vec<Switched> = switch_on.iter().copied().chain([choice]).collect();
             let one = judge.switched(joined, plain.as_ref(), before.as_ref())?;
             if let Some(judged) = one.judged()
-                && Judged::helps(judged.minus_before.as_ref())
+                && Evaluated::helps(judged.minus_before.as_ref())
             {
                 before = Some(judged.clone());
                 switch_on.push(choice);
@@ -340,19 +341,19 @@ impl AdviseStudy {
 }
 
 /// Fits and evaluates choices on the same parts with the same seeds.
-struct Judge<'a> {
+struct Evaluator<'a> {
     study: &'a AdviseStudy,
     on: Benchmark,
-    watch: &'a Watch<'a>,
+    watch: &'a Callbacks<'a>,
 }
 
-impl Judge<'_> {
-    fn plain(&self) -> Result<Tried> {
+impl Evaluator<'_> {
+    fn plain(&self) -> Result<TriedChoice> {
         self.tried(&self.study.model, Vec::new(), None, (None, None))
     }
 
     /// The control without edges, which shows what edges add; `None` if the model uses none.
-    fn without_edges(&self, plain: Option<&Judged>) -> Result<Option<Tried>> {
+    fn without_edges(&self, plain: Option<&Evaluated>) -> Result<Option<TriedChoice>> {
         match self.study.without_edges().filter(|_| !self.watch.stopped()) {
             Some(model) => self
                 .tried(&model, Vec::new(), Some(model.backbone), (plain, None))
@@ -364,12 +365,12 @@ impl Judge<'_> {
     fn switched(
         &self,
         switched: Vec<Switched>,
-        plain: Option<&Judged>,
-        before: Option<&Judged>,
-    ) -> Result<Tried> {
+        plain: Option<&Evaluated>,
+        before: Option<&Evaluated>,
+    ) -> Result<TriedChoice> {
         match with_switched(&self.study.model, &switched) {
             Ok(model) => self.tried(&model, switched, None, (plain, before)),
-            Err(why) => Ok(Tried {
+            Err(why) => Ok(TriedChoice {
                 switched,
                 backbone: None,
                 outcome: Outcome::Refused(why.to_string()),
@@ -382,13 +383,13 @@ impl Judge<'_> {
         model: &Model,
         switched: Vec<Switched>,
         backbone: Option<Backbone>,
-        (plain, before): (Option<&Judged>, Option<&Judged>),
-    ) -> Result<Tried> {
+        (plain, before): (Option<&Evaluated>, Option<&Evaluated>),
+    ) -> Result<TriedChoice> {
         let start = Instant::now();
         let outcome = match self.right(model) {
             Ok(right) => {
-                let minus = |other: &Judged| paired_difference(&right, &other.right);
-                Outcome::Judged(Judged {
+                let minus = |other: &Evaluated| paired_difference(&right, &other.right);
+                Outcome::Evaluated(Evaluated {
                     accuracy: mean_std(&right)?.mean,
                     minus_plain: plain.map(minus).transpose()?,
                     minus_before: before.map(minus).transpose()?,
@@ -405,7 +406,7 @@ impl Judge<'_> {
             }
             Err(other) => return Err(other),
         };
-        Ok(Tried {
+        Ok(TriedChoice {
             switched,
             backbone,
             outcome,
@@ -618,12 +619,12 @@ mod tests {
         }
         let wrong = Labels::new(wrong, labels.num_classes()).unwrap();
         let first = study()
-            .run(&on(graph.clone()), &Watch::quiet(), |_| ())
+            .run(&on(graph.clone()), &Callbacks::quiet(), |_| ())
             .unwrap();
         let second = study()
             .run(
                 &on(graph.with_labels(wrong).unwrap()),
-                &Watch::quiet(),
+                &Callbacks::quiet(),
                 |_| (),
             )
             .unwrap();
@@ -647,12 +648,12 @@ mod tests {
             standard_error,
             n: 9,
         };
-        assert!(Judged::helps(Some(&difference(1.0, 0.9))));
-        assert!(!Judged::helps(Some(&difference(1.0, 1.1))));
+        assert!(Evaluated::helps(Some(&difference(1.0, 0.9))));
+        assert!(!Evaluated::helps(Some(&difference(1.0, 1.1))));
         assert!(
-            !Judged::helps(Some(&difference(0.0, 0.0))),
+            !Evaluated::helps(Some(&difference(0.0, 0.0))),
             "no difference is no help"
         );
-        assert!(!Judged::helps(None));
+        assert!(!Evaluated::helps(None));
     }
 }

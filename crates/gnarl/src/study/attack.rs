@@ -28,10 +28,10 @@ use crate::model::{Fitted, Model};
 use gnarl_graph::{Error, Result};
 use gnarl_nn::features::FeatureScaling;
 use gnarl_nn::networks::Backbone;
-use gnarl_nn::train::{Watch, argmax, median};
+use gnarl_nn::train::{Callbacks, argmax, median};
 use gnarl_robust::attack::{Attack, AttackInput, Attacked, Property, Requirement};
 use gnarl_robust::classifier::Classifier;
-use gnarl_robust::inference::Perturbed;
+use gnarl_robust::inference::PerturbationTarget;
 use gnarl_robust::perturb::FeatureChange;
 
 gnarl_graph::named! {
@@ -68,11 +68,11 @@ gnarl_graph::named! {
 }
 
 /// The part of the input that an attack changes, and that an inference rule against it perturbs.
-pub fn attacked_part(attack: &Attack) -> Perturbed {
+pub fn attacked_part(attack: &Attack) -> PerturbationTarget {
     if attack.has(Property::Features) {
-        Perturbed::Features
+        PerturbationTarget::Features
     } else {
-        Perturbed::Structure
+        PerturbationTarget::Structure
     }
 }
 
@@ -364,7 +364,7 @@ pub(super) fn fit_surrogate(
     epochs: usize,
     split: &Split,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<Fitted> {
     let model = Model::new(backbone)
         .features(FeatureScaling::AsLoaded)
@@ -431,12 +431,12 @@ impl AttackStudy {
     }
 
     /// Runs the study with these callbacks. [`AttackStudy::runner`] has more options.
-    pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<AttackResult> {
+    pub fn run(&self, on: &Benchmark, watch: &Callbacks<'_>) -> Result<AttackResult> {
         self.runner(watch).run(on)
     }
 
     /// A runner of the study, with options.
-    pub fn runner<'a>(&'a self, watch: &'a Watch<'a>) -> AttackRunner<'a> {
+    pub fn runner<'a>(&'a self, watch: &'a Callbacks<'a>) -> AttackRunner<'a> {
         AttackRunner {
             study: self,
             cache: None,
@@ -479,7 +479,7 @@ impl AttackStudy {
 pub struct AttackRunner<'a> {
     study: &'a AttackStudy,
     cache: Option<&'a AttackCache>,
-    watch: &'a Watch<'a>,
+    watch: &'a Callbacks<'a>,
 }
 
 impl<'a> AttackRunner<'a> {
@@ -609,7 +609,7 @@ impl<'a> AttackRunner<'a> {
         } else {
             attacked.graph.clone()
         };
-        let judge = Judge {
+        let judge = Evaluator {
             model: study.settled_model(),
             mode: study.mode,
             split,
@@ -660,7 +660,7 @@ impl GivenStudy {
         on: &Benchmark,
         attacked: &Graph,
         targets: &Targets,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
     ) -> Result<AttackResult> {
         let start = Instant::now();
         let graph = on.content.graph()?;
@@ -671,9 +671,9 @@ impl GivenStudy {
         };
         let flips = Attacked::new(graph, edges)?.change.num_flips();
         let part = if flips == 0 {
-            Perturbed::Features
+            PerturbationTarget::Features
         } else {
-            Perturbed::Structure
+            PerturbationTarget::Structure
         };
         let model = self.model.inference(self.model.inference.on(part));
         let ready = model.ready(&on.name, &on.content, FitOptions::default())?;
@@ -705,7 +705,7 @@ impl GivenStudy {
                 true => Attacked::new(graph, attacked.clone())?.change,
                 false => Attacked::new(&before, after.clone())?.change,
             };
-            let judge = Judge {
+            let judge = Evaluator {
                 model,
                 mode: self.mode,
                 split,
@@ -736,7 +736,7 @@ impl GivenStudy {
 }
 
 /// The evaluation of a model on a clean and an attacked graph, both scaled.
-struct Judge<'a> {
+struct Evaluator<'a> {
     /// The model, its inference completed.
     model: Model,
     mode: Mode,
@@ -745,12 +745,12 @@ struct Judge<'a> {
     seed: u64,
 }
 
-impl Judge<'_> {
+impl Evaluator<'_> {
     fn judge(
         &self,
         clean: &Fitted,
         [before, after]: [&Graph; 2],
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
     ) -> Result<(Verdict, Option<DefendedRun>)> {
         let poisoned = match self.mode {
             Mode::Evasion => None,
@@ -766,7 +766,7 @@ impl Judge<'_> {
     }
 
     /// The model trained on a changed graph, whose features are scaled already.
-    fn fit_poisoned(&self, graph: &Graph, watch: &Watch<'_>) -> Result<Fitted> {
+    fn fit_poisoned(&self, graph: &Graph, watch: &Callbacks<'_>) -> Result<Fitted> {
         let model = self.model.features(FeatureScaling::AsLoaded);
         let content = Content::Graph(graph.clone());
         model
@@ -802,7 +802,7 @@ impl Judge<'_> {
         verdict: Verdict,
         defended: Option<DefendedRun>,
         start: Instant,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
     ) -> AttackRun {
         let report = clean.report();
         AttackRun {
@@ -1010,7 +1010,7 @@ mod tests {
     }
 
     fn runs(study: &AttackStudy) -> Result<Vec<AttackRun>> {
-        Ok(study.run(&benchmark(), &Watch::quiet())?.runs)
+        Ok(study.run(&benchmark(), &Callbacks::quiet())?.runs)
     }
 
     fn mean(runs: &[AttackRun], f: fn(&AttackRun) -> f64) -> f64 {

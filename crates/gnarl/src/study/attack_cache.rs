@@ -9,7 +9,7 @@ use gnarl_graph::Split;
 
 use super::attack::{AttackStudy, LabelKnowledge, Targets};
 use gnarl_graph::Result;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::{Attacked, Property, Requirement};
 use gnarl_robust::perturb::Budget;
 
@@ -23,7 +23,7 @@ impl AttackCache {
     pub(super) fn get_or_run(
         &self,
         name: String,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
         run: impl FnOnce() -> Result<Attacked>,
     ) -> Result<Attacked> {
         let found = self.graphs().get(&name).cloned();
@@ -119,8 +119,8 @@ mod tests {
         for (backbone, features) in [Backbone::GCN, Backbone::MLP].into_iter().zip(scalings) {
             let study = study(backbone, features);
             let (alone, shared) = (
-                study.run(&on, &Watch::quiet()),
-                study.runner(&Watch::quiet()).cache(&cache).run(&on),
+                study.run(&on, &Callbacks::quiet()),
+                study.runner(&Callbacks::quiet()).cache(&cache).run(&on),
             );
             let (alone, shared) = (alone.unwrap(), shared.unwrap());
             for (a, b) in alone.runs.iter().zip(&shared.runs) {
@@ -135,7 +135,10 @@ mod tests {
             attack: Dice::budget(0.1).into(),
             ..study(Backbone::GCN, scalings[0])
         };
-        dice.runner(&Watch::quiet()).cache(&cache).run(&on).unwrap();
+        dice.runner(&Callbacks::quiet())
+            .cache(&cache)
+            .run(&on)
+            .unwrap();
         assert_eq!(
             cache.len(),
             2,
@@ -147,7 +150,7 @@ mod tests {
             ..study(Backbone::GCN, scalings[0])
         };
         let _ = other
-            .runner(&Watch::stopped_by(&stopped))
+            .runner(&Callbacks::stopped_by(&stopped))
             .cache(&cache)
             .run(&on);
         assert_eq!(cache.len(), 2, "what was stopped is not kept");

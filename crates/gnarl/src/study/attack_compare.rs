@@ -16,7 +16,7 @@ use super::summary::Accuracy;
 use crate::model::Model;
 use gnarl_graph::Result;
 use gnarl_nn::networks::Backbone;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::{Attack, Attacked, Part, Property, Requirement};
 use gnarl_robust::perturb::{Budget, Pair, flipped};
 
@@ -60,7 +60,7 @@ pub struct Cell {
 #[serde(rename_all = "kebab-case", untagged)]
 pub enum Outcome {
     /// The model was evaluated.
-    Judged {
+    Evaluated {
         /// Accuracy on clean inputs, with the model's inference.
         clean_accuracy: Accuracy,
         /// Accuracy on attacked inputs.
@@ -97,7 +97,7 @@ impl Comparison {
     pub fn run(
         &self,
         on: &Benchmark,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
         mut on_done: impl FnMut(&Cell),
     ) -> Result<Vec<Cell>> {
         let shared = match (&on.content, self.shares_inputs(on)) {
@@ -141,7 +141,7 @@ impl Comparison {
         &self,
         graph: &Graph,
         on: &Benchmark,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
     ) -> Result<Vec<Attacked>> {
         let make = |attack: &Attack| {
             attacked_alone(
@@ -188,7 +188,7 @@ impl Comparison {
         model: &Model,
         attacked: &Attacked,
         on: &Benchmark,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
     ) -> Result<Option<Outcome>> {
         let study = GivenStudy {
             model: *model,
@@ -208,7 +208,7 @@ impl Comparison {
         model: &Model,
         attack: &Attack,
         on: &Benchmark,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
     ) -> Result<Option<Outcome>> {
         let study = AttackStudy {
             model: *model,
@@ -238,7 +238,7 @@ fn outcome(result: &AttackResult, adaptive: bool) -> Result<Option<Outcome>> {
     let mean = |f: &dyn Fn(&super::attack::AttackRun) -> f64| {
         result.runs.iter().map(f).sum::<f64>() / count
     };
-    Ok(Some(Outcome::Judged {
+    Ok(Some(Outcome::Evaluated {
         clean_accuracy: result.over(|run| {
             run.defended
                 .map_or(run.clean_accuracy, |d| d.clean_accuracy)
@@ -298,7 +298,7 @@ mod tests {
             runs: 2,
             seed: 1,
         };
-        comparison.run(&on, &Watch::quiet(), |_| ()).unwrap()
+        comparison.run(&on, &Callbacks::quiet(), |_| ()).unwrap()
     }
 
     #[test]
@@ -318,7 +318,7 @@ mod tests {
         let flips: Vec<f64> = cells
             .iter()
             .map(|cell| match &cell.outcome {
-                Outcome::Judged {
+                Outcome::Evaluated {
                     flips, adaptive, ..
                 } => {
                     assert!(!adaptive);
@@ -355,7 +355,7 @@ mod tests {
             assert!(
                 matches!(
                     &cells[at].outcome,
-                    Outcome::Judged {
+                    Outcome::Evaluated {
                         adaptive: false,
                         flips: 0.0,
                         ..
@@ -367,7 +367,7 @@ mod tests {
         let cells: Vec<Cell> = cells.into_iter().filter(|cell| cell.budget == 1).collect();
         assert!(matches!(
             &cells[0].outcome,
-            Outcome::Judged { adaptive: true, .. }
+            Outcome::Evaluated { adaptive: true, .. }
         ));
         assert!(
             matches!(&cells[1].outcome, Outcome::Refused { refused } if refused.contains("follows gradients"))
@@ -379,7 +379,7 @@ mod tests {
         );
         assert!(matches!(
             &cells[0].outcome,
-            Outcome::Judged {
+            Outcome::Evaluated {
                 adaptive: false,
                 ..
             }

@@ -19,7 +19,7 @@ use crate::model::Fitted;
 use crate::model::fit::{FitOptions, Ready};
 use gnarl_graph::Result;
 use gnarl_nn::features::FeatureScaling;
-use gnarl_nn::train::{Watch, median};
+use gnarl_nn::train::{Callbacks, median};
 use gnarl_robust::attack::{Attack, AttackInput, Attacked, Property, Requirement};
 use gnarl_robust::classifier::Classifier;
 use gnarl_robust::perturb::FeatureChange;
@@ -116,7 +116,7 @@ impl AttackStudy {
         set: &GraphSet,
         split: &Split,
         seed: u64,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
     ) -> Result<AttackRun> {
         let start = Instant::now();
         let test = labelled(split.test(), set.labels());
@@ -230,7 +230,7 @@ impl AttackStudy {
         set: &GraphSet,
         split: &Split,
         seed: u64,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
     ) -> Result<Outcome> {
         let start = Instant::now();
         let known = labelled(&[split.train(), split.val()].concat(), set.labels());

@@ -21,7 +21,7 @@ use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
 use gnarl_graph::{Error, Result};
 use gnarl_nn::features::FeatureScaling;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::{Attack, Property};
 
 /// A model, and the combinations of axes to run.
@@ -158,14 +158,15 @@ fn name(switched: &[Switched]) -> String {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Accuracies on the test nodes or graphs.
-    Judged(Judged),
+    #[serde(rename = "judged")]
+    Evaluated(Evaluated),
     /// The reason why the combination is refused.
     Refused(String),
 }
 
 /// Accuracies of a combination with its own inference, in per cent.
 #[derive(Debug, Clone, Serialize)]
-pub struct Judged {
+pub struct Evaluated {
     /// Accuracy on clean inputs.
     pub clean: Accuracy,
     /// Difference to the plain model, paired run by run.
@@ -286,10 +287,10 @@ impl AxesStudy {
         &self,
         switched: &[Switched],
         on: &Benchmark,
-        plain: Option<&Judged>,
-        watch: &Watch<'_>,
+        plain: Option<&Evaluated>,
+        watch: &Callbacks<'_>,
     ) -> Result<Combination> {
-        self.run_beside(switched, on, plain, &mut Kept::default(), watch)
+        self.run_beside(switched, on, plain, &mut Reusable::default(), watch)
     }
 
     /// Runs one combination with the models and scalings that earlier combinations left.
@@ -297,9 +298,9 @@ impl AxesStudy {
         &self,
         switched: &[Switched],
         on: &Benchmark,
-        plain: Option<&Judged>,
-        kept: &mut Kept,
-        watch: &Watch<'_>,
+        plain: Option<&Evaluated>,
+        kept: &mut Reusable,
+        watch: &Callbacks<'_>,
     ) -> Result<Combination> {
         let start = Instant::now();
         let refused = |why: String| Combination {
@@ -321,7 +322,7 @@ impl AxesStudy {
                 .collect(),
             None => Ok(Vec::new()),
         };
-        let judged = Judged {
+        let judged = Evaluated {
             minus_plain: plain.map(|plain| minus(&clean, &plain.clean)).transpose()?,
             attacked_minus_plain: attacked_minus_plain?,
             clean,
@@ -330,7 +331,7 @@ impl AxesStudy {
         };
         Ok(Combination {
             switched: switched.to_vec(),
-            outcome: Outcome::Judged(judged),
+            outcome: Outcome::Evaluated(judged),
         })
     }
 
@@ -339,8 +340,8 @@ impl AxesStudy {
         &self,
         switched: &[Switched],
         on: &Benchmark,
-        kept: &mut Kept,
-        watch: &Watch<'_>,
+        kept: &mut Reusable,
+        watch: &Callbacks<'_>,
     ) -> Result<(Accuracy, Vec<Accuracy>)> {
         let refused = |what: &str| Error::argument("axes", what);
         let unfinished = || refused("stopped before its runs were done");
@@ -413,9 +414,9 @@ impl AxesStudy {
         switched: &[Switched],
         attacks: &[Attack],
         on: &Benchmark,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
     ) -> Result<UnderAttacks> {
-        self.under_beside(switched, attacks, on, &mut Kept::default(), watch)
+        self.under_beside(switched, attacks, on, &mut Reusable::default(), watch)
     }
 
     /// Evaluates one combination with models fitted by earlier ones, and with the plain model's
@@ -426,8 +427,8 @@ impl AxesStudy {
         switched: &[Switched],
         attacks: &[Attack],
         on: &Benchmark,
-        kept: &mut Kept,
-        watch: &Watch<'_>,
+        kept: &mut Reusable,
+        watch: &Callbacks<'_>,
     ) -> Result<UnderAttacks> {
         let start = Instant::now();
         let refused = |what: &str| Error::argument("axes", what);
@@ -522,14 +523,14 @@ impl AxesStudy {
     pub fn run(
         &self,
         on: &Benchmark,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
         mut on_done: impl FnMut(&Combination),
     ) -> Result<Vec<Combination>> {
         let mut done: Vec<Combination> = Vec::new();
-        let mut kept = Kept::default();
+        let mut kept = Reusable::default();
         for switched in self.combinations(on.content.task())? {
             let plain = done.first().and_then(|plain| match &plain.outcome {
-                Outcome::Judged(judged) => Some(judged.clone()),
+                Outcome::Evaluated(judged) => Some(judged.clone()),
                 Outcome::Refused(_) => None,
             });
             let combination = self.run_beside(&switched, on, plain.as_ref(), &mut kept, watch)?;
@@ -546,13 +547,13 @@ impl AxesStudy {
 /// Models and scalings that later combinations reuse: models that differ in the inference alone (an
 /// inference rule changes no training), and the scales of features.
 #[derive(Default)]
-struct Kept {
+struct Reusable {
     fitted: Vec<(Vec<Switched>, Vec<Fitted>)>,
     /// The feature scaling of the plain model in each run.
     scalings: Vec<FeatureScaling>,
 }
 
-impl Kept {
+impl Reusable {
     /// Takes the models of the combination that differs in the inference alone. Each is taken once:
     /// every combination has one such partner.
     fn take_for(&mut self, switched: &[Switched]) -> Option<Vec<Fitted>> {
@@ -699,13 +700,14 @@ mod tests {
             attacks,
             ..study()
         };
-        let together = study.run(&on, &Watch::quiet(), |_| {}).unwrap();
+        let together = study.run(&on, &Callbacks::quiet(), |_| {}).unwrap();
         assert_eq!(together.len(), 4);
         for combination in &together {
             let alone = study
-                .run_one(&combination.switched, &on, None, &Watch::quiet())
+                .run_one(&combination.switched, &on, None, &Callbacks::quiet())
                 .unwrap();
-            let (Outcome::Judged(a), Outcome::Judged(b)) = (&combination.outcome, &alone.outcome)
+            let (Outcome::Evaluated(a), Outcome::Evaluated(b)) =
+                (&combination.outcome, &alone.outcome)
             else {
                 panic!("{combination:?}")
             };
@@ -736,7 +738,7 @@ mod tests {
         assert_eq!(crf[0].choice, "clean-crf");
         for switched in [plain, crf] {
             let found = study()
-                .under(switched, &attacks, &on, &Watch::quiet())
+                .under(switched, &attacks, &on, &Callbacks::quiet())
                 .unwrap();
             assert_eq!((found.attacked.len(), found.models.len()), (2, 2));
             for (a, &attack) in attacks.iter().enumerate() {
@@ -746,7 +748,7 @@ mod tests {
                 };
                 let result = alone
                     .evasion(alone.model(switched).unwrap(), attack)
-                    .run(&on, &Watch::quiet())
+                    .run(&on, &Callbacks::quiet())
                     .unwrap();
                 assert_eq!(
                     result.over(attacked_accuracy).unwrap(),
@@ -758,7 +760,7 @@ mod tests {
                 }
             }
         }
-        assert!(study().under(plain, &[], &on, &Watch::quiet()).is_err());
+        assert!(study().under(plain, &[], &on, &Callbacks::quiet()).is_err());
     }
 
     #[test]
@@ -775,11 +777,11 @@ mod tests {
             ..study()
         };
         let mut told = 0;
-        let found = study.run(&on, &Watch::quiet(), |_| told += 1).unwrap();
+        let found = study.run(&on, &Callbacks::quiet(), |_| told += 1).unwrap();
         assert_eq!((found.len(), told), (7, 7));
         assert_eq!(found[0].name(), "plain");
         for combination in &found[1..] {
-            let Outcome::Judged(judged) = &combination.outcome else {
+            let Outcome::Evaluated(judged) = &combination.outcome else {
                 panic!("{combination:?}")
             };
             assert_eq!(judged.clean.runs.len(), 2);
@@ -790,7 +792,7 @@ mod tests {
             ..study
         };
         let refused = mlp
-            .run_one(&SWITCHED[..1], &on, None, &Watch::quiet())
+            .run_one(&SWITCHED[..1], &on, None, &Callbacks::quiet())
             .unwrap();
         let Outcome::Refused(why) = refused.outcome else {
             panic!("an operator for a perceptron")

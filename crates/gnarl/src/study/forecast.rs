@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::model::{FitOptions, Model};
 use gnarl_graph::{Error, Result};
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_robust::inference::Inference;
 
 /// One cell of a study before it is run.
@@ -67,7 +67,7 @@ pub fn forecast(
     on: &Benchmark,
     planned: &[Planned],
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<Vec<Cell>> {
     let mut timed: Vec<(Model, std::result::Result<Timing, String>)> = Vec::new();
     let mut cells = Vec::with_capacity(planned.len());
@@ -145,7 +145,7 @@ fn stopped() -> Error {
     Error::argument("dry run", "stopped before everything was timed")
 }
 
-fn time(model: &Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> Result<Timing> {
+fn time(model: &Model, on: &Benchmark, seed: u64, watch: &Callbacks<'_>) -> Result<Timing> {
     let mut plain = model.inference(Inference::default());
     // Early stopping cannot end so few epochs, and it needs validation nodes or graphs.
     plain.training.patience = None;
@@ -211,7 +211,7 @@ mod tests {
                 Ok(Model::new(Backbone::MLP).layers(3).depth(Exits::st(2))),
             ),
         ];
-        let found = forecast(&karate(), &cells, 1, &Watch::quiet()).unwrap();
+        let found = forecast(&karate(), &cells, 1, &Callbacks::quiet()).unwrap();
         let epochs: Vec<u64> = found.iter().map(|cell| cell.epochs).collect();
         assert_eq!(epochs, [30, 300_000, 90, 0, 0]);
         assert!(
@@ -232,7 +232,7 @@ mod tests {
     fn a_stop_ends_it() {
         let stop = AtomicBool::new(true);
         let cells = [planned("one", Ok(Model::new(Backbone::GCN)))];
-        let e = forecast(&karate(), &cells, 1, &Watch::stopped_by(&stop))
+        let e = forecast(&karate(), &cells, 1, &Callbacks::stopped_by(&stop))
             .unwrap_err()
             .to_string();
         assert!(e.contains("stopped before everything was timed"), "{e}");

@@ -10,7 +10,7 @@ use gnarl_graph::Result;
 use gnarl_nn::features::{FeatureScaling, Scaler};
 use gnarl_nn::train::argmax;
 use gnarl_robust::classifier::Classifier;
-use gnarl_robust::inference::{CleanInputs, Inference, Reading};
+use gnarl_robust::inference::{CleanInputs, FittedInference, Inference};
 
 /// Predictions and their accuracy.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl ClassifierStudy {
                 };
                 fit_inference(inference, model, clean, self.seed)?
             }
-            None => Reading::default(),
+            None => FittedInference::default(),
         };
         let probabilities = reading.answer(model, &graph, self.seed)?;
         let predictions = Predictions {
@@ -122,7 +122,7 @@ impl ClassifierStudy {
         let plain_accuracy = match reading.is_plain() {
             true => None,
             false => {
-                let plain = Reading::default().answer(model, &graph, self.seed)?;
+                let plain = FittedInference::default().answer(model, &graph, self.seed)?;
                 accuracy(&graph, test, &classes_of(&plain))
             }
         };
@@ -164,7 +164,7 @@ pub fn fit_inference(
     model: &dyn Classifier,
     clean: Clean<'_>,
     seed: u64,
-) -> Result<Reading> {
+) -> Result<FittedInference> {
     let (graph, train, val) = match clean {
         Clean::Nothing => return without_inputs(inference),
         Clean::Graphs(graphs) => {
@@ -190,7 +190,7 @@ pub fn fit_inference(
 }
 
 /// Builds an inference rule that is fitted to no clean inputs.
-pub fn without_inputs(inference: Inference) -> Result<Reading> {
+pub fn without_inputs(inference: Inference) -> Result<FittedInference> {
     inference
         .fit_to(&NoModel, CleanInputs::Graphs(&[]))
         .map_err(|_| {
@@ -206,7 +206,7 @@ pub fn without_inputs(inference: Inference) -> Result<Reading> {
 /// features are scaled for it.
 pub fn under(
     fitted: &Fitted,
-    reading: &Reading,
+    reading: &FittedInference,
     scaled: &Graph,
     seed: u64,
 ) -> Result<DenseMatrix<f32>> {

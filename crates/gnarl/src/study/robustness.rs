@@ -15,13 +15,13 @@ use super::summary::Accuracy;
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
 use gnarl_graph::Result;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_robust::classifier::{Classifier, WhiteBox};
-use gnarl_robust::inference::{Defended, Perturbed, Reading};
+use gnarl_robust::inference::{Defended, FittedInference, PerturbationTarget};
 use gnarl_robust::robustness::bounds::{Distance, operator_distance};
 use gnarl_robust::robustness::estimate::{drawn_graph, estimate_watched};
 use gnarl_robust::robustness::{
-    Bound, Bounds, Budget, Estimate, Region, SampleWatch, ScoreDistances, Settings, estimate,
+    Bound, Bounds, Budget, Estimate, Region, SampleCallbacks, ScoreDistances, Settings, estimate,
 };
 
 /// A model, and the regions around its input to sample from.
@@ -40,7 +40,7 @@ pub struct RobustnessStudy {
 /// Callbacks while a study runs.
 pub struct RobustnessWatch<'a> {
     /// Callbacks of the training.
-    pub training: Watch<'a>,
+    pub training: Callbacks<'a>,
     /// Called with the number of new samples since the last call.
     pub on_samples: &'a (dyn Fn(usize) + Sync),
 }
@@ -99,10 +99,10 @@ pub struct BoundReport {
 
 impl RobustnessStudy {
     /// The part of the input that moves, which an inference rule perturbs.
-    pub fn moved_part(region: &Region) -> Perturbed {
+    pub fn moved_part(region: &Region) -> PerturbationTarget {
         match region {
-            Region::Structure { .. } => Perturbed::Structure,
-            Region::Features(_) | Region::Both { .. } => Perturbed::Features,
+            Region::Structure { .. } => PerturbationTarget::Structure,
+            Region::Features(_) | Region::Both { .. } => PerturbationTarget::Features,
         }
     }
 
@@ -198,7 +198,7 @@ impl RobustnessStudy {
                 break;
             }
             let started = Instant::now();
-            let samples = SampleWatch {
+            let samples = SampleCallbacks {
                 on_samples: watch.on_samples,
                 stop: watch.training.stop,
             };
@@ -266,7 +266,7 @@ fn bounds_of<'a>(
 /// sampling, and the bounds or why there are none.
 pub fn measure(
     model: &dyn Classifier,
-    reading: &Reading,
+    reading: &FittedInference,
     graph: &Graph,
     settings: &Settings,
 ) -> Result<(Estimate, Result<Vec<Bound>>)> {
@@ -330,7 +330,7 @@ fn looked_at(fitted: &Fitted, content: &Content) -> Result<Vec<Input>> {
 /// A fitted model and a graph to perturb.
 struct Case<'a> {
     fitted: &'a Fitted,
-    bare: crate::model::fitted::Bare<'a>,
+    bare: crate::model::fitted::PreprocessedModel<'a>,
     input: &'a Input,
 }
 
@@ -370,7 +370,11 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn estimate(&self, settings: &Settings, watch: SampleWatch<'_>) -> Result<Option<Estimate>> {
+    fn estimate(
+        &self,
+        settings: &Settings,
+        watch: SampleCallbacks<'_>,
+    ) -> Result<Option<Estimate>> {
         let (graph, settings) = (&self.input.graph, &self.settings(settings));
         match self.fitted.reading().is_plain() {
             true => estimate_watched(&self.bare, graph, settings, watch),
@@ -417,7 +421,7 @@ fn bound(
     cases: &[Case<'_>],
     settings: &Settings,
     estimates: &[Estimate],
-    watch: SampleWatch<'_>,
+    watch: SampleCallbacks<'_>,
 ) -> Result<Vec<BoundReport>> {
     // On one graph, the sampled graphs are the same in every run.
     let distance = match (settings.region.budget(), bounds.first(), cases.first()) {
@@ -476,7 +480,7 @@ fn farthest(
     model: &WhiteBox,
     graph: &Graph,
     settings: &Settings,
-    watch: SampleWatch<'_>,
+    watch: SampleCallbacks<'_>,
 ) -> Result<Option<f64>> {
     let clean = model.propagation(graph)?.operator;
     let one = |sample: usize| -> Result<Option<f64>> {

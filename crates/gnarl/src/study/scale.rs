@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::model::Model;
 use gnarl_graph::Result;
 use gnarl_nn::networks::Backbone;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 
 /// Size of the graph and of the network.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -117,7 +117,7 @@ const READ_COST: f64 = 64.0;
 
 /// Memory and time of one way of training.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Way {
+pub struct TrainingCost {
     /// Bytes in memory, for each worker.
     pub bytes: f64,
     /// Seconds of an epoch.
@@ -132,11 +132,11 @@ pub struct ScalePlan {
     /// Bytes of the graph's folder.
     pub disk_bytes: f64,
     /// GCN on the whole graph.
-    pub whole: Way,
+    pub whole: TrainingCost,
     /// GraphSAGE on sampled neighbourhoods.
-    pub sampled: Way,
+    pub sampled: TrainingCost,
     /// Sampled neighbourhoods with so many workers, each on its own machine.
-    pub workers: Vec<(usize, Way)>,
+    pub workers: Vec<(usize, TrainingCost)>,
 }
 
 /// Terms summed in a second by each way of training, measured on a graph that fits badly into any
@@ -177,7 +177,7 @@ impl Speed {
         let half: Vec<u32> = (0..nodes as u32).step_by(2).collect();
         on.split = gnarl_graph::Split::new("half", half, vec![], vec![])?;
         let epoch_seconds = |model: Model| -> Result<f64> {
-            let fitted = model.epochs(3).fit_watched(&on, 0, &Watch::quiet())?;
+            let fitted = model.epochs(3).fit_watched(&on, 0, &Callbacks::quiet())?;
             Ok(fitted
                 .report()
                 .trained
@@ -199,18 +199,18 @@ impl Speed {
 impl ScalePlan {
     /// Computes memory and time of a size at this speed, alone and with these numbers of workers.
     pub fn new(size: Size, speed: Speed, workers: &[usize]) -> Self {
-        let whole = Way {
+        let whole = TrainingCost {
             bytes: size.whole_bytes(),
             epoch_seconds: size.whole_work() / speed.whole,
         };
-        let sampled = Way {
+        let sampled = TrainingCost {
             bytes: size.sampled_bytes(),
             epoch_seconds: size.sampled_work() / speed.sampled,
         };
         let shared = |&count: &usize| {
             (
                 count,
-                Way {
+                TrainingCost {
                     bytes: sampled.bytes,
                     epoch_seconds: sampled.epoch_seconds / count.max(1) as f64,
                 },

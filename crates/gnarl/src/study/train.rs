@@ -20,9 +20,9 @@ use super::summary::{Accuracy, as_object};
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{FitReport, Fitted, Model};
 use gnarl_graph::{Error, Result};
-use gnarl_nn::depth::{Answers, Kind, Policy, Structure, cross_fitted_accuracy};
+use gnarl_nn::depth::{ExitPredictions, Kind, Policy, Structure, cross_fitted_accuracy};
 use gnarl_nn::features::FeatureScaling;
-use gnarl_nn::train::{Targets, Watch, median};
+use gnarl_nn::train::{Callbacks, Targets, median};
 
 /// A model, and the number of its runs.
 #[derive(Debug, Clone)]
@@ -123,7 +123,7 @@ impl TrainStudy {
     }
 
     /// Fits and evaluates the model.
-    pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<TrainResult> {
+    pub fn run(&self, on: &Benchmark, watch: &Callbacks<'_>) -> Result<TrainResult> {
         let start = Instant::now();
         if on.splits.is_empty() {
             return Err(Error::argument(
@@ -139,7 +139,7 @@ impl TrainStudy {
         ready
             .plan()
             .check_demand(&on.name, &on.content, self.num_fits(on) as f64, 0.0)?;
-        let judge = Judge::new(self, on)?;
+        let judge = Evaluator::new(self, on)?;
         let kept = Mutex::new(None::<(Rank, Fitted)>);
         let one = |i: usize| {
             // Many short runs would each begin, only to be stopped.
@@ -487,14 +487,14 @@ pub struct InferenceReport {
 }
 
 /// Evaluates fits on the test nodes or graphs of their splits.
-struct Judge<'a> {
+struct Evaluator<'a> {
     study: &'a TrainStudy,
     on: &'a Benchmark,
     /// Inputs of exit policies and the reported policies, for models with exits.
     structure: Option<Structure<'a>>,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> Evaluator<'a> {
     fn new(study: &'a TrainStudy, on: &'a Benchmark) -> Result<Self> {
         let structure = match study.model.depth.exits() {
             Some(exits) => {
@@ -511,7 +511,7 @@ impl<'a> Judge<'a> {
         })
     }
 
-    fn fit(&self, ready: &Ready, i: usize, watch: &Watch<'_>) -> Result<(Run, Fitted)> {
+    fn fit(&self, ready: &Ready, i: usize, watch: &Callbacks<'_>) -> Result<(Run, Fitted)> {
         let (split, seed) = self.study.place(self.on, i);
         let fitted = ready.fit(split, seed, watch)?;
         let content = &self.on.content;
@@ -562,7 +562,7 @@ impl<'a> Judge<'a> {
         &self,
         fitted: &Fitted,
         structure: &Structure<'_>,
-        answers: &Answers,
+        answers: &ExitPredictions,
         split: &Split,
     ) -> Result<ExitRun> {
         let Some(labels) = self.on.content.labels() else {

@@ -40,7 +40,7 @@ pub struct InfoReport {
 #[serde(untagged)]
 enum What {
     /// Entry of the registry.
-    Known(Box<Known>),
+    RegistryInfo(Box<RegistryInfo>),
     /// Built-in graph without files.
     BuiltIn(BuiltIn),
     /// Statistics of a user's own files, which are read.
@@ -49,7 +49,7 @@ enum What {
 
 /// Registry entry of a dataset, and the location of its files.
 #[derive(Debug, Serialize)]
-pub struct Known {
+pub struct RegistryInfo {
     #[serde(flatten)]
     entry: &'static Entry,
     data_dir: String,
@@ -108,7 +108,7 @@ fn look_up(global: &Global, args: &InfoArgs) -> anyhow::Result<What> {
     let dir = gnarl_data::data_dir(global.data_dir.as_deref());
     let missing = entry.first_missing(&dir);
     let (data_dir, embedded) = (dir.display().to_string(), load::is_embedded(entry, &dir));
-    Ok(What::Known(Box::new(Known {
+    Ok(What::RegistryInfo(Box::new(RegistryInfo {
         entry,
         data_dir,
         present: missing.is_none(),
@@ -120,7 +120,7 @@ fn look_up(global: &Global, args: &InfoArgs) -> anyhow::Result<What> {
 impl Report for InfoReport {
     fn text(&self) -> String {
         let text = match &self.what {
-            What::Known(known) => known.text(),
+            What::RegistryInfo(known) => known.text(),
             What::BuiltIn(built_in) => built_in.text(),
             What::Own(own) => own.text(),
         };
@@ -133,7 +133,7 @@ impl Report for InfoReport {
     fn complaint(self) -> Option<anyhow::Error> {
         match self.what {
             What::Own(own) => own.complaint(),
-            What::Known(_) | What::BuiltIn(_) => None,
+            What::RegistryInfo(_) | What::BuiltIn(_) => None,
         }
     }
 }
@@ -167,7 +167,7 @@ impl BuiltIn {
     }
 }
 
-impl Known {
+impl RegistryInfo {
     fn text(&self) -> String {
         let entry = self.entry;
         let mut rows = vec![("name", entry.name.to_string())];

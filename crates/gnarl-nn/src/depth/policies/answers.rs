@@ -11,7 +11,7 @@ use gnarl_tensor::Tensor;
 
 /// Predictions of every exit.
 #[derive(Debug, Clone)]
-pub struct Answers {
+pub struct ExitPredictions {
     pub(super) num_items: usize,
     pub(super) num_classes: usize,
     /// Log-probabilities `[items, classes]` of each exit.
@@ -20,7 +20,7 @@ pub struct Answers {
     classes: Vec<Vec<u32>>,
 }
 
-impl Answers {
+impl ExitPredictions {
     /// Computes the predictions from the scores of each exit, `[items, classes]`; at least one
     /// exit.
     pub fn new(scores: &[Tensor]) -> Result<Self> {
@@ -181,7 +181,7 @@ impl Chosen {
     }
 
     /// Returns the class of a node or graph.
-    pub fn class(&self, answers: &Answers, item: usize) -> u32 {
+    pub fn class(&self, answers: &ExitPredictions, item: usize) -> u32 {
         let width = answers.num_classes;
         match &self.scores {
             Some(scores) => argmax(&scores[item * width..(item + 1) * width]) as u32,

@@ -8,7 +8,7 @@ use gnarl_data::Task;
 use gnarl_graph::centrality::Centrality;
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Chosen, Family, Learned, Structure};
+use super::{Chosen, ExitPredictions, Family, Learned, Structure};
 use crate::depth::fit::FOLDS;
 use crate::operator::Centralities;
 use crate::train::Targets;
@@ -41,7 +41,7 @@ impl Family for Buckets {
     fn learn(
         centralities: Centralities,
         structure: &Structure<'_>,
-        answers: &Answers,
+        answers: &ExitPredictions,
         val: &Targets,
     ) -> Result<Self> {
         let (cuts, exits) = learned(
@@ -70,7 +70,7 @@ impl Family for Buckets {
 pub(super) fn learned(
     values: &[&[f64]],
     structure: &Structure<'_>,
-    answers: &Answers,
+    answers: &ExitPredictions,
     val: &Targets,
 ) -> (Vec<Vec<f64>>, Vec<usize>) {
     let hits: Vec<Vec<bool>> = (0..answers.num_exits())
@@ -112,7 +112,7 @@ pub(super) fn learned(
 }
 
 impl Learned for Buckets {
-    fn choose(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
+    fn choose(&self, structure: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
         let values = values_of(self.centralities, structure)?;
         let exit = |node: usize| self.exits[bucket(&values, &self.cuts, node)];
         Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))

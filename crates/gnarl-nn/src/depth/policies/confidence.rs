@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Chosen, Family, Learned, Structure};
+use super::{Chosen, ExitPredictions, Family, Learned, Structure};
 use crate::train::Targets;
 use gnarl_graph::Result;
 
@@ -30,7 +30,7 @@ impl Family for Confidence {
 
     /// Selects the threshold with the best accuracy on the validation nodes; ties go to the
     /// highest, which means later exits.
-    fn learn(_: (), _: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
+    fn learn(_: (), _: &Structure<'_>, answers: &ExitPredictions, val: &Targets) -> Result<Self> {
         let inverse_temperatures = answers.calibrate(val);
         let otherwise = answers.best_exit(val);
         let confidences: Vec<Vec<f64>> = inverse_temperatures
@@ -71,7 +71,7 @@ impl Family for Confidence {
 }
 
 impl Learned for Confidence {
-    fn choose(&self, _: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
+    fn choose(&self, _: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
         let exit = |u: usize| {
             let is_confident = |&l: &usize| {
                 answers.confidence(l, u, self.inverse_temperatures[l]) >= self.threshold
@@ -109,7 +109,7 @@ mod tests {
                 })
                 .collect()
         };
-        let answers = Answers::from_rows(vec![exit(true), exit(false)], 40, 2);
+        let answers = ExitPredictions::from_rows(vec![exit(true), exit(false)], 40, 2);
         let graph = cycle(40).unwrap();
         let structure = Structure::new(&graph, &[]).unwrap();
         let val = targets(0..20, &truth);

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Chosen, Family, Learned, Structure};
+use super::{Chosen, ExitPredictions, Family, Learned, Structure};
 use crate::depth::fit;
 use crate::train::Targets;
 use gnarl_graph::Result;
@@ -22,7 +22,7 @@ pub struct Mixture {
 impl Family for Mixture {
     type Setting = ();
 
-    fn learn(_: (), _: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
+    fn learn(_: (), _: &Structure<'_>, answers: &ExitPredictions, val: &Targets) -> Result<Self> {
         let inverse_temperatures = answers.calibrate(val);
         let of_target = |(&node, &class): (&u32, &u32)| {
             let by_exit = |(exit, beta): (usize, &f64)| {
@@ -48,7 +48,7 @@ impl Family for Mixture {
 }
 
 impl Learned for Mixture {
-    fn choose(&self, _: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
+    fn choose(&self, _: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
         let exit = |u: usize| {
             let mut mixed = vec![0.0; answers.num_classes];
             for (l, (beta, w)) in self

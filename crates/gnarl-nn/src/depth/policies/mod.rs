@@ -45,7 +45,7 @@ use gnarl_graph::centrality::Centrality;
 use gnarl_graph::names::{self, Value};
 use serde::{Deserialize, Serialize};
 
-pub use answers::{Answers, Chosen};
+pub use answers::{Chosen, ExitPredictions};
 pub use structure::Structure;
 
 use super::fit::FOLDS;
@@ -64,7 +64,7 @@ pub trait Family: Learned + Sized {
     fn learn(
         setting: Self::Setting,
         structure: &Structure<'_>,
-        answers: &Answers,
+        answers: &ExitPredictions,
         val: &Targets,
     ) -> Result<Self>;
 
@@ -78,7 +78,7 @@ pub trait Family: Learned + Sized {
 pub trait Learned {
     /// Chooses the exit of every node or graph. The policy must [`fit`](Self::fits) the
     /// predictions.
-    fn choose(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Chosen>;
+    fn choose(&self, structure: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen>;
 
     /// Returns true if it was learned for this number of exits and classes.
     fn fits(&self, exits: usize, classes: usize) -> bool;
@@ -152,7 +152,7 @@ macro_rules! policies {
         impl Policy {
             /// Learns a policy on validation nodes or graphs. Without any, every node or graph uses
             /// the last exit.
-            pub fn learn(kind: Kind, structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
+            pub fn learn(kind: Kind, structure: &Structure<'_>, answers: &ExitPredictions, val: &Targets) -> Result<Self> {
                 if val.items.is_empty() {
                     return Ok(Policy::Single(Single { exit: answers.num_exits() - 1 }));
                 }
@@ -291,7 +291,7 @@ impl Policy {
 
     /// Chooses the exit of every node or graph. Fails for a policy of another number of exits or
     /// classes.
-    pub fn choose(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
+    pub fn choose(&self, structure: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
         let (exits, classes) = (answers.num_exits(), answers.num_classes);
         if !self.learned().fits(exits, classes) {
             let what = format!(
@@ -304,7 +304,11 @@ impl Policy {
 
     /// Returns the exit of every node or graph. The prediction may differ from the exit's own: see
     /// [`choose`](Self::choose).
-    pub fn exits(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Vec<usize>> {
+    pub fn exits(
+        &self,
+        structure: &Structure<'_>,
+        answers: &ExitPredictions,
+    ) -> Result<Vec<usize>> {
         Ok(self.choose(structure, answers)?.exits)
     }
 
@@ -324,7 +328,7 @@ impl Policy {
 pub fn cross_fitted_accuracy(
     kind: Kind,
     structure: &Structure<'_>,
-    answers: &Answers,
+    answers: &ExitPredictions,
     val: &Targets,
 ) -> Result<f64> {
     let mut right = 0.0;
@@ -379,7 +383,7 @@ mod tests {
         let two_exits = sure(&[wrong, truth.clone()], 2);
         for kind in Kind::all_of(Task::Node) {
             let structure = Structure::new(&constant, &[kind]).unwrap();
-            let exits = |answers: &Answers, val: &Targets| {
+            let exits = |answers: &ExitPredictions, val: &Targets| {
                 let policy = Policy::learn(kind, &structure, answers, val).unwrap();
                 policy.exits(&structure, answers).unwrap()
             };
@@ -585,7 +589,7 @@ mod tests {
             let scores = (0..3)
                 .map(|_| (0..120).map(|_| rng.random_range(-3f32..3.0)).collect())
                 .collect();
-            let answers = Answers::from_rows(scores, 30, 4);
+            let answers = ExitPredictions::from_rows(scores, 30, 4);
             let labels =
                 Labels::new((0..30).map(|_| Some(rng.random_range(0..4))).collect(), 4).unwrap();
             let num_val = rng.random_range(0..20u32);

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Chosen, Family, Learned, Structure};
+use super::{Chosen, ExitPredictions, Family, Learned, Structure};
 use crate::train::{Targets, argmax};
 use gnarl_graph::Result;
 
@@ -19,7 +19,7 @@ pub struct MostConfident {
 impl Family for MostConfident {
     type Setting = ();
 
-    fn learn(_: (), _: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
+    fn learn(_: (), _: &Structure<'_>, answers: &ExitPredictions, val: &Targets) -> Result<Self> {
         Ok(Self {
             inverse_temperatures: answers.calibrate(val),
         })
@@ -27,7 +27,7 @@ impl Family for MostConfident {
 }
 
 impl Learned for MostConfident {
-    fn choose(&self, _: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
+    fn choose(&self, _: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
         let exit = |u: usize| {
             let confidence = |(l, beta): (usize, &f64)| answers.confidence(l, u, *beta) as f32;
             argmax(

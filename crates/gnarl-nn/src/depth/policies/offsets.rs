@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::pool::fitted;
-use super::{Answers, Chosen, Family, Learned, Structure};
+use super::{Chosen, ExitPredictions, Family, Learned, Structure};
 use crate::train::Targets;
 use gnarl_graph::Result;
 
@@ -26,7 +26,7 @@ pub struct Offsets {
 impl Family for Offsets {
     type Setting = ();
 
-    fn learn(_: (), _: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
+    fn learn(_: (), _: &Structure<'_>, answers: &ExitPredictions, val: &Targets) -> Result<Self> {
         let exit = answers.best_exit(val);
         let classes = answers.num_classes;
         let mut start = vec![0.0; 1 + classes];
@@ -47,7 +47,7 @@ impl Family for Offsets {
 }
 
 impl Learned for Offsets {
-    fn choose(&self, _: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
+    fn choose(&self, _: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
         let moved = |node: usize| {
             let row = answers.row(self.exit, node).iter().zip(&self.offsets);
             row.map(|(&p, offset)| (self.scale * f64::from(p) + offset) as f32)
@@ -75,7 +75,7 @@ mod tests {
     /// Exit 0 is biased to class 0 by 0.5 whatever the node, and to the correct class by 0.4.
     /// Without an offset it always predicts 0; with an offset of more than 0.1 and less than 0.9
     /// against class 0 it is always correct. Exit 1 is correct on a third.
-    fn biased() -> (Answers, Vec<u32>) {
+    fn biased() -> (ExitPredictions, Vec<u32>) {
         let truth: Vec<u32> = (0..120).map(|u| u % 2).collect();
         let first = truth
             .iter()
@@ -86,7 +86,7 @@ mod tests {
             if said == 0 { [0.1f32, 0.0] } else { [0.0, 0.1] }
         });
         (
-            Answers::from_rows(vec![first, second.collect()], 120, 2),
+            ExitPredictions::from_rows(vec![first, second.collect()], 120, 2),
             truth,
         )
     }
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn scores_by_hand() {
         let scores: Vec<f32> = [0.8f32, 0.2, 0.3, 0.7].iter().map(|p| p.ln()).collect();
-        let answers = Answers::from_rows(vec![scores], 2, 2);
+        let answers = ExitPredictions::from_rows(vec![scores], 2, 2);
         let policy = Offsets {
             exit: 0,
             scale: 2.0,

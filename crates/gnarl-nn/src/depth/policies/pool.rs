@@ -7,7 +7,7 @@
 use gnarl_data::Task;
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Chosen, Family, Learned, Structure};
+use super::{Chosen, ExitPredictions, Family, Learned, Structure};
 use crate::depth::fit::{self, Choices};
 use crate::train::Targets;
 use gnarl_graph::Result;
@@ -52,7 +52,7 @@ impl Family for Pool {
     fn learn(
         evidence: Evidence,
         structure: &Structure<'_>,
-        answers: &Answers,
+        answers: &ExitPredictions,
         val: &Targets,
     ) -> Result<Self> {
         let gathered = Gathered::new(evidence, structure, answers);
@@ -85,7 +85,7 @@ impl Family for Pool {
 }
 
 impl Learned for Pool {
-    fn choose(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
+    fn choose(&self, structure: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
         let gathered = Gathered::new(self.evidence, structure, answers);
         let mut rows = vec![0.0; answers.num_classes * gathered.width()];
         let exit = |u: usize| {
@@ -146,13 +146,13 @@ pub(super) fn fitted(
 /// multiplied by the node's standardised degree. Last, with offsets, a one for the class itself,
 /// whose coefficient is its offset.
 struct Gathered<'a> {
-    answers: &'a Answers,
+    answers: &'a ExitPredictions,
     evidence: Evidence,
     neighbours: Option<(Vec<Vec<f32>>, &'a [f64])>,
 }
 
 impl<'a> Gathered<'a> {
-    fn new(evidence: Evidence, structure: &'a Structure<'_>, answers: &'a Answers) -> Self {
+    fn new(evidence: Evidence, structure: &'a Structure<'_>, answers: &'a ExitPredictions) -> Self {
         let of_exit = |exit: usize| mean_over_neighbours(exit, structure, answers);
         let neighbours = (evidence == Evidence::Neighbours).then(|| {
             (
@@ -200,7 +200,11 @@ impl<'a> Gathered<'a> {
 
 /// Computes the logarithm of the mean probability that an exit gives each class over a node's
 /// neighbours, `[nodes, classes]`; a node without neighbours has its own.
-fn mean_over_neighbours(exit: usize, structure: &Structure<'_>, answers: &Answers) -> Vec<f32> {
+fn mean_over_neighbours(
+    exit: usize,
+    structure: &Structure<'_>,
+    answers: &ExitPredictions,
+) -> Vec<f32> {
     let classes = answers.num_classes;
     let mut rows = vec![0f32; answers.num_items * classes];
     for (u, row) in rows.chunks_exact_mut(classes.max(1)).enumerate() {
@@ -259,7 +263,7 @@ mod tests {
             .iter()
             .flat_map(|p| [p.ln(), (1.0 - p).ln()])
             .collect();
-        let answers = Answers::from_rows(vec![scores], 4, 2);
+        let answers = ExitPredictions::from_rows(vec![scores], 4, 2);
         let graph = gnarl_graph::Graph::from_edges(4, [(0, 1), (1, 2)])
             .unwrap()
             .0;

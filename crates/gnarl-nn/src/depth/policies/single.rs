@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Chosen, Learned, Structure};
+use super::{Chosen, ExitPredictions, Learned, Structure};
 use gnarl_graph::Result;
 
 /// One exit for every node.
@@ -15,7 +15,7 @@ pub struct Single {
 }
 
 impl Learned for Single {
-    fn choose(&self, _: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
+    fn choose(&self, _: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
         Ok(Chosen::of_exits(vec![self.exit; answers.num_items]))
     }
 

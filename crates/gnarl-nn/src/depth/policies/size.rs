@@ -7,7 +7,7 @@ use gnarl_data::Task;
 use serde::{Deserialize, Serialize};
 
 use super::buckets::{bucket, learned};
-use super::{Answers, Chosen, Family, Learned, Structure};
+use super::{Chosen, ExitPredictions, Family, Learned, Structure};
 use crate::train::Targets;
 use gnarl_graph::Result;
 
@@ -24,7 +24,12 @@ pub struct Size {
 impl Family for Size {
     type Setting = ();
 
-    fn learn((): (), structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
+    fn learn(
+        (): (),
+        structure: &Structure<'_>,
+        answers: &ExitPredictions,
+        val: &Targets,
+    ) -> Result<Self> {
         let (mut cuts, exits) = learned(&[structure.sizes()?], structure, answers, val);
         Ok(Self {
             cuts: cuts.swap_remove(0),
@@ -39,7 +44,7 @@ impl Family for Size {
 }
 
 impl Learned for Size {
-    fn choose(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
+    fn choose(&self, structure: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
         let (sizes, cuts) = ([structure.sizes()?], std::slice::from_ref(&self.cuts));
         let exit = |graph: usize| self.exits[bucket(&sizes, cuts, graph)];
         Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))

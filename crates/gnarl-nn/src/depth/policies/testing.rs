@@ -2,11 +2,11 @@
 
 use gnarl_graph::{Graph, Labels};
 
-use super::Answers;
+use super::ExitPredictions;
 use crate::train::Targets;
 
 /// Returns predictions of exits that are certain of a class each: `classes[exit][node]`.
-pub fn sure(classes: &[Vec<u32>], num_classes: usize) -> Answers {
+pub fn sure(classes: &[Vec<u32>], num_classes: usize) -> ExitPredictions {
     let score = |c: &u32| {
         (0..num_classes as u32)
             .map(|k| if k == *c { 3.0 } else { 0.0 })
@@ -16,7 +16,7 @@ pub fn sure(classes: &[Vec<u32>], num_classes: usize) -> Answers {
         .iter()
         .map(|exit| exit.iter().flat_map(score).collect())
         .collect();
-    Answers::from_rows(rows, classes[0].len(), num_classes)
+    ExitPredictions::from_rows(rows, classes[0].len(), num_classes)
 }
 
 /// Returns nodes with their classes, as targets.
@@ -27,7 +27,7 @@ pub fn targets(items: impl IntoIterator<Item = u32>, classes: &[u32]) -> Targets
 
 /// A star of 40 leaves and 20 triangles: the leaves have degree 1, the corners 2, the hub 40. Exit
 /// 0 is correct on leaves alone, exit 1 on corners and the hub alone.
-pub fn leaves_and_corners() -> (Graph, Answers, Vec<u32>) {
+pub fn leaves_and_corners() -> (Graph, ExitPredictions, Vec<u32>) {
     let star = (1..=40u32).map(|leaf| (0, leaf));
     let triangles = (0..20u32).flat_map(|t| {
         [

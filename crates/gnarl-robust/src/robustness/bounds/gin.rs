@@ -3,7 +3,7 @@
 //!
 //! It bounds differences of features by the size of the features and does not grow with depth as
 //! sums over neighbours do. It is computed to be compared with the sound bounds, which count a
-//! node's own message in addition to those of its neighbours (`Round::own`).
+//! node's own message in addition to those of its neighbours (`LayerCut::own`).
 
 use super::Bounds;
 use super::gains::Gains;

@@ -124,7 +124,7 @@ pub struct Bound {
 #[derive(Debug, Clone)]
 pub struct Bounds {
     features: usize,
-    rounds: Vec<Round>,
+    rounds: Vec<LayerCut>,
     tail: Vec<Gains>,
     /// `|Φ|^L 1`, and the published formula's `|Φ|^(L-1) 1`.
     walks: [Vec<f64>; 2],
@@ -138,7 +138,7 @@ pub struct Bounds {
 
 /// One message-passing layer.
 #[derive(Debug, Clone)]
-struct Round {
+struct LayerCut {
     /// Weight of a node's own message in addition to those that Φ brings.
     own: f64,
     /// Its linear maps, the first before the operator.
@@ -184,7 +184,7 @@ impl Bounds {
                 .iter()
                 .map(|map| Gains::of(map.weight))
                 .collect::<Result<_>>()?;
-            rounds.push(Round {
+            rounds.push(LayerCut {
                 own,
                 maps: gains,
                 messages: row_norms(&messages)?,

@@ -18,7 +18,7 @@ pub mod propagation;
 pub mod sparse_smoothing;
 pub mod votes;
 
-pub use super::watch::SampleWatch;
+pub use super::watch::SampleCallbacks;
 pub use convex::{BinaryGcn, FeatureFlips};
 pub use lipschitz::{LipschitzMargins, Scope};
 pub use propagation::{Propagated, Steps, Threat};

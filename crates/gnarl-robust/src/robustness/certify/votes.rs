@@ -19,7 +19,7 @@ use super::draws::{NoisyEdges, NoisyRows};
 use super::sparse_smoothing::FlipNoise;
 use crate::classifier::{Classifier, Reduced, WhiteBox, to_matrix};
 use crate::robustness::bounds::plan::Plan;
-use crate::robustness::watch::SampleWatch;
+use crate::robustness::watch::SampleCallbacks;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::features::Scaler;
 use gnarl_nn::networks::{Input, Pass, Propagation};
@@ -95,7 +95,7 @@ impl Smoothed<'_> {
         noise: Noise,
         samples: usize,
         (seed, purpose): (u64, &str),
-        watch: SampleWatch<'_>,
+        watch: SampleCallbacks<'_>,
     ) -> Result<Option<Votes>> {
         let scorer = self.scorer(graph, noise)?;
         let num_classes = self.model.num_classes();
@@ -523,8 +523,8 @@ mod tests {
     use gnarl_nn::operator::OperatorChoice;
     use std::sync::atomic::AtomicBool;
 
-    fn quiet<R>(with: impl FnOnce(SampleWatch<'_>) -> R) -> R {
-        with(SampleWatch::quiet())
+    fn quiet<R>(with: impl FnOnce(SampleCallbacks<'_>) -> R) -> R {
+        with(SampleCallbacks::quiet())
     }
 
     fn binary_graph(nodes: usize, cols: usize) -> Graph {
@@ -669,7 +669,7 @@ mod tests {
             model: &network,
             scaler: &Scaler::AsLoaded,
         };
-        let stopped = SampleWatch {
+        let stopped = SampleCallbacks {
             on_samples: &|_| (),
             stop: &AtomicBool::new(true),
         };

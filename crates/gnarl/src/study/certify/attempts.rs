@@ -20,7 +20,7 @@ use super::nodes::Nodes;
 use super::result::{Attempts, CertifiedNode};
 use super::threat::{Rows, ThreatModel};
 use gnarl_graph::Result;
-use gnarl_nn::train::{Watch, argmax};
+use gnarl_nn::train::{Callbacks, argmax};
 use gnarl_robust::attack::nettack::{Nettack, Parts};
 use gnarl_robust::classifier::{Classifier, WhiteBox, to_matrix};
 use gnarl_robust::perturb::{Norm, Pair, flipped};
@@ -47,7 +47,7 @@ pub(super) fn attempts(
     certificate: &Certificate,
     known: &[CertifiedNode],
     trial: Trial,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> Result<Option<Attempts>> {
     let rows = certificate.method().rows(trial.threat);
     let within = |node: &&CertifiedNode| match rows {
@@ -104,7 +104,7 @@ pub struct Attempt<'a> {
     /// True for an attack as strong as possible, false for a random one.
     pub(super) is_strong: bool,
     seed: u64,
-    watch: &'a Watch<'a>,
+    watch: &'a Callbacks<'a>,
 }
 
 impl Attempt<'_> {
@@ -340,7 +340,7 @@ mod tests {
     use gnarl_data::Content;
     use gnarl_data::Task;
     use gnarl_nn::networks::Backbone;
-    use gnarl_robust::robustness::certify::SampleWatch;
+    use gnarl_robust::robustness::certify::SampleCallbacks;
 
     fn moved(norm: Norm, scope: Scope) -> (Backbone, Target, Certificate) {
         let lipschitz = Lipschitz {
@@ -379,7 +379,7 @@ mod tests {
                 .epochs(60)
                 .ready("csbm", &content, FitOptions::default())
                 .unwrap();
-            let fitted = ready.fit(&split, 0, &Watch::quiet()).unwrap();
+            let fitted = ready.fit(&split, 0, &Callbacks::quiet()).unwrap();
             let nodes = Nodes::new(&fitted, &graph, split.test().to_vec()).unwrap();
             let threat = ThreatModel {
                 target,
@@ -388,7 +388,7 @@ mod tests {
             let input = CertifyInput {
                 threat,
                 median_norm: 1.0,
-                watch: SampleWatch::quiet(),
+                watch: SampleCallbacks::quiet(),
             };
             let series = certificate.method().on_nodes(&nodes, &input);
             let known = series.unwrap().unwrap().nodes;
@@ -398,7 +398,7 @@ mod tests {
                 seed: 1,
             };
             let try_all = |known: &[CertifiedNode]| {
-                attempts(&nodes, &certificate, known, trial, &Watch::quiet())
+                attempts(&nodes, &certificate, known, trial, &Callbacks::quiet())
                     .unwrap()
                     .unwrap()
             };

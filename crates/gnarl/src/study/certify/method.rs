@@ -18,7 +18,7 @@ use crate::model::Plan;
 use gnarl_graph::Result;
 use gnarl_nn::networks::Backbone;
 use gnarl_robust::classifier::Classifier;
-use gnarl_robust::robustness::certify::{BinaryGcn, LipschitzMargins, Propagated, SampleWatch};
+use gnarl_robust::robustness::certify::{BinaryGcn, LipschitzMargins, Propagated, SampleCallbacks};
 
 named! {
     /// A property of a model that a certificate relies on.
@@ -71,7 +71,7 @@ pub struct CertifyInput<'a> {
     /// The median L2 norm of a node's features, as the network takes them.
     pub median_norm: f64,
     /// The callbacks of the sampling.
-    pub watch: SampleWatch<'a>,
+    pub watch: SampleCallbacks<'a>,
 }
 
 /// Any classifier on a graph: certified are its nodes, or the graph itself.

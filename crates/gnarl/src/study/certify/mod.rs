@@ -46,9 +46,9 @@ use super::summary::Accuracy;
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
 use gnarl_graph::Result;
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_robust::classifier::Classifier;
-use gnarl_robust::robustness::certify::SampleWatch;
+use gnarl_robust::robustness::certify::SampleCallbacks;
 
 pub use self::convex::Convex;
 pub use self::exact::Exact;
@@ -118,9 +118,9 @@ pub struct CertifyStudy {
 }
 
 /// Callbacks while a study runs.
-pub struct CertifyWatch<'a> {
+pub struct CertifyCallbacks<'a> {
     /// Callbacks of the training.
-    pub training: Watch<'a>,
+    pub training: Callbacks<'a>,
     /// Called with the number of new samples.
     pub on_samples: &'a (dyn Fn(usize) + Sync),
 }
@@ -212,7 +212,7 @@ impl CertifyStudy {
     }
 
     /// Fits the models, then certifies them.
-    pub fn run(&self, on: &Benchmark, watch: &CertifyWatch<'_>) -> Result<CertifyResult> {
+    pub fn run(&self, on: &Benchmark, watch: &CertifyCallbacks<'_>) -> Result<CertifyResult> {
         let start = Instant::now();
         self.check(on)?;
         let fitted = self.fit(on, watch)?;
@@ -260,7 +260,7 @@ impl CertifyStudy {
     }
 
     /// The model of every run.
-    fn fit(&self, on: &Benchmark, watch: &CertifyWatch<'_>) -> Result<Vec<Fitted>> {
+    fn fit(&self, on: &Benchmark, watch: &CertifyCallbacks<'_>) -> Result<Vec<Fitted>> {
         let ready = self
             .model
             .ready(&on.name, &on.content, FitOptions::default())?;
@@ -281,7 +281,7 @@ impl CertifyStudy {
         &self,
         certificate: &Certificate,
         subjects: &[OnData<'_>],
-        watch: &CertifyWatch<'_>,
+        watch: &CertifyCallbacks<'_>,
         result: &mut CertifyResult,
     ) -> Result<()> {
         let begun = Instant::now();
@@ -291,7 +291,7 @@ impl CertifyStudy {
                 task: subjects[0].task(),
             },
             median_norm: result.median_norm,
-            watch: SampleWatch {
+            watch: SampleCallbacks {
                 on_samples: watch.on_samples,
                 stop: watch.training.stop,
             },
@@ -333,7 +333,7 @@ pub fn certify(
     certificate: &Certificate,
     target: Target,
     items: Option<Vec<u32>>,
-    watch: SampleWatch<'_>,
+    watch: SampleCallbacks<'_>,
 ) -> Result<Option<Certified>> {
     let start = Instant::now();
     let task = content.task();
@@ -379,7 +379,7 @@ pub fn certify_any(
     target: Target,
     items: Vec<u32>,
     seed: u64,
-    watch: SampleWatch<'_>,
+    watch: SampleCallbacks<'_>,
 ) -> Result<Option<Certified>> {
     let start = Instant::now();
     let threat = ThreatModel {
@@ -534,8 +534,8 @@ mod tests {
         study
             .run(
                 on,
-                &CertifyWatch {
-                    training: Watch::quiet(),
+                &CertifyCallbacks {
+                    training: Callbacks::quiet(),
                     on_samples: &|_| {},
                 },
             )
@@ -567,7 +567,7 @@ mod tests {
                 .ready(&on.name, &on.content, FitOptions::default())
                 .unwrap();
             let fitted = fitted
-                .fit(&on.splits[0], study.seed, &Watch::quiet())
+                .fit(&on.splits[0], study.seed, &Callbacks::quiet())
                 .unwrap();
             assert_eq!(found.certificates[0].nodes.len(), 5);
             let (bare, Content::Graphs(set)) = (fitted.bare(), &on.content) else {

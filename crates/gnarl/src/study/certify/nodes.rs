@@ -9,17 +9,17 @@ use super::tables::Items;
 use super::threat::{Rows, ThreatModel};
 use crate::model::Fitted;
 use gnarl_graph::Result;
-use gnarl_nn::train::{Watch, argmax, median};
+use gnarl_nn::train::{Callbacks, argmax, median};
 use gnarl_robust::attack::nettack::{Nettack, Parts};
 use gnarl_robust::attack::{Attack, AttackInput};
 use gnarl_robust::classifier::{Classifier, WhiteBox};
-use gnarl_robust::inference::Perturbed;
+use gnarl_robust::inference::PerturbationTarget;
 use gnarl_robust::perturb::{Norm, rows::row_norms};
 
 /// A fitted model on its graph.
 pub struct Nodes<'a> {
     pub(super) fitted: &'a Fitted,
-    bare: crate::model::fitted::Bare<'a>,
+    bare: crate::model::fitted::PreprocessedModel<'a>,
     pub(super) graph: &'a Graph,
     pub(super) scaled: Graph,
     pub(super) items: Items,
@@ -75,7 +75,7 @@ impl<'a> Nodes<'a> {
         attack: Nettack,
         (u, class): (u32, usize),
         seed: u64,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
     ) -> Result<Graph> {
         let labels = self.scaled.labels();
         let training = self.fitted.trained_on().split.train();
@@ -102,7 +102,7 @@ impl<'a> Nodes<'a> {
         threat: ThreatModel,
         attacked: usize,
         seed: u64,
-        watch: &Watch<'_>,
+        watch: &Callbacks<'_>,
     ) -> Result<Vec<Survived>> {
         let most = |certificate: &Certificate| match certificate.method().rows(threat) {
             Rows::Flips(most) => most,
@@ -110,8 +110,8 @@ impl<'a> Nodes<'a> {
         };
         let most = certificates.iter().map(most).max().unwrap_or(0);
         let parts = match threat.target.part() {
-            Perturbed::Features => Parts::Features,
-            Perturbed::Structure => Parts::Structure,
+            PerturbationTarget::Features => Parts::Features,
+            PerturbationTarget::Structure => Parts::Structure,
         };
         let network = self.network()?;
         let clean = network.scores(&self.scaled)?;

@@ -11,12 +11,12 @@ use super::threat::{Target, ThreatModel};
 use crate::model::Plan;
 
 /// The name of a method, or all methods that cover the target.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum MethodName {
     /// Every certificate that covers the target and the model.
     All,
     /// One certificate.
-    One(Certificate),
+    One(Box<Certificate>),
 }
 
 impl std::str::FromStr for MethodName {
@@ -26,7 +26,7 @@ impl std::str::FromStr for MethodName {
         if name.eq_ignore_ascii_case("all") {
             Ok(MethodName::All)
         } else {
-            name.parse().map(MethodName::One)
+            Ok(MethodName::One(Box::new(name.parse()?)))
         }
     }
 }
@@ -85,7 +85,7 @@ impl Request {
         let mut chosen: Vec<Certificate> = Vec::new();
         for name in &self.methods {
             let certificates = match name {
-                MethodName::One(certificate) => vec![*certificate],
+                MethodName::One(certificate) => vec![**certificate],
                 MethodName::All => Certificate::all()
                     .filter(|certificate| certificate.method().targets().contains(target))
                     .collect(),

@@ -11,7 +11,7 @@ use super::tables::{Items, Series};
 use gnarl_graph::Result;
 use gnarl_robust::robustness::certify::probability::normal_quantile;
 use gnarl_robust::robustness::certify::{
-    Certainty, FlipNoise, Flips, Noise, Regions, Rule, SampleWatch, Smoothed, largest,
+    Certainty, FlipNoise, Flips, Noise, Regions, Rule, SampleCallbacks, Smoothed, largest,
 };
 
 /// Largest number of flips of one kind in a table.
@@ -82,7 +82,7 @@ impl Sampling<'_> {
         graph: &Graph,
         rows: &[u32],
         (seed, of): (u64, &str),
-        watch: SampleWatch<'_>,
+        watch: SampleCallbacks<'_>,
     ) -> Result<Option<Vec<(u32, Certainty)>>> {
         let Smoothing {
             selection,

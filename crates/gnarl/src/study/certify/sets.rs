@@ -21,7 +21,7 @@ const ROUNDING: f64 = 1e-5;
 /// A classifier, and the test graphs of its fold that have nodes.
 pub struct Graphs<'a> {
     pub(super) fitted: &'a Fitted,
-    bare: crate::model::fitted::Bare<'a>,
+    bare: crate::model::fitted::PreprocessedModel<'a>,
     graphs: &'a [Graph],
     pub(super) items: Items,
     /// The median L2 norm of the rows of the features of all test graphs.

@@ -18,7 +18,7 @@ use super::sets::Graphs;
 use super::tables::{Items, Series};
 use super::threat::{Rows, Target, ThreatModel};
 use crate::model::Fitted;
-use crate::model::fitted::Bare;
+use crate::model::fitted::PreprocessedModel;
 use gnarl_graph::Result;
 use gnarl_nn::features::Scaler;
 use gnarl_robust::classifier::Classifier;
@@ -249,7 +249,7 @@ impl Method for Smoothing {
 /// Calls a function with a model and its inference, ready for noise. Gaussian noise is added to
 /// scaled features, and flips come before scaling.
 fn with_inference<T>(fitted: &Fitted, f: impl FnOnce(&Smoothed<'_>) -> Result<T>) -> Result<T> {
-    let bare: Bare<'_> = fitted.bare();
+    let bare: PreprocessedModel<'_> = fitted.bare();
     let defended = Defended {
         model: &bare,
         reading: fitted.reading(),

@@ -3,7 +3,7 @@
 use gnarl_data::Task;
 use gnarl_graph::named;
 
-use gnarl_robust::inference::Perturbed;
+use gnarl_robust::inference::PerturbationTarget;
 
 named! {
     /// The part of the input that an attacker changes.
@@ -19,10 +19,10 @@ named! {
 
 impl Target {
     /// The part that an inference rule perturbs in its neighbours.
-    pub fn part(self) -> Perturbed {
+    pub fn part(self) -> PerturbationTarget {
         match self {
-            Target::Edges => Perturbed::Structure,
-            Target::Features | Target::Both => Perturbed::Features,
+            Target::Edges => PerturbationTarget::Structure,
+            Target::Features | Target::Both => PerturbationTarget::Features,
         }
     }
 }

@@ -20,7 +20,7 @@ use gnarl::model::Model;
 use gnarl::study::Accuracy;
 use gnarl::study::axes::{AxesStudy, Switched, UnderAttacks, Which};
 use gnarl::study::certify::{
-    CertifiedNode, CertifyResult, CertifyStudy, CertifyWatch, Lipschitz, Radius, Target,
+    CertifiedNode, CertifyCallbacks, CertifyResult, CertifyStudy, Lipschitz, Radius, Target,
 };
 use gnarl::study::portrait::{Portrait, Walk, portrait, walk};
 use gnarl::study::train::{AugmentationReport, DepthReport, TrainStudy};
@@ -32,7 +32,7 @@ use gnarl_graph::{Graph, Split};
 use gnarl_nn::depth::{Exits, Kind};
 use gnarl_nn::networks::Backbone;
 use gnarl_nn::operator::{Cgso, Initialisation};
-use gnarl_nn::train::Watch;
+use gnarl_nn::train::Callbacks;
 use gnarl_nn::weights::Orthonormal;
 use gnarl_robust::attack::Attack;
 use gnarl_robust::attack::dice::Dice;
@@ -131,9 +131,9 @@ struct CoraFacts {
 struct Row {
     axis: &'static str,
     choice: String,
-    clean: Judged,
-    noise: Judged,
-    flips: Judged,
+    clean: WithDifference,
+    noise: WithDifference,
+    flips: WithDifference,
     seconds: f64,
     /// Mean validation accuracy by epoch of the last training of each run; empty for rows with
     /// several trainings.
@@ -143,7 +143,7 @@ struct Row {
 
 /// Accuracy over runs, and its difference to the plain row.
 #[derive(Debug, Serialize)]
-struct Judged {
+struct WithDifference {
     #[serde(flatten)]
     accuracy: Accuracy,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,13 +180,13 @@ struct MutagReport {
 }
 
 /// Reports on standard error which part is running, one line each; silent for `--json` and files.
-struct Told {
+struct Progress {
     start: Instant,
     part: usize,
     quiet: bool,
 }
 
-impl Told {
+impl Progress {
     fn next(&mut self, what: &str) {
         self.part += 1;
         if !self.quiet {
@@ -203,12 +203,12 @@ impl Told {
 pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result<AxesTour> {
     check_writable(file)?;
     let start = Instant::now();
-    let mut told = Told {
+    let mut told = Progress {
         start,
         part: 0,
         quiet: !progress::is_watched(),
     };
-    let watch = Watch::stopped_by(interrupt::flag());
+    let watch = Callbacks::stopped_by(interrupt::flag());
     let stopped = |part: usize| Interrupted {
         finished: part,
         asked: PARTS,
@@ -266,7 +266,7 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
         global.seed,
         WALK_STEPS,
     )?;
-    let seen = Seen {
+    let seen = PageData {
         graph,
         split,
         plain: portrait(&found.models[0], &cora.content, split)?,
@@ -299,7 +299,7 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
 }
 
 /// Data that the page shows in addition to the report: one run, node by node.
-struct Seen<'a> {
+struct PageData<'a> {
     graph: &'a Graph,
     split: &'a Split,
     /// Portrait of the first plain model.
@@ -309,7 +309,7 @@ struct Seen<'a> {
 }
 
 /// Returns the error, or the interruption if the user requested one.
-fn finished(error: anyhow::Error, watch: &Watch<'_>, stopped: Interrupted) -> anyhow::Error {
+fn finished(error: anyhow::Error, watch: &Callbacks<'_>, stopped: Interrupted) -> anyhow::Error {
     if watch.stopped() {
         stopped.into()
     } else {
@@ -347,7 +347,7 @@ fn axes(
     plain: Model,
     on: &Benchmark,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> anyhow::Result<(UnderAttacks, Vec<Row>)> {
     let study = |model: Model| AxesStudy {
         model,
@@ -403,9 +403,9 @@ fn row(
     one: &UnderAttacks,
     plain: Option<&UnderAttacks>,
 ) -> anyhow::Result<Row> {
-    let judged = |of: fn(&UnderAttacks) -> &Accuracy| -> anyhow::Result<Judged> {
+    let judged = |of: fn(&UnderAttacks) -> &Accuracy| -> anyhow::Result<WithDifference> {
         let minus = plain.map(|plain| paired_difference(&of(one).runs, &of(plain).runs));
-        Ok(Judged {
+        Ok(WithDifference {
             accuracy: of(one).clone(),
             minus_plain: minus.transpose()?,
         })
@@ -447,7 +447,7 @@ fn certificates(
     plain: Model,
     on: &Benchmark,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> anyhow::Result<Vec<CertificateRow>> {
     let mut rows: Vec<CertificateRow> = Vec::new();
     for (weights, model) in [
@@ -468,7 +468,7 @@ fn certificates(
                 };
                 Ok(study.run(
                     on,
-                    &CertifyWatch {
+                    &CertifyCallbacks {
                         training: watch.silent(),
                         on_samples: &|_| (),
                     },
@@ -545,7 +545,7 @@ fn certificate_row(
 fn mutag(
     global: &Global,
     with: &dyn Fn(Model) -> Model,
-    watch: &Watch<'_>,
+    watch: &Callbacks<'_>,
 ) -> anyhow::Result<Option<MutagReport>> {
     let loaded = load(global, "mutag")?;
     let splits = protocol_folds(&loaded, global.seed, 10)?;

@@ -4,7 +4,7 @@ use gnarl::study::portrait::Portrait;
 use gnarl_graph::metrics::PairedDifference;
 
 use super::text::{accuracy, minus};
-use super::{AxesTour, Judged, NEXT, Row, Seen};
+use super::{AxesTour, NEXT, PageData, Row, WithDifference};
 use crate::html::{Cell, escape};
 use crate::output::count;
 use crate::page::graph::{GraphData, rounded, rounds};
@@ -13,10 +13,10 @@ use crate::page::{
 };
 
 /// Selects one result of a row.
-type Of = fn(&Row) -> &Judged;
+type Of = fn(&Row) -> &WithDifference;
 
 /// Renders the whole page.
-pub fn page(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<String> {
+pub fn page(report: &AxesTour, seen: &PageData<'_>) -> anyhow::Result<String> {
     let [what, protocol, spread] = report.protocol_text();
     let lead = format!("<p>{}</p>\n", escape(&capital(&what)));
     let mut tiles = vec![(
@@ -68,13 +68,13 @@ fn capital(text: &str) -> String {
     })
 }
 
-fn percent(of: &Judged) -> String {
+fn percent(of: &WithDifference) -> String {
     format!("{} %", accuracy(&of.accuracy))
 }
 
 /// Builds the section with the graph and the predictions of the first runs.
-fn graph_section(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<Section> {
-    let Seen {
+fn graph_section(report: &AxesTour, seen: &PageData<'_>) -> anyhow::Result<Section> {
+    let PageData {
         graph,
         split,
         plain,
@@ -239,7 +239,7 @@ fn attack_section(report: &AxesTour) -> Section {
         .side_by_side(vec![line.into(), turned.into()])
 }
 
-fn depth_section(report: &AxesTour, seen: &Seen<'_>) -> Section {
+fn depth_section(report: &AxesTour, seen: &PageData<'_>) -> Section {
     let depth = &report.depth;
     let row = |(exit, of): (usize, &gnarl::study::Accuracy)| {
         let taken = count(depth.taken[exit].round() as u64);
@@ -286,7 +286,7 @@ fn depth_section(report: &AxesTour, seen: &Seen<'_>) -> Section {
     }
 }
 
-fn confusion(title: &str, seen: &Seen<'_>, portrait: &Portrait) -> Confusion {
+fn confusion(title: &str, seen: &PageData<'_>, portrait: &Portrait) -> Confusion {
     let classes = seen.graph.labels().map_or_else(Vec::new, |labels| {
         (0..labels.num_classes() as u32)
             .map(|class| labels.name(class))
@@ -320,7 +320,7 @@ fn certificate_section(report: &AxesTour) -> Section {
         })
 }
 
-fn answers_section(seen: &Seen<'_>) -> Section {
+fn answers_section(seen: &PageData<'_>) -> Section {
     let Portrait {
         calibration,
         plane,

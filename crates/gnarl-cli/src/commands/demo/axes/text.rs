@@ -3,7 +3,7 @@
 use gnarl::study::Accuracy;
 use gnarl_graph::metrics::PairedDifference;
 
-use super::{AxesTour, CertificateRow, Judged, NEXT};
+use super::{AxesTour, CertificateRow, NEXT, WithDifference};
 use crate::output::{self, Report, count};
 
 /// Formats an accuracy, as in `81.2 ± 0.6`.
@@ -127,7 +127,7 @@ impl Report for AxesTour {
         let mut table = output::table(&heads);
         for row in &self.rows {
             let mut fields = vec![row.axis.to_string(), row.choice.clone()];
-            for Judged {
+            for WithDifference {
                 accuracy: of,
                 minus_plain,
             } in [&row.clean, &row.noise, &row.flips]

@@ -22,7 +22,7 @@ use gnarl::study::Accuracy;
 use gnarl_data::Content;
 use gnarl_graph::metrics::paired_difference;
 use gnarl_graph::{Error, Graph, Split};
-use gnarl_nn::train::{Epoch, Watch, median};
+use gnarl_nn::train::{Callbacks, Epoch, median};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -111,7 +111,7 @@ struct Row {
     loss_curve: Vec<f64>,
     /// Test predictions of every node over the splits.
     #[serde(skip)]
-    answers: Vec<Answers>,
+    answers: Vec<Predictions>,
 }
 
 #[derive(Debug, Serialize)]
@@ -123,13 +123,13 @@ struct Difference {
 
 /// Test predictions of a node over the splits.
 #[derive(Debug, Clone, Default)]
-struct Answers {
+struct Predictions {
     /// Number of predictions of each class.
     counts: Vec<usize>,
     wrong: usize,
 }
 
-impl Answers {
+impl Predictions {
     fn tested(&self) -> usize {
         self.counts.iter().sum()
     }
@@ -239,7 +239,7 @@ fn train_all(
         (epochs * splits.len()) as u64,
     );
     let on_epoch = |_: usize, _: &_| bar.inc(1);
-    let watch = Watch::new(&on_epoch, interrupt::flag());
+    let watch = Callbacks::new(&on_epoch, interrupt::flag());
     let trial = |row: usize, i: usize| -> gnarl_graph::Result<Trial> {
         let fitted = ready[row].fit(&splits[i], seed.wrapping_add(i as u64), &watch)?;
         let predictions = fitted.predict(&content)?;
@@ -309,7 +309,7 @@ fn mean_curve(trials: &[Trial], of: impl Fn(&gnarl_nn::train::Epoch) -> Option<f
     (0..epochs).map(mean).collect()
 }
 
-fn answers(graph: &Graph, splits: &[Split], trials: &[Trial]) -> Vec<Answers> {
+fn answers(graph: &Graph, splits: &[Split], trials: &[Trial]) -> Vec<Predictions> {
     let class = |u: u32| {
         graph
             .labels()
@@ -318,7 +318,7 @@ fn answers(graph: &Graph, splits: &[Split], trials: &[Trial]) -> Vec<Answers> {
     };
     let num_classes = graph.labels().map_or(0, gnarl_graph::Labels::num_classes);
     let mut answers = vec![
-        Answers {
+        Predictions {
             counts: vec![0; num_classes],
             wrong: 0
         };

@@ -5,7 +5,7 @@ use gnarl_graph::Graph;
 
 use super::entries::PLAIN;
 use super::layout::layout;
-use super::{Answers, DemoReport, Difference, NEXT, Row, facts};
+use super::{DemoReport, Difference, NEXT, Predictions, Row, facts};
 use crate::html::{COLOURS, Cell, escape};
 use crate::output::real;
 use crate::page::{Axis, DotRow, Dots, Lines, Page, Section, Series};
@@ -155,7 +155,7 @@ fn difference_cell(difference: &Difference) -> Cell {
 }
 
 /// Lists the most often misclassified members and their predicted classes.
-fn confused(graph: &Graph, answers: &[Answers]) -> String {
+fn confused(graph: &Graph, answers: &[Predictions]) -> String {
     let mut worst: Vec<u32> = (0..answers.len() as u32)
         .filter(|&u| answers[u as usize].wrong > 0)
         .collect();
@@ -178,7 +178,7 @@ fn confused(graph: &Graph, answers: &[Answers]) -> String {
 
 /// Describes a member, as in `member 9 of community 0: wrong in 7 of 11 tests, then called 1; of 2
 /// ties, 1 inside the community`.
-fn story(graph: &Graph, answers: &[Answers], u: u32) -> String {
+fn story(graph: &Graph, answers: &[Predictions], u: u32) -> String {
     let class = |u: u32| graph.labels().and_then(|labels| labels.get(u));
     let answer = &answers[u as usize];
     let own = class(u);
@@ -208,7 +208,7 @@ fn story(graph: &Graph, answers: &[Answers], u: u32) -> String {
 fn picture(
     graph: &Graph,
     at: &[(f64, f64)],
-    answers: &[Answers],
+    answers: &[Predictions],
     size: f64,
     with_names: bool,
 ) -> String {
@@ -267,13 +267,13 @@ mod tests {
     fn a_picture_has_every_node_and_edge_and_an_arc_for_who_is_wrong() {
         let graph = karate();
         let mut answers = vec![
-            Answers {
+            Predictions {
                 counts: vec![4, 0, 0, 0],
                 wrong: 0
             };
             34
         ];
-        answers[9] = Answers {
+        answers[9] = Predictions {
             counts: vec![1, 3, 0, 0],
             wrong: 3,
         };
