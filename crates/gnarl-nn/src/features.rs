@@ -140,12 +140,13 @@ impl Scaler {
             return Ok(());
         };
         let fits = |c: &Column| c.mean.is_finite() && c.deviation.is_finite() && c.deviation > 0.0;
-        match columns.len() == num_columns && columns.iter().all(fits) {
-            true => Ok(()),
-            false => Err(Error::setting(
+        if columns.len() == num_columns && columns.iter().all(fits) {
+            Ok(())
+        } else {
+            Err(Error::setting(
                 "features",
                 "the stored means and deviations do not fit the columns",
-            )),
+            ))
         }
     }
 

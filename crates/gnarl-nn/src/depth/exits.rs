@@ -283,15 +283,16 @@ impl ExitNetwork {
 
     /// Returns the reach of `rounds` layers in hops; `None` if every node may influence the scores.
     fn reach_of(&self, rounds: usize) -> Option<usize> {
-        match self.config.uses_batch_norm() {
-            true => None,
-            false => Some(
+        if self.config.uses_batch_norm() {
+            None
+        } else {
+            Some(
                 if self.config.backbone.provides(Capability::MessagePassing) {
                     rounds
                 } else {
                     0
                 },
-            ),
+            )
         }
     }
 }

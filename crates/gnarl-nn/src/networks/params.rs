@@ -158,9 +158,10 @@ impl Params {
     /// Returns the weights with gradients only for the parameters at these positions.
     pub fn weights_training(&self, trained: &Range<usize>) -> Result<Weights> {
         let tensor = |(i, p): (usize, &Param)| {
-            let tensor = match trained.contains(&i) {
-                true => p.var.as_tensor().clone(),
-                false => p.var.as_detached_tensor(),
+            let tensor = if trained.contains(&i) {
+                p.var.as_tensor().clone()
+            } else {
+                p.var.as_detached_tensor()
             };
             if p.group == Group::Weight {
                 self.constraint.seen(&tensor)

@@ -19,11 +19,12 @@ use std::time::{Duration, Instant};
 use gnarl_graph::files::write_atomically;
 use serde::{Deserialize, Serialize};
 
-use super::{BestWeights, Epoch, TrainConfig, Validation};
+use super::fit_loop::BestWeights;
+use super::{Epoch, TrainConfig, Validation};
 use crate::networks::init::Init;
 use crate::networks::{Group, Param, Params};
 use gnarl_graph::{Error, Result};
-use gnarl_tensor::{Adam, AdamSettings, Device, Tensor, load_safetensors};
+use gnarl_tensor::{Adam, Device, Tensor, load_safetensors};
 
 /// Name of the file that describes the run of a journal.
 const WHAT: &str = "journal.json";
@@ -34,7 +35,7 @@ pub struct Journal {
     folder: PathBuf,
     every: Duration,
     /// Number of times that each key was requested.
-    asked: Mutex<HashMap<u64, usize>>,
+    requested: Mutex<HashMap<u64, usize>>,
 }
 
 /// Description of a journal's run.
@@ -95,17 +96,17 @@ impl Journal {
         Ok(Self {
             folder: folder.to_path_buf(),
             every,
-            asked: Mutex::default(),
+            requested: Mutex::default(),
         })
     }
 
-    /// Returns the entry of a training with these initial weights.
-    pub(super) fn entry(
+    /// Returns the checkpoint of a training with these initial weights.
+    pub(super) fn checkpoint(
         &self,
         params: &Params,
         config: &TrainConfig,
         seed: u64,
-    ) -> Result<Entry<'_>> {
+    ) -> Result<Checkpoint<'_>> {
         let mut key = crc32fast::Hasher::new();
         key.update(&serde_json::to_vec(config).expect("plain data"));
         key.update(&seed.to_le_bytes());
@@ -118,14 +119,14 @@ impl Journal {
                 .for_each(|x| key.update(&x.to_le_bytes()));
         }
         let key = gnarl_graph::random::mix(seed) ^ u64::from(key.finalize());
-        let mut asked = self
-            .asked
+        let mut requested = self
+            .requested
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let count = asked.entry(key).or_default();
+        let count = requested.entry(key).or_default();
         *count += 1;
         let file = self.folder.join(format!("{key:016x}-{count}.safetensors"));
-        Ok(Entry {
+        Ok(Checkpoint {
             journal: self,
             file,
             written: Mutex::new(Instant::now()),
@@ -152,8 +153,8 @@ fn difference(was: &What, now: &What) -> Option<String> {
     Some(name.map_or_else(|| "options differ".into(), |name| format!("{name} differs")))
 }
 
-/// Journal entry of one training.
-pub(super) struct Entry<'a> {
+/// Checkpoint file of one training.
+pub(super) struct Checkpoint<'a> {
     journal: &'a Journal,
     file: PathBuf,
     written: Mutex<Instant>,
@@ -211,7 +212,7 @@ fn of_bits(stored: Option<(u32, f64)>) -> Option<Validation> {
     })
 }
 
-impl Entry<'_> {
+impl Checkpoint<'_> {
     /// Returns true if the last state was written so long ago that another is due.
     pub fn is_due(&self) -> bool {
         self.written
@@ -375,22 +376,18 @@ pub fn fuzz_entry(data: &[u8]) -> Result<()> {
         rng,
     )?;
     params.add("bias".into(), &[3], Init::Constant(0.0), Group::Bias, rng)?;
-    let mut adam = Adam::new(AdamSettings::default());
-    params
-        .list()
-        .iter()
-        .for_each(|p| adam.add(&p.var, 0.01, 0.0));
+    let mut adam = TrainConfig::default().optimiser(params.list());
     let journal = Journal {
         folder: PathBuf::new(),
         every: Duration::ZERO,
-        asked: Mutex::default(),
+        requested: Mutex::default(),
     };
-    let entry = Entry {
+    let checkpoint = Checkpoint {
         journal: &journal,
         file: PathBuf::from("fuzz"),
         written: Mutex::new(Instant::now()),
     };
-    entry.restore(data, params.list(), &mut adam).map(drop)
+    checkpoint.restore(data, params.list(), &mut adam).map(drop)
 }
 
 #[cfg(test)]
@@ -580,12 +577,15 @@ mod tests {
             let prepared = Prepared::new(&graph, Backbone::GCN, OperatorChoice::Usual).unwrap();
             let network =
                 Network::new(&NetworkConfig::new(Backbone::GCN), &prepared.shape(4), 3).unwrap();
-            let mut entry = journal
-                .entry(network.params(), &TrainConfig::default(), 5)
+            let mut checkpoint = journal
+                .checkpoint(network.params(), &TrainConfig::default(), 5)
                 .unwrap();
-            entry.file = file.clone();
-            let e = entry
-                .read(network.params().list(), &mut Adam::new(Default::default()))
+            checkpoint.file = file.clone();
+            let e = checkpoint
+                .read(
+                    network.params().list(),
+                    &mut TrainConfig::default().optimiser(&[]),
+                )
                 .unwrap_err()
                 .to_string();
             assert!(

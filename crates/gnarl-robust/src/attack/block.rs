@@ -168,9 +168,10 @@ impl<'a> Search<'a> {
             flips,
         } = self.state();
         let room = self.block.saturating_sub(candidates.len());
-        let drawn = match self.ends.is_empty() {
-            true => draw_apart(self.graph, room, &candidates, rng),
-            false => draw_at(self.graph, &self.ends, room, &candidates, rng),
+        let drawn = if self.ends.is_empty() {
+            draw_apart(self.graph, room, &candidates, rng)
+        } else {
+            draw_at(self.graph, &self.ends, room, &candidates, rng)
         };
         candidates.extend(match self.model.would_stay(self.graph, &drawn)? {
             Some(stays) => drawn
@@ -225,9 +226,10 @@ impl<'a> Search<'a> {
     /// Returns the gradient of the objective by the variables.
     pub fn gradient(&self, objective: &Objective<'_>) -> Result<Vec<f32>> {
         let by_scores = |scores: &[f32]| objective.standing_and_gradient(scores).1;
-        match self.is_seen_beside {
-            true => self.slopes_beside(&self.pairs, &self.flips, &by_scores),
-            false => self.slopes_of_all(&self.pairs, &self.flips, &by_scores),
+        if self.is_seen_beside {
+            self.slopes_beside(&self.pairs, &self.flips, &by_scores)
+        } else {
+            self.slopes_of_all(&self.pairs, &self.flips, &by_scores)
         }
     }
 
@@ -471,12 +473,13 @@ fn draw_at(graph: &Graph, ends: &[u32], count: usize, used: &[Pair], rng: &mut R
         (u != v && !graph.has_edge(u, v) && !used.contains(&pair)).then_some(pair)
     };
     let places = ends.len() * n;
-    let mut drawn: Vec<Pair> = match places <= count {
-        true => (0..places).filter_map(of_place).collect(),
-        false => sample(rng, places, count)
+    let mut drawn: Vec<Pair> = if places <= count {
+        (0..places).filter_map(of_place).collect()
+    } else {
+        sample(rng, places, count)
             .into_iter()
             .filter_map(of_place)
-            .collect(),
+            .collect()
     };
     drawn.sort_unstable();
     drawn.dedup();

@@ -178,14 +178,15 @@ const TRIES: usize = 50;
 impl<'a> Nursery<'a> {
     fn new(input: &'a AttackInput<'a>, flips: usize, of_graph: bool) -> Self {
         let nodes = input.graph.num_nodes() as u32;
-        let ends = match of_graph {
-            true => (0..nodes).collect(),
-            false => input
+        let ends = if of_graph {
+            (0..nodes).collect()
+        } else {
+            input
                 .targets
                 .iter()
                 .map(|&(u, _)| u)
                 .filter(|u| *u < nodes)
-                .collect(),
+                .collect()
         };
         Self { input, ends, flips }
     }

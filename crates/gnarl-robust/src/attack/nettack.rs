@@ -159,9 +159,10 @@ impl State {
         let start = Maps::draw(x.num_cols(), classes, &mut stream(seed, "nettack", 0))?;
         let trained = train(&propagated.rows(&nodes)?, &wanted, start, STEPS)?;
         let w = trained.end.product()?.flatten_all()?.to_vec1::<f32>()?;
-        let words = match on_features {
-            true => (0..graph.num_nodes()).map(|u| support(&x, u)).collect(),
-            false => Vec::new(),
+        let words = if on_features {
+            (0..graph.num_nodes()).map(|u| support(&x, u)).collect()
+        } else {
+            Vec::new()
         };
         let mut nodes_of = vec![Vec::new(); if on_features { x.num_cols() } else { 0 }];
         for (u, words) in words.iter().enumerate() {

@@ -282,12 +282,11 @@ impl CleanGraphs {
             .into_iter()
             .flatten()
             .all(|s| (0.0..=1.0).contains(&s));
-        match sizes && shares && tables.all(|x| x.is_finite()) {
-            true => Ok(()),
-            false => {
-                let what = "stored ones need square tables of finite numbers and shares in 0 to 1";
-                Err(Error::argument("clean graphs", what))
-            }
+        if sizes && shares && tables.all(|x| x.is_finite()) {
+            Ok(())
+        } else {
+            let what = "stored ones need square tables of finite numbers and shares in 0 to 1";
+            Err(Error::argument("clean graphs", what))
         }
     }
 

@@ -151,9 +151,10 @@ impl EdgeDetectors {
         let labels = graph.labels();
         let labelled = |&u: &u32| Some((u, labels?.get(u)? as usize));
         let told: Judges = val.iter().filter_map(labelled).collect();
-        let judges = match told.is_empty() {
-            true => (0..).zip(of_clean.iter().copied()).collect(),
-            false => told,
+        let judges = if told.is_empty() {
+            (0..).zip(of_clean.iter().copied()).collect()
+        } else {
+            told
         };
         let mut scenes = Vec::new();
         for (at, &share) in TRIAL_SHARES.iter().enumerate() {
@@ -218,15 +219,16 @@ impl EdgeDetectors {
                 && d.first.len().is_multiple_of(d.second.len())
                 && values.into_iter().all(|v| v.is_finite())
         };
-        match share(self.threshold)
+        if share(self.threshold)
             && self.usual.is_none_or(share)
             && self.trusted.is_none_or(share)
             && self.detectors.iter().all(is_whole)
         {
-            true => Ok(()),
-            false => Err(refused(
+            Ok(())
+        } else {
+            Err(refused(
                 "a detector of edges that nothing could have taught; fit the model again",
-            )),
+            ))
         }
     }
 
@@ -245,9 +247,10 @@ impl EdgeDetectors {
             .filter(|(_, s)| **s > threshold)
             .map(|(edge, _)| edge)
             .collect();
-        Ok(match flagged.is_empty() {
-            true => None,
-            false => Some(graph.remove_edges(&flagged)?),
+        Ok(if flagged.is_empty() {
+            None
+        } else {
+            Some(graph.remove_edges(&flagged)?)
         })
     }
 
@@ -270,15 +273,16 @@ impl EdgeDetectors {
     }
 
     fn check_width(&self, table: &EdgeTable<'_>) -> Result<()> {
-        match self
+        if self
             .detectors
             .iter()
             .any(|d| d.first.len() != table.width() * d.second.len())
         {
-            true => Err(refused(
+            Err(refused(
                 "the detectors of edges were made for another number of classes; fit the model again",
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 

@@ -314,12 +314,13 @@ impl Process {
         let words = self.last_words.lock().unwrap_or_else(|e| e.into_inner());
         let words = String::from_utf8_lossy(&words);
         let words: Vec<&str> = words.split_whitespace().collect();
-        match words.is_empty() {
-            true => failure(name, what),
-            false => failure(
+        if words.is_empty() {
+            failure(name, what)
+        } else {
+            failure(
                 name,
                 &format!("{what}; its last words: {}", words.join(" ")),
-            ),
+            )
         }
     }
 

@@ -72,11 +72,12 @@ impl FittedInference {
             }
             _ => false,
         };
-        match fits {
-            true => Ok(Self { inference, prior }),
-            false => Err(refused(format!(
+        if fits {
+            Ok(Self { inference, prior })
+        } else {
+            Err(refused(format!(
                 "what was learned of clean inputs does not belong to {inference}; fit it again"
-            ))),
+            )))
         }
     }
 

@@ -102,9 +102,10 @@ impl Change {
             }
             Budget::Flips(allowed) | Budget::PerTarget(allowed) => {
                 let spent = self.num_flips() + self.features.entries;
-                match spent > *allowed {
-                    true => Err(broken(format!("{spent} flips where {allowed} are allowed"))),
-                    false => Ok(()),
+                if spent > *allowed {
+                    Err(broken(format!("{spent} flips where {allowed} are allowed")))
+                } else {
+                    Ok(())
                 }
             }
             Budget::Noise(_) | Budget::Features(_) if self.num_flips() > 0 => Err(broken(format!(
@@ -121,12 +122,13 @@ impl Change {
 
     fn assert_flips(&self, share: EdgeShare, original: &Graph) -> Result<()> {
         let allowed = share.flips(original);
-        match self.num_flips() > allowed {
-            true => Err(broken(format!(
+        if self.num_flips() > allowed {
+            Err(broken(format!(
                 "{} flips where {allowed} are allowed",
                 self.num_flips()
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 

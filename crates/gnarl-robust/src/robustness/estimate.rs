@@ -267,12 +267,12 @@ fn moved_features(graph: &Graph, ball: &Ball, rng: &mut Rng) -> Result<Graph> {
 /// Refuses features that are NaN or infinite: a ReLU turns NaN into zero, so they would pass for
 /// features that move nothing.
 fn check_finite(input: &[f32]) -> Result<()> {
-    match input.iter().all(|x| x.is_finite()) {
-        true => Ok(()),
-        false => {
-            let what = "perturbed features are not all finite: nothing can be said about the answers to them";
-            Err(GraphError::argument("robustness", what))
-        }
+    if input.iter().all(|x| x.is_finite()) {
+        Ok(())
+    } else {
+        let what =
+            "perturbed features are not all finite: nothing can be said about the answers to them";
+        Err(GraphError::argument("robustness", what))
     }
 }
 

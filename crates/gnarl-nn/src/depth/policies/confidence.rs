@@ -103,9 +103,12 @@ mod tests {
         let row = |class: u32, by: f32| if class == 0 { [by, 0.0] } else { [0.0, by] };
         let exit = |right_on_even: bool| -> Vec<f32> {
             (0..40u32)
-                .flat_map(|u| match (u % 2 == 0) == right_on_even {
-                    true => row(truth[u as usize], 4.0),
-                    false => row(1 - truth[u as usize], 0.5),
+                .flat_map(|u| {
+                    if (u % 2 == 0) == right_on_even {
+                        row(truth[u as usize], 4.0)
+                    } else {
+                        row(1 - truth[u as usize], 0.5)
+                    }
                 })
                 .collect()
         };

@@ -146,9 +146,10 @@ impl Body for Stack {
         if self.output.is_some() {
             return Ok(Some(self.latent(propagation, x, pass)?.to_dense()?));
         }
-        match self.layers.len() > 1 || self.embed.is_some() {
-            true => Ok(Some(self.before_last(propagation, x, pass)?.0.to_dense()?)),
-            false => Ok(None),
+        if self.layers.len() > 1 || self.embed.is_some() {
+            Ok(Some(self.before_last(propagation, x, pass)?.0.to_dense()?))
+        } else {
+            Ok(None)
         }
     }
 

@@ -127,9 +127,12 @@ impl Structure {
             self.operator,
             Op::Adjacency | Op::Laplacian | Op::SignlessLaplacian
         );
-        let held = |near: &Vec<u32>| match by_degree {
-            true => near.iter().map(|&v| messages[v as usize].powi(2)).sum(),
-            false => near.last().map_or(0.0, |&u| messages[u as usize].powi(2)),
+        let held = |near: &Vec<u32>| {
+            if by_degree {
+                near.iter().map(|&v| messages[v as usize].powi(2)).sum()
+            } else {
+                near.last().map_or(0.0, |&u| messages[u as usize].powi(2))
+            }
         };
         let touched = largest(self.neighbourhoods.iter().map(held), 2 * flips).min(total(messages));
         let whole = self.reach(flips).spectral[1] * touched;

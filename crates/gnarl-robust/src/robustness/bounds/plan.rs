@@ -85,9 +85,10 @@ impl<'a> Plan<'a> {
                 h = Input::Dense(h).matmul(first.weight, None)?;
             }
             let is_last = i + 1 == self.rounds.len() && self.tail.is_empty();
-            h = match is_last {
-                true => self.linear_output(maps, propagation.round(i), h)?,
-                false => self.output(maps, propagation.round(i), h)?,
+            h = if is_last {
+                self.linear_output(maps, propagation.round(i), h)?
+            } else {
+                self.output(maps, propagation.round(i), h)?
             };
         }
         let mut tail = self.tail.iter();
