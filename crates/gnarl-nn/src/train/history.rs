@@ -34,7 +34,7 @@ pub struct Validation {
 
 impl Validation {
     /// Returns true for a higher accuracy, or an equal accuracy and a lower loss.
-    fn is_better_than(&self, other: &Self) -> bool {
+    pub(super) fn is_better_than(&self, other: &Self) -> bool {
         (self.accuracy, -self.loss) > (other.accuracy, -other.loss)
     }
 }
