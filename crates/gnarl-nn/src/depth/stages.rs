@@ -188,7 +188,7 @@ impl<S: ExitStage> ExitModel<S> {
         pass: &Pass<'_>,
     ) -> Result<Cow<'a, Operator>> {
         let Some(learnable) = &propagation.learnable else {
-            return Ok(Cow::Borrowed(propagation.round(at)));
+            return Ok(Cow::Borrowed(propagation.layer(at)));
         };
         let scalars = self.stages[t].scalars();
         let scalars: Vec<&Tensor> = scalars.iter().map(|(_, id)| pass.weight(*id)).collect();

@@ -110,22 +110,22 @@ impl Network {
     }
 
     /// Returns the number of layers, if they can be computed one after another, each on all nodes.
-    pub fn rounds(&self) -> Option<usize> {
-        self.body.rounds()
+    pub fn num_layers(&self) -> Option<usize> {
+        self.body.num_layers()
     }
 
     /// Computes layer `i` from the vectors before it; the last layer gives class scores. Its
     /// operator comes from [`propagation`](Self::propagation). Outside training: no dropout.
-    pub fn round(
+    pub fn forward_layer(
         &self,
         i: usize,
         operator: &Operator,
         x: &Input,
         pass: &Pass<'_>,
     ) -> Result<Tensor> {
-        let y = self.body.round(i, operator, x, pass)?;
+        let y = self.body.forward_layer(i, operator, x, pass)?;
         match &self.gain {
-            Some(gain) if Some(i + 1) == self.rounds() => gain.apply(&y, pass),
+            Some(gain) if Some(i + 1) == self.num_layers() => gain.apply(&y, pass),
             _ => Ok(y),
         }
     }
@@ -193,15 +193,15 @@ impl Network {
                     .iter()
                     .map(|(_, id)| pass.weight(*id))
                     .collect();
-                let rounds = learnable.operators(&scalars)?;
-                let Some(operator) = rounds.first().cloned() else {
-                    gnarl_tensor::bail!("a learned operator of no round")
+                let layer_operators = learnable.operators(&scalars)?;
+                let Some(operator) = layer_operators.first().cloned() else {
+                    gnarl_tensor::bail!("a learned operator without layers")
                 };
                 Ok(Cow::Owned(Propagation {
                     operator,
                     two_hop: propagation.two_hop.clone(),
                     learnable: None,
-                    rounds,
+                    layer_operators,
                 }))
             }
             Some(_) => gnarl_tensor::bail!(

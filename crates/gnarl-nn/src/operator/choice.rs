@@ -265,7 +265,7 @@ pub fn propagation_of_union(
         operator,
         two_hop,
         learnable,
-        rounds: Vec::new(),
+        layer_operators: Vec::new(),
     })
 }
 

@@ -156,8 +156,8 @@ impl RowOperator {
         } = around;
         let count = rounds.len();
         let operators = || -> Result<Vec<Operator>> {
-            let round = |(i, round): (usize, &Hop)| self.operator(nodes, sizes[count - i], round);
-            rounds.iter().enumerate().map(round).collect()
+            let operator = |(i, hop): (usize, &Hop)| self.operator(nodes, sizes[count - i], hop);
+            rounds.iter().enumerate().map(operator).collect()
         };
         match &self.kind {
             Kind::Learned(cgso) => {
@@ -176,27 +176,27 @@ impl RowOperator {
                     operator,
                     two_hop: None,
                     learnable: Some(Arc::new(learnable)),
-                    rounds: Vec::new(),
+                    layer_operators: Vec::new(),
                 })
             }
             _ => {
-                let rounds = operators()?;
-                let Some(operator) = rounds.first().cloned() else {
-                    return Err(Error::argument("sampling", "a neighbourhood of no round"));
+                let layer_operators = operators()?;
+                let Some(operator) = layer_operators.first().cloned() else {
+                    return Err(Error::argument("sampling", "a neighbourhood without hops"));
                 };
                 Ok(Propagation {
                     operator,
                     two_hop: None,
                     learnable: None,
-                    rounds,
+                    layer_operators,
                 })
             }
         }
     }
 
     /// Computes the operator of one layer whose senders are the first `senders` nodes.
-    fn operator(&self, nodes: &[u32], senders: usize, round: &Hop) -> Result<Operator> {
-        let rows = round.offsets.len() - 1;
+    fn operator(&self, nodes: &[u32], senders: usize, hop: &Hop) -> Result<Operator> {
+        let rows = hop.offsets.len() - 1;
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
         let (mut indices, mut values) = (Vec::new(), Vec::new());
@@ -210,14 +210,12 @@ impl RowOperator {
                 indices.push(i as u32);
                 values.push(own);
             }
-            for k in round.offsets[i]..round.offsets[i + 1] {
-                let sender = round.senders[k];
+            for k in hop.offsets[i]..hop.offsets[i + 1] {
+                let sender = hop.senders[k];
                 indices.push(sender);
                 values.push(match &self.kind {
-                    Kind::Fixed(factors) => {
-                        factors.arc(u, nodes[sender as usize], round.weights[k])
-                    }
-                    _ => round.weights[k],
+                    Kind::Fixed(factors) => factors.arc(u, nodes[sender as usize], hop.weights[k]),
+                    _ => hop.weights[k],
                 });
             }
             offsets.push(indices.len());
@@ -237,7 +235,7 @@ impl RowOperator {
         network: &Network,
         weights: &crate::networks::Weights,
     ) -> Result<Vec<f32>> {
-        let Some(rounds) = network.rounds() else {
+        let Some(num_layers) = network.num_layers() else {
             let what = format!(
                 "{} is not computed one layer after the other",
                 network.config().backbone
@@ -246,7 +244,7 @@ impl RowOperator {
         };
         let pass = Pass::evaluation(weights);
         let mut before: Option<(Vec<f32>, usize)> = None;
-        for round in 0..rounds {
+        for layer in 0..num_layers {
             let mut vectors = Vec::new();
             let mut width = 0;
             let mut sampler = Sampler::new(&self.graph, Fanout::all(1));
@@ -254,12 +252,12 @@ impl RowOperator {
                 let receivers: Vec<u32> = block.collect();
                 let around = sampler.sample(&receivers, 0, 0);
                 let propagation = self.propagation(&around)?;
-                let operator = network.propagation(&propagation, &pass)?.round(0).clone();
+                let operator = network.propagation(&propagation, &pass)?.layer(0).clone();
                 let x = match &before {
                     None => self.input(&around.nodes)?,
                     Some((vectors, width)) => gathered(vectors, *width, &around.nodes)?,
                 };
-                let y = network.round(round, &operator, &x, &pass)?;
+                let y = network.forward_layer(layer, &operator, &x, &pass)?;
                 if vectors.is_empty() {
                     width = y.dims()[1];
                     vectors.reserve_exact(self.graph.num_nodes() * width);

@@ -154,7 +154,7 @@ mod tests {
                 .map(|p| p.var.as_tensor().clone())
                 .unwrap()
         };
-        let operator = prepared.propagation.round(0);
+        let operator = prepared.propagation.layer(0);
         let first = Input::matmul(&prepared.input, &value("layers.0.weight"), None).unwrap();
         let hidden = operator
             .apply(&first)

@@ -87,7 +87,7 @@ pub trait Model {
     fn reach(&self) -> Option<usize>;
 
     /// Computes class scores before the softmax, one matrix for each output. For a restricted task
-    /// ([`Propagation::rounds`]), at least the rows of the targets, which come first.
+    /// ([`Propagation::layer_operators`]), at least the rows of the targets, which come first.
     fn scores(
         &self,
         propagation: &Propagation,

@@ -515,7 +515,7 @@ mod tests {
     /// Computes the scores of a node by the definition: two layers on the whole graph.
     fn scores_by_definition(state: &State, node: u32) -> Vec<f64> {
         let n = state.neighbours.len();
-        let round = |h: &[Vec<f64>]| -> Vec<Vec<f64>> {
+        let propagated = |h: &[Vec<f64>]| -> Vec<Vec<f64>> {
             let one = |u: usize| {
                 let mut row = vec![0.0; state.classes];
                 for v in state.neighbours[u].iter().map(|&v| v as usize).chain([u]) {
@@ -529,7 +529,7 @@ mod tests {
             (0..n).map(one).collect()
         };
         let z: Vec<Vec<f64>> = (0..n as u32).map(|u| state.z(u).collect()).collect();
-        round(&round(&z))[node as usize].clone()
+        propagated(&propagated(&z))[node as usize].clone()
     }
 
     #[test]

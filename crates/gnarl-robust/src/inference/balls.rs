@@ -203,24 +203,32 @@ mod tests {
         assert!((total - 1.0).abs() < 1e-9, "{total}");
     }
 
-    #[test]
-    fn neighbours_lie_in_their_ball() {
+    /// A random graph with features.
+    fn graph() -> Graph {
         let graph = gnarl_graph::generate::erdos_renyi(40, 0.2, 1).unwrap();
         let values: Vec<f32> = (0..40 * 6).map(|i| (i % 7) as f32 / 7.0).collect();
-        let graph = graph
+        graph
             .with_features(Features::Dense(DenseMatrix::new(40, 6, values).unwrap()))
-            .unwrap();
-        let before = dense_features(&graph).unwrap();
-        let answer = DenseMatrix::zeros(40, 2);
-        let rng = &mut stream(1, "balls test", 0);
-        for _ in 0..20 {
-            let (neighbour, alike) = FeatureBall {
-                radius: 0.5,
-                similarity: Similarity::Cosine,
-            }
-            .draw(&graph, &answer, rng)
             .unwrap()
-            .unwrap();
+    }
+
+    fn features(radius: f64, similarity: Similarity) -> FeatureBall {
+        FeatureBall { radius, similarity }
+    }
+
+    fn structure(share: f64, flips: FlipDistribution) -> StructureBall {
+        StructureBall { share, flips }
+    }
+
+    #[test]
+    fn feature_neighbours_lie_in_their_ball() {
+        let graph = graph();
+        let before = dense_features(&graph).unwrap();
+        let prediction = DenseMatrix::zeros(40, 2);
+        let rng = &mut stream(1, "balls test", 0);
+        let ball = features(0.5, Similarity::Cosine);
+        for _ in 0..20 {
+            let (neighbour, alike) = ball.draw(&graph, &prediction, rng).unwrap().unwrap();
             let after = dense_features(&neighbour).unwrap();
             let squares = |row: &[f32]| row.iter().map(|x| f64::from(x * x)).sum::<f64>();
             for i in 0..40 {
@@ -240,58 +248,41 @@ mod tests {
                 .sum();
             let expected = product / (squares(after.data()) * squares(before.data())).sqrt();
             assert!((alike - expected).abs() < 1e-5, "{alike}, not {expected}");
+        }
+    }
 
-            let ball = StructureBall {
-                share: 0.1,
-                flips: FlipDistribution::Uniform,
-            };
-            let (neighbour, alike) = ball.draw(&graph, &answer, rng).unwrap().unwrap();
-            let flips = graph
-                .edges()
-                .filter(|&(u, v)| !neighbour.has_edge(u, v))
-                .count()
-                + neighbour
-                    .edges()
-                    .filter(|&(u, v)| !graph.has_edge(u, v))
-                    .count();
+    #[test]
+    fn structure_neighbours_lie_in_their_ball() {
+        let graph = graph();
+        let prediction = DenseMatrix::zeros(40, 2);
+        let rng = &mut stream(1, "balls test", 1);
+        let ball = structure(0.1, FlipDistribution::Uniform);
+        for _ in 0..20 {
+            let (neighbour, alike) = ball.draw(&graph, &prediction, rng).unwrap().unwrap();
+            let removed = graph.edges().filter(|&(u, v)| !neighbour.has_edge(u, v));
+            let added = neighbour.edges().filter(|&(u, v)| !graph.has_edge(u, v));
+            let flips = removed.count() + added.count();
             assert!(
                 flips <= ball.radius(&graph).unwrap() && alike == 1.0,
                 "{flips}"
             );
         }
-        assert!(
-            FeatureBall {
-                radius: 0.0,
-                similarity: Similarity::One
-            }
-            .draw(&graph, &answer, rng)
-            .unwrap()
-            .is_none()
-        );
-        assert!(
-            StructureBall {
-                share: 0.0,
-                flips: FlipDistribution::Binomial
-            }
-            .draw(&graph, &answer, rng)
-            .unwrap()
-            .is_none()
-        );
-        let e = FeatureBall {
-            radius: f64::NAN,
-            similarity: Similarity::One,
-        }
-        .draw(&graph, &answer, rng)
-        .unwrap_err()
-        .to_string();
+    }
+
+    #[test]
+    fn radii_of_zero_have_no_neighbours_and_bad_ones_are_refused() {
+        let graph = graph();
+        let prediction = DenseMatrix::zeros(40, 2);
+        let rng = &mut stream(1, "balls test", 2);
+        let nothing = features(0.0, Similarity::One).draw(&graph, &prediction, rng);
+        assert!(nothing.unwrap().is_none());
+        let nothing = structure(0.0, FlipDistribution::Binomial).draw(&graph, &prediction, rng);
+        assert!(nothing.unwrap().is_none());
+        let bad = features(f64::NAN, Similarity::One).draw(&graph, &prediction, rng);
+        let e = bad.unwrap_err().to_string();
         assert!(e.contains("NaN"), "{e}");
-        let e = StructureBall {
-            share: -1.0,
-            flips: FlipDistribution::Binomial,
-        }
-        .radius(&graph)
-        .unwrap_err()
-        .to_string();
+        let bad = structure(-1.0, FlipDistribution::Binomial).radius(&graph);
+        let e = bad.unwrap_err().to_string();
         assert!(e.contains("-1"), "{e}");
     }
 }

@@ -37,7 +37,7 @@ const SHARES: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
 /// Shares of adversarial edges in a test.
 const TRIAL_SHARES: [f64; 2] = [0.05, 0.1];
 /// Number of steps of an attack, each with a block of its own.
-const ROUNDS: usize = 3;
+const BATCHES: usize = 3;
 /// Number of pairs of a block, for each edge; the next constant is the maximum.
 const BLOCK_OF_EDGE: usize = 10;
 const MOST_PAIRS: usize = 200_000;
@@ -517,8 +517,8 @@ fn put_in(
     let wanted = (share * graph.num_edges() as f64).ceil() as usize;
     let (n, mut chosen, mut attacked) = (graph.num_nodes(), Vec::new(), graph.clone());
     let block = (BLOCK_OF_EDGE * graph.num_edges()).min(MOST_PAIRS);
-    for round in 0..ROUNDS {
-        let count = wanted * (round + 1) / ROUNDS - wanted * round / ROUNDS;
+    for batch in 0..BATCHES {
+        let count = wanted * (batch + 1) / BATCHES - wanted * batch / BATCHES;
         let apart = |u: u32, v: u32| !attacked.has_edge(u, v);
         let candidates = draw_pairs(n, block, apart, &mut HashSet::new(), rng);
         if count == 0 || candidates.is_empty() {

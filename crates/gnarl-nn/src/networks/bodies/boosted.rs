@@ -115,8 +115,8 @@ impl Body for Boosted {
     ) -> Result<Tensor> {
         let Learner { first, second } = &self.learners[i];
         let mut h = x.matmul(pass.weight(first.weight), None)?;
-        for round in 0..i {
-            h = propagation.round(round).apply(&h)?;
+        for hop in 0..i {
+            h = propagation.layer(hop).apply(&h)?;
         }
         if let Some(bias) = first.bias {
             h = add_bias(&h, pass.weight(bias))?;

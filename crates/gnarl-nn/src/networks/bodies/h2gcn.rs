@@ -40,13 +40,13 @@ impl Architecture for H2gcn {
     }
 
     fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-        let (hidden, rounds) = (plan.hidden, plan.layers);
-        let width = hidden * ((1usize << (rounds + 1)) - 1);
+        let (hidden, hops) = (plan.hidden, plan.layers);
+        let width = hidden * ((1usize << (hops + 1)) - 1);
         Ok(Box::new(H2gcnBody {
             embed: Linear::glorot(params, "embed", plan.in_dim, hidden, false, rng)?,
             classify: Linear::glorot(params, "classify", width, plan.num_classes, false, rng)?
                 .free(params),
-            rounds,
+            hops,
             dropout: plan.dropout as f32,
         }))
     }
@@ -56,7 +56,7 @@ impl Architecture for H2gcn {
 struct H2gcnBody {
     embed: Linear,
     classify: Linear,
-    rounds: usize,
+    hops: usize,
     dropout: f32,
 }
 
@@ -76,7 +76,7 @@ impl Body for H2gcnBody {
         };
         let mut last = relu(&self.embed.forward(x, pass)?)?;
         let mut all = vec![last.clone()];
-        for _ in 0..self.rounds {
+        for _ in 0..self.hops {
             last = Tensor::cat(
                 &[propagation.operator.apply(&last)?, two_hop.apply(&last)?],
                 1,

@@ -238,7 +238,7 @@ impl Body for Jumping {
                 .last()
                 .map_or_else(|| x.clone(), |h| Input::Dense(h.clone()));
             let dropout = pass.dropout(self.dropout, i as u64);
-            all.push(layer.forward_activated(propagation.round(i), &from, pass, dropout)?);
+            all.push(layer.forward_activated(propagation.layer(i), &from, pass, dropout)?);
         }
         let Some(last) = all.last() else {
             return Ok(x.clone());

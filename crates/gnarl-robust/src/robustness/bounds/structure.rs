@@ -133,13 +133,13 @@ impl Bounds {
             };
             [f64::NAN, l2, f64::NAN]
         };
-        for round in &self.rounds {
-            if let Some(first) = round.maps.first() {
+        for layer in &self.layers {
+            if let Some(first) = layer.maps.first() {
                 reached = past(reached, first);
             }
-            let [norm, change] = step(round.own, &round.messages);
+            let [norm, change] = step(layer.own, &layer.messages);
             reached[1] = norm * reached[1] + change;
-            reached = round
+            reached = layer
                 .maps
                 .iter()
                 .skip(1)
@@ -151,7 +151,7 @@ impl Bounds {
     /// The published formula `Π||W|| ||X|| d (1 + L Π||W||)`.
     fn thesis_structure(&self, distance: f64) -> f64 {
         let product = self.product(Gains::spectral);
-        product * self.input_norm * distance * (1.0 + self.rounds.len() as f64 * product)
+        product * self.input_norm * distance * (1.0 + self.layers.len() as f64 * product)
     }
 }
 

@@ -66,7 +66,7 @@ impl BinaryGcn {
     /// covered.
     pub fn new(model: &WhiteBox, graph: &Graph) -> Result<Self> {
         let plan = Plan::of(model)?;
-        let count = plan.rounds.len();
+        let count = plan.layers.len();
         if !Self::covers(&plan.backbone)
             || !plan.tail.is_empty()
             || !(1..=2).contains(&count)
@@ -90,10 +90,10 @@ impl BinaryGcn {
         let propagation = model.propagation(graph)?;
         let propagation = model.network().propagation(&propagation, &pass)?;
         let operators = (0..count)
-            .map(|i| rows_of(propagation.round(i)))
+            .map(|i| rows_of(propagation.layer(i)))
             .collect::<Result<Vec<_>>>()?;
-        let weight = |round: usize| -> Result<(usize, Vec<f64>)> {
-            let weight = plan.rounds[round][0].weight;
+        let weight = |layer: usize| -> Result<(usize, Vec<f64>)> {
+            let weight = plan.layers[layer][0].weight;
             Ok((
                 weight.dims2()?.1,
                 weight
@@ -102,8 +102,8 @@ impl BinaryGcn {
                     .to_vec1::<f64>()?,
             ))
         };
-        let bias = |round: usize, width: usize| -> Result<Vec<f64>> {
-            match plan.rounds[round][0].bias {
+        let bias = |layer: usize, width: usize| -> Result<Vec<f64>> {
+            match plan.layers[layer][0].bias {
                 Some(bias) => Ok(bias.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?),
                 None => Ok(vec![0.0; width]),
             }

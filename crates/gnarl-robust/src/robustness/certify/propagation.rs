@@ -253,11 +253,11 @@ impl<'a> Propagated<'a> {
     /// Propagation steps of a fixed rule from initial values.
     fn iterated(&self, start: &[f64], rule: impl Fn(usize, &[f64]) -> f64) -> Vec<f64> {
         let mut values = start.to_vec();
-        let rounds = match self.steps {
+        let steps = match self.steps {
             Steps::Count(steps) => steps,
             Steps::Limit => rounds_to_the_limit(self.teleport),
         };
-        for _ in 0..rounds {
+        for _ in 0..steps {
             values = (0..values.len()).map(|u| rule(u, &values)).collect();
         }
         values

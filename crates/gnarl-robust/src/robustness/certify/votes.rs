@@ -594,6 +594,39 @@ mod tests {
         }
     }
 
+    /// Scores from the sum of a node's features, its degree and a constant.
+    fn by_features_and_degree(graph: &Graph) -> Result<DenseMatrix<f32>> {
+        let x = graph.features().unwrap().to_dense();
+        let row = |u: usize| {
+            [
+                x.row(u).iter().sum::<f32>() / 10.0,
+                graph.degree(u as u32) as f32 / 2.5,
+                0.9,
+            ]
+        };
+        DenseMatrix::new(12, 3, (0..12).flat_map(row).collect())
+    }
+
+    /// Votes of 100 samples, computed by so many threads.
+    fn votes_with_threads(
+        model: &dyn Classifier,
+        graph: &Graph,
+        noise: Noise,
+        threads: usize,
+        seed: u64,
+    ) -> Votes {
+        let smoothed = Smoothed {
+            model,
+            scaler: &Scaler::AsLoaded,
+        };
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        let votes = |w: SampleCallbacks<'_>| smoothed.votes(graph, noise, 100, (seed, "test"), w);
+        pool.install(|| quiet(|w| votes(w).unwrap().unwrap()))
+    }
+
     #[test]
     fn threads_change_no_vote_and_seeds_do() {
         let graph = binary_graph(12, 30);
@@ -607,20 +640,9 @@ mod tests {
             3,
         );
         // Its classes depend on features and on degrees.
-        let function = |graph: &Graph| {
-            let x = graph.features().unwrap().to_dense();
-            let row = |u: usize| {
-                [
-                    x.row(u).iter().sum::<f32>() / 10.0,
-                    graph.degree(u as u32) as f32 / 2.5,
-                    0.9,
-                ]
-            };
-            DenseMatrix::new(12, 3, (0..12).flat_map(row).collect())
-        };
         let outside = FromFn {
             num_classes: 3,
-            function,
+            function: by_features_and_degree,
         };
         let edges = FlipNoise {
             p_plus: 0.02,
@@ -637,22 +659,7 @@ mod tests {
         ];
         for noise in noises {
             let votes = |model: &dyn Classifier, threads: usize, seed: u64| {
-                let smoothed = Smoothed {
-                    model,
-                    scaler: &Scaler::AsLoaded,
-                };
-                let pool = rayon::ThreadPoolBuilder::new()
-                    .num_threads(threads)
-                    .build()
-                    .unwrap();
-                pool.install(|| {
-                    quiet(|w| {
-                        smoothed
-                            .votes(&graph, noise, 100, (seed, "test"), w)
-                            .unwrap()
-                            .unwrap()
-                    })
-                })
+                votes_with_threads(model, &graph, noise, threads, seed)
             };
             assert_eq!(votes(&network, 1, 7), votes(&network, 3, 7), "{noise:?}");
             let one = votes(&outside, 1, 7);
