@@ -314,7 +314,7 @@ impl PyDefended {
     /// deviation of noise, or the share of added edges; None without such a test.
     #[getter]
     fn trusted(&self) -> Option<f64> {
-        self.reading.trusted()
+        self.reading.tested_limit()
     }
 
     /// Maximum number of evaluations of the model per prediction.

@@ -173,7 +173,7 @@ impl<'a> Search<'a> {
         } else {
             draw_at(self.graph, &self.ends, room, &candidates, rng)
         };
-        candidates.extend(match self.model.would_stay(self.graph, &drawn)? {
+        candidates.extend(match self.model.keeps_edges(self.graph, &drawn)? {
             Some(stays) => drawn
                 .into_iter()
                 .zip(stays)

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use super::crf::{Crf, NeighbourSampler, Neighbourhood};
 use super::trial::Trial;
+use super::{CleanPrior, PerturbationTarget};
 use crate::classifier::Classifier;
 use gnarl_graph::{Error, Result};
 
@@ -87,25 +88,6 @@ impl CleanEdges {
             trusted: Some(trusted),
             ..self
         })
-    }
-
-    /// Returns the largest tested share of adversarial edges at which the method helps; `None` if
-    /// untested.
-    pub fn trusted(&self) -> Option<f64> {
-        self.trusted
-    }
-
-    /// Refuses a prior that no graph can have, as from a corrupt file.
-    pub(super) fn check(&self) -> Result<()> {
-        // The agreement is a mean of products of probabilities, which sum to one up to rounding.
-        let trust = self
-            .trusted
-            .is_none_or(|share| (0.0..=1.0).contains(&share));
-        if (0.0..=1.0 + 1e-5).contains(&self.agreement) && trust {
-            return Ok(());
-        }
-        let what = format!("an agreement of {} must lie in 0 to 1", self.agreement);
-        Err(Error::argument("clean edges", what))
     }
 
     /// Returns the probability of being clean for every edge, in the order of [`Graph::edges`];
@@ -204,6 +186,28 @@ pub(super) fn thinned(graph: &Graph, chances: &[f64], rng: &mut Rng) -> Result<(
         .map(|(e, _)| e)
         .collect();
     Ok((graph.remove_edges(&left_out)?, 1.0))
+}
+
+impl CleanPrior for CleanEdges {
+    fn part(&self) -> PerturbationTarget {
+        PerturbationTarget::Structure
+    }
+
+    fn check(&self) -> Result<()> {
+        // The agreement is a mean of products of probabilities, which sum to one up to rounding.
+        let trust = self
+            .trusted
+            .is_none_or(|share| (0.0..=1.0).contains(&share));
+        if (0.0..=1.0 + 1e-5).contains(&self.agreement) && trust {
+            return Ok(());
+        }
+        let what = format!("an agreement of {} must lie in 0 to 1", self.agreement);
+        Err(Error::argument("clean edges", what))
+    }
+
+    fn tested_limit(&self) -> Option<f64> {
+        self.trusted
+    }
 }
 
 impl Neighbourhood for CleanEdges {

@@ -21,8 +21,12 @@ use serde::{Deserialize, Serialize};
 use super::balls::dense_features;
 use super::crf::{Crf, NeighbourSampler, Neighbourhood};
 use super::trial::Trial;
+use super::{CleanPrior, PerturbationTarget};
 use crate::classifier::Classifier;
 use gnarl_graph::{Error, Result};
+
+/// Subject of the errors of this module.
+const OP: &str = "clean features";
 
 /// Prior of clean features.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,10 +59,16 @@ impl CleanFeatures {
     /// Learns the prior from the features of these nodes, which must be clean.
     pub fn fit(graph: &Graph, nodes: &[u32]) -> Result<Self> {
         let Some(features) = graph.features() else {
-            return Err(refused("the graph has no features to learn from"));
+            return Err(Error::argument(
+                OP,
+                "the graph has no features to learn from",
+            ));
         };
         if nodes.is_empty() {
-            return Err(refused("there are no training nodes to learn from"));
+            return Err(Error::argument(
+                OP,
+                "there are no training nodes to learn from",
+            ));
         }
         Self::fit_rows(&match features {
             Features::Sparse(m) => m.select_rows(nodes),
@@ -82,7 +92,8 @@ impl CleanFeatures {
             values.extend_from_slice(rows.values());
         }
         if offsets.len() == 1 {
-            return Err(refused(
+            return Err(Error::argument(
+                OP,
                 "there are no features of training graphs to learn from",
             ));
         }
@@ -98,7 +109,10 @@ impl CleanFeatures {
             .map(|&v| f64::from(v))
             .collect();
         if values.is_empty() {
-            return Err(refused("all features of the training nodes are zero"));
+            return Err(Error::argument(
+                OP,
+                "all features of the training nodes are zero",
+            ));
         }
         let rate = values.len() as f64 / (num_rows * cols) as f64;
         let mut counts = vec![0.0; cols];
@@ -178,41 +192,6 @@ impl CleanFeatures {
         })
     }
 
-    /// Returns the largest standard deviation of noise that the method corrects; `None` if
-    /// untested.
-    pub fn trusted(&self) -> Option<f64> {
-        self.trusted
-    }
-
-    /// Refuses a prior that no features can have, as from a corrupt file.
-    pub(super) fn check(&self) -> Result<()> {
-        let positive = |x: f64| x.is_finite() && x > 0.0;
-        let what = match self {
-            _ if self.odds.is_empty() || !self.odds.iter().all(|&odds| positive(odds)) => {
-                "odds of every feature above 0"
-            }
-            _ if self.values.is_empty() || self.values.len() > NUM_VALUES => {
-                "1 to 64 values that are not zero"
-            }
-            _ if !self.values.iter().all(|v| v.is_finite() && *v != 0.0) => {
-                "finite values that are not zero"
-            }
-            _ if !(self.spread.is_finite() && self.spread >= 0.0) => "a spread of at least 0",
-            _ if self.row_total.is_some_and(|total| !positive(total)) => "a sum of rows above 0",
-            _ if self
-                .trusted
-                .is_some_and(|noise| !(noise >= 0.0 && noise.is_finite())) =>
-            {
-                "trust of at least 0"
-            }
-            _ => return Ok(()),
-        };
-        Err(Error::argument(
-            "clean features",
-            format!("stored ones need {what}"),
-        ))
-    }
-
     /// Returns the estimated standard deviation of noise on features: the spread of their zeros,
     /// beyond the spread of clean zeros.
     pub fn noise(&self, features: &Features) -> f64 {
@@ -236,10 +215,6 @@ const TRIAL_NEIGHBOURS: usize = 3;
 /// Extrapolation factor: between two tested levels, the method is used up to this multiple of the
 /// lower one.
 const BEYOND: f64 = 1.25;
-
-fn refused(what: &str) -> Error {
-    Error::argument("clean features", what)
-}
 
 fn mean_row_norm(graphs: &[&Graph]) -> f64 {
     let features = || graphs.iter().filter_map(|graph| graph.features());
@@ -320,6 +295,41 @@ impl Table {
     }
 }
 
+impl CleanPrior for CleanFeatures {
+    fn part(&self) -> PerturbationTarget {
+        PerturbationTarget::Features
+    }
+
+    fn check(&self) -> Result<()> {
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        let what = match self {
+            _ if self.odds.is_empty() || !self.odds.iter().all(|&odds| positive(odds)) => {
+                "odds of every feature above 0"
+            }
+            _ if self.values.is_empty() || self.values.len() > NUM_VALUES => {
+                "1 to 64 values that are not zero"
+            }
+            _ if !self.values.iter().all(|v| v.is_finite() && *v != 0.0) => {
+                "finite values that are not zero"
+            }
+            _ if !(self.spread.is_finite() && self.spread >= 0.0) => "a spread of at least 0",
+            _ if self.row_total.is_some_and(|total| !positive(total)) => "a sum of rows above 0",
+            _ if self
+                .trusted
+                .is_some_and(|noise| !(noise >= 0.0 && noise.is_finite())) =>
+            {
+                "trust of at least 0"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::argument(OP, format!("stored ones need {what}")))
+    }
+
+    fn tested_limit(&self) -> Option<f64> {
+        self.trusted
+    }
+}
+
 impl Neighbourhood for CleanFeatures {
     fn draw(
         &self,
@@ -336,10 +346,7 @@ impl Neighbourhood for CleanFeatures {
         _: &'a DenseMatrix<f32>,
     ) -> Result<NeighbourSampler<'a>> {
         let Some(features) = centre.features() else {
-            return Err(Error::argument(
-                "clean features",
-                "the graph has no features",
-            ));
+            return Err(Error::argument(OP, "the graph has no features"));
         };
         if features.num_cols() != self.odds.len() {
             let what = format!(
@@ -347,7 +354,7 @@ impl Neighbourhood for CleanFeatures {
                 features.num_cols(),
                 self.odds.len()
             );
-            return Err(Error::argument("clean features", what));
+            return Err(Error::argument(OP, what));
         }
         let noise = self.noise(features);
         if noise <= f64::from(f32::EPSILON)

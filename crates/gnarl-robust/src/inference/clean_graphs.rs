@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::clean_edges::thinned;
 use super::crf::{Crf, NeighbourSampler, Neighbourhood};
 use super::trial::Trial;
+use super::{CleanPrior, PerturbationTarget};
 use crate::classifier::Classifier;
 use crate::perturb::draw_pairs;
 use gnarl_graph::{Error, Result};
@@ -265,31 +266,6 @@ impl CleanGraphs {
         })
     }
 
-    /// Returns the largest tested share of adversarial edges at which the method helps; `None` if
-    /// untested.
-    pub fn trusted(&self) -> Option<f64> {
-        self.trusted
-    }
-
-    /// Refuses a prior that no graphs can have, as from a corrupt file.
-    pub(super) fn check(&self) -> Result<()> {
-        let side = self.num_kinds();
-        let sizes = side > 0
-            && side * side == self.kinds.len()
-            && [self.shared.len(), self.busier.len()] == [COUNTS; 2];
-        let mut tables = self.kinds.iter().chain(&self.shared).chain(&self.busier);
-        let shares = [Some(self.spread), self.trusted]
-            .into_iter()
-            .flatten()
-            .all(|s| (0.0..=1.0).contains(&s));
-        if sizes && shares && tables.all(|x| x.is_finite()) {
-            Ok(())
-        } else {
-            let what = "stored ones need square tables of finite numbers and shares in 0 to 1";
-            Err(Error::argument("clean graphs", what))
-        }
-    }
-
     fn num_kinds(&self) -> usize {
         self.kinds.len().isqrt()
     }
@@ -354,6 +330,34 @@ fn with_foreign_edges(graph: &Graph, share: f64, place: usize) -> Result<Graph> 
     Ok(graph
         .add_edges(&foreign_pairs(graph, wanted, usize::MAX - place))?
         .0)
+}
+
+impl CleanPrior for CleanGraphs {
+    fn part(&self) -> PerturbationTarget {
+        PerturbationTarget::Structure
+    }
+
+    fn check(&self) -> Result<()> {
+        let side = self.num_kinds();
+        let sizes = side > 0
+            && side * side == self.kinds.len()
+            && [self.shared.len(), self.busier.len()] == [COUNTS; 2];
+        let mut tables = self.kinds.iter().chain(&self.shared).chain(&self.busier);
+        let shares = [Some(self.spread), self.trusted]
+            .into_iter()
+            .flatten()
+            .all(|s| (0.0..=1.0).contains(&s));
+        if sizes && shares && tables.all(|x| x.is_finite()) {
+            Ok(())
+        } else {
+            let what = "stored ones need square tables of finite numbers and shares in 0 to 1";
+            Err(Error::argument("clean graphs", what))
+        }
+    }
+
+    fn tested_limit(&self) -> Option<f64> {
+        self.trusted
+    }
 }
 
 impl Neighbourhood for CleanGraphs {
@@ -451,7 +455,7 @@ mod tests {
             prior()
                 .tested(model, &graphs, &Crf::new(0.05))
                 .unwrap()
-                .trusted()
+                .tested_limit()
         };
         assert!(trusted(&parity).unwrap() >= 0.1, "{:?}", trusted(&parity));
         assert_eq!(

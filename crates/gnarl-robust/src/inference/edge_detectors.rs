@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::crf::{Crf, Neighbourhood};
 use super::trial::Trial;
+use super::{CleanPrior, PerturbationTarget};
 use crate::classifier::{Classifier, Relaxed, WhiteBox};
 use crate::perturb::{Pair, draw_pairs};
 use gnarl_graph::{Error, Result};
@@ -31,6 +32,9 @@ use gnarl_nn::networks::{Propagation, UsualOperator};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::train::argmax;
 use gnarl_tensor::{Adam, AdamSettings, Device, Tensor, Var, add_bias, masked_cross_entropy};
+
+/// Subject of the errors of this module.
+const OP: &str = "good-at";
 
 /// Shares of adversarial edges in the training of detectors, in turn.
 const SHARES: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
@@ -193,43 +197,9 @@ impl EdgeDetectors {
         })
     }
 
-    /// Returns the largest share of adversarial edges at which the detectors help; `None` if
-    /// untested.
-    pub fn trusted(&self) -> Option<f64> {
-        self.trusted
-    }
-
     /// Returns the default threshold: edges with a larger probability are dropped.
     pub fn threshold(&self) -> f64 {
         self.threshold
-    }
-
-    /// Refuses detectors that no graph can have produced, as from a corrupt file.
-    pub(super) fn check(&self) -> Result<()> {
-        let share = |x: f64| (0.0..=1.0).contains(&x);
-        let is_whole = |d: &Detector| {
-            let values = d
-                .first
-                .iter()
-                .chain(&d.first_bias)
-                .chain(&d.second)
-                .chain([&d.second_bias]);
-            d.first_bias.len() == d.second.len()
-                && !d.second.is_empty()
-                && d.first.len().is_multiple_of(d.second.len())
-                && values.into_iter().all(|v| v.is_finite())
-        };
-        if share(self.threshold)
-            && self.usual.is_none_or(share)
-            && self.trusted.is_none_or(share)
-            && self.detectors.iter().all(is_whole)
-        {
-            Ok(())
-        } else {
-            Err(refused(
-                "a detector of edges that nothing could have taught; fit the model again",
-            ))
-        }
     }
 
     /// Returns the graph without the edges above a threshold; `None` if there is no such edge, or
@@ -254,31 +224,14 @@ impl EdgeDetectors {
         })
     }
 
-    /// Returns true for each pair that would not be dropped as an edge, with the current graph and
-    /// predictions. An adaptive attack needs it.
-    pub fn would_stay(
-        &self,
-        model: &dyn Classifier,
-        graph: &Graph,
-        pairs: &[Pair],
-    ) -> Result<Vec<bool>> {
-        if self.trusted == Some(0.0) || self.detectors.is_empty() {
-            return Ok(vec![true; pairs.len()]);
-        }
-        let answer = answers(model, graph)?;
-        let table = EdgeTable::new(graph, &answer);
-        self.check_width(&table)?;
-        let stays = |&(u, v): &Pair| self.suspicion(&table.row(u, v)) <= self.threshold;
-        Ok(pairs.par_iter().map(stays).collect())
-    }
-
     fn check_width(&self, table: &EdgeTable<'_>) -> Result<()> {
         if self
             .detectors
             .iter()
             .any(|d| d.first.len() != table.width() * d.second.len())
         {
-            Err(refused(
+            Err(Error::argument(
+                OP,
                 "the detectors of edges were made for another number of classes; fit the model again",
             ))
         } else {
@@ -328,6 +281,61 @@ impl Neighbourhood for Flagging<'_> {
             .detectors
             .without(centre, &suspicions, self.threshold)?;
         Ok(cleaned.map(|graph| (graph, 1.0)))
+    }
+}
+
+impl CleanPrior for EdgeDetectors {
+    fn part(&self) -> PerturbationTarget {
+        PerturbationTarget::Structure
+    }
+
+    fn check(&self) -> Result<()> {
+        let share = |x: f64| (0.0..=1.0).contains(&x);
+        let is_whole = |d: &Detector| {
+            let values = d
+                .first
+                .iter()
+                .chain(&d.first_bias)
+                .chain(&d.second)
+                .chain([&d.second_bias]);
+            d.first_bias.len() == d.second.len()
+                && !d.second.is_empty()
+                && d.first.len().is_multiple_of(d.second.len())
+                && values.into_iter().all(|v| v.is_finite())
+        };
+        if share(self.threshold)
+            && self.usual.is_none_or(share)
+            && self.trusted.is_none_or(share)
+            && self.detectors.iter().all(is_whole)
+        {
+            Ok(())
+        } else {
+            Err(Error::argument(
+                OP,
+                "a detector of edges that nothing could have taught; fit the model again",
+            ))
+        }
+    }
+
+    fn tested_limit(&self) -> Option<f64> {
+        self.trusted
+    }
+
+    /// Judges pairs by the current graph and its predictions.
+    fn keeps_edges(
+        &self,
+        model: &dyn Classifier,
+        graph: &Graph,
+        pairs: &[Pair],
+    ) -> Result<Option<Vec<bool>>> {
+        if self.trusted == Some(0.0) || self.detectors.is_empty() {
+            return Ok(Some(vec![true; pairs.len()]));
+        }
+        let answer = answers(model, graph)?;
+        let table = EdgeTable::new(graph, &answer);
+        self.check_width(&table)?;
+        let stays = |&(u, v): &Pair| self.suspicion(&table.row(u, v)) <= self.threshold;
+        Ok(Some(pairs.par_iter().map(stays).collect()))
     }
 }
 
@@ -392,10 +400,6 @@ impl<'a> Scene<'a> {
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-fn refused(what: &str) -> Error {
-    Error::argument("good-at", what)
 }
 
 fn answers(model: &dyn Classifier, graph: &Graph) -> Result<DenseMatrix<f32>> {
@@ -831,9 +835,9 @@ mod tests {
             .tested(&model, &graph, &val)
             .unwrap();
         assert!(
-            THRESHOLDS.contains(&tested.threshold()) && tested.trusted().is_some(),
+            THRESHOLDS.contains(&tested.threshold()) && tested.tested_limit().is_some(),
             "{:?}",
-            tested.trusted()
+            tested.tested_limit()
         );
         let answer = answers(&model, &graph).unwrap();
         let clean = Flagging {
@@ -859,7 +863,7 @@ mod tests {
             trusted: None,
         };
         let all = all.tested(&model, &graph, &val).unwrap();
-        assert_eq!(all.trusted(), Some(0.0));
+        assert_eq!(all.tested_limit(), Some(0.0));
         let flagging = Flagging {
             detectors: &all,
             threshold: 0.5,
@@ -883,7 +887,7 @@ mod tests {
             .tested(&model, &empty, &[])
             .unwrap();
         assert_eq!(
-            (detectors.detectors.len(), detectors.trusted()),
+            (detectors.detectors.len(), detectors.tested_limit()),
             (0, Some(0.0))
         );
     }

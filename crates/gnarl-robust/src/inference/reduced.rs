@@ -14,7 +14,7 @@ use gnarl_graph::{DenseMatrix, Graph};
 
 use super::balls::Similarity;
 use super::crf::{Crf, NeighbourSampler, Neighbourhood, Tree};
-use super::{Prior, SamplingRegion};
+use super::{PerturbationTarget, SamplingRegion};
 use crate::classifier::{Reduced, WhiteBox, to_matrix};
 use crate::perturb::ReducedBall;
 use gnarl_graph::Result;
@@ -50,9 +50,7 @@ pub(super) fn answer(
             let own = tree.evaluate(&centre)?;
             crf.update(&tree, &centre, own, crf.iterations, seed)?
         }
-        SamplingRegion::Structure(_)
-        | SamplingRegion::Detected(_)
-        | SamplingRegion::Clean(Prior::Edges(_) | Prior::Graphs(_)) => {
+        _ if around.part() == PerturbationTarget::Structure => {
             let tree = Rewired {
                 crf,
                 model,

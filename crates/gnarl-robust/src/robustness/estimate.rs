@@ -8,9 +8,9 @@ use gnarl_graph::{DenseMatrix, Error as GraphError, Features, Graph};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::answer::{Moved, Prediction, ScoreDistances};
+use super::callbacks::SampleCallbacks;
+use super::prediction::{Moved, Prediction, ScoreDistances};
 use super::region::Region;
-use super::watch::SampleCallbacks;
 use crate::classifier::{Classifier, Reduced, WhiteBox, to_matrix};
 use crate::perturb::{Ball, FlipBall, Norm, ReducedBall, Sampler, flipped};
 use gnarl_graph::Result;

@@ -273,7 +273,10 @@ impl Ready {
             Some(_) => FittedInference::default(),
             None => with_inference(&plan, &learned, &on.graph, split, seed)?,
         };
-        let (trusted, interrupted) = (reading.trusted(), report.interrupted || watch.stopped());
+        let (trusted, interrupted) = (
+            reading.tested_limit(),
+            report.interrupted || watch.stopped(),
+        );
         let seconds = start.elapsed().as_secs_f64();
         let names = (0..labels.num_classes() as u32).map(|class| labels.name(class));
         Ok(Fitted {
@@ -346,7 +349,10 @@ impl Ready {
         let labels = source.labels();
         let plan = self.candidates[candidate].scaled_by(&scaler);
         let reading = source.with_inference(&plan, learned.classifier(), &scaler, split, seed)?;
-        let (trusted, interrupted) = (reading.trusted(), report.interrupted || watch.stopped());
+        let (trusted, interrupted) = (
+            reading.tested_limit(),
+            report.interrupted || watch.stopped(),
+        );
         Ok(Fitted {
             plan,
             learned,

@@ -19,7 +19,7 @@ use gnarl_nn::train::argmax;
 use gnarl_robust::classifier::{
     AttackPath, Classifier, EarlyExit, GraphEarlyExit, WhiteBox, to_matrix,
 };
-use gnarl_robust::inference::{CleanInputs, FittedInference, Inference};
+use gnarl_robust::inference::{CleanInputs, FittedInference, Inference, log_probabilities};
 use gnarl_robust::perturb::Pair;
 
 /// A trained model, which predicts on any graph or set with the required columns, labelled or not.
@@ -742,7 +742,72 @@ impl Classifier for Fitted {
 
     /// Returns the logarithms of the class distributions.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        logarithms(&self.reading.answer(
+        log_probabilities(&self.reading.answer(
+            self.learned.classifier(),
+            &self.prepared(graph)?,
+            self.seed,
+        )?)
+    }
+}
+
+/// A fitted model on graphs with scaled features: with the defence, predictions by a plain forward
+/// pass.
+#[derive(Debug, Clone, Copy)]
+pub struct PreprocessedModel<'a> {
+    fitted: &'a Fitted,
+}
+
+impl Classifier for PreprocessedModel<'_> {
+    fn num_classes(&self) -> usize {
+        self.fitted.classes.len()
+    }
+
+    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
+        let graph = self
+            .fitted
+            .plan
+            .model
+            .defense
+            .method()
+            .preprocessed(graph)?;
+        self.fitted.learned.classifier().scores(&graph)
+    }
+
+    /// A defence that drops edges leaves no white box.
+    fn white_box(&self) -> Option<&WhiteBox> {
+        match (
+            &self.fitted.learned,
+            self.fitted.plan.model.defense.is_nothing(),
+        ) {
+            (Learned::Network(network) | Learned::Graphs(network), true) => Some(network),
+            _ => None,
+        }
+    }
+
+    fn see_through(&self) -> Option<AttackPath<'_>> {
+        let (Learned::Network(network) | Learned::Graphs(network)) = &self.fitted.learned else {
+            return None;
+        };
+        let defense = &self.fitted.plan.model.defense;
+        match defense.is_nothing() {
+            true => network.see_through(),
+            false => defense.method().see_through().map(|defense| AttackPath {
+                network,
+                defense: Some(defense),
+            }),
+        }
+    }
+}
+
+/// Takes graphs as they are loaded; applies defence, scaling and inference.
+impl Classifier for Fitted {
+    fn num_classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// Returns the logarithms of the class distributions.
+    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
+        log_probabilities(&self.reading.answer(
             self.learned.classifier(),
             &self.prepared(graph)?,
             self.seed,
@@ -751,7 +816,7 @@ impl Classifier for Fitted {
 }
 
 /// Returns the logarithms of class distributions.
-fn logarithms(of: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
+fn log_probabilities(of: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
     let found = of
         .data()
         .iter()
@@ -776,11 +841,11 @@ impl Classifier for AdaptiveTarget<'_> {
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let fitted = self.bare.fitted;
         let graph = fitted.plan.model.defense.method().preprocessed(graph)?;
-        logarithms(
-            &fitted
-                .reading
-                .answer(fitted.learned.classifier(), &graph, fitted.seed)?,
-        )
+        log_probabilities(&fitted.reading.answer(
+            fitted.learned.classifier(),
+            &graph,
+            fitted.seed,
+        )?)
     }
 
     fn white_box(&self) -> Option<&WhiteBox> {
@@ -795,10 +860,10 @@ impl Classifier for AdaptiveTarget<'_> {
         Some(&self.bare)
     }
 
-    fn would_stay(&self, graph: &Graph, pairs: &[Pair]) -> Result<Option<Vec<bool>>> {
+    fn keeps_edges(&self, graph: &Graph, pairs: &[Pair]) -> Result<Option<Vec<bool>>> {
         self.bare
             .fitted
             .reading
-            .would_stay(&self.bare, graph, pairs)
+            .keeps_edges(&self.bare, graph, pairs)
     }
 }

@@ -786,7 +786,7 @@ impl Evaluator<'_> {
             *accuracy = Verdict::new(&found, &found, self.items).clean_accuracy;
         }
         let [clean_accuracy, attacked_accuracy] = accuracies;
-        let trusted = given[1].0.reading().trusted();
+        let trusted = given[1].0.reading().tested_limit();
         Ok(Some(DefendedRun {
             clean_accuracy,
             attacked_accuracy,

@@ -285,7 +285,7 @@ impl AttackStudy {
             *accuracy = Verdict::new(&found, &found, &by_place(test)).clean_accuracy;
         }
         let [clean_accuracy, attacked_accuracy] = accuracies;
-        let trusted = given[1].0.reading().trusted();
+        let trusted = given[1].0.reading().tested_limit();
         Ok(Some(DefendedRun {
             clean_accuracy,
             attacked_accuracy,

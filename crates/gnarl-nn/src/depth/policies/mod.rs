@@ -23,13 +23,13 @@
 //! To add a policy: one file with what is learned ([`Family`], [`Learned`]) and one line in the
 //! list below.
 
-pub mod answers;
 pub mod buckets;
 pub mod confidence;
 pub mod mixture;
 pub mod most_confident;
 pub mod offsets;
 pub mod pool;
+pub mod predictions;
 pub mod single;
 pub mod size;
 pub mod structure;
@@ -45,7 +45,7 @@ use gnarl_graph::centrality::Centrality;
 use gnarl_graph::names::{self, Value};
 use serde::{Deserialize, Serialize};
 
-pub use answers::{Chosen, ExitPredictions};
+pub use predictions::{Chosen, ExitPredictions};
 pub use structure::Structure;
 
 use super::fit::FOLDS;

@@ -13,6 +13,9 @@ use gnarl_graph::centrality::Centrality;
 use super::Kind;
 use gnarl_graph::{Error, Result};
 
+/// Subject of the errors of this module.
+const OP: &str = "policy";
+
 /// Nodes or graphs with the centralities that policies need.
 #[derive(Debug, Clone)]
 pub struct Structure<'a> {
@@ -100,15 +103,16 @@ impl<'a> Structure<'a> {
         let found = self.centralities.iter().find(|(known, _)| *known == kind);
         found
             .map(|(_, values)| &values[..])
-            .ok_or_else(|| refused(format!("{kind} was not computed for these items")))
+            .ok_or_else(|| Error::argument(OP, format!("{kind} was not computed for these items")))
     }
 
     /// Returns the number of nodes of every graph.
     pub(super) fn sizes(&self) -> Result<&[f64]> {
         match &self.items {
             Items::Graphs(sizes) => Ok(sizes),
-            Items::Nodes(_) => Err(refused(
-                "size is of the graphs of a set, and these are nodes of one graph".into(),
+            Items::Nodes(_) => Err(Error::argument(
+                OP,
+                "size is of the graphs of a set, and these are nodes of one graph",
             )),
         }
     }
@@ -120,10 +124,6 @@ impl<'a> Structure<'a> {
             Items::Graphs(_) => &[],
         }
     }
-}
-
-fn refused(what: String) -> Error {
-    Error::argument("policy", what)
 }
 
 /// Returns the centralities that policies need, each once.

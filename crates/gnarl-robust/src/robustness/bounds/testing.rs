@@ -8,7 +8,7 @@ use rand::RngExt;
 use super::{Bound, Bounds, Budget, Distance};
 use crate::classifier::{Classifier, WhiteBox, to_matrix};
 use crate::perturb::{Ball, Norm, Sampler};
-use crate::robustness::answer::{Moved, Prediction};
+use crate::robustness::prediction::{Moved, Prediction};
 use gnarl_nn::networks::{Backbone, Input, Network, NetworkConfig, Shape};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::testing::plant;

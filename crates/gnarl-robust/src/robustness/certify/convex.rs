@@ -13,15 +13,18 @@
 //! class is certified if that is positive against every other class. This is the paper's dual with
 //! its variables set by those lines, and it is exact for one layer.
 
-use gnarl_graph::{Error as GraphError, Features, Graph};
+use gnarl_graph::{Error, Features, Graph};
 use rayon::prelude::*;
 
 use crate::classifier::{Classifier, WhiteBox};
-use crate::robustness::bounds::plan::Plan;
+use crate::robustness::bounds::plan::{Map, Plan};
 use gnarl_graph::Result;
 use gnarl_nn::networks::{Backbone, Pass};
 use gnarl_nn::train::argmax;
-use gnarl_tensor::{DType, Operator, simd_dispatch};
+use gnarl_tensor::{DType, Operator, Tensor, simd_dispatch};
+
+/// Subject of the errors of this module.
+const OP: &str = "convex certificates";
 
 /// Budgets of feature flips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,75 +75,41 @@ impl BinaryGcn {
             || !(1..=2).contains(&count)
             || plan.head.is_some()
         {
-            return Err(refused(
+            return Err(Error::argument(
+                OP,
                 "they are for a gcn of one or two layers without a head",
             ));
         }
-        let Some(features) = graph.features() else {
-            return Err(refused("the graph has no features to flip"));
-        };
-        if features.values().iter().any(|&v| v != 0.0 && v != 1.0) {
-            let what = "features must be 0 or 1 as the network takes them; --binary makes them so, --features as-loaded leaves them so";
-            return Err(refused(what));
-        }
-        let ones = (0..graph.num_nodes())
-            .map(|u| ones_of(features, u))
-            .collect();
+        let features = binary_features(graph)?;
         let pass = Pass::evaluation(model.weights());
         let propagation = model.propagation(graph)?;
         let propagation = model.network().propagation(&propagation, &pass)?;
-        let operators = (0..count)
-            .map(|i| rows_of(propagation.layer(i)))
-            .collect::<Result<Vec<_>>>()?;
-        let weight = |layer: usize| -> Result<(usize, Vec<f64>)> {
-            let weight = plan.layers[layer][0].weight;
-            Ok((
-                weight.dims2()?.1,
-                weight
-                    .to_dtype(DType::F64)?
-                    .flatten_all()?
-                    .to_vec1::<f64>()?,
-            ))
-        };
-        let bias = |layer: usize, width: usize| -> Result<Vec<f64>> {
-            match plan.layers[layer][0].bias {
-                Some(bias) => Ok(bias.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?),
-                None => Ok(vec![0.0; width]),
-            }
-        };
-        let (units, first) = weight(0)?;
-        let num_cols = features.num_cols();
-        let first: Vec<Vec<f32>> = (0..units)
-            .map(|j| (0..num_cols).map(|f| first[f * units + j] as f32).collect())
-            .collect();
-        let by_weight = |column: &Vec<f32>| {
-            let mut order: Vec<u32> = (0..num_cols as u32).collect();
-            order.sort_by(|&a, &b| column[b as usize].total_cmp(&column[a as usize]));
-            order
-        };
-        let order = first.iter().map(by_weight).collect();
-        let second = (count == 2)
-            .then(|| weight(1))
-            .transpose()?
-            .map(|(_, values)| values);
+        let first_map = &plan.layers[0][0];
+        let first = columns(first_map, features.num_cols())?;
+        let units = first.len();
         let scores = model.scores(graph)?;
-        let classes = (0..scores.num_rows())
-            .map(|u| argmax(scores.row(u)))
-            .collect();
-        let num_classes = model.num_classes();
         let mut gcn = Self {
-            num_cols,
-            ones,
-            operators,
+            num_cols: features.num_cols(),
+            ones: (0..graph.num_nodes())
+                .map(|u| ones_of(features, u))
+                .collect(),
+            operators: (0..count)
+                .map(|i| rows_of(propagation.layer(i)))
+                .collect::<Result<_>>()?,
+            order: first.iter().map(|column| by_weight(column)).collect(),
             first,
             clean: Vec::new(),
-            second,
-            bias: bias(count - 1, num_classes)?,
-            order,
-            classes,
+            second: match plan.layers.get(1) {
+                Some(maps) => Some(values(maps[0].weight)?),
+                None => None,
+            },
+            bias: bias(&plan.layers[count - 1][0], model.num_classes())?,
+            classes: (0..scores.num_rows())
+                .map(|u| argmax(scores.row(u)))
+                .collect(),
         };
         gcn.clean = gcn.messages(&if count == 2 {
-            bias(0, units)?
+            bias(first_map, units)?
         } else {
             vec![0.0; units]
         });
@@ -375,6 +344,54 @@ simd_dispatch! {
     }
 }
 
+/// Returns the features of a graph; others than 0 and 1 are refused.
+fn binary_features(graph: &Graph) -> Result<&Features> {
+    let Some(features) = graph.features() else {
+        return Err(Error::argument(OP, "the graph has no features to flip"));
+    };
+    if features.values().iter().any(|&v| v != 0.0 && v != 1.0) {
+        let what = "features must be 0 or 1 as the network takes them; --binary makes them so, --features as-loaded leaves them so";
+        return Err(Error::argument(OP, what));
+    }
+    Ok(features)
+}
+
+/// Returns the values of a tensor.
+fn values(tensor: &Tensor) -> Result<Vec<f64>> {
+    Ok(tensor
+        .to_dtype(DType::F64)?
+        .flatten_all()?
+        .to_vec1::<f64>()?)
+}
+
+/// Returns the bias of a map; zeros if it has none.
+fn bias(map: &Map<'_>, width: usize) -> Result<Vec<f64>> {
+    match map.bias {
+        Some(bias) => values(bias),
+        None => Ok(vec![0.0; width]),
+    }
+}
+
+/// Returns the columns of a map, one for each unit.
+fn columns(map: &Map<'_>, num_features: usize) -> Result<Vec<Vec<f32>>> {
+    let (_, units) = map.weight.dims2()?;
+    let weight = values(map.weight)?;
+    Ok((0..units)
+        .map(|j| {
+            (0..num_features)
+                .map(|f| weight[f * units + j] as f32)
+                .collect()
+        })
+        .collect())
+}
+
+/// Returns the features in the order of falling weight.
+fn by_weight(column: &[f32]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..column.len() as u32).collect();
+    order.sort_by(|&a, &b| column[b as usize].total_cmp(&column[a as usize]));
+    order
+}
+
 fn ones_of(features: &Features, u: usize) -> Vec<u32> {
     match features {
         Features::Sparse(m) => {
@@ -397,7 +414,7 @@ fn ones_of(features: &Features, u: usize) -> Vec<u32> {
 
 fn rows_of(operator: &Operator) -> Result<Vec<Vec<(u32, f64)>>> {
     if operator.is_low_rank() {
-        return Err(refused("messages must travel by edges"));
+        return Err(Error::argument(OP, "the operator must have an entry for each edge"));
     }
     let (values, pattern) = (
         operator.values()?.flatten_all()?.to_vec1::<f32>()?,
@@ -427,8 +444,4 @@ fn largest_sum(values: &mut Vec<f64>, count: usize) -> f64 {
     // Sorted, so that the order does not depend on the selection.
     values.sort_unstable_by(|a, b| b.total_cmp(a));
     values.iter().sum()
-}
-
-fn refused(what: &str) -> gnarl_graph::Error {
-    GraphError::argument("convex certificates", what)
 }

@@ -20,7 +20,7 @@
 //! flip ends. This holds for A_hat and for GIN's sums.
 
 use gnarl_graph::operator::ClassicalOperator as Op;
-use gnarl_graph::{Error as GraphError, Graph, named};
+use gnarl_graph::{Error, Graph, named};
 use rayon::prelude::*;
 
 use crate::classifier::{Classifier, WhiteBox};
@@ -33,6 +33,9 @@ use gnarl_nn::networks::{Backbone, Input, Pass, Propagation, UsualOperator};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::train::argmax;
 use gnarl_tensor::{DType, Tensor};
+
+/// Subject of the errors of this module.
+const OP: &str = "lipschitz certificates";
 
 named! {
     /// The rows of the features that move.
@@ -76,8 +79,9 @@ impl LipschitzMargins {
     /// O(nodes · arcs within reach) for the rows of K.
     pub fn new(model: &WhiteBox, graph: &Graph) -> Result<Self> {
         if model.graph_classifier().is_some() {
-            return Err(refused(
-                "they are for the nodes of one graph, not for graphs of a set".into(),
+            return Err(Error::argument(
+                OP,
+                "they are for the nodes of one graph, not for graphs of a set",
             ));
         }
         let plan = Plan::of(model)?;
@@ -96,7 +100,7 @@ impl LipschitzMargins {
             .map(|map| map.weight)
             .collect();
         let Some((last, others)) = all.split_last() else {
-            return Err(refused("a network without maps".into()));
+            return Err(Error::argument(OP, "a network without maps"));
         };
         let scores = model.scores(graph)?;
         Ok(Self {
@@ -188,7 +192,10 @@ impl LipschitzMargins {
     /// Certified radius of every node: the largest number of flips of edges anywhere, up to `most`,
     /// that do not change its class. Fails with the reason if edges are not covered.
     pub fn edge_radii(&self, most: usize) -> Result<Vec<usize>> {
-        let bounds = self.flips.as_ref().map_err(|why| refused(why.clone()))?;
+        let bounds = self
+            .flips
+            .as_ref()
+            .map_err(|why| Error::argument(OP, why.clone()))?;
         let mut radii = vec![0; self.num_nodes()];
         let mut open: Vec<usize> = (0..self.num_nodes()).collect();
         for flips in 1..=most {
@@ -219,8 +226,9 @@ fn influence(
 ) -> Result<Vec<[f64; 3]>> {
     let layers = 0..plan.layers.len();
     if layers.clone().any(|i| propagation.layer(i).is_low_rank()) {
-        return Err(refused(
-            "the operator must have an entry for each edge".into(),
+        return Err(Error::argument(
+            OP,
+            "the operator must have an entry for each edge",
         ));
     }
     let operators = layers
@@ -284,10 +292,6 @@ fn scaled_values(tensor: &Tensor, factor: f64) -> Result<Vec<f64>> {
 /// Divides a margin by a gain; infinite if a positive margin never moves.
 fn quotient(lead: f64, by: f64) -> f64 {
     if by > 0.0 { lead / by } else { f64::INFINITY }
-}
-
-fn refused(what: String) -> gnarl_graph::Error {
-    GraphError::argument("lipschitz certificates", what)
 }
 
 /// The sum of messages.

@@ -28,7 +28,7 @@
 //! teleport.
 
 use gnarl_graph::operator::ClassicalOperator as Op;
-use gnarl_graph::{DenseMatrix, Error as GraphError, Graph, named};
+use gnarl_graph::{DenseMatrix, Error, Graph, named};
 use rayon::prelude::*;
 
 use crate::classifier::WhiteBox;
@@ -37,6 +37,9 @@ use gnarl_nn::networks::{Backbone, Pass, Propagation, UsualOperator};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::train::argmax;
 use gnarl_tensor::Operator;
+
+/// Subject of the errors of this module.
+const OP: &str = "exact certificates";
 
 named! {
     /// The changes of edges that an attacker may make.
@@ -111,14 +114,18 @@ impl<'a> Propagated<'a> {
             Backbone::Appnp(appnp) => (appnp.alpha, appnp.propagation_steps),
             Backbone::Sgc(_) => (0.0, config.layers),
             other => {
-                return Err(refused(format!(
-                    "they are for appnp and sgc, which predict, then propagate; not for {other}"
-                )));
+                return Err(Error::argument(
+                    OP,
+                    format!(
+                        "they are for appnp and sgc, which predict, then propagate; not for {other}"
+                    ),
+                ));
             }
         };
         if operator != Some(Op::NormalisedAdjacency) || model.graph_classifier().is_some() {
-            return Err(refused(
-                "they are for nodes of one graph and messages that travel by A_hat".into(),
+            return Err(Error::argument(
+                OP,
+                "they are for nodes of one graph and messages that travel by A_hat",
             ));
         }
         // On isolated nodes all degrees are one, and propagation leaves predictions as they are.
@@ -154,17 +161,23 @@ impl<'a> Propagated<'a> {
 
     fn checked(self) -> Result<Self> {
         if self.graph.weights().is_some() {
-            return Err(refused("flips in a weighted graph are not covered".into()));
+            return Err(Error::argument(
+                OP,
+                "flips in a weighted graph are not covered",
+            ));
         }
         if self.predictions.num_rows() != self.graph.num_nodes() {
-            return Err(refused("there must be a prediction for every node".into()));
+            return Err(Error::argument(
+                OP,
+                "there must be a prediction for every node",
+            ));
         }
         let ends = self.steps != Steps::Limit || self.teleport > 0.0;
         if !(0.0..=1.0).contains(&self.teleport) || !ends {
-            return Err(refused(format!(
-                "a teleport of {} is not in (0, 1]",
-                self.teleport
-            )));
+            return Err(Error::argument(
+                OP,
+                format!("a teleport of {} is not in (0, 1]", self.teleport),
+            ));
         }
         Ok(self)
     }
@@ -339,10 +352,6 @@ fn sgc_offsets(model: &WhiteBox) -> Result<Vec<f64>> {
         .into_iter()
         .map(|b| f64::from(b) * factor)
         .collect())
-}
-
-fn refused(what: String) -> gnarl_graph::Error {
-    GraphError::argument("exact certificates", what)
 }
 
 /// The choices that every node has for its row.

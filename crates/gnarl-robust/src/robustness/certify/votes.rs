@@ -15,11 +15,11 @@ use rand::RngExt;
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
 
-use super::draws::{NoisyEdges, NoisyRows};
+use super::sampling::{NoisyEdges, NoisyRows};
 use super::sparse_smoothing::FlipNoise;
 use crate::classifier::{Classifier, Reduced, WhiteBox, to_matrix};
 use crate::robustness::bounds::plan::Plan;
-use crate::robustness::watch::SampleCallbacks;
+use crate::robustness::callbacks::SampleCallbacks;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::features::Scaler;
 use gnarl_nn::networks::{Input, Pass, Propagation};

@@ -13,6 +13,9 @@ use crate::perturb::Pair;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::train::argmax;
 
+/// Subject of the errors of this module.
+const OP: &str = "inference";
+
 /// An inference rule with the prior that it learned from the training graph of its model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
@@ -35,12 +38,8 @@ impl TryFrom<Stored> for FittedInference {
     type Error = Error;
 
     fn try_from(stored: Stored) -> Result<Self> {
-        match &stored.prior {
-            Some(Prior::Features(prior)) => prior.check()?,
-            Some(Prior::Edges(prior)) => prior.check()?,
-            Some(Prior::Graphs(prior)) => prior.check()?,
-            Some(Prior::Detectors(prior)) => prior.check()?,
-            None => (),
+        if let Some(prior) = &stored.prior {
+            prior.method().check()?;
         }
         Self::new(stored.inference, stored.prior)
     }
@@ -75,9 +74,12 @@ impl FittedInference {
         if fits {
             Ok(Self { inference, prior })
         } else {
-            Err(refused(format!(
-                "what was learned of clean inputs does not belong to {inference}; fit it again"
-            )))
+            Err(Error::argument(
+                OP,
+                format!(
+                    "what was learned of clean inputs does not belong to {inference}; fit it again"
+                ),
+            ))
         }
     }
 
@@ -94,29 +96,21 @@ impl FittedInference {
     /// Returns the tested limit of an inference that tests its own assumption: the standard
     /// deviation of noise, or the share of adversarial edges, above which predictions are plain.
     /// Zero means always plain; `None` means untested.
-    pub fn trusted(&self) -> Option<f64> {
-        match &self.prior {
-            Some(Prior::Features(prior)) => prior.trusted(),
-            Some(Prior::Edges(prior)) => prior.trusted(),
-            Some(Prior::Graphs(prior)) => prior.trusted(),
-            Some(Prior::Detectors(prior)) => prior.trusted(),
-            None => None,
-        }
+    pub fn tested_limit(&self) -> Option<f64> {
+        self.prior.as_ref()?.method().tested_limit()
     }
 
     /// Returns true for each of these pairs that would be kept as an edge, if the inference drops
     /// edges.
-    pub fn would_stay(
+    pub fn keeps_edges(
         &self,
         model: &dyn Classifier,
         graph: &Graph,
         pairs: &[Pair],
     ) -> Result<Option<Vec<bool>>> {
         match &self.prior {
-            Some(Prior::Detectors(detectors)) => {
-                detectors.would_stay(model, graph, pairs).map(Some)
-            }
-            _ => Ok(None),
+            Some(prior) => prior.method().keeps_edges(model, graph, pairs),
+            None => Ok(None),
         }
     }
 
@@ -160,11 +154,12 @@ impl FittedInference {
             return Ok(self.clone());
         }
         let Some(labels) = graph.labels() else {
-            return Err(refused("tuning needs labels".into()));
+            return Err(Error::argument(OP, "tuning needs labels"));
         };
         if !nodes.iter().any(|&u| labels.get(u).is_some()) {
-            return Err(refused(
-                "tuning chooses on labelled validation nodes, and there are none".into(),
+            return Err(Error::argument(
+                OP,
+                "tuning chooses on labelled validation nodes, and there are none",
             ));
         }
         self.best(Input::Nodes, |reading| {
@@ -187,8 +182,9 @@ impl FittedInference {
             return Ok(self.clone());
         }
         if graphs.is_empty() {
-            return Err(refused(
-                "tuning chooses on labelled validation graphs, and there are none".into(),
+            return Err(Error::argument(
+                OP,
+                "tuning chooses on labelled validation graphs, and there are none",
             ));
         }
         self.best(Input::GraphOfSet, |reading| {
@@ -217,10 +213,6 @@ impl FittedInference {
     }
 }
 
-fn refused(what: String) -> Error {
-    Error::argument("inference", what)
-}
-
 /// Returns the number of correct predictions among these labelled nodes.
 fn num_right(answer: &DenseMatrix<f32>, nodes: &[u32], labels: &Labels) -> usize {
     let is_right = |&&u: &&u32| {
@@ -229,6 +221,20 @@ fn num_right(answer: &DenseMatrix<f32>, nodes: &[u32], labels: &Labels) -> usize
             .is_some_and(|class| argmax(answer.row(u as usize)) == class as usize)
     };
     nodes.iter().filter(is_right).count()
+}
+
+/// Returns the logarithms of class distributions; those of probability zero are finite.
+pub fn log_probabilities(distributions: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
+    let logarithms = distributions
+        .data()
+        .iter()
+        .map(|&p| p.max(f32::MIN_POSITIVE).ln())
+        .collect();
+    DenseMatrix::new(
+        distributions.num_rows(),
+        distributions.num_cols(),
+        logarithms,
+    )
 }
 
 /// A model with an inference rule, as a classifier. It has no gradient of its own: a white-box
@@ -253,13 +259,7 @@ impl Classifier for Defended<'_> {
         if self.reading.is_plain() {
             return self.model.scores(graph);
         }
-        let agreed = self.reading.answer(self.model, graph, self.seed)?;
-        let logarithms = agreed
-            .data()
-            .iter()
-            .map(|&p| p.max(f32::MIN_POSITIVE).ln())
-            .collect();
-        DenseMatrix::new(agreed.num_rows(), agreed.num_cols(), logarithms)
+        log_probabilities(&self.reading.answer(self.model, graph, self.seed)?)
     }
 }
 
