@@ -109,7 +109,7 @@ impl Scaler {
             }
             FeatureScaling::Auto => Err(Error::setting(
                 "features",
-                "auto must be settled before anything is scaled",
+                "auto must be resolved before features are scaled",
             )),
         }
     }
@@ -145,7 +145,7 @@ impl Scaler {
         } else {
             Err(Error::setting(
                 "features",
-                "the stored means and deviations do not fit the columns",
+                "the stored means and standard deviations do not fit the columns",
             ))
         }
     }
@@ -407,7 +407,7 @@ mod tests {
             Scaler::fit(FeatureScaling::Auto, [&train].into_iter())
                 .unwrap_err()
                 .to_string()
-                .contains("settled")
+                .contains("resolved")
         );
     }
 

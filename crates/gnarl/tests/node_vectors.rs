@@ -369,7 +369,7 @@ fn rare_classes_and_missing_ones() {
             .unwrap_err()
             .to_string();
         assert!(
-            e.contains("no labelled training items") && !e.contains('\n'),
+            e.contains("no labelled training nodes") && !e.contains('\n'),
             "{e}"
         );
     }

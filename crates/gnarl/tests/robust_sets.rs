@@ -237,7 +237,7 @@ fn gradients_hurt_more_than_noise_and_carry_over_from_a_surrogate() {
     };
     assert!(
         on_bare(&edges) < on_bare(&chance),
-        "where degrees stand for features, edges decide"
+        "where degrees are the features, edges decide"
     );
 }
 
@@ -600,7 +600,7 @@ fn robustness_is_measured_around_test_graphs() {
             && flipped
                 .no_bounds
                 .unwrap()
-                .contains("degrees stand for features")
+                .contains("degrees are the features")
     );
 }
 

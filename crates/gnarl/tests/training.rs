@@ -214,7 +214,7 @@ fn what_cannot_train_is_refused() {
         .unwrap();
     let e = fail(&graph, gcn());
     assert!(
-        e.contains("split blank has no labelled training items"),
+        e.contains("split blank has no labelled training nodes"),
         "{e}"
     );
     let network = NetworkOptions::default();

@@ -47,7 +47,7 @@ impl PerClass {
             return Err(Error::argument(
                 OP,
                 format!(
-                    "{} weights, {MOST} at most; balanced has no end",
+                    "{} weights, {MOST} at most; balanced has no limit",
                     weights.len()
                 ),
             ));
@@ -121,7 +121,7 @@ impl ClassWeights {
                 {
                     return Err(Error::argument(
                         OP,
-                        "every class that training items have has a weight of 0",
+                        "every class in the training data has a weight of 0",
                     ));
                 }
                 weights.to_vec()
@@ -237,7 +237,7 @@ mod tests {
         );
         assert_eq!(
             fail("0,0,4"),
-            "class-weights: every class that training items have has a weight of 0"
+            "class-weights: every class in the training data has a weight of 0"
         );
         assert_eq!(
             fail("1,-2,1"),
@@ -250,6 +250,8 @@ mod tests {
         assert_eq!(fail("0,0,0"), "class-weights: no weight is above 0");
         assert!(fail("balancd").contains("'balancd' is neither balanced nor none"));
         assert!(fail("").contains("as in 1,5,2.5"));
-        assert!(fail(&["1"; 41].join(",")).contains("41 weights, 40 at most; balanced has no end"));
+        assert!(
+            fail(&["1"; 41].join(",")).contains("41 weights, 40 at most; balanced has no limit")
+        );
     }
 }

@@ -66,11 +66,11 @@ impl Journal {
         match (std::fs::read(&at), resume) {
             (Ok(_), false) => {
                 return refuse(
-                    "there are some already; go on with --resume, or name another folder".into(),
+                    "there are some already; continue with --resume, or name another folder".into(),
                 );
             }
             (Err(e), true) if e.kind() == std::io::ErrorKind::NotFound => {
-                return refuse("there are none to go on from; leave out --resume".into());
+                return refuse("there are none to continue from; leave out --resume".into());
             }
             (Err(e), false) if e.kind() == std::io::ErrorKind::NotFound => {
                 std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
@@ -88,7 +88,7 @@ impl Journal {
                 };
                 if let Some(what) = difference(&was, &now) {
                     return refuse(format!(
-                        "they are of another run, whose {what}; give the same options, or another folder"
+                        "they belong to another run, whose {what}; give the same options, or another folder"
                     ));
                 }
             }
@@ -548,10 +548,10 @@ mod tests {
             Journal::open(dir.path(), Duration::ZERO, asked(seed), resume).map(|_| ())
         };
         let fault = |seed, resume| open(seed, resume).unwrap_err().to_string();
-        assert!(fault(1, true).contains("there are none to go on from"));
+        assert!(fault(1, true).contains("there are none to continue from"));
         open(1, false).unwrap();
         open(1, true).unwrap();
-        assert!(fault(1, false).contains("there are some already; go on with --resume"));
+        assert!(fault(1, false).contains("there are some already; continue with --resume"));
         assert!(fault(2, true).contains("whose seed differs"));
         let graph = karate();
         let journal = Journal::open(dir.path(), Duration::ZERO, asked(1), true).unwrap();

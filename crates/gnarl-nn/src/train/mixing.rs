@@ -67,7 +67,7 @@ impl Mixing {
         };
         let mut losses = scores.iter().map(of_answer);
         let Some(first) = losses.next() else {
-            gnarl_tensor::bail!("a model that answers nowhere")
+            gnarl_tensor::bail!("a model without outputs")
         };
         losses.try_fold(first?, |sum, loss| sum + loss?)
     }

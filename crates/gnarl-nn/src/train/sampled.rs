@@ -196,7 +196,7 @@ fn training_targets(problem: &SampledProblem<'_>) -> Result<Targets> {
     let targets = Targets::new(problem.split.train(), problem.labels);
     if targets.items.is_empty() {
         let what = format!(
-            "split {} has no labelled training items",
+            "split {} has no labelled training nodes",
             problem.split.name()
         );
         return Err(Error::argument("training", what));
@@ -344,7 +344,7 @@ impl<M: Model> TrainingTask for SampledCourse<'_, M> {
     }
 
     fn descend(&self, _step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
-        let lost = || Error::argument("sampling", "the thread that draws batches ended");
+        let lost = || Error::argument("sampling", "the thread that samples batches ended");
         let coming = self
             .coming
             .as_ref()

@@ -64,7 +64,7 @@ impl<'a> Problem<'a> {
         let [train_on, validate_on] =
             [self.split.train(), self.split.val()].map(|items| Targets::new(items, self.labels));
         if train_on.items.is_empty() {
-            let what = format!("split {} has no labelled training items", self.split.name());
+            let what = format!("split {} has no labelled training nodes", self.split.name());
             return Err(Error::argument("training", what));
         }
         Ok([train_on, validate_on])
@@ -104,7 +104,7 @@ pub trait Model {
     fn loss(&self, scores: &[Tensor], targets: &Targets) -> gnarl_tensor::Result<Tensor> {
         let mut losses = scores.iter().map(|scores| targets.cross_entropy(scores));
         let Some(first) = losses.next() else {
-            gnarl_tensor::bail!("a model that answers nowhere")
+            gnarl_tensor::bail!("a model without outputs")
         };
         losses.try_fold(first?, |sum, loss| sum + loss?)
     }

@@ -153,7 +153,7 @@ impl Search {
         let classes = input.labels.map_or(0, |labels| labels.num_classes());
         if training.is_empty() || classes < 2 {
             return Err(refused(
-                "mettack spoils training, and there are no training nodes of two classes",
+                "mettack poisons training, and there are no training nodes of two classes",
             ));
         }
         let (trained, trained_classes): (Vec<u32>, Vec<u32>) = training.iter().copied().unzip();

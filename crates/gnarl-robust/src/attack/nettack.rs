@@ -146,7 +146,7 @@ impl State {
             .is_some_and(|f| f.values().iter().all(|&v| v == 0.0 || v == 1.0));
         if on_features && !is_binary {
             let what = match graph.features() {
-                Some(_) => "the graph's are other numbers, too",
+                Some(_) => "the graph's have other values",
                 None => "the graph has none",
             };
             return Err(refused(format!(

@@ -293,7 +293,7 @@ impl<'a> Field<'a> {
             let share = FIRST_STEP * (1.0 - step as f64 / steps as f64);
             self.step(&mut delta, gradient, share)?;
         }
-        Ok(best.expect("the start is looked at"))
+        Ok(best.expect("the starting point is evaluated"))
     }
 
     fn forward(&self, input: &Tensor) -> Result<Tensor> {

@@ -338,7 +338,7 @@ impl Differentiable for WhiteBox {
         )?;
         let learned = self.learned_operator(graph)?;
         let Some(factors) = learned.factors().map(Tensor::detach) else {
-            let what = "an operator that is not learned has no centralities to hold";
+            let what = "an operator that is not learned has no centralities to keep";
             return Err(gnarl_graph::Error::argument("operator", what));
         };
         Ok(Box::new(move |_, weights| {
@@ -351,7 +351,7 @@ impl Differentiable for WhiteBox {
     }
 
     fn how(&self) -> &'static str {
-        "by a stand-in: the centralities of its operator are held as they are on the clean graph"
+        "by an approximation: the centralities of its operator stay those of the clean graph"
     }
 }
 

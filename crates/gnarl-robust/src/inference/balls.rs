@@ -100,7 +100,7 @@ impl Neighbourhood for FeatureBall {
 /// Returns a graph's features as a dense matrix.
 pub(super) fn dense_features(graph: &Graph) -> Result<DenseMatrix<f32>> {
     graph.features().map(Features::to_dense).ok_or_else(|| {
-        let what = "the graph has no features to draw others around";
+        let what = "the graph has no features to sample neighbours of";
         Error::argument("inference", what)
     })
 }

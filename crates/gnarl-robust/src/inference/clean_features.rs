@@ -318,7 +318,7 @@ impl CleanPrior for CleanFeatures {
                 .trusted
                 .is_some_and(|noise| !(noise >= 0.0 && noise.is_finite())) =>
             {
-                "trust of at least 0"
+                "a tested limit of at least 0"
             }
             _ => return Ok(()),
         };

@@ -104,7 +104,7 @@ impl Crf {
         let refuse = |what: String| Err(Error::argument("inference", what));
         check_value("crf-sigma", &self.sigma, SIGMA)?;
         if self.sigma == 0.0 && (self.samples == 0 || self.iterations == 0) {
-            return refuse("with a sigma of 0 no prediction is left without samples and iterations; use at least 1 of each".into());
+            return refuse("with a sigma of 0 there is no prediction without samples and iterations; use at least 1 of each".into());
         }
         if self.evaluations() > MOST_EVALUATIONS {
             let (l, k) = (self.samples, self.iterations);
@@ -181,7 +181,7 @@ impl Crf {
     /// Returns the prediction for these scores: the softmax, or one-hot classes.
     pub(super) fn output(&self, mut scores: DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
         if scores.data().iter().any(|s| s.is_nan()) {
-            return Err(Error::argument("inference", "the model answers NaN"));
+            return Err(Error::argument("inference", "the model predicts NaN"));
         }
         if !self.hard_voting {
             softmax_rows(&mut scores);
@@ -557,7 +557,7 @@ mod tests {
                     samples: 0,
                     ..Crf::new(0.0)
                 },
-                "no prediction is left",
+                "there is no prediction without",
             ),
             (
                 Crf {

@@ -232,7 +232,7 @@ impl EdgeDetectors {
         {
             Err(Error::argument(
                 OP,
-                "the detectors of edges were made for another number of classes; fit the model again",
+                "the edge detectors were trained for another number of classes; fit the model again",
             ))
         } else {
             Ok(())
@@ -312,7 +312,7 @@ impl CleanPrior for EdgeDetectors {
         } else {
             Err(Error::argument(
                 OP,
-                "a detector of edges that nothing could have taught; fit the model again",
+                "the stored edge detectors are invalid; fit the model again",
             ))
         }
     }

@@ -49,7 +49,7 @@ impl External {
                 num_classes: hello.num_classes,
                 process: Mutex::new(process),
             }),
-            0 => Err(process.fails(program, "it says that there are no classes")),
+            0 => Err(process.fails(program, "it reports 0 classes")),
         }
     }
 }
@@ -95,7 +95,7 @@ impl Scores {
         for (node, row) in self.scores.iter().enumerate() {
             if row.len() != classes {
                 return Err(format!(
-                    "it gave {} scores for node {node}, {classes} classes were promised",
+                    "it gave {} scores for node {node}, {classes} classes were announced",
                     row.len()
                 ));
             }
@@ -116,12 +116,11 @@ impl Scores {
 fn understood<T: for<'de> Deserialize<'de>>(line: &str) -> std::result::Result<T, String> {
     // NaN and Infinity are not JSON, but many programs write them.
     let value: serde_json::Value = serde_json::from_str(&line.replace("NaN", "null"))
-        .map_err(|e| format!("its answer is not JSON: {e}"))?;
+        .map_err(|e| format!("its response is not JSON: {e}"))?;
     match value.get("error") {
-        Some(what) => Err(format!("it says: {what}")),
-        None => {
-            serde_json::from_value(value).map_err(|e| format!("its answer is not as agreed: {e}"))
-        }
+        Some(what) => Err(format!("it reports: {what}")),
+        None => serde_json::from_value(value)
+            .map_err(|e| format!("its response does not follow the protocol: {e}")),
     }
 }
 
@@ -184,7 +183,7 @@ fn read_line(output: &mut impl BufRead, longest: &AtomicUsize) -> std::io::Resul
         let longest = longest.load(Ordering::Relaxed);
         if line.len() > longest {
             return Err(fail(format!(
-                "a line of more than {longest} bytes, which no answer needs"
+                "a line of more than {longest} bytes, longer than any valid response"
             )));
         }
         if ended && line.is_empty() {
@@ -297,12 +296,17 @@ impl Process {
         }
         let line = match self.lines.recv_timeout(self.limit) {
             Ok(Ok(line)) => line,
-            Ok(Err(e)) => return Err(self.fails(name, &format!("its answer cannot be read: {e}"))),
+            Ok(Err(e)) => {
+                return Err(self.fails(name, &format!("its response cannot be read: {e}")));
+            }
             Err(RecvTimeoutError::Timeout) => {
-                return Err(self.fails(name, &format!("it gave no answer within {:?}", self.limit)));
+                return Err(self.fails(
+                    name,
+                    &format!("it gave no response within {:?}", self.limit),
+                ));
             }
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(self.fails(name, "it ended without an answer"));
+                return Err(self.fails(name, "it ended without a response"));
             }
         };
         understood(&line).map_err(|what| self.fails(name, &what))
@@ -390,14 +394,20 @@ mod tests {
     fn what_goes_wrong_is_said_in_one_line_with_its_last_words() {
         for (script, expected) in [
             ("echo no > /dev/stderr; exit 3", "last words: no"),
-            ("read hello; echo '{\"num_classes\": 0}'", "no classes"),
+            (
+                "read hello; echo '{\"num_classes\": 0}'",
+                "reports 0 classes",
+            ),
             ("read hello; echo hi", "is not JSON"),
-            ("read hello; echo '{\"classes\": 2}'", "not as agreed"),
+            (
+                "read hello; echo '{\"classes\": 2}'",
+                "does not follow the protocol",
+            ),
             (
                 "read hello; echo '{\"error\": \"no weights\"}'",
-                "it says: \"no weights\"",
+                "it reports: \"no weights\"",
             ),
-            ("sleep 5", "no answer within"),
+            ("sleep 5", "no response within"),
             (
                 "read hello; while :; do printf xxxxxxxxxxxxxxxx; done",
                 "a line of more than 65600 bytes",
@@ -420,7 +430,7 @@ mod tests {
                 "not a number for node 1",
             ),
             ("echo tired >&2; exit 1", "last words: tired"),
-            ("sleep 5", "no answer within 800ms"),
+            ("sleep 5", "no response within 800ms"),
             // Six scores of 64 bytes at most.
             (
                 "while :; do printf '[[1, 2], '; done",

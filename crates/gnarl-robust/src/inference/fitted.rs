@@ -77,7 +77,7 @@ impl FittedInference {
             Err(Error::argument(
                 OP,
                 format!(
-                    "what was learned of clean inputs does not belong to {inference}; fit it again"
+                    "the stored prior of clean inputs does not belong to {inference}; fit it again"
                 ),
             ))
         }

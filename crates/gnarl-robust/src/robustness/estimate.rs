@@ -54,7 +54,7 @@ impl Settings {
     pub fn check(&self, graph: &Graph) -> gnarl_graph::Result<()> {
         let refuse = |what: String| Err(GraphError::argument("robustness", what));
         if self.samples == 0 {
-            return refuse("0 samples say nothing, at least 1 is needed".into());
+            return refuse("at least 1 sample is needed".into());
         }
         check_count("samples", self.samples as u64, MOST)?;
         if let Some(s) = self.sigmas.iter().find(|s| !(s.is_finite() && **s > 0.0)) {
@@ -270,8 +270,7 @@ fn check_finite(input: &[f32]) -> Result<()> {
     if input.iter().all(|x| x.is_finite()) {
         Ok(())
     } else {
-        let what =
-            "perturbed features are not all finite: nothing can be said about the answers to them";
+        let what = "perturbed features are not all finite: their predictions cannot be compared";
         Err(GraphError::argument("robustness", what))
     }
 }
@@ -743,10 +742,7 @@ mod tests {
             };
             estimate(&any, graph, settings).unwrap_err().to_string()
         };
-        assert!(
-            refused(&features(Norm::L2, 1.0, 0), &blank(1, 3))
-                .contains("0 samples say nothing, at least 1")
-        );
+        assert!(refused(&features(Norm::L2, 1.0, 0), &blank(1, 3)).contains("at least 1 sample"));
         for sigma in [0.0, -1.0, f64::NAN] {
             let settings = Settings {
                 sigmas: vec![sigma],

@@ -248,7 +248,7 @@ pub fn train_classifier(
 /// Returns the sum of the losses of all outputs.
 fn summed(answers: &[Tensor], loss: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
     let Some((first, others)) = answers.split_first() else {
-        return Err(gnarl_tensor::Error::msg("a model that answers nowhere").into());
+        return Err(gnarl_tensor::Error::msg("a model without outputs").into());
     };
     others
         .iter()

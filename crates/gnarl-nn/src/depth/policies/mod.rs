@@ -536,10 +536,7 @@ mod tests {
             &targets([0], &[0; 4]),
         )
         .unwrap_err();
-        assert!(
-            e.to_string().contains("size is of the graphs of a set"),
-            "{e}"
-        );
+        assert!(e.to_string().contains("size needs graphs of a set"), "{e}");
     }
 
     #[test]

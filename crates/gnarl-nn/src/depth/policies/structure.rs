@@ -101,9 +101,12 @@ impl<'a> Structure<'a> {
     /// Returns the values of a centrality that was requested.
     pub(super) fn centrality(&self, kind: Centrality) -> Result<&[f64]> {
         let found = self.centralities.iter().find(|(known, _)| *known == kind);
-        found
-            .map(|(_, values)| &values[..])
-            .ok_or_else(|| Error::argument(OP, format!("{kind} was not computed for these items")))
+        found.map(|(_, values)| &values[..]).ok_or_else(|| {
+            Error::argument(
+                OP,
+                format!("{kind} was not computed for these nodes or graphs"),
+            )
+        })
     }
 
     /// Returns the number of nodes of every graph.
@@ -112,7 +115,7 @@ impl<'a> Structure<'a> {
             Items::Graphs(sizes) => Ok(sizes),
             Items::Nodes(_) => Err(Error::argument(
                 OP,
-                "size is of the graphs of a set, and these are nodes of one graph",
+                "size needs graphs of a set, and these are nodes of one graph",
             )),
         }
     }
@@ -202,7 +205,7 @@ mod tests {
         let nodes = Structure::new(&graphs[0], &[]).unwrap();
         assert_eq!(
             nodes.sizes().unwrap_err().to_string(),
-            "policy: size is of the graphs of a set, and these are nodes of one graph"
+            "policy: size needs graphs of a set, and these are nodes of one graph"
         );
     }
 }

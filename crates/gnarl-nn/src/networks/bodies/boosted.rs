@@ -33,7 +33,7 @@ impl Architecture for AdaGcn {
         Entry {
             min_layers: 0,
             fixed_operator: Some(
-                "trains one learner after the other: an operator that cgso goes on learning would change under those already trained",
+                "trains one learner after the other: an operator that cgso learns would change under the learners already trained",
             ),
             ..Entry::new(&[
                 S::Hidden,

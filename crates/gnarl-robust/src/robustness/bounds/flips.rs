@@ -43,7 +43,9 @@ impl Structure {
             ),
         };
         if model.reads_degrees() {
-            return Err("flips where degrees stand for features: they move with the edges".into());
+            return Err(
+                "flips where node degrees are the features: features change with the edges".into(),
+            );
         }
         if graph.weights().is_some() {
             return Err("flips in a weighted graph".into());

@@ -190,7 +190,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            e.contains("degrees stand for features") && !e.contains('\n'),
+            e.contains("degrees are the features") && !e.contains('\n'),
             "{e}"
         );
         let model = classifier(network(Backbone::GAT), Readout::Mean, 3, Some(2));

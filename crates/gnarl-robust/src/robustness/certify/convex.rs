@@ -414,7 +414,10 @@ fn ones_of(features: &Features, u: usize) -> Vec<u32> {
 
 fn rows_of(operator: &Operator) -> Result<Vec<Vec<(u32, f64)>>> {
     if operator.is_low_rank() {
-        return Err(Error::argument(OP, "the operator must have an entry for each edge"));
+        return Err(Error::argument(
+            OP,
+            "the operator must have an entry for each edge",
+        ));
     }
     let (values, pattern) = (
         operator.values()?.flatten_all()?.to_vec1::<f32>()?,

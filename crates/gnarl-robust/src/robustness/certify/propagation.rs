@@ -125,7 +125,7 @@ impl<'a> Propagated<'a> {
         if operator != Some(Op::NormalisedAdjacency) || model.graph_classifier().is_some() {
             return Err(Error::argument(
                 OP,
-                "they are for nodes of one graph and messages that travel by A_hat",
+                "they are for nodes of one graph and propagation by A_hat",
             ));
         }
         // On isolated nodes all degrees are one, and propagation leaves predictions as they are.

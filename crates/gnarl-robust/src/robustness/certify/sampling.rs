@@ -193,7 +193,7 @@ impl NoisyRows {
         };
         if let Some(v) = features.values().iter().find(|&&v| v != 0.0 && v != 1.0) {
             let what = format!(
-                "features are flipped where all are 0 or 1, and one is {v}; --binary makes them so, --gaussian X has noise for numbers"
+                "flips need features of 0 or 1, and one is {v}; --binary makes them so, --gaussian X adds noise to features of any value"
             );
             return Err(Error::argument("certify", what));
         }

@@ -42,7 +42,7 @@ impl FlipNoise {
             if !(0.0..=1.0).contains(&p) {
                 return Err(Error::argument(
                     name,
-                    format!("{p} is no probability, from 0 to 1"),
+                    format!("{p} is not a probability in [0, 1]"),
                 ));
             }
         }
@@ -404,7 +404,7 @@ mod tests {
         assert_eq!(radii(0.0, 0.2).additions, 0);
         for (p, name) in [(-0.1, "p-plus"), (1.5, "p-plus"), (f64::NAN, "p-plus")] {
             let e = FlipNoise::new(p, 0.1).unwrap_err().to_string();
-            assert!(e.contains(name) && e.contains("no probability"), "{e}");
+            assert!(e.contains(name) && e.contains("not a probability"), "{e}");
         }
     }
 

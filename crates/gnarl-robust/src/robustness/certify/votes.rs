@@ -232,7 +232,7 @@ fn count(scores: &DenseMatrix<f32>, num_classes: usize, counts: &mut Vec<u32>) -
         *counts = vec![0; scores.num_rows() * num_classes];
     }
     if counts.len() != scores.data().len() {
-        let what = "the model answers a noisy input with scores of another shape";
+        let what = "the model's scores for a noisy input have another shape";
         return Err(GraphError::argument("certify", what));
     }
     for u in 0..scores.num_rows() {
