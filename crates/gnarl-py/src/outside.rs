@@ -305,7 +305,7 @@ impl PyDefended {
         let (reading, seed) = (self.reading.clone(), self.seed);
         let answer = move |asked: &SharedSubject| match asked {
             SharedSubject::Fitted(fitted) => under(&fitted.fitted, &reading, &graph.graph, seed),
-            SharedSubject::PythonModel(outside) => reading.answer(&**outside, &graph.graph, seed),
+            SharedSubject::PythonModel(outside) => reading.predict(&**outside, &graph.graph, seed),
         };
         given(py, &question(py, self.n_jobs, &stop, asked, answer)?)
     }

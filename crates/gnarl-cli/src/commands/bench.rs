@@ -102,7 +102,7 @@ pub fn inference(
         timed(&mut agreed, &|| {
             fitted
                 .reading()
-                .answer(network, &graph, global.seed)
+                .predict(network, &graph, global.seed)
                 .map(drop)
         })?;
     }

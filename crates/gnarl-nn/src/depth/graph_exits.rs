@@ -205,7 +205,7 @@ impl GraphModel for ExitClassifier {
         self.num_classes()
     }
 
-    fn num_answers(&self) -> usize {
+    fn num_outputs(&self) -> usize {
         self.stages.len()
     }
 
@@ -217,14 +217,14 @@ impl GraphModel for ExitClassifier {
         Tensor::cat(&self.vectors(self.max_depth(), batch, pass)?, 1)
     }
 
-    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+    fn outputs(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         let mut from = 0;
-        let answer = |t: usize| {
+        let output = |t: usize| {
             let vectors = latent.narrow(1, from, self.width(t))?.contiguous()?;
             from += self.width(t);
             self.classify(t, &vectors, HEAD_SITE + t as u64, pass)
         };
-        (0..self.stages.len()).map(answer).collect()
+        (0..self.stages.len()).map(output).collect()
     }
 }
 
@@ -265,7 +265,7 @@ impl GraphModel for Stage<'_, GraphStage> {
         )
     }
 
-    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+    fn outputs(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         Ok(vec![self.exits.classify(self.t, latent, HEAD_SITE, pass)?])
     }
 }
@@ -298,7 +298,7 @@ impl GraphModel for OneExit<'_> {
         Ok(self.exits.vectors(self.t, batch, pass)?.swap_remove(self.t))
     }
 
-    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+    fn outputs(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         Ok(vec![self.exits.classify(self.t, latent, HEAD_SITE, pass)?])
     }
 }

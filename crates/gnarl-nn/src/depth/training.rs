@@ -41,10 +41,10 @@ pub fn train_exits(
     scheme: Scheme,
     config: &TrainConfig,
     seed: u64,
-    watch: &Callbacks<'_>,
+    callbacks: &Callbacks<'_>,
 ) -> Result<Vec<Trained>> {
     if scheme == Scheme::AdmpAlm {
-        return Ok(vec![train(exits, problem, config, seed, watch)?]);
+        return Ok(vec![train(exits, problem, config, seed, callbacks)?]);
     }
     // Output of the layers frozen so far: h^{t-2} when stage t begins.
     let mut frozen: Input = problem.input.clone();
@@ -73,7 +73,7 @@ pub fn train_exits(
             &problem,
             config,
             mix(seed ^ mix(t as u64)),
-            watch,
+            callbacks,
         )?);
         frozen = exits.advance(t, problem.propagation, &frozen)?;
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::bodies::stack;
 use super::body::{ATTENTION_SITES, Body};
 use super::config::NetworkSetting as S;
-use super::entry::{Architecture, Capability, Entry, Layered, Place, Plan, UsualOperator};
+use super::entry::{Architecture, Capability, DefaultOperator, Entry, Layered, Place, Plan};
 use super::init::Init;
 use super::layer::Layer;
 use super::linear::{Input, Linear};
@@ -35,7 +35,7 @@ pub struct Gat {
 impl Architecture for Gat {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::SelfLoopPattern,
+            default_operator: DefaultOperator::SelfLoopPattern,
             ..stack::entry(&[
                 S::Hidden,
                 S::Layers,

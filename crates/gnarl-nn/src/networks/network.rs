@@ -320,18 +320,18 @@ pub fn scalar_values(
 /// Dropout of features; of sparse ones the stored values are dropped, which is the same thing.
 #[doc(hidden)]
 pub fn drop_input(x: &Input, rate: f64, pass: &Pass<'_>) -> Result<Input> {
-    let draw = pass.dropout(rate as f32, INPUT_SITE);
-    if draw.rate == 0.0 {
+    let sample = pass.dropout(rate as f32, INPUT_SITE);
+    if sample.rate == 0.0 {
         return Ok(x.clone());
     }
     Ok(match x {
-        Input::Dense(x) => Input::Dense(dropout(x, draw)?),
-        Input::Sparse(x) => Input::Sparse(drop_values(x, draw)?),
+        Input::Dense(x) => Input::Dense(dropout(x, sample)?),
+        Input::Sparse(x) => Input::Sparse(drop_values(x, sample)?),
     })
 }
 
-fn drop_values(x: &Operator, draw: gnarl_tensor::Dropout) -> Result<Operator> {
-    x.with_values(&dropout(&x.values()?, draw)?)
+fn drop_values(x: &Operator, sample: gnarl_tensor::Dropout) -> Result<Operator> {
+    x.with_values(&dropout(&x.values()?, sample)?)
 }
 
 #[cfg(test)]

@@ -376,14 +376,20 @@ impl<'a> Pass<'a> {
     }
 
     /// Returns independent Gaussian noise for one site in the model; none in prediction.
-    pub fn noise(&self, deviation: f32, site: u64, shape: &[usize]) -> Result<Option<Tensor>> {
-        let Some(key) = self.key.filter(|_| deviation > 0.0) else {
+    pub fn noise(
+        &self,
+        standard_deviation: f32,
+        site: u64,
+        shape: &[usize],
+    ) -> Result<Option<Tensor>> {
+        let Some(key) = self.key.filter(|_| standard_deviation > 0.0) else {
             return Ok(None);
         };
         let rng = &mut stream(mix(key ^ mix(site)), "noise", 0);
-        let draw =
-            |_| deviation * <StandardNormal as Distribution<f32>>::sample(&StandardNormal, rng);
-        let values: Vec<f32> = (0..shape.iter().product()).map(draw).collect();
+        let sample = |_| {
+            standard_deviation * <StandardNormal as Distribution<f32>>::sample(&StandardNormal, rng)
+        };
+        let values: Vec<f32> = (0..shape.iter().product()).map(sample).collect();
         Tensor::from_vec(values, shape, &Device::Cpu).map(Some)
     }
 
@@ -438,10 +444,10 @@ mod tests {
                 "a draw can be repeated"
             );
         }
-        let drawn = keys.len();
+        let sampled = keys.len();
         keys.sort_unstable();
         keys.dedup();
-        assert_eq!(keys.len(), drawn);
+        assert_eq!(keys.len(), sampled);
         assert_eq!(Pass::evaluation(&weights).dropout(0.5, 3), Dropout::NONE);
         assert_eq!(Pass::training(&weights, 1).dropout(0.0, 3), Dropout::NONE);
     }

@@ -11,8 +11,8 @@ use super::cgso::CgsoOperator;
 use super::choice::{OperatorChoice, mean_log_degree};
 use crate::features::Scaler;
 use crate::networks::{
-    Backbone, Input, LearnableOperator, Network, OperatorScalar, Pass, Propagation, Shape,
-    UsualOperator,
+    Backbone, DefaultOperator, Input, LearnableOperator, Network, OperatorScalar, Pass,
+    Propagation, Shape,
 };
 use gnarl_graph::Result;
 use gnarl_tensor::{Operator, Pattern, Tensor};
@@ -63,10 +63,10 @@ impl RowOperator {
             OperatorChoice::Cgso(config) => {
                 Kind::Learned(CgsoOperator::without_arcs(graph, config)?)
             }
-            OperatorChoice::Usual => match backbone.usual_operator() {
-                UsualOperator::Classical(kind) => Kind::Fixed(kind.rows(graph)?),
-                UsualOperator::SelfLoopPattern => Kind::SelfLoopPattern,
-                UsualOperator::SymmetricNormalised => {
+            OperatorChoice::Usual => match backbone.default_operator() {
+                DefaultOperator::Classical(kind) => Kind::Fixed(kind.rows(graph)?),
+                DefaultOperator::SelfLoopPattern => Kind::SelfLoopPattern,
+                DefaultOperator::SymmetricNormalised => {
                     let mut rows = ClassicalOperator::SymmetricLaplacian.rows(graph)?;
                     // I - L: the arcs with the opposite sign, and no diagonal.
                     rows.diagonal = None;

@@ -417,11 +417,12 @@ mod tests {
     #[test]
     fn a_stop_from_outside_is_told() {
         let stop = AtomicBool::new(true);
-        let watch = Callbacks {
+        let callbacks = Callbacks {
             stop: &stop,
             ..Callbacks::quiet()
         };
-        let trained = fit_loop(&mut Walk::new(&[]), &TrainConfig::default(), 1, &watch).unwrap();
+        let trained =
+            fit_loop(&mut Walk::new(&[]), &TrainConfig::default(), 1, &callbacks).unwrap();
         assert_eq!((trained.curve.len(), trained.interrupted), (1, true));
     }
 }

@@ -18,7 +18,7 @@ pub fn train(
     problem: &Problem<'_>,
     config: &TrainConfig,
     seed: u64,
-    watch: &Callbacks<'_>,
+    callbacks: &Callbacks<'_>,
 ) -> Result<Trained> {
     let Problem {
         propagation, input, ..
@@ -31,7 +31,7 @@ pub fn train(
     let validate_on = ReceptiveField::new(propagation, input, &validate_on, model.reach())?;
     let reach = Dependencies::new(propagation, input, &targets, model.reach());
     let train_on = reach.field(propagation, input)?;
-    let anew = problem.anew.map(|make| Drawn {
+    let anew = problem.anew.map(|make| FieldSampler {
         make,
         targets,
         reach,
@@ -51,7 +51,7 @@ pub fn train(
         },
         config,
         seed,
-        watch,
+        callbacks,
     )
 }
 
@@ -60,7 +60,7 @@ struct WholeGraph<'a, M> {
     model: &'a M,
     train_on: ReceptiveField,
     validate_on: ReceptiveField,
-    anew: Option<Drawn<'a>>,
+    anew: Option<FieldSampler<'a>>,
     mixer: Option<Mixer<'a>>,
     /// Mixup of the epoch, if any.
     mixing: Option<Mixing>,
@@ -69,7 +69,7 @@ struct WholeGraph<'a, M> {
 /// Sampler of a new graph for every epoch. If a new graph has no additional edges, its nodes stay
 /// those of the whole graph's field. Inputs are then restricted, and transposed for their
 /// gradients, once.
-struct Drawn<'a> {
+struct FieldSampler<'a> {
     make: EpochSampler<'a>,
     targets: Targets,
     reach: Dependencies,
@@ -79,7 +79,7 @@ struct Drawn<'a> {
     input: Input,
 }
 
-impl Drawn<'_> {
+impl FieldSampler<'_> {
     fn field(&self, epoch: usize, hops: Option<usize>) -> Result<ReceptiveField> {
         let EpochInput {
             propagation,
@@ -113,12 +113,12 @@ impl<M: Model> TrainingTask for WholeGraph<'_, M> {
     }
 
     fn begin(&mut self, epoch: usize, _from: usize) -> Result<usize> {
-        if let Some(drawn) = &self.anew {
-            self.train_on = drawn.field(epoch, self.model.reach())?;
+        if let Some(field_sampler) = &self.anew {
+            self.train_on = field_sampler.field(epoch, self.model.reach())?;
         }
         self.mixing = self
             .mixer
-            .map(|draw| draw(epoch, self.train_on.targets.items.len()))
+            .map(|sample| sample(epoch, self.train_on.targets.items.len()))
             .transpose()?;
         Ok(1)
     }

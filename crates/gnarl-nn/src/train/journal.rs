@@ -417,7 +417,11 @@ mod tests {
 
     /// Trains on the whole graph or on sampled neighbourhoods, with dropout, a schedule and early
     /// stopping.
-    fn trained(graph: &Graph, sampled: bool, watch: &Callbacks<'_>) -> (Trained, Vec<Vec<f32>>) {
+    fn trained(
+        graph: &Graph,
+        sampled: bool,
+        callbacks: &Callbacks<'_>,
+    ) -> (Trained, Vec<Vec<f32>>) {
         let prepared = Prepared::new(graph, Backbone::GIN, OperatorChoice::Usual).unwrap();
         let config = NetworkConfig {
             hidden: 8,
@@ -455,11 +459,11 @@ mod tests {
                 split,
                 sampling,
             };
-            train_sampled(&network, &problem, &training, 5, watch).unwrap()
+            train_sampled(&network, &problem, &training, 5, callbacks).unwrap()
         } else {
             let problem =
                 Problem::new(&prepared.propagation, &prepared.input, labels(graph), split);
-            train(&network, &problem, &training, 5, watch).unwrap()
+            train(&network, &problem, &training, 5, callbacks).unwrap()
         };
         let values = network
             .params()
@@ -482,14 +486,14 @@ mod tests {
                 let (stop, journal) = (AtomicBool::new(false), open(dir.path(), false));
                 let stop_there =
                     |epoch: usize, _: &Epoch| stop.store(epoch >= cut, Ordering::Relaxed);
-                let watch = Callbacks::new(&stop_there, &stop).with_journal(Some(&journal));
-                assert_eq!(trained(&graph, sampled, &watch).0.curve.len(), cut);
+                let callbacks = Callbacks::new(&stop_there, &stop).with_journal(Some(&journal));
+                assert_eq!(trained(&graph, sampled, &callbacks).0.curve.len(), cut);
                 let told = Mutex::new(0);
                 let tell = |_: usize, _: &Epoch| *told.lock().unwrap() += 1;
                 let journal = open(dir.path(), true);
                 let never = AtomicBool::new(false);
-                let watch = Callbacks::new(&tell, &never).with_journal(Some(&journal));
-                let (again, weights_again) = trained(&graph, sampled, &watch);
+                let callbacks = Callbacks::new(&tell, &never).with_journal(Some(&journal));
+                let (again, weights_again) = trained(&graph, sampled, &callbacks);
                 assert_eq!(
                     (&again.curve, again.kept_epoch),
                     (&whole.curve, whole.kept_epoch),
@@ -523,13 +527,13 @@ mod tests {
         let graph = karate();
         let dir = tempfile::tempdir().unwrap();
         let journal = open(dir.path(), false);
-        let watch = Callbacks::quiet().with_journal(Some(&journal));
+        let callbacks = Callbacks::quiet().with_journal(Some(&journal));
         let (first, second) = (
-            trained(&graph, false, &watch),
-            trained(&graph, false, &watch),
+            trained(&graph, false, &callbacks),
+            trained(&graph, false, &callbacks),
         );
         assert_eq!(first.1, second.1);
-        trained(&graph, true, &watch);
+        trained(&graph, true, &callbacks);
         let names = std::fs::read_dir(dir.path())
             .unwrap()
             .map(|f| f.unwrap().file_name().into_string().unwrap());

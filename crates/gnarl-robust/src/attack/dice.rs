@@ -18,7 +18,7 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use super::method::{AttackInput, Method, Requirement, edges, refused};
-use crate::perturb::{Budget, EdgeShare, draw_edges, draw_pairs, flipped};
+use crate::perturb::{Budget, EdgeShare, flipped, sample_edges, sample_pairs};
 use gnarl_graph::Result;
 
 /// Removes edges within classes and adds edges between classes.
@@ -61,9 +61,9 @@ impl Method for Dice {
             .filter(|_| rng.random_bool(0.5))
             .count()
             .min(internal.len());
-        let mut order = draw_edges(internal, flips, rng);
+        let mut order = sample_edges(internal, flips, rng);
         let external = |u: u32, v: u32| apart(u, v) && !graph.has_edge(u, v);
-        let joined = draw_pairs(
+        let joined = sample_pairs(
             graph.num_nodes(),
             flips - parted,
             external,

@@ -75,7 +75,7 @@ impl Method for Genetic {
         let nursery = Nursery::new(input, flips, clean.num_rows() == 1);
         let judged = |flips: BTreeSet<Pair>| Member::judged(input.graph, model, &objective, flips);
         let first = (0..self.population_size)
-            .map(|i| nursery.drawn(&mut stream(seed, "genetic", i as u64)));
+            .map(|i| nursery.sampled(&mut stream(seed, "genetic", i as u64)));
         let first: Vec<BTreeSet<Pair>> = first.collect();
         let mut all = first
             .into_par_iter()
@@ -218,7 +218,7 @@ impl<'a> Nursery<'a> {
         flips
     }
 
-    fn drawn(&self, rng: &mut Rng) -> BTreeSet<Pair> {
+    fn sampled(&self, rng: &mut Rng) -> BTreeSet<Pair> {
         self.fill(BTreeSet::new(), rng)
     }
 
@@ -288,7 +288,7 @@ mod tests {
             ..Genetic::budget(0.1)
         };
         let bred = run(&Closed(&model), &graph, quick, 1);
-        let drawn = run(
+        let sampled = run(
             &Closed(&model),
             &graph,
             Genetic {
@@ -297,11 +297,11 @@ mod tests {
             },
             1,
         );
-        let [clean, drawn, bred_accuracy] =
-            [&graph, &drawn.graph, &bred.graph].map(|at| accuracy(&model, &graph, at));
+        let [clean, sampled, bred_accuracy] =
+            [&graph, &sampled.graph, &bred.graph].map(|at| accuracy(&model, &graph, at));
         assert!(
-            bred_accuracy < drawn && drawn <= clean,
-            "{clean} {drawn} {bred_accuracy}"
+            bred_accuracy < sampled && sampled <= clean,
+            "{clean} {sampled} {bred_accuracy}"
         );
         assert!(bred.change.num_flips() <= graph.num_edges() / 10 && bred.change.num_flips() > 0);
         assert_eq!(

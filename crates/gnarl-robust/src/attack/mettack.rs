@@ -191,7 +191,7 @@ impl Search {
     }
 
     fn train(&self, s: &Tensor, index: u64) -> Result<super::linear::Training> {
-        let start = Maps::draw(
+        let start = Maps::sample(
             self.x.num_cols(),
             self.classes,
             &mut stream(self.seed, "mettack", index),
@@ -649,7 +649,7 @@ mod tests {
         };
         let once = spread(&|j, k| x.row(j)[k]);
         let s = spread(&|j, k| once[j * f + k]);
-        let start = Maps::draw(f, c, &mut stream(search.seed, "mettack", index)).unwrap();
+        let start = Maps::sample(f, c, &mut stream(search.seed, "mettack", index)).unwrap();
         let [mut w1, mut w2] = [&start.first, &start.second].map(|t| {
             t.flatten_all()
                 .unwrap()
@@ -822,7 +822,7 @@ mod tests {
         let trained = propagated.index_select(&rows, 0)?;
         let truth = one_hot(search.trained_classes.iter().copied(), search.classes)?;
         let rng = &mut stream(search.seed, "mettack", index);
-        let start = Maps::draw(search.x.num_cols(), search.classes, rng).unwrap();
+        let start = Maps::sample(search.x.num_cols(), search.classes, rng).unwrap();
         let (mut w1, mut w2) = (start.first, start.second);
         let (mut v1, mut v2) = (
             Tensor::zeros(w1.dims(), gnarl_tensor::DType::F32, &Device::Cpu)?,

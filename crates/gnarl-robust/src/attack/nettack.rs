@@ -156,7 +156,7 @@ impl State {
         let x = features_of(graph);
         let propagated = Propagated::new(graph, &x)?;
         let (nodes, wanted): (Vec<u32>, Vec<u32>) = input.training.iter().copied().unzip();
-        let start = Maps::draw(x.num_cols(), classes, &mut stream(seed, "nettack", 0))?;
+        let start = Maps::sample(x.num_cols(), classes, &mut stream(seed, "nettack", 0))?;
         let trained = train(&propagated.rows(&nodes)?, &wanted, start, STEPS)?;
         let w = trained.end.product()?.flatten_all()?.to_vec1::<f32>()?;
         let words = if on_features {

@@ -75,7 +75,7 @@ impl MultiExit for GraphEarlyExit {
                 )?
             }
         };
-        Ok(self.exits.answers(&latent, &pass)?)
+        Ok(self.exits.outputs(&latent, &pass)?)
     }
 
     fn structure<'a>(&self, graph: &'a Graph) -> Result<Structure<'a>> {

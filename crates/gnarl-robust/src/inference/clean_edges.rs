@@ -56,9 +56,9 @@ const MOST_PUT_IN: f64 = 0.5;
 impl CleanEdges {
     /// Learns the prior from the graph that the model was trained on.
     pub fn fit(model: &dyn Classifier, graph: &Graph) -> Result<Self> {
-        let answer = Crf::new(1.0).output(model.scores(graph)?)?;
+        let prediction = Crf::new(1.0).output(model.scores(graph)?)?;
         Ok(Self {
-            agreement: mean(&agreements(graph, &answer)),
+            agreement: mean(&agreements(graph, &prediction)),
             trusted: None,
         })
     }
@@ -92,8 +92,8 @@ impl CleanEdges {
 
     /// Returns the probability of being clean for every edge, in the order of [`Graph::edges`];
     /// `None` if all edges count as clean.
-    fn chances(&self, graph: &Graph, answer: &DenseMatrix<f32>) -> Option<Vec<f64>> {
-        let agree = agreements(graph, answer);
+    fn chances(&self, graph: &Graph, prediction: &DenseMatrix<f32>) -> Option<Vec<f64>> {
+        let agree = agreements(graph, prediction);
         let put_in = ((self.agreement - mean(&agree)) / self.agreement.max(f64::MIN_POSITIVE))
             .clamp(0.0, MOST_PUT_IN);
         let is_beyond = self
@@ -103,11 +103,11 @@ impl CleanEdges {
             return None;
         }
         let (nodes, edges) = (graph.num_nodes() as f64, graph.num_edges() as f64);
-        let width = answer.num_cols();
+        let width = prediction.num_cols();
         let (mut by_ends, mut by_nodes) = (vec![0.0; width], vec![0.0; width]);
         for u in 0..graph.num_nodes() {
             let ends = graph.degree(u as u32) as f64;
-            for (c, &p) in answer.row(u).iter().enumerate() {
+            for (c, &p) in prediction.row(u).iter().enumerate() {
                 by_ends[c] += f64::from(p) * ends / (2.0 * edges);
                 by_nodes[c] += f64::from(p) / nodes;
             }
@@ -160,12 +160,12 @@ fn with_foreign_edges(graph: &Graph, classes: &[usize], share: f64) -> Result<Op
 }
 
 /// Returns the probability that both ends are of one class, for every edge.
-fn agreements(graph: &Graph, answer: &DenseMatrix<f32>) -> Vec<f64> {
+fn agreements(graph: &Graph, prediction: &DenseMatrix<f32>) -> Vec<f64> {
     let product = |(u, v): (u32, u32)| {
-        answer
+        prediction
             .row(u as usize)
             .iter()
-            .zip(answer.row(v as usize))
+            .zip(prediction.row(v as usize))
             .map(|(a, b)| f64::from(a * b))
             .sum()
     };
@@ -211,21 +211,21 @@ impl CleanPrior for CleanEdges {
 }
 
 impl Neighbourhood for CleanEdges {
-    fn draw(
+    fn sample(
         &self,
         centre: &Graph,
-        answer: &DenseMatrix<f32>,
+        prediction: &DenseMatrix<f32>,
         rng: &mut Rng,
     ) -> Result<Option<(Graph, f64)>> {
-        self.around(centre, answer)?(rng)
+        self.around(centre, prediction)?(rng)
     }
 
     fn around<'a>(
         &'a self,
         centre: &'a Graph,
-        answer: &'a DenseMatrix<f32>,
+        prediction: &'a DenseMatrix<f32>,
     ) -> Result<NeighbourSampler<'a>> {
-        let chances = self.chances(centre, answer);
+        let chances = self.chances(centre, prediction);
         Ok(Box::new(move |rng| {
             chances
                 .as_deref()
@@ -267,10 +267,10 @@ mod tests {
     fn the_training_graph_is_its_own_neighbour() {
         let (graph, model) = scene();
         let prior = CleanEdges::fit(&model, &graph).unwrap();
-        let answer = Crf::new(1.0).output(model.scores(&graph).unwrap()).unwrap();
+        let prediction = Crf::new(1.0).output(model.scores(&graph).unwrap()).unwrap();
         assert!(
             prior
-                .draw(&graph, &answer, &mut stream(1, "draw", 0))
+                .sample(&graph, &prediction, &mut stream(1, "draw", 0))
                 .unwrap()
                 .is_none()
         );
@@ -285,13 +285,13 @@ mod tests {
             .filter(|&(u, v)| !graph.has_edge(u, v))
             .collect();
         let attacked = graph.add_edges(&foreign).unwrap().0;
-        let answer = Crf::new(1.0)
+        let prediction = Crf::new(1.0)
             .output(model.scores(&attacked).unwrap())
             .unwrap();
         let rng = &mut stream(1, "draw", 0);
         let (mut kept_foreign, mut kept_own) = (0.0, 0.0);
         for _ in 0..50 {
-            let (near, _) = prior.draw(&attacked, &answer, rng).unwrap().unwrap();
+            let (near, _) = prior.sample(&attacked, &prediction, rng).unwrap().unwrap();
             assert!(
                 near.edges().all(|(u, v)| attacked.has_edge(u, v)),
                 "an edge came from nowhere"
@@ -316,10 +316,10 @@ mod tests {
         let (_, model) = scene();
         let empty = Graph::empty(120).unwrap();
         let prior = CleanEdges::fit(&model, &empty).unwrap();
-        let answer = Crf::new(1.0).output(model.scores(&empty).unwrap()).unwrap();
+        let prediction = Crf::new(1.0).output(model.scores(&empty).unwrap()).unwrap();
         assert!(
             prior
-                .draw(&empty, &answer, &mut stream(1, "draw", 0))
+                .sample(&empty, &prediction, &mut stream(1, "draw", 0))
                 .unwrap()
                 .is_none()
         );

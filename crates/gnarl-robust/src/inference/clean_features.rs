@@ -170,8 +170,8 @@ impl CleanFeatures {
                 ..self.clone()
             };
             for level in TRIAL_LEVELS {
-                let deviation = level * row;
-                let noisy = |(i, graph): (usize, &&Graph)| with_noise(graph, i, deviation);
+                let standard_deviation = level * row;
+                let noisy = |(i, graph): (usize, &&Graph)| with_noise(graph, i, standard_deviation);
                 let noisy = graphs
                     .iter()
                     .enumerate()
@@ -182,7 +182,7 @@ impl CleanFeatures {
                     break;
                 }
                 if trial.helps() {
-                    trusted = deviation;
+                    trusted = standard_deviation;
                 }
             }
         }
@@ -228,13 +228,13 @@ fn mean_row_norm(graphs: &[&Graph]) -> f64 {
 
 /// Returns graph `place` of the training graphs with Gaussian noise on every feature, the same for
 /// every model.
-fn with_noise(graph: &Graph, place: usize, deviation: f64) -> Result<Graph> {
+fn with_noise(graph: &Graph, place: usize, standard_deviation: f64) -> Result<Graph> {
     let mut noisy = dense_features(graph)?;
     for i in 0..noisy.num_rows() {
         let rng = &mut stream(place as u64, "a trial of clean features", i as u64);
         noisy.row_mut(i).iter_mut().for_each(|x| {
             let z: f64 = StandardNormal.sample(rng);
-            *x += (deviation * z) as f32;
+            *x += (standard_deviation * z) as f32;
         });
     }
     graph.clone().with_features(Features::Dense(noisy))
@@ -331,13 +331,13 @@ impl CleanPrior for CleanFeatures {
 }
 
 impl Neighbourhood for CleanFeatures {
-    fn draw(
+    fn sample(
         &self,
         centre: &Graph,
-        answer: &DenseMatrix<f32>,
+        prediction: &DenseMatrix<f32>,
         rng: &mut Rng,
     ) -> Result<Option<(Graph, f64)>> {
-        self.around(centre, answer)?(rng)
+        self.around(centre, prediction)?(rng)
     }
 
     fn around<'a>(
@@ -369,9 +369,9 @@ impl Neighbourhood for CleanFeatures {
             .fold((0f32, 0f32), |(low, high), &x| (low.min(x), high.max(x)));
         let table = Table::new(&self.values, noise, f64::from(low), f64::from(high));
         Ok(Box::new(move |rng| {
-            let drawn = self.drawn(&seen, &table, rng)?;
+            let sampled = self.sampled(&seen, &table, rng)?;
             Ok(Some((
-                centre.clone().with_features(Features::Sparse(drawn))?,
+                centre.clone().with_features(Features::Sparse(sampled))?,
                 1.0,
             )))
         }))
@@ -380,7 +380,7 @@ impl Neighbourhood for CleanFeatures {
 
 impl CleanFeatures {
     /// Samples clean features from their posterior, given the observed ones.
-    fn drawn(
+    fn sampled(
         &self,
         seen: &DenseMatrix<f32>,
         table: &Table,
@@ -427,13 +427,13 @@ mod tests {
         Graph::empty(300).unwrap().with_features(features).unwrap()
     }
 
-    fn with_noise(graph: &Graph, deviation: f32) -> Graph {
+    fn with_noise(graph: &Graph, standard_deviation: f32) -> Graph {
         let rng = &mut stream(2, "noise", 0);
         let mut m = dense_features(graph).unwrap();
         for i in 0..m.num_rows() {
             m.row_mut(i).iter_mut().for_each(|x| {
                 let z: f32 = StandardNormal.sample(rng);
-                *x += deviation * z;
+                *x += standard_deviation * z;
             });
         }
         graph.clone().with_features(Features::Dense(m)).unwrap()
@@ -453,14 +453,14 @@ mod tests {
     fn a_clean_input_is_its_own_neighbour() {
         let graph = words();
         let prior = CleanFeatures::fit(&graph, &(0..100).collect::<Vec<_>>()).unwrap();
-        let draw = prior
-            .draw(
+        let sample = prior
+            .sample(
                 &graph,
                 &DenseMatrix::zeros(300, 2),
                 &mut stream(1, "draw", 0),
             )
             .unwrap();
-        assert!(draw.is_none());
+        assert!(sample.is_none());
     }
 
     #[test]
@@ -472,7 +472,7 @@ mod tests {
         // A twelfth of the entries are not around zero, which makes the estimate a little larger.
         assert!((0.029..0.036).contains(&noise), "{noise}");
         let (near, alike) = prior
-            .draw(
+            .sample(
                 &noisy,
                 &DenseMatrix::zeros(300, 2),
                 &mut stream(1, "draw", 0),
@@ -506,7 +506,7 @@ mod tests {
         }
         let prior = CleanFeatures::fit(&graph, &[0, 1]).unwrap();
         let e = prior
-            .draw(
+            .sample(
                 &with_zeros(),
                 &DenseMatrix::zeros(2, 2),
                 &mut stream(1, "draw", 0),

@@ -27,7 +27,7 @@ use super::crf::{Crf, NeighbourSampler, Neighbourhood};
 use super::trial::Trial;
 use super::{CleanPrior, PerturbationTarget};
 use crate::classifier::Classifier;
-use crate::perturb::draw_pairs;
+use crate::perturb::sample_pairs;
 use gnarl_graph::{Error, Result};
 
 /// Log-likelihood ratios of the edges of a set's graphs: an adversarial edge against a clean one,
@@ -314,7 +314,7 @@ fn put_in(ratios: &[f64]) -> f64 {
 /// Samples pairs without an edge; those of graph `place` are always the same.
 fn foreign_pairs(graph: &Graph, count: usize, place: usize) -> Vec<(u32, u32)> {
     let rng = &mut stream(0, "a trial of clean graphs", place as u64);
-    draw_pairs(
+    sample_pairs(
         graph.num_nodes(),
         count,
         |u, v| !graph.has_edge(u, v),
@@ -361,13 +361,13 @@ impl CleanPrior for CleanGraphs {
 }
 
 impl Neighbourhood for CleanGraphs {
-    fn draw(
+    fn sample(
         &self,
         centre: &Graph,
-        answer: &DenseMatrix<f32>,
+        prediction: &DenseMatrix<f32>,
         rng: &mut Rng,
     ) -> Result<Option<(Graph, f64)>> {
-        self.around(centre, answer)?(rng)
+        self.around(centre, prediction)?(rng)
     }
 
     fn around<'a>(
@@ -415,14 +415,14 @@ mod tests {
     #[test]
     fn clean_graphs_are_their_own_neighbours_and_foreign_edges_are_left_out() {
         let (prior, clean) = (prior(), ring(15));
-        let answer = DenseMatrix::zeros(1, 2);
+        let prediction = DenseMatrix::zeros(1, 2);
         let rng = &mut stream(1, "draw", 0);
-        assert!(prior.draw(&clean, &answer, rng).unwrap().is_none());
+        assert!(prior.sample(&clean, &prediction, rng).unwrap().is_none());
         let put_in = [(0, 10), (3, 7), (12, 20)];
         let attacked = clean.add_edges(&put_in).unwrap().0;
         let (mut foreign, mut own) = (0, 0);
         for _ in 0..50 {
-            let (near, alike) = prior.draw(&attacked, &answer, rng).unwrap().unwrap();
+            let (near, alike) = prior.sample(&attacked, &prediction, rng).unwrap().unwrap();
             assert!(alike == 1.0 && near.edges().all(|(u, v)| attacked.has_edge(u, v)));
             foreign += put_in.iter().filter(|&&(u, v)| near.has_edge(u, v)).count();
             own += clean.edges().filter(|&(u, v)| near.has_edge(u, v)).count();
@@ -471,7 +471,7 @@ mod tests {
         let rng = &mut stream(1, "draw", 0);
         assert!(
             untrusted
-                .draw(&attacked, &DenseMatrix::zeros(1, 2), rng)
+                .sample(&attacked, &DenseMatrix::zeros(1, 2), rng)
                 .unwrap()
                 .is_none()
         );
@@ -487,10 +487,10 @@ mod tests {
         let prior = CleanGraphs::fit(&bare.iter().collect::<Vec<_>>()).unwrap();
         prior.check().unwrap();
         for graph in &bare {
-            let drawn = prior
-                .draw(graph, &DenseMatrix::zeros(1, 2), &mut stream(1, "draw", 0))
+            let sampled = prior
+                .sample(graph, &DenseMatrix::zeros(1, 2), &mut stream(1, "draw", 0))
                 .unwrap();
-            assert!(drawn.is_none_or(|(near, _)| near.num_nodes() == graph.num_nodes()));
+            assert!(sampled.is_none_or(|(near, _)| near.num_nodes() == graph.num_nodes()));
         }
         assert!(CleanGraphs::fit(&[]).unwrap().check().is_ok());
         let broken = CleanGraphs {

@@ -26,9 +26,9 @@ use super::crf::{Crf, Neighbourhood};
 use super::trial::Trial;
 use super::{CleanPrior, PerturbationTarget};
 use crate::classifier::{Classifier, Relaxed, WhiteBox};
-use crate::perturb::{Pair, draw_pairs};
+use crate::perturb::{Pair, sample_pairs};
 use gnarl_graph::{Error, Result};
-use gnarl_nn::networks::{Propagation, UsualOperator};
+use gnarl_nn::networks::{DefaultOperator, Propagation};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::train::argmax;
 use gnarl_tensor::{Adam, AdamSettings, Device, Tensor, Var, add_bias, masked_cross_entropy};
@@ -98,7 +98,7 @@ impl EdgeDetectors {
     /// Trains `count` detectors on the graph that a model was trained on. O(count · (a few forward
     /// and backward passes of the model, edges)).
     pub fn fit(model: &dyn Classifier, graph: &Graph, count: usize) -> Result<Self> {
-        let clean = answers(model, graph)?;
+        let clean = distributions(model, graph)?;
         let classes = classes(&clean);
         let own = EdgeTable::new(graph, &clean);
         let one = |at: usize| -> Result<Option<Detector>> {
@@ -108,8 +108,8 @@ impl EdgeDetectors {
                 return Ok(None);
             }
             let attacked = graph.add_edges(&put_in)?.0;
-            let answer = answers(model, &attacked)?;
-            let seen = EdgeTable::new(&attacked, &answer).rows();
+            let prediction = distributions(model, &attacked)?;
+            let seen = EdgeTable::new(&attacked, &prediction).rows();
             let foreign: HashSet<Pair> = put_in.into_iter().collect();
             let (mut kept, mut dropped): (Vec<Vec<f32>>, Vec<Vec<f32>>) = (Vec::new(), Vec::new());
             for (edge, row) in attacked.edges().zip(seen) {
@@ -146,7 +146,7 @@ impl EdgeDetectors {
                 ..self
             });
         }
-        let clean = answers(model, graph)?;
+        let clean = distributions(model, graph)?;
         let of_clean = classes(&clean);
         let tested = Self {
             usual: Some(mean(&self.suspicions(&EdgeTable::new(graph, &clean))?)),
@@ -267,16 +267,18 @@ pub struct Flagging<'a> {
 }
 
 impl Neighbourhood for Flagging<'_> {
-    fn draw(
+    fn sample(
         &self,
         centre: &Graph,
-        answer: &DenseMatrix<f32>,
+        prediction: &DenseMatrix<f32>,
         _: &mut Rng,
     ) -> Result<Option<(Graph, f64)>> {
         if self.detectors.trusted == Some(0.0) || self.detectors.detectors.is_empty() {
             return Ok(None);
         }
-        let suspicions = self.detectors.suspicions(&EdgeTable::new(centre, answer))?;
+        let suspicions = self
+            .detectors
+            .suspicions(&EdgeTable::new(centre, prediction))?;
         let cleaned = self
             .detectors
             .without(centre, &suspicions, self.threshold)?;
@@ -331,8 +333,8 @@ impl CleanPrior for EdgeDetectors {
         if self.trusted == Some(0.0) || self.detectors.is_empty() {
             return Ok(Some(vec![true; pairs.len()]));
         }
-        let answer = answers(model, graph)?;
-        let table = EdgeTable::new(graph, &answer);
+        let prediction = distributions(model, graph)?;
+        let table = EdgeTable::new(graph, &prediction);
         self.check_width(&table)?;
         let stays = |&(u, v): &Pair| self.suspicion(&table.row(u, v)) <= self.threshold;
         Ok(Some(pairs.par_iter().map(stays).collect()))
@@ -341,17 +343,17 @@ impl CleanPrior for EdgeDetectors {
 
 /// Uses the selected threshold.
 impl Neighbourhood for EdgeDetectors {
-    fn draw(
+    fn sample(
         &self,
         centre: &Graph,
-        answer: &DenseMatrix<f32>,
+        prediction: &DenseMatrix<f32>,
         rng: &mut Rng,
     ) -> Result<Option<(Graph, f64)>> {
         Flagging {
             detectors: self,
             threshold: self.threshold,
         }
-        .draw(centre, answer, rng)
+        .sample(centre, prediction, rng)
     }
 }
 
@@ -365,11 +367,11 @@ struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     fn new(detectors: &'a EdgeDetectors, model: &dyn Classifier, graph: Graph) -> Result<Self> {
-        let answer = answers(model, &graph)?;
-        let suspicions = detectors.suspicions(&EdgeTable::new(&graph, &answer))?;
+        let prediction = distributions(model, &graph)?;
+        let suspicions = detectors.suspicions(&EdgeTable::new(&graph, &prediction))?;
         Ok(Self {
             detectors,
-            plain: classes(&answer),
+            plain: classes(&prediction),
             suspicions,
             graph,
         })
@@ -387,7 +389,7 @@ impl<'a> Scene<'a> {
             .detectors
             .without(&self.graph, &self.suspicions, threshold)?
         {
-            Some(graph) => classes(&answers(model, &graph)?),
+            Some(graph) => classes(&distributions(model, &graph)?),
             None => self.plain.clone(),
         };
         let right = judges
@@ -402,25 +404,25 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-fn answers(model: &dyn Classifier, graph: &Graph) -> Result<DenseMatrix<f32>> {
+fn distributions(model: &dyn Classifier, graph: &Graph) -> Result<DenseMatrix<f32>> {
     Crf::new(1.0).output(model.scores(graph)?)
 }
 
-fn classes(answers: &DenseMatrix<f32>) -> Vec<usize> {
-    (0..answers.num_rows())
-        .map(|u| argmax(answers.row(u)))
+fn classes(predictions: &DenseMatrix<f32>) -> Vec<usize> {
+    (0..predictions.num_rows())
+        .map(|u| argmax(predictions.row(u)))
         .collect()
 }
 
 /// Inputs of the detectors for edges.
 struct EdgeTable<'a> {
     graph: &'a Graph,
-    answer: &'a DenseMatrix<f32>,
+    prediction: &'a DenseMatrix<f32>,
     lengths: Vec<f64>,
 }
 
 impl<'a> EdgeTable<'a> {
-    fn new(graph: &'a Graph, answer: &'a DenseMatrix<f32>) -> Self {
+    fn new(graph: &'a Graph, prediction: &'a DenseMatrix<f32>) -> Self {
         let length = |u: u32| {
             graph
                 .features()
@@ -428,13 +430,13 @@ impl<'a> EdgeTable<'a> {
         };
         Self {
             graph,
-            answer,
+            prediction,
             lengths: (0..graph.num_nodes() as u32).map(length).collect(),
         }
     }
 
     fn width(&self) -> usize {
-        2 * self.answer.num_cols() + BESIDE
+        2 * self.prediction.num_cols() + BESIDE
     }
 
     /// Returns one row for each edge, in their order.
@@ -445,10 +447,10 @@ impl<'a> EdgeTable<'a> {
 
     fn row(&self, u: u32, v: u32) -> Vec<f32> {
         let ends = self
-            .answer
+            .prediction
             .row(u as usize)
             .iter()
-            .zip(self.answer.row(v as usize));
+            .zip(self.prediction.row(v as usize));
         let mut row: Vec<f32> = ends.flat_map(|(a, b)| [a * b, (a - b).abs()]).collect();
         let lengths = self.lengths[u as usize] * self.lengths[v as usize];
         let cosine = match self.graph.features() {
@@ -524,17 +526,23 @@ fn put_in(
     for batch in 0..BATCHES {
         let count = wanted * (batch + 1) / BATCHES - wanted * batch / BATCHES;
         let apart = |u: u32, v: u32| !attacked.has_edge(u, v);
-        let candidates = draw_pairs(n, block, apart, &mut HashSet::new(), rng);
+        let candidates = sample_pairs(n, block, apart, &mut HashSet::new(), rng);
         if count == 0 || candidates.is_empty() {
             continue;
         }
         let Some(slopes) = slopes(model, &attacked, &candidates, clean)? else {
             let foreign = |u: u32, v: u32| apart(u, v) && clean[u as usize] != clean[v as usize];
             let mut taken = HashSet::new();
-            let mut drawn = draw_pairs(n, wanted, foreign, &mut taken, rng);
+            let mut sampled = sample_pairs(n, wanted, foreign, &mut taken, rng);
             // A model that predicts the same for all nodes: any pairs.
-            drawn.extend(draw_pairs(n, wanted - drawn.len(), apart, &mut taken, rng));
-            chosen = drawn;
+            sampled.extend(sample_pairs(
+                n,
+                wanted - sampled.len(),
+                apart,
+                &mut taken,
+                rng,
+            ));
+            chosen = sampled;
             break;
         };
         let mut order: Vec<usize> = (0..candidates.len()).filter(|&i| slopes[i] > 0.0).collect();
@@ -589,10 +597,10 @@ fn slopes(
 fn relaxable(network: &WhiteBox) -> Option<(&WhiteBox, gnarl_graph::operator::ClassicalOperator)> {
     match (
         network.operator(),
-        network.network().config().backbone.usual_operator(),
+        network.network().config().backbone.default_operator(),
     ) {
         (OperatorChoice::Classical(kind), _)
-        | (OperatorChoice::Usual, UsualOperator::Classical(kind)) => Some((network, kind)),
+        | (OperatorChoice::Usual, DefaultOperator::Classical(kind)) => Some((network, kind)),
         _ => None,
     }
 }
@@ -641,10 +649,10 @@ impl Detector {
         let mut rows: Vec<&Vec<f32>> = of_kept.collect();
         let count = rows.len();
         rows.extend((0..each).map(|i| &dropped[i % dropped.len()]));
-        let (mean, deviation) = moments(&rows, width);
+        let (mean, standard_deviation) = moments(&rows, width);
         let scaled = |row: &&Vec<f32>| {
             (0..width)
-                .map(|c| (row[c] - mean[c]) / deviation[c])
+                .map(|c| (row[c] - mean[c]) / standard_deviation[c])
                 .collect::<Vec<f32>>()
         };
         let x = Tensor::from_vec(
@@ -699,7 +707,7 @@ impl Detector {
         // The scaling of rows becomes part of the first map.
         for c in 0..width {
             for h in 0..HIDDEN {
-                first[c * HIDDEN + h] /= deviation[c];
+                first[c * HIDDEN + h] /= standard_deviation[c];
                 first_bias[h] -= mean[c] * first[c * HIDDEN + h];
             }
         }
@@ -744,11 +752,11 @@ fn moments(rows: &[&Vec<f32>], width: usize) -> (Vec<f32>, Vec<f32>) {
     };
     let of = |c: usize| {
         let mean = mean(c);
-        let deviation = about(c, mean).sqrt();
+        let standard_deviation = about(c, mean).sqrt();
         (
             mean as f32,
-            if deviation > 1e-6 {
-                deviation as f32
+            if standard_deviation > 1e-6 {
+                standard_deviation as f32
             } else {
                 1.0
             },
@@ -787,7 +795,7 @@ mod tests {
     #[test]
     fn edges_that_an_attack_put_in_stand_out() {
         let (graph, model) = scene();
-        let clean = classes(&answers(&model, &graph).unwrap());
+        let clean = classes(&distributions(&model, &graph).unwrap());
         let detectors = EdgeDetectors::fit(&model, &graph, 4).unwrap();
         let put_in = put_in(&model, &graph, &clean, 0.1, &mut stream(9, "another", 0)).unwrap();
         assert_eq!(
@@ -795,8 +803,8 @@ mod tests {
             (0.1 * graph.num_edges() as f64).ceil() as usize
         );
         let attacked = graph.add_edges(&put_in).unwrap().0;
-        let answer = answers(&model, &attacked).unwrap();
-        let fell = classes(&answer)
+        let prediction = distributions(&model, &attacked).unwrap();
+        let fell = classes(&prediction)
             .iter()
             .zip(&clean)
             .filter(|(a, b)| a != b)
@@ -807,7 +815,7 @@ mod tests {
             threshold: 0.5,
         };
         let (cleaned, _) = flagging
-            .draw(&attacked, &answer, &mut stream(1, "none", 0))
+            .sample(&attacked, &prediction, &mut stream(1, "none", 0))
             .unwrap()
             .unwrap();
         let left = |pairs: &[Pair]| {
@@ -839,12 +847,12 @@ mod tests {
             "{:?}",
             tested.tested_limit()
         );
-        let answer = answers(&model, &graph).unwrap();
+        let prediction = distributions(&model, &graph).unwrap();
         let clean = Flagging {
             detectors: &tested,
             threshold: 0.5,
         }
-        .draw(&graph, &answer, &mut stream(1, "none", 0));
+        .sample(&graph, &prediction, &mut stream(1, "none", 0));
         assert!(
             clean.unwrap().is_none(),
             "the clean graph is answered plainly"
@@ -870,7 +878,7 @@ mod tests {
         };
         assert!(
             flagging
-                .draw(&graph, &answer, &mut stream(1, "none", 0))
+                .sample(&graph, &prediction, &mut stream(1, "none", 0))
                 .unwrap()
                 .is_none(),
             "it answers plainly"

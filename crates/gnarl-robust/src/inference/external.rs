@@ -62,9 +62,9 @@ impl Classifier for External {
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let mut process = self.process.lock().unwrap_or_else(|e| e.into_inner());
         let (rows, classes) = (graph.num_nodes(), self.num_classes);
-        let answer: Scores =
+        let prediction: Scores =
             process.ask(&self.name, &request(graph), rows.saturating_mul(classes))?;
-        let scores = answer
+        let scores = prediction
             .checked(rows, classes)
             .map_err(|what| process.fails(&self.name, &what))?;
         DenseMatrix::new(rows, classes, scores)
@@ -126,8 +126,8 @@ fn understood<T: for<'de> Deserialize<'de>>(line: &str) -> std::result::Result<T
 
 /// Fuzzing: parses any response of a program, for three nodes and two classes.
 #[doc(hidden)]
-pub fn fuzz_answers(mut data: &[u8]) {
-    let longest = AtomicUsize::new(6 * BYTES_OF_NUMBER + SHORT_ANSWER);
+pub fn fuzz_responses(mut data: &[u8]) {
+    let longest = AtomicUsize::new(6 * BYTES_OF_NUMBER + SHORT_RESPONSE);
     while let Ok(Some(line)) = read_line(&mut data, &longest) {
         let _ = understood::<Hello>(&line);
         let _ = understood::<Scores>(&line).and_then(|scores| scores.checked(3, 2));
@@ -162,7 +162,7 @@ fn request(graph: &Graph) -> serde_json::Value {
 /// Number of bytes of a program's standard error that are kept.
 const LAST_WORDS: usize = 2000;
 /// Largest number of bytes of a response without its scores.
-const SHORT_ANSWER: usize = 1 << 16;
+const SHORT_RESPONSE: usize = 1 << 16;
 /// Largest number of bytes of a score: a number of 17 digits with its sign, exponent, comma and
 /// blanks needs less.
 const BYTES_OF_NUMBER: usize = 64;
@@ -221,7 +221,7 @@ impl Process {
             .map_err(|e| failure(program, &format!("it cannot be started: {e}")))?;
         let (input, output, errors) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let longest = Arc::new(AtomicUsize::new(SHORT_ANSWER));
+        let longest = Arc::new(AtomicUsize::new(SHORT_RESPONSE));
         // Output without a request is not read.
         let (send, lines) = sync_channel(1);
         if let Some(output) = output {
@@ -269,7 +269,7 @@ impl Process {
     ) -> Result<T> {
         let longest = numbers
             .saturating_mul(BYTES_OF_NUMBER)
-            .saturating_add(SHORT_ANSWER);
+            .saturating_add(SHORT_RESPONSE);
         self.longest.store(longest, Ordering::Relaxed);
         let Some(mut input) = self.input.take() else {
             return Err(failure(name, "it has failed before"));
@@ -416,7 +416,7 @@ mod tests {
             let e = start(script).unwrap_err().to_string();
             assert!(e.contains(expected) && !e.contains('\n'), "{script}: {e}");
         }
-        for (answer, expected) in [
+        for (prediction, expected) in [
             (
                 "echo '{\"scores\": [[1, 2]]}'",
                 "1 rows of scores for 3 nodes",
@@ -437,9 +437,9 @@ mod tests {
                 "a line of more than 65920 bytes",
             ),
         ] {
-            let model = start(&format!("{HELLO} {answer}")).unwrap();
+            let model = start(&format!("{HELLO} {prediction}")).unwrap();
             let e = model.scores(&path()).unwrap_err().to_string();
-            assert!(e.contains(expected) && !e.contains('\n'), "{answer}: {e}");
+            assert!(e.contains(expected) && !e.contains('\n'), "{prediction}: {e}");
             let e = model.scores(&path()).unwrap_err().to_string();
             assert!(e.contains("failed before"), "{e}");
         }

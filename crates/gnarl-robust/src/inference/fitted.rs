@@ -116,7 +116,7 @@ impl FittedInference {
 
     /// Returns the class distribution of every node, `[nodes, classes]`, or of a graph of a set,
     /// `[1, classes]`. The seed fixes all samples.
-    pub fn answer(
+    pub fn predict(
         &self,
         model: &dyn Classifier,
         graph: &Graph,
@@ -133,11 +133,11 @@ impl FittedInference {
             return crf.output(model.scores(graph)?);
         }
         if let Some(white) = model.white_box().filter(|white| !white.reads_degrees())
-            && let Some(answer) = reduced::answer(&crf, white, &around, graph, seed)?
+            && let Some(prediction) = reduced::predict(&crf, white, &around, graph, seed)?
         {
-            return Ok(answer);
+            return Ok(prediction);
         }
-        crf.answer(model, around.neighbourhood(), graph, seed)
+        crf.predict(model, around.neighbourhood(), graph, seed)
     }
 
     /// Returns the inference with the sigma and radius of the highest accuracy on these labelled
@@ -164,7 +164,7 @@ impl FittedInference {
         }
         self.best(Input::Nodes, |reading| {
             Ok(num_right(
-                &reading.answer(model, graph, seed)?,
+                &reading.predict(model, graph, seed)?,
                 nodes,
                 labels,
             ))
@@ -189,8 +189,8 @@ impl FittedInference {
         }
         self.best(Input::GraphOfSet, |reading| {
             let is_right = |(graph, class): &(&Graph, u32)| -> Result<usize> {
-                let answer = reading.answer(model, graph, seed)?;
-                Ok(usize::from(argmax(answer.row(0)) == *class as usize))
+                let prediction = reading.predict(model, graph, seed)?;
+                Ok(usize::from(argmax(prediction.row(0)) == *class as usize))
             };
             graphs.par_iter().map(is_right).sum::<Result<usize>>()
         })
@@ -214,11 +214,11 @@ impl FittedInference {
 }
 
 /// Returns the number of correct predictions among these labelled nodes.
-fn num_right(answer: &DenseMatrix<f32>, nodes: &[u32], labels: &Labels) -> usize {
+fn num_right(prediction: &DenseMatrix<f32>, nodes: &[u32], labels: &Labels) -> usize {
     let is_right = |&&u: &&u32| {
         labels
             .get(u)
-            .is_some_and(|class| argmax(answer.row(u as usize)) == class as usize)
+            .is_some_and(|class| argmax(prediction.row(u as usize)) == class as usize)
     };
     nodes.iter().filter(is_right).count()
 }
@@ -259,7 +259,7 @@ impl Classifier for Defended<'_> {
         if self.reading.is_plain() {
             return self.model.scores(graph);
         }
-        log_probabilities(&self.reading.answer(self.model, graph, self.seed)?)
+        log_probabilities(&self.reading.predict(self.model, graph, self.seed)?)
     }
 }
 
@@ -353,10 +353,10 @@ mod tests {
                     .is_plain()
         );
         let first = 1.0 / (1.0 + (-2f32).exp());
-        let answer = plain.answer(&model, &graph, 1).unwrap();
+        let prediction = plain.predict(&model, &graph, 1).unwrap();
         assert!(
-            (answer.row(7)[0] - first).abs() < 1e-6
-                && (answer.row(7)[1] - (1.0 - first)).abs() < 1e-6
+            (prediction.row(7)[0] - first).abs() < 1e-6
+                && (prediction.row(7)[1] - (1.0 - first)).abs() < 1e-6
         );
         let defended = Defended {
             model: &model,
@@ -380,8 +380,8 @@ mod tests {
                 let text = serde_json::to_string(&reading).unwrap();
                 let back: FittedInference = serde_json::from_str(&text).unwrap();
                 assert_eq!(back.inference(), reading.inference(), "{text}");
-                let [one, other] =
-                    [&reading, &back].map(|r| r.answer(&model, &graph, 3).unwrap().data().to_vec());
+                let [one, other] = [&reading, &back]
+                    .map(|r| r.predict(&model, &graph, 3).unwrap().data().to_vec());
                 assert_eq!(one, other, "{text}");
             }
         }

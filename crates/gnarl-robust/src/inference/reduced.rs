@@ -22,7 +22,7 @@ use gnarl_nn::networks::{Input, Propagation};
 use gnarl_tensor::{Device, Tensor};
 
 /// Returns the prediction by the shortcut; `None` if there is no shortcut.
-pub(super) fn answer(
+pub(super) fn predict(
     crf: &Crf,
     model: &WhiteBox,
     around: &SamplingRegion<'_>,
@@ -34,7 +34,7 @@ pub(super) fn answer(
     };
     let input = model.input(graph)?;
     let coordinates = reduced.coordinates(&input)?;
-    let answer = match around {
+    let prediction = match around {
         SamplingRegion::Features(ball) if ball.radius > 0.0 => {
             let similarity = ball.similarity;
             let ball = ReducedBall::new(ball.radius, input.dim(), reduced.dim())?;
@@ -63,7 +63,7 @@ pub(super) fn answer(
         }
         _ => return Ok(None),
     };
-    Ok(Some(answer))
+    Ok(Some(prediction))
 }
 
 /// Features in the span of the first maps.
@@ -146,12 +146,12 @@ impl Tree for InSpan<'_> {
         centre: &'a Point,
         _: &'a DenseMatrix<f32>,
     ) -> Result<NeighbourSampler<'a, Point>> {
-        Ok(Box::new(move |rng| Ok(Some(self.draw(centre, rng)))))
+        Ok(Box::new(move |rng| Ok(Some(self.sample(centre, rng)))))
     }
 }
 
 impl InSpan<'_> {
-    fn draw(&self, centre: &Point, rng: &mut Rng) -> (Point, f64) {
+    fn sample(&self, centre: &Point, rng: &mut Rng) -> (Point, f64) {
         let width = self.reduced.dim();
         let mut span = vec![0f32; centre.span.len()];
         let beyond = self.ball.rows_and_beyond(&mut span, rng);
@@ -210,9 +210,9 @@ impl Tree for Rewired<'_> {
     fn around<'a>(
         &'a self,
         centre: &'a Graph,
-        answer: &'a DenseMatrix<f32>,
+        prediction: &'a DenseMatrix<f32>,
     ) -> Result<NeighbourSampler<'a>> {
-        self.neighbourhood.around(centre, answer)
+        self.neighbourhood.around(centre, prediction)
     }
 }
 
@@ -262,10 +262,10 @@ mod tests {
             flips: FlipDistribution::Binomial,
         };
         let crf = Crf::new(0.2);
-        let short = answer(&crf, &model, &SamplingRegion::Structure(ball), &graph, 7)
+        let short = predict(&crf, &model, &SamplingRegion::Structure(ball), &graph, 7)
             .unwrap()
             .unwrap();
-        let long = crf.answer(&model, &ball, &graph, 7).unwrap();
+        let long = crf.predict(&model, &ball, &graph, 7).unwrap();
         assert!(furthest(&short, &long) < 1e-5);
         let own = crf
             .output(crate::classifier::Classifier::scores(&model, &graph).unwrap())
@@ -290,10 +290,10 @@ mod tests {
             iterations: 1,
             ..Crf::new(0.1)
         };
-        let short = answer(&crf, &model, &SamplingRegion::Features(ball), &graph, 7)
+        let short = predict(&crf, &model, &SamplingRegion::Features(ball), &graph, 7)
             .unwrap()
             .unwrap();
-        let long = crf.answer(&model, &ball, &graph, 8).unwrap();
+        let long = crf.predict(&model, &ball, &graph, 8).unwrap();
         let own = crf
             .output(crate::classifier::Classifier::scores(&model, &graph).unwrap())
             .unwrap();
@@ -331,10 +331,10 @@ mod tests {
         let rng = &mut stream(1, "alike", 0);
         let (mut short, mut long) = (Vec::new(), Vec::new());
         for _ in 0..600 {
-            let (point, first) = tree.draw(&centre, rng);
-            short.push([first, tree.draw(&point, rng).1]);
-            let (near, first) = ball.draw(&graph, &none, rng).unwrap().unwrap();
-            long.push([first, ball.draw(&near, &none, rng).unwrap().unwrap().1]);
+            let (point, first) = tree.sample(&centre, rng);
+            short.push([first, tree.sample(&point, rng).1]);
+            let (near, first) = ball.sample(&graph, &none, rng).unwrap().unwrap();
+            long.push([first, ball.sample(&near, &none, rng).unwrap().unwrap().1]);
         }
         for level in 0..2 {
             let column =

@@ -55,7 +55,7 @@ impl Trial {
     ) -> Result<Self> {
         let one = |(changed, clean): (&Graph, &Vec<usize>)| -> Result<Self> {
             let plain = Self::classes(&crf.output(model.scores(changed)?)?);
-            let agreed = Self::classes(&crf.answer(model, neighbours, changed, 0)?);
+            let agreed = Self::classes(&crf.predict(model, neighbours, changed, 0)?);
             let mut trial = Self::default();
             for ((plain, agreed), clean) in plain.iter().zip(&agreed).zip(clean) {
                 trial.mended += usize::from(plain != clean && agreed == clean);
@@ -93,9 +93,9 @@ impl Trial {
     }
 
     /// Returns the class of every row.
-    fn classes(answer: &DenseMatrix<f32>) -> Vec<usize> {
-        (0..answer.num_rows())
-            .map(|u| argmax(answer.row(u)))
+    fn classes(prediction: &DenseMatrix<f32>) -> Vec<usize> {
+        (0..prediction.num_rows())
+            .map(|u| argmax(prediction.row(u)))
             .collect()
     }
 

@@ -24,13 +24,13 @@ const BLOCK: usize = 256;
 
 impl Region {
     /// Samples the graph's edges anew; `None` if they stay.
-    fn draw_graph(&self, graph: &Graph, rng: &mut Rng) -> gnarl_graph::Result<Option<Graph>> {
+    fn sample_graph(&self, graph: &Graph, rng: &mut Rng) -> gnarl_graph::Result<Option<Graph>> {
         let Some((flips, law)) = self.flips() else {
             return Ok(None);
         };
         flipped(
             graph,
-            &FlipBall::new(graph.num_nodes(), flips, law)?.draw(rng),
+            &FlipBall::new(graph.num_nodes(), flips, law)?.sample(rng),
         )
         .map(Some)
     }
@@ -137,7 +137,7 @@ pub fn estimate_watched(
     classifier: &dyn Classifier,
     graph: &Graph,
     settings: &Settings,
-    watch: SampleCallbacks<'_>,
+    callbacks: SampleCallbacks<'_>,
 ) -> Result<Option<Estimate>> {
     // If degrees stand for features, another graph has another input.
     let Some(model) = classifier
@@ -148,7 +148,7 @@ pub fn estimate_watched(
             std::slice::from_ref(graph),
             |graph| classifier.scores(graph),
             settings,
-            watch,
+            callbacks,
         );
     };
     settings.check(graph)?;
@@ -156,7 +156,7 @@ pub fn estimate_watched(
     let base = Prediction::new(subject.scores(None, None)?)?;
     let one = |sample: usize| -> Result<Moved> {
         let rng = &mut generator(settings.seed, sample);
-        let other = settings.region.draw_graph(graph, rng)?;
+        let other = settings.region.sample_graph(graph, rng)?;
         let input = settings
             .region
             .ball()
@@ -166,22 +166,22 @@ pub fn estimate_watched(
             subject.scores(other.as_ref(), input.as_ref())?,
         )?)
     };
-    drawn(settings.samples, one, settings, watch)
+    sampled(settings.samples, one, settings, callbacks)
 }
 
 /// Runs samples in parallel, until they are stopped.
-fn drawn(
+fn sampled(
     count: usize,
     one: impl Fn(usize) -> Result<Moved> + Sync,
     settings: &Settings,
-    watch: SampleCallbacks<'_>,
+    callbacks: SampleCallbacks<'_>,
 ) -> Result<Option<Estimate>> {
     let watched = |sample: usize| -> Result<Option<Moved>> {
-        if watch.stopped() {
+        if callbacks.stopped() {
             return Ok(None);
         }
         let moved = one(sample)?;
-        (watch.on_samples)(1);
+        (callbacks.on_samples)(1);
         Ok(Some(moved))
     };
     let all = (0..count)
@@ -209,7 +209,7 @@ fn over<F>(
     graphs: &[Graph],
     scores: F,
     settings: &Settings,
-    watch: SampleCallbacks<'_>,
+    callbacks: SampleCallbacks<'_>,
 ) -> Result<Option<Estimate>>
 where
     F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync,
@@ -225,29 +225,29 @@ where
         .par_iter()
         .map(|graph| Prediction::new(scores(graph)?))
         .collect::<Result<Vec<_>>>()?;
-    let one = |draw: usize| -> Result<Moved> {
+    let one = |sample: usize| -> Result<Moved> {
         let (graph, base) = (
-            &graphs[draw / settings.samples],
-            &bases[draw / settings.samples],
+            &graphs[sample / settings.samples],
+            &bases[sample / settings.samples],
         );
-        let rng = &mut generator(settings.seed, draw);
+        let rng = &mut generator(settings.seed, sample);
         let mut moved = settings
             .region
-            .draw_graph(graph, rng)?
+            .sample_graph(graph, rng)?
             .unwrap_or_else(|| graph.clone());
         if let Some(ball) = settings.region.ball() {
             moved = moved_features(&moved, ball, rng)?;
         }
         base.distance(&Prediction::new(scores(&moved)?)?)
     };
-    drawn(graphs.len() * settings.samples, one, settings, watch)
+    sampled(graphs.len() * settings.samples, one, settings, callbacks)
 }
 
 /// The graph of sample `sample` of [`estimate`]; `None` if only features move.
-pub fn drawn_graph(graph: &Graph, settings: &Settings, sample: usize) -> Result<Option<Graph>> {
+pub fn sampled_graph(graph: &Graph, settings: &Settings, sample: usize) -> Result<Option<Graph>> {
     settings
         .region
-        .draw_graph(graph, &mut generator(settings.seed, sample))
+        .sample_graph(graph, &mut generator(settings.seed, sample))
 }
 
 fn generator(seed: u64, sample: usize) -> Rng {
@@ -510,11 +510,11 @@ mod tests {
                         stop.store(true, Ordering::Relaxed);
                     }
                 };
-                let watch = SampleCallbacks {
+                let callbacks = SampleCallbacks {
                     on_samples: &on_samples,
                     stop: &stop,
                 };
-                let found = estimate_watched(model, &graph, &settings, watch).unwrap();
+                let found = estimate_watched(model, &graph, &settings, callbacks).unwrap();
                 assert_eq!(found.is_some(), finished);
                 let told = told.load(Ordering::Relaxed);
                 assert!(
@@ -650,10 +650,10 @@ mod tests {
         assert!(fast.mean > 0.0);
         for (sample, (a, b)) in fast.distances.iter().zip(&slow.distances).enumerate() {
             assert!((a - b).abs() < 1e-5, "{a} and {b}");
-            let drawn = drawn_graph(&graph, &settings, sample).unwrap().unwrap();
+            let sampled = sampled_graph(&graph, &settings, sample).unwrap().unwrap();
             let base = Prediction::new(model.scores(&graph).unwrap()).unwrap();
             let moved = base
-                .distance(&Prediction::new(model.scores(&drawn).unwrap()).unwrap())
+                .distance(&Prediction::new(model.scores(&sampled).unwrap()).unwrap())
                 .unwrap();
             assert!(
                 (moved.scaled - b).abs() < 1e-9,

@@ -9,7 +9,7 @@
 //! | [`prediction`] | distances between two predictions |
 //! | [`bounds`] | upper bounds on features, structure and both, of stacks of GCN or GIN layers |
 //! | [`certify`] | certificates: changes that cannot change the class of a node |
-//! | `watch` | callbacks while samples are taken |
+//! | `callbacks` | callbacks while samples are taken |
 //!
 //! [`perturb`]: crate::perturb
 

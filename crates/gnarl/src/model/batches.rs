@@ -99,10 +99,10 @@ pub fn scores(classifier: &GraphClassifier, batches: &[Batch]) -> Result<Tensor>
 /// dropout or gradient.
 pub fn answers(model: &dyn GraphModel, batches: &[Batch]) -> Result<Vec<Tensor>> {
     let weights = model.params().weights()?.detached();
-    let (count, classes) = (model.num_answers(), model.num_classes());
+    let (count, classes) = (model.num_outputs(), model.num_classes());
     let beside = side_by_side(count * classes, batches, |batch| {
         let pass = Pass::evaluation(&weights);
-        Tensor::cat(&model.answers(&model.latent(batch, &pass)?, &pass)?, 1)
+        Tensor::cat(&model.outputs(&model.latent(batch, &pass)?, &pass)?, 1)
     })?;
     let one = |i: usize| match batches.is_empty() {
         true => Tensor::zeros((0, classes), DType::F32, &Device::Cpu),
@@ -361,7 +361,7 @@ impl Graphs<'_> {
         if let Some(mixup) = self.on.mixup {
             return self.mixed_up(mixup, step, latent, &classes, pass);
         }
-        let answers = self.model.answers(latent, pass)?;
+        let answers = self.model.outputs(latent, pass)?;
         let mixed = self
             .fresh
             .as_ref()
@@ -391,7 +391,7 @@ impl Graphs<'_> {
             &mut stream(self.seed, "manifold mixup", index),
         )?;
         let (vectors, mixed) = (drawn.mix(latent)?, drawn.mixed_in(classes));
-        summed(&self.model.answers(&vectors, pass)?, |scores| {
+        summed(&self.model.outputs(&vectors, pass)?, |scores| {
             Ok(mixed_cross_entropy(scores, classes, &mixed)?)
         })
     }

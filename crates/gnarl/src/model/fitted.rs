@@ -198,7 +198,7 @@ impl Fitted {
         let found = tuned
             .as_ref()
             .unwrap_or(&self.reading)
-            .answer(network, &graph, self.seed)?;
+            .predict(network, &graph, self.seed)?;
         Ok((0..found.num_rows())
             .map(|u| argmax(found.row(u)))
             .collect())
@@ -484,7 +484,7 @@ impl Fitted {
                 ))
             }
             (Content::Graph(graph), Learned::Network(_) | Learned::Exits(_)) => Ok((
-                reading.answer(self.learned.classifier(), &self.prepared(graph)?, self.seed)?,
+                reading.predict(self.learned.classifier(), &self.prepared(graph)?, self.seed)?,
                 None,
             )),
             (Content::Graph(_), Learned::Graphs(_) | Learned::GraphExits(_)) => {
@@ -522,7 +522,7 @@ impl Fitted {
         reading: &FittedInference,
     ) -> Result<DenseMatrix<f32>> {
         let network = self.learned.classifier();
-        let answer = |graph: &Graph| reading.answer(network, graph, self.seed);
+        let answer = |graph: &Graph| reading.predict(network, graph, self.seed);
         let answers = prepared
             .par_iter()
             .map(answer)
@@ -742,7 +742,7 @@ impl Classifier for Fitted {
 
     /// Returns the logarithms of the class distributions.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        log_probabilities(&self.reading.answer(
+        log_probabilities(&self.reading.predict(
             self.learned.classifier(),
             &self.prepared(graph)?,
             self.seed,
@@ -807,7 +807,7 @@ impl Classifier for Fitted {
 
     /// Returns the logarithms of the class distributions.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        log_probabilities(&self.reading.answer(
+        log_probabilities(&self.reading.predict(
             self.learned.classifier(),
             &self.prepared(graph)?,
             self.seed,
@@ -841,7 +841,7 @@ impl Classifier for AdaptiveTarget<'_> {
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let fitted = self.bare.fitted;
         let graph = fitted.plan.model.defense.method().preprocessed(graph)?;
-        log_probabilities(&fitted.reading.answer(
+        log_probabilities(&fitted.reading.predict(
             fitted.learned.classifier(),
             &graph,
             fitted.seed,

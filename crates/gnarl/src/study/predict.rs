@@ -112,7 +112,7 @@ impl ClassifierStudy {
             }
             None => FittedInference::default(),
         };
-        let probabilities = reading.answer(model, &graph, self.seed)?;
+        let probabilities = reading.predict(model, &graph, self.seed)?;
         let predictions = Predictions {
             classes: classes_of(&probabilities),
             probabilities,
@@ -122,7 +122,7 @@ impl ClassifierStudy {
         let plain_accuracy = match reading.is_plain() {
             true => None,
             false => {
-                let plain = FittedInference::default().answer(model, &graph, self.seed)?;
+                let plain = FittedInference::default().predict(model, &graph, self.seed)?;
                 accuracy(&graph, test, &classes_of(&plain))
             }
         };
@@ -212,7 +212,7 @@ pub fn under(
 ) -> Result<DenseMatrix<f32>> {
     // The network inside allows short cuts; the defence comes first.
     let graph = fitted.model().defense.method().preprocessed(scaled)?;
-    reading.answer(fitted.network()?, &graph, seed)
+    reading.predict(fitted.network()?, &graph, seed)
 }
 
 /// A placeholder model for inference rules that need no model while they are fitted.

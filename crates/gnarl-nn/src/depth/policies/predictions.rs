@@ -181,11 +181,11 @@ impl Chosen {
     }
 
     /// Returns the class of a node or graph.
-    pub fn class(&self, answers: &ExitPredictions, item: usize) -> u32 {
-        let width = answers.num_classes;
+    pub fn class(&self, predictions: &ExitPredictions, item: usize) -> u32 {
+        let width = predictions.num_classes;
         match &self.scores {
             Some(scores) => argmax(&scores[item * width..(item + 1) * width]) as u32,
-            None => answers.class(self.exits[item], item),
+            None => predictions.class(self.exits[item], item),
         }
     }
 

@@ -152,12 +152,12 @@ fn mean(values: &[f64]) -> f64 {
 fn standardised(values: Vec<f64>) -> Vec<f64> {
     let logs: Vec<f64> = values.iter().map(|x| (1.0 + x).ln()).collect();
     let mean = mean(&logs);
-    let deviation = (logs.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>()
+    let standard_deviation = (logs.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>()
         / logs.len().max(1) as f64)
         .sqrt();
     // Constant degrees carry no information.
-    let scale = if deviation > 1e-9 {
-        1.0 / deviation
+    let scale = if standard_deviation > 1e-9 {
+        1.0 / standard_deviation
     } else {
         0.0
     };

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::networks::body::{Body, EMBEDDING_SITE, first_rows};
 use crate::networks::config::NetworkSetting as S;
-use crate::networks::entry::{Architecture, Capability, Entry, Plan, UsualOperator};
+use crate::networks::entry::{Architecture, Capability, DefaultOperator, Entry, Plan};
 use crate::networks::gin::{GinConv, GinSettings};
 use crate::networks::init::Init;
 use crate::networks::layer::{Layer, Propagation};
@@ -71,7 +71,7 @@ pub struct GprGin {
 impl Architecture for GprGin {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::ADJACENCY,
+            default_operator: DefaultOperator::ADJACENCY,
             min_layers: 0,
             ..Entry::new(&[
                 S::Hidden,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;
 use crate::networks::config::NetworkSetting as S;
-use crate::networks::entry::{Architecture, Capability, Entry, Plan, UsualOperator};
+use crate::networks::entry::{Architecture, Capability, DefaultOperator, Entry, Plan};
 use crate::networks::layer::Propagation;
 use crate::networks::linear::{Input, Linear};
 use crate::networks::params::{ParamId, Params, Pass};
@@ -27,7 +27,7 @@ pub struct H2gcn {}
 impl Architecture for H2gcn {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::SymmetricNormalised,
+            default_operator: DefaultOperator::SymmetricNormalised,
             ..Entry::new(&[
                 S::Hidden,
                 S::Layers,

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::networks::body::{Body, first_rows};
 use crate::networks::config::NetworkSetting as S;
 use crate::networks::entry::{
-    Architecture, Capability, Entry, FirstAggregation, Plan, UsualOperator,
+    Architecture, Capability, DefaultOperator, Entry, FirstAggregation, Plan,
 };
 use crate::networks::gcn::GcnConv;
 use crate::networks::gin::{GinConv, GinSettings};
@@ -79,7 +79,7 @@ macro_rules! jumping_gin {
         impl Architecture for $Type {
             fn entry(&self) -> Entry {
                 Entry {
-                    usual_operator: UsualOperator::ADJACENCY,
+                    default_operator: DefaultOperator::ADJACENCY,
                     ..entry(FirstAggregation::OperatorWithSelf)
                 }
             }

@@ -7,7 +7,7 @@ use gnarl_graph::operator::ClassicalOperator as Op;
 use super::operators::absolute;
 use super::total;
 use crate::classifier::WhiteBox;
-use gnarl_nn::networks::UsualOperator;
+use gnarl_nn::networks::DefaultOperator;
 use gnarl_nn::operator::OperatorChoice;
 
 /// The graphs that flips lead to.
@@ -34,9 +34,9 @@ pub(super) struct Reach {
 impl Structure {
     pub fn new(model: &WhiteBox, graph: &Graph) -> std::result::Result<Self, String> {
         let backbone = model.network().config().backbone;
-        let operator = match (model.operator(), backbone.usual_operator()) {
+        let operator = match (model.operator(), backbone.default_operator()) {
             (OperatorChoice::Classical(op), _)
-            | (OperatorChoice::Usual, UsualOperator::Classical(op)) => op,
+            | (OperatorChoice::Usual, DefaultOperator::Classical(op)) => op,
             _ => return Err(
                 "flips under an operator that is learned from centralities: they change everywhere"
                     .into(),

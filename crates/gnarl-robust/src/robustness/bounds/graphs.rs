@@ -237,17 +237,17 @@ mod tests {
                        for norm in NORMS {
                            let bound = bounds.within(Budget::Features { norm, epsilon: EPSILON }).unwrap();
                            let ball = Ball::new(norm, EPSILON, Sampler::Exact).unwrap();
-                           let drawn = ball.around(graph.features().unwrap(), rng);
-                           let drawn = graph.clone().with_features(Features::Dense(drawn)).unwrap();
+                           let sampled = ball.around(graph.features().unwrap(), rng);
+                           let sampled = graph.clone().with_features(Features::Dense(sampled)).unwrap();
                            let tried = attacked(&model, &graph, norm, 3, rng);
-                           for tried in std::iter::once(drawn).chain(tried) {
+                           for tried in std::iter::once(sampled).chain(tried) {
                                assert_holds(&bound, &moved(&model, &graph, &tried), &format!("{what}, p = {norm}"));
                            }
                        }
                        let pairs = graph.num_nodes() * (graph.num_nodes() - 1) / 2;
                        let flips = 2.min(pairs);
                        let ball = FlipBall::new(graph.num_nodes(), flips, FlipLaw::Uniform).unwrap();
-                       let other = flipped(&graph, &ball.draw(rng)).unwrap();
+                       let other = flipped(&graph, &ball.sample(rng)).unwrap();
                        let bound = bounds.within(Budget::Structure { flips }).unwrap();
                        assert_holds(&bound, &moved(&model, &graph, &other), &format!("{what}, flips"));
                    }

@@ -327,7 +327,7 @@ mod tests {
                     let ball = FlipBall::new(graph.num_nodes(), flips, FlipLaw::Uniform).unwrap();
                     let bound = bounds.within(Budget::Structure { flips }).unwrap();
                     for _ in 0..5 {
-                        let other = flipped(&graph, &ball.draw(rng)).unwrap();
+                        let other = flipped(&graph, &ball.sample(rng)).unwrap();
                         assert_holds(&bound, &moved(&model, &graph, &other), &what);
                     }
                 }

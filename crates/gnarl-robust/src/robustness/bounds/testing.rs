@@ -77,8 +77,8 @@ pub fn planted(operator: Op, in_dim: usize, classes: usize, weights: &[&[f32]]) 
 }
 
 pub fn moved(model: &WhiteBox, from: &Graph, to: &Graph) -> Moved {
-    let answer = |graph: &Graph| Prediction::new(model.scores(graph).unwrap()).unwrap();
-    answer(from).distance(&answer(to)).unwrap()
+    let prediction = |graph: &Graph| Prediction::new(model.scores(graph).unwrap()).unwrap();
+    prediction(from).distance(&prediction(to)).unwrap()
 }
 
 pub fn get(bounds: &[Bound], distance: Distance) -> Bound {

@@ -29,7 +29,7 @@ use crate::robustness::bounds::gains::{Gains, start};
 use crate::robustness::bounds::operators::{Absolute, absolute};
 use crate::robustness::bounds::plan::{Map, Plan};
 use gnarl_graph::Result;
-use gnarl_nn::networks::{Backbone, Input, Pass, Propagation, UsualOperator};
+use gnarl_nn::networks::{Backbone, DefaultOperator, Input, Pass, Propagation};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::train::argmax;
 use gnarl_tensor::{DType, Tensor};
@@ -309,9 +309,9 @@ impl Sum {
         if plan.layers.is_empty() {
             return Ok(Self::Normalised);
         }
-        let operator = match (operator, plan.backbone.usual_operator()) {
+        let operator = match (operator, plan.backbone.default_operator()) {
             (OperatorChoice::Classical(op), _)
-            | (OperatorChoice::Usual, UsualOperator::Classical(op)) => op,
+            | (OperatorChoice::Usual, DefaultOperator::Classical(op)) => op,
             _ => return Err("flips under an operator that is learned are not covered".into()),
         };
         match (operator, plan.backbone) {

@@ -33,7 +33,7 @@ use rayon::prelude::*;
 
 use crate::classifier::WhiteBox;
 use gnarl_graph::Result;
-use gnarl_nn::networks::{Backbone, Pass, Propagation, UsualOperator};
+use gnarl_nn::networks::{Backbone, DefaultOperator, Pass, Propagation};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::train::argmax;
 use gnarl_tensor::Operator;
@@ -105,9 +105,9 @@ impl<'a> Propagated<'a> {
     /// the reason for any other model.
     pub fn of_model(model: &WhiteBox, graph: &'a Graph) -> Result<Self> {
         let config = model.network().config();
-        let operator = match (model.operator(), config.backbone.usual_operator()) {
+        let operator = match (model.operator(), config.backbone.default_operator()) {
             (OperatorChoice::Classical(op), _)
-            | (OperatorChoice::Usual, UsualOperator::Classical(op)) => Some(op),
+            | (OperatorChoice::Usual, DefaultOperator::Classical(op)) => Some(op),
             _ => None,
         };
         let (teleport, steps) = match config.backbone {
