@@ -51,21 +51,23 @@ pub fn train_exits(
     let mut trained = Vec::with_capacity(exits.max_depth() + 1);
     for t in 0..=exits.max_depth() {
         // Changed features only matter in stages whose input is the features.
-        let frozen_input = |epoch: usize| match problem.anew {
+        let frozen_input = |epoch: usize| match problem.epoch_sampler {
             Some(make) => Ok(EpochInput {
                 input: None,
                 ..make(epoch)?
             }),
             None => Ok(EpochInput::default()),
         };
-        let anew = if t <= 2 {
-            problem.anew
+        let epoch_sampler = if t <= 2 {
+            problem.epoch_sampler
         } else {
-            problem.anew.map(|_| &frozen_input as EpochSampler<'_>)
+            problem
+                .epoch_sampler
+                .map(|_| &frozen_input as EpochSampler<'_>)
         };
         let problem = Problem {
             input: &frozen,
-            anew,
+            epoch_sampler,
             ..*problem
         };
         trained.push(train(

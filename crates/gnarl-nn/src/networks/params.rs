@@ -164,7 +164,7 @@ impl Params {
                 p.var.as_detached_tensor()
             };
             if p.group == Group::Weight {
-                self.constraint.seen(&tensor)
+                self.constraint.parametrize(&tensor)
             } else {
                 Ok(tensor)
             }

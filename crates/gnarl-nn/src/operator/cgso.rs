@@ -122,22 +122,27 @@ impl CgsoOperator {
     }
 
     /// Restricts the operator to a sampled neighbourhood, with centralities of the whole graph.
-    pub fn on_neighbourhood(&self, around: &Neighbourhood) -> Result<Self> {
-        let count = around.rounds.len();
+    pub fn on_neighbourhood(&self, neighbourhood: &Neighbourhood) -> Result<Self> {
+        let count = neighbourhood.rounds.len();
         let pattern = |(i, hop): (usize, &Hop)| {
             let (offsets, senders) = (hop.offsets.clone(), hop.senders.clone());
             Arc::new(FactoredPattern::of_rows(
-                around.sizes[count - i],
+                neighbourhood.sizes[count - i],
                 offsets,
                 senders,
                 hop.weights.clone(),
             ))
         };
-        let patterns = around.rounds.iter().enumerate().map(pattern).collect();
+        let patterns = neighbourhood
+            .rounds
+            .iter()
+            .enumerate()
+            .map(pattern)
+            .collect();
         Ok(Self {
             config: self.config,
             patterns,
-            centralities: Arc::new(self.levels_of(&around.nodes)),
+            centralities: Arc::new(self.levels_of(&neighbourhood.nodes)),
         })
     }
 

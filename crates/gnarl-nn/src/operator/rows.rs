@@ -148,12 +148,12 @@ impl RowOperator {
     }
 
     /// Computes the propagation of a neighbourhood.
-    pub fn propagation(&self, around: &Neighbourhood) -> Result<Propagation> {
+    pub fn propagation(&self, neighbourhood: &Neighbourhood) -> Result<Propagation> {
         let Neighbourhood {
             nodes,
             sizes,
             rounds,
-        } = around;
+        } = neighbourhood;
         let count = rounds.len();
         let operators = || -> Result<Vec<Operator>> {
             let operator = |(i, hop): (usize, &Hop)| self.operator(nodes, sizes[count - i], hop);
@@ -161,7 +161,7 @@ impl RowOperator {
         };
         match &self.kind {
             Kind::Learned(cgso) => {
-                let learnable = cgso.on_neighbourhood(around)?;
+                let learnable = cgso.on_neighbourhood(neighbourhood)?;
                 let start: Vec<f32> = learnable
                     .scalars()
                     .iter()
@@ -250,12 +250,12 @@ impl RowOperator {
             let mut sampler = Sampler::new(&self.graph, Fanout::all(1));
             for block in self.blocks() {
                 let receivers: Vec<u32> = block.collect();
-                let around = sampler.sample(&receivers, 0, 0);
-                let propagation = self.propagation(&around)?;
+                let neighbourhood = sampler.sample(&receivers, 0, 0);
+                let propagation = self.propagation(&neighbourhood)?;
                 let operator = network.propagation(&propagation, &pass)?.layer(0).clone();
                 let x = match &before {
-                    None => self.input(&around.nodes)?,
-                    Some((vectors, width)) => gathered(vectors, *width, &around.nodes)?,
+                    None => self.input(&neighbourhood.nodes)?,
+                    Some((vectors, width)) => gathered(vectors, *width, &neighbourhood.nodes)?,
                 };
                 let y = network.forward_layer(layer, &operator, &x, &pass)?;
                 if vectors.is_empty() {
@@ -374,10 +374,11 @@ mod tests {
                     let close = |a: &[f32], b: &[f32]| {
                         crate::networks::testing::assert_close(&unit(a), &unit(b), 1e-5, &what)
                     };
-                    let around = Sampler::new(&graph, Fanout::all(layers)).sample(&items, 1, 1);
+                    let neighbourhood =
+                        Sampler::new(&graph, Fanout::all(layers)).sample(&items, 1, 1);
                     let (propagation, input) = (
-                        rows.propagation(&around).unwrap(),
-                        rows.input(&around.nodes).unwrap(),
+                        rows.propagation(&neighbourhood).unwrap(),
+                        rows.input(&neighbourhood.nodes).unwrap(),
                     );
                     let some = network
                         .forward(&propagation, &input, &Pass::evaluation(&weights))

@@ -31,7 +31,7 @@ pub fn train(
     let validate_on = ReceptiveField::new(propagation, input, &validate_on, model.reach())?;
     let reach = Dependencies::new(propagation, input, &targets, model.reach());
     let train_on = reach.field(propagation, input)?;
-    let anew = problem.anew.map(|make| FieldSampler {
+    let field_sampler = problem.epoch_sampler.map(|make| FieldSampler {
         make,
         targets,
         reach,
@@ -45,7 +45,7 @@ pub fn train(
             model,
             train_on,
             validate_on,
-            anew,
+            field_sampler,
             mixer,
             mixing: None,
         },
@@ -60,7 +60,7 @@ struct WholeGraph<'a, M> {
     model: &'a M,
     train_on: ReceptiveField,
     validate_on: ReceptiveField,
-    anew: Option<FieldSampler<'a>>,
+    field_sampler: Option<FieldSampler<'a>>,
     mixer: Option<Mixer<'a>>,
     /// Mixup of the epoch, if any.
     mixing: Option<Mixing>,
@@ -113,7 +113,7 @@ impl<M: Model> TrainingTask for WholeGraph<'_, M> {
     }
 
     fn begin(&mut self, epoch: usize, _from: usize) -> Result<usize> {
-        if let Some(field_sampler) = &self.anew {
+        if let Some(field_sampler) = &self.field_sampler {
             self.train_on = field_sampler.field(epoch, self.model.reach())?;
         }
         self.mixing = self

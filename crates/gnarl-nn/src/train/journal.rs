@@ -488,11 +488,11 @@ mod tests {
                     |epoch: usize, _: &Epoch| stop.store(epoch >= cut, Ordering::Relaxed);
                 let callbacks = Callbacks::new(&stop_there, &stop).with_journal(Some(&journal));
                 assert_eq!(trained(&graph, sampled, &callbacks).0.curve.len(), cut);
-                let told = Mutex::new(0);
-                let tell = |_: usize, _: &Epoch| *told.lock().unwrap() += 1;
+                let reported = Mutex::new(0);
+                let report = |_: usize, _: &Epoch| *reported.lock().unwrap() += 1;
                 let journal = open(dir.path(), true);
                 let never = AtomicBool::new(false);
-                let callbacks = Callbacks::new(&tell, &never).with_journal(Some(&journal));
+                let callbacks = Callbacks::new(&report, &never).with_journal(Some(&journal));
                 let (again, weights_again) = trained(&graph, sampled, &callbacks);
                 assert_eq!(
                     (&again.curve, again.kept_epoch),
@@ -501,7 +501,7 @@ mod tests {
                 );
                 assert_eq!(weights_again, weights, "cut after {cut}");
                 assert_eq!(
-                    *told.lock().unwrap(),
+                    *reported.lock().unwrap(),
                     whole.curve.len(),
                     "epochs of before are told of too"
                 );

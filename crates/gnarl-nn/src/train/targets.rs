@@ -65,17 +65,17 @@ impl Targets {
     pub fn accuracy(&self, scores: &Tensor) -> Result<f64> {
         let (_, width) = scores.dims2()?;
         let scores = scores.flatten_all()?.to_vec1::<f32>()?;
-        let right = self
+        let correct = self
             .items
             .iter()
             .zip(self.classes.iter())
             .filter(|&(&i, &c)| {
                 argmax(&scores[i as usize * width..(i as usize + 1) * width]) == c as usize
             });
-        let right: f64 = right.map(|(_, &class)| self.weight(class)).sum();
+        let correct: f64 = correct.map(|(_, &class)| self.weight(class)).sum();
         let total = self.total_weight();
         Ok(if total > 0.0 {
-            100.0 * right / total
+            100.0 * correct / total
         } else {
             0.0
         })

@@ -35,7 +35,7 @@ pub struct Problem<'a> {
     pub split: &'a Split,
     /// Sampler of a new graph for every training epoch, if any. Validation uses the unchanged
     /// graph.
-    pub anew: Option<EpochSampler<'a>>,
+    pub epoch_sampler: Option<EpochSampler<'a>>,
     /// Sampler of the mixup of the training nodes' last vectors in every epoch, if any.
     pub mixing: Option<Mixer<'a>>,
 }
@@ -53,7 +53,7 @@ impl<'a> Problem<'a> {
             input,
             labels,
             split,
-            anew: None,
+            epoch_sampler: None,
             mixing: None,
         }
     }

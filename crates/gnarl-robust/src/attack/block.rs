@@ -58,7 +58,7 @@ pub(super) struct Search<'a> {
     pub flips: Vec<f32>,
     /// True if pairs may stay outside the operator: the network uses the operator in products
     /// alone.
-    is_seen_beside: bool,
+    allows_absent: bool,
 }
 
 /// The gradient of a function of the scores.
@@ -116,7 +116,7 @@ impl<'a> Search<'a> {
             ends,
             pairs: graph.edges().collect(),
             flips: vec![0.0; graph.num_edges()],
-            is_seen_beside: false,
+            allows_absent: false,
         };
         search.exchange(rng)?;
         match model.followed() {
@@ -217,17 +217,18 @@ impl<'a> Search<'a> {
                 .map(|i| if i % 5 == 0 { 0.3 } else { 0.0 })
                 .collect();
             let whole = self.slopes_of_all(pairs, &flips, &<[f32]>::to_vec)?;
-            let beside = self.slopes_beside(pairs, &flips, &<[f32]>::to_vec);
-            self.is_seen_beside = beside.is_ok_and(|beside| are_close(&beside, &whole, 0.0));
+            let with_absent = self.slopes_with_absent(pairs, &flips, &<[f32]>::to_vec);
+            self.allows_absent =
+                with_absent.is_ok_and(|with_absent| are_close(&with_absent, &whole, 0.0));
         }
         Ok(())
     }
 
     /// Returns the gradient of the objective by the variables.
     pub fn gradient(&self, objective: &Objective<'_>) -> Result<Vec<f32>> {
-        let by_scores = |scores: &[f32]| objective.standing_and_gradient(scores).1;
-        if self.is_seen_beside {
-            self.slopes_beside(&self.pairs, &self.flips, &by_scores)
+        let by_scores = |scores: &[f32]| objective.value_and_gradient(scores).1;
+        if self.allows_absent {
+            self.slopes_with_absent(&self.pairs, &self.flips, &by_scores)
         } else {
             self.slopes_of_all(&self.pairs, &self.flips, &by_scores)
         }
@@ -248,7 +249,7 @@ impl<'a> Search<'a> {
 
     /// Returns the gradient with pairs at zero, which are nearly all, outside the operator: only
     /// their gradients are computed.
-    fn slopes_beside(
+    fn slopes_with_absent(
         &self,
         pairs: &[Pair],
         flips: &[f32],
@@ -272,7 +273,7 @@ impl<'a> Search<'a> {
             variable(&used)?,
             variable(&vec![0.0; pairs.len() - used.len()])?,
         );
-        let operator = relaxed.operator_beside(&relaxed.weights(&flips)?, &absent, &none)?;
+        let operator = relaxed.operator_with_absent(&relaxed.weights(&flips)?, &absent, &none)?;
         let scores = self
             .through
             .network
@@ -306,7 +307,7 @@ impl<'a> Search<'a> {
         rng: &mut Rng,
     ) -> Result<Vec<Pair>> {
         let order = self.largest(usize::MAX);
-        let mut best = (objective.standing(&self.scores_of(&[])?), Vec::new());
+        let mut best = (objective.value(&self.scores_of(&[])?), Vec::new());
         // If features depend on edges, the gradient does not include their change: uniform samples
         // are tried in addition.
         let blind = if self.through.network.reads_degrees() {
@@ -327,9 +328,9 @@ impl<'a> Search<'a> {
                     .collect(),
             };
             chosen.truncate(budget);
-            let standing = objective.standing(&self.scores_of(&chosen)?);
-            if standing.beats(&best.0) {
-                best = (standing, chosen);
+            let value = objective.value(&self.scores_of(&chosen)?);
+            if value.beats(&best.0) {
+                best = (value, chosen);
             }
         }
         Ok(best.1.into_iter().map(|i| self.pairs[i]).collect())
@@ -589,7 +590,7 @@ mod tests {
             let rng = &mut gnarl_graph::random::stream(6, "slopes", 0);
             let mut search = Search::new::<Prbcd>(&input, clean.data(), 500, rng).unwrap();
             search.flips.iter_mut().step_by(7).for_each(|p| *p = 0.4);
-            let by_scores = |scores: &[f32]| objective.standing_and_gradient(scores).1;
+            let by_scores = |scores: &[f32]| objective.value_and_gradient(scores).1;
             let whole = search
                 .slopes_of_all(&search.pairs, &search.flips, &by_scores)
                 .unwrap();
@@ -597,7 +598,7 @@ mod tests {
                 are_close(&search.gradient(&objective).unwrap(), &whole, 0.0),
                 "{backbone}"
             );
-            assert_eq!(search.is_seen_beside, seen, "{backbone}");
+            assert_eq!(search.allows_absent, seen, "{backbone}");
             assert!(
                 whole
                     .iter()

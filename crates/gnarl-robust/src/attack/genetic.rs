@@ -20,7 +20,7 @@ use rand::seq::IndexedRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::loss::{Loss, Objective, Standing};
+use super::loss::{Loss, Objective, ObjectiveValue};
 use super::method::{AttackInput, Method, Property, Requirement, edges, refused};
 use crate::classifier::Classifier;
 use crate::perturb::{Budget, EdgeShare, Pair, flipped};
@@ -73,13 +73,14 @@ impl Method for Genetic {
         let objective = Objective::new(self.loss, targets, clean.data(), clean.num_cols());
         // One row of scores is the prediction for the graph: every node of it counts.
         let nursery = Nursery::new(input, flips, clean.num_rows() == 1);
-        let judged = |flips: BTreeSet<Pair>| Member::judged(input.graph, model, &objective, flips);
+        let evaluated =
+            |flips: BTreeSet<Pair>| Member::evaluated(input.graph, model, &objective, flips);
         let first = (0..self.population_size)
             .map(|i| nursery.sampled(&mut stream(seed, "genetic", i as u64)));
         let first: Vec<BTreeSet<Pair>> = first.collect();
         let mut all = first
             .into_par_iter()
-            .map(judged)
+            .map(evaluated)
             .collect::<Result<Vec<_>>>()?;
         rank(&mut all);
         for generation in 1..=self.generations {
@@ -98,17 +99,17 @@ impl Method for Genetic {
             let children: Vec<BTreeSet<Pair>> = (kept..self.population_size).map(child).collect();
             let children = children
                 .into_par_iter()
-                .map(judged)
+                .map(evaluated)
                 .collect::<Result<Vec<_>>>()?;
             all.truncate(kept);
             all.extend(children);
             rank(&mut all);
         }
-        let nothing = objective.standing(clean.data());
+        let nothing = objective.value(clean.data());
         match all
             .into_iter()
             .next()
-            .filter(|best| best.standing.beats(&nothing))
+            .filter(|best| best.value.beats(&nothing))
         {
             Some(best) => Ok(flipped(
                 input.graph,
@@ -138,29 +139,29 @@ impl Method for Genetic {
 /// A set of flips and its loss.
 struct Member {
     flips: BTreeSet<Pair>,
-    standing: Standing,
+    value: ObjectiveValue,
 }
 
 impl Member {
-    fn judged(
+    fn evaluated(
         graph: &Graph,
         model: &dyn Classifier,
         objective: &Objective<'_>,
         flips: BTreeSet<Pair>,
     ) -> Result<Self> {
         let changed = flipped(graph, &flips.iter().copied().collect::<Vec<_>>())?;
-        let standing = objective.standing(model.scores(&changed)?.data());
-        Ok(Self { flips, standing })
+        let value = objective.value(model.scores(&changed)?.data());
+        Ok(Self { flips, value })
     }
 }
 
 /// Sorts members, the best first; equals stay in their order.
 fn rank(all: &mut [Member]) {
     all.sort_by(|a, b| {
-        a.standing
-            .right
-            .cmp(&b.standing.right)
-            .then(b.standing.loss.total_cmp(&a.standing.loss))
+        a.value
+            .correct
+            .cmp(&b.value.correct)
+            .then(b.value.loss.total_cmp(&a.value.loss))
     });
 }
 

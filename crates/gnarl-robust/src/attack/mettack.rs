@@ -605,7 +605,7 @@ mod tests {
     use gnarl_graph::generate::{CsbmConfig, csbm};
     use gnarl_graph::names::Choice;
 
-    fn scene_of(graph: &Graph) -> Vec<(u32, u32)> {
+    fn training_nodes(graph: &Graph) -> Vec<(u32, u32)> {
         let labels = graph.labels().unwrap();
         graph.splits()[0]
             .train()
@@ -615,7 +615,7 @@ mod tests {
     }
 
     fn run(graph: &Graph, attack: Mettack, seed: u64) -> Attacked {
-        let training = scene_of(graph);
+        let training = training_nodes(graph);
         let input = AttackInput {
             graph,
             model: None,
@@ -875,7 +875,7 @@ mod tests {
     fn the_first_flips_on_cora_are_those_of_a_dense_reference() {
         let loaded = gnarl_data::load("cora", std::path::Path::new("nowhere"), 0).unwrap();
         let graph = loaded.content.graph().unwrap();
-        let training = scene_of(graph);
+        let training = training_nodes(graph);
         let input = AttackInput {
             graph,
             model: None,

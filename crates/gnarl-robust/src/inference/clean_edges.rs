@@ -51,7 +51,7 @@ const TRIAL_NEIGHBOURS: usize = 3;
 const BEYOND: f64 = 1.5;
 
 /// Largest share of edges that may count as adversarial.
-const MOST_PUT_IN: f64 = 0.5;
+const MAX_ADVERSARIAL_SHARE: f64 = 0.5;
 
 impl CleanEdges {
     /// Learns the prior from the graph that the model was trained on.
@@ -81,7 +81,7 @@ impl CleanEdges {
         };
         let changed =
             |share| Ok(with_foreign_edges(graph, &clean[0], share)?.map(|changed| vec![changed]));
-        let trusted = Trial::trusted(&TRIAL_SHARES, changed, |changed| {
+        let trusted = Trial::tested_limit(&TRIAL_SHARES, changed, |changed| {
             Trial::new(model, &untested, &crf, changed, &clean)
         })?;
         Ok(Self {
@@ -94,12 +94,13 @@ impl CleanEdges {
     /// `None` if all edges count as clean.
     fn chances(&self, graph: &Graph, prediction: &DenseMatrix<f32>) -> Option<Vec<f64>> {
         let agree = agreements(graph, prediction);
-        let put_in = ((self.agreement - mean(&agree)) / self.agreement.max(f64::MIN_POSITIVE))
-            .clamp(0.0, MOST_PUT_IN);
+        let adversarial_share = ((self.agreement - mean(&agree))
+            / self.agreement.max(f64::MIN_POSITIVE))
+        .clamp(0.0, MAX_ADVERSARIAL_SHARE);
         let is_beyond = self
             .trusted
-            .is_some_and(|trusted| put_in > BEYOND * trusted);
-        if put_in == 0.0 || agree.is_empty() || is_beyond {
+            .is_some_and(|trusted| adversarial_share > BEYOND * trusted);
+        if adversarial_share == 0.0 || agree.is_empty() || is_beyond {
             return None;
         }
         let (nodes, edges) = (graph.num_nodes() as f64, graph.num_edges() as f64);
@@ -119,8 +120,9 @@ impl CleanEdges {
                 + (1.0 - agree) * (1.0 - self.agreement)
                     / (1.0 - ends_alike).max(f64::MIN_POSITIVE);
             let degrees = graph.degree(u) as f64 * graph.degree(v) as f64;
-            let clean = (1.0 - put_in) * degrees / (2.0 * edges) * class_factor;
-            let foreign = put_in * edges / (nodes * (nodes - 1.0) / 2.0 * nodes_unlike).max(1.0)
+            let clean = (1.0 - adversarial_share) * degrees / (2.0 * edges) * class_factor;
+            let foreign = adversarial_share * edges
+                / (nodes * (nodes - 1.0) / 2.0 * nodes_unlike).max(1.0)
                 * (1.0 - agree);
             if clean + foreign > 0.0 {
                 clean / (clean + foreign)
@@ -195,10 +197,10 @@ impl CleanPrior for CleanEdges {
 
     fn check(&self) -> Result<()> {
         // The agreement is a mean of products of probabilities, which sum to one up to rounding.
-        let trust = self
+        let is_limit_valid = self
             .trusted
             .is_none_or(|share| (0.0..=1.0).contains(&share));
-        if (0.0..=1.0 + 1e-5).contains(&self.agreement) && trust {
+        if (0.0..=1.0 + 1e-5).contains(&self.agreement) && is_limit_valid {
             return Ok(());
         }
         let what = format!("an agreement of {} must lie in 0 to 1", self.agreement);
@@ -241,7 +243,7 @@ mod tests {
     use crate::classifier::FromFn;
 
     /// Two groups of 60 nodes, and a model that predicts the groups.
-    fn scene() -> (Graph, impl Classifier) {
+    fn fixture() -> (Graph, impl Classifier) {
         let rng = &mut stream(1, "clean edges", 0);
         let mut edges = Vec::new();
         for u in 0..120u32 {
@@ -265,7 +267,7 @@ mod tests {
 
     #[test]
     fn the_training_graph_is_its_own_neighbour() {
-        let (graph, model) = scene();
+        let (graph, model) = fixture();
         let prior = CleanEdges::fit(&model, &graph).unwrap();
         let prediction = Crf::new(1.0).output(model.scores(&graph).unwrap()).unwrap();
         assert!(
@@ -278,7 +280,7 @@ mod tests {
 
     #[test]
     fn edges_that_were_put_in_are_left_out_more_often() {
-        let (graph, model) = scene();
+        let (graph, model) = fixture();
         let prior = CleanEdges::fit(&model, &graph).unwrap();
         let foreign: Vec<(u32, u32)> = (0..60u32)
             .map(|u| (u, 60 + (7 * u) % 60))
@@ -313,7 +315,7 @@ mod tests {
 
     #[test]
     fn graphs_without_edges_and_models_without_agreement() {
-        let (_, model) = scene();
+        let (_, model) = fixture();
         let empty = Graph::empty(120).unwrap();
         let prior = CleanEdges::fit(&model, &empty).unwrap();
         let prediction = Crf::new(1.0).output(model.scores(&empty).unwrap()).unwrap();

@@ -471,7 +471,7 @@ mod tests {
         let noise = prior.noise(noisy.features().unwrap());
         // A twelfth of the entries are not around zero, which makes the estimate a little larger.
         assert!((0.029..0.036).contains(&noise), "{noise}");
-        let (near, alike) = prior
+        let (near, similarity) = prior
             .sample(
                 &noisy,
                 &DenseMatrix::zeros(300, 2),
@@ -479,7 +479,7 @@ mod tests {
             )
             .unwrap()
             .unwrap();
-        assert_eq!(alike, 1.0);
+        assert_eq!(similarity, 1.0);
         let (before, after) = (distance(&graph, &noisy), distance(&graph, &near));
         assert!(after < 0.65 * before, "{before} → {after}");
         let Some(Features::Sparse(m)) = near.features() else {

@@ -149,12 +149,12 @@ impl Crf {
         let sample = tree.around(centre, &own)?;
         let around = |i: usize| -> Result<Option<(f64, DenseMatrix<f32>)>> {
             let (path, mut rng) = neighbour_stream(path, i);
-            let Some((neighbour, alike)) = sample(&mut rng)? else {
+            let Some((neighbour, similarity)) = sample(&mut rng)? else {
                 return Ok(None);
             };
             let prediction = tree.evaluate(&neighbour)?;
             Ok(Some((
-                alike,
+                similarity,
                 self.update(tree, &neighbour, prediction, updates - 1, path)?,
             )))
         };
@@ -288,9 +288,10 @@ impl Agreement {
 
     /// Adds a neighbour's prediction; without a neighbour, the centre is its own.
     fn add(&mut self, neighbour: Option<&(f64, DenseMatrix<f32>)>, own: &DenseMatrix<f32>) {
-        let (alike, prediction) =
-            neighbour.map_or((1.0, own), |(alike, prediction)| (*alike, prediction));
-        let weight = (1.0 - self.sigma) * alike;
+        let (similarity, prediction) = neighbour.map_or((1.0, own), |(similarity, prediction)| {
+            (*similarity, prediction)
+        });
+        let weight = (1.0 - self.sigma) * similarity;
         self.sums
             .iter_mut()
             .zip(prediction.data())
@@ -369,7 +370,7 @@ mod tests {
     /// Adds the number of features sampled so far, in steps of 0.1; the similarity is `g`.
     struct Steps {
         by: f32,
-        alike: f64,
+        similarity: f64,
     }
 
     impl Neighbourhood for Steps {
@@ -382,7 +383,7 @@ mod tests {
             let at = values(centre);
             Ok(Some((
                 two_nodes([at[0] + self.by, at[1] - self.by]),
-                self.alike,
+                self.similarity,
             )))
         }
     }
@@ -416,7 +417,7 @@ mod tests {
             crf,
             &Steps {
                 by: 0.1,
-                alike: 0.5,
+                similarity: 0.5,
             },
         );
         assert_close(&found, &[0.31, 0.69, 0.59, 0.41], "one update");
@@ -435,7 +436,7 @@ mod tests {
             crf,
             &Steps {
                 by: 0.1,
-                alike: 1.0,
+                similarity: 1.0,
             },
         );
         assert_close(&found, &[0.375, 0.625, 0.525, 0.475], "two updates");
@@ -448,7 +449,7 @@ mod tests {
                 Crf::new(1.0),
                 &Steps {
                     by: 0.1,
-                    alike: 1.0,
+                    similarity: 1.0,
                 },
             ),
             &[0.3, 0.7, 0.6, 0.4],
@@ -459,7 +460,7 @@ mod tests {
                 Crf::new(0.2),
                 &Steps {
                     by: 0.0,
-                    alike: 0.7,
+                    similarity: 0.7,
                 },
             ),
             &[0.3, 0.7, 0.6, 0.4],

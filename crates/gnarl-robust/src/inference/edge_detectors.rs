@@ -58,9 +58,9 @@ pub(super) const THRESHOLD: f64 = 0.5;
 pub(super) const THRESHOLDS: [f64; 6] = [0.99, 0.95, 0.9, 0.8, 0.65, 0.5];
 /// Smallest increase of the mean suspicion of edges over the clean graph's: about one adversarial
 /// edge in a hundred.
-const UNUSUAL: f64 = 0.005;
+const SUSPICION_MARGIN: f64 = 0.005;
 /// Number of columns of an edge in addition to two for each class.
-const BESIDE: usize = 4;
+const NUM_STRUCTURAL: usize = 4;
 
 /// Trained detectors, and the results of their test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,9 +71,9 @@ pub struct EdgeDetectors {
     /// adversarial.
     threshold: f64,
     /// Mean suspicion of the clean graph's edges: a graph whose edges are hardly more suspicious
-    /// gets the plain prediction. Nothing if untested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    usual: Option<f64>,
+    /// gets the plain prediction. Nothing if untested. Stored as `usual`.
+    #[serde(rename = "usual", default, skip_serializing_if = "Option::is_none")]
+    clean_suspicion: Option<f64>,
     /// Largest share of adversarial edges at which the detectors help; zero means plain
     /// predictions, nothing means untested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,7 +92,7 @@ struct Detector {
 }
 
 /// Nodes that evaluate a test, with the class that each should have.
-type Judges = Vec<(u32, usize)>;
+type ReferenceClasses = Vec<(u32, usize)>;
 
 impl EdgeDetectors {
     /// Trains `count` detectors on the graph that a model was trained on. O(count · (a few forward
@@ -103,14 +103,15 @@ impl EdgeDetectors {
         let own = EdgeTable::new(graph, &clean);
         let one = |at: usize| -> Result<Option<Detector>> {
             let rng = &mut stream(at as u64, "edge detectors", graph.num_edges() as u64);
-            let put_in = put_in(model, graph, &classes, SHARES[at % SHARES.len()], rng)?;
-            if put_in.is_empty() {
+            let adversarial_pairs =
+                adversarial_pairs(model, graph, &classes, SHARES[at % SHARES.len()], rng)?;
+            if adversarial_pairs.is_empty() {
                 return Ok(None);
             }
-            let attacked = graph.add_edges(&put_in)?.0;
+            let attacked = graph.add_edges(&adversarial_pairs)?.0;
             let prediction = distributions(model, &attacked)?;
             let seen = EdgeTable::new(&attacked, &prediction).rows();
-            let foreign: HashSet<Pair> = put_in.into_iter().collect();
+            let foreign: HashSet<Pair> = adversarial_pairs.into_iter().collect();
             let (mut kept, mut dropped): (Vec<Vec<f32>>, Vec<Vec<f32>>) = (Vec::new(), Vec::new());
             for (edge, row) in attacked.edges().zip(seen) {
                 if foreign.contains(&edge) {
@@ -129,7 +130,7 @@ impl EdgeDetectors {
         Ok(Self {
             detectors: detectors.into_iter().flatten().collect(),
             threshold: THRESHOLD,
-            usual: None,
+            clean_suspicion: None,
             trusted: None,
         })
     }
@@ -149,45 +150,45 @@ impl EdgeDetectors {
         let clean = distributions(model, graph)?;
         let of_clean = classes(&clean);
         let tested = Self {
-            usual: Some(mean(&self.suspicions(&EdgeTable::new(graph, &clean))?)),
+            clean_suspicion: Some(mean(&self.suspicions(&EdgeTable::new(graph, &clean))?)),
             ..self
         };
         let labels = graph.labels();
         let labelled = |&u: &u32| Some((u, labels?.get(u)? as usize));
-        let told: Judges = val.iter().filter_map(labelled).collect();
-        let judges = if told.is_empty() {
+        let labelled_nodes: ReferenceClasses = val.iter().filter_map(labelled).collect();
+        let reference = if labelled_nodes.is_empty() {
             (0..).zip(of_clean.iter().copied()).collect()
         } else {
-            told
+            labelled_nodes
         };
-        let mut scenes = Vec::new();
+        let mut trial_graphs = Vec::new();
         for (at, &share) in TRIAL_SHARES.iter().enumerate() {
             let rng = &mut stream(
                 at as u64,
                 "a trial of edge detectors",
                 graph.num_edges() as u64,
             );
-            let put_in = put_in(model, graph, &of_clean, share, rng)?;
-            if !put_in.is_empty() {
-                scenes.push((
+            let adversarial_pairs = adversarial_pairs(model, graph, &of_clean, share, rng)?;
+            if !adversarial_pairs.is_empty() {
+                trial_graphs.push((
                     share,
-                    Scene::new(&tested, model, graph.add_edges(&put_in)?.0)?,
+                    TrialGraph::new(&tested, model, graph.add_edges(&adversarial_pairs)?.0)?,
                 ));
             }
         }
         let (mut most, mut threshold, mut trusted) = (0, THRESHOLDS[0], 0.0);
         for tried in THRESHOLDS {
-            let trial = |(share, scene): &(f64, Scene<'_>)| {
-                Ok((*share, scene.trial(model, tried, &judges)?))
+            let trial = |(share, trial_graph): &(f64, TrialGraph<'_>)| {
+                Ok((*share, trial_graph.trial(model, tried, &reference)?))
             };
-            let trials = scenes.iter().map(trial).collect::<Result<Vec<_>>>()?;
-            let right: usize = trials.iter().map(|(_, (_, right))| right).sum();
-            if right > most {
+            let trials = trial_graphs.iter().map(trial).collect::<Result<Vec<_>>>()?;
+            let correct: usize = trials.iter().map(|(_, (_, correct))| correct).sum();
+            if correct > most {
                 let helped = trials
                     .iter()
                     .filter(|(_, (trial, _))| trial.helps())
                     .map(|(share, _)| *share);
-                (most, threshold, trusted) = (right, tried, helped.fold(0.0, f64::max));
+                (most, threshold, trusted) = (correct, tried, helped.fold(0.0, f64::max));
             }
         }
         Ok(Self {
@@ -206,8 +207,8 @@ impl EdgeDetectors {
     /// if its edges look like those of the clean graph.
     fn without(&self, graph: &Graph, suspicions: &[f64], threshold: f64) -> Result<Option<Graph>> {
         if self
-            .usual
-            .is_some_and(|usual| mean(suspicions) <= usual + UNUSUAL)
+            .clean_suspicion
+            .is_some_and(|clean_suspicion| mean(suspicions) <= clean_suspicion + SUSPICION_MARGIN)
         {
             return Ok(None);
         }
@@ -306,7 +307,7 @@ impl CleanPrior for EdgeDetectors {
                 && values.into_iter().all(|v| v.is_finite())
         };
         if share(self.threshold)
-            && self.usual.is_none_or(share)
+            && self.clean_suspicion.is_none_or(share)
             && self.trusted.is_none_or(share)
             && self.detectors.iter().all(is_whole)
         {
@@ -358,14 +359,14 @@ impl Neighbourhood for EdgeDetectors {
 }
 
 /// A graph of a test with the detectors' probabilities for its edges.
-struct Scene<'a> {
+struct TrialGraph<'a> {
     detectors: &'a EdgeDetectors,
     graph: Graph,
     plain: Vec<usize>,
     suspicions: Vec<f64>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> TrialGraph<'a> {
     fn new(detectors: &'a EdgeDetectors, model: &dyn Classifier, graph: Graph) -> Result<Self> {
         let prediction = distributions(model, &graph)?;
         let suspicions = detectors.suspicions(&EdgeTable::new(&graph, &prediction))?;
@@ -383,7 +384,7 @@ impl<'a> Scene<'a> {
         &self,
         model: &dyn Classifier,
         threshold: f64,
-        judges: &Judges,
+        reference: &ReferenceClasses,
     ) -> Result<(Trial, usize)> {
         let cleaned = match self
             .detectors
@@ -392,11 +393,11 @@ impl<'a> Scene<'a> {
             Some(graph) => classes(&distributions(model, &graph)?),
             None => self.plain.clone(),
         };
-        let right = judges
+        let correct = reference
             .iter()
             .filter(|(u, class)| cleaned[*u as usize] == *class)
             .count();
-        Ok((Trial::of(&self.plain, &cleaned, judges), right))
+        Ok((Trial::of(&self.plain, &cleaned, reference), correct))
     }
 }
 
@@ -436,7 +437,7 @@ impl<'a> EdgeTable<'a> {
     }
 
     fn width(&self) -> usize {
-        2 * self.prediction.num_cols() + BESIDE
+        2 * self.prediction.num_cols() + NUM_STRUCTURAL
     }
 
     /// Returns one row for each edge, in their order.
@@ -513,7 +514,7 @@ fn product(features: &Features, u: u32, v: u32) -> f64 {
 /// Returns pairs that an attack on the model adds, as a share of the edges: those with the largest
 /// gradients if gradients reach edges, otherwise pairs with different predictions, otherwise any
 /// pairs.
-fn put_in(
+fn adversarial_pairs(
     model: &dyn Classifier,
     graph: &Graph,
     clean: &[usize],
@@ -772,7 +773,7 @@ mod tests {
     use gnarl_nn::networks::{Backbone, NetworkConfig};
     use gnarl_nn::train::TrainConfig;
 
-    fn scene() -> (Graph, WhiteBox) {
+    fn trial_graph() -> (Graph, WhiteBox) {
         let config = CsbmConfig {
             num_nodes: 300,
             num_classes: 3,
@@ -794,15 +795,16 @@ mod tests {
 
     #[test]
     fn edges_that_an_attack_put_in_stand_out() {
-        let (graph, model) = scene();
+        let (graph, model) = trial_graph();
         let clean = classes(&distributions(&model, &graph).unwrap());
         let detectors = EdgeDetectors::fit(&model, &graph, 4).unwrap();
-        let put_in = put_in(&model, &graph, &clean, 0.1, &mut stream(9, "another", 0)).unwrap();
+        let adversarial_pairs =
+            adversarial_pairs(&model, &graph, &clean, 0.1, &mut stream(9, "another", 0)).unwrap();
         assert_eq!(
-            put_in.len(),
+            adversarial_pairs.len(),
             (0.1 * graph.num_edges() as f64).ceil() as usize
         );
-        let attacked = graph.add_edges(&put_in).unwrap().0;
+        let attacked = graph.add_edges(&adversarial_pairs).unwrap().0;
         let prediction = distributions(&model, &attacked).unwrap();
         let fell = classes(&prediction)
             .iter()
@@ -827,16 +829,16 @@ mod tests {
         };
         let own: Vec<Pair> = graph.edges().collect();
         assert!(
-            left(&put_in) + 0.2 < left(&own) && left(&own) > 0.5,
+            left(&adversarial_pairs) + 0.2 < left(&own) && left(&own) > 0.5,
             "{} of those put in are left, {} of the others",
-            left(&put_in),
+            left(&adversarial_pairs),
             left(&own)
         );
     }
 
     #[test]
     fn a_trial_chooses_what_does_no_harm() {
-        let (graph, model) = scene();
+        let (graph, model) = trial_graph();
         let val = graph.splits()[0].val().to_vec();
         let tested = EdgeDetectors::fit(&model, &graph, 4)
             .unwrap()
@@ -867,7 +869,7 @@ mod tests {
         let all = EdgeDetectors {
             detectors: vec![suspicious],
             threshold: 0.5,
-            usual: None,
+            clean_suspicion: None,
             trusted: None,
         };
         let all = all.tested(&model, &graph, &val).unwrap();
@@ -887,7 +889,7 @@ mod tests {
 
     #[test]
     fn graphs_without_edges_have_nothing_to_detect() {
-        let (_, model) = scene();
+        let (_, model) = trial_graph();
         let features = Features::Dense(DenseMatrix::zeros(5, 12));
         let empty = Graph::empty(5).unwrap().with_features(features).unwrap();
         let detectors = EdgeDetectors::fit(&model, &empty, 2)

@@ -62,9 +62,9 @@ impl Classifier for External {
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let mut process = self.process.lock().unwrap_or_else(|e| e.into_inner());
         let (rows, classes) = (graph.num_nodes(), self.num_classes);
-        let prediction: Scores =
+        let response: Scores =
             process.ask(&self.name, &request(graph), rows.saturating_mul(classes))?;
-        let scores = prediction
+        let scores = response
             .checked(rows, classes)
             .map_err(|what| process.fails(&self.name, &what))?;
         DenseMatrix::new(rows, classes, scores)
@@ -416,7 +416,7 @@ mod tests {
             let e = start(script).unwrap_err().to_string();
             assert!(e.contains(expected) && !e.contains('\n'), "{script}: {e}");
         }
-        for (prediction, expected) in [
+        for (response, expected) in [
             (
                 "echo '{\"scores\": [[1, 2]]}'",
                 "1 rows of scores for 3 nodes",
@@ -437,9 +437,9 @@ mod tests {
                 "a line of more than 65920 bytes",
             ),
         ] {
-            let model = start(&format!("{HELLO} {prediction}")).unwrap();
+            let model = start(&format!("{HELLO} {response}")).unwrap();
             let e = model.scores(&path()).unwrap_err().to_string();
-            assert!(e.contains(expected) && !e.contains('\n'), "{prediction}: {e}");
+            assert!(e.contains(expected) && !e.contains('\n'), "{response}: {e}");
             let e = model.scores(&path()).unwrap_err().to_string();
             assert!(e.contains("failed before"), "{e}");
         }

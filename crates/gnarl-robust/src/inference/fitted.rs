@@ -162,9 +162,9 @@ impl FittedInference {
                 "tuning chooses on labelled validation nodes, and there are none",
             ));
         }
-        self.best(Input::Nodes, |reading| {
-            Ok(num_right(
-                &reading.predict(model, graph, seed)?,
+        self.best(Input::Nodes, |fitted| {
+            Ok(num_correct(
+                &fitted.predict(model, graph, seed)?,
                 nodes,
                 labels,
             ))
@@ -187,40 +187,40 @@ impl FittedInference {
                 "tuning chooses on labelled validation graphs, and there are none",
             ));
         }
-        self.best(Input::GraphOfSet, |reading| {
-            let is_right = |(graph, class): &(&Graph, u32)| -> Result<usize> {
-                let prediction = reading.predict(model, graph, seed)?;
+        self.best(Input::GraphOfSet, |fitted| {
+            let is_correct = |(graph, class): &(&Graph, u32)| -> Result<usize> {
+                let prediction = fitted.predict(model, graph, seed)?;
                 Ok(usize::from(argmax(prediction.row(0)) == *class as usize))
             };
-            graphs.par_iter().map(is_right).sum::<Result<usize>>()
+            graphs.par_iter().map(is_correct).sum::<Result<usize>>()
         })
     }
 
     /// Returns the first candidate of tuning with the most correct predictions.
-    fn best(&self, of: Input, num_right: impl Fn(&Self) -> Result<usize>) -> Result<Self> {
+    fn best(&self, of: Input, num_correct: impl Fn(&Self) -> Result<usize>) -> Result<Self> {
         let mut best: Option<(usize, Self)> = None;
         for candidate in self.inference.method().candidates(of) {
             let tried = Self {
                 inference: candidate,
                 prior: self.prior.clone(),
             };
-            let right = num_right(&tried)?;
-            if best.as_ref().is_none_or(|(so_far, _)| right > *so_far) {
-                best = Some((right, tried));
+            let correct = num_correct(&tried)?;
+            if best.as_ref().is_none_or(|(so_far, _)| correct > *so_far) {
+                best = Some((correct, tried));
             }
         }
-        Ok(best.map_or_else(|| self.clone(), |(_, reading)| reading))
+        Ok(best.map_or_else(|| self.clone(), |(_, fitted)| fitted))
     }
 }
 
 /// Returns the number of correct predictions among these labelled nodes.
-fn num_right(prediction: &DenseMatrix<f32>, nodes: &[u32], labels: &Labels) -> usize {
-    let is_right = |&&u: &&u32| {
+fn num_correct(prediction: &DenseMatrix<f32>, nodes: &[u32], labels: &Labels) -> usize {
+    let is_correct = |&&u: &&u32| {
         labels
             .get(u)
             .is_some_and(|class| argmax(prediction.row(u as usize)) == class as usize)
     };
-    nodes.iter().filter(is_right).count()
+    nodes.iter().filter(is_correct).count()
 }
 
 /// Returns the logarithms of class distributions; those of probability zero are finite.
@@ -243,7 +243,7 @@ pub struct Defended<'a> {
     /// The model.
     pub model: &'a dyn Classifier,
     /// The fitted inference.
-    pub reading: &'a FittedInference,
+    pub inference: &'a FittedInference,
     /// Seed of all samples.
     pub seed: u64,
 }
@@ -256,17 +256,17 @@ impl Classifier for Defended<'_> {
     /// Returns the logarithms of the class distributions, whose softmax is the combined prediction.
     /// For one forward pass, returns the model's scores.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        if self.reading.is_plain() {
+        if self.inference.is_plain() {
             return self.model.scores(graph);
         }
-        log_probabilities(&self.reading.predict(self.model, graph, self.seed)?)
+        log_probabilities(&self.inference.predict(self.model, graph, self.seed)?)
     }
 }
 
 impl fmt::Debug for Defended<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Defended")
-            .field("reading", self.reading)
+            .field("inference", self.inference)
             .finish_non_exhaustive()
     }
 }
@@ -279,7 +279,7 @@ mod tests {
     use gnarl_graph::Features;
 
     /// A model that is wrong on the input itself and correct if any feature moved.
-    fn scene() -> (Graph, impl Classifier) {
+    fn fixture() -> (Graph, impl Classifier) {
         let n = 40;
         let features = Features::Dense(DenseMatrix::new(n, 1, vec![0.0; n]).unwrap());
         let labels = Labels::new(vec![Some(1); n], 2).unwrap();
@@ -307,13 +307,13 @@ mod tests {
 
     #[test]
     fn tuning_finds_what_helps_on_validation_nodes() {
-        let (graph, model) = scene();
+        let (graph, model) = fixture();
         let val: Vec<u32> = (10..30).collect();
-        let reading = Inference::from(RobustCrf::default())
+        let fitted = Inference::from(RobustCrf::default())
             .fit(&model, &graph, &[])
             .unwrap();
         let Inference::RobustCrf(tuned) =
-            reading.tuned(&model, &graph, &val, 1).unwrap().inference()
+            fitted.tuned(&model, &graph, &val, 1).unwrap().inference()
         else {
             panic!("another inference")
         };
@@ -326,12 +326,12 @@ mod tests {
                 .unwrap(),
             FittedInference::default()
         );
-        let e = reading
+        let e = fitted
             .tuned(&model, &Graph::empty(3).unwrap(), &val, 1)
             .unwrap_err()
             .to_string();
         assert!(e.contains("tuning needs labels"), "{e}");
-        let e = reading
+        let e = fitted
             .tuned(&model, &graph, &[], 1)
             .unwrap_err()
             .to_string();
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_plain_reading_is_the_softmax_and_its_classifier_the_model() {
-        let (graph, model) = scene();
+        let (graph, model) = fixture();
         let plain = Inference::from(Plain {}).fit(&model, &graph, &[]).unwrap();
         assert!(
             plain.is_plain()
@@ -360,7 +360,7 @@ mod tests {
         );
         let defended = Defended {
             model: &model,
-            reading: &plain,
+            inference: &plain,
             seed: 1,
         };
         assert_eq!(
@@ -371,17 +371,17 @@ mod tests {
 
     #[test]
     fn readings_are_stored_and_read_back() {
-        let (graph, model) = scene();
+        let (graph, model) = fixture();
         let ones = Features::Dense(DenseMatrix::new(40, 1, vec![1.0; 40]).unwrap());
         let graph = graph.with_features(ones).unwrap();
         for inference in Inference::all() {
             for &part in PerturbationTarget::ALL {
-                let reading = inference.on(part).fit(&model, &graph, &[0, 1, 2]).unwrap();
-                let text = serde_json::to_string(&reading).unwrap();
+                let fitted = inference.on(part).fit(&model, &graph, &[0, 1, 2]).unwrap();
+                let text = serde_json::to_string(&fitted).unwrap();
                 let back: FittedInference = serde_json::from_str(&text).unwrap();
-                assert_eq!(back.inference(), reading.inference(), "{text}");
-                let [one, other] = [&reading, &back]
-                    .map(|r| r.predict(&model, &graph, 3).unwrap().data().to_vec());
+                assert_eq!(back.inference(), fitted.inference(), "{text}");
+                let [one, other] =
+                    [&fitted, &back].map(|r| r.predict(&model, &graph, 3).unwrap().data().to_vec());
                 assert_eq!(one, other, "{text}");
             }
         }
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_broken_file_is_refused_in_one_line() {
-        let (graph, model) = scene();
+        let (graph, model) = fixture();
         let edges = Inference::from(CleanCrf::default())
             .on(PerturbationTarget::Structure)
             .fit(&model, &graph, &[])

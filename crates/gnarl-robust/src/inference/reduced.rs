@@ -226,7 +226,7 @@ mod tests {
     use gnarl_nn::operator::OperatorChoice;
     use rand::RngExt;
 
-    fn scene() -> (WhiteBox, Graph) {
+    fn fixture() -> (WhiteBox, Graph) {
         let rng = &mut stream(3, "reduced test", 0);
         let values: Vec<f32> = (0..30 * 40).map(|_| rng.random::<f32>() - 0.4).collect();
         let features = Features::Dense(DenseMatrix::new(30, 40, values).unwrap());
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn around_a_structure_both_ways_say_the_same() {
-        let (model, graph) = scene();
+        let (model, graph) = fixture();
         let ball = StructureBall {
             share: 0.3,
             flips: FlipDistribution::Binomial,
@@ -280,7 +280,7 @@ mod tests {
     /// to the same average.
     #[test]
     fn around_features_both_ways_agree_in_the_mean() {
-        let (model, graph) = scene();
+        let (model, graph) = fixture();
         let ball = FeatureBall {
             radius: 8.0,
             similarity: Similarity::Cosine,
@@ -307,7 +307,7 @@ mod tests {
     /// Similarities of neighbours, and of neighbours of neighbours, sampled both ways.
     #[test]
     fn neighbours_are_alike_by_the_same_law() {
-        let (model, graph) = scene();
+        let (model, graph) = fixture();
         let (ball, input) = (
             FeatureBall {
                 radius: 2.0,

@@ -175,8 +175,8 @@ mod tests {
             hard_voting: false,
             ..Smoothing::default()
         };
-        let reading = Inference::from(smoothing).fit(&model, &graph, &[]).unwrap();
-        let found = reading.predict(&model, &graph, seed).unwrap();
+        let fitted = Inference::from(smoothing).fit(&model, &graph, &[]).unwrap();
+        let found = fitted.predict(&model, &graph, seed).unwrap();
 
         let ball = FeatureBall {
             radius: 2.0,

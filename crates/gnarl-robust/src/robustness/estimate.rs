@@ -504,9 +504,9 @@ mod tests {
         let models: [&dyn Classifier; 2] = [&network(Backbone::GCN), &outside];
         for model in models {
             for (most, finished) in [(usize::MAX, true), (10, false)] {
-                let (told, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+                let (reported, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
                 let on_samples = |count: usize| {
-                    if told.fetch_add(count, Ordering::Relaxed) + count >= most {
+                    if reported.fetch_add(count, Ordering::Relaxed) + count >= most {
                         stop.store(true, Ordering::Relaxed);
                     }
                 };
@@ -516,14 +516,14 @@ mod tests {
                 };
                 let found = estimate_watched(model, &graph, &settings, callbacks).unwrap();
                 assert_eq!(found.is_some(), finished);
-                let told = told.load(Ordering::Relaxed);
+                let reported = reported.load(Ordering::Relaxed);
                 assert!(
                     if finished {
-                        told == 200
+                        reported == 200
                     } else {
-                        (10..200).contains(&told)
+                        (10..200).contains(&reported)
                     },
-                    "{told}"
+                    "{reported}"
                 );
             }
         }

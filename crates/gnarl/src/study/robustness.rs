@@ -273,7 +273,7 @@ pub fn measure(
     let is_plain = reading.is_plain();
     let defended = Defended {
         model,
-        reading,
+        inference: reading,
         seed: settings.seed,
     };
     let found = match is_plain {
@@ -382,7 +382,7 @@ impl<'a> Case<'a> {
                 let reading = self.fitted.reading();
                 let defended = Defended {
                     model: &self.bare,
-                    reading,
+                    inference: reading,
                     seed: self.fitted.seed(),
                 };
                 estimate_watched(&defended, graph, settings, watch)

@@ -81,7 +81,7 @@ pub(super) fn learned(
     } else {
         MAX_GRID
     };
-    let judged = |count: usize| {
+    let evaluated = |count: usize| {
         let cuts: Vec<Vec<f64>> = values
             .iter()
             .map(|values| cuts_of(&structure.known(values), count))
@@ -95,20 +95,20 @@ pub(super) fn learned(
         let choose = |is_used: &dyn Fn(usize) -> bool| {
             exits_by_bucket(&hits, &buckets, num_buckets, is_used)
         };
-        let right_in = |fold: usize| {
+        let correct_in = |fold: usize| {
             let exits = choose(&|i| i % FOLDS != fold);
             (fold..buckets.len())
                 .step_by(FOLDS)
                 .filter(|&i| hits[exits[buckets[i]]][i])
                 .count()
         };
-        let right: usize = (0..FOLDS).map(right_in).sum();
-        (right, (cuts, choose(&|_| true)))
+        let correct: usize = (0..FOLDS).map(correct_in).sum();
+        (correct, (cuts, choose(&|_| true)))
     };
-    type Judged = (usize, (Vec<Vec<f64>>, Vec<usize>));
+    type Evaluated = (usize, (Vec<Vec<f64>>, Vec<usize>));
     let counts = 2..=most.min(predictions.num_items.max(1));
-    let better = |best: Judged, next: Judged| if next.0 > best.0 { next } else { best };
-    counts.map(judged).fold(judged(1), better).1
+    let better = |best: Evaluated, next: Evaluated| if next.0 > best.0 { next } else { best };
+    counts.map(evaluated).fold(evaluated(1), better).1
 }
 
 impl Learned for Buckets {
@@ -175,20 +175,20 @@ fn exits_by_bucket(
     num_buckets: usize,
     is_used: &dyn Fn(usize) -> bool,
 ) -> Vec<usize> {
-    let mut right = vec![vec![0usize; hits.len()]; num_buckets];
+    let mut correct = vec![vec![0usize; hits.len()]; num_buckets];
     let mut overall = vec![0usize; hits.len()];
     for (i, &b) in buckets.iter().enumerate().filter(|(i, _)| is_used(*i)) {
         for (exit, hits) in hits.iter().enumerate() {
-            right[b][exit] += usize::from(hits[i]);
+            correct[b][exit] += usize::from(hits[i]);
             overall[exit] += usize::from(hits[i]);
         }
     }
-    let best = |right: &Vec<usize>| {
+    let best = |correct: &Vec<usize>| {
         (0..hits.len())
-            .max_by_key(|&l| (right[l], overall[l], Reverse(l)))
+            .max_by_key(|&l| (correct[l], overall[l], Reverse(l)))
             .unwrap_or(0)
     };
-    right.iter().map(best).collect()
+    correct.iter().map(best).collect()
 }
 
 #[cfg(test)]

@@ -48,23 +48,23 @@ impl Family for Confidence {
                     .collect()
             })
             .collect();
-        let right_at = |threshold: f64| {
+        let correct_at = |threshold: f64| {
             let exit = |i: usize| {
                 (0..confidences.len())
                     .find(|&l| confidences[l][i] >= threshold)
                     .unwrap_or(otherwise)
             };
-            let is_right =
+            let is_correct =
                 |i: &usize| predictions.class(exit(*i), val.items[*i] as usize) == val.classes[*i];
-            (0..val.items.len()).filter(is_right).count()
+            (0..val.items.len()).filter(is_correct).count()
         };
         // Above one there is no early exit: the single best layer.
-        let mut best = (1.01, right_at(1.01));
+        let mut best = (1.01, correct_at(1.01));
         for k in (0..THRESHOLDS).rev() {
             let threshold = k as f64 / (THRESHOLDS - 1) as f64;
-            let right = right_at(threshold);
-            if right > best.1 {
-                best = (threshold, right);
+            let correct = correct_at(threshold);
+            if correct > best.1 {
+                best = (threshold, correct);
             }
         }
         Ok(Self {

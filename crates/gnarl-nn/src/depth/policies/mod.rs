@@ -335,7 +335,7 @@ pub fn cross_fitted_accuracy(
     predictions: &ExitPredictions,
     val: &Targets,
 ) -> Result<f64> {
-    let mut right = 0.0;
+    let mut correct = 0.0;
     for fold in 0..FOLDS {
         let (rest, held) = (
             part(val, |i| i % FOLDS != fold),
@@ -343,9 +343,9 @@ pub fn cross_fitted_accuracy(
         );
         let chosen =
             Policy::learn(kind, structure, predictions, &rest)?.choose(structure, predictions)?;
-        right += predictions.policy_accuracy(&chosen, &held) * held.items.len() as f64;
+        correct += predictions.policy_accuracy(&chosen, &held) * held.items.len() as f64;
     }
-    Ok(right / val.items.len().max(1) as f64)
+    Ok(correct / val.items.len().max(1) as f64)
 }
 
 /// Selects the targets at some positions.
@@ -367,7 +367,7 @@ fn part(targets: &Targets, is_in: impl Fn(usize) -> bool) -> Targets {
 
 #[cfg(test)]
 mod tests {
-    use super::testing::{leaves_and_corners, sure, targets};
+    use super::testing::{confident, leaves_and_corners, targets};
     use super::*;
     use gnarl_graph::generate::{cycle, star};
     use gnarl_graph::random::stream;
@@ -384,8 +384,8 @@ mod tests {
         let wrong: Vec<u32> = truth.iter().map(|c| 1 - c).collect();
         let (val, none) = (targets([0, 1, 2], &truth), targets([], &truth));
         let constant = cycle(6).unwrap();
-        let one_exit = sure(std::slice::from_ref(&truth), 2);
-        let two_exits = sure(&[wrong, truth.clone()], 2);
+        let one_exit = confident(std::slice::from_ref(&truth), 2);
+        let two_exits = confident(&[wrong, truth.clone()], 2);
         for kind in Kind::all_of(Task::Node) {
             let structure = Structure::new(&constant, &[kind]).unwrap();
             let exits = |predictions: &ExitPredictions, val: &Targets| {
@@ -414,7 +414,7 @@ mod tests {
         // Two nodes, ten buckets at most.
         let pair = star(2).unwrap();
         let structure = Structure::new(&pair, &[kind("pagerank")]).unwrap();
-        let predictions = sure(&[vec![0, 0], vec![1, 1]], 2);
+        let predictions = confident(&[vec![0, 0], vec![1, 1]], 2);
         let policy = Policy::learn(
             kind("pagerank"),
             &structure,
@@ -449,7 +449,7 @@ mod tests {
     fn a_policy_of_other_exits_is_refused() {
         let graph = cycle(4).unwrap();
         let structure = Structure::new(&graph, &[kind("degree")]).unwrap();
-        let predictions = sure(&[vec![0; 4], vec![1; 4]], 2);
+        let predictions = confident(&[vec![0; 4], vec![1; 4]], 2);
         for broken in [
             r#"{"single":{"exit":2}}"#,
             r#"{"buckets":{"centralities":"degree","cuts":[[1.0]],"exits":[0]}}"#,
@@ -540,7 +540,7 @@ mod tests {
         let e = Policy::learn(
             Kind::Size,
             &structure,
-            &sure(&[vec![0; 4]], 2),
+            &confident(&[vec![0; 4]], 2),
             &targets([0], &[0; 4]),
         )
         .unwrap_err();
@@ -555,7 +555,7 @@ mod tests {
         let truth = vec![1; 20];
         let first: Vec<u32> = (0..20).map(|u| u32::from(u % 5 == 0)).collect();
         let second: Vec<u32> = first.iter().map(|c| 1 - c).collect();
-        let predictions = sure(&[first, second], 2);
+        let predictions = confident(&[first, second], 2);
         let graph = cycle(20).unwrap();
         let structure = Structure::new(&graph, &[kind("degree")]).unwrap();
         let found = cross_fitted_accuracy(
@@ -568,7 +568,7 @@ mod tests {
         assert_eq!(found, 80.0);
         // Two nodes, each correct at the exit that is wrong for the other: half in-sample, zero
         // cross-validated.
-        let noise = sure(&[vec![0, 0, 0, 0, 0, 0], vec![1, 1, 1, 1, 1, 1]], 2);
+        let noise = confident(&[vec![0, 0, 0, 0, 0, 0], vec![1, 1, 1, 1, 1, 1]], 2);
         let graph = cycle(6).unwrap();
         let structure = Structure::new(&graph, &[kind("degree")]).unwrap();
         let val = targets(0..2, &[0, 1, 0, 0, 0, 0]);

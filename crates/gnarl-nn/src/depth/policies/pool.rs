@@ -130,13 +130,13 @@ pub(super) fn fitted(
     for (&i, rows) in used.iter().zip(evidence.chunks_exact_mut(size.max(1))) {
         fill(val.items[i] as usize, rows);
     }
-    let right = used.iter().map(|&i| val.classes[i] as usize).collect();
+    let truth = used.iter().map(|&i| val.classes[i] as usize).collect();
     fit::fit_cross(
         &Choices {
             evidence,
             alternatives: num_classes,
             width,
-            right,
+            truth,
         },
         starts,
         &PENALTIES,
@@ -190,11 +190,11 @@ impl<'a> Gathered<'a> {
             for l in 0..exits {
                 let own = f64::from(self.predictions.row(l, node)[c]);
                 row[l] = own;
-                if let Some((around, degree)) = &self.neighbours {
-                    let around = f64::from(around[l][node * classes + c]);
-                    row[exits + l] = around;
+                if let Some((neighbour_mean, degree)) = &self.neighbours {
+                    let neighbour_mean = f64::from(neighbour_mean[l][node * classes + c]);
+                    row[exits + l] = neighbour_mean;
                     row[2 * exits + l] = own * degree[node];
-                    row[3 * exits + l] = around * degree[node];
+                    row[3 * exits + l] = neighbour_mean * degree[node];
                 }
             }
             if self.evidence != Evidence::Exits {
@@ -234,7 +234,7 @@ fn mean_over_neighbours(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::depth::policies::testing::{sure, targets};
+    use crate::depth::policies::testing::{confident, targets};
     use crate::depth::{Kind, Policy};
     use gnarl_graph::generate::cycle;
 
@@ -242,7 +242,7 @@ mod tests {
     fn a_pool_trusts_whom_experience_trusts() {
         // Exit 0 always predicts 0, exit 1 is correct; the true class is 1 three times in four.
         let truth: Vec<u32> = (0..80).map(|u| u32::from(u % 4 != 0)).collect();
-        let predictions = sure(&[vec![0; 80], truth.clone()], 2);
+        let predictions = confident(&[vec![0; 80], truth.clone()], 2);
         let graph = cycle(80).unwrap();
         let structure = Structure::new(&graph, &[]).unwrap();
         for kind in [Kind::Mixture, Kind::Blend, Kind::Pool, Kind::Echo] {

@@ -152,10 +152,10 @@ impl ExitPredictions {
 }
 
 /// Computes the share of correct targets, given as node or graph and class, per cent.
-fn percent(targets: &Targets, is_right: impl Fn(usize, u32) -> bool) -> f64 {
+fn percent(targets: &Targets, is_correct: impl Fn(usize, u32) -> bool) -> f64 {
     let pairs = targets.items.iter().zip(targets.classes.iter());
     let count = pairs
-        .filter(|&(&item, &class)| is_right(item as usize, class))
+        .filter(|&(&item, &class)| is_correct(item as usize, class))
         .count();
     100.0 * count as f64 / targets.items.len().max(1) as f64
 }

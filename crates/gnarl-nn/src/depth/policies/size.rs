@@ -60,7 +60,7 @@ impl Learned for Size {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::depth::policies::testing::{sure, targets};
+    use crate::depth::policies::testing::{confident, targets};
     use crate::depth::{Kind, Policy};
     use gnarl_graph::generate::cycle;
 
@@ -84,7 +84,7 @@ mod tests {
                 })
                 .collect()
         };
-        let predictions = sure(&[exit(false), exit(true)], 2);
+        let predictions = confident(&[exit(false), exit(true)], 2);
         let structure = Structure::of_graphs(&graphs, &[])
             .unwrap()
             .knowing((0..40).collect());

@@ -37,7 +37,7 @@ enum Items<'a> {
 impl<'a> Structure<'a> {
     /// Computes the centralities of a graph's nodes that these policies need.
     pub fn new(graph: &'a Graph, kinds: &[Kind]) -> Result<Self> {
-        let centralities = asked(kinds, |centrality| centrality.scores(graph))?;
+        let centralities = centralities_of(kinds, |centrality| centrality.scores(graph))?;
         let degrees = (0..graph.num_nodes() as u32)
             .map(|u| graph.degree(u) as f64)
             .collect();
@@ -51,7 +51,7 @@ impl<'a> Structure<'a> {
 
     /// Computes the mean centralities of a set's graphs that these policies need.
     pub fn of_graphs(graphs: &[Graph], kinds: &[Kind]) -> Result<Structure<'static>> {
-        let centralities = asked(kinds, |centrality| {
+        let centralities = centralities_of(kinds, |centrality| {
             graphs
                 .iter()
                 .map(|g| Ok(mean(&centrality.scores(g)?)))
@@ -130,14 +130,14 @@ impl<'a> Structure<'a> {
 }
 
 /// Returns the centralities that policies need, each once.
-fn asked(
+fn centralities_of(
     kinds: &[Kind],
     compute: impl Fn(Centrality) -> Result<Vec<f64>>,
 ) -> Result<Vec<(Centrality, Vec<f64>)>> {
     let mut all: Vec<(Centrality, Vec<f64>)> = Vec::new();
-    for asked in kinds.iter().flat_map(Kind::centralities) {
-        if !all.iter().any(|(known, _)| *known == asked) {
-            all.push((asked, compute(asked)?));
+    for centralities_of in kinds.iter().flat_map(Kind::centralities) {
+        if !all.iter().any(|(known, _)| *known == centralities_of) {
+            all.push((centralities_of, compute(centralities_of)?));
         }
     }
     Ok(all)

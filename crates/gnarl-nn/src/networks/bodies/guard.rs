@@ -142,11 +142,11 @@ impl Body for Guard {
             let (of_edges, own) =
                 self.remembered(before, self.weights(&edges, &x, pass.trains())?, pass)?;
             let mapped = x.matmul(pass.weight(layer.weight), None)?;
-            let heard =
+            let aggregated =
                 (edges.with_values(&of_edges)?.apply(&mapped)? + mapped.broadcast_mul(&own)?)?;
             let h = match layer.bias {
-                Some(bias) => add_bias(&heard, pass.weight(bias))?,
-                None => heard,
+                Some(bias) => add_bias(&aggregated, pass.weight(bias))?,
+                None => aggregated,
             };
             if i + 1 == self.layers.len() {
                 return Ok(h);

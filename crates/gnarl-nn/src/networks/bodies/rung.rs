@@ -100,14 +100,14 @@ impl Body for RungBody {
             let distances = (edges.squared_distances(&scaled)? + SOFTENING)?.sqrt()?;
             let by_penalty = ((distances.recip()? * 0.5)? - 0.5 / self.gamma)?.relu()?;
             let by_penalty = held(by_penalty, pass.trains());
-            let heard = edges
+            let aggregated = edges
                 .with_values(&(&by_penalty * &weights)?)?
                 .apply(&scaled)?
                 .broadcast_mul(&scale)?;
             let q = (edges.sums(&(&by_penalty * &sizes)?)? * scale.sqr()?)?;
             // Both sides of the quotient times 1 - α.
             let share = ((q * (1.0 - self.alpha))? + (self.alpha + TINY))?.recip()?;
-            f = ((heard * (1.0 - self.alpha))? + &kept)?.broadcast_mul(&share)?;
+            f = ((aggregated * (1.0 - self.alpha))? + &kept)?.broadcast_mul(&share)?;
         }
         Ok(f)
     }

@@ -52,18 +52,23 @@ impl Bounds {
     /// move by so much.
     pub(super) fn by_flips(&self, moved: Option<(Norm, f64)>, flips: usize) -> Result<Vec<Bound>> {
         let structure = self.structure()?;
-        let reach = structure.reach(flips);
+        let operator_change = structure.operator_change(flips);
         let frobenius = self.telescoped(
             moved,
-            |own, messages| [reach.spectral[0] + own, structure.change(messages, flips)],
+            |own, messages| {
+                [
+                    operator_change.spectral[0] + own,
+                    structure.change(messages, flips),
+                ]
+            },
             Measure::Frobenius,
         );
         let of_row = self.telescoped(
             moved,
             |own, messages| {
                 [
-                    reach.rows[0] + own,
-                    reach.rows[1] * messages.iter().copied().fold(0.0, f64::max),
+                    operator_change.rows[0] + own,
+                    operator_change.rows[1] * messages.iter().copied().fold(0.0, f64::max),
                 ]
             },
             Measure::LargestRow,
@@ -85,7 +90,7 @@ impl Bounds {
             let of_features = moved.map_or(0.0, |(_, epsilon)| {
                 self.product(Gains::spectral) * epsilon * walks * walks
             });
-            of_features + self.thesis_structure(reach.spectral[1])
+            of_features + self.thesis_structure(operator_change.spectral[1])
         });
         let scaled = (0.5 * frobenius / nodes.max(1.0).sqrt()).min(2f64.sqrt()) / 2.0;
         Ok(vec![

@@ -160,7 +160,7 @@ impl BinaryGcn {
             let ends = self.ends(&open.iter().map(|&i| nodes[i]).collect::<Vec<_>>(), budget);
             open = open
                 .into_par_iter()
-                .filter(|&i| self.stands(nodes[i] as usize, budget, &ends))
+                .filter(|&i| self.is_certified(nodes[i] as usize, budget, &ends))
                 .collect();
             if open.is_empty() {
                 break;
@@ -173,15 +173,15 @@ impl BinaryGcn {
     /// The ends between which every unit stays, for the nodes whose messages reach the given ones.
     /// Empty for other nodes, and for one layer.
     fn ends(&self, nodes: &[u32], budget: FeatureFlips) -> Vec<Vec<[f64; 2]>> {
-        let mut is_heard = vec![false; self.ones.len()];
+        let mut is_reached = vec![false; self.ones.len()];
         if self.second.is_some() {
             nodes
                 .iter()
                 .flat_map(|&t| &self.operators[1][t as usize])
-                .for_each(|&(v, _)| is_heard[v as usize] = true);
+                .for_each(|&(v, _)| is_reached[v as usize] = true);
         }
         let mut is_near = vec![false; self.ones.len()];
-        for v in (0..is_heard.len()).filter(|&v| is_heard[v]) {
+        for v in (0..is_reached.len()).filter(|&v| is_reached[v]) {
             self.operators[0][v]
                 .iter()
                 .for_each(|&(w, _)| is_near[w as usize] = true);
@@ -210,10 +210,10 @@ impl BinaryGcn {
             };
             [self.clean[v][j] - end(0), self.clean[v][j] + end(1)]
         };
-        (0..is_heard.len())
+        (0..is_reached.len())
             .into_par_iter()
             .map(|v| {
-                if is_heard[v] {
+                if is_reached[v] {
                     (0..units).map(|j| of_unit(v, j)).collect()
                 } else {
                     Vec::new()
@@ -250,7 +250,7 @@ impl BinaryGcn {
     }
 
     /// Returns true if the class of a node is certified.
-    fn stands(&self, t: usize, budget: FeatureFlips, ends: &[Vec<[f64; 2]>]) -> bool {
+    fn is_certified(&self, t: usize, budget: FeatureFlips, ends: &[Vec<[f64; 2]>]) -> bool {
         let class = self.classes[t];
         (0..self.bias.len())
             .filter(|&c| c != class)

@@ -133,7 +133,7 @@ impl LipschitzMargins {
     }
 
     /// The margin of node u's class over another, less the rounding error.
-    fn lead(&self, u: usize, other: usize) -> f64 {
+    fn margin(&self, u: usize, other: usize) -> f64 {
         let (own, other) = (self.scores_of(u)[self.class(u)], self.scores_of(u)[other]);
         (own - other - ROUNDING * (own.abs() + other.abs())).max(0.0)
     }
@@ -164,7 +164,7 @@ impl LipschitzMargins {
             let (class, weight) = (self.class(u), of_row(self.rows[u]));
             let others = (0..classes).filter(|&c| c != class);
             others
-                .map(|c| quotient(self.lead(u, c), gains[class * classes + c] * weight))
+                .map(|c| quotient(self.margin(u, c), gains[class * classes + c] * weight))
                 .fold(f64::INFINITY, f64::min)
         };
         Ok((0..self.num_nodes()).map(one).collect())
@@ -200,14 +200,14 @@ impl LipschitzMargins {
         let mut open: Vec<usize> = (0..self.num_nodes()).collect();
         for flips in 1..=most {
             let moves = bounds.moves(flips);
-            let stands = |&u: &usize| {
+            let is_certified = |&u: &usize| {
                 let class = self.class(u);
                 (0..self.num_classes).filter(|&c| c != class).all(|c| {
                     let moved = (1.0 + ROUNDING) * bounds.difference(&moves, u, (class, c), flips);
-                    moved < self.lead(u, c)
+                    moved < self.margin(u, c)
                 })
             };
-            open = open.into_par_iter().filter(stands).collect();
+            open = open.into_par_iter().filter(is_certified).collect();
             if open.is_empty() {
                 break;
             }
@@ -290,8 +290,8 @@ fn scaled_values(tensor: &Tensor, factor: f64) -> Result<Vec<f64>> {
 }
 
 /// Divides a margin by a gain; infinite if a positive margin never moves.
-fn quotient(lead: f64, by: f64) -> f64 {
-    if by > 0.0 { lead / by } else { f64::INFINITY }
+fn quotient(margin: f64, by: f64) -> f64 {
+    if by > 0.0 { margin / by } else { f64::INFINITY }
 }
 
 /// The sum of messages.

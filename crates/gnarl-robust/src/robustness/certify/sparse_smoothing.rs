@@ -221,9 +221,9 @@ impl Certainty {
 
 /// Largest certified number of flips of each kind, the other at zero, up to `most`.
 pub fn largest(noise: FlipNoise, certainty: &Certainty, rule: Rule, most: Flips) -> Flips {
-    let stands = |flips: Flips| Regions::new(&[(noise, flips)]).certify(certainty, rule);
+    let is_certified = |flips: Flips| Regions::new(&[(noise, flips)]).certify(certainty, rule);
     let last = |most: usize, flips: fn(usize) -> Flips| {
-        (1..=most).take_while(|&r| stands(flips(r))).count()
+        (1..=most).take_while(|&r| is_certified(flips(r))).count()
     };
     Flips {
         additions: last(most.additions, |additions| Flips {

@@ -252,7 +252,7 @@ fn with_inference<T>(fitted: &Fitted, f: impl FnOnce(&Smoothed<'_>) -> Result<T>
     let bare: PreprocessedModel<'_> = fitted.bare();
     let defended = Defended {
         model: &bare,
-        reading: fitted.reading(),
+        inference: fitted.reading(),
         seed: fitted.seed(),
     };
     let model: &dyn Classifier = if fitted.reading().is_plain() {
