@@ -279,7 +279,7 @@ impl Network {
     }
 }
 
-/// Adds the scalars of a learnable operator as `PREFIX.NAME`. Constants draw nothing: the other
+/// Adds the scalars of a learnable operator as `PREFIX.NAME`. Constants need no random numbers: the other
 /// weights start as they do with a fixed operator.
 #[doc(hidden)]
 pub fn add_scalars(
@@ -320,18 +320,18 @@ pub fn scalar_values(
 /// Dropout of features; of sparse ones the stored values are dropped, which is the same thing.
 #[doc(hidden)]
 pub fn drop_input(x: &Input, rate: f64, pass: &Pass<'_>) -> Result<Input> {
-    let sample = pass.dropout(rate as f32, INPUT_SITE);
-    if sample.rate == 0.0 {
+    let mask = pass.dropout(rate as f32, INPUT_SITE);
+    if mask.rate == 0.0 {
         return Ok(x.clone());
     }
     Ok(match x {
-        Input::Dense(x) => Input::Dense(dropout(x, sample)?),
-        Input::Sparse(x) => Input::Sparse(drop_values(x, sample)?),
+        Input::Dense(x) => Input::Dense(dropout(x, mask)?),
+        Input::Sparse(x) => Input::Sparse(drop_values(x, mask)?),
     })
 }
 
-fn drop_values(x: &Operator, sample: gnarl_tensor::Dropout) -> Result<Operator> {
-    x.with_values(&dropout(&x.values()?, sample)?)
+fn drop_values(x: &Operator, mask: gnarl_tensor::Dropout) -> Result<Operator> {
+    x.with_values(&dropout(&x.values()?, mask)?)
 }
 
 #[cfg(test)]

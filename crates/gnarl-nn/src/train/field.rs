@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_whose_neighbourhood_is_everyone_is_given_the_whole_graph() {
+    fn targets_that_depend_on_every_node_use_the_whole_graph() {
         let star = gnarl_graph::generate::star(30).unwrap();
         let labels = Labels::new(vec![Some(0); 30], 1).unwrap();
         let star = star.with_labels(labels).unwrap();

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn patience_without_validation_items_is_refused() {
+    fn patience_without_validation_is_refused() {
         let config = TrainConfig {
             patience: Some(3),
             ..TrainConfig::default()
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_from_outside_is_told() {
+    fn a_stop_from_outside_is_reported() {
         let stop = AtomicBool::new(true);
         let callbacks = Callbacks {
             stop: &stop,

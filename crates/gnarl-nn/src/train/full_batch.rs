@@ -29,19 +29,19 @@ pub fn train(
         .of(&targets[0].classes, problem.labels.num_classes())?;
     let [targets, validate_on] = targets.map(|targets| targets.weighing(&weights));
     let validate_on = ReceptiveField::new(propagation, input, &validate_on, model.reach())?;
-    let reach = Dependencies::new(propagation, input, &targets, model.reach());
-    let train_on = reach.field(propagation, input)?;
-    let field_sampler = problem.epoch_sampler.map(|make| FieldSampler {
-        make,
+    let dependencies = Dependencies::new(propagation, input, &targets, model.reach());
+    let train_on = dependencies.field(propagation, input)?;
+    let field_sampler = problem.epoch_sampler.map(|sample| FieldSampler {
+        sample,
         targets,
-        reach,
+        dependencies,
         whole: (propagation, input),
         input: train_on.input.clone(),
     });
     model.start(&train_on.propagation, &train_on.input)?;
     let mixer = problem.mixing;
     fit_loop(
-        &mut WholeGraph {
+        &mut FullBatch {
             model,
             train_on,
             validate_on,
@@ -56,7 +56,7 @@ pub fn train(
 }
 
 /// Full-batch training: all training nodes of one graph in every step.
-struct WholeGraph<'a, M> {
+struct FullBatch<'a, M> {
     model: &'a M,
     train_on: ReceptiveField,
     validate_on: ReceptiveField,
@@ -70,9 +70,9 @@ struct WholeGraph<'a, M> {
 /// those of the whole graph's field. Inputs are then restricted, and transposed for their
 /// gradients, once.
 struct FieldSampler<'a> {
-    make: EpochSampler<'a>,
+    sample: EpochSampler<'a>,
     targets: Targets,
-    reach: Dependencies,
+    dependencies: Dependencies,
     /// Unchanged input of an epoch: the message passing and inputs of the whole graph; `input` has
     /// the field's inputs.
     whole: (&'a Propagation, &'a Input),
@@ -85,7 +85,7 @@ impl FieldSampler<'_> {
             propagation,
             new_edges,
             input,
-        } = (self.make)(epoch)?;
+        } = (self.sample)(epoch)?;
         let propagation = propagation.as_ref().unwrap_or(self.whole.0);
         if new_edges {
             return Ok(ReceptiveField::new(
@@ -96,14 +96,14 @@ impl FieldSampler<'_> {
             )?);
         }
         let input = match &input {
-            Some(own) => self.reach.input(own)?,
+            Some(own) => self.dependencies.input(own)?,
             None => self.input.clone(),
         };
-        Ok(self.reach.field_of(propagation, input)?)
+        Ok(self.dependencies.field_of(propagation, input)?)
     }
 }
 
-impl<M: Model> TrainingTask for WholeGraph<'_, M> {
+impl<M: Model> TrainingTask for FullBatch<'_, M> {
     fn params(&self) -> &Params {
         self.model.params()
     }
@@ -118,7 +118,7 @@ impl<M: Model> TrainingTask for WholeGraph<'_, M> {
         }
         self.mixing = self
             .mixer
-            .map(|sample| sample(epoch, self.train_on.targets.items.len()))
+            .map(|mixer| mixer(epoch, self.train_on.targets.items.len()))
             .transpose()?;
         Ok(1)
     }

@@ -48,20 +48,20 @@ struct What {
 }
 
 impl Journal {
-    /// Opens a folder, which is created if it does not exist. `asked` is the full request of the
+    /// Opens a folder, which is created if it does not exist. `request` is the full request of the
     /// run. With `resume`, a folder with a journal of the same run is continued. Without `resume` a
     /// folder with a journal is refused; with `resume` a folder without one is refused.
     pub fn open(
         folder: &Path,
         every: Duration,
-        asked: serde_json::Value,
+        request: serde_json::Value,
         resume: bool,
     ) -> Result<Self> {
         let at = folder.join(WHAT);
         let refuse = |what: String| Err(Error::data(&at, "checkpoints", what));
         let now = What {
             version: env!("CARGO_PKG_VERSION").into(),
-            asked,
+            asked: request,
         };
         match (std::fs::read(&at), resume) {
             (Ok(_), false) => {
@@ -523,7 +523,7 @@ mod tests {
 
     /// Two identical trainings have a file each; another seed has another file.
     #[test]
-    fn trainings_are_told_apart() {
+    fn each_training_has_its_own_checkpoint() {
         let graph = karate();
         let dir = tempfile::tempdir().unwrap();
         let journal = open(dir.path(), false);

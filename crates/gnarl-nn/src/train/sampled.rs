@@ -15,6 +15,7 @@ use gnarl_graph::sample::{Fanout, Sampler};
 use gnarl_graph::{Labels, Split};
 use rand::seq::SliceRandom;
 
+use super::targets::labelled_targets;
 use super::{
     Callbacks, Model, Targets, TrainConfig, Trained, TrainingTask, Validation, fit_loop, gradients,
 };
@@ -59,30 +60,16 @@ pub fn train_sampled(
     seed: u64,
     callbacks: &Callbacks<'_>,
 ) -> Result<Trained> {
-    let (train_on, validate_on) = (
-        training_targets(problem)?,
-        Targets::new(problem.split.val(), problem.labels),
-    );
+    let [train_on, validate_on] = labelled_targets(problem.split, problem.labels)?;
     let weights = config
         .class_weights
         .of(&train_on.classes, problem.labels.num_classes())?;
     let [train_on, validate_on] = [train_on, validate_on].map(|targets| targets.weighing(&weights));
-    let batches = BatchSampler {
-        rows: problem.rows.clone(),
-        sampling: problem.sampling,
-        seed,
-    };
+    let batches = BatchSampler::new(problem, seed);
     let first = batches.first(&train_on)?;
     model.start(&first.propagation, &first.input)?;
     drop(first);
-    let mut task = SampledTask {
-        model,
-        batches,
-        train_on,
-        validate_on,
-        prefetched: None,
-        steps: 0,
-    };
+    let mut task = SampledTask::new(model, batches, train_on, validate_on);
     fit_loop(&mut task, config, seed, callbacks)
 }
 
@@ -95,19 +82,8 @@ pub fn sampled_accuracy(
 ) -> Result<Option<f64>> {
     let [train_on, validate_on] =
         [problem.split.train(), problem.split.val()].map(|of| Targets::new(of, problem.labels));
-    let batches = BatchSampler {
-        rows: problem.rows.clone(),
-        sampling: problem.sampling,
-        seed,
-    };
-    let task = SampledTask {
-        model,
-        batches,
-        train_on,
-        validate_on,
-        prefetched: None,
-        steps: 0,
-    };
+    let batches = BatchSampler::new(problem, seed);
+    let task = SampledTask::new(model, batches, train_on, validate_on);
     Ok(if task.has_validation() {
         Some(task.validate()?.accuracy)
     } else {
@@ -125,13 +101,9 @@ pub struct Batches {
 impl Batches {
     /// Fails if a split has no labelled training nodes.
     pub fn new(problem: &SampledProblem<'_>, seed: u64) -> Result<Self> {
-        let train_on = training_targets(problem)?;
+        let [train_on, _] = labelled_targets(problem.split, problem.labels)?;
         Ok(Self {
-            batches: BatchSampler {
-                rows: problem.rows.clone(),
-                sampling: problem.sampling,
-                seed,
-            },
+            batches: BatchSampler::new(problem, seed),
             train_on,
         })
     }
@@ -191,19 +163,6 @@ impl Batches {
     }
 }
 
-/// Returns the labelled training nodes; a split without any is refused.
-fn training_targets(problem: &SampledProblem<'_>) -> Result<Targets> {
-    let targets = Targets::new(problem.split.train(), problem.labels);
-    if targets.items.is_empty() {
-        let what = format!(
-            "split {} has no labelled training nodes",
-            problem.split.name()
-        );
-        return Err(Error::argument("training", what));
-    }
-    Ok(targets)
-}
-
 /// Batch sampler: constant during training.
 #[derive(Debug, Clone)]
 struct BatchSampler {
@@ -220,6 +179,14 @@ struct Batch {
 }
 
 impl BatchSampler {
+    fn new(problem: &SampledProblem<'_>, seed: u64) -> Self {
+        Self {
+            rows: problem.rows.clone(),
+            sampling: problem.sampling,
+            seed,
+        }
+    }
+
     fn sampler(&self, trains: bool) -> Sampler {
         let dropped = if trains {
             self.sampling.dropped_edges
@@ -315,6 +282,7 @@ impl BatchSampler {
     }
 }
 
+/// Training task on sampled neighbourhoods: some training nodes in every step.
 struct SampledTask<'a, M> {
     model: &'a M,
     batches: BatchSampler,
@@ -322,6 +290,19 @@ struct SampledTask<'a, M> {
     validate_on: Targets,
     prefetched: Option<Mutex<Receiver<Result<Batch>>>>,
     steps: usize,
+}
+
+impl<'a, M> SampledTask<'a, M> {
+    fn new(model: &'a M, batches: BatchSampler, train_on: Targets, validate_on: Targets) -> Self {
+        Self {
+            model,
+            batches,
+            train_on,
+            validate_on,
+            prefetched: None,
+            steps: 0,
+        }
+    }
 }
 
 impl<M: Model> TrainingTask for SampledTask<'_, M> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::{Labels, Result};
+use gnarl_graph::{Error, Labels, Result, Split};
 use gnarl_tensor::{Tensor, class_weighted_cross_entropy, masked_cross_entropy};
 
 /// Nodes or graphs of a split with their classes, as inputs of the loss.
@@ -80,6 +80,18 @@ impl Targets {
             0.0
         })
     }
+}
+
+/// Returns the labelled training and validation nodes of a split; a split without labelled training
+/// nodes is refused.
+pub(super) fn labelled_targets(split: &Split, labels: &Labels) -> Result<[Targets; 2]> {
+    let [train_on, validate_on] =
+        [split.train(), split.val()].map(|nodes| Targets::new(nodes, labels));
+    if train_on.items.is_empty() {
+        let what = format!("split {} has no labelled training nodes", split.name());
+        return Err(Error::argument("training", what));
+    }
+    Ok([train_on, validate_on])
 }
 
 /// Returns the position of the largest value, the first of equal values.

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use gnarl_graph::{Error, Labels, Result, Split};
+use gnarl_graph::{Labels, Result, Split};
 use gnarl_tensor::{GradStore, Tensor};
 
+use super::targets::labelled_targets;
 use super::{Mixer, Targets, Validation};
 use crate::networks::{Input, Network, Params, Pass, Propagation};
 
@@ -61,13 +62,7 @@ impl<'a> Problem<'a> {
     /// Returns the labelled training and validation nodes; a split without labelled training nodes
     /// is refused.
     pub fn targets(&self) -> Result<[Targets; 2]> {
-        let [train_on, validate_on] =
-            [self.split.train(), self.split.val()].map(|items| Targets::new(items, self.labels));
-        if train_on.items.is_empty() {
-            let what = format!("split {} has no labelled training nodes", self.split.name());
-            return Err(Error::argument("training", what));
-        }
-        Ok([train_on, validate_on])
+        labelled_targets(self.split, self.labels)
     }
 }
 

@@ -611,7 +611,7 @@ mod tests {
 
     /// If hardly any pair is free, all free pairs are returned, and the search ends.
     #[test]
-    fn a_crowded_graph_has_few_pairs_to_draw() {
+    fn a_crowded_graph_has_few_pairs_to_sample() {
         let n = 12u32;
         let edges = (0..n)
             .flat_map(|u| (u + 1..n).map(move |v| (u, v)))
@@ -674,7 +674,7 @@ mod tests {
     /// Uses the same random numbers as sampling pair by pair: no edge, nothing in use, no
     /// duplicates, in order, as many as requested.
     #[test]
-    fn pairs_that_are_drawn_are_apart() {
+    fn sampled_pairs_have_no_edge() {
         let graph = Graph::from_edges(
             60,
             (0..60u32).flat_map(|u| [(u, (u + 1) % 60), (u, (u + 7) % 60)]),

@@ -87,7 +87,7 @@ mod tests {
     use crate::attack::Attack;
 
     #[test]
-    fn noise_has_the_size_and_shape_asked_for() {
+    fn noise_has_the_requested_size_and_shape() {
         let (n, k, psi) = (400usize, 100usize, 0.7);
         let features = Features::Dense(DenseMatrix::new(n, k, vec![2.0; n * k]).unwrap());
         let graph = Graph::empty(n).unwrap().with_features(features).unwrap();

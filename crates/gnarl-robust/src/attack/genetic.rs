@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn breeding_beats_drawing_and_needs_no_gradients() {
+    fn crossover_beats_random_sampling_and_needs_no_gradients() {
         let graph = graph(3);
         let model = trained(&graph, Backbone::GCN);
         let quick = Genetic {

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_says_what_is_stored() {
+    fn the_list_matches_stored_names() {
         assert_listed(Attack::LIST, Attack::all().map(|attack| attack.stored()));
         for attack in Attack::all() {
             attack.check().unwrap();

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_that_were_put_in_are_left_out_more_often() {
+    fn added_edges_are_dropped_more_often() {
         let (graph, model) = fixture();
         let prior = CleanEdges::fit(&model, &graph).unwrap();
         let foreign: Vec<(u32, u32)> = (0..60u32)

@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn trust_is_earned_on_the_training_graphs() {
+    fn the_limit_is_tested_on_the_training_graphs() {
         let rings: Vec<Graph> = (4..24).map(ring).collect();
         let graphs: Vec<&Graph> = rings.iter().collect();
         // One model that detects an edge between nodes of one kind, and one that predicts the same

@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_fixes_the_answer_whatever_the_threads() {
+    fn the_seed_fixes_the_prediction_whatever_the_threads() {
         let crf = Crf {
             samples: 4,
             iterations: 3,

@@ -794,7 +794,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_that_an_attack_put_in_stand_out() {
+    fn edges_added_by_an_attack_are_detected() {
         let (graph, model) = trial_graph();
         let clean = classes(&distributions(&model, &graph).unwrap());
         let detectors = EdgeDetectors::fit(&model, &graph, 4).unwrap();

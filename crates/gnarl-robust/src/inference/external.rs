@@ -1,7 +1,7 @@
 //! Runs a program in any language as a model: gnarl starts it and sends requests over standard
 //! input and output, one JSON object on one line each way.
 //!
-//! | gnarl writes | the program answers |
+//! | gnarl writes | the program responds |
 //! | --- | --- |
 //! | `{"hello":1}` | `{"num_classes":C}` |
 //! | `{"num_nodes":n,"edges":[[u,v],…],"features":{"shape":[n,k],"rows":[…],"cols":[…],"values":[…]}}` | `{"scores":[[…],…]}` |
@@ -371,7 +371,7 @@ mod tests {
     const HELLO: &str = "read hello; echo '{\"num_classes\": 2}'; read request; ";
 
     #[test]
-    fn it_is_asked_and_answers() {
+    fn it_responds_to_requests() {
         // The response holds the length of the request, which shows that the program received it.
         let model =
             start(&format!("{HELLO} echo \"{{\\\"scores\\\": [[${{#request}}, 0], [0.5, -1], [1e3, 2]]}}\"; read end"))

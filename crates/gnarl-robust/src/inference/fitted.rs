@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_reading_is_the_softmax_and_its_classifier_the_model() {
+    fn plain_inference_is_the_softmax_and_its_classifier_the_model() {
         let (graph, model) = fixture();
         let plain = Inference::from(Plain {}).fit(&model, &graph, &[]).unwrap();
         assert!(
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn readings_are_stored_and_read_back() {
+    fn fitted_inferences_are_stored_and_read_back() {
         let (graph, model) = fixture();
         let ones = Features::Dense(DenseMatrix::new(40, 1, vec![1.0; 40]).unwrap());
         let graph = graph.with_features(ones).unwrap();

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_says_what_is_stored_and_names_are_read_back() {
+    fn the_list_matches_stored_names_and_names_are_read_back() {
         gnarl_graph::names::assert_listed(Inference::LIST, Inference::all().map(|i| i.stored()));
         for inference in Inference::all() {
             assert_eq!(

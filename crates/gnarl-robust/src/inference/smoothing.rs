@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn on_features_it_is_the_plain_average_over_the_same_draws() {
+    fn on_features_it_is_the_plain_average_over_the_same_samples() {
         let (graph, model, seed, count) = (graph(12, 2), model(), 5, 9);
         // A radius as large as the rows: with cosines the weights of samples would differ widely.
         let smoothing = Smoothing {

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_drawn_once_and_each_is_as_likely() {
+    fn edges_are_sampled_once_and_each_is_as_likely() {
         let edges: Vec<Pair> = (0..5).map(|u| (u, u + 1)).collect();
         let mut counts = [0usize; 5];
         for i in 0..3000 {

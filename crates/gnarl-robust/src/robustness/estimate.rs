@@ -494,7 +494,7 @@ mod tests {
 
     /// Every sample is reported, by both ways; after a stop at ten, there is no result.
     #[test]
-    fn samples_are_told_of_and_can_be_stopped() {
+    fn samples_are_reported_and_can_be_stopped() {
         use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
         let (graph, settings) = (random_graph(), features(Norm::L2, 0.5, 200));
         let outside = FromFn {
@@ -631,7 +631,7 @@ mod tests {
     }
 
     #[test]
-    fn flips_move_answers_the_same_on_both_paths() {
+    fn flips_move_predictions_the_same_on_both_paths() {
         let (graph, model) = (random_graph(), network(Backbone::GCN));
         let region = Region::Structure {
             flips: 5,

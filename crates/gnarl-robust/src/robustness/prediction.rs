@@ -101,7 +101,7 @@ mod tests {
 
     /// Distributions are at most sqrt 2 apart, so the scaled distance is at most 1 / sqrt 2.
     #[test]
-    fn opposite_answers_are_as_far_as_can_be() {
+    fn opposite_predictions_have_the_largest_distance() {
         let rows = |a: f32, b: f32| {
             Prediction::new(DenseMatrix::new(2, 2, vec![a, b, a, b]).unwrap()).unwrap()
         };

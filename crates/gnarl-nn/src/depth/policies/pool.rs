@@ -239,7 +239,7 @@ mod tests {
     use gnarl_graph::generate::cycle;
 
     #[test]
-    fn a_pool_trusts_whom_experience_trusts() {
+    fn a_pool_weighs_exits_by_their_accuracy() {
         // Exit 0 always predicts 0, exit 1 is correct; the true class is 1 three times in four.
         let truth: Vec<u32> = (0..80).map(|u| u32::from(u % 4 != 0)).collect();
         let predictions = confident(&[vec![0; 80], truth.clone()], 2);

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn training_draws_scores_and_notes_a_penalty_predicting_does_not() {
+    fn training_samples_scores_and_adds_a_penalty() {
         let network = Network::new(
             &NetworkConfig::new(Backbone::RGCN),
             &Shape::new(4, 3, 0.0),

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_are_those_of_all_draws() {
+    fn regions_are_those_of_all_samples() {
         for (p_plus, p_minus) in [(0.01, 0.6), (0.2, 0.3), (0.7, 0.6), (0.4, 0.05)] {
             let noise = FlipNoise::new(p_plus, p_minus).unwrap();
             for additions in 0..=5 {

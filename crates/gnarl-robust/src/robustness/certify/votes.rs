@@ -694,7 +694,7 @@ mod tests {
     /// A classifier whose class is the first bit of a node: its votes are as frequent as the noise
     /// shows the bit.
     #[test]
-    fn votes_are_shares_of_draws() {
+    fn votes_are_shares_of_samples() {
         let graph = binary_graph(6, 4);
         let bits = graph.features().unwrap().to_dense();
         let function = |graph: &Graph| {
