@@ -35,7 +35,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
         ..RobustCrf::default()
     };
     let reading = Inference::from(crf).fit(&model, &graph, &[])?;
-    let (plain, agreed) = (model.scores(&graph)?, reading.answer(&model, &graph, 0)?);
+    let (plain, agreed) = (model.scores(&graph)?, reading.predict(&model, &graph, 0)?);
     println!("node  its own scores  agreed over neighbouring graphs");
     for u in [2, 8, 9, 30] {
         println!("{u:4}  {:?}  {:?}", plain.row(u), agreed.row(u));
