@@ -64,3 +64,44 @@ impl Optimiser {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::networks::{Params, init::Init};
+
+    #[test]
+    fn a_step_schedule_changes_the_rates_after_every_so_many_epochs() {
+        let schedule = StepSchedule {
+            every: 3,
+            factor: 0.5,
+        };
+        let factors: Vec<Option<f64>> = (1..=6).map(|epoch| schedule.factor_after(epoch)).collect();
+        assert_eq!(factors, [None, None, Some(0.5), None, None, Some(0.5)]);
+    }
+
+    #[test]
+    fn parameters_have_the_rates_of_their_groups_and_statistics_none() {
+        let mut params = Params::default();
+        let rng = &mut gnarl_graph::random::stream(1, "optimiser", 0);
+        for group in [Group::Weight, Group::Statistic, Group::Exponent] {
+            let name = format!("{group:?}");
+            params
+                .add(name, &[1], Init::Constant(0.0), group, rng)
+                .unwrap();
+        }
+        let config = TrainConfig {
+            learning_rate: 0.3,
+            exponent_learning_rate: 0.1,
+            schedule: Some(StepSchedule {
+                every: 1,
+                factor: 0.5,
+            }),
+            ..TrainConfig::default()
+        };
+        let mut optimiser = Optimiser::new(params.list(), &config);
+        assert_eq!(optimiser.adam.state().1, [0.3, 0.1]);
+        optimiser.end_epoch(1);
+        assert_eq!(optimiser.adam.state().1, [0.15, 0.05]);
+    }
+}

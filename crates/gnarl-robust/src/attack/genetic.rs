@@ -47,7 +47,7 @@ pub struct Genetic {
     /// Number of generations.
     #[setting(default = 40)]
     pub generations: usize,
-    /// Share of a child's flips that are sampled anew.
+    /// Share of a child's flips that are resampled.
     #[setting(default = 0.1, range = 0.0..=1.0, was = "mutation")]
     pub mutation_rate: f64,
 }

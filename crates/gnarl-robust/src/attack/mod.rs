@@ -451,12 +451,12 @@ mod tests {
             }),
         ];
         for attack in long {
-            let (asked, found) = (
+            let (budget, found) = (
                 attack.budget().unwrap(),
                 attack.method().attack(&input, 1).unwrap(),
             );
             let change = crate::perturb::Change::between(&graph, &found).unwrap();
-            change.assert_within(&asked, &graph, &found).unwrap();
+            change.assert_within(&budget, &graph, &found).unwrap();
         }
     }
 

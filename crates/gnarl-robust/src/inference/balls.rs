@@ -55,7 +55,7 @@ pub(super) fn default_radius(part: PerturbationTarget) -> f64 {
 pub(super) const DEFAULT_SHARE_ON_SETS: f64 = 0.1;
 
 /// Returns the candidate radii of tuning, the smallest first.
-pub(super) fn tried_radii(part: PerturbationTarget, of: Input) -> [f64; 4] {
+pub(super) fn candidate_radii(part: PerturbationTarget, of: Input) -> [f64; 4] {
     match (part, of) {
         (PerturbationTarget::Features, _) => [0.1, 0.3, 0.5, 0.9],
         (PerturbationTarget::Structure, Input::Nodes) => [0.005, 0.01, 0.02, 0.04],

@@ -158,7 +158,7 @@ impl Method for CleanCrf {
         ))
     }
 
-    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
+    fn sampling_region<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
         match (self.target.unwrap_or(PerturbationTarget::Features), prior?) {
             (PerturbationTarget::Features, prior @ Prior::Features(_)) => {
                 Some(SamplingRegion::Clean(prior))

@@ -337,10 +337,10 @@ impl Neighbourhood for CleanFeatures {
         prediction: &DenseMatrix<f32>,
         rng: &mut Rng,
     ) -> Result<Option<(Graph, f64)>> {
-        self.around(centre, prediction)?(rng)
+        self.sampler(centre, prediction)?(rng)
     }
 
-    fn around<'a>(
+    fn sampler<'a>(
         &'a self,
         centre: &'a Graph,
         _: &'a DenseMatrix<f32>,

@@ -33,7 +33,7 @@ pub trait Neighbourhood: Sync {
 
     /// Returns a sampler around one centre, with exactly the samples of [`sample`](Self::sample);
     /// shared work is done once.
-    fn around<'a>(
+    fn sampler<'a>(
         &'a self,
         centre: &'a Graph,
         prediction: &'a DenseMatrix<f32>,
@@ -146,8 +146,8 @@ impl Crf {
         if updates == 0 || self.sigma == 1.0 {
             return Ok(own);
         }
-        let sample = tree.around(centre, &own)?;
-        let around = |i: usize| -> Result<Option<(f64, DenseMatrix<f32>)>> {
+        let sample = tree.sampler(centre, &own)?;
+        let neighbour_prediction = |i: usize| -> Result<Option<(f64, DenseMatrix<f32>)>> {
             let (path, mut rng) = neighbour_stream(path, i);
             let Some((neighbour, similarity)) = sample(&mut rng)? else {
                 return Ok(None);
@@ -164,12 +164,12 @@ impl Crf {
                 if agreed.is_settled(self.samples - i) {
                     break;
                 }
-                agreed.add(around(i)?.as_ref(), &own);
+                agreed.add(neighbour_prediction(i)?.as_ref(), &own);
             }
         } else {
             let predictions: Vec<_> = (0..self.samples)
                 .into_par_iter()
-                .map(around)
+                .map(neighbour_prediction)
                 .collect::<Result<_>>()?;
             predictions
                 .iter()
@@ -237,8 +237,8 @@ pub(super) trait Tree: Sync {
     /// Returns the model's prediction.
     fn evaluate(&self, input: &Self::Input) -> Result<DenseMatrix<f32>>;
 
-    /// Returns a sampler, as [`Neighbourhood::around`].
-    fn around<'a>(
+    /// Returns a sampler, as [`Neighbourhood::sampler`].
+    fn sampler<'a>(
         &'a self,
         centre: &'a Self::Input,
         prediction: &'a DenseMatrix<f32>,
@@ -258,12 +258,12 @@ impl Tree for ByGraphs<'_> {
         self.crf.output(self.model.scores(graph)?)
     }
 
-    fn around<'a>(
+    fn sampler<'a>(
         &'a self,
         centre: &'a Graph,
         prediction: &'a DenseMatrix<f32>,
     ) -> Result<NeighbourSampler<'a>> {
-        self.neighbourhood.around(centre, prediction)
+        self.neighbourhood.sampler(centre, prediction)
     }
 }
 
@@ -388,8 +388,8 @@ mod tests {
         }
     }
 
-    fn predict(crf: Crf, around: &dyn Neighbourhood) -> Vec<f32> {
-        crf.predict(&model(), around, &two_nodes([0.3, 0.6]), 1)
+    fn predict(crf: Crf, neighbourhood: &dyn Neighbourhood) -> Vec<f32> {
+        crf.predict(&model(), neighbourhood, &two_nodes([0.3, 0.6]), 1)
             .unwrap()
             .data()
             .to_vec()

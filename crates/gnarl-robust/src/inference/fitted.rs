@@ -60,12 +60,12 @@ impl FittedInference {
     pub(super) fn new(inference: Inference, prior: Option<Prior>) -> Result<Self> {
         let fits = match (
             inference.method().update(),
-            inference.method().around(prior.as_ref()),
+            inference.method().sampling_region(prior.as_ref()),
         ) {
             (None, None) => prior.is_none(),
-            (Some(_), Some(around)) => {
+            (Some(_), Some(region)) => {
                 matches!(
-                    around,
+                    region,
                     super::SamplingRegion::Clean(_) | super::SamplingRegion::Detected(_)
                 ) == prior.is_some()
             }
@@ -123,7 +123,8 @@ impl FittedInference {
         seed: u64,
     ) -> Result<DenseMatrix<f32>> {
         let method = self.inference.method();
-        let (Some(crf), Some(around)) = (method.update(), method.around(self.prior.as_ref()))
+        let (Some(crf), Some(region)) =
+            (method.update(), method.sampling_region(self.prior.as_ref()))
         else {
             return Crf::new(1.0).output(model.scores(graph)?);
         };
@@ -133,11 +134,11 @@ impl FittedInference {
             return crf.output(model.scores(graph)?);
         }
         if let Some(white) = model.white_box().filter(|white| !white.reads_degrees())
-            && let Some(prediction) = reduced::predict(&crf, white, &around, graph, seed)?
+            && let Some(prediction) = reduced::predict(&crf, white, &region, graph, seed)?
         {
             return Ok(prediction);
         }
-        crf.predict(model, around.neighbourhood(), graph, seed)
+        crf.predict(model, region.neighbourhood(), graph, seed)
     }
 
     /// Returns the inference with the sigma and radius of the highest accuracy on these labelled
@@ -366,6 +367,16 @@ mod tests {
         assert_eq!(
             defended.scores(&graph).unwrap().data(),
             model.scores(&graph).unwrap().data()
+        );
+    }
+
+    #[test]
+    fn logarithms_of_probabilities_are_finite() {
+        let distributions = DenseMatrix::new(1, 3, vec![1.0, 0.5, 0.0]).unwrap();
+        let logarithms = log_probabilities(&distributions).unwrap();
+        assert_eq!(
+            logarithms.row(0),
+            [0.0, 0.5f32.ln(), f32::MIN_POSITIVE.ln()]
         );
     }
 

@@ -78,7 +78,7 @@ impl Method for GoodAt {
         })))
     }
 
-    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
+    fn sampling_region<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
         let Prior::Detectors(detectors) = prior? else {
             return None;
         };

@@ -100,7 +100,7 @@ pub trait Method {
 
     /// Returns the source of neighbours; `None` for one forward pass, and if a required prior is
     /// missing.
-    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>>;
+    fn sampling_region<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>>;
 
     /// Learns a prior from the training data of the model.
     fn learn(&self, _model: &dyn Classifier, _clean: CleanInputs<'_>) -> Result<Option<Prior>> {
@@ -371,7 +371,7 @@ mod tests {
     fn open_settings_mean_coras_values() {
         let values = |part: PerturbationTarget| {
             let crf = Inference::from(RobustCrf::default()).on(part);
-            let radius = match crf.method().around(None) {
+            let radius = match crf.method().sampling_region(None) {
                 Some(SamplingRegion::Features(ball)) => ball.radius,
                 Some(SamplingRegion::Structure(ball)) => ball.share,
                 other => panic!("{other:?}"),

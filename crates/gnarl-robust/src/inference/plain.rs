@@ -19,7 +19,7 @@ impl Method for Plain {
         None
     }
 
-    fn around<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
+    fn sampling_region<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
         None
     }
 }

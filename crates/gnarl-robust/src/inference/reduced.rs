@@ -25,7 +25,7 @@ use gnarl_tensor::{Device, Tensor};
 pub(super) fn predict(
     crf: &Crf,
     model: &WhiteBox,
-    around: &SamplingRegion<'_>,
+    region: &SamplingRegion<'_>,
     graph: &Graph,
     seed: u64,
 ) -> Result<Option<DenseMatrix<f32>>> {
@@ -34,7 +34,7 @@ pub(super) fn predict(
     };
     let input = model.input(graph)?;
     let coordinates = reduced.coordinates(&input)?;
-    let prediction = match around {
+    let prediction = match region {
         SamplingRegion::Features(ball) if ball.radius > 0.0 => {
             let similarity = ball.similarity;
             let ball = ReducedBall::new(ball.radius, input.dim(), reduced.dim())?;
@@ -50,13 +50,13 @@ pub(super) fn predict(
             let own = tree.evaluate(&centre)?;
             crf.update(&tree, &centre, own, crf.iterations, seed)?
         }
-        _ if around.part() == PerturbationTarget::Structure => {
+        _ if region.part() == PerturbationTarget::Structure => {
             let tree = Rewired {
                 crf,
                 model,
                 reduced,
                 coordinates,
-                neighbourhood: around.neighbourhood(),
+                neighbourhood: region.neighbourhood(),
             };
             let own = tree.evaluate(graph)?;
             crf.update(&tree, graph, own, crf.iterations, seed)?
@@ -141,7 +141,7 @@ impl Tree for InSpan<'_> {
         )?)?)
     }
 
-    fn around<'a>(
+    fn sampler<'a>(
         &'a self,
         centre: &'a Point,
         _: &'a DenseMatrix<f32>,
@@ -207,12 +207,12 @@ impl Tree for Rewired<'_> {
         )?)?)
     }
 
-    fn around<'a>(
+    fn sampler<'a>(
         &'a self,
         centre: &'a Graph,
         prediction: &'a DenseMatrix<f32>,
     ) -> Result<NeighbourSampler<'a>> {
-        self.neighbourhood.around(centre, prediction)
+        self.neighbourhood.sampler(centre, prediction)
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::balls::{
     DEFAULT_SHARE_ON_SETS, FeatureBall, FlipDistribution, Similarity, StructureBall,
-    default_radius, tried_radii,
+    candidate_radii, default_radius,
 };
 use super::{Crf, Inference, Input, Method, PerturbationTarget, Prior, SamplingRegion, TUNED};
 
@@ -129,7 +129,7 @@ impl Method for RobustCrf {
         Some(self.crf())
     }
 
-    fn around<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
+    fn sampling_region<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
         let radius = self.radius.unwrap_or(default_radius(self.target()));
         Some(match self.target() {
             PerturbationTarget::Features => SamplingRegion::Features(FeatureBall {
@@ -160,7 +160,7 @@ impl Method for RobustCrf {
     }
 
     fn candidates(&self, of: Input) -> Vec<Inference> {
-        let radii = tried_radii(self.target(), of);
+        let radii = candidate_radii(self.target(), of);
         let settings = SIGMAS
             .iter()
             .flat_map(|&sigma| radii.iter().map(move |&radius| (sigma, radius)));

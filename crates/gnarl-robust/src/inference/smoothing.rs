@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::balls::{
     DEFAULT_SHARE_ON_SETS, FeatureBall, FlipDistribution, Similarity, StructureBall,
-    default_radius, tried_radii,
+    candidate_radii, default_radius,
 };
 use super::{Crf, Inference, Input, Method, PerturbationTarget, Prior, SamplingRegion, TUNED};
 
@@ -84,7 +84,7 @@ impl Method for Smoothing {
         Some(self.crf())
     }
 
-    fn around<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
+    fn sampling_region<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
         let radius = self.radius.unwrap_or(default_radius(self.target()));
         Some(match self.target() {
             PerturbationTarget::Features => SamplingRegion::Features(FeatureBall {
@@ -115,7 +115,7 @@ impl Method for Smoothing {
     }
 
     fn candidates(&self, of: Input) -> Vec<Inference> {
-        tried_radii(self.target(), of)
+        candidate_radii(self.target(), of)
             .iter()
             .map(|&radius| {
                 Self {

@@ -154,7 +154,7 @@ impl Ball {
     }
 
     /// Returns features perturbed by a point of the ball.
-    pub fn around(&self, features: &Features, rng: &mut Rng) -> DenseMatrix<f32> {
+    pub fn sample_around(&self, features: &Features, rng: &mut Rng) -> DenseMatrix<f32> {
         let mut moved = features.to_dense();
         let radii = self.radii(moved.num_rows(), moved.num_cols(), rng);
         let mut row = vec![0.0; moved.num_cols()];
@@ -323,7 +323,7 @@ mod tests {
         let features =
             Features::Dense(DenseMatrix::new(3, 2, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap());
         let ball = Ball::new(Norm::L1, 0.5, Sampler::Exact).unwrap();
-        let moved = ball.around(&features, &mut stream(2, "ball test", 0));
+        let moved = ball.sample_around(&features, &mut stream(2, "ball test", 0));
         for i in 0..3 {
             let apart = (0..2).map(|j| f64::from(moved.row(i)[j] - (2 * i + j + 1) as f32));
             let distance = Norm::L1.of(apart);

@@ -259,7 +259,7 @@ fn moved_features(graph: &Graph, ball: &Ball, rng: &mut Rng) -> Result<Graph> {
     let Some(features) = graph.features() else {
         return Ok(graph.clone());
     };
-    let moved = ball.around(features, rng);
+    let moved = ball.sample_around(features, rng);
     check_finite(moved.data())?;
     graph.clone().with_features(Features::Dense(moved))
 }

@@ -237,7 +237,7 @@ mod tests {
                        for norm in NORMS {
                            let bound = bounds.within(Budget::Features { norm, epsilon: EPSILON }).unwrap();
                            let ball = Ball::new(norm, EPSILON, Sampler::Exact).unwrap();
-                           let sampled = ball.around(graph.features().unwrap(), rng);
+                           let sampled = ball.sample_around(graph.features().unwrap(), rng);
                            let sampled = graph.clone().with_features(Features::Dense(sampled)).unwrap();
                            let tried = attacked(&model, &graph, norm, 3, rng);
                            for tried in std::iter::once(sampled).chain(tried) {
