@@ -30,7 +30,7 @@ const SPREAD: f64 = 0.1;
 impl Gain {
     /// Adds a factor of one.
     pub fn new(params: &mut Params, name: &str) -> Result<Self> {
-        let rng = &mut stream(0, "a constant needs no random numbers", 0);
+        let rng = &mut stream(0, "a constant draws nothing", 0);
         let logarithm = params.add(
             name.to_string(),
             &[1],
