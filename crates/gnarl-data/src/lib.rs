@@ -119,3 +119,8 @@ pub fn with_identity_features(graph: Graph) -> Graph {
         .with_features(identity)
         .expect("the identity has a row per node")
 }
+
+/// Compiles the example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -346,3 +346,8 @@ mod tests {
         );
     }
 }
+
+/// Compiles the example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

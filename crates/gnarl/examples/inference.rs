@@ -1,7 +1,7 @@
 //! Predicts with [RobustCRF](https://arxiv.org/abs/2411.05399) from the same weights. Predictions
 //! are less confident on average, and on the clean karate club the accuracy is within six points.
 //!
-//!     cargo run --release --example inference
+//!     cargo run --release -p gnarl --example inference
 
 use gnarl::inference::PerturbationTarget;
 use gnarl::prelude::*;

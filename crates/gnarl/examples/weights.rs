@@ -2,7 +2,7 @@
 //! GCN with orthonormal weights keeps at least ten points more, and its clean accuracy is within
 //! five points.
 //!
-//!     cargo run --release --example weights
+//!     cargo run --release -p gnarl --example weights
 
 use gnarl::attack::{Attack, PgdFeatures};
 use gnarl::graph::generate::{CsbmConfig, csbm};

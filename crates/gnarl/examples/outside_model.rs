@@ -2,7 +2,7 @@
 //! graph to a matrix of class scores. The results are distributions over the classes, and here the
 //! classes that the scores prefer.
 //!
-//!     cargo run --release --example outside_model
+//!     cargo run --release -p gnarl --example outside_model
 
 use gnarl::classifier::{Classifier, FromFn};
 use gnarl::inference::{Inference, PerturbationTarget, RobustCrf};

@@ -1,7 +1,7 @@
 //! Combines all five axes in one model. Its accuracy is above 70 % on the karate club's test
 //! members, and a model read back from its file has bitwise the same predictions for every member.
 //!
-//!     cargo run --release --example joined
+//!     cargo run --release -p gnarl --example joined
 
 use gnarl::prelude::*;
 

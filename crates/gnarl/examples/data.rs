@@ -2,7 +2,7 @@
 //! without sampled vectors. On random graphs of two kinds both have an accuracy above 80 %, and
 //! within ten points of each other.
 //!
-//!     cargo run --release --example data
+//!     cargo run --release -p gnarl --example data
 
 use gnarl::graph::generate::{barabasi_albert, erdos_renyi};
 use gnarl::prelude::*;

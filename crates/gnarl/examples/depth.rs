@@ -3,7 +3,7 @@
 //! accuracy of the best exit. The policy, which saw no test node, is within five points of the
 //! best.
 //!
-//!     cargo run --release --example depth
+//!     cargo run --release -p gnarl --example depth
 
 use gnarl::graph::generate::{CsbmConfig, csbm};
 use gnarl::prelude::*;

@@ -2,7 +2,7 @@
 //! classes, it beats a GCN with A_hat by twenty points or more: about 90 % test accuracy against
 //! some 50 %.
 //!
-//!     cargo run --release --example operator
+//!     cargo run --release -p gnarl --example operator
 
 use gnarl::graph::generate::{CsbmConfig, csbm};
 use gnarl::prelude::*;
