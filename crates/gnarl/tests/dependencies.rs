@@ -1,6 +1,7 @@
-//! Third-party dependencies: their licences, their sources, and duplicate versions.
+//! Licences and sources of dependencies. `deny.toml` has the same rules for cargo-deny, which also
+//! lists duplicates and advisories.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -39,22 +40,6 @@ const ALLOWED_FOR: [(&str, &str, &str); 4] = [
         "CDLA-Permissive-2.0",
         "data: the certificates that downloads trust",
     ),
-];
-
-/// Crates with several versions because other crates require them. For a new one, `cargo tree -d`
-/// shows which do.
-const TWICE: [&str; 11] = [
-    "equator",
-    "equator-macro",
-    "getrandom",
-    "hashbrown",
-    "miniz_oxide",
-    "r-efi",
-    "syn",
-    "thiserror",
-    "thiserror-impl",
-    "windows-sys",
-    "winnow",
 ];
 
 #[test]
@@ -128,25 +113,10 @@ fn all_come_from_one_registry() {
             "{name}"
         );
         assert!(
-            package.contains_key("source") != name.starts_with("gnarl"),
+            package.contains_key("source") != (name.starts_with("gnarl") || name == "xtask"),
             "{name}"
         );
     }
-}
-
-#[test]
-fn what_is_there_twice_is_known() {
-    let mut versions: BTreeMap<String, usize> = BTreeMap::new();
-    for package in locked() {
-        *versions
-            .entry(package["name"].as_str().unwrap().to_string())
-            .or_default() += 1;
-    }
-    // The parts of windows-sys come and go with it.
-    let twice = versions
-        .into_iter()
-        .filter(|(name, count)| *count > 1 && !name.starts_with("windows_"));
-    assert_eq!(twice.map(|(name, _)| name).collect::<Vec<_>>(), TWICE);
 }
 
 /// The packages of Cargo.lock.
