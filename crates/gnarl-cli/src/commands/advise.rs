@@ -8,16 +8,14 @@ use gnarl::study::advise::{Advice, AdviseStudy, DatasetSummary, Outcome, TriedCh
 use gnarl_data::Task;
 use gnarl_nn::features::FeatureKind;
 use gnarl_nn::networks::Backbone;
-use gnarl_nn::train::Callbacks;
 use serde::Serialize;
 
-use super::dry_run::{DryRun, SpecOrDryRun};
+use super::dry_run::DryRun;
 use super::model::ModelArgs;
-use super::train::SpecReport;
+use super::study::{StudyOutput, run_study};
 use crate::global::Global;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt::Interrupted;
 use crate::output::{self, Report, count, difference, real};
-use crate::progress;
 
 /// Arguments of `gnarl advise`.
 #[derive(Debug, Args)]
@@ -52,10 +50,7 @@ pub struct AdviceReport {
 }
 
 /// Summarises the data, tries the choices and reports.
-pub fn run(
-    global: &Global,
-    args: &AdviseArgs,
-) -> anyhow::Result<output::Either<SpecOrDryRun, AdviceReport>> {
+pub fn run(global: &Global, args: &AdviseArgs) -> anyhow::Result<StudyOutput<AdviceReport>> {
     let (data, benchmark) = args.model.benchmark(global, 1)?;
     let task = benchmark.content.task();
     let usual = if task == Task::Node {
@@ -65,9 +60,7 @@ pub fn run(
     };
     let model = args.model.or_model(usual).model(&data.name, task)?;
     if args.model.print_spec {
-        return Ok(output::Either::Left(output::Either::Left(SpecReport::new(
-            &model, task,
-        )?)));
+        return StudyOutput::spec(&model, task);
     }
     let study = AdviseStudy {
         model,
@@ -77,23 +70,19 @@ pub fn run(
     if args.dry_run {
         let choices = study.choices(&benchmark.first())?;
         let left_out = "what is joined once something helps".to_string();
-        let planned = DryRun::new(global, "advise", &benchmark, &choices, Some(left_out))?;
-        return Ok(output::Either::Left(output::Either::Right(planned)));
+        return DryRun::new(global, "advise", &benchmark, &choices, Some(left_out))
+            .map(StudyOutput::DryRun);
     }
     let choices = study.num_choices(task);
-    let bar = progress::steps(&format!("choices on {}", data.name), choices as u64);
-    let watch = Callbacks::stopped_by(interrupt::flag());
-    let advice = match study.run(&benchmark.first(), &watch, |_| bar.inc(1)) {
-        Err(_) if watch.stopped() => {
-            return Err(Interrupted {
-                finished: 0,
-                asked: choices,
-            }
-            .into());
+    let label = format!("choices on {}", data.name);
+    let advice = run_study(&label, choices as u64, |progress| {
+        let callbacks = progress.silent_training();
+        let advice = study.run(&benchmark.first(), &callbacks, |_| progress.advance(1));
+        match advice {
+            Err(_) if callbacks.stopped() => Err(Interrupted::before_first(choices).into()),
+            advice => Ok(advice?),
         }
-        advice => advice?,
-    };
-    bar.finish_and_clear();
+    })?;
     if let Some(file) = &args.write {
         output::write_whole(file, advice.model.to_toml()?)?;
     }
@@ -103,7 +92,7 @@ pub fn run(
         .map(|s| format!("--{} {}", s.axis, s.choice))
         .collect::<Vec<_>>()
         .join(" ");
-    Ok(output::Either::Right(AdviceReport {
+    Ok(StudyOutput::Report(AdviceReport {
         data: args.model.data.clone(),
         backbone: model.backbone,
         advice,
@@ -129,11 +118,10 @@ impl AdviceReport {
             .minus_plain
             .as_ref()
             .filter(|difference| difference.is_clear())?;
-        Some(match difference.mean > 0.0 {
-            true => {
-                "Without edges the plain model would be better: what neighbours say misleads it as it stands."
-            }
-            false => "Edges help: without them the plain model is worse.",
+        Some(if difference.mean > 0.0 {
+            "The plain model has a higher accuracy without edges: its neighbourhoods are misleading."
+        } else {
+            "Edges help: without them the plain model is worse."
         })
     }
 
@@ -293,12 +281,7 @@ impl Report for AdviceReport {
 
     fn complaint(self) -> Option<anyhow::Error> {
         let finished = self.advice.tried.len();
-        self.advice.interrupted.then(|| {
-            Interrupted {
-                finished,
-                asked: self.choices.max(finished + 1),
-            }
-            .into()
-        })
+        let requested = self.choices.max(finished + 1);
+        Interrupted::complaint(self.advice.interrupted, finished, requested)
     }
 }

@@ -13,9 +13,9 @@ use serde::Serialize;
 
 use super::growth::GrowthArgs;
 use super::model::ModelArgs;
-use super::train::SpecReport;
+use super::study::StudyOutput;
 use crate::global::Global;
-use crate::output::{self, Report, real};
+use crate::output::{Report, real};
 
 /// Subcommands of `gnarl bench`.
 #[derive(Debug, Subcommand)]
@@ -152,10 +152,7 @@ pub struct EpochReport {
 }
 
 /// Trains once and reports the median epoch.
-pub fn epoch(
-    global: &Global,
-    args: &EpochArgs,
-) -> anyhow::Result<output::Either<SpecReport, EpochReport>> {
+pub fn epoch(global: &Global, args: &EpochArgs) -> anyhow::Result<StudyOutput<EpochReport>> {
     let (data, benchmark) = args.model.benchmark(global, 1)?;
     let task = benchmark.content.task();
     let mut model = args.model.model(&data.name, task)?;
@@ -167,11 +164,11 @@ pub fn epoch(
     }
     model.training.keep = Some(Keep::Last);
     if args.model.print_spec {
-        return Ok(output::Either::Left(SpecReport::new(&model, task)?));
+        return StudyOutput::spec(&model, task);
     }
     let on = benchmark.first();
     let fitted = model.fit(&on, global.seed)?;
-    Ok(output::Either::Right(EpochReport {
+    Ok(StudyOutput::Report(EpochReport {
         data: data.name,
         model: model.backbone.to_string(),
         epoch_ms: median(fitted.report().trained.iter().map(|t| t.epoch_ms).collect()),

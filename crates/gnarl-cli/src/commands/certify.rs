@@ -12,19 +12,17 @@ use gnarl::study::certify::{
 use gnarl::study::{Accuracy, forecast};
 use gnarl_data::{Benchmark, Dataset};
 use gnarl_graph::names::Given;
-use gnarl_nn::train::Callbacks;
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
-use super::dry_run::{DryRun, SpecOrDryRun};
+use super::dry_run::DryRun;
 use super::model::{ModelArgs, ProtocolName};
-use super::train::SpecReport;
+use super::study::{StudyOutput, run_study};
 use crate::global::Global;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt::Interrupted;
 use crate::options::{by_option, setting_option};
-use crate::output::{self, Either, Report, real};
+use crate::output::{self, Report, real};
 use crate::plot::{self, HeatMap, HeatMaps, Line, LineChart, Point};
-use crate::progress;
 
 const HEADING: &str = "The certificate";
 
@@ -138,10 +136,7 @@ pub struct CertifyOutput {
 }
 
 /// Fits, then certifies.
-pub fn run(
-    global: &Global,
-    args: &CertifyArgs,
-) -> anyhow::Result<Either<SpecOrDryRun, CertifyOutput>> {
+pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<StudyOutput<CertifyOutput>> {
     let request = Request {
         methods: args.method.clone(),
         target: args.target,
@@ -162,8 +157,7 @@ pub fn run(
         model.inference(model.inference.on(part))
     })?;
     if args.model.print_spec {
-        let spec = SpecReport::new(&model, threat.task)?;
-        return Ok(Either::Left(Either::Left(spec)));
+        return StudyOutput::spec(&model, threat.task);
     }
     let plan = model.plan(threat.task)?;
     let (certificates, left_out) = request.covering(certificates, &plan);
@@ -178,8 +172,7 @@ pub fn run(
     };
     study.check(&benchmark)?;
     if args.dry_run {
-        let planned = would_run(global, &study, &benchmark)?;
-        return Ok(Either::Left(Either::Right(planned)));
+        return dry_run(global, &study, &benchmark).map(StudyOutput::DryRun);
     }
     let report = certified(&study, &data, &benchmark, left_out)?;
     let mut output = CertifyOutput {
@@ -188,7 +181,7 @@ pub fn run(
         files: Vec::new(),
     };
     output.write(args, &benchmark)?;
-    Ok(Either::Right(output))
+    Ok(StudyOutput::Report(output))
 }
 
 impl CertifyArgs {
@@ -207,7 +200,7 @@ impl CertifyArgs {
 }
 
 /// Plans a study for `--dry-run`.
-fn would_run(global: &Global, study: &CertifyStudy, on: &Benchmark) -> anyhow::Result<DryRun> {
+fn dry_run(global: &Global, study: &CertifyStudy, on: &Benchmark) -> anyhow::Result<DryRun> {
     let names: Vec<&str> = study.certificates.iter().map(Certificate::name).collect();
     let cell = forecast::Planned {
         name: format!("{}, {}", study.model.backbone, names.join(" and ")),
@@ -226,23 +219,17 @@ fn certified(
     on: &Benchmark,
     left_out: Vec<String>,
 ) -> anyhow::Result<CertifyReport> {
-    let bar = progress::steps(
-        &format!("{} on {}", study.model.backbone, data.name),
-        study.epochs(on)? + study.samples(on),
-    );
-    let on_epoch = |_: usize, _: &_| bar.inc(1);
-    let watch = CertifyCallbacks {
-        training: Callbacks::new(&on_epoch, interrupt::flag()),
-        on_samples: &|count| bar.inc(count as u64),
-    };
-    let result = study.run(on, &watch)?;
-    bar.finish_and_clear();
+    let label = format!("{} on {}", study.model.backbone, data.name);
+    let steps = study.epochs(on)? + study.samples(on);
+    let result = run_study(&label, steps, |progress| {
+        let callbacks = CertifyCallbacks {
+            training: progress.training,
+            on_samples: &|count| progress.advance(count as u64),
+        };
+        Ok(study.run(on, &callbacks)?)
+    })?;
     let report = CertifyReport::new(&data.name, on.content.task(), study, left_out, result);
-    let interrupted = || Interrupted {
-        finished: 0,
-        asked: study.certificates.len(),
-    };
-    Ok(report.ok_or_else(interrupted)?)
+    Ok(report.ok_or_else(|| Interrupted::before_first(study.certificates.len()))?)
 }
 
 /// Returns the table of additions and deletions, if a report is one such table.

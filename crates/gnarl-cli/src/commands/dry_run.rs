@@ -7,14 +7,10 @@ use gnarl_data::Benchmark;
 use gnarl_nn::train::Callbacks;
 use serde::Serialize;
 
-use super::train::SpecReport;
 use crate::global::Global;
 use crate::interrupt::{self, Interrupted};
-use crate::output::{self, Either, Report, count};
+use crate::output::{self, Report, count};
 use crate::progress;
-
-/// Output printed in the place of a study's result: a spec or a plan.
-pub type SpecOrDryRun = Either<SpecReport, DryRun>;
 
 /// Output of `--dry-run`.
 #[derive(Debug, Serialize)]
@@ -46,11 +42,7 @@ impl DryRun {
         let what = format!("timing a few epochs on {}", on.name);
         let cells = match progress::during(&what, || forecast(on, planned, global.seed, &watch)) {
             Err(_) if watch.stopped() => {
-                return Err(Interrupted {
-                    finished: 0,
-                    asked: planned.len(),
-                }
-                .into());
+                return Err(Interrupted::before_first(planned.len()).into());
             }
             cells => cells?,
         };

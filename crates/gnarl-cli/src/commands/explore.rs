@@ -71,18 +71,15 @@ pub fn run(global: &Global, args: &ExploreArgs) -> anyhow::Result<()> {
         Error::argument("explore", what)
     })?;
     let Some(scene) = ExploredModel::new(global, args)? else {
-        return Err(Interrupted {
-            finished: 0,
-            asked: 1,
-        }
-        .into());
+        return Err(Interrupted::before_first(1).into());
     };
     let (data, page) = scene.page(global.seed)?;
     let url = server.url();
     let mut out = std::io::stdout().lock();
-    match global.json {
-        true => writeln!(out, "{}", serde_json::json!({ "url": url }))?,
-        false => writeln!(out, "open {url} in a browser; Ctrl-C ends it")?,
+    if global.json {
+        writeln!(out, "{}", serde_json::json!({ "url": url }))?;
+    } else {
+        writeln!(out, "open {url} in a browser; Ctrl-C ends it")?;
     }
     out.flush()?;
     drop(out);
@@ -403,10 +400,11 @@ fn with_flips(
             .zip(entries.iter().copied())
             .collect();
         for &(_, column) in flips.iter().filter(|(at, _)| *at as usize == u) {
-            match row.get(&column).is_some_and(|value| *value != 0.0) {
-                true => row.remove(&column),
-                false => row.insert(column, 1.0),
-            };
+            if row.get(&column).is_some_and(|value| *value != 0.0) {
+                row.remove(&column);
+            } else {
+                row.insert(column, 1.0);
+            }
         }
         indices.extend(row.keys());
         values.extend(row.values());

@@ -27,6 +27,7 @@ pub mod reproduce;
 pub mod robustness;
 pub mod schema;
 pub mod spectrum;
+mod study;
 pub mod train;
 
 use gnarl_data as dataset;

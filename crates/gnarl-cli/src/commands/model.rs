@@ -215,10 +215,11 @@ impl ModelArgs {
     }
 
     /// Sets the model if none was named.
-    pub fn or_model(&self, usual: Backbone) -> Self {
-        match self.model.is_empty() && self.spec.is_none() {
-            true => self.with_model(usual),
-            false => self.clone(),
+    pub fn or_model(&self, default: Backbone) -> Self {
+        if self.model.is_empty() && self.spec.is_none() {
+            self.with_model(default)
+        } else {
+            self.clone()
         }
     }
 

@@ -402,9 +402,10 @@ fn finish(
         report.predictions = Some(classes.iter().map(|&c| names[c as usize].clone()).collect());
     }
     if let Some(file) = &args.output {
-        match ends_in(file, "parquet") {
-            true => write_parquet(file, report.item, content, names, classes, probabilities)?,
-            false => write_csv(file, report.item, content, names, classes, probabilities)?,
+        if ends_in(file, "parquet") {
+            write_parquet(file, report.item, content, names, classes, probabilities)?;
+        } else {
+            write_csv(file, report.item, content, names, classes, probabilities)?;
         }
         report.output = Some(file.display().to_string());
     }

@@ -158,13 +158,11 @@ impl<'a> Block<'a> {
             let found = study.columns.iter().position(|column| column == name);
             found.ok_or_else(|| format!("{} has no column {name}", self.table))
         };
-        let columns: Vec<usize> = match self.columns.is_empty() {
-            true => (0..study.columns.len()).collect(),
-            false => self
-                .columns
-                .iter()
-                .map(place)
-                .collect::<std::result::Result<_, _>>()?,
+        let columns: Vec<usize> = if self.columns.is_empty() {
+            (0..study.columns.len()).collect()
+        } else {
+            let named = self.columns.iter().map(place);
+            named.collect::<std::result::Result<_, _>>()?
         };
         let row = |name: &&str| {
             let found = study
@@ -173,13 +171,11 @@ impl<'a> Block<'a> {
                 .find(|row| row.first().is_some_and(|cell| cell == name));
             found.ok_or_else(|| format!("{} has no row {name:?}", self.table))
         };
-        let rows: Vec<&Vec<String>> = match self.rows.is_empty() {
-            true => study.rows.iter().collect(),
-            false => self
-                .rows
-                .iter()
-                .map(row)
-                .collect::<std::result::Result<_, _>>()?,
+        let rows: Vec<&Vec<String>> = if self.rows.is_empty() {
+            study.rows.iter().collect()
+        } else {
+            let named = self.rows.iter().map(row);
+            named.collect::<std::result::Result<_, _>>()?
         };
         let line = |cells: Vec<&str>| {
             format!(

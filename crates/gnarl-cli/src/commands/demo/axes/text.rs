@@ -26,7 +26,7 @@ pub fn minus(of: Option<&PairedDifference>) -> String {
 
 /// Returns the index of the radius quoted in the text: a twentieth of the median norm of a paper's
 /// features.
-pub fn spoken(row: &CertificateRow) -> usize {
+pub fn quoted_radius(row: &CertificateRow) -> usize {
     row.shares
         .iter()
         .position(|share| *share > 0.045)
@@ -74,14 +74,14 @@ impl AxesTour {
 
     /// Describes the certified accuracy, in a sentence.
     pub(super) fn certificate_text(&self) -> String {
-        let at = |row: &CertificateRow| accuracy(&row.certified[spoken(row)]);
+        let at = |row: &CertificateRow| accuracy(&row.certified[quoted_radius(row)]);
         let [free, orthonormal] = &self.certificates[..] else {
             return String::new();
         };
         let difference = orthonormal
             .minus_plain
             .as_ref()
-            .map(|all| &all[spoken(orthonormal)]);
+            .map(|all| &all[quoted_radius(orthonormal)]);
         format!(
             "a certificate: {} % of test papers are right and no change of one paper's words within 5 % of their norm can turn them; {} % with \
              orthonormal weights, {}",

@@ -13,15 +13,43 @@ use crate::page::{Axis, DotRow, Dots, Lines, Page, Section, Series};
 /// Renders the whole page.
 pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
     let at = layout(graph);
+    let graphs = Section::new("graphs", "The graphs that need no files")
+        .markup(&facts::markup(&report.graphs));
+    let next = Section::new("next", "What next").markup(&super::super::next_markup(&NEXT));
+    Page::new("Who belongs to whom? gnarl on Zachary's karate club")
+        .style(STYLE)
+        .lead(LEAD)
+        .section(club_section(report, graph, &at))
+        .section(models_section(report))
+        .section(learning_section(report))
+        .section(mistakes_section(report, graph, &at))
+        .section(graphs)
+        .section(next)
+        .render()
+}
+
+/// Styles that only this page has.
+const STYLE: &str = ".pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(220px, 1fr)); gap: 1rem; } .node:hover { opacity: .7; }\nsvg .node text { fill: #fff; font-size: inherit; }\n";
+
+const LEAD: &str = "<p>In the 1970s Wayne Zachary watched a karate club of 34 members fall apart. He wrote down who met whom \
+     outside the club: 78 ties. A model sees these ties and the community of a few members, and has to \
+     name the community of all others. The members' features say nothing but who they are, so whatever a model \
+     gets right beyond guessing it has from the ties.</p>\n";
+
+/// Builds the section with the misclassified members of a plain GCN.
+fn club_section(report: &DemoReport, graph: &Graph, at: &[(f64, f64)]) -> Section {
     let plain = &report.rows[PLAIN];
-    let club = Section::new("club", "The club, and where a plain GCN goes wrong")
-        .markup(&picture(graph, &at, &plain.answers, 640.0, true))
+    Section::new("club", "The club, and where a plain GCN goes wrong")
+        .markup(&picture(graph, at, &plain.answers, 640.0, true))
         .text(
             "Colours are communities, larger circles have more ties. The dark arc around a member is the share of tests in which the GCN \
              named the wrong community: a closed ring is always wrong. Rest the pointer on a member for the figures.",
         )
-        .markup(&confused(graph, &plain.answers));
+        .markup(&confused(graph, &plain.answers))
+}
 
+/// Builds the section with the accuracy of every model.
+fn models_section(report: &DemoReport) -> Section {
     let protocol = report
         .protocol_text()
         .map(|line| escape(&line))
@@ -40,7 +68,7 @@ pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
         name: row.entry.name(),
         values: row.test_accuracy.runs.clone(),
     };
-    models = accuracy_table(report, models).component(Dots {
+    accuracy_table(report, models).component(Dots {
         title: "Test accuracy of every split, and the mean".into(),
         x: Axis {
             low: Some(0.0),
@@ -50,8 +78,11 @@ pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
         rows: std::iter::once(majority)
             .chain(report.rows.iter().map(of))
             .collect(),
-    });
+    })
+}
 
+/// Builds the section with the learning curves.
+fn learning_section(report: &DemoReport) -> Section {
     let lines = |title: &str, label: &str, curve: fn(&Row) -> &[f64]| Lines {
         title: title.into(),
         x: Axis::of("epoch"),
@@ -64,7 +95,7 @@ pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
             })
             .collect(),
     };
-    let learning = Section::new("learning", "How they learn").side_by_side(vec![
+    Section::new("learning", "How they learn").side_by_side(vec![
         lines("Validation accuracy, mean over splits", "%", |row| {
             &row.val_curve
         })
@@ -73,40 +104,24 @@ pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
             &row.loss_curve
         })
         .into(),
-    ]);
+    ])
+}
 
+/// Builds the section with a picture of every model's errors.
+fn mistakes_section(report: &DemoReport, graph: &Graph, at: &[(f64, f64)]) -> Section {
     let mut pictures = String::from("<div class=\"pictures\">\n");
     for row in &report.rows {
-        let wrong = escape(&format!(
+        let accuracy = escape(&format!(
             "{}: {:.1} %",
             row.entry.name(),
             row.test_accuracy.mean
         ));
         pictures += &format!(
-            "<figure>{}<figcaption>{wrong}</figcaption></figure>\n",
-            picture(graph, &at, &row.answers, 260.0, false)
+            "<figure>{}<figcaption>{accuracy}</figcaption></figure>\n",
+            picture(graph, at, &row.answers, 260.0, false)
         );
     }
-    let mistakes =
-        Section::new("mistakes", "Every model's mistakes").markup(&(pictures + "</div>\n"));
-    let graphs = Section::new("graphs", "The graphs that need no files")
-        .markup(&facts::markup(&report.graphs));
-    let next = Section::new("next", "What next").markup(&super::super::next_markup(&NEXT));
-    Page::new("Who belongs to whom? gnarl on Zachary's karate club")
-        .style(".pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(220px, 1fr)); gap: 1rem; } .node:hover { opacity: .7; }\nsvg .node text { fill: #fff; font-size: inherit; }\n")
-        .lead(
-            "<p>In the 1970s Wayne Zachary watched a karate club of 34 members fall apart. He wrote down who met whom \
-             outside the club: 78 ties. A model sees these ties and the community of a few members, and has to \
-             name the community of all others. The members' features say nothing but who they are, so whatever a model \
-             gets right beyond guessing it has from the ties.</p>\n",
-        )
-        .section(club)
-        .section(models)
-        .section(learning)
-        .section(mistakes)
-        .section(graphs)
-        .section(next)
-        .render()
+    Section::new("mistakes", "Every model's mistakes").markup(&(pictures + "</div>\n"))
 }
 
 fn accuracy_table(report: &DemoReport, section: Section) -> Section {
