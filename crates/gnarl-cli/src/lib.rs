@@ -137,7 +137,7 @@ fn check(cli: &Cli) -> gnarl_graph::Result<()> {
         return Ok(());
     };
     if cli.out.is_some() {
-        let what = "--out before a command does not apply; commands that write files take their own after their name";
+        let what = "--out before a command does not apply; the command has its own options for files, see --help";
         return Err(Error::argument("gnarl", what));
     }
     for (option, file) in command.places() {
@@ -146,7 +146,7 @@ fn check(cli: &Cli) -> gnarl_graph::Result<()> {
     if cli.tour.is_some() || cli.rough.is_some() {
         return Err(Error::argument(
             "gnarl",
-            "--tour is for gnarl without a command",
+            "--tour is for gnarl without a command; leave it out",
         ));
     }
     Ok(())

@@ -53,12 +53,12 @@ pub struct AdviceReport {
 pub fn run(global: &Global, args: &AdviseArgs) -> anyhow::Result<StudyOutput<AdviceReport>> {
     let (data, benchmark) = args.model.benchmark(global, 1)?;
     let task = benchmark.content.task();
-    let usual = if task == Task::Node {
+    let default = if task == Task::Node {
         Backbone::GCN
     } else {
         Backbone::GIN
     };
-    let model = args.model.or_model(usual).model(&data.name, task)?;
+    let model = args.model.or_model(default).model(&data.name, task)?;
     if args.model.print_spec {
         return StudyOutput::spec(&model, task);
     }
@@ -69,7 +69,7 @@ pub fn run(global: &Global, args: &AdviseArgs) -> anyhow::Result<StudyOutput<Adv
     };
     if args.dry_run {
         let choices = study.choices(&benchmark.first())?;
-        let left_out = "what is joined once something helps".to_string();
+        let left_out = "combinations of axes that help".to_string();
         return DryRun::new(global, "advise", &benchmark, &choices, Some(left_out))
             .map(StudyOutput::DryRun);
     }
@@ -111,10 +111,10 @@ impl AdviceReport {
             .tried
             .iter()
             .find(|one| one.backbone.is_some())?;
-        let Outcome::Evaluated(judged) = &control.outcome else {
+        let Outcome::Evaluated(evaluated) = &control.outcome else {
             return None;
         };
-        let difference = judged
+        let difference = evaluated
             .minus_plain
             .as_ref()
             .filter(|difference| difference.is_clear())?;
@@ -132,7 +132,7 @@ impl AdviceReport {
         let train = format!("gnarl train --data {} --model {}", self.data, self.backbone);
         if switch_on.is_empty() {
             return format!(
-                "Nothing that was tried helps beyond a standard error: the plain model is the one to take.\n{train}\n"
+                "No choice improves on the plain model by more than a standard error: use the plain model.\n{train}\n"
             );
         }
         let names: Vec<String> = switch_on
@@ -141,7 +141,7 @@ impl AdviceReport {
             .collect();
         let of_choice = tried.iter().rev().find(|one| one.switched == *switch_on);
         let gain = of_choice.and_then(|one| match &one.outcome {
-            Outcome::Evaluated(judged) => judged.minus_plain.as_ref().map(difference),
+            Outcome::Evaluated(evaluated) => evaluated.minus_plain.as_ref().map(difference),
             Outcome::Refused(_) => None,
         });
         let gain = gain.map_or(String::new(), |gain| {
@@ -156,31 +156,27 @@ impl AdviceReport {
 }
 
 /// Describes the data, one property a line.
-fn looks(looks: &DatasetSummary) -> Vec<(&'static str, String)> {
-    let items = if looks.task == Task::Node {
-        "nodes"
-    } else {
-        "graphs"
-    };
-    let homophily = looks.homophily.map(|share| {
+fn data_rows(data: &DatasetSummary) -> Vec<(&'static str, String)> {
+    let items = items_of(data.task);
+    let homophily = data.homophily.map(|share| {
         let percent = 100.0 * share;
         let meaning = match share {
-            _ if share >= 0.5 => "neighbours mostly agree",
-            _ => "neighbours mostly differ",
+            _ if share >= 0.5 => "homophilous",
+            _ => "heterophilous",
         };
         format!("{percent:.0} % of edges are within a class: {meaning}")
     });
-    let kind = match looks.features {
-        FeatureKind::Plain if looks.columns.is_none() => "none of their own".to_string(),
+    let kind = match data.features {
+        FeatureKind::Plain if data.columns.is_none() => "none".to_string(),
         FeatureKind::Plain => "one-hot".into(),
         FeatureKind::Words => "words or counts".into(),
         FeatureKind::Continuous => "continuous".into(),
     };
-    let columns = looks.columns.map_or(String::new(), |columns| {
+    let columns = data.columns.map_or(String::new(), |columns| {
         format!(", {} columns", count(columns as u64))
     });
-    let (class, rarest) = &looks.rarest;
-    let isolated = match looks.isolated {
+    let (class, rarest) = &data.rarest;
+    let isolated = match data.isolated {
         0 => String::new(),
         isolated => format!(", {} without neighbours", count(isolated as u64)),
     };
@@ -189,15 +185,15 @@ fn looks(looks: &DatasetSummary) -> Vec<(&'static str, String)> {
             items,
             format!(
                 "{}, {} edges",
-                count(looks.items as u64),
-                count(looks.edges as u64)
+                count(data.items as u64),
+                count(data.edges as u64)
             ),
         ),
         (
             "degrees",
             format!(
                 "{:.1} on average, {} at most{isolated}",
-                looks.mean_degree, looks.max_degree
+                data.mean_degree, data.max_degree
             ),
         ),
     ];
@@ -206,35 +202,43 @@ fn looks(looks: &DatasetSummary) -> Vec<(&'static str, String)> {
     rows.push((
         "classes",
         format!(
-            "{}; the rarest, {class}, has {rarest} training items, the most common {}",
-            looks.classes, looks.most_common
+            "{}; the rarest, {class}, has {rarest} training {items}, the most common {}",
+            data.classes, data.most_common
         ),
     ));
     rows.push((
         "labels",
         format!(
-            "{} train, {} validate",
-            count(looks.train as u64),
-            count(looks.validation as u64)
+            "{} training, {} validation",
+            count(data.train as u64),
+            count(data.validation as u64)
         ),
     ));
     rows
 }
 
+/// Returns the plural of what is classified.
+fn items_of(task: Task) -> &'static str {
+    match task {
+        Task::Node => "nodes",
+        Task::Graph => "graphs",
+    }
+}
+
 fn cells(one: &TriedChoice) -> Vec<String> {
     match &one.outcome {
-        Outcome::Evaluated(judged) => vec![
+        Outcome::Evaluated(evaluated) => vec![
             one.name(),
-            format!("{:.2}", judged.accuracy),
-            judged
+            format!("{:.2}", evaluated.accuracy),
+            evaluated
                 .minus_plain
                 .as_ref()
                 .map_or_else(|| "-".into(), difference),
-            judged
+            evaluated
                 .minus_before
                 .as_ref()
                 .map_or_else(|| "-".into(), difference),
-            real(judged.seconds),
+            real(evaluated.seconds),
         ],
         Outcome::Refused(why) => vec![
             one.name(),
@@ -251,7 +255,7 @@ impl Report for AdviceReport {
         let advice = &self.advice;
         let mut table = output::table(&[
             "switched on",
-            ">right, %",
+            ">accuracy, %",
             ">minus plain",
             ">minus without the last",
             ">seconds",
@@ -259,10 +263,12 @@ impl Report for AdviceReport {
         advice.tried.iter().for_each(|one| {
             table.add_row(cells(one));
         });
+        let items = items_of(advice.looks.task);
+        let item = items.trim_end_matches('s');
         let mut text = format!(
-            "{}{} on {}, judged on {} training and validation items, held back in {} parts, {} fits each; test labels are not looked at.\n\
-             Differences are paired, item by item (* beyond two standard errors)\n{}\n",
-            output::render(&output::pairs(looks(&advice.looks))),
+            "{}{} on {}, evaluated on {} training and validation {items} by cross-validation in {} parts, {} fits each; test labels are not used.\n\
+             Differences are paired by {item} (* marks more than two standard errors)\n{}\n",
+            output::render(&output::pairs(data_rows(&advice.looks))),
             self.backbone,
             self.data,
             count(advice.judged_items as u64),
@@ -271,7 +277,7 @@ impl Report for AdviceReport {
             output::render(&table)
         );
         if advice.interrupted {
-            text += "interrupted: what was not reached is left out\n";
+            text += "interrupted: choices that were not reached are left out\n";
         }
         if let Some(on_edges) = self.on_edges() {
             text += &format!("{on_edges}\n");

@@ -1,5 +1,5 @@
-//! `gnarl attack`: fits a model, perturbs its graph within a budget, and counts the predictions
-//! that turn wrong. In a set, each graph has its own budget.
+//! `gnarl attack`: fits a model, perturbs its graph within a budget, and measures its accuracy.
+//! In a set, each graph has its own budget.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -174,7 +174,7 @@ impl AttackOptions {
     fn refuse_settings(&self) -> gnarl_graph::Result<()> {
         match self.settings.first() {
             Some((flag, _)) => {
-                let what = "is a setting of an attack, and --on judges a graph that is attacked already; leave one of them out";
+                let what = "is a setting of --attack, and --on evaluates a graph that is already attacked; leave one of them out";
                 Err(Error::argument(format!("--{flag}"), what))
             }
             None => Ok(()),
@@ -315,7 +315,7 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<AttackOutput> {
     {
         return Err(Error::argument(
             "--on, --write, --targets",
-            "belong to one graph, and this is a set",
+            "apply to one graph, and the dataset is a set of graphs; leave them out",
         )
         .into());
     }
@@ -390,18 +390,18 @@ impl AttackRequest<'_> {
         attack: &Attack,
         models: impl IntoIterator<Item = &'m Model>,
     ) -> gnarl_graph::Result<()> {
-        let would_see = self.args.mode == Mode::Evasion
+        let applies = self.args.mode == Mode::Evasion
             && self.transfer().is_none()
             && attack.is_black_box()
             && models.into_iter().any(|model| !model.inference.is_plain());
-        if self.args.sees == AttackerAccess::Network && !would_see {
-            let by_answers: Vec<&str> = Attack::all()
+        if self.args.sees == AttackerAccess::Network && !applies {
+            let black_box: Vec<&str> = Attack::all()
                 .filter(|a| a.is_black_box())
                 .map(|a| a.listed().name)
                 .collect();
             let what = format!(
-                "network is for a trained model with an inference, attacked without --transfer by {}; leave it out",
-                listed(&by_answers)
+                "network applies to a trained model with an inference rule, attacked without --transfer by {}; leave --sees out",
+                listed(&black_box)
             );
             return Err(Error::argument("--sees", what));
         }
@@ -434,7 +434,7 @@ impl AttackRequest<'_> {
             }));
         }
         let left_out = match self.transfer() {
-            Some(surrogate) => format!("the attacks and the {surrogate} that they look into"),
+            Some(surrogate) => format!("the attacks and their surrogate {surrogate}"),
             None => "the attacks".to_string(),
         };
         let planned = DryRun::new(
@@ -460,8 +460,8 @@ impl AttackRequest<'_> {
         let task = benchmark.content.task();
         // The attacked part of the input must be set before the recipe fills in the radius of the
         // inference rule.
-        let settle = |model: Model| model.inference(model.inference.on(attacked_part(&attack)));
-        let model = args.model.model_with(&data.name, task, settle)?;
+        let adapted = |model: Model| model.inference(model.inference.on(attacked_part(&attack)));
+        let model = args.model.model_with(&data.name, task, adapted)?;
         if args.model.print_spec {
             return StudyOutput::spec(&model, task);
         }
@@ -599,7 +599,7 @@ impl AttackRequest<'_> {
                 return Err(interrupted.into());
             }
             // The partial results are still reported.
-            let partial = anyhow::anyhow!("what was found until then is in {}", files.join(", "));
+            let partial = anyhow::anyhow!("partial results are in {}", files.join(", "));
             return Err(partial.context(interrupted));
         }
         let count = result.runs.len() as f64;
@@ -671,7 +671,7 @@ fn read_targets(file: &Path) -> gnarl_graph::Result<Vec<(usize, String)>> {
     const EXPECTED: &str = "a list of nodes as JSON is expected, or one node on each line";
     let bytes = std::fs::read(file).map_err(|e| Error::io(file, e))?;
     let text = String::from_utf8(bytes)
-        .map_err(|_| Error::data(file, "targets", format!("no text: {EXPECTED}")))?;
+        .map_err(|_| Error::data(file, "targets", format!("the file is not text: {EXPECTED}")))?;
     let start = text.trim_start();
     let faulty = |e: serde_json::Error| Error::data(file, format!("line {}", e.line()), EXPECTED);
     let of_json = |nodes: Vec<serde_json::Value>| {
@@ -700,7 +700,7 @@ fn read_targets(file: &Path) -> gnarl_graph::Result<Vec<(usize, String)>> {
             .collect()
     };
     if nodes.is_empty() {
-        let what = format!("there are none: {EXPECTED}");
+        let what = format!("the file has no targets: {EXPECTED}");
         return Err(Error::data(file, "targets", what));
     }
     Ok(nodes)
@@ -729,15 +729,14 @@ fn found_targets(
             Error::data(
                 file,
                 format!("line {line}"),
-                format!("'{node}' is no node: {expected}"),
+                format!("'{node}' is not a node: {expected}"),
             )
         })?;
         match first.insert(u, *line) {
             None => Ok(u),
             Some(before) => {
-                let what = format!(
-                    "'{node}' is there twice, on line {before} too, and counts once; leave one out"
-                );
+                let what =
+                    format!("'{node}' is listed twice, also on line {before}; remove one of them");
                 Err(Error::data(file, format!("line {line}"), what))
             }
         }
@@ -787,39 +786,43 @@ fn write_attacked(
 }
 
 impl AttackReport {
-    /// Returns true if the attacker used the network past its inference rule.
-    fn sees_less(&self) -> bool {
-        let asks = self
+    /// Returns true if the attacker used the network without its inference rule.
+    fn bypasses_inference(&self) -> bool {
+        let queries = self
             .config
             .attack
             .is_some_and(|attack| attack.queries_model());
-        asks && self.config.mode == Mode::Evasion && !self.config.model.inference.is_plain()
+        queries && self.config.mode == Mode::Evasion && !self.config.model.inference.is_plain()
     }
 
     /// Describes the threat model.
     fn mode_text(&self, mode: Mode) -> String {
-        let eyes = match (self.config.surrogate, self.adaptive) {
-            (Some(model), _) => format!(", through a {model} of the attacker's own"),
+        let access = match (self.config.surrogate, self.adaptive) {
+            (Some(model), _) => format!(", transfer attack through a surrogate {model}"),
             (None, true) if !self.config.model.inference.is_plain() => {
-                ", adaptive: by the answers of this very model, straight through its inference"
+                ", adaptive: by the predictions of the evaluated model under its inference rule"
                     .to_string()
             }
             (None, true) => {
-                let follows = self
+                let uses_gradients = self
                     .config
                     .attack
                     .is_some_and(|attack| attack.needs(Requirement::Gradients));
                 format!(
-                    ", adaptive: by the {} of this very model",
-                    if follows { "gradients" } else { "answers" }
+                    ", adaptive: by the {} of the evaluated model",
+                    if uses_gradients {
+                        "gradients"
+                    } else {
+                        "predictions"
+                    }
                 )
             }
-            (None, false) if self.sees_less() => {
-                ", not adaptive: by the network inside, without its inference".to_string()
+            (None, false) if self.bypasses_inference() => {
+                ", not adaptive: by the network without its inference rule".to_string()
             }
             (None, false) => String::new(),
         };
-        format!("{mode}{eyes}")
+        format!("{mode}{access}")
     }
 }
 
@@ -868,7 +871,10 @@ impl AttackReport {
         let attack = self.config.attack;
         let made = match attack {
             Some(attack) => named(&attack),
-            None => format!("given by {}", self.config.on.as_deref().unwrap_or("a file")),
+            None => format!(
+                "read from {}",
+                self.config.on.as_deref().unwrap_or("a file")
+            ),
         };
         let mut rows = vec![("attack", made), ("mode", self.mode_text(self.config.mode))];
         let added = self.mean(|r| r.edges_added as f64);
@@ -886,7 +892,7 @@ impl AttackReport {
         if moved > 0.0 {
             let largest = real(self.mean(|r| r.features.largest_l2));
             rows.push((
-                "features moved by",
+                "feature change (L2)",
                 format!("{} in all, {largest} at most for a node", real(moved)),
             ));
         }
@@ -900,15 +906,15 @@ impl AttackReport {
             ("runs", self.runs.len().to_string()),
             ("operator", model.operator.to_string()),
             ("weights", model.weights.to_string()),
-            ("attack took", format!("{} s", real(self.attack_seconds))),
-            ("all", format!("{} s", real(self.seconds))),
+            ("attack time", format!("{} s", real(self.attack_seconds))),
+            ("total time", format!("{} s", real(self.seconds))),
         ];
         rows.extend(
             self.peak_bytes
                 .map(|bytes| ("peak memory", format!("{} MB", real(bytes as f64 / 1e6)))),
         );
         rows.extend((!self.files.is_empty()).then(|| ("written", self.files.join(", "))));
-        rows.extend(self.notes.iter().map(|note| ("of the file", note.clone())));
+        rows.extend(self.notes.iter().map(|note| ("not read", note.clone())));
         if self.interrupted {
             let finished = self.runs.len();
             rows.push((

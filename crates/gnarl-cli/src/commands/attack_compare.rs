@@ -66,7 +66,7 @@ impl AttackRequest<'_> {
             ..
         } = *self;
         if args.write.is_some() || args.model.print_spec {
-            let what = "one model and one budget are written; name one of each";
+            let what = "apply to one model and one budget; name one of each";
             return Err(Error::argument("--write, --print-spec", what).into());
         }
         let models = self.compared_models(&attacks[0])?;
@@ -208,11 +208,11 @@ impl CompareReport {
             else {
                 continue;
             };
-            let deviation = attacked_accuracy.std;
+            let std = attacked_accuracy.std;
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "{},{},{},{},{deviation},{adaptive},{flips},{attack_seconds}",
+                "{},{},{},{},{std},{adaptive},{flips},{attack_seconds}",
                 self.models[cell.model],
                 amount(&self.attacks[cell.budget]),
                 clean_accuracy.mean,
@@ -305,7 +305,7 @@ impl Report for CompareReport {
             .any(|cell| matches!(cell.outcome, Outcome::Evaluated { adaptive: true, .. }))
         {
             text.push_str(
-                "* adaptive: the attacker followed the gradients, or asked for the answers, of this very model\n",
+                "* adaptive: the attacker used the gradients or predictions of the evaluated model\n",
             );
         }
         for line in refusals {

@@ -212,7 +212,7 @@ impl AxesReport {
             attacked_minus_plain,
             seconds,
         } = match &combination.outcome {
-            Outcome::Evaluated(judged) => judged,
+            Outcome::Evaluated(evaluated) => evaluated,
             Outcome::Refused(why) => return vec![combination.name(), format!("- ({why})")],
         };
         let minus = |d: Option<&_>| d.map_or_else(|| "-".to_string(), difference);
@@ -231,27 +231,27 @@ impl AxesReport {
     /// Compares all axes at once with the best single axis: for each kind of weights, on clean
     /// inputs and on those of each attack.
     fn against_best(&self) -> gnarl_graph::Result<Vec<AgainstBest>> {
-        let judged = |size: std::ops::Range<usize>| {
+        let evaluated = |size: std::ops::Range<usize>| {
             let of_size = self
                 .combinations
                 .iter()
                 .filter(move |c| size.contains(&c.switched.len()));
             of_size.filter_map(|c| match &c.outcome {
-                Outcome::Evaluated(judged) => Some((c, judged)),
+                Outcome::Evaluated(evaluated) => Some((c, evaluated)),
                 Outcome::Refused(_) => None,
             })
         };
         let mut names = vec!["clean".to_string()];
         names.extend(self.attack_names());
         let mut found = Vec::new();
-        for (all, of_all) in judged(3..usize::MAX) {
+        for (all, of_all) in evaluated(3..usize::MAX) {
             for (i, on) in names.iter().enumerate() {
-                let figure = |judged: &Evaluated| match i {
-                    0 => judged.clean.clone(),
-                    _ => judged.attacked[i - 1].clone(),
+                let figure = |evaluated: &Evaluated| match i {
+                    0 => evaluated.clean.clone(),
+                    _ => evaluated.attacked[i - 1].clone(),
                 };
                 let best =
-                    judged(1..2).max_by(|a, b| figure(a.1).mean.total_cmp(&figure(b.1).mean));
+                    evaluated(1..2).max_by(|a, b| figure(a.1).mean.total_cmp(&figure(b.1).mean));
                 let Some((best, of_best)) = best else {
                     continue;
                 };
@@ -323,7 +323,7 @@ impl Report for AxesReport {
             table.add_row(cells);
         }
         let mut text = format!(
-            "{} on {}, {} runs; differences are paired, run by run (* beyond two standard errors)\n{}",
+            "{} on {}, {} runs; differences are paired by run (* marks more than two standard errors)\n{}",
             self.model.backbone,
             self.data,
             self.runs,
@@ -334,7 +334,7 @@ impl Report for AxesReport {
             text += self.against_best_lines().trim_end();
         }
         if self.interrupted {
-            text += "\ninterrupted: what was not reached is left out\n";
+            text += "\ninterrupted: rows that were not reached are left out\n";
         }
         text
     }

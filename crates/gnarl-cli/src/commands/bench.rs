@@ -74,19 +74,19 @@ pub fn inference(
     let (data, benchmark) = args.model.benchmark(global, 1)?;
     let model = args.model.model(&data.name, benchmark.content.task())?;
     if model.inference.is_plain() {
-        let what = "say which with --inference robust-crf, smoothing or clean-crf";
+        let what = "the model has no inference rule; choose one with --inference robust-crf, smoothing or clean-crf";
         return Err(gnarl_graph::Error::argument("bench inference", what).into());
     }
     let fitted = model.fit(&benchmark.first(), global.seed)?;
     let graph = fitted.prepared(benchmark.content.graph()?)?;
     let network = fitted.network()?;
     let Some(white) = network.white_box() else {
-        let what = "a forward pass is measured on a plain network, without exits";
+        let what = "a forward pass is measured on a network without exits; leave --depth out";
         return Err(gnarl_graph::Error::argument("bench inference", what).into());
     };
     // The other inputs of a plain pass are computed once, as a server would.
     let (propagation, input) = (white.propagation(&graph)?, white.input(&graph)?);
-    let (mut plain, mut agreed) = (Vec::new(), Vec::new());
+    let (mut plain, mut with_rule) = (Vec::new(), Vec::new());
     let timed = |times: &mut Vec<f64>, work: &dyn Fn() -> gnarl_graph::Result<()>| {
         let start = Instant::now();
         work()?;
@@ -99,14 +99,14 @@ pub fn inference(
                 white.forward(&propagation, &input).map(drop)
             })?;
         }
-        timed(&mut agreed, &|| {
+        timed(&mut with_rule, &|| {
             fitted
                 .reading()
                 .answer(network, &graph, global.seed)
                 .map(drop)
         })?;
     }
-    let (plain_ms, inference_ms) = (median(plain), median(agreed));
+    let (plain_ms, inference_ms) = (median(plain), median(with_rule));
     Ok(InferenceBenchReport {
         data: data.name,
         model: model.backbone.to_string(),

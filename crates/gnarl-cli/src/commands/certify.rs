@@ -76,7 +76,9 @@ fn help_of_method() -> String {
     let name = |(name, about): &(String, &str)| format!("{name} ({about})");
     let names: Vec<String> = section().names.iter().map(name).collect();
     let names = names.join(", ");
-    format!("{names}; several side by side, or all that cover the target and the model")
+    format!(
+        "{names}; several are compared; all stands for those that cover the target and the model"
+    )
 }
 
 /// Settings of certificates that were given, by option.
@@ -208,7 +210,7 @@ fn dry_run(global: &Global, study: &CertifyStudy, on: &Benchmark) -> anyhow::Res
         fits: study.runs,
         passes: forecast::passes(&on.content, study.samples(on)),
     };
-    let left_out = "certificates that draw no samples, and attacks".to_string();
+    let left_out = "certificates without samples, and attacks".to_string();
     DryRun::new(global, "certify", on, &[cell], Some(left_out))
 }
 
@@ -285,7 +287,7 @@ fn chart(report: &CertifyReport, title: String) -> LineChart {
             band: None,
         };
         lines.push(Line {
-            name: "survives nettack".into(),
+            name: "unchanged and correct under nettack".into(),
             points: report.survived.iter().map(point).collect(),
         });
     }
@@ -311,7 +313,7 @@ fn chart(report: &CertifyReport, title: String) -> LineChart {
     LineChart {
         title,
         x_label: "radius".into(),
-        y_label: "certified and right, %".into(),
+        y_label: "certified accuracy, %".into(),
         lines,
     }
 }
@@ -367,7 +369,7 @@ impl<'a> Grid<'a> {
         LineChart {
             title,
             x_label: "radius, the other at 0".into(),
-            y_label: "certified and right, %".into(),
+            y_label: "certified accuracy, %".into(),
             lines: vec![
                 line("additions", self.additions, &|r| self.at(r, 0)),
                 line("deletions", self.deletions, &|r| self.at(0, r)),
@@ -398,7 +400,7 @@ fn radius_text(radius: &Radius) -> String {
 /// Formats the table of one certificate.
 fn table(certified: &Certified) -> String {
     let Some(grid) = Grid::of(&certified.certified) else {
-        let mut table = output::table(&["radius", ">certified, %", ">certified and right, %"]);
+        let mut table = output::table(&["radius", ">certified, %", ">certified accuracy, %"]);
         for cell in &certified.certified {
             table.add_row([
                 radius_text(&cell.radius),
@@ -415,7 +417,7 @@ fn table(certified: &Certified) -> String {
         let cells = (0..=grid.deletions).map(|d| format!("{:.1}", grid.at(a, d)));
         table.add_row(std::iter::once(a.to_string()).chain(cells));
     }
-    let title = "certified and right, %: additions down, deletions to the right\n";
+    let title = "certified accuracy, %: additions in rows, deletions in columns\n";
     title.to_string() + &output::render(&table)
 }
 
@@ -433,7 +435,10 @@ fn certificate_text(report: &CertifyReport, certified: &Certified, promise: &str
         text += &format!("accuracy of the smoothed classifier {accuracy:.2}\n");
     }
     if let Some(radius) = &certified.certifiable {
-        text += &format!("these samples certify at most {}\n", radius_text(radius));
+        text += &format!(
+            "largest radius that these samples can certify: {}\n",
+            radius_text(radius)
+        );
     }
     text += &match &certified.max_radius {
         Some(radius) => {
@@ -446,12 +451,12 @@ fn certificate_text(report: &CertifyReport, certified: &Certified, promise: &str
 
 /// Formats the table of an attack.
 fn survived(survived: &[Survived]) -> String {
-    let mut table = output::table(&["flips", ">survive nettack, %", ">survive and right, %"]);
+    let mut table = output::table(&["flips", ">unchanged, %", ">unchanged and correct, %"]);
     for s in survived {
         table.add_row([real(s.radius), percent(s.share), percent(s.accurate_share)]);
     }
     let table = output::render(&table);
-    format!("\nnettack on test nodes, one at a time\n{table}")
+    format!("\npredictions under nettack on test nodes, one at a time\n{table}")
 }
 
 fn attempts(attempts: &Attempts) -> String {

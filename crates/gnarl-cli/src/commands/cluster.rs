@@ -251,32 +251,32 @@ impl ClusterArgs {
             Unused {
                 is_given: !self.centrality.is_empty() && is_other,
                 option: "--centrality",
-                why: "cgso alone has a centrality",
+                why: "only cgso has a centrality",
             },
             Unused {
                 is_given: exponents && is_other,
                 option: "--e2, --e3",
-                why: "cgso alone has exponents",
+                why: "only cgso has exponents",
             },
             Unused {
                 is_given: self.grid && is_other,
                 option: "--grid",
-                why: "cgso alone has exponents",
+                why: "only cgso has exponents",
             },
             Unused {
                 is_given: self.n_init.is_some() && !method.uses_kmeans(),
                 option: "--n-init",
-                why: "cgso and node2vec alone end with k-means",
+                why: "only cgso and node2vec end with k-means",
             },
             Unused {
                 is_given: self.clusters.is_some() && method == Method::Louvain,
                 option: "--clusters",
-                why: "louvain finds their number itself",
+                why: "louvain determines the number of clusters",
             },
             Unused {
                 is_given: self.centrality.len() > 1 && !self.grid,
                 option: "--centrality",
-                why: "several need --grid",
+                why: "several centralities need --grid",
             },
         ]
     }
@@ -414,7 +414,7 @@ fn dataset(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Res
         .map(num_classes));
     if args.method.uses_kmeans() && clusters.is_none() {
         let what = format!(
-            "{data} has no labels to count, and {} must be told how many clusters to find",
+            "{data} has no labels to count, and {} needs the number of clusters; name it with --clusters N",
             args.method
         );
         return Err(Error::argument("--clusters", what).into());

@@ -392,7 +392,7 @@ impl Planned {
                 ", about {} with these threads",
                 indicatif::HumanDuration(std::time::Duration::from_secs_f64(seconds.min(1e9)))
             ),
-            None => ", and none was timed yet to judge how long they take".to_string(),
+            None => ", time unknown: no cell was timed yet".to_string(),
         };
         let stale = if self.stale > 0 {
             format!(" ({} with other numerics)", self.stale)
@@ -432,11 +432,11 @@ impl Several {
             text += &format!("failed: {failure}\n");
         }
         text += &format!(
-            "{} cells, shared ones once; seconds are those of cells, whenever they were run\n",
+            "{} cells, each counted once; seconds are those of cells, over all runs of the command\n",
             self.cells
         );
         if self.interrupted {
-            text += "interrupted: what is done is stored; the same command continues\n";
+            text += "interrupted: finished cells are stored; the same command continues\n";
         }
         text + &format!("written: {}\n", self.out)
     }
@@ -522,7 +522,7 @@ impl Reproduced {
         match (recipe, self.report.runs) {
             (Some(recipe), Some(runs)) => {
                 let quick = if self.quick {
-                    ", quick: fewer than the thesis' 10"
+                    ", quick: fewer than the published 10"
                 } else {
                     ""
                 };
@@ -541,11 +541,11 @@ impl Reproduced {
     fn legend(&self) -> Vec<String> {
         let report = &self.report;
         let mut lines = vec![match report.runs {
-            Some(_) => "each cell: ours ± deviation, the thesis', ours minus the thesis' ± standard error; \
-                        * beyond two standard errors"
+            Some(_) => "each cell: ours ± standard deviation, thesis, ours minus thesis ± standard error; \
+                        * marks more than two standard errors"
                 .to_string(),
             None => {
-                "each cell: ours, the thesis', ours minus the thesis'; * beyond the last digit printed there".into()
+                "each cell: ours, thesis, ours minus thesis; * marks more than the last digit printed there".into()
             }
         }];
         let all = || report.rows.iter().flat_map(|row| &row.cells);

@@ -16,7 +16,7 @@ use crate::progress::{self, Steps};
 #[serde(untagged)]
 pub enum StudyOutput<R> {
     /// Spec of the model, for `--print-spec`.
-    Spec(SpecReport),
+    Spec(Box<SpecReport>),
     /// Plan of the runs, for `--dry-run`.
     DryRun(DryRun),
     /// Result of the study.
@@ -26,7 +26,8 @@ pub enum StudyOutput<R> {
 impl<R> StudyOutput<R> {
     /// Builds the output of `--print-spec`.
     pub fn spec(model: &Model, task: Task) -> anyhow::Result<Self> {
-        SpecReport::new(model, task).map(StudyOutput::Spec)
+        let spec = SpecReport::new(model, task)?;
+        Ok(StudyOutput::Spec(Box::new(spec)))
     }
 }
 

@@ -43,14 +43,14 @@ pub struct TrainArgs {
     /// [default: 1; for a set of graphs, its folds]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: Option<usize>,
-    /// Write a run's model to this safetensors file: the first run's, or as --save-run says
+    /// Write the model of the run that --save-run selects to this safetensors file
     #[arg(long, value_name = "FILE", group = "kept")]
     pub save: Option<PathBuf>,
     /// Run whose model --save and --page use: the first, or the best on its validation nodes or
     /// graphs [default: first]
     #[arg(long, value_name = "WHICH", requires = "kept")]
     pub save_run: Option<KeepRun>,
-    /// Write a page about a run's model and the graph: the first run's, or as --save-run says
+    /// Write a page about the graph and the model of the run that --save-run selects
     #[arg(long, value_name = "FILE.html", group = "kept")]
     pub page: Option<PathBuf>,
     /// Include every run's learning curve in the JSON
@@ -88,10 +88,7 @@ impl CheckpointArgs {
             return Ok(None);
         };
         let every = Duration::try_from_secs_f64(60.0 * self.checkpoint_every).map_err(|_| {
-            Error::argument(
-                "--checkpoint-every",
-                "give a number of minutes of at least 0",
-            )
+            Error::argument("--checkpoint-every", "must be a number of minutes >= 0")
         })?;
         Ok(Some(Journal::open(
             folder,
@@ -145,7 +142,7 @@ impl StudyArgs {
         ];
         if let (Task::Node, Some((option, _))) = (task, of_sets.iter().find(|(_, given)| *given)) {
             let what = format!(
-                "belongs to sets of graphs, and {data} is one graph; `gnarl data list` names those of task graph"
+                "applies to sets of graphs, and {data} is one graph; `gnarl data list` shows the datasets of task graph"
             );
             return Err(Error::argument(*option, what));
         }
@@ -153,7 +150,7 @@ impl StudyArgs {
             return Err(Error::argument(
                 "--influence",
                 format!(
-                    "belongs to gratin, and the augmentation is {}",
+                    "applies to --augment gratin, and the augmentation is {}",
                     model.augment
                 ),
             ));
@@ -164,7 +161,7 @@ impl StudyArgs {
         {
             return Err(Error::argument(
                 "--influence-layers",
-                "belongs to --select and --influence, which are not set",
+                "applies with --select or --influence, which are not set",
             ));
         }
         if let (Some(rare), Some(others)) = (self.rare, self.per_class)
@@ -172,7 +169,7 @@ impl StudyArgs {
         {
             return Err(Error::argument(
                 "--rare",
-                format!("{rare} items are not fewer than --per-class {others}"),
+                format!("must be less than --per-class {others} (got {rare})"),
             ));
         }
         Ok(())
@@ -265,7 +262,7 @@ pub struct TrainReport {
     /// Feature scaling in words.
     #[serde(skip)]
     scalings: String,
-    /// Number of runs that selected a free head, in words; `None` if it was not selected.
+    /// Number of runs that selected an unconstrained head, in words; `None` if it was not selected.
     #[serde(skip)]
     heads: Option<String>,
     /// Initialisations tried, if each run selected one.
@@ -446,7 +443,7 @@ fn scalings(result: &TrainResult) -> String {
     }
 }
 
-/// Describes the selection of a head, as in `chosen in 3 of 10 runs`.
+/// Describes the selection of a head, as in `selected in 3 of 10 runs`.
 fn heads(result: &TrainResult) -> Option<String> {
     let chosen: Vec<bool> = result
         .runs
@@ -454,7 +451,7 @@ fn heads(result: &TrainResult) -> Option<String> {
         .filter_map(|run| run.chose_head)
         .collect();
     let count = chosen.iter().filter(|head| **head).count();
-    (!chosen.is_empty()).then(|| format!("chosen in {count} of {} runs", chosen.len()))
+    (!chosen.is_empty()).then(|| format!("selected in {count} of {} runs", chosen.len()))
 }
 
 /// Formats one run for the JSON, with its curves if requested.
@@ -487,8 +484,8 @@ impl TrainReport {
         let mut rows = self.score_rows();
         rows.extend(self.training_rows());
         rows.extend(self.model_rows());
-        rows.push(("epoch", format!("{} ms", real(self.epoch_ms))));
-        rows.push(("all", format!("{} s", real(self.seconds))));
+        rows.push(("epoch time", format!("{} ms", real(self.epoch_ms))));
+        rows.push(("total time", format!("{} s", real(self.seconds))));
         rows.extend(self.saved.clone().map(|file| ("saved", file)));
         if self.interrupted {
             let (finished, requested) = (self.runs.len(), self.requested);
@@ -531,12 +528,12 @@ impl TrainReport {
             let rare = config.rare.map_or(String::new(), |rare| {
                 format!(", {rare} of one class in turn")
             });
-            let items = if config.folds.is_some() {
+            let name = if config.folds.is_some() {
                 "training graphs"
             } else {
                 "training nodes"
             };
-            rows.push((items, format!("at most {count} of each class{rare}")));
+            rows.push((name, format!("at most {count} of each class{rare}")));
         }
         if let Some(TrainingCorruption {
             edges,
@@ -555,7 +552,11 @@ impl TrainReport {
             ));
         }
         rows.push(("features", self.scalings.clone()));
-        rows.extend(self.heads.clone().map(|heads| ("free head", heads)));
+        rows.extend(
+            self.heads
+                .clone()
+                .map(|heads| ("unconstrained head", heads)),
+        );
         rows
     }
 
@@ -594,6 +595,15 @@ impl TrainReport {
         rows
     }
 
+    /// Returns the plural of what is classified.
+    fn items(&self) -> &'static str {
+        if self.config.folds.is_some() {
+            "graphs"
+        } else {
+            "nodes"
+        }
+    }
+
     /// Describes the augmentation of the training data.
     fn data_axis(&self) -> String {
         let augment = self.config.model.augment;
@@ -619,11 +629,11 @@ impl TrainReport {
             }
             (_, Some((_, copies))) => {
                 let how = match (copies, self.config.folds) {
-                    (Copies::Fixed, _) => "one copy of each training graph, beside them",
+                    (Copies::Fixed, _) => "one copy of each training graph, added to them",
                     (Copies::EachEpoch, Some(_)) => {
-                        "new copies in every epoch, in the place of the training graphs"
+                        "new copies in every epoch, in place of the training graphs"
                     }
-                    (Copies::EachEpoch, None) => "drawn anew in every epoch",
+                    (Copies::EachEpoch, None) => "sampled in every epoch",
                 };
                 let mut settings = augment.listed().settings.iter();
                 let stored = serde_json::to_value(augment).unwrap_or_default();
@@ -672,11 +682,11 @@ impl Report for TrainReport {
             .map(ByClass::text)
             .filter(|table| !table.is_empty())
         {
-            text += &format!("\ntest items of all runs, class by class\n{table}");
+            text += &format!("\ntest {} of all runs, by class\n{table}", self.items());
         }
         if let Some(inference) = &self.inference {
             text += &format!(
-                "\nwith {} {} against {} plainly: {}\n",
+                "\ntest accuracy with {} {}, with a plain forward pass {}, difference {}\n",
                 self.config.model.inference,
                 text_of(&self.test_accuracy),
                 inference.plain_test_accuracy.text(),
@@ -686,14 +696,7 @@ impl Report for TrainReport {
                 .map_or(String::new(), |s| s + "\n");
         }
         if let Some(depth) = &self.depth {
-            text += &depth_text(
-                depth,
-                if self.config.folds.is_some() {
-                    "graphs"
-                } else {
-                    "nodes"
-                },
-            );
+            text += &depth_text(depth, self.items());
         }
         if let Some(report) = &self.augmentation {
             text += &augmentation_text(
@@ -809,9 +812,9 @@ fn augmentation_text(report: &AugmentationReport, name: &str, with: &Option<Accu
     table.add_rows(rows);
     let mut text = format!("\n{}", output::render(&table));
     if let Some(LatentDistance { drawn, original }) = &report.latent_distance {
-        let (drawn, original) = (real(drawn.mean), real(original.mean));
+        let (sampled, original) = (real(drawn.mean), real(original.mean));
         text += &format!(
-            "mean distance of a drawn vector to those of its class {drawn}, among those {original}\n"
+            "mean distance of a sampled vector to the original vectors of its class {sampled}, among original vectors {original}\n"
         );
     }
     text
@@ -832,7 +835,7 @@ fn learned_text(parameters: &[(String, Accuracy)], tried: &[InitialisationReport
         let mut table = output::table(&[
             "initialisation tried",
             ">validation accuracy",
-            ">runs that chose it",
+            ">runs that selected it",
         ]);
         for InitialisationReport {
             init,

@@ -1,5 +1,5 @@
-//! `gnarl robustness`: estimates by sampling how far predictions of a model move under perturbed
-//! inputs, and bounds the distance from above.
+//! `gnarl robustness`: estimates the sensitivity of predictions to perturbed inputs by sampling, and
+//! bounds it from above.
 //!
 //! | file | contents |
 //! | --- | --- |
@@ -337,20 +337,20 @@ impl Radius {
 }
 
 impl RobustnessReport {
-    fn what_moves(&self) -> String {
-        let drawn = match self.sampler {
+    fn perturbation(&self) -> String {
+        let sampler = match self.sampler {
             Sampler::Exact => "uniform",
-            Sampler::Thesis => "the thesis' law",
+            Sampler::Thesis => "by the published sampler",
         };
         let norm = self.norm.map_or(String::new(), |p| format!("L{p}"));
         match self.target {
             Target::Features => {
-                format!("every node's features within an {norm} ball of radius epsilon, {drawn}")
+                format!("every node's features within an {norm} ball of radius epsilon, {sampler}")
             }
-            Target::Structure => format!("up to epsilon flipped edges, {drawn}"),
+            Target::Structure => format!("up to epsilon flipped edges, {sampler}"),
             Target::Both => {
                 format!(
-                    "flipped edges, and every node's features within an {norm} ball of radius epsilon, {drawn}"
+                    "flipped edges, and every node's features within an {norm} ball of radius epsilon, {sampler}"
                 )
             }
         }
@@ -432,7 +432,10 @@ impl RobustnessReport {
             });
         }
         LineChart {
-            title: format!("{} on {}: how far answers move", self.model, self.data),
+            title: format!(
+                "{} on {}: sensitivity of predictions",
+                self.model, self.data
+            ),
             x_label: "epsilon".into(),
             y_label: "probability, distance".into(),
             lines,
@@ -445,13 +448,13 @@ impl RobustnessReport {
     fn heading(&self) -> String {
         format!(
             "{} on {}: test accuracy {}, {} run{}\n{}, {} samples at each radius{}\n\
-             distance: of class probabilities, Frobenius over 2 sqrt(answers), at most 0.707; in brackets 95 % intervals\n\n",
+             distance: Frobenius norm of the change of class probabilities over 2 sqrt(predictions), at most 0.707; in brackets 95 % intervals\n\n",
             self.model,
             self.data,
             self.accuracy_text(),
             self.runs,
             if self.runs == 1 { "" } else { "s" },
-            self.what_moves(),
+            self.perturbation(),
             self.samples,
             self.item,
         )
@@ -509,9 +512,9 @@ impl Radius {
     fn bounds_table(&self) -> String {
         let mut table = output::table(&[
             "distance of",
-            ">largest seen",
+            ">largest sampled",
             ">bound",
-            ">thesis' formula",
+            ">published formula",
             "",
         ]);
         for bound in &self.found.bounds {

@@ -34,19 +34,22 @@ impl RobustnessReport {
             let label = format!("mean distance at epsilon {}", real(last.epsilon));
             tiles.push((format!("{:.4}", last.found.pooled.mean), label));
         }
-        let title = format!("{} on {}: how far answers move", self.model, self.data);
+        let title = format!(
+            "{} on {}: sensitivity of predictions",
+            self.model, self.data
+        );
         Ok(Page::new(&title)
             .tiles(&tiles)
-            .section(self.seen(&curves))
-            .section(self.proved(&curves.radii))
+            .section(self.estimates(&curves))
+            .section(self.bounds(&curves.radii))
             .render()?)
     }
 
     /// Builds the section with the estimates.
-    fn seen(&self, curves: &Curves<'_>) -> Section {
-        let moves = format!(
+    fn estimates(&self, curves: &Curves<'_>) -> Section {
+        let perturbation = format!(
             "{}, {} samples at each radius{}.",
-            self.what_moves(),
+            self.perturbation(),
             self.samples,
             self.item
         );
@@ -56,14 +59,14 @@ impl RobustnessReport {
             curves.exceedances(),
             curves.histograms(),
         ];
-        Section::new("seen", "What samples show")
-            .text(&format!("{moves} The distance is that of class probabilities, Frobenius over twice the root of the number of answers: 0.707 at most. Bands are 95 % intervals, for these networks."))
+        Section::new("estimates", "Estimates by sampling")
+            .text(&format!("{perturbation} The distance is the Frobenius norm of the change of class probabilities, divided by 2 sqrt(n) for n predictions: at most 0.707. Bands are 95 % intervals, for these networks."))
             .side_by_side(charts.into_iter().flatten().collect())
     }
 
     /// Builds the section with observed distances next to their upper bounds.
-    fn proved(&self, curve: &[&Radius]) -> Section {
-        let section = Section::new("bounds", "What no input exceeds");
+    fn bounds(&self, curve: &[&Radius]) -> Section {
+        let section = Section::new("bounds", "Upper bounds");
         if let Some(why) = &self.no_bounds {
             return section.text(why);
         }
@@ -87,7 +90,7 @@ impl RobustnessReport {
                 &[
                     "epsilon",
                     "mean",
-                    "largest seen",
+                    "largest sampled",
                     "bound",
                     "classes changed, %",
                 ],
@@ -130,12 +133,12 @@ impl Curves<'_> {
             high: Some(self.values(high)),
         };
         let largest = Series {
-            name: "largest seen".into(),
+            name: "largest sampled".into(),
             values: self.values(|found| found.largest),
             ..Series::default()
         };
         self.chart(
-            "How far answers move",
+            "Sensitivity of predictions",
             "scaled distance",
             vec![mean, largest],
         )
@@ -144,28 +147,25 @@ impl Curves<'_> {
     /// Plots the share of predictions whose class changed.
     fn changed(&self) -> Component {
         let changed = Series {
-            name: "answers".into(),
+            name: "predictions".into(),
             values: self.values(|found| 100.0 * found.changed),
             ..Series::default()
         };
-        self.chart(
-            "Answers of another class",
-            "% of the answers",
-            vec![changed],
-        )
+        self.chart("Changed predictions", "% of the predictions", vec![changed])
     }
 
     /// Plots the probability of a distance above each threshold; `None` without thresholds.
     fn exceedances(&self) -> Option<Component> {
         let thresholds = &self.radii.first()?.found.pooled.exceedances;
         let series = thresholds.iter().enumerate().map(|(s, threshold)| Series {
-            name: format!("further than {}", threshold.sigma),
+            name: format!("distance above {}", threshold.sigma),
             values: self.values(|found| found.exceedances[s].probability),
             low: Some(self.values(|found| found.exceedances[s].interval[0])),
             high: Some(self.values(|found| found.exceedances[s].interval[1])),
         });
         let series: Vec<Series> = series.collect();
-        (!series.is_empty()).then(|| self.chart("How often they move far", "probability", series))
+        (!series.is_empty())
+            .then(|| self.chart("Probability of a large distance", "probability", series))
     }
 
     /// Plots a histogram of the distances at each radius; `None` if all are rounding errors.

@@ -71,23 +71,23 @@ const PARTS: usize = 5;
 const NEXT: [(&str, &str); 5] = [
     (
         "gnarl train --data cora --model gcn --depth admp-st",
-        "one of these rows, with every setting at hand",
+        "train one of these rows, with every setting",
     ),
     (
         "gnarl advise --data cora --runs 2",
-        "which axes are worth switching on, without a look at test labels",
+        "recommend axes, without test labels",
     ),
     (
         "gnarl attack --data cora --model gcn --attack dice",
-        "how many answers an attacker turns",
+        "measure the accuracy under an attack on edges",
     ),
     (
         "gnarl --tour karate",
-        "plain models on 34 members of a club, in two seconds",
+        "train plain models on the karate club (34 nodes)",
     ),
     (
         "gnarl data list",
-        "what else there is, to be fetched with `gnarl data get NAME`",
+        "list all datasets; `gnarl data get NAME` downloads one",
     ),
 ];
 
@@ -230,11 +230,11 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
     let (plain_results, rows) = axes(plain, &cora, global.seed, &callbacks)
         .map_err(|e| finished(e, &callbacks, progress.interrupted()))?;
 
-    progress.next("a depth for every paper");
+    progress.next("adaptive depth: an exit for every paper");
     let (depth, deep) = adaptive_depth(plain, &cora, global.seed, &callbacks)?
         .ok_or_else(|| progress.interrupted())?;
 
-    progress.next("certificates: of how many papers no attacker can change the prediction");
+    progress.next("certified accuracy under changed words");
     let certificates = certificates(plain, &cora, global.seed, &callbacks)?;
     if callbacks.stopped() {
         return Err(progress.interrupted().into());
@@ -243,7 +243,7 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
     progress.next("MUTAG by GIN, with and without augmentation");
     let mutag = mutag(global, &with_epochs, &callbacks)?.ok_or_else(|| progress.interrupted())?;
 
-    progress.next("an attack from flip to flip, and the page");
+    progress.next("an attack flip by flip, and the page");
     let first = &plain_results.models[0];
     let (graph, split) = (cora.content.graph()?, &cora.splits[0]);
     let walk = walk(
@@ -311,11 +311,11 @@ fn adaptive_depth(
     if trained.unfinished > 0 {
         return Ok(None);
     }
-    let nothing = || anyhow::anyhow!("a model with exits has no results of its exits");
+    let no_result = || anyhow::anyhow!("a model with exits has no results of its exits");
     let depth = trained
         .depth(&study.policies, Kind::USUAL)?
-        .ok_or_else(nothing)?;
-    Ok(Some((depth, trained.kept.ok_or_else(nothing)?)))
+        .ok_or_else(no_result)?;
+    Ok(Some((depth, trained.kept.ok_or_else(no_result)?)))
 }
 
 /// Data that the page shows in addition to the report: one run, node by node.
@@ -427,7 +427,7 @@ fn row(
     one: &UnderAttacks,
     plain: Option<&UnderAttacks>,
 ) -> anyhow::Result<Row> {
-    let judged = |of: fn(&UnderAttacks) -> &Accuracy| -> anyhow::Result<WithDifference> {
+    let evaluated = |of: fn(&UnderAttacks) -> &Accuracy| -> anyhow::Result<WithDifference> {
         let minus = plain.map(|plain| paired_difference(&of(one).runs, &of(plain).runs));
         Ok(WithDifference {
             accuracy: of(one).clone(),
@@ -437,9 +437,9 @@ fn row(
     Ok(Row {
         axis,
         choice: choice.to_string(),
-        clean: judged(|u| &u.clean)?,
-        noise: judged(|u| &u.attacked[0])?,
-        flips: judged(|u| &u.attacked[1])?,
+        clean: evaluated(|u| &u.clean)?,
+        noise: evaluated(|u| &u.attacked[0])?,
+        flips: evaluated(|u| &u.attacked[1])?,
         seconds: one.seconds,
         curve: curve(one),
     })
@@ -465,7 +465,7 @@ fn curve(one: &UnderAttacks) -> Vec<f64> {
     (0..epochs).map(mean).collect()
 }
 
-/// Certifies free and orthonormal weights: the largest perturbation of any one paper's features
+/// Certifies unconstrained and orthonormal weights: the largest perturbation of any one paper's features
 /// under which no certified prediction can change.
 fn certificates(
     plain: Model,
@@ -513,8 +513,8 @@ fn certificate_row(
     mut results: Vec<CertifyResult>,
     plain: Option<&CertificateRow>,
 ) -> anyhow::Result<CertificateRow> {
-    let nothing = || anyhow::anyhow!("a certificate came without figures");
-    let first = results[0].certificates.first().ok_or_else(nothing)?;
+    let no_result = || anyhow::anyhow!("a certificate has no results");
+    let first = results[0].certificates.first().ok_or_else(no_result)?;
     let radii: Vec<f64> = (first.certified.iter())
         .filter_map(|cell| match cell.radius {
             Radius::One { radius } => Some(radius),
@@ -540,7 +540,7 @@ fn certificate_row(
                     .iter()
                     .map(of)
                     .collect::<Option<Vec<f64>>>()
-                    .ok_or_else(nothing)?,
+                    .ok_or_else(no_result)?,
             )?)
         })
         .collect::<anyhow::Result<Vec<Accuracy>>>()?;
@@ -555,7 +555,7 @@ fn certificate_row(
         .map(|r| r.test_accuracy.as_ref().map(|a| a.mean));
     Ok(CertificateRow {
         weights,
-        accuracy: Accuracy::of_all(accuracies)?.ok_or_else(nothing)?,
+        accuracy: Accuracy::of_all(accuracies)?.ok_or_else(no_result)?,
         shares: radii.iter().map(|r| r / median).collect(),
         radii,
         certified,
@@ -587,12 +587,12 @@ fn mutag(
     if result.unfinished > 0 {
         return Ok(None);
     }
-    let nothing = || anyhow::anyhow!("augmentation came without figures");
+    let no_result = || anyhow::anyhow!("the augmentation has no results");
     Ok(Some(MutagReport {
         graphs: on.content.num_items(),
         folds: on.splits.len(),
         epochs: model.plan(Task::Graph)?.training.epochs,
-        with: result.test_accuracy()?.ok_or_else(nothing)?,
-        augmentation: result.augmentation()?.ok_or_else(nothing)?,
+        with: result.test_accuracy()?.ok_or_else(no_result)?,
+        augmentation: result.augmentation()?.ok_or_else(no_result)?,
     }))
 }
