@@ -27,6 +27,7 @@ pub mod reproduce;
 pub mod robustness;
 pub mod schema;
 pub mod spectrum;
+mod study;
 pub mod train;
 
 use gnarl_data as dataset;
@@ -61,7 +62,7 @@ fn load_graph(
         Content::Graph(graph) => Ok((loaded.name, graph)),
         Content::Graphs(set) => {
             let what = format!(
-                "{} is a set of {} graphs, and {command} needs one graph; `gnarl data list` names those of task node",
+                "{} is a set of {} graphs, and {command} needs one graph; `gnarl data list` shows the datasets of task node",
                 loaded.name,
                 set.len()
             );

@@ -76,29 +76,26 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<PlanReport> {
     if !(args.train_share > 0.0 && args.train_share <= 1.0) {
         return refuse(
             "--train-share",
-            format!("{} is no share of the nodes, as in 0.1", args.train_share),
+            format!("must be > 0 and <= 1 (got {})", args.train_share),
         );
     }
     if args.workers.contains(&0) {
-        return refuse(
-            "--workers",
-            "0 workers do nothing; at least 1 is needed".into(),
-        );
+        return refuse("--workers", "must be >= 1 (got 0)".into());
     }
-    let usual = |i: u64| [15usize, 10].get(i as usize).copied().unwrap_or(5);
+    let default = |i: u64| [15usize, 10].get(i as usize).copied().unwrap_or(5);
     let fanout = match args.fanout {
         Some(fanout) if fanout.rounds() as u64 != args.layers => {
             return refuse(
                 "--fanout",
                 format!(
-                    "{fanout} is for {} layers, and there are {}",
+                    "{fanout} has {} hops, and the network has {} layers; name one number for each layer",
                     fanout.rounds(),
                     args.layers
                 ),
             );
         }
         Some(fanout) => fanout,
-        None => Fanout::new(&(0..args.layers).map(usual).collect::<Vec<_>>())?,
+        None => Fanout::new(&(0..args.layers).map(default).collect::<Vec<_>>())?,
     };
     let size = Size {
         nodes: args.nodes,
@@ -131,14 +128,14 @@ impl Report for PlanReport {
     fn text(&self) -> String {
         let plan = &self.plan;
         let size = &plan.size;
-        let mut table = output::table(&["way", "memory", "an epoch", "here"]);
+        let mut table = output::table(&["training", "memory", "time per epoch", "this machine"]);
         let fits = |bytes: f64| match self.machine_bytes {
             Some(all) if bytes > 0.9 * all => "does not fit",
             Some(_) => "fits",
             None => "",
         };
-        let mut row = |way: String, bytes: f64, seconds: f64, fits: &str| {
-            table.add_row([way, readable(bytes), duration(seconds), fits.to_string()]);
+        let mut row = |name: String, bytes: f64, seconds: f64, fits: &str| {
+            table.add_row([name, readable(bytes), duration(seconds), fits.to_string()]);
         };
         let (whole, sampled) = (&plan.whole, &plan.sampled);
         row(
@@ -163,8 +160,8 @@ impl Report for PlanReport {
         }
         let count = |n: u64| output::count(n);
         format!(
-            "{} nodes, {} edges, {} features, hidden {}, {} layers; {} of the nodes train\n\
-             on disk {}; estimates, with the speed of this machine as measured just now\n\n{}\n",
+            "{} nodes, {} edges, {} features, hidden {}, {} layers, training share {}\n\
+             on disk {}; estimates from the measured speed of this machine\n\n{}\n",
             count(size.nodes),
             count(size.edges),
             count(size.features),
