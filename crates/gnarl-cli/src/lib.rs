@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_are_told_once() {
+    fn causes_are_printed_once() {
         let missing = || std::io::Error::new(std::io::ErrorKind::NotFound, "no such file");
         let error = Error::io(std::path::Path::new("a.csv"), missing());
         assert_eq!(one_line(&error.into()), "a.csv: no such file");

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_made_anew_and_the_rest_stays() {
+    fn blocks_are_regenerated_and_the_rest_is_kept() {
         let asked = "<!-- results tab:gin_feature_attacks; in Cora; rows GIN | GIORN; columns clean | psi 1.0 -->";
         let page = format!("above\n{asked}\nold\n{END}\nbelow\n");
         let made = fill(&page, &reports()).unwrap();
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_said_with_its_line() {
+    fn missing_results_are_reported_with_the_line() {
         let refused = |asked: &str, end: &str| {
             fill(&format!("a\n<!-- results {asked} -->\n{end}\n"), &reports())
                 .unwrap_err()
