@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_split_is_said() {
+    fn invalid_splits_are_refused() {
         let fail = |graph, entry, count| {
             protocol_splits(&loaded(graph, entry), 0, count)
                 .unwrap_err()
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_features_stand_in_for_none() {
+    fn identity_features_replace_missing_features() {
         let g = with_identity_features(two_paths());
         let f = g.features().unwrap();
         assert_eq!(

@@ -1,6 +1,5 @@
 //! Tests of the public interface of gnarl-data, in one program: it is linked once.
 
-mod common;
 #[path = "common/fuzz.rs"]
 mod fuzz;
 #[path = "../../gnarl-graph/tests/common/golden.rs"]
@@ -9,10 +8,10 @@ mod golden_values;
 mod npy;
 
 mod columnar;
+mod dataset_statistics;
 mod disk;
 mod download;
 mod embedded;
-mod facts;
 mod golden_communities;
 mod golden_cora;
 mod golden_transport;
@@ -25,4 +24,3 @@ mod loader_planetoid;
 mod loader_scipy;
 mod loader_tu;
 mod registry;
-mod skipped;

@@ -246,7 +246,7 @@ mod tests {
     /// Many writes at once, with a file in the way that was once the temporary name: each file is
     /// complete, and there is nothing else.
     #[test]
-    fn parallel_writes_do_not_meet() {
+    fn parallel_writes_do_not_mix() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a.csv.part"), "not ours").unwrap();
         let file = dir.path().join("a.csv");

@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_refused_with_the_estimate() {
+    fn memory_above_the_limit_is_refused_with_the_estimate() {
         let demand = Demand::new("gcn on karate")
             .and_bytes(3e9)
             .and_operations(1e9);
@@ -260,7 +260,7 @@ mod tests {
 
     /// At 10^10 a second, 10^18 operations are 10^8 s, 1157 days: on forty cores 29.
     #[test]
-    fn what_takes_more_than_a_month_is_refused() {
+    fn work_of_more_than_a_month_is_refused() {
         let demand = Demand::new("gcn on karate").and_operations(1e18);
         let e = demand
             .check_with(None, 1, "take fewer epochs")

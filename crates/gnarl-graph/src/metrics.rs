@@ -620,7 +620,7 @@ mod tests {
     }
 
     #[test]
-    fn clusterings_that_tell_nothing() {
+    fn trivial_clusterings() {
         for score in [
             adjusted_mutual_information,
             adjusted_rand_index,

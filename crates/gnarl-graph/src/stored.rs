@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_the_file_is_refused() {
+    fn invalid_ranges_of_a_file_are_refused() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&[0; 16]).unwrap();
         let open = File::open(file.path()).unwrap();

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_stays_and_what_does_not_apply_is_left_open() {
+    fn recipes_keep_given_options_and_skip_others() {
         let fill = |recipe: Recipe, model: Model, data| recipe.fill(model, data, Task::Node);
         let gcn = Model::new(Backbone::GCN);
         let texas = fill(Recipe::Thesis, gcn, "texas");

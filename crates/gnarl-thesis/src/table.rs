@@ -653,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused_with_its_line() {
+    fn errors_name_the_line() {
         let e = Table::from_toml("name = \"x\"\ncolour = \"red\"")
             .unwrap_err()
             .to_string();

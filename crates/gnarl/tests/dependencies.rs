@@ -43,7 +43,7 @@ const ALLOWED_FOR: [(&str, &str, &str); 4] = [
 ];
 
 #[test]
-fn licences_are_known_and_ask_for_little() {
+fn licences_are_permissive() {
     let packages = metadata();
     assert!(packages.len() > 50, "{} packages", packages.len());
     let mut wrong = Vec::new();
@@ -64,7 +64,7 @@ fn licences_are_known_and_ask_for_little() {
 
 /// As in other tools: OR leaves the choice, AND requires both, and the old slash is an OR.
 #[test]
-fn expressions_of_licences_are_read() {
+fn licence_expressions_are_parsed() {
     let allowed =
         |expression: &str| is_allowed(expression, &|one| ["MIT", "X WITH y"].contains(&one));
     for good in [
@@ -95,7 +95,7 @@ fn expressions_of_licences_are_read() {
 /// Every package is part of this workspace, or from the one registry with a checksum: none from a
 /// repository or an address.
 #[test]
-fn all_come_from_one_registry() {
+fn packages_come_from_one_registry() {
     let locked = locked();
     let sources: BTreeSet<&str> = locked
         .iter()

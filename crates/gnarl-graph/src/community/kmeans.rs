@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_change_nothing_and_seeds_do() {
+    fn kmeans_depends_on_the_seed_and_not_on_threads() {
         let mut rng = stream(5, "test", 0);
         let data =
             DenseMatrix::new(700, 4, (0..2800).map(|_| rng.random::<f64>()).collect()).unwrap();

@@ -225,7 +225,7 @@ mod tests {
         }
 
         #[test]
-        fn numbering_the_nodes_anew_changes_no_merge(n in 2usize..40, seed in 0u64..1000) {
+        fn permutation_invariance_of_merges(n in 2usize..40, seed in 0u64..1000) {
             let g = without_ties(n, 0.15, seed);
             let mut new_ids: Vec<u32> = (0..n as u32).collect();
             new_ids.shuffle(&mut stream(seed, "test order", 0));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_method_cannot_do_it_says() {
+    fn unsupported_graphs_are_refused() {
         let g = Graph::from_weighted_edges(3, [(0, 1, 1.0), (1, 2, -2.0)])
             .unwrap()
             .0;

@@ -371,7 +371,7 @@ mod tests {
     /// One co-occurrence without effective negative samples: d/dx log sigmoid(x·y) = (1 - sigmoid)
     /// y.
     #[test]
-    fn a_meeting_follows_the_gradient() {
+    fn updates_follow_the_gradient() {
         let g = Graph::from_edges(2, [(0, 1)]).unwrap().0;
         let settings = Node2vec {
             dim: 2,

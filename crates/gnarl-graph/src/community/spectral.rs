@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn numbering_the_nodes_anew_moves_no_node() {
+    fn permutation_equivariance() {
         let g = sbbam(&SbbamConfig::default(), 5).unwrap();
         let new_ids: Vec<u32> = (0..300).map(|u| (u * 7 + 11) % 300).collect();
         let h = g.permute(&new_ids).unwrap();

@@ -677,7 +677,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_in_one_line() {
+    fn invalid_input_is_refused_in_one_line() {
         let graph = Space::of_graph(&path(3).unwrap()).unwrap();
         let (flat, none) = (DenseMatrix::zeros(3, 3), DenseMatrix::zeros(3, 0));
         let usual = BarycentreSettings::default();

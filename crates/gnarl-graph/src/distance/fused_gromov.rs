@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_in_one_line() {
+    fn invalid_input_is_refused_in_one_line() {
         let structure = |values: [f64; 2]| {
             CsrMatrix::new(2, vec![0, 1, 2], vec![1, 0], values.to_vec()).unwrap()
         };

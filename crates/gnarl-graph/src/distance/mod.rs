@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_says_why() {
+    fn incompatible_graphs_are_refused() {
         let (a, b) = (path(3).unwrap(), path(4).unwrap());
         let e = structure_distance(&a, &b, StructureNorm::Hamming)
             .unwrap_err()

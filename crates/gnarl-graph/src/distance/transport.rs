@@ -647,7 +647,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_in_one_line() {
+    fn invalid_input_is_refused_in_one_line() {
         let refused = |cost: &DenseMatrix<f64>, rows: &[f64], columns: &[f64]| {
             transport(cost, rows, columns).unwrap_err().to_string()
         };
@@ -690,7 +690,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_at_the_limit() {
+    fn iterations_end_at_the_limit() {
         let cost = matrix(3, 3, &[0.0, 2.0, 1.0, 1.0, 0.0, 2.0, 2.0, 1.0, 0.0]);
         let mut simplex = Simplex::new(&[1.0; 3], &[1.0; 3]).unwrap();
         simplex.most_pivots = 2;

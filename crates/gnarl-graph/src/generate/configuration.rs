@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nodes_carry_stays_and_weights_travel() {
+    fn features_and_labels_stay_and_weights_move_with_edges() {
         use crate::{CsrMatrix, Features, Labels, Split};
         let edges = (0..40u32).map(|u| (u, (u + 1) % 40, f64::from(u) + 0.5));
         let g = Graph::from_weighted_edges(40, edges)

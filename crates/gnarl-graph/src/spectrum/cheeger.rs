@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn loose_parts_cost_nothing() {
+    fn disconnected_graphs_have_conductance_zero() {
         let g = disjoint(&cycle(15), 2);
         for boundary in BOTH {
             let cut = cheeger_upper_bound(&g, &[1.0; 30], boundary, &[0.0; 30])

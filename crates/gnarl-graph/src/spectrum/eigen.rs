@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_finite_symmetric_matrix_is_refused() {
+    fn nonsymmetric_and_nonfinite_matrices_are_refused() {
         let refused = |cols, offsets, indices, values| {
             let m = CsrMatrix::new(cols, offsets, indices, values).unwrap();
             let e = symmetric_eigenvalues(&m).unwrap_err().to_string();

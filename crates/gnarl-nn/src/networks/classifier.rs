@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_built_is_named() {
+    fn invalid_configurations_are_refused() {
         let e = GraphClassifier::new(&config(Backbone::ADAGCN), &Shape::new(1, 2, 0.0), 1)
             .unwrap_err()
             .to_string();

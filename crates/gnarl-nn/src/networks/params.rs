@@ -418,7 +418,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_site_of_every_step_draws_its_own() {
+    fn every_dropout_site_has_its_own_samples() {
         let weights = Params::default().weights().unwrap();
         let mut keys: Vec<u64> = Vec::new();
         for step in 0..50 {

@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_without_features_are_told_apart_by_the_identity() {
+    fn nodes_without_features_get_identity_features() {
         let karate = gnarl_data::embedded::karate();
         let bare = Graph::from_edges(34, karate.edges()).unwrap().0;
         let rows = RowOperator::new(

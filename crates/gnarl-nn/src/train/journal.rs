@@ -522,7 +522,7 @@ mod tests {
 
     /// Two identical trainings have a file each; another seed has another file.
     #[test]
-    fn trainings_are_told_apart() {
+    fn trainings_have_separate_files() {
         let graph = karate();
         let dir = tempfile::tempdir().unwrap();
         let journal = open(dir.path(), false);

@@ -1042,7 +1042,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_from_outside_is_told() {
+    fn cancellation_is_reported() {
         let stop = AtomicBool::new(true);
         let watch = Callbacks {
             stop: &stop,

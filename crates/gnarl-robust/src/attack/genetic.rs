@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_with_nothing_to_flip_and_wrong_settings() {
+    fn exhausted_flips_and_invalid_settings() {
         let graph = graph(3);
         let model = trained(&graph, Backbone::GCN);
         // A budget of all edges: each member stops where no flip is left to sample.

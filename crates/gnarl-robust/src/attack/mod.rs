@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_of_nothing_changes_nothing_and_a_bad_one_is_refused() {
+    fn zero_budget_is_the_identity_and_invalid_budgets_are_refused() {
         let graph = graph(1);
         let (model, targets, training) = (
             untrained(&graph, Backbone::GCN),
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_ends_when_somebody_asks_and_gives_what_it_has() {
+    fn a_cancelled_attack_returns_its_best_perturbation() {
         let graph = graph(1);
         let (model, targets, training) = (
             trained(&graph, Backbone::GCN),

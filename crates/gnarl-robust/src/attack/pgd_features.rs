@@ -544,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn it_beats_noise_of_the_same_norm_on_trained_and_random_models() {
+    fn pgd_beats_noise_of_the_same_norm() {
         let graph = graph(1);
         for (norm, scope) in MEASURES {
             for maximised in [Loss::Margin, Loss::CrossEntropy] {

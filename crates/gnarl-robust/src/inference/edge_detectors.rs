@@ -777,7 +777,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_that_an_attack_put_in_stand_out() {
+    fn detectors_score_adversarial_edges_higher() {
         let (graph, model) = scene();
         let clean = classes(&answers(&model, &graph).unwrap());
         let detectors = EdgeDetectors::fit(&model, &graph, 4).unwrap();

@@ -366,7 +366,7 @@ mod tests {
     const HELLO: &str = "read hello; echo '{\"num_classes\": 2}'; read request; ";
 
     #[test]
-    fn it_is_asked_and_answers() {
+    fn the_external_program_answers_requests() {
         // The response holds the length of the request, which shows that the program received it.
         let model =
             start(&format!("{HELLO} echo \"{{\\\"scores\\\": [[${{#request}}, 0], [0.5, -1], [1e3, 2]]}}\"; read end"))
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_wrong_is_said_in_one_line_with_its_last_words() {
+    fn failures_are_reported_in_one_line_with_standard_error() {
         for (script, expected) in [
             ("echo no > /dev/stderr; exit 3", "last words: no"),
             ("read hello; echo '{\"num_classes\": 0}'", "no classes"),

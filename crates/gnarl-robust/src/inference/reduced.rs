@@ -308,7 +308,7 @@ mod tests {
 
     /// Similarities of neighbours, and of neighbours of neighbours, sampled both ways.
     #[test]
-    fn neighbours_are_alike_by_the_same_law() {
+    fn neighbours_have_the_distribution_of_whole_graphs() {
         let (model, graph) = scene();
         let (ball, input) = (
             FeatureBall {

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_knows_its_budget() {
+    fn a_region_has_its_budget() {
         let both = RegionOptions {
             flips: Some(3),
             norm: Some(Norm::Infinity),

@@ -687,7 +687,7 @@ mod tests {
     }
 
     #[test]
-    fn what_helps_is_positive() {
+    fn helpful_items_have_positive_influence() {
         // Two training points; the set is the first of them.
         let train = (DenseMatrix::new(2, 1, vec![1.0, -1.0]).unwrap(), vec![0, 1]);
         let set = (DenseMatrix::new(1, 1, vec![1.0]).unwrap(), vec![0]);

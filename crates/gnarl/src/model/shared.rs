@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shared_is_refused() {
+    fn unsupported_shared_training_is_refused() {
         let on = || {
             gnarl_data::Dataset::load("karate")
                 .unwrap()

@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn every_item_is_held_back_once_and_keeps_out_of_its_own_fit() {
+    fn every_item_is_held_out_once() {
         for (train, val, total) in [(10, 60, 60), (60, 40, 100), (80, 10, 90), (5, 5, 10)] {
             let n = train + val + 20;
             let labels = Labels::new((0..n).map(|i| Some(i % 3)).collect(), 3).unwrap();
@@ -642,7 +642,7 @@ mod tests {
     }
 
     #[test]
-    fn what_helps_is_beyond_a_standard_error() {
+    fn recommendations_exceed_a_standard_error() {
         let difference = |mean, standard_error| PairedDifference {
             mean,
             standard_error,

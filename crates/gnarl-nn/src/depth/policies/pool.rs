@@ -233,7 +233,7 @@ mod tests {
     use gnarl_graph::generate::cycle;
 
     #[test]
-    fn a_pool_trusts_whom_experience_trusts() {
+    fn the_pool_weights_accurate_exits() {
         // Exit 0 always predicts 0, exit 1 is correct; the true class is 1 three times in four.
         let truth: Vec<u32> = (0..80).map(|u| u32::from(u % 4 != 0)).collect();
         let answers = sure(&[vec![0; 80], truth.clone()], 2);

@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_binary_is_refused_in_one_line() {
+    fn features_that_are_not_binary_are_refused_in_one_line() {
         let noise = FlipNoise {
             p_plus: 0.1,
             p_minus: 0.1,

@@ -683,7 +683,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_before_training() {
+    fn invalid_settings_are_refused_before_training() {
         let on = small_set();
         let refusal = |study: &CertifyStudy| study.check(&on).unwrap_err().to_string();
         let convex = study(

@@ -154,7 +154,7 @@ fn quick(budget: f64) -> Vec<Attack> {
 }
 
 #[test]
-fn every_attack_runs_in_both_modes_and_nothing_changes_nothing() {
+fn every_attack_runs_in_both_modes() {
     let on = benchmark(set(48));
     for attack in quick(0.4) {
         for mode in [Mode::Evasion, Mode::Poisoning] {
@@ -184,7 +184,7 @@ fn every_attack_runs_in_both_modes_and_nothing_changes_nothing() {
 }
 
 #[test]
-fn gradients_hurt_more_than_noise_and_carry_over_from_a_surrogate() {
+fn gradient_attacks_beat_noise_and_transfer() {
     let on = benchmark(set(96));
     let after = |study: &AttackStudy| {
         let runs = runs(study, &on).unwrap();
@@ -242,7 +242,7 @@ fn gradients_hurt_more_than_noise_and_carry_over_from_a_surrogate() {
 }
 
 #[test]
-fn what_a_set_does_not_have_is_refused_in_one_line() {
+fn unsupported_attacks_on_sets_are_refused_in_one_line() {
     let fail = |attack: &str, on: &Benchmark| {
         let study = study(
             model(Backbone::GIN),
@@ -291,7 +291,7 @@ fn what_a_set_does_not_have_is_refused_in_one_line() {
 
 /// The prediction for a single graph equals its prediction in a batch.
 #[test]
-fn one_graph_at_a_time_is_the_batch() {
+fn single_graphs_have_the_scores_of_the_batch() {
     for set in [set(16), bare(&set(16))] {
         let on = benchmark(set);
         for (name, backbone) in Backbone::named().filter(|(_, b)| b.provides(Capability::GraphSets))
@@ -331,16 +331,21 @@ fn one_graph_at_a_time_is_the_batch() {
     }
 }
 
-/// Every inference rule with every kind of perturbation, stored in the file; without perturbations,
-/// the plain prediction.
-#[test]
-fn inference_answers_each_graph_and_is_kept() {
-    let on = benchmark(set(40));
-    let plain = model(Backbone::GIN)
+/// Predictions of a GIN with this inference rule, trained on the first split.
+fn predictions(on: &Benchmark, inference: Inference) -> Predictions {
+    model(Backbone::GIN)
+        .inference(inference)
         .fit(&on.split(0), 1)
         .unwrap()
         .predict(&on.content)
-        .unwrap();
+        .unwrap()
+}
+
+/// Every inference rule, with every kind of perturbation.
+#[test]
+fn every_inference_rule_predicts_graphs_and_is_saved() {
+    let on = benchmark(set(40));
+    let plain = predictions(&on, Inference::default());
     let dir = tempfile::tempdir().unwrap();
     let on_sets =
         |inference: &Inference| !inference.is_plain() && inference.method().works_on_sets();
@@ -383,13 +388,14 @@ fn inference_answers_each_graph_and_is_kept() {
             assert_eq!(bits(1), bits(2), "{inference} {part}");
         }
     }
-    let none = |inference: Inference| {
-        let found = model(Backbone::GIN)
-            .inference(inference)
-            .fit(&on.split(0), 1)
-            .unwrap()
-            .predict(&on.content)
-            .unwrap();
+}
+
+#[test]
+fn inference_without_perturbations_is_the_plain_prediction() {
+    let benchmark = benchmark(set(40));
+    let plain = predictions(&benchmark, Inference::default());
+    let assert_plain = |inference: Inference| {
+        let found = predictions(&benchmark, inference);
         let apart = found
             .probabilities
             .data()
@@ -399,54 +405,43 @@ fn inference_answers_each_graph_and_is_kept() {
         assert!(apart.fold(0.0, f32::max) < 1e-5, "{inference:?}");
     };
     for &on in PerturbationTarget::ALL {
-        none(
+        let crf = RobustCrf {
+            target: Some(on),
+            ..RobustCrf::default()
+        };
+        for crf in [
             RobustCrf {
-                target: Some(on),
                 radius: Some(0.0),
-                ..RobustCrf::default()
-            }
-            .into(),
-        );
-        none(
+                ..crf
+            },
+            RobustCrf { samples: 0, ..crf },
             RobustCrf {
-                target: Some(on),
-                samples: 0,
-                ..RobustCrf::default()
-            }
-            .into(),
-        );
-        none(
-            RobustCrf {
-                target: Some(on),
                 sigma: Some(1.0),
-                ..RobustCrf::default()
-            }
-            .into(),
-        );
-        none(
-            Smoothing {
-                target: Some(on),
-                radius: Some(0.0),
-                hard_voting: false,
-                ..Smoothing::default()
-            }
-            .into(),
-        );
-        none(
-            CleanCrf {
-                target: Some(on),
-                samples: 0,
-                ..CleanCrf::default()
-            }
-            .into(),
-        );
+                ..crf
+            },
+        ] {
+            assert_plain(crf.into());
+        }
+        let smoothing = Smoothing {
+            target: Some(on),
+            radius: Some(0.0),
+            hard_voting: false,
+            ..Smoothing::default()
+        };
+        assert_plain(smoothing.into());
+        let crf = CleanCrf {
+            target: Some(on),
+            samples: 0,
+            ..CleanCrf::default()
+        };
+        assert_plain(crf.into());
     }
     // One-hot features without noise are their own neighbours.
-    none(CleanCrf::default().into());
+    assert_plain(CleanCrf::default().into());
 }
 
 #[test]
-fn an_inference_that_goes_by_nodes_is_refused_around_graphs() {
+fn node_level_inference_is_refused_on_sets() {
     let on = benchmark(set(40));
     let e = model(Backbone::GIN)
         .inference(GoodAt::default())
@@ -460,7 +455,7 @@ fn an_inference_that_goes_by_nodes_is_refused_around_graphs() {
 }
 
 #[test]
-fn tuning_chooses_on_validation_graphs_and_needs_some() {
+fn tuning_uses_validation_graphs() {
     let on = benchmark(set(40));
     let tuned = model(Backbone::GIN).inference(RobustCrf {
         tune: true,
@@ -496,7 +491,7 @@ fn tuning_chooses_on_validation_graphs_and_needs_some() {
 }
 
 #[test]
-fn clean_crf_mends_noisy_graphs_and_leaves_clean_ones_alone() {
+fn clean_crf_raises_accuracy_on_noisy_graphs_only() {
     let on = benchmark(set(240));
     let guarded = study(
         model(Backbone::GIN).inference(CleanCrf::default()),
@@ -519,12 +514,13 @@ fn clean_crf_mends_noisy_graphs_and_leaves_clean_ones_alone() {
 }
 
 fn region(flips: bool) -> Region {
-    match flips {
-        true => Region::Structure {
+    if flips {
+        Region::Structure {
             flips: 40,
             law: FlipLaw::Uniform,
-        },
-        false => Region::Features(Ball::new(Norm::L2, 0.5, Sampler::Exact).unwrap()),
+        }
+    } else {
+        Region::Features(Ball::new(Norm::L2, 0.5, Sampler::Exact).unwrap())
     }
 }
 
@@ -606,7 +602,7 @@ fn robustness_is_measured_around_test_graphs() {
 
 /// No nodes, one node, no edges, one class, one graph to test.
 #[test]
-fn odd_sets() {
+fn attacks_on_unusual_sets() {
     let odd = |n: usize, edges: &[(u32, u32)]| {
         let features = Features::Dense(DenseMatrix::new(n, 2, vec![1.0; 2 * n]).unwrap());
         Graph::from_edges(n, edges.iter().copied())
@@ -695,7 +691,7 @@ proptest! {
     /// Budgets of each graph: flips are a share of its own edges, rounded down, and every node's
     /// own norm bounds its change.
     #[test]
-    fn no_graph_exceeds_its_budget(graphs in any_set(), share in 0f64..1.0, seed in any::<u64>()) {
+    fn every_graph_keeps_its_budget(graphs in any_set(), share in 0f64..1.0, seed in any::<u64>()) {
         let labels = Labels::new((0..graphs.len() as u32).map(|i| Some(i % 2)).collect(), 2).unwrap();
         let set = GraphSet::new(graphs, labels, None).unwrap();
         let split = Split::new("all", vec![0, 1], vec![2], vec![3]).unwrap();

@@ -45,7 +45,7 @@ fn right(csv: &Path, class_of: impl Fn(&str) -> String) -> f64 {
 }
 
 #[test]
-fn a_saved_model_is_judged_on_the_nodes_held_out_by_its_own_seed() {
+fn a_saved_model_is_evaluated_on_its_own_test_nodes() {
     let dir = tempfile::tempdir().unwrap();
     let classes = write_drawn_labels(dir.path());
     let (data, file, csv) = (
@@ -184,7 +184,7 @@ fn classes_are_matched_by_name() {
 }
 
 #[test]
-fn labels_are_not_needed_and_every_probability_is_written() {
+fn unlabelled_graphs_get_every_probability() {
     let dir = tempfile::tempdir().unwrap();
     let (file, trained) = three_colours(dir.path(), &[]);
     let folder = dir.path().join("colours");
@@ -336,7 +336,7 @@ fn without_validation_nodes_the_last_weights_are_kept() {
 }
 
 #[test]
-fn the_protocol_decides_who_trains() {
+fn the_protocol_selects_training_nodes() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("two");
     write_rings(&folder, &[("red", 0), ("green", 1), ("blue", 2)], 10);

@@ -1,12 +1,11 @@
 //! Loading by name: every figure of the reference statistics is reproduced, and datasets that
 //! cannot be loaded give a reason.
 
-use crate::common;
-
 use std::path::Path;
 
 use gnarl_data::{Content, facts, load, protocol_folds, protocol_splits};
 use gnarl_graph::Error;
+use gnarl_testing::{data_dir, needs_data};
 use serde_json::Value;
 
 /// Compares integers and keys exactly, other numbers to 1e-9 of their size.
@@ -39,67 +38,64 @@ fn assert_same(expected: &Value, found: &Value, at: &str) {
     }
 }
 
-#[test]
-fn every_reference_figure_is_reproduced() {
-    let Some(dir) = common::real_data() else {
-        return;
-    };
-    let stats: Value =
-        serde_json::from_str(&std::fs::read_to_string(dir.join("STATS.json")).unwrap()).unwrap();
-    for (name, expected) in stats.as_object().unwrap() {
-        let loaded = load(name, &dir, 0).unwrap();
-        let mut found = match &loaded.content {
-            Content::Graph(graph) => {
-                facts::node_facts(graph, &loaded.report, &loaded.name).unwrap()
-            }
-            Content::Graphs(set) => facts::graph_set_facts(set),
-        };
-        assert_eq!(
-            facts::mismatches(loaded.entry.unwrap(), &found),
-            [],
-            "{name}"
-        );
-        // The one key that the reference lacks, and the one dataset that has it.
-        let unlabelled = found.as_object_mut().unwrap().shift_remove("unlabelled");
-        assert_eq!(
-            unlabelled.and_then(|u| u.as_u64()),
-            (name == "citeseer").then_some(15),
-            "{name}"
-        );
-        assert_same(expected, &found, name);
+needs_data!(
+    fn statistics_agree_with_reference_tools() {
+        let dir = data_dir();
+        let stats: Value =
+            serde_json::from_str(&std::fs::read_to_string(dir.join("STATS.json")).unwrap())
+                .unwrap();
+        for (name, expected) in stats.as_object().unwrap() {
+            let loaded = load(name, &dir, 0).unwrap();
+            let mut found = match &loaded.content {
+                Content::Graph(graph) => {
+                    facts::node_facts(graph, &loaded.report, &loaded.name).unwrap()
+                }
+                Content::Graphs(set) => facts::graph_set_facts(set),
+            };
+            assert_eq!(
+                facts::mismatches(loaded.entry.unwrap(), &found),
+                [],
+                "{name}"
+            );
+            // The one key that the reference lacks, and the one dataset that has it.
+            let unlabelled = found.as_object_mut().unwrap().shift_remove("unlabelled");
+            assert_eq!(
+                unlabelled.and_then(|u| u.as_u64()),
+                (name == "citeseer").then_some(15),
+                "{name}"
+            );
+            assert_same(expected, &found, name);
+        }
     }
-}
+
+    fn protocols_fit_the_real_datasets() {
+        let dir = data_dir();
+        for (name, nodes, sizes) in [
+            ("cora", 2708, (140, 500, 1000)),
+            ("citeseer", 3327, (120, 500, 1000)),
+            ("photo", 7650, (160, 500, 1000)),
+            ("polblogs", 1222, (122, 122, 978)),
+            ("texas", 183, (87, 59, 37)),
+        ] {
+            let (graph, splits) = protocol_splits(&load(name, &dir, 0).unwrap(), 0, 1).unwrap();
+            let s = &splits[0];
+            assert_eq!(
+                (
+                    graph.num_nodes(),
+                    (s.train().len(), s.val().len(), s.test().len())
+                ),
+                (nodes, sizes),
+                "{name}"
+            );
+        }
+        let mutag = load("mutag", &dir, 0).unwrap();
+        let folds = protocol_folds(&mutag, 0, 10).unwrap();
+        assert_eq!(folds.iter().map(|s| s.test().len()).sum::<usize>(), 188);
+    }
+);
 
 #[test]
-fn protocols_fit_the_real_datasets() {
-    let Some(dir) = common::real_data() else {
-        return;
-    };
-    for (name, nodes, sizes) in [
-        ("cora", 2708, (140, 500, 1000)),
-        ("citeseer", 3327, (120, 500, 1000)),
-        ("photo", 7650, (160, 500, 1000)),
-        ("polblogs", 1222, (122, 122, 978)),
-        ("texas", 183, (87, 59, 37)),
-    ] {
-        let (graph, splits) = protocol_splits(&load(name, &dir, 0).unwrap(), 0, 1).unwrap();
-        let s = &splits[0];
-        assert_eq!(
-            (
-                graph.num_nodes(),
-                (s.train().len(), s.val().len(), s.test().len())
-            ),
-            (nodes, sizes),
-            "{name}"
-        );
-    }
-    let mutag = load("mutag", &dir, 0).unwrap();
-    let folds = protocol_folds(&mutag, 0, 10).unwrap();
-    assert_eq!(folds.iter().map(|s| s.test().len()).sum::<usize>(), 188);
-}
-
-#[test]
-fn names_without_files_load_anywhere() {
+fn generated_datasets_load_without_files() {
     let nowhere = Path::new("no such folder");
     let karate = load("Karate", nowhere, 0).unwrap();
     assert_eq!(
@@ -149,7 +145,7 @@ fn a_path_is_read_as_an_edge_list() {
 }
 
 #[test]
-fn what_is_not_there_says_how_to_get_it() {
+fn missing_datasets_say_how_to_get_them() {
     let dir = tempfile::tempdir().unwrap();
     let e = load("Photo", dir.path(), 0).unwrap_err().to_string();
     assert!(

@@ -156,7 +156,7 @@ fn assert_close(got: &[f64], expected: &[f64], what: &str) {
 }
 
 #[test]
-fn agrees_with_scikit_learn() {
+fn mixtures_agree_with_scikit_learn() {
     let golden = golden();
     assert_eq!(golden.mixtures.len(), 4);
     for case in golden.mixtures {

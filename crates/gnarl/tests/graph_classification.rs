@@ -21,38 +21,10 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
-use support::{bytes, folds_of, on_threads, small};
-
-/// Cycles and stars of 4 to 9 nodes, in turn: degrees separate them.
-fn cycles_and_stars(count: usize) -> GraphSet {
-    let graph = |i: usize| {
-        let n = 4 + i / 2 % 6;
-        if i.is_multiple_of(2) {
-            generate::cycle(n).unwrap()
-        } else {
-            generate::star(n).unwrap()
-        }
-    };
-    let labels = Labels::new((0..count as u32).map(|i| Some(i % 2)).collect(), 2).unwrap();
-    GraphSet::new((0..count).map(graph).collect(), labels, None).unwrap()
-}
-
-/// Graphs of every unusual kind: zero, one and several nodes, no edges, two components, a dense
-/// one.
-fn odd_graphs() -> Vec<Graph> {
-    let two_parts = Graph::from_edges(6, [(0, 1), (1, 2), (0, 2), (4, 5)])
-        .unwrap()
-        .0;
-    vec![
-        generate::star(6).unwrap(),
-        Graph::empty(0).unwrap(),
-        Graph::empty(1).unwrap(),
-        two_parts,
-        Graph::empty(3).unwrap(),
-        generate::erdos_renyi(12, 0.6, 1).unwrap(),
-        generate::path(2).unwrap(),
-    ]
-}
+use support::{
+    bytes, cycles_and_stars, folds_of, odd_graphs, odd_sets, on_threads, set_of, small,
+    with_short_head,
+};
 
 fn with_features(graphs: Vec<Graph>, sparse: bool) -> Vec<Graph> {
     let features = |(i, graph): (usize, Graph)| {
@@ -150,7 +122,7 @@ fn odd_graphs_for(operator: OperatorChoice, sparse: bool) -> Vec<Graph> {
 }
 
 #[test]
-fn a_batch_gives_what_its_graphs_give_alone() {
+fn a_batch_has_the_scores_of_its_graphs() {
     for (name, backbone) in backbones() {
         for (sparse, batch_norm) in [(true, false), (false, true)] {
             for operator in operators(backbone) {
@@ -228,7 +200,7 @@ fn gradients_of_a_batch_are_the_mean_of_its_graphs() {
 }
 
 #[test]
-fn the_order_of_nodes_does_not_matter() {
+fn permutation_invariance() {
     let graphs = with_features(odd_graphs(), false);
     let permuted: Vec<Graph> = graphs
         .iter()
@@ -353,7 +325,7 @@ fn mean_test(result: &TrainResult) -> f64 {
 }
 
 #[test]
-fn cycles_are_told_from_stars_by_every_fold() {
+fn every_fold_separates_cycles_from_stars() {
     let set = cycles_and_stars(48);
     for backbone in [Backbone::GCN, Backbone::GIN] {
         let result = study(&set, model(backbone, 60), 6, 2);
@@ -372,7 +344,7 @@ fn cycles_are_told_from_stars_by_every_fold() {
 }
 
 #[test]
-fn threads_do_not_change_a_bit() {
+fn training_does_not_depend_on_the_number_of_threads() {
     let set = cycles_and_stars(40);
     for (backbone, augment) in [
         (Backbone::GCN, Augment::default()),
@@ -393,7 +365,7 @@ fn threads_do_not_change_a_bit() {
 }
 
 #[test]
-fn a_fresh_head_is_a_control_of_its_own() {
+fn retraining_the_head_is_a_control() {
     let set = cycles_and_stars(40);
     let with = |augment: Augment| study(&set, model(Backbone::GCN, 15).augment(augment), 4, 1);
     let (plain, retrained, drawn) = (with(Augment::default()), with(retrain()), with(gratin()));
@@ -429,7 +401,7 @@ fn a_fresh_head_is_a_control_of_its_own() {
 }
 
 #[test]
-fn a_head_takes_as_many_steps_as_asked() {
+fn the_head_is_trained_for_its_epochs() {
     let vectors = |values: &[f32], classes: &[u32]| Vectors {
         latent: gnarl_tensor::Tensor::from_slice(
             values,
@@ -499,7 +471,7 @@ fn a_head_takes_as_many_steps_as_asked() {
 
 /// Copies replace the training graphs in every epoch, or are added to them permanently.
 #[test]
-fn copies_of_training_graphs_take_their_place() {
+fn augmented_copies_replace_training_graphs() {
     let set = cycles_and_stars(40);
     let plain = model(Backbone::GCN, 6);
     let with = |augment: Augment| results(&study(&set, plain.augment(augment), 4, 1));
@@ -555,7 +527,7 @@ fn nodes_of_copies_keep_the_degrees_that_described_them() {
 
 /// One step of several parts, and several steps: everything that is sampled per epoch is resumed.
 #[test]
-fn a_training_that_was_cut_off_ends_as_if_it_had_not_been() {
+fn an_interrupted_training_resumes_to_the_same_model() {
     let set = cycles_and_stars(104);
     let augments = [
         Augment::default(),
@@ -679,7 +651,7 @@ fn corruption_reaches_training_graphs_alone_and_degrees_by_choice() {
 }
 
 #[test]
-fn a_file_predicts_what_the_classifier_did() {
+fn a_saved_classifier_predicts_the_same() {
     let set = cycles_and_stars(30);
     let on = folds_of(&set, 3, 5).first();
     let dir = tempfile::tempdir().unwrap();
@@ -706,7 +678,7 @@ fn a_file_predicts_what_the_classifier_did() {
 }
 
 #[test]
-fn a_model_of_node_labels_says_which_graph_has_none() {
+fn missing_node_labels_are_refused_with_the_graph() {
     let set = cycles_and_stars(30);
     let labelled = |graph: &Graph| {
         graph
@@ -729,29 +701,17 @@ fn a_model_of_node_labels_says_which_graph_has_none() {
     );
 }
 
-fn set_of(graphs: Vec<Graph>, classes: &[Option<i64>]) -> GraphSet {
-    GraphSet::new(graphs, Labels::from_values(classes.iter().copied()), None).unwrap()
-}
-
+/// Empty graphs, isolated nodes, graphs without edges, for every backbone that predicts without
+/// nodes.
 #[test]
-fn odd_sets_are_defined_or_refused_in_one_line() {
-    // Empty graphs, isolated nodes, graphs without edges, for every backbone that predicts without
-    // nodes.
-    let odd = odd_graphs();
-    let classes: Vec<Option<i64>> = (0..21).map(|i| Some(i % 2)).collect();
-    let repeated = |graphs: &[Graph]| graphs.iter().cycle().take(21).cloned().collect::<Vec<_>>();
+fn training_on_unusual_graphs_stays_finite() {
     for (name, backbone) in backbones() {
-        for graphs in [
-            repeated(&odd),
-            repeated(&[Graph::empty(0).unwrap()]),
-            repeated(&[Graph::empty(1).unwrap()]),
-        ] {
-            let set = set_of(graphs, &classes);
+        for set in odd_sets() {
             // Masks need features, and these graphs have none.
             for augment in
                 Augment::all().filter(|augment| !matches!(augment, Augment::FeatureMask(_)))
             {
-                let mut model = model(backbone, 2).augment(quick(augment));
+                let mut model = model(backbone, 2).augment(with_short_head(augment));
                 model.backbone = model.backbone.where_taken("batch-norm", true);
                 // One-hot degrees as features stay if edges are removed.
                 if backbone.is(Backbone::MLP)
@@ -784,29 +744,45 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
         }
     }
     // One class: every graph is correct.
-    let one_class = set_of(odd.clone(), &[Some(4); 7]);
+    let one_class = set_of(odd_graphs(), &[Some(4); 7]);
     assert_eq!(
         mean_test(&study(&one_class, model(Backbone::GCN, 2), 3, 1)),
         100.0
     );
+}
 
-    let one = set_of(odd[..1].to_vec(), &[Some(0)]);
+/// A set with a split of its own.
+fn own_split(set: &GraphSet, split: Split) -> SplitData {
+    SplitData {
+        name: "own".into(),
+        content: Content::Graphs(set.clone()),
+        split,
+    }
+}
+
+#[test]
+fn sets_without_training_graphs_are_refused() {
+    let one = set_of(odd_graphs()[..1].to_vec(), &[Some(0)]);
     let e = Split::folds(one.labels(), 10, 0).unwrap_err().to_string();
     assert_eq!(
         e,
         "folds: 10 folds of 1 labelled items: there must be at least 3 folds and an item for each"
     );
     let gcn = model(Backbone::GCN, 2);
-    let on = |set: &GraphSet, split: Split| SplitData {
-        name: "own".into(),
-        content: Content::Graphs(set.clone()),
-        split,
-    };
     let none = Split::new("none", vec![], vec![], vec![0]).unwrap();
-    let e = gcn.fit(&on(&one, none.clone()), 0).unwrap_err().to_string();
+    let untrained = own_split(&one, none.clone());
+    let e = gcn.fit(&untrained, 0).unwrap_err().to_string();
     assert_eq!(
         e,
         "graph classification: there are no labelled graphs to train on"
+    );
+    let e = Model::new(Backbone::ADAGCN)
+        .fit(&untrained, 0)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.contains("does not classify sets of graphs; take every model but"),
+        "{e}"
     );
     let no_folds = Benchmark {
         name: "own".into(),
@@ -818,8 +794,16 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
         .unwrap_err()
         .to_string();
     assert_eq!(e, "train: the data has no split to train on");
-    let only = on(&one, Split::new("only", vec![0], vec![], vec![]).unwrap());
-    let fitted = gcn.fit(&only, 0).unwrap();
+    let unlabelled = own_split(&set_of(odd_graphs(), &[None; 7]), none);
+    let e = gcn.fit(&unlabelled, 0).unwrap_err().to_string();
+    assert_eq!(e, "fit: the set has no labelled graphs");
+}
+
+#[test]
+fn one_training_graph_without_test_graphs_is_enough() {
+    let one = set_of(odd_graphs()[..1].to_vec(), &[Some(0)]);
+    let only = own_split(&one, Split::new("only", vec![0], vec![], vec![]).unwrap());
+    let fitted = model(Backbone::GCN, 2).fit(&only, 0).unwrap();
     assert_eq!(
         (
             fitted.report().val_accuracy,
@@ -836,21 +820,11 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
         None,
         "nothing to test on"
     );
+}
 
-    let unlabelled = set_of(odd.clone(), &[None; 7]);
-    let e = gcn
-        .fit(&on(&unlabelled, none.clone()), 0)
-        .unwrap_err()
-        .to_string();
-    assert_eq!(e, "fit: the set has no labelled graphs");
-    let e = Model::new(Backbone::ADAGCN)
-        .fit(&on(&one, none), 0)
-        .unwrap_err()
-        .to_string();
-    assert!(
-        e.contains("does not classify sets of graphs; take every model but"),
-        "{e}"
-    );
+#[test]
+fn graphs_without_the_values_of_an_operator_are_refused() {
+    let odd = odd_graphs();
     let learned = operators(Backbone::GCN)[2];
     let e = GraphData::new(&odd, Backbone::GCN, &preparation(&odd, learned))
         .unwrap_err()
@@ -874,18 +848,10 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
     );
 }
 
-/// An augmentation whose new head, if any, is trained for two epochs.
-fn quick(augment: Augment) -> Augment {
-    match augment.method().fresh_head() {
-        Some(_) => augment.with(&[("head-epochs".into(), "2".into())]).unwrap(),
-        None => augment,
-    }
-}
-
 /// From 1,000 graphs on, initialisations of an operator are tried for a sixth of the epochs, and
 /// the best is trained for all of them: the result equals that of the named initialisation.
 #[test]
-fn starts_are_tried_shortly_on_many_graphs() {
+fn initialisations_are_tried_for_fewer_epochs_on_large_sets() {
     let by = |init: &str| {
         let operator = Cgso {
             init: init.parse().unwrap(),

@@ -233,7 +233,7 @@ fn pages(root: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_figure_of_the_docs_is_kept_in_results() {
+fn every_number_in_the_docs_is_in_results() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let results = Results::read(&root);
     let mut faults = String::new();
@@ -256,7 +256,7 @@ fn every_figure_of_the_docs_is_kept_in_results() {
 }
 
 #[test]
-fn a_stale_figure_is_found() {
+fn a_stale_number_is_found() {
     let row = |cells: &[&str]| {
         cells
             .iter()

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{json, one_object, refusal, text, write_rings, write_set};
+use common::{json, one_object, refusal, text, words, write_rings, write_set};
 use gnarl_graph::random::mix;
 use serde_json::Value;
 
@@ -134,7 +134,7 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 /// An import is there whole or not at all, and the remains of a killed import do not disturb the
 /// next one.
 #[test]
-fn imports() {
+fn killed_imports_leave_no_partial_graph() {
     let dir = tempfile::tempdir().unwrap();
     let edges = dir.path().join("edges.csv");
     let lines: String = (0..80_000u64)
@@ -244,7 +244,7 @@ fn training(what: &'static str, more: &[&str]) {
 }
 
 #[test]
-fn trainings() {
+fn killed_trainings_resume_to_the_same_model() {
     training(
         "training with checkpoints",
         &["--model", "gcn", "--epochs", "60", "--runs", "2"],
@@ -252,7 +252,7 @@ fn trainings() {
 }
 
 #[test]
-fn trainings_of_bounded_weights() {
+fn killed_trainings_with_lipschitz_constraints_resume() {
     training(
         "training of orthonormal weights",
         &[
@@ -267,7 +267,7 @@ fn trainings_of_bounded_weights() {
 }
 
 #[test]
-fn trainings_on_neighbourhoods() {
+fn killed_trainings_on_sampled_neighbourhoods_resume() {
     training(
         "training on neighbourhoods",
         &["--model", "sage", "--batch-nodes", "16", "--epochs", "20"],
@@ -275,7 +275,7 @@ fn trainings_on_neighbourhoods() {
 }
 
 #[test]
-fn trainings_of_exits() {
+fn killed_trainings_with_exits_resume() {
     training(
         "training of exits",
         &[
@@ -293,7 +293,7 @@ fn trainings_of_exits() {
 
 /// After saving over an older model, the file has the old model or the new one.
 #[test]
-fn saving_over_an_older_model() {
+fn killed_saves_keep_the_old_or_the_new_model() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("model.safetensors");
     let args = |seed: &'static str| {
@@ -356,7 +356,7 @@ fn table(dir: &Path, data: &str, out: &Path) -> Vec<String> {
 /// A killed and resumed table has the figures of an undisturbed one, and every stored cell is
 /// whole.
 #[test]
-fn tables() {
+fn killed_tables_are_continued() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     write_set(&data, "MUTAG", 24, true);
@@ -401,7 +401,7 @@ fn tables() {
 
 /// Two programs make one table in one folder, and two save under one name.
 #[test]
-fn two_programs_share_a_folder() {
+fn two_programs_in_one_folder_give_the_same_results() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     write_set(&data, "MUTAG", 24, true);
@@ -469,7 +469,7 @@ fn two_programs_share_a_folder() {
 
 /// Skipped for root, who may write anywhere.
 #[test]
-fn folders_that_nobody_may_write_into() {
+fn folders_without_write_permission_are_refused() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     let (own, closed) = (dir.path().join("own"), dir.path().join("closed"));
@@ -569,75 +569,35 @@ impl Drop for Tiny {
 /// On a full disk every writer ends with one line that says so. Existing files stay, and no
 /// half-written file is left.
 #[test]
-fn disks_that_are_full() {
+fn a_full_disk_is_reported_in_one_line() {
     let Some(disk) = Tiny::new(64) else { return };
     let dir = tempfile::tempdir().unwrap();
     let (own, model) = (dir.path().join("own"), dir.path().join("model.safetensors"));
     write_rings(&own, &[("red", 0), ("green", 1), ("blue", 2)], 400);
-    text(&[
-        "train",
-        "--data",
-        path(&own),
-        "--model",
-        "gcn",
-        "--epochs",
-        "2",
-        "--save",
-        path(&model),
-    ]);
-    let at = |name: &str| disk.folder.path().join(name);
+    let (own, model) = (path(&own), path(&model));
+    let gcn = [&words("train --model gcn --epochs 2 --data")[..], &[own]].concat();
+    text(&[&gcn[..], &["--save", model]].concat());
+    let at = |name: &str| path(&disk.folder.path().join(name)).to_string();
     std::fs::write(at("old"), "what was here before").unwrap();
     // One page is left, which the file names alone would fill.
     disk.fill(56);
-    let train = [
-        "train",
-        "--data",
-        path(&own),
-        "--model",
-        "gcn",
-        "--epochs",
-        "2",
-        "--hidden",
-        "2000",
-    ];
-    let predict = ["predict", "--load", path(&model), "--data", path(&own)];
-    for args in [
-        [&train[..], &["--save", path(&at("m.safetensors"))]].concat(),
-        [&train[..], &["--save", path(&at("old"))]].concat(),
-        [
-            &train[..],
-            &[
-                "--checkpoint",
-                path(&at("checkpoints")),
-                "--checkpoint-every",
-                "0",
-            ],
-        ]
-        .concat(),
-        [&predict[..], &["--output", path(&at("p.csv"))]].concat(),
-        [&predict[..], &["--output", path(&at("old"))]].concat(),
-        [&predict[..], &["--output", path(&at("p.parquet"))]].concat(),
-        [&predict[..], &["--embeddings", path(&at("e.npy"))]].concat(),
-        vec!["data", "import", path(&own), "--out", path(&at("disk"))],
-        vec!["data", "convert", path(&own), path(&at("graph.csv"))],
-        vec![
-            "centrality",
-            "--data",
-            path(&own),
-            "--kind",
-            "core",
-            "--output",
-            path(&at("c.csv")),
-        ],
+    let train = [&gcn[..], &["--hidden", "2000"]].concat();
+    let journal = ["--checkpoint-every", "0", "--checkpoint"];
+    let predict = ["predict", "--load", model, "--data", own];
+    let core = ["centrality", "--data", own, "--kind", "core", "--output"];
+    for (args, more, file) in [
+        (&train[..], &["--save"][..], "m.safetensors"),
+        (&train, &["--save"], "old"),
+        (&train, &journal, "checkpoints"),
+        (&predict, &["--output"], "p.csv"),
+        (&predict, &["--output"], "old"),
+        (&predict, &["--output"], "p.parquet"),
+        (&predict, &["--embeddings"], "e.npy"),
+        (&["data", "import", own], &["--out"], "disk"),
+        (&["data", "convert", own], &[], "graph.csv"),
+        (&core, &[], "c.csv"),
     ] {
-        let run = common::gnarl(&args).output().unwrap();
-        let said = String::from_utf8(run.stderr).unwrap();
-        let line = said.trim_end();
-        assert_eq!(run.status.code(), Some(2), "{args:?}: {said}");
-        assert!(
-            line.starts_with("error: ") && !line.contains('\n') && line.contains("No space left"),
-            "{args:?}: {said}"
-        );
+        assert_full(&[args, more, &[&at(file)]].concat());
         assert_eq!(
             std::fs::read_to_string(at("old")).unwrap(),
             "what was here before",
@@ -649,8 +609,21 @@ fn disks_that_are_full() {
             .filter(|name| name != "checkpoints")
             .collect();
         assert_eq!(left, ["full", "old"], "{args:?}");
-        if at("checkpoints").exists() {
+        if std::fs::exists(at("checkpoints")).unwrap() {
             std::fs::remove_dir_all(at("checkpoints")).unwrap();
         }
     }
+}
+
+/// Asserts that a run ends with one line that says that the disk is full.
+#[track_caller]
+fn assert_full(args: &[&str]) {
+    let run = common::gnarl(args).output().unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    let line = said.trim_end();
+    assert_eq!(run.status.code(), Some(2), "{args:?}: {said}");
+    assert!(
+        line.starts_with("error: ") && !line.contains('\n') && line.contains("No space left"),
+        "{args:?}: {said}"
+    );
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::server::Running;
-use common::shown::assert_shown;
+use common::transcript::assert_transcript;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -56,7 +56,7 @@ fn fenced(page: &str) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn every_command_of_the_page_does_what_it_says() {
+fn every_command_of_the_tutorial_prints_what_it_shows() {
     let page = std::fs::read_to_string(Path::new(ROOT).join("docs/five-minutes.md")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
@@ -86,7 +86,7 @@ fn every_command_of_the_page_does_what_it_says() {
                         }
                         None => shell(folder.path(), command),
                     };
-                    assert_shown(command, &printed, shown.trim_end_matches('\n'), slack);
+                    assert_transcript(command, &printed, shown.trim_end_matches('\n'), slack);
                     seen.push(
                         command
                             .split_whitespace()

@@ -71,7 +71,7 @@ fn of_class(on: &SplitData, class: u32) -> Vec<u32> {
 }
 
 #[test]
-fn a_fresh_head_is_all_that_changes() {
+fn retraining_changes_only_the_head() {
     let on = on();
     for backbone in headed() {
         let after = small(backbone, 6)
@@ -126,7 +126,7 @@ fn a_fresh_head_is_all_that_changes() {
 /// The vectors before the head and the head together are the network; this includes the last map of
 /// layers.
 #[test]
-fn a_head_on_its_vectors_is_the_network() {
+fn the_head_on_latent_vectors_is_the_network() {
     let on = on();
     let Content::Graph(graph) = &on.content else {
         panic!("one graph")
@@ -164,7 +164,7 @@ fn a_head_on_its_vectors_is_the_network() {
 
 /// With none of the sampled vectors kept, the model is the control, parameter by parameter.
 #[test]
-fn no_draws_are_the_control() {
+fn zero_samples_are_the_control() {
     let on = on();
     for samples in [Samples::AsMany, Samples::Level] {
         let fit = |augment: Augment| {
@@ -195,7 +195,7 @@ fn no_draws_are_the_control() {
 }
 
 #[test]
-fn threads_do_not_matter() {
+fn training_does_not_depend_on_the_number_of_threads() {
     let on = on();
     for augment in [
         Augment::from(GRATIN),
@@ -216,7 +216,7 @@ fn threads_do_not_matter() {
 }
 
 #[test]
-fn mixed_vectors_train_another_model_by_seed() {
+fn mixup_changes_the_model_by_seed() {
     let on = on();
     for model in [
         small(Backbone::GCN, 6).epochs(6),
@@ -248,7 +248,7 @@ fn mixed_vectors_train_another_model_by_seed() {
 /// A new head has its own scale: the factor on scores of the previous head becomes one, and
 /// predictions are the head's.
 #[test]
-fn a_factor_on_scores_goes_with_its_head() {
+fn the_gain_is_reset_with_the_head() {
     let on = on();
     for mut model in [
         small(Backbone::GCNII, 6).weights(Orthonormal::default()),
@@ -267,7 +267,7 @@ fn a_factor_on_scores_goes_with_its_head() {
 
 /// Every other axis on, saved and loaded.
 #[test]
-fn drawn_vectors_go_with_the_other_axes() {
+fn sampled_vectors_combine_with_the_other_axes() {
     let on = on();
     let gcn = small(Backbone::GCN, 6).epochs(6);
     for (name, model) in [
@@ -294,7 +294,7 @@ fn drawn_vectors_go_with_the_other_axes() {
 }
 
 #[test]
-fn rare_classes_and_missing_ones() {
+fn sampling_with_rare_and_missing_classes() {
     let all = on();
     let (zeros, ones) = (of_class(&all, 0), of_class(&all, 1));
     let val = all.split.val().to_vec();
@@ -378,7 +378,7 @@ fn rare_classes_and_missing_ones() {
 /// Influence through the head selects vectors as on sets; its study ranges from the control to all
 /// sampled vectors.
 #[test]
-fn influence_chooses_among_drawn_vectors() {
+fn influence_selects_sampled_vectors() {
     let on = on();
     let half = Gratin {
         select: Some(0.5),
@@ -433,7 +433,7 @@ fn influence_chooses_among_drawn_vectors() {
 }
 
 #[test]
-fn what_has_no_head_is_refused_in_one_line() {
+fn networks_without_a_head_are_refused_in_one_line() {
     for (_, backbone) in Backbone::named() {
         let refused = small(backbone, 6)
             .augment(GRATIN)

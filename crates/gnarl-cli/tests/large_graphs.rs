@@ -1,5 +1,5 @@
 //! Tests graphs on disk, sampled neighbourhoods, checkpoints and plans from the command line.
-//! `kills` tests the files that a kill leaves.
+//! `crash_recovery` tests the files that a kill leaves.
 
 use crate::common;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn rings(dir: &Path) -> (String, String) {
 }
 
 #[test]
-fn a_graph_on_disk_trains_to_the_same_model_and_is_answered_by_names() {
+fn a_graph_on_disk_trains_to_the_same_model() {
     let dir = tempfile::tempdir().unwrap();
     let (own, disk) = rings(dir.path());
     let imported = json(&["data", "import", &own, "--out", &disk]);
@@ -117,7 +117,7 @@ fn sampling_does_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn what_sampling_leaves_no_room_for_is_refused_in_one_line() {
+fn options_without_sampling_support_are_refused_in_one_line() {
     let train = |more: &[&str]| {
         refusal(&[&["train", "--data", "karate", "--batch-nodes", "8"], more].concat())
     };
@@ -174,7 +174,7 @@ fn what_sampling_leaves_no_room_for_is_refused_in_one_line() {
 }
 
 #[test]
-fn exits_are_trained_on_neighbourhoods_too() {
+fn exits_are_trained_on_sampled_neighbourhoods() {
     let args = [
         "train",
         "--data",
@@ -197,7 +197,7 @@ fn exits_are_trained_on_neighbourhoods_too() {
 }
 
 #[test]
-fn a_plan_says_what_fits() {
+fn plan_reports_what_fits_in_memory() {
     let args = [
         "plan",
         "--nodes",
@@ -219,7 +219,7 @@ fn a_plan_says_what_fits() {
 /// A training does not overwrite checkpoints without `--resume`, and does not resume from those of
 /// another training.
 #[test]
-fn checkpoints_are_of_one_training() {
+fn checkpoints_of_another_training_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("checkpoints");
     let args = [

@@ -1,7 +1,8 @@
 //! Tests a model as a file: `--print-spec` and `--spec`.
 
 use crate::common;
-use common::{json, real_data, refusal, text};
+use common::{json, refusal, text};
+use gnarl_testing::{data_dir, needs_data};
 
 /// Prints the spec of a command line and trains by it; both trainings must be equal.
 fn same_by_spec(data: &[&str], model: &[&str]) {
@@ -59,7 +60,7 @@ const FIVE_AXES: [&str; 29] = [
 ];
 
 #[test]
-fn a_spec_is_the_command_line_it_came_from() {
+fn a_printed_spec_trains_the_same_model() {
     same_by_spec(
         &["--data", "karate"],
         &[
@@ -77,7 +78,7 @@ fn a_spec_is_the_command_line_it_came_from() {
 }
 
 #[test]
-fn options_are_put_over_a_spec() {
+fn options_override_a_spec() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("model.toml");
     let spec = |content: &str| {
@@ -131,41 +132,42 @@ fn options_are_put_over_a_spec() {
     }
 }
 
-#[test]
-fn a_spec_is_the_command_line_on_sets_too() {
-    let Some(dir) = real_data() else { return };
-    let data = [
-        "--data",
-        "MUTAG",
-        "--data-dir",
-        dir.to_str().unwrap(),
-        "--runs",
-        "2",
-    ];
-    same_by_spec(
-        &data,
-        &[
-            "--model",
-            "gin",
-            "--epochs",
-            "5",
-            "--augment",
-            "gratin",
-            "--head-epochs",
-            "5",
-        ],
-    );
-    same_by_spec(
-        &data,
-        &[
-            "--model",
-            "gcn",
-            "--epochs",
-            "5",
-            "--head",
-            "true",
-            "--augment",
-            "submix",
-        ],
-    );
-}
+needs_data!(
+    fn a_printed_spec_trains_the_same_model_on_sets() {
+        let dir = data_dir();
+        let data = [
+            "--data",
+            "MUTAG",
+            "--data-dir",
+            dir.to_str().unwrap(),
+            "--runs",
+            "2",
+        ];
+        same_by_spec(
+            &data,
+            &[
+                "--model",
+                "gin",
+                "--epochs",
+                "5",
+                "--augment",
+                "gratin",
+                "--head-epochs",
+                "5",
+            ],
+        );
+        same_by_spec(
+            &data,
+            &[
+                "--model",
+                "gcn",
+                "--epochs",
+                "5",
+                "--head",
+                "true",
+                "--augment",
+                "submix",
+            ],
+        );
+    }
+);

@@ -39,7 +39,7 @@ fn a_trained_model_has_a_page() {
 }
 
 #[test]
-fn an_attack_has_a_page_to_walk_along() {
+fn an_attack_has_a_page() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("attack.html");
     let name = file.to_str().unwrap();
@@ -123,7 +123,7 @@ fn robustness_has_a_page() {
 
 /// A single run has no standard error.
 #[test]
-fn the_difference_of_one_run_has_no_error() {
+fn one_run_has_no_standard_error() {
     let args = [
         "attack",
         "--data",
@@ -145,7 +145,7 @@ fn the_difference_of_one_run_has_no_error() {
 }
 
 #[test]
-fn what_has_no_page_is_said_before_the_work() {
+fn commands_without_a_page_are_refused_before_training() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("page.html");
     let name = file.to_str().unwrap();

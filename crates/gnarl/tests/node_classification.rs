@@ -49,7 +49,7 @@ fn every_backbone_beats_the_majority_class() {
 }
 
 #[test]
-fn threads_do_not_change_a_bit() {
+fn training_does_not_depend_on_the_number_of_threads() {
     let data = on_graph(embedded());
     for backbone in [Backbone::GCN, Backbone::GATV2, Backbone::GIN] {
         let model = Model::new(backbone)
@@ -61,7 +61,7 @@ fn threads_do_not_change_a_bit() {
 }
 
 #[test]
-fn runs_side_by_side_are_runs_one_by_one() {
+fn parallel_runs_equal_sequential_runs() {
     let data = on_graph(embedded());
     let benchmark = Benchmark {
         name: "csbm".into(),
@@ -108,7 +108,7 @@ fn runs_side_by_side_are_runs_one_by_one() {
 }
 
 #[test]
-fn a_loss_out_of_range_ends_with_advice() {
+fn divergence_is_reported_with_advice() {
     let mut wild = gcn().epochs(20);
     wild.training.learning_rate = Some(1e38);
     let e = wild.fit(&on_graph(embedded()), 1).unwrap_err().to_string();
@@ -128,7 +128,7 @@ fn a_loss_out_of_range_ends_with_advice() {
 /// head on validation nodes. The selected model equals, to the bit, the one trained with that
 /// choice given.
 #[test]
-fn a_head_is_settled_on_validation_nodes_where_it_is_left_open() {
+fn the_head_is_selected_on_validation_nodes() {
     let data = on_graph(embedded());
     for weights in ["orthonormal", "parseval"] {
         let mut open = gcn().epochs(30);
@@ -187,36 +187,48 @@ fn a_head_is_settled_on_validation_nodes_where_it_is_left_open() {
     }
 }
 
-#[test]
-fn what_cannot_train_is_refused() {
-    let graph = Graph::from_edges(4, [(0, 1), (2, 3)]).unwrap().0;
-    let split = Split::new("blank", vec![0, 3], vec![1], vec![2]).unwrap();
-    let fail = |graph: &Graph, model: Model| {
-        let on = SplitData {
-            name: "own".into(),
-            content: Content::Graph(graph.clone()),
-            split: split.clone(),
-        };
-        let e = model.fit(&on, 1).unwrap_err().to_string();
-        assert!(!e.contains('\n'), "{e}");
-        e
+/// Four nodes and two edges, without labels.
+fn unlabelled() -> Graph {
+    Graph::from_edges(4, [(0, 1), (2, 3)]).unwrap().0
+}
+
+/// Four nodes with labels of two nodes, none of them a training node.
+fn without_training_labels() -> Graph {
+    let labels = Labels::new(vec![None, Some(0), Some(1), None], 2).unwrap();
+    unlabelled().with_labels(labels).unwrap()
+}
+
+/// Returns the one line with which training on two blank nodes is refused.
+fn training_error(graph: Graph, model: Model) -> String {
+    let on = SplitData {
+        name: "own".into(),
+        content: Content::Graph(graph),
+        split: Split::new("blank", vec![0, 3], vec![1], vec![2]).unwrap(),
     };
+    let e = model.fit(&on, 1).unwrap_err().to_string();
+    assert!(!e.contains('\n'), "{e}");
+    e
+}
+
+#[test]
+fn graphs_without_training_labels_are_refused() {
     assert_eq!(
-        fail(&graph, gcn()),
+        training_error(unlabelled(), gcn()),
         "fit: the graph has no labels to learn from"
     );
     assert_eq!(
-        fail(&Graph::empty(0).unwrap(), gcn()),
+        training_error(Graph::empty(0).unwrap(), gcn()),
         "fit: the graph has no nodes"
     );
-    let graph = graph
-        .with_labels(Labels::new(vec![None, Some(0), Some(1), None], 2).unwrap())
-        .unwrap();
-    let e = fail(&graph, gcn());
+    let e = training_error(without_training_labels(), gcn());
     assert!(
         e.contains("split blank has no labelled training items"),
         "{e}"
     );
+}
+
+#[test]
+fn network_options_out_of_range_are_refused() {
     let network = NetworkOptions::default();
     for (bad, what) in [
         (
@@ -241,18 +253,20 @@ fn what_cannot_train_is_refused() {
             "layer",
         ),
     ] {
-        let e = fail(
-            &graph,
-            Model {
-                network: bad,
-                ..gcn()
-            },
-        );
+        let model = Model {
+            network: bad,
+            ..gcn()
+        };
+        let e = training_error(without_training_labels(), model);
         assert!(e.contains(what), "{bad:?}: {e}");
     }
     let attention = Model::new(Backbone::GAT.where_taken("heads", 3));
-    let e = fail(&graph, attention);
+    let e = training_error(without_training_labels(), attention);
     assert!(e.contains("heads"), "64 is not a multiple of 3: {e}");
+}
+
+#[test]
+fn training_options_out_of_range_are_refused() {
     let training = TrainingOptions::default();
     for (bad, what) in [
         (
@@ -284,19 +298,17 @@ fn what_cannot_train_is_refused() {
             "patience must be in [1, 1000000] (got 0)",
         ),
     ] {
-        let e = fail(
-            &graph,
-            Model {
-                training: bad,
-                ..gcn()
-            },
-        );
+        let model = Model {
+            training: bad,
+            ..gcn()
+        };
+        let e = training_error(without_training_labels(), model);
         assert!(e.contains(what), "{bad:?}: {e}");
     }
 }
 
 #[test]
-fn a_stop_ends_after_the_epoch_and_patience_ends_early() {
+fn cancellation_and_early_stopping() {
     let data = on_graph(embedded());
     let stop = AtomicBool::new(true);
     let stopped = gcn()
@@ -333,7 +345,7 @@ fn a_stop_ends_after_the_epoch_and_patience_ends_early() {
 }
 
 #[test]
-fn renaming_nodes_renames_predictions() {
+fn permutation_equivariance() {
     let graph = embedded();
     let n = graph.num_nodes() as u32;
     let order: Vec<u32> = (0..n).map(|u| (u * 7 + 3) % n).collect();
@@ -424,7 +436,7 @@ fn found(model: &Model, on: &SplitData) -> [f64; 2] {
 }
 
 #[test]
-fn a_rare_class_is_found_where_classes_are_balanced() {
+fn class_weights_raise_the_recall_of_a_rare_class() {
     for seed in [1, 2, 3] {
         let on = lopsided(seed);
         let [[plain, rarely], [balanced, often]] =
@@ -446,7 +458,7 @@ fn a_rare_class_is_found_where_classes_are_balanced() {
 /// Only the proportions of weights matter: ten times the weights of `balanced` give the same model
 /// up to rounding.
 #[test]
-fn balanced_weights_are_those_of_the_training_nodes() {
+fn balanced_weights_come_from_training_nodes() {
     let on = lopsided(1);
     let labels = on.content.labels().unwrap();
     let count = |class| {
@@ -493,7 +505,7 @@ fn class_weights_reach_every_way_of_training() {
 /// The reported validation accuracy is unweighted; neighbourhoods are small enough to be sampled
 /// completely.
 #[test]
-fn weights_of_classes_do_not_weigh_the_accuracy_of_a_sampled_model() {
+fn accuracy_of_a_sampled_model_is_unweighted() {
     let on = lopsided(1);
     let mut model = weighed("balanced").epochs(20);
     model.training.batch_nodes = Some(200);
@@ -525,7 +537,7 @@ fn weights_of_classes_do_not_weigh_the_accuracy_of_a_sampled_model() {
 }
 
 #[test]
-fn class_weights_are_refused_where_nothing_would_weigh() {
+fn class_weights_without_effect_are_refused() {
     let fail = |model: Model, task| model.plan(task).unwrap_err().to_string();
     let balanced = weighed("balanced");
     let learners = Model {

@@ -12,7 +12,7 @@ pub fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
 /// `slack` gives the tolerance of a shown line's decimal numbers, which are measured, or `None` if
 /// the line must be equal. In a line with slack a `…` stands for any part of a word.
 #[track_caller]
-pub fn assert_shown(
+pub fn assert_transcript(
     command: &str,
     printed: &str,
     shown: &str,

@@ -5,7 +5,7 @@ use crate::common;
 use common::{gnarl, header, json, refusal, text};
 
 #[test]
-fn flags_that_are_wrong_are_named() {
+fn wrong_options_are_named() {
     let e = refusal(&["--threads", "0"]);
     assert!(
         e.contains("'0' for '--threads <N>'") && e.contains("1..=4096"),
@@ -72,7 +72,7 @@ fn help_and_version_are_no_errors() {
 }
 
 #[test]
-fn datasets_that_nobody_knows_get_a_suggestion() {
+fn unknown_datasets_get_a_suggestion() {
     for command in [
         &["data", "info", "corra"][..],
         &["data", "check", "corra"],
@@ -94,7 +94,7 @@ fn datasets_that_nobody_knows_get_a_suggestion() {
 }
 
 #[test]
-fn datasets_that_are_not_there_say_how_to_get_them() {
+fn missing_datasets_say_how_to_get_them() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().to_str().unwrap();
     let e = refusal(&[
@@ -120,7 +120,7 @@ fn datasets_that_are_not_there_say_how_to_get_them() {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn output_does_not_depend_on_the_number_of_threads() {
     for command in [
         &["centrality", "--data", "csbm", "--kind", "pagerank"][..],
         &["spectrum", "--data", "csbm", "--centrality", "walks"],
@@ -132,7 +132,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn the_seed_changes_what_is_drawn() {
+fn the_seed_changes_generated_graphs() {
     let with = |seed| {
         json(&[
             "centrality",
@@ -151,7 +151,7 @@ fn the_seed_changes_what_is_drawn() {
 
 #[cfg(unix)]
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_no_error() {
     use std::io::Read;
     use std::process::{Command, Stdio};
     let mut child = Command::new(assert_cmd::cargo::cargo_bin!("gnarl"))
@@ -181,7 +181,7 @@ fn a_reader_that_goes_away_is_no_error() {
 
 /// Every option appears once, under one heading of its kind, with the choices that it belongs to.
 #[test]
-fn help_on_models_is_in_order() {
+fn help_groups_model_options() {
     for command in [
         &["train"][..],
         &["attack"],
@@ -291,7 +291,7 @@ fn schemas_are_json() {
 }
 
 #[test]
-fn options_that_would_change_nothing_are_refused() {
+fn options_without_effect_are_refused() {
     for (model, more, expected) in [
         ("gcn", &["--heads", "2"][..], "heads: belongs to gat"),
         (
@@ -420,7 +420,7 @@ fn saved_models_that_are_broken_or_old_are_refused() {
 }
 
 #[test]
-fn numbers_that_networks_cannot_hold_are_refused() {
+fn numbers_beyond_single_precision_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("edges.csv"), "0,1,1\n1,2,1e39\n").unwrap();
     std::fs::write(dir.path().join("labels.csv"), "0,a\n1,b\n2,a\n").unwrap();

@@ -85,7 +85,7 @@ fn devices_stay_devices_and_links_stay_links() {
 
 /// Eight programs save to one name at once, next to a file that has a former temporary name.
 #[test]
-fn parallel_saves_do_not_meet() {
+fn parallel_saves_do_not_mix() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("m.safetensors");
     std::fs::write(dir.path().join("m.safetensors.part"), "not ours").unwrap();
@@ -113,7 +113,7 @@ fn parallel_saves_do_not_meet() {
 
 /// Uses so many epochs that training first would not end.
 #[test]
-fn what_cannot_be_written_is_noticed_before_the_work() {
+fn unwritable_outputs_are_refused_before_training() {
     let dir = tempfile::tempdir().unwrap();
     let (folder, nowhere) = (path(dir.path()), dir.path().join("no/such"));
     let on = [
@@ -295,7 +295,7 @@ fn a_file_that_claims_more_than_it_holds_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn a_program_that_never_ends_its_line_is_ended() {
+fn an_external_model_with_an_endless_line_is_ended() {
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("endless.sh");
     std::fs::write(
@@ -317,7 +317,7 @@ fn a_program_that_never_ends_its_line_is_ended() {
 }
 
 #[test]
-fn numbers_below_zero_are_refused_in_our_words() {
+fn negative_numbers_are_refused_with_the_range() {
     let e = refusal(&[&QUICK[..], &["--lr", "-1"]].concat());
     assert!(e.contains("--lr must be > 0 (got -1)"), "{e}");
     let e = refusal(&[&QUICK[..5], &["--epochs", "-5"]].concat());
@@ -347,7 +347,7 @@ fn numbers_below_zero_are_refused_in_our_words() {
 
 /// Internal names contain an underscore or two colons.
 #[test]
-fn errors_speak_of_no_function() {
+fn errors_have_no_internal_names() {
     let dir = tempfile::tempdir().unwrap();
     let edges = dir.path().join("edges.csv");
     std::fs::write(&edges, "0,1\n1,2\n2,0\n").unwrap();
@@ -373,7 +373,7 @@ fn errors_speak_of_no_function() {
 }
 
 #[test]
-fn junk_is_no_graph() {
+fn binary_files_are_refused_as_graphs() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("junk");
     let junk: Vec<u8> = (0..4096u32)
@@ -418,7 +418,7 @@ fn quoted_fields_are_read() {
 /// Checks the split of docs/data.md: 60 / 20 / 20 % of the labelled nodes by the run's seed, or the
 /// file's own splits.
 #[test]
-fn a_graph_of_ones_own_is_split_as_the_docs_say() {
+fn own_graphs_are_split_as_documented() {
     let docs =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/data.md"))
             .unwrap();
@@ -463,7 +463,7 @@ fn a_graph_of_ones_own_is_split_as_the_docs_say() {
 }
 
 #[test]
-fn one_run_has_no_spread() {
+fn one_run_has_no_standard_deviation() {
     let trained = text(&QUICK);
     assert!(
         trained.contains("test accuracy") && !trained.contains('±') && !trained.contains("inf"),
@@ -488,7 +488,7 @@ fn one_run_has_no_spread() {
 }
 
 #[test]
-fn graphs_that_come_with_it_are_known_everywhere() {
+fn generated_datasets_need_no_files() {
     for name in ["karate", "csbm", "sbbam"] {
         assert!(
             text(&["data", "info", name]).contains("it needs no files"),
@@ -500,7 +500,7 @@ fn graphs_that_come_with_it_are_known_everywhere() {
 }
 
 #[test]
-fn the_list_of_tables_fits_a_page() {
+fn lines_of_the_table_list_are_short() {
     let list = text(&["reproduce", "list"]);
     let widest = list.lines().map(|line| line.chars().count()).max().unwrap();
     assert!(
@@ -527,7 +527,7 @@ fn polylines(svg: &Path) -> Vec<String> {
 }
 
 #[test]
-fn pictures_show_one_radius_and_sort_several() {
+fn plots_sort_their_radii() {
     let dir = tempfile::tempdir().unwrap();
     let draw = |name: &str, epsilon: &str| {
         let stem = dir.path().join(name);
@@ -560,7 +560,7 @@ fn pictures_show_one_radius_and_sort_several() {
 }
 
 #[test]
-fn energies_and_eigenvalues_are_drawn() {
+fn energies_and_eigenvalues_are_plotted() {
     let dir = tempfile::tempdir().unwrap();
     let stem = dir.path().join("energy");
     let energy = [

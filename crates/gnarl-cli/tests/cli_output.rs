@@ -4,7 +4,8 @@
 use crate::common;
 use std::path::Path;
 
-use common::{gnarl, json, mean, refusal, text, write_rings};
+use common::{gnarl, json, mean, refusal, text, words, write_rings};
+use serde_json::Value;
 
 fn path(file: &Path) -> &str {
     file.to_str().unwrap()
@@ -15,7 +16,7 @@ const SHORT: [&str; 9] = [
 ];
 
 #[test]
-fn answers_are_judged_class_by_class() {
+fn scores_are_reported_per_class() {
     let report = json(&SHORT);
     let classes = report["by_class"]["classes"].as_array().unwrap();
     let confusion: Vec<Vec<u64>> =
@@ -67,7 +68,7 @@ fn answers_are_judged_class_by_class() {
 
 /// With seed 1 the last run is best on validation members, and the first is not.
 #[test]
-fn the_run_that_is_kept_is_the_one_asked_for() {
+fn the_requested_run_is_saved() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("m.safetensors");
     let kept = |which: &[&str]| {
@@ -97,7 +98,7 @@ fn the_run_that_is_kept_is_the_one_asked_for() {
 }
 
 #[test]
-fn predictions_are_judged_and_representations_written() {
+fn predict_reports_scores_and_writes_embeddings() {
     let dir = tempfile::tempdir().unwrap();
     let (model, data) = (dir.path().join("m.safetensors"), dir.path().join("rings"));
     write_rings(&data, &[("red", 0), ("blue", 1)], 15);
@@ -144,7 +145,7 @@ fn predictions_are_judged_and_representations_written() {
 }
 
 #[test]
-fn data_is_converted_and_trains_alike() {
+fn converted_data_trains_to_the_same_result() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("karate");
     assert!(text(&["data", "convert", "karate", path(&out)]).contains("labels.csv"));
@@ -161,7 +162,7 @@ fn data_is_converted_and_trains_alike() {
 }
 
 #[test]
-fn silence_and_timings() {
+fn quiet_and_timings_options() {
     assert_eq!(text(&["data", "info", "karate", "--quiet"]), "");
     let object = json(&["data", "info", "karate", "--quiet"]);
     assert_eq!(object["name"], "karate", "--json is asked for");
@@ -195,7 +196,7 @@ fn silence_and_timings() {
 }
 
 #[test]
-fn shells_and_man_learn_every_command() {
+fn completions_and_man_pages_have_every_command() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = text(&["completions", shell]);
         assert!(
@@ -280,21 +281,22 @@ fn predictions_are_written_as_parquet() {
     assert!(e.contains("unknown dataset"), "{e}");
 }
 
-/// Checks every long study: planned runs with their estimated time, refused cells with their
-/// reason, and no files written.
+const DRY_RUN: &str = "--data karate --epochs 20 --runs 2 --dry-run";
+
+/// Returns the plan of a command on karate.
+fn plan(line: &str) -> Value {
+    json(&[words(line), words(DRY_RUN)].concat())
+}
+
+/// Returns the names of a plan's cells.
+fn cell_names(plan: &Value) -> Vec<&str> {
+    let cells = plan["cells"].as_array().unwrap();
+    cells.iter().map(|c| c["name"].as_str().unwrap()).collect()
+}
+
 #[test]
-fn dry_runs_say_what_would_be_run() {
-    let on = [
-        "--data",
-        "karate",
-        "--epochs",
-        "20",
-        "--runs",
-        "2",
-        "--dry-run",
-    ];
-    let of = |words: &[&str]| json(&[words, &on].concat());
-    let axes = of(&["axes", "--model", "gcn", "--alone", "--attack", "dice"]);
+fn dry_runs_of_axes_name_refused_cells() {
+    let axes = plan("axes --model gcn --alone --attack dice");
     assert_eq!(
         (axes["cells"].as_array().unwrap().len(), &axes["fits"]),
         (7, &14.into()),
@@ -304,7 +306,7 @@ fn dry_runs_say_what_would_be_run() {
         (&axes["cells"][0]["epochs"], &axes["left_out"]),
         (&40.into(), &"the attacks".into())
     );
-    let on_mlp = of(&["axes", "--model", "mlp", "--alone"]);
+    let on_mlp = plan("axes --model mlp --alone");
     let cgso = &on_mlp["cells"][1];
     assert!(
         cgso["refused"]
@@ -314,19 +316,17 @@ fn dry_runs_say_what_would_be_run() {
             && cgso["fits"] == 0,
         "{cgso}"
     );
+    let e = refusal(&[words("axes --model gcn --print-spec"), words(DRY_RUN)].concat());
+    assert!(e.contains("--print-spec") && e.contains("--dry-run"), "{e}");
+}
 
+#[test]
+fn dry_runs_of_attacks_write_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let plot = dir.path().join("plot");
-    let compared = [
-        "attack", "--model", "gcn,gin", "--attack", "dice", "--budget", "0.1,0.2", "--plot",
-    ];
-    let attack = of(&[&compared[..], &[plot.to_str().unwrap()]].concat());
-    let names: Vec<&str> = attack["cells"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|c| c["name"].as_str().unwrap())
-        .collect();
+    let compared = words("attack --model gcn,gin --attack dice --budget 0.1,0.2 --plot");
+    let attack = json(&[&compared[..], &[path(&plot)], &words(DRY_RUN)].concat());
+    let names = cell_names(&attack);
     assert_eq!(
         (names.len(), names[0], names[5]),
         (
@@ -340,61 +340,32 @@ fn dry_runs_say_what_would_be_run() {
         0,
         "nothing is written"
     );
-    let poisoned = of(&[
-        "attack",
-        "--model",
-        "gcn",
-        "--attack",
-        "dice",
-        "--mode",
-        "poisoning",
-    ]);
+    let poisoned = plan("attack --model gcn --attack dice --mode poisoning");
     assert_eq!(
         poisoned["fits"], 4,
         "a model of the clean graph and one of the poisoned, twice"
     );
+}
 
-    let certify = of(&[
-        "certify",
-        "--model",
-        "gcn",
-        "--method",
-        "smoothing",
-        "--samples",
-        "100",
-        "--selection",
-        "10",
-    ]);
+#[test]
+fn dry_runs_count_the_forward_passes_of_robustness() {
+    let certify = plan("certify --model gcn --method smoothing --samples 100 --selection 10");
     assert_eq!(
         (&certify["cells"][0]["passes"], &certify["epochs"]),
         (&220.0.into(), &40.into()),
         "{certify}"
     );
-    let robustness = of(&[
-        "robustness",
-        "--model",
-        "gcn",
-        "--epsilon",
-        "1,2,3",
-        "--samples",
-        "5",
-    ]);
+    let robustness = plan("robustness --model gcn --epsilon 1,2,3 --samples 5");
     assert_eq!(robustness["cells"][0]["passes"], 30.0, "{robustness}");
-    let advise = of(&["advise"]);
-    let advised: Vec<&str> = advise["cells"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|c| c["name"].as_str().unwrap())
-        .collect();
+    let advise = plan("advise");
     assert_eq!(
-        advised[..3],
+        cell_names(&advise)[..3],
         ["plain", "mlp, without edges", "cgso"],
         "{advise}"
     );
     assert!(advise["seconds"].as_f64().unwrap() > 0.0);
 
-    let shown = text(&[&["robustness", "--model", "gcn"][..], &on].concat());
+    let shown = text(&[words("robustness --model gcn"), words(DRY_RUN)].concat());
     assert!(
         shown.starts_with("robustness on karate would fit 2 models, 40 epochs in all"),
         "{shown}"
@@ -403,6 +374,4 @@ fn dry_runs_say_what_would_be_run() {
         shown.contains("without the bounds; nothing was run"),
         "{shown}"
     );
-    let e = refusal(&[&["axes", "--model", "gcn", "--print-spec"][..], &on].concat());
-    assert!(e.contains("--print-spec") && e.contains("--dry-run"), "{e}");
 }
