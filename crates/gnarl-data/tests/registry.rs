@@ -220,6 +220,7 @@ fn sizes_agree_with_the_reference_figures() {
     );
 }
 
+#[cfg(feature = "download")]
 #[test]
 fn checksums_are_those_of_the_files() {
     use gnarl_data::download::{Downloader, Silent, State};
