@@ -842,7 +842,10 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
         .fit(&on(&unlabelled, none.clone()), 0)
         .unwrap_err()
         .to_string();
-    assert_eq!(e, "fit: the set has no labelled graphs");
+    assert_eq!(
+        e,
+        "fit: the set has no labelled graphs; take a set with labels"
+    );
     let e = Model::new(Backbone::ADAGCN)
         .fit(&on(&one, none), 0)
         .unwrap_err()

@@ -203,7 +203,7 @@ fn what_cannot_train_is_refused() {
     };
     assert_eq!(
         fail(&graph, gcn()),
-        "fit: the graph has no labels to learn from"
+        "fit: the graph has no labels to learn from; take a graph with labels"
     );
     assert_eq!(
         fail(&Graph::empty(0).unwrap(), gcn()),
