@@ -280,7 +280,7 @@ fn absent_files_are_named() {
 }
 
 #[test]
-fn wrong_lines_are_named() {
+fn wrong_lines_of_nodes_are_named() {
     let id = "a whole number from 0 to 1 is expected";
     for (lines, expected) in [
         (
@@ -339,6 +339,15 @@ fn wrong_lines_are_named() {
         let message = Folder::new(lines.as_bytes(), EDGES.as_bytes()).message();
         assert_eq!(message, format!("out1_node_feature_label.txt: {expected}"));
     }
+    let message = Folder::new(b"node_id\n\xff", EDGES.as_bytes()).message();
+    assert_eq!(
+        message,
+        "out1_node_feature_label.txt: line 2: byte 0xff is not UTF-8, a text file is expected"
+    );
+}
+
+#[test]
+fn wrong_lines_of_edges_are_named() {
     let id = "a whole number from 0 to 3 is expected";
     for (lines, expected) in [
         (
@@ -366,11 +375,6 @@ fn wrong_lines_are_named() {
         let message = Folder::new(NODES.as_bytes(), lines.as_bytes()).message();
         assert_eq!(message, format!("out1_graph_edges.txt: {expected}"));
     }
-    let message = Folder::new(b"node_id\n\xff", EDGES.as_bytes()).message();
-    assert_eq!(
-        message,
-        "out1_node_feature_label.txt: line 2: byte 0xff is not UTF-8, a text file is expected"
-    );
 }
 
 #[test]

@@ -204,15 +204,15 @@ fn open(members: &[(&str, Vec<u8>)], compressed: bool) -> NpzArchive {
     NpzArchive::open(&path).unwrap()
 }
 
-#[test]
-fn every_type_and_order_is_read() {
+/// Arrays of several types and orders, by name.
+fn typed_members() -> Vec<(&'static str, Vec<u8>)> {
     let le = |v: &[i16]| v.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     let be = |v: &[i16]| v.iter().flat_map(|v| v.to_be_bytes()).collect::<Vec<_>>();
     let be8 = [0.5f64, -2.0]
         .iter()
         .flat_map(|v| v.to_be_bytes())
         .collect::<Vec<_>>();
-    let members = [
+    vec![
         ("little", npy("<i2", false, "(3,)", &le(&[1, -2, 300]))),
         ("big", npy(">i2", false, "(3,)", &be(&[1, -2, 300]))),
         ("bytes", npy("|u1", false, "(2, 2)", &[1, 2, 3, 255])),
@@ -228,7 +228,12 @@ fn every_type_and_order_is_read() {
             "unsigned",
             npy("<u8", false, "(1,)", &u64::MAX.to_le_bytes()),
         ),
-    ];
+    ]
+}
+
+#[test]
+fn every_type_and_order_is_read() {
+    let members = typed_members();
     for compressed in [false, true] {
         let mut a = open(&members, compressed);
         assert_eq!(
@@ -272,6 +277,14 @@ fn every_type_and_order_is_read() {
         );
         assert_eq!(a.u64s("unsigned").unwrap().data, [u64::MAX]);
         assert!(a.has("mask") && !a.has("nothing"));
+    }
+}
+
+#[test]
+fn values_that_do_not_fit_are_named() {
+    let members = typed_members();
+    for compressed in [false, true] {
+        let mut a = open(&members, compressed);
         assert_eq!(
             message(a.u64s("little")),
             "g.npz: member little: value 1 is -2, which does not fit here"

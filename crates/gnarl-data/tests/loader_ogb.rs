@@ -33,11 +33,10 @@ fn folder(files: &[(&str, &str)], packed: bool) -> tempfile::TempDir {
     for (name, text) in files {
         let path = dir.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        match packed {
-            true => {
-                std::fs::write(dir.path().join(format!("{name}.gz")), gz(text.as_bytes())).unwrap()
-            }
-            false => std::fs::write(path, text).unwrap(),
+        if packed {
+            std::fs::write(dir.path().join(format!("{name}.gz")), gz(text.as_bytes())).unwrap()
+        } else {
+            std::fs::write(path, text).unwrap()
         }
     }
     dir

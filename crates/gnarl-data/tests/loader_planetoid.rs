@@ -703,10 +703,17 @@ fn matrices_that_contradict_themselves_are_refused() {
     assert!(message_with("y", big_endian).ends_with("array elements are not little-endian"));
 }
 
+/// Files replaced by others, and the errors: the part, its bytes, and the message.
+fn check_replaced(cases: Vec<(&str, Vec<u8>, &str)>) {
+    for (part, bytes, expected) in cases {
+        assert_eq!(message_with(part, bytes), expected);
+    }
+}
+
 #[test]
-fn files_that_contradict_each_other_are_refused() {
+fn matrices_that_contradict_each_other_are_refused() {
     let one = write::one_hot(&[&[1, 0]]);
-    for (part, bytes, expected) in [
+    check_replaced(vec![
         (
             "x",
             write::csr(4, &[&[], &[]]),
@@ -758,6 +765,20 @@ fn files_that_contradict_each_other_are_refused() {
             write::pickle(&write::i4(&[1, 0])),
             "y: array: shape [2], a row per node and a column per class are expected",
         ),
+    ]);
+    let mut files = small();
+    files[0] = write::csr(3, &[&[][..]; 5]);
+    files[1] = write::one_hot(&[&[1, 0][..]; 5]);
+    let message = load(&files).unwrap_err().to_string();
+    assert!(
+        message.ends_with("ind.small.x: csr_matrix: 5 rows, but allx, which holds them too, has 4"),
+        "{message}"
+    );
+}
+
+#[test]
+fn ids_that_contradict_each_other_are_refused() {
+    check_replaced(vec![
         (
             "test.index",
             b"6\n".to_vec(),
@@ -813,17 +834,7 @@ fn files_that_contradict_each_other_are_refused() {
             write::lists(&[(4, &[])]),
             "graph: node 5: it stands in neither allx nor test.index nor graph",
         ),
-    ] {
-        assert_eq!(message_with(part, bytes), expected);
-    }
-    let mut files = small();
-    files[0] = write::csr(3, &[&[][..]; 5]);
-    files[1] = write::one_hot(&[&[1, 0][..]; 5]);
-    let message = load(&files).unwrap_err().to_string();
-    assert!(
-        message.ends_with("ind.small.x: csr_matrix: 5 rows, but allx, which holds them too, has 4"),
-        "{message}"
-    );
+    ]);
 }
 
 #[test]
