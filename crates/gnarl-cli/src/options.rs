@@ -43,10 +43,7 @@ pub fn setting_option(section: &Section, setting: &Setting) -> Arg {
 
 /// Rewrites an error to name the option as it is typed: `flips: belongs to …` becomes `--flips: …`.
 pub fn by_option(error: Error) -> Error {
-    match error {
-        Error::Argument { op, what } => Error::argument(format!("--{op}"), what),
-        other => other,
-    }
+    error.rename_setting(|setting| format!("--{setting}"))
 }
 
 /// Returns the options that replace one of an earlier version, as in `--p of dropedge and dropnode;

@@ -90,7 +90,7 @@ impl Dataset {
     pub fn graph(&self) -> Result<&Graph> {
         match &self.content {
             Content::Graph(graph) => Ok(graph),
-            Content::Graphs(_) => Err(Error::argument(
+            Content::Graphs(_) => Err(Error::unsupported(
                 "dataset",
                 format!("{} is a set of graphs, one graph is needed", self.name),
             )),
@@ -101,7 +101,7 @@ impl Dataset {
     pub fn graph_set(&self) -> Result<&GraphSet> {
         match &self.content {
             Content::Graphs(set) => Ok(set),
-            Content::Graph(_) => Err(Error::argument(
+            Content::Graph(_) => Err(Error::unsupported(
                 "dataset",
                 format!("{} is one graph, a set of graphs is needed", self.name),
             )),

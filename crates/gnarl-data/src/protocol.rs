@@ -63,11 +63,9 @@ pub fn splits_by(
         | Protocol::Published
             if graph.splits().is_empty() =>
         {
-            let what = format!(
-                "the public splits of {0} are missing; run `gnarl data get {0}`",
-                name
-            );
-            Err(Error::argument(OP, what))
+            let what = format!("the public splits of {name} are missing");
+            let remedy = format!("run `gnarl data get {name}`");
+            Err(Error::missing(OP, what, remedy))
         }
         Protocol::PlanetoidPublic
         | Protocol::GeomGcnTen
@@ -87,7 +85,7 @@ pub fn splits_by(
             Ok((largest, splits))
         }
         Protocol::LinkxHalfQuarter => whole(random(graph, 0.5, 0.25, seed, count)?),
-        Protocol::Folds(_) => Err(Error::argument(
+        Protocol::Folds(_) => Err(Error::unsupported(
             OP,
             format!("{name} has folds of graphs, not of nodes"),
         )),
@@ -123,8 +121,11 @@ fn seeds(first: u64, count: usize) -> impl Iterator<Item = u64> {
 }
 
 fn labels(graph: &Graph) -> Result<&gnarl_graph::labels::Labels> {
-    let what = "the graph has no labels to split; a folder of your own has them in labels.csv, or in a column label of nodes.csv";
-    graph.labels().ok_or_else(|| Error::argument(OP, what))
+    let what = "the graph has no labels to split";
+    let remedy = "a folder of your own has them in labels.csv, or in a column label of nodes.csv";
+    graph
+        .labels()
+        .ok_or_else(|| Error::missing(OP, what, remedy))
 }
 
 #[cfg(test)]

@@ -7,11 +7,15 @@ mod golden_values;
 #[path = "common/npy.rs"]
 mod npy;
 
+#[cfg(feature = "parquet")]
 mod columnar;
 mod dataset_statistics;
 mod disk;
+#[cfg(feature = "download")]
 mod download;
 mod embedded;
+#[cfg(not(all(feature = "download", feature = "parquet")))]
+mod features;
 mod golden_communities;
 mod golden_cora;
 mod golden_transport;

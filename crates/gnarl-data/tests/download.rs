@@ -326,7 +326,7 @@ fn missing_files_are_reported_without_retries() {
         .unwrap_err()
         .to_string();
     assert!(
-        e.contains("the server answered 404 Not Found; the file may have moved"),
+        e.contains("the server responded 404 Not Found; the file may have moved"),
         "{e}"
     );
     assert!(e.ends_with("put it at npz/a.npz"), "{e}");
@@ -350,7 +350,7 @@ fn temporary_failures_are_retried_and_the_part_is_kept() {
         .unwrap_err()
         .to_string();
     assert!(
-        e.contains("the server answered 503 Service Unavailable, 5 times"),
+        e.contains("the server responded 503 Service Unavailable, 5 times"),
         "{e}"
     );
     assert!(e.contains("the 10 bytes so far are kept"), "{e}");

@@ -15,9 +15,9 @@ use crate::error::{Error, Result};
 /// ```
 /// let dir = tempfile::tempdir().unwrap();
 /// let file = dir.path().join("answer.txt");
-/// crate::files::write_atomically(&file, "42")?;
+/// gnarl_graph::files::write_atomically(&file, "42")?;
 /// assert_eq!(std::fs::read_to_string(&file).unwrap(), "42");
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn write_atomically(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     let fail = |e: std::io::Error| Error::io(path, e);

@@ -185,13 +185,13 @@ impl<T> Deref for Stored<T> {
     fn deref(&self) -> &[T] {
         match &self.inner {
             Inner::Owned(numbers) => numbers,
-            // SAFETY: `map` checked the bounds and the alignment (a map starts at a page), and made
-            // it for numbers that any bytes are one of.
             Inner::Mapped {
                 map, start, count, ..
-            } => unsafe {
-                std::slice::from_raw_parts(map.as_ptr().add(*start).cast::<T>(), *count)
-            },
+            } => {
+                // SAFETY: `map` checked the bounds and the alignment (a map starts at a page), and
+                // made it for numbers that any bytes are one of.
+                unsafe { std::slice::from_raw_parts(map.as_ptr().add(*start).cast::<T>(), *count) }
+            }
         }
     }
 }

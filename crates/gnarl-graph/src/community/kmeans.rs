@@ -88,12 +88,12 @@ pub struct Clusters {
 /// iteration.
 ///
 /// ```
-/// use crate::{community::{kmeans, KMeans}, DenseMatrix};
+/// use gnarl_graph::{community::{kmeans, KMeans}, DenseMatrix};
 /// let points = DenseMatrix::new(4, 1, vec![0.0, 1.0, 10.0, 11.0])?;
 /// let found = kmeans(&points, &KMeans::new(2), 7)?;
 /// assert_eq!(found.inertia, 1.0);
 /// assert!(found.of[0] == found.of[1] && found.of[1] != found.of[2]);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn kmeans(points: &DenseMatrix<f64>, settings: &KMeans, seed: u64) -> Result<Clusters> {
     settings.check(points.num_rows())?;

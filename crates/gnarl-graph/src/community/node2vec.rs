@@ -99,7 +99,7 @@ pub fn node2vec(graph: &Graph, settings: &Node2vec, seed: u64) -> Result<DenseMa
     settings.check()?;
     refuse_negative_weights(OP, graph)?;
     if degrees(graph).iter().sum::<f64>() == 0.0 {
-        return Err(Error::argument(
+        return Err(Error::unsupported(
             OP,
             "the graph has no edges, so no walk leaves its node",
         ));

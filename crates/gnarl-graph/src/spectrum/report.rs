@@ -145,12 +145,12 @@ pub struct Inequality {
 /// that does not converge is left out and listed in the notes.
 ///
 /// ```
-/// use crate::{centrality::Centrality, spectrum::{report, ReportSettings}, Graph};
+/// use gnarl_graph::{centrality::Centrality, spectrum::{report, ReportSettings}, Graph};
 /// let k3 = Graph::from_edges(3, [(0, 1), (0, 2), (1, 2)])?.0;
 /// let r = report(&k3, Centrality::Degree, &ReportSettings::default())?;
 /// assert!((r.gap.laplacian.unwrap() - 1.5).abs() < 1e-14);
 /// assert!(r.inequalities.iter().all(|i| i.holds));
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn report(
     graph: &Graph,

@@ -303,7 +303,7 @@ pub(super) fn no_room_for_exits(backbone: Backbone) -> Error {
     let known = known.collect::<Vec<_>>().join(", ");
     let what =
         format!("{backbone} is not a stack of layers with room for exits; take one of {known}");
-    Error::argument("depth", what)
+    Error::unsupported("depth", what)
 }
 
 /// Random sites of attention in exits, separate from those of layers.

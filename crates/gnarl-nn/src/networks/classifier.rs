@@ -89,7 +89,7 @@ impl GraphClassifier {
                 "{} does not classify sets of graphs; take {able}",
                 config.backbone
             );
-            return Err(gnarl_graph::Error::setting("model", what));
+            return Err(gnarl_graph::Error::unsupported("model", what));
         }
         let (hidden, num_classes) = (config.hidden, shape.num_classes);
         let mut encoder = Network::encoder(

@@ -451,7 +451,7 @@ impl<'a> Problem<'a> {
             [self.split.train(), self.split.val()].map(|items| Targets::new(items, self.labels));
         if train_on.items.is_empty() {
             let what = format!("split {} has no labelled training items", self.split.name());
-            return Err(Error::argument("training", what));
+            return Err(Error::missing("training", what, "name another split"));
         }
         Ok([train_on, validate_on])
     }
@@ -714,8 +714,9 @@ pub fn fit_loop(
 ) -> Result<Trained> {
     config.check()?;
     if config.patience.is_some() && !task.has_validation() {
-        let what = "patience needs validation items, and there are none: leave it out to train for every epoch";
-        return Err(Error::argument("training", what));
+        let what = "patience needs validation items, and there are none";
+        let remedy = "leave it out to train for every epoch";
+        return Err(Error::missing("training", what, remedy));
     }
     let positions = task.trained();
     let mut adam = Adam::new(AdamSettings::default());

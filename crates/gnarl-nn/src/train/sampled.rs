@@ -199,7 +199,7 @@ fn training_targets(problem: &SampledProblem<'_>) -> Result<Targets> {
             "split {} has no labelled training items",
             problem.split.name()
         );
-        return Err(Error::argument("training", what));
+        return Err(Error::missing("training", what, "name another split"));
     }
     Ok(targets)
 }

@@ -17,9 +17,9 @@ use gnarl_graph::sets::Set;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::method::{AttackInput, Method, Requirement, edges, refused};
+use super::method::{AttackInput, Method, Requirement, edges};
 use crate::perturb::{Budget, EdgeShare, draw_edges, draw_pairs, flipped};
-use gnarl_graph::Result;
+use gnarl_graph::{Error, Result};
 
 /// Removes edges within classes and adds edges between classes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
@@ -44,7 +44,8 @@ impl Dice {
 impl Method for Dice {
     fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
         let labels = input.labels.ok_or_else(|| {
-            refused("dice needs the classes of nodes, and the graph has no labels")
+            let what = "dice needs the classes of nodes, and the graph has no labels";
+            Error::missing("attack", what, "take a graph with labels")
         })?;
         let (graph, flips) = (input.graph, EdgeShare::new(self.budget)?.flips(input.graph));
         let rng = &mut stream(seed, "dice", 0);
@@ -169,7 +170,7 @@ mod tests {
         let e = attack(&ring(8), None, 0.5, 1).unwrap_err().to_string();
         assert_eq!(
             e,
-            "attack: dice needs the classes of nodes, and the graph has no labels"
+            "attack: dice needs the classes of nodes, and the graph has no labels; take a graph with labels"
         );
     }
 }

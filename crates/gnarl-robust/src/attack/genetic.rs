@@ -21,10 +21,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::loss::{Loss, Objective, Standing};
-use super::method::{AttackInput, Method, Property, Requirement, edges, refused};
+use super::method::{AttackInput, Method, Property, Requirement, edges};
 use crate::classifier::Classifier;
 use crate::perturb::{Budget, EdgeShare, Pair, flipped};
-use gnarl_graph::Result;
+use gnarl_graph::{Error, Result};
 
 /// Searches for edge flips with a genetic algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
@@ -65,7 +65,8 @@ impl Genetic {
 impl Method for Genetic {
     fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
         let model = input.model.ok_or_else(|| {
-            refused("genetic needs the predictions of a model, and there is none")
+            let what = "genetic needs the predictions of a model, and there is none";
+            Error::missing("attack", what, "name a model")
         })?;
         let targets = input.some_targets::<Self>()?;
         let flips = EdgeShare::new(self.budget)?.flips(input.graph);

@@ -180,10 +180,14 @@ impl<'a> AttackInput<'a> {
     /// Returns the targets, for an attack that must have some.
     pub(super) fn some_targets<A: Choice>(&self) -> Result<&'a [(u32, u32)]> {
         match self.targets.is_empty() {
-            true => Err(refused(format!(
-                "{} needs labelled target nodes, and there are none",
-                A::NAME
-            ))),
+            true => Err(Error::missing(
+                "attack",
+                format!(
+                    "{} needs labelled target nodes, and there are none",
+                    A::NAME
+                ),
+                "name nodes with a class as targets",
+            )),
             false => Ok(self.targets),
         }
     }
@@ -273,5 +277,5 @@ pub(super) fn without_gradients() -> String {
 }
 
 pub(super) fn refused(what: impl Into<String>) -> Error {
-    Error::argument("attack", what)
+    Error::unsupported("attack", what)
 }

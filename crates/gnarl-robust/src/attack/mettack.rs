@@ -25,7 +25,7 @@ use super::method::{
     AttackInput, Flip, MAX_FLIPS, Method, Part, Property, Requirement, edges, refused,
 };
 use crate::perturb::{Budget, EdgeShare, Pair, flipped};
-use gnarl_graph::Result;
+use gnarl_graph::{Error, Result};
 use gnarl_tensor::{Device, Tensor, simd_dispatch};
 
 named! {
@@ -152,9 +152,8 @@ impl Search {
         training.sort_unstable();
         let classes = input.labels.map_or(0, |labels| labels.num_classes());
         if training.is_empty() || classes < 2 {
-            return Err(refused(
-                "mettack spoils training, and there are no training nodes of two classes",
-            ));
+            let what = "mettack poisons training, and there are no training nodes of two classes";
+            return Err(Error::missing("attack", what, "name another split"));
         }
         let (trained, trained_classes): (Vec<u32>, Vec<u32>) = training.iter().copied().unzip();
         let mut search = Self {

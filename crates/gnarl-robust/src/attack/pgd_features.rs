@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::loss::{Loss, Objective, Standing};
-use super::method::{AttackInput, Method, Property, Requirement, refused};
+use super::method::{AttackInput, Method, Property, Requirement};
 use crate::classifier::{Classifier, Reduced, WhiteBox};
 use crate::perturb::rows::{scale_to, shrink_to, write_row};
 use crate::perturb::{Budget, FeatureBudget, Norm, Radii, Scope};
@@ -101,10 +101,10 @@ impl Method for PgdFeatures {
     fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
         let model = input.white_box::<Self>()?;
         let targets = input.some_targets::<Self>()?;
-        let features = input
-            .graph
-            .features()
-            .ok_or_else(|| refused("the graph has no features to attack"))?;
+        let features = input.graph.features().ok_or_else(|| {
+            let what = "the graph has no features to attack";
+            GraphError::missing("attack", what, "take a graph with features")
+        })?;
         if features.num_cols() == 0 || features.num_rows() == 0 {
             return Ok(input.graph.clone());
         }

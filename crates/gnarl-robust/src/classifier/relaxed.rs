@@ -339,7 +339,7 @@ impl Differentiable for WhiteBox {
         let learned = self.learned_operator(graph)?;
         let Some(factors) = learned.factors().map(Tensor::detach) else {
             let what = "an operator that is not learned has no centralities to hold";
-            return Err(gnarl_graph::Error::argument("operator", what));
+            return Err(gnarl_graph::Error::unsupported("operator", what));
         };
         Ok(Box::new(move |_, weights| {
             let operator = pairs.factored_of(weights, &factors)?;

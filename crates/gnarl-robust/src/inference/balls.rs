@@ -100,8 +100,12 @@ impl Neighbourhood for FeatureBall {
 /// Returns a graph's features as a dense matrix.
 pub(super) fn dense_features(graph: &Graph) -> Result<DenseMatrix<f32>> {
     graph.features().map(Features::to_dense).ok_or_else(|| {
-        let what = "the graph has no features to draw others around";
-        Error::argument("inference", what)
+        let what = "the graph has no features to sample others around";
+        Error::missing(
+            "inference",
+            what,
+            "choose structure, or a graph with features",
+        )
     })
 }
 

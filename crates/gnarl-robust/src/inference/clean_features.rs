@@ -55,10 +55,10 @@ impl CleanFeatures {
     /// Learns the prior from the features of these nodes, which must be clean.
     pub fn fit(graph: &Graph, nodes: &[u32]) -> Result<Self> {
         let Some(features) = graph.features() else {
-            return Err(refused("the graph has no features to learn from"));
+            return Err(missing("the graph has no features to learn from"));
         };
         if nodes.is_empty() {
-            return Err(refused("there are no training nodes to learn from"));
+            return Err(missing("there are no training nodes to learn from"));
         }
         Self::fit_rows(&match features {
             Features::Sparse(m) => m.select_rows(nodes),
@@ -82,7 +82,7 @@ impl CleanFeatures {
             values.extend_from_slice(rows.values());
         }
         if offsets.len() == 1 {
-            return Err(refused(
+            return Err(missing(
                 "there are no features of training graphs to learn from",
             ));
         }
@@ -237,6 +237,15 @@ const TRIAL_NEIGHBOURS: usize = 3;
 /// lower one.
 const BEYOND: f64 = 1.25;
 
+/// Makes the error for clean features that are needed and missing.
+fn missing(what: &str) -> Error {
+    Error::missing(
+        "clean features",
+        what,
+        "choose structure, or a graph with features",
+    )
+}
+
 fn refused(what: &str) -> Error {
     Error::argument("clean features", what)
 }
@@ -336,10 +345,7 @@ impl Neighbourhood for CleanFeatures {
         _: &'a DenseMatrix<f32>,
     ) -> Result<NeighbourSampler<'a>> {
         let Some(features) = centre.features() else {
-            return Err(Error::argument(
-                "clean features",
-                "the graph has no features",
-            ));
+            return Err(missing("the graph has no features"));
         };
         if features.num_cols() != self.odds.len() {
             let what = format!(

@@ -159,11 +159,12 @@ impl FittedInference {
             return Ok(self.clone());
         }
         let Some(labels) = graph.labels() else {
-            return Err(refused("tuning needs labels".into()));
+            return Err(missing("tuning needs labels", "take a graph with labels"));
         };
         if !nodes.iter().any(|&u| labels.get(u).is_some()) {
-            return Err(refused(
-                "tuning chooses on labelled validation nodes, and there are none".into(),
+            return Err(missing(
+                "tuning chooses on labelled validation nodes, and there are none",
+                "name the settings instead of tuning them",
             ));
         }
         self.best(Input::Nodes, |reading| {
@@ -186,8 +187,9 @@ impl FittedInference {
             return Ok(self.clone());
         }
         if graphs.is_empty() {
-            return Err(refused(
-                "tuning chooses on labelled validation graphs, and there are none".into(),
+            return Err(missing(
+                "tuning chooses on labelled validation graphs, and there are none",
+                "name the settings instead of tuning them",
             ));
         }
         self.best(Input::GraphOfSet, |reading| {
@@ -214,6 +216,10 @@ impl FittedInference {
         }
         Ok(best.map_or_else(|| self.clone(), |(_, reading)| reading))
     }
+}
+
+fn missing(what: &str, remedy: &str) -> Error {
+    Error::missing("inference", what, remedy)
 }
 
 fn refused(what: String) -> Error {

@@ -139,12 +139,12 @@ impl RegionOptions {
             (Target::Structure, None, None) => {
                 whole(epsilon).map(|flips| Region::Structure { flips, law })
             }
-            (Target::Structure, None, Some(_)) => Err(Error::argument(
+            (Target::Structure, None, Some(_)) => Err(Error::unsupported(
                 "norm",
                 "belongs to features, and target structure leaves them as they are",
             )),
             (Target::Both, None, _) | (Target::Features | Target::Structure, Some(_), _) => Err(
-                Error::argument("flips", "belongs to target both, which needs it"),
+                Error::unsupported("flips", "belongs to target both, which needs it"),
             ),
         }
     }

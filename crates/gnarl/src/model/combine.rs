@@ -165,7 +165,7 @@ fn refusal(need: &Need, lacking: Needed, model: &Model, task: Task) -> Error {
             format!("{choice} needs {}, and {is}", condition.name())
         }
     };
-    Error::setting(option, why.trim_start())
+    Error::unsupported(*option, why.trim_start())
 }
 
 /// Returns the current value of the circumstance that a condition describes.
@@ -190,7 +190,7 @@ fn circumstance(condition: Condition, model: &Model, task: Task) -> String {
 /// Checks the policy's requirement on a task.
 pub(super) fn of_policy(task: Task, policy: Kind) -> Result<()> {
     match policy.refused_on(task) {
-        Some(why) => Err(Error::setting("policy", format!("{policy} {why}"))),
+        Some(why) => Err(Error::unsupported("policy", format!("{policy} {why}"))),
         None => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ use super::fit_graphs::{PreparedSet, SetSource};
 use super::fit_node::OnGraph;
 use super::fitted::{Fitted, Learned, TrainedOn};
 use super::graph_data::Inputs;
-use super::report::{FitReport, refused};
+use super::report::{FitReport, no_labels, refused};
 use super::search::{Rule, Search, Selected, Trial};
 use super::{Model, Plan, fit_graphs, fit_node, fit_sampled};
 use gnarl_graph::Result;
@@ -75,7 +75,7 @@ impl Model {
                     return Err(refused("the graph has no nodes"));
                 }
                 let Some(labels) = graph.labels().cloned() else {
-                    return Err(refused("the graph has no labels to learn from"));
+                    return Err(no_labels());
                 };
                 refuse_idle_scaling(self.features, std::slice::from_ref(graph))?;
                 let graph = plan.model.defense.method().preprocessed(graph)?;

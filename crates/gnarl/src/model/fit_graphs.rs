@@ -16,7 +16,7 @@ use super::fitted::Learned;
 use super::graph_data::{GraphData, GraphPreparation, Inputs, NodeFeatures};
 use super::heads::{self, TrainedClassifier, augmented_head};
 use super::options::FitOptions;
-use super::report::{FitReport, FreshHeadReport, refused};
+use super::report::{FitReport, FreshHeadReport};
 use super::{Plan, fit_graph_exits};
 use crate::augment::transform::{Copier, transform_all};
 use crate::augment::{Copies, GraphTransform};
@@ -44,7 +44,8 @@ impl SetSource {
     /// Refuses a set without labelled graphs.
     pub(super) fn new(set: &GraphSet, plan: &Plan, options: &FitOptions) -> Result<Self> {
         if set.labels().classes().iter().all(Option::is_none) {
-            return Err(refused("the set has no labelled graphs"));
+            let what = "the set has no labelled graphs";
+            return Err(Error::missing("fit", what, "take a set with labels"));
         }
         let preprocess = |graph: &Graph| plan.model.defense.method().preprocessed(graph);
         let graphs = set
@@ -59,11 +60,11 @@ impl SetSource {
             let structure_is_seen = node_features.degrees().is_some() && !corruption.keep_degrees;
             if !plan.model.backbone.provides(Capability::MessagePassing) && !structure_is_seen {
                 let what = format!("{} would not see the changed edges", plan.model.backbone);
-                return Err(Error::argument("corrupt", what));
+                return Err(Error::unsupported("corrupt", what));
             }
             if corruption.keep_degrees {
                 if node_features == NodeFeatures::Own {
-                    return Err(Error::argument(
+                    return Err(Error::unsupported(
                         "keep-degrees",
                         "the graphs have features of their own, not degrees",
                     ));

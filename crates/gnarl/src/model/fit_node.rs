@@ -89,7 +89,11 @@ fn changed(model: &Model, graph: &Graph, seed: u64, epoch: usize) -> Result<Epoc
         }),
         (true, None) => {
             let what = format!("{} changes features, and the graph has none", model.augment);
-            Err(gnarl_graph::Error::setting("augment", what))
+            Err(gnarl_graph::Error::missing(
+                "augment",
+                what,
+                "take a graph with features",
+            ))
         }
         (false, _) => {
             let operator_override = model.defense.method().operator_override();

@@ -75,6 +75,12 @@ fn by_name<S: serde::Serializer>(
     s.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
+/// Returns the error of a graph without labels to learn from.
+pub(super) fn no_labels() -> Error {
+    let what = "the graph has no labels to learn from";
+    Error::missing("fit", what, "take a graph with labels")
+}
+
 /// Returns the error of a model that cannot be fitted.
 pub(super) fn refused(what: &str) -> Error {
     Error::argument("fit", what)

@@ -15,7 +15,7 @@ use gnarl_graph::Split;
 use super::fit::FitOptions;
 use super::fitted::{Fitted, Learned, TrainedOn};
 use super::graph_data::Inputs;
-use super::report::{FitReport, refused};
+use super::report::{FitReport, no_labels, refused};
 use super::{Model, Plan};
 use gnarl_graph::Result;
 use gnarl_nn::features::{FeatureKind, Scaler};
@@ -69,7 +69,7 @@ impl SharedTraining {
             ));
         }
         let Some(labels) = graph.labels() else {
-            return Err(refused("the graph has no labels to learn from"));
+            return Err(no_labels());
         };
         let scaling = plan.scalings(FeatureKind::of([graph].into_iter()))[0];
         let scaler = Scaler::fit(scaling, [graph].into_iter())?;
@@ -296,7 +296,7 @@ impl SharedTraining {
             return Err(refused("workers train on one graph"));
         };
         let Some(labels) = graph.labels() else {
-            return Err(refused("the graph has no labels to learn from"));
+            return Err(no_labels());
         };
         let seconds = self.start.elapsed().as_secs_f64();
         let report = FitReport {

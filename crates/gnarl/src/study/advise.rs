@@ -497,7 +497,11 @@ fn without_test_labels(content: &Content, split: &Split) -> Result<Content> {
 }
 
 fn no_labels() -> GraphError {
-    GraphError::argument("advise", "the graph has no labels to learn from")
+    GraphError::missing(
+        "advise",
+        "the graph has no labels to learn from",
+        "take a graph with labels",
+    )
 }
 
 /// Splits whose test part is held back in turn, with about as many training nodes or graphs as now.

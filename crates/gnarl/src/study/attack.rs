@@ -245,7 +245,8 @@ impl Attacker<'_> {
                 Some(guesses(graph, truth, &answers(model, graph)?, self.split)?)
             }
             (LabelKnowledge::Predicted, None) => {
-                return Err(refused("predicted labels need a model that predicts them"));
+                let what = "predicted labels need a model that predicts them";
+                return Err(Error::missing("attack", what, "name a model"));
             }
         };
         let labels = guessed.as_ref().unwrap_or(truth);
@@ -321,10 +322,11 @@ fn chosen(nodes: &[u32], labels: &Labels) -> Result<Vec<(u32, u32)>> {
         }
     }
     match labelled(nodes, labels) {
-        items if items.is_empty() => Err(refused(&format!(
-            "none of the {} targets has a class to evaluate the attack by; name nodes with a class",
-            nodes.len()
-        ))),
+        items if items.is_empty() => {
+            let n = nodes.len();
+            let what = format!("none of the {n} targets has a class to evaluate the attack by");
+            Err(Error::missing("attack", what, "name nodes with a class"))
+        }
         items => Ok(items),
     }
 }
@@ -332,10 +334,11 @@ fn chosen(nodes: &[u32], labels: &Labels) -> Result<Vec<(u32, u32)>> {
 /// The test nodes with their classes.
 fn tested(split: &Split, labels: &Labels) -> Result<Vec<(u32, u32)>> {
     match labelled(split.test(), labels) {
-        items if items.is_empty() => Err(refused(&format!(
-            "split {} has no labelled test nodes to evaluate an attack by",
-            split.name()
-        ))),
+        items if items.is_empty() => {
+            let name = split.name();
+            let what = format!("split {name} has no labelled test nodes to evaluate an attack by");
+            Err(Error::missing("attack", what, "name another split"))
+        }
         items => Ok(items),
     }
 }
@@ -348,9 +351,13 @@ pub(super) fn labelled(nodes: &[u32], labels: &Labels) -> Vec<(u32, u32)> {
 }
 
 fn true_labels(graph: &Graph) -> Result<&Labels> {
-    graph
-        .labels()
-        .ok_or_else(|| refused("the graph has no labels"))
+    graph.labels().ok_or_else(|| {
+        Error::missing(
+            "attack",
+            "the graph has no labels",
+            "take a graph with labels",
+        )
+    })
 }
 
 pub(super) fn refused(what: &str) -> Error {
@@ -420,12 +427,12 @@ impl AttackStudy {
         let uses_labels = self.attack.uses_labels();
         if self.labels == LabelKnowledge::Predicted && !uses_labels {
             let what = format!("{} uses no labels; leave --labels out", self.attack);
-            return Err(Error::argument("labels", what));
+            return Err(Error::unsupported("labels", what));
         }
         if self.surrogate.is_some() && !self.uses_model() {
             let with = if uses_labels { " with true labels" } else { "" };
             let what = format!("{}{with} evaluates no model; leave it out", self.attack);
-            return Err(Error::argument("surrogate, transfer", what));
+            return Err(Error::unsupported("surrogate, transfer", what));
         }
         Ok(())
     }

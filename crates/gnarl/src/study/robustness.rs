@@ -254,7 +254,7 @@ fn bounds_of<'a>(
     is_plain: bool,
     graph: &Graph,
 ) -> Result<(&'a WhiteBox, Bounds)> {
-    let refuse = |what| Err(Error::argument("bounds", what));
+    let refuse = |what: &str| Err(Error::unsupported("bounds", what));
     match (is_plain, model.white_box()) {
         (false, _) => refuse("they are for a plain forward pass, not for another inference"),
         (true, None) => refuse("they are for plain networks of gnarl, without exits and defences"),

@@ -107,8 +107,9 @@ impl<'a> Structure<'a> {
     pub(super) fn sizes(&self) -> Result<&[f64]> {
         match &self.items {
             Items::Graphs(sizes) => Ok(sizes),
-            Items::Nodes(_) => Err(refused(
-                "size is of the graphs of a set, and these are nodes of one graph".into(),
+            Items::Nodes(_) => Err(Error::unsupported(
+                "policy",
+                "size is of the graphs of a set, and these are nodes of one graph",
             )),
         }
     }

@@ -259,7 +259,7 @@ fn check_ball(norm: Norm, epsilon: f64) -> Result<()> {
 }
 
 fn not_covered(what: String) -> Error {
-    GraphError::argument("bounds", format!("no bound covers {what}"))
+    GraphError::unsupported("bounds", format!("no bound covers {what}"))
 }
 
 /// Norms of the rows of a matrix.

@@ -77,7 +77,9 @@ impl BinaryGcn {
             ));
         }
         let Some(features) = graph.features() else {
-            return Err(refused("the graph has no features to flip"));
+            let what = "the graph has no features to flip";
+            let remedy = "take a graph with features";
+            return Err(GraphError::missing("convex certificates", what, remedy));
         };
         if features.values().iter().any(|&v| v != 0.0 && v != 1.0) {
             let what = "features must be 0 or 1 as the network takes them; --binary makes them so, --features as-loaded leaves them so";
@@ -430,5 +432,5 @@ fn largest_sum(values: &mut Vec<f64>, count: usize) -> f64 {
 }
 
 fn refused(what: &str) -> gnarl_graph::Error {
-    GraphError::argument("convex certificates", what)
+    GraphError::unsupported("convex certificates", what)
 }

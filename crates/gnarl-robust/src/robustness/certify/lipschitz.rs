@@ -265,7 +265,7 @@ fn quotient(lead: f64, by: f64) -> f64 {
 }
 
 fn refused(what: String) -> gnarl_graph::Error {
-    GraphError::argument("lipschitz certificates", what)
+    GraphError::unsupported("lipschitz certificates", what)
 }
 
 /// The sum of messages.

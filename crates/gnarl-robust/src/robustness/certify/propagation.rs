@@ -342,7 +342,7 @@ fn sgc_offsets(model: &WhiteBox) -> Result<Vec<f64>> {
 }
 
 fn refused(what: String) -> gnarl_graph::Error {
-    GraphError::argument("exact certificates", what)
+    GraphError::unsupported("exact certificates", what)
 }
 
 /// The choices that every node has for its row.

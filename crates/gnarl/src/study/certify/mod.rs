@@ -197,7 +197,7 @@ impl CertifyStudy {
                 continue;
             }
             if !fits {
-                return Err(Error::argument(
+                return Err(Error::unsupported(
                     option,
                     format!("belongs to {of}{}", names()),
                 ));
@@ -205,7 +205,7 @@ impl CertifyStudy {
             if matches!(on.content, Content::Graphs(_)) {
                 let name = &on.name;
                 let what = format!("attacks the nodes of one graph, and {name} is a set of graphs");
-                return Err(Error::argument(option, what));
+                return Err(Error::unsupported(option, what));
             }
         }
         Ok(())
@@ -342,7 +342,7 @@ pub fn certify(
             "the model classifies {}s, and this is no such data",
             fitted.task()
         );
-        return Err(Error::argument("certify", what));
+        return Err(Error::unsupported("certify", what));
     }
     let threat = ThreatModel { target, task };
     certificate.check_for(threat)?;
@@ -413,7 +413,7 @@ pub fn check_any(certificate: &Certificate) -> gnarl_graph::Result<()> {
     }
     let others = Certificate::names_of(|other| other.method().requires().is_empty());
     let what = format!("{certificate} looks into a network of gnarl's; {others} covers any model");
-    Err(Error::argument("method", what))
+    Err(Error::unsupported("method", what))
 }
 
 /// A fitted model on data.
