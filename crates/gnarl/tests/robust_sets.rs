@@ -3,8 +3,8 @@
 use crate::support;
 
 use gnarl::prelude::*;
-use gnarl::study::attack::{AttackRun, AttackStudy, AttackerAccess, LabelKnowledge, Mode, Targets};
-use gnarl::study::robustness::{RobustnessStudy, RobustnessWatch};
+use gnarl::study::attack::{AttackRun, AttackStudy, Mode};
+use gnarl::study::robustness::{RobustnessCallbacks, RobustnessStudy};
 use gnarl_data::Benchmark;
 use gnarl_data::Task;
 use gnarl_graph::random::stream;
@@ -92,17 +92,7 @@ fn model(backbone: Backbone) -> Model {
 }
 
 fn study(model: Model, attack: impl Into<Attack>, mode: Mode) -> AttackStudy {
-    AttackStudy {
-        model,
-        attack: attack.into(),
-        mode,
-        surrogate: None,
-        targets: Targets::Usual,
-        labels: LabelKnowledge::True,
-        access: AttackerAccess::Predictions,
-        runs: 2,
-        seed: 1,
-    }
+    AttackStudy::new(model, attack).mode(mode).runs(2).seed(1)
 }
 
 fn runs(study: &AttackStudy, on: &Benchmark) -> gnarl_graph::Result<Vec<AttackRun>> {
@@ -205,10 +195,7 @@ fn gradients_hurt_more_than_noise_and_carry_over_from_a_surrogate() {
         after(&pgd),
         after(&noise)
     );
-    let through = AttackStudy {
-        surrogate: Some(Backbone::GCN),
-        ..pgd.clone()
-    };
+    let through = pgd.clone().surrogate(Backbone::GCN);
     assert!(
         after(&through) < after(&noise),
         "{} through a surrogate",
@@ -507,7 +494,7 @@ fn clean_crf_mends_noisy_graphs_and_leaves_clean_ones_alone() {
     for run in &found {
         let defended = run.defended.unwrap();
         assert_eq!(defended.clean_accuracy, run.clean_accuracy);
-        assert!(defended.trusted.is_some());
+        assert!(defended.tested_limit.is_some());
     }
     let mean =
         |f: &dyn Fn(&AttackRun) -> f64| found.iter().map(f).sum::<f64>() / found.len() as f64;
@@ -539,19 +526,8 @@ fn robustness(
         sigmas: vec![0.1],
         seed: 1,
     };
-    let study = RobustnessStudy {
-        model,
-        settings: vec![settings],
-        runs: 2,
-        seed: 1,
-    };
-    study.run(
-        on,
-        &RobustnessWatch {
-            training: Callbacks::quiet(),
-            on_samples: &|_| (),
-        },
-    )
+    let study = RobustnessStudy::new(model, [settings]).runs(2).seed(1);
+    study.run(on, &RobustnessCallbacks::quiet())
 }
 
 /// Robustness of the classes of test graphs, with bounds that no sample violates; more flips than a
@@ -571,7 +547,7 @@ fn robustness_is_measured_around_test_graphs() {
                 radius
                     .bounds
                     .iter()
-                    .all(|b| b.seen <= b.sound * (1.0 + 1e-6) && b.sound > 0.0),
+                    .all(|b| b.largest_sampled <= b.sound * (1.0 + 1e-6) && b.sound > 0.0),
                 "{:?}",
                 radius.bounds
             );

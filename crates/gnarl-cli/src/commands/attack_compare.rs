@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use gnarl::model::Model;
+use gnarl::study::attack::compare::{Cell, Comparison, Outcome};
 use gnarl::study::attack::{AttackerAccess, LabelKnowledge, Mode, attacked_part};
-use gnarl::study::attack_compare::{Cell, Comparison, Outcome};
 use gnarl_graph::Error;
 use gnarl_nn::networks::Backbone;
 use gnarl_nn::train::Callbacks;

@@ -114,14 +114,12 @@ pub fn run(
         (false, true) => Which::WithoutPairs,
         (false, false) => Which::Everything,
     };
-    let study = AxesStudy {
-        model,
-        runs: args.runs,
-        seed: global.seed,
-        attacks: attacks.clone(),
-        which,
-        rows: args.rows.clone(),
-    };
+    let study = AxesStudy::new(model)
+        .runs(args.runs)
+        .seed(global.seed)
+        .attacks(attacks.clone())
+        .which(which)
+        .rows(args.rows.clone());
     if args.dry_run {
         let left_out = (!attacks.is_empty()).then(|| "the attacks".to_string());
         let planned = DryRun::new(

@@ -167,15 +167,11 @@ pub fn run(
     }
     let plan = model.plan(threat.task)?;
     let (certificates, left_out) = request.covering(certificates, &plan);
-    let study = CertifyStudy {
-        model,
-        target: threat.target,
-        certificates,
-        attacked: args.attacked.unwrap_or(0),
-        attempts: args.attempts.unwrap_or(0),
-        runs: args.runs,
-        seed: global.seed,
-    };
+    let study = CertifyStudy::new(model, threat.target, certificates)
+        .attacked(args.attacked.unwrap_or(0))
+        .attempts(args.attempts.unwrap_or(0))
+        .runs(args.runs)
+        .seed(global.seed);
     study.check(&benchmark)?;
     if args.dry_run {
         let planned = would_run(global, &study, &benchmark)?;
@@ -472,6 +468,7 @@ fn attempts(attempts: &Attempts) -> String {
         method,
         made,
         broken,
+        ..
     } = attempts;
     let found = if *broken == 0 {
         "none changed a class".into()
@@ -490,7 +487,7 @@ impl Report for CertifyOutput {
             report.model,
             report.data,
             accuracy.map_or_else(|| "-".into(), Accuracy::text),
-            report.judged,
+            report.evaluated,
             report.threat.item(),
             if runs == 1 { "" } else { "s" },
         );

@@ -236,7 +236,9 @@ impl InfluenceReport {
                 .filtering
                 .iter()
                 .map(|row| {
-                    let Accuracy { mean, std, runs } = of(row);
+                    let Accuracy {
+                        mean, std, runs, ..
+                    } = of(row);
                     let error = std / (runs.len() as f64).sqrt();
                     Point {
                         x: 100.0 * row.share,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::model::Model;
-use gnarl::study::robustness::{RadiusReport, RobustnessStudy, RobustnessWatch};
+use gnarl::study::robustness::{RadiusReport, RobustnessCallbacks, RobustnessStudy};
 use gnarl::study::{Accuracy, forecast};
 use gnarl_data::Content;
 use gnarl_data::Task;
@@ -209,12 +209,9 @@ pub fn run(
             &model, task,
         )?)));
     }
-    let study = RobustnessStudy {
-        model,
-        settings,
-        runs,
-        seed: global.seed,
-    };
+    let study = RobustnessStudy::new(model, settings)
+        .runs(runs)
+        .seed(global.seed);
     let plan = model.plan(task)?;
     if let Content::Graph(graph) = &benchmark.content {
         study
@@ -249,7 +246,7 @@ pub fn run(
     let total = study.epochs(&benchmark)? + study.samples(&benchmark);
     let bar = progress::steps(&format!("{} on {}", model.backbone, data.name), total);
     let on_epoch = |_: usize, _: &_| bar.inc(1);
-    let watch = RobustnessWatch {
+    let watch = RobustnessCallbacks {
         training: Callbacks::new(&on_epoch, interrupt::flag()),
         on_samples: &|count| bar.inc(count as u64),
     };
@@ -666,15 +663,15 @@ impl Report for RobustnessReport {
                     (Distance::Linf, _) => "scores, largest entry".to_string(),
                     (Distance::Scaled, _) => "probabilities, scaled".to_string(),
                 };
-                let thesis = b.thesis.map_or_else(|| "-".into(), real);
-                let exceeded = if b.thesis_exceeded {
+                let thesis = b.published.map_or_else(|| "-".into(), real);
+                let exceeded = if b.published_exceeded {
                     "✗ exceeded by a sample"
                 } else {
                     ""
                 };
                 table.add_row([
                     name,
-                    real(b.seen),
+                    real(b.largest_sampled),
                     real(b.sound),
                     thesis,
                     exceeded.to_string(),

@@ -28,7 +28,7 @@ impl Model {
     /// the epoch, the initialisation and the policy. `seed` fixes all random samples.
     ///
     /// ```
-    /// use crate::prelude::*;
+    /// use gnarl::prelude::*;
     /// let data = Dataset::load("karate")?;
     /// let fitted = Model::new(Backbone::GCN).epochs(50).fit(&data.split(0)?, 0)?;
     /// assert!(fitted.accuracy(&data, Part::Train)? > 90.0);

@@ -32,7 +32,7 @@ macro_rules! choose {
 /// Open options take their defaults.
 ///
 /// ```
-/// use crate::prelude::*;
+/// use gnarl::prelude::*;
 /// let model = Model::new(Backbone::GCN).operator(Cgso::by(Centrality::Core)).weights(Orthonormal::default());
 /// let text = model.to_toml()?;
 /// assert_eq!(Model::from_toml(&text)?, model);

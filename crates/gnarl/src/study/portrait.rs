@@ -9,7 +9,7 @@ use gnarl_graph::{DenseMatrix, Graph, Split};
 use gnarl_linalg::symmetric_eigen;
 use serde::Serialize;
 
-use super::attack::{LabelKnowledge, answers, evade};
+use super::attack::{LabelKnowledge, evade, predicted_classes};
 use crate::model::Fitted;
 use gnarl_graph::{Error, Result};
 use gnarl_robust::attack::{Attack, Flip, Part};
@@ -275,14 +275,14 @@ pub fn walk_along(
     let items: Vec<(u32, u32)> = (split.test().iter())
         .filter_map(|&u| Some((u, known[labels.get(u)? as usize]?)))
         .collect();
-    let before = answers(&model, &scaled)?;
+    let before = predicted_classes(&model, &scaled)?;
     let mut counts: Vec<usize> = (0..=steps)
         .map(|i| i * flips.len() / steps.max(1))
         .collect();
     counts.dedup();
     let step = |count: usize| {
         let pairs: Vec<Pair> = flips[..count].iter().map(|(pair, _)| *pair).collect();
-        let after = answers(&model, &flipped(&scaled, &pairs)?)?;
+        let after = predicted_classes(&model, &flipped(&scaled, &pairs)?)?;
         let right = items
             .iter()
             .filter(|(u, class)| after[*u as usize] == *class as usize)

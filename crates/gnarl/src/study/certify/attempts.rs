@@ -182,8 +182,8 @@ impl Attempt<'_> {
                 ends.extend(graph.neighbours(v).iter().filter(|_| rng.random_bool(0.5)));
             }
             if threat != Threat::Remove {
-                let drawn = (0..each).map(|_| rng.random_range(0..nodes));
-                ends.extend(drawn.filter(|w| !graph.neighbours(v).contains(w)));
+                let sampled = (0..each).map(|_| rng.random_range(0..nodes));
+                ends.extend(sampled.filter(|w| !graph.neighbours(v).contains(w)));
             }
             for w in ends {
                 let left = |node: &u32| used.get(node).copied().unwrap_or(0) < each;

@@ -83,14 +83,12 @@ impl<'a> Nodes<'a> {
             .iter()
             .filter_map(|&v| Some((v, labels?.get(v)?)))
             .collect();
-        let input = AttackInput {
-            graph: &self.scaled,
-            model: Some(self.network()?),
-            targets: &[(u, class as u32)],
-            labels,
-            training: &training,
-            stop: Some(watch.stop),
-        };
+        let network: &dyn Classifier = self.network()?;
+        let target = [(u, class as u32)];
+        let input = AttackInput::new(&self.scaled, &target)
+            .model(network)
+            .training(&training)
+            .stop(watch.stop);
         Ok(Attack::Nettack(attack).run(&input, seed)?.graph)
     }
 
@@ -127,7 +125,7 @@ impl<'a> Nodes<'a> {
             };
             let attacked = self.nettacked(nettack, (u, class), seed, watch)?;
             let stands = argmax(network.scores(&attacked)?.row(u as usize)) == class;
-            Ok((stands, stands && self.items.is_right(u, class)))
+            Ok((stands, stands && self.items.is_correct(u, class)))
         };
         let mut survived = Vec::new();
         for radius in 0..=most {

@@ -108,14 +108,14 @@ impl Smoothing {
             Task::Node => OF_EDGES,
             Task::Graph => OF_EDGES_IN_SETS,
         };
-        let usual = match threat.target {
+        let default = match threat.target {
             Target::Edges => of_edges,
             Target::Features | Target::Both => OF_FEATURES,
         };
         let both = threat.target == Target::Both;
         Self {
-            p_plus: self.p_plus.or(Some(usual[0])),
-            p_minus: self.p_minus.or(Some(usual[1])),
+            p_plus: self.p_plus.or(Some(default[0])),
+            p_minus: self.p_minus.or(Some(default[1])),
             edge_p_plus: self.edge_p_plus.or(both.then_some(of_edges[0])),
             edge_p_minus: self.edge_p_minus.or(both.then_some(of_edges[1])),
             ..*self
