@@ -43,7 +43,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
         let scaled = fitted.scaled(data.graph()?)?;
         let (_, found) = evade(
             &scaled,
-            &fitted.bare(),
+            &fitted.attack_target(),
             None,
             &attack,
             LabelKnowledge::True,

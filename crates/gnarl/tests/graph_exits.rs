@@ -508,11 +508,11 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
             (None, 2)
         );
         assert_eq!(fitted.predict(&on.content).unwrap().exits, Some(vec![1]));
-        let answers = fitted.exit_answers(&on.content).unwrap().unwrap();
+        let answers = fitted.exit_predictions(&on.content).unwrap().unwrap();
         assert_eq!((answers.num_exits(), answers.class(1, 0)), (2, 0));
         assert!(
             fitted
-                .exit_answers(&Content::Graph(odd[0].clone()))
+                .exit_predictions(&Content::Graph(odd[0].clone()))
                 .unwrap()
                 .is_none()
         );

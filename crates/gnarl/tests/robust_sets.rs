@@ -271,7 +271,7 @@ fn what_a_set_does_not_have_is_refused_in_one_line() {
     // By default, it perturbs edges.
     let open = around(RobustCrf::default().into()).unwrap();
     assert_eq!(
-        open.reading().inference().method().part(),
+        open.fitted_inference().inference().method().part(),
         Some(PerturbationTarget::Structure)
     );
 }
@@ -346,7 +346,7 @@ fn inference_answers_each_graph_and_is_kept() {
                     .all(|p| (p[0] + p[1] - 1.0).abs() < 1e-4)
             );
             assert_eq!(
-                fitted.predict_plainly(&on.content).unwrap().classes,
+                fitted.predict_plain(&on.content).unwrap().classes,
                 plain.classes
             );
             let file = dir.path().join("model");
@@ -453,7 +453,11 @@ fn tuning_chooses_on_validation_graphs_and_needs_some() {
         tune: true,
         ..RobustCrf::default()
     });
-    let Inference::RobustCrf(found) = tuned.fit(&on.split(0), 1).unwrap().reading().inference()
+    let Inference::RobustCrf(found) = tuned
+        .fit(&on.split(0), 1)
+        .unwrap()
+        .fitted_inference()
+        .inference()
     else {
         panic!("crf")
     };
@@ -677,7 +681,7 @@ proptest! {
         let split = Split::new("all", vec![0, 1], vec![2], vec![3]).unwrap();
         let on = SplitData { name: "any".into(), content: Content::Graphs(set.clone()), split };
         let fitted = Model::new(Backbone::GIN).features(FeatureScaling::AsLoaded).hidden(4).epochs(2).fit(&on, 1).unwrap();
-        let victim = fitted.bare();
+        let victim = fitted.attack_target();
         for attack in quick(share) {
             for graph in set.graphs() {
                 let input = AttackInput { graph, model: Some(&victim), targets: &[(0, 1)], labels: None, training: &[], stop: None };

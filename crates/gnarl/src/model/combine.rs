@@ -188,7 +188,7 @@ fn circumstance(condition: Condition, model: &Model, task: Task) -> String {
 }
 
 /// Checks the policy's requirement on a task.
-pub(super) fn of_policy(task: Task, policy: Kind) -> Result<()> {
+pub(super) fn check_policy(task: Task, policy: Kind) -> Result<()> {
     match policy.refused_on(task) {
         Some(why) => Err(Error::setting("policy", format!("{policy} {why}"))),
         None => Ok(()),
@@ -228,9 +228,9 @@ fn of_network(model: &Model) -> Vec<Need> {
 }
 
 fn of_operator(model: &Model) -> Vec<Need> {
-    let usual = model.backbone.usual_operator();
+    let usual_operator = model.backbone.usual_operator();
     let needs: &[Needed] = match model.operator {
-        OperatorChoice::Classical(kind) if usual == UsualOperator::Classical(kind) => {
+        OperatorChoice::Classical(kind) if usual_operator == UsualOperator::Classical(kind) => {
             &[Of(C::MessagePassing)]
         }
         OperatorChoice::Classical(_) => &[Of(C::MessagePassing), Of(C::EdgeWeights)],

@@ -70,8 +70,8 @@ impl Search<'_> {
         mut fit: impl FnMut(usize) -> Result<T>,
         accuracy: impl Fn(&T) -> Option<f64>,
     ) -> Result<Selected<T>> {
-        let is_settled = self.rule != Rule::Best && self.items == 0;
-        let count = if is_settled { 1 } else { self.values.len() };
+        let takes_first = self.rule != Rule::Best && self.items == 0;
+        let count = if takes_first { 1 } else { self.values.len() };
         let mut trials = Vec::with_capacity(count);
         let mut best: Option<(usize, T)> = None;
         let mut failure = None;
@@ -82,7 +82,7 @@ impl Search<'_> {
             match fit(candidate) {
                 Ok(fitted) => {
                     let now = accuracy(&fitted);
-                    self.check_judged(now)?;
+                    self.check_evaluated(now)?;
                     trials.push(self.trial(candidate, now, None));
                     let so_far = best.as_ref().map(|(_, fitted)| accuracy(fitted));
                     if so_far.is_none_or(|so_far| self.is_better(now, so_far)) {
@@ -128,7 +128,7 @@ impl Search<'_> {
         self.values.len() > 1 && (self.rule == Rule::Best || candidate > 0)
     }
 
-    fn check_judged(&self, accuracy: Option<f64>) -> Result<()> {
+    fn check_evaluated(&self, accuracy: Option<f64>) -> Result<()> {
         if self.rule != Rule::Best || self.values.len() < 2 || accuracy.is_some() {
             return Ok(());
         }

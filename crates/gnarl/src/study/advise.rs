@@ -155,7 +155,7 @@ pub struct Evaluated {
     pub seconds: f64,
     /// Share of fits that are correct on each evaluated node or graph, in per cent.
     #[serde(skip)]
-    right: Vec<f64>,
+    correct: Vec<f64>,
 }
 
 impl Evaluated {
@@ -181,9 +181,9 @@ impl TriedChoice {
         }
     }
 
-    fn judged(&self) -> Option<&Evaluated> {
+    fn evaluated(&self) -> Option<&Evaluated> {
         match &self.outcome {
-            Outcome::Evaluated(judged) => Some(judged),
+            Outcome::Evaluated(evaluated) => Some(evaluated),
             Outcome::Refused(_) => None,
         }
     }
@@ -193,9 +193,11 @@ impl TriedChoice {
 #[derive(Debug, Clone, Serialize)]
 pub struct Advice {
     /// The summary of the dataset.
-    pub looks: DatasetSummary,
+    #[serde(rename = "looks")]
+    pub summary: DatasetSummary,
     /// Number of evaluated nodes or graphs, each once in every fit that held it back.
-    pub judged_items: usize,
+    #[serde(rename = "judged_items")]
+    pub evaluated_items: usize,
     /// Number of parts that were held back in turn.
     pub parts: usize,
     /// The choices that were tried: the plain model, a model without edges, single and joined
@@ -260,9 +262,9 @@ impl AdviseStudy {
         let content = without_test_labels(&on.content, &on.split)?;
         let labels = content.labels().ok_or_else(no_labels)?;
         let parts = held_back(labels, &on.split, self.seed)?;
-        let looks = DatasetSummary::of(&content, labels, &on.split);
+        let summary = DatasetSummary::of(&content, labels, &on.split);
         let task = content.task();
-        let judge = Evaluator {
+        let evaluator = Evaluator {
             study: self,
             on: Benchmark {
                 name: on.name.clone(),
@@ -279,10 +281,10 @@ impl AdviseStudy {
                 tried.push(one);
             }
         };
-        let plain = judge.plain()?;
+        let plain = evaluator.plain()?;
         note(plain.clone(), &mut tried);
-        let plain = plain.judged().cloned();
-        if let Some(control) = judge.without_edges(plain.as_ref())? {
+        let plain = plain.evaluated().cloned();
+        if let Some(control) = evaluator.without_edges(plain.as_ref())? {
             note(control, &mut tried);
         }
         let mut helpful: Vec<(f64, Switched)> = Vec::new();
@@ -290,8 +292,8 @@ impl AdviseStudy {
             if watch.stopped() {
                 break;
             }
-            let one = judge.switched(vec![choice], plain.as_ref(), None)?;
-            if let Some(difference) = one.judged().and_then(|j| j.minus_plain)
+            let one = evaluator.switched(vec![choice], plain.as_ref(), None)?;
+            if let Some(difference) = one.evaluated().and_then(|j| j.minus_plain)
                 && Evaluated::helps(Some(&difference))
             {
                 helpful.push((difference.mean, choice));
@@ -310,27 +312,32 @@ impl AdviseStudy {
                 before = tried
                     .iter()
                     .find(of_choice)
-                    .and_then(TriedChoice::judged)
+                    .and_then(TriedChoice::evaluated)
                     .cloned();
                 switch_on.push(choice);
                 continue;
             }
             let joined: Vec<Switched> = switch_on.iter().copied().chain([choice]).collect();
-            let one = judge.switched(joined, plain.as_ref(), before.as_ref())?;
-            if let Some(judged) = one.judged()
-                && Evaluated::helps(judged.minus_before.as_ref())
+            let one = evaluator.switched(joined, plain.as_ref(), before.as_ref())?;
+            if let Some(evaluated) = one.evaluated()
+                && Evaluated::helps(evaluated.minus_before.as_ref())
             {
-                before = Some(judged.clone());
+                before = Some(evaluated.clone());
                 switch_on.push(choice);
             }
             note(one, &mut tried);
         }
         let model = with_switched(&self.model, &switch_on)?;
-        let judged_items = judge.on.splits.iter().map(|part| part.test().len()).sum();
-        let (parts, interrupted) = (judge.on.splits.len(), watch.stopped());
+        let evaluated_items = evaluator
+            .on
+            .splits
+            .iter()
+            .map(|part| part.test().len())
+            .sum();
+        let (parts, interrupted) = (evaluator.on.splits.len(), watch.stopped());
         Ok(Advice {
-            looks,
-            judged_items,
+            summary,
+            evaluated_items,
             parts,
             tried,
             switch_on,
@@ -386,15 +393,15 @@ impl Evaluator<'_> {
         (plain, before): (Option<&Evaluated>, Option<&Evaluated>),
     ) -> Result<TriedChoice> {
         let start = Instant::now();
-        let outcome = match self.right(model) {
-            Ok(right) => {
-                let minus = |other: &Evaluated| paired_difference(&right, &other.right);
+        let outcome = match self.correct(model) {
+            Ok(correct) => {
+                let minus = |other: &Evaluated| paired_difference(&correct, &other.correct);
                 Outcome::Evaluated(Evaluated {
-                    accuracy: mean_std(&right)?.mean,
+                    accuracy: mean_std(&correct)?.mean,
                     minus_plain: plain.map(minus).transpose()?,
                     minus_before: before.map(minus).transpose()?,
                     seconds: start.elapsed().as_secs_f64(),
-                    right,
+                    correct,
                 })
             }
             // A plain model that cannot be is an error; a choice that cannot be is said.
@@ -415,7 +422,7 @@ impl Evaluator<'_> {
 
     /// The share of fits that are correct on each held-back node or graph, in per cent, in the
     /// order of the parts.
-    fn right(&self, model: &Model) -> Result<Vec<f64>> {
+    fn correct(&self, model: &Model) -> Result<Vec<f64>> {
         let parts = self.on.splits.len();
         let (runs, inits) = (parts * self.study.runs, self.study.runs);
         let study = TrainStudy {
@@ -440,7 +447,7 @@ impl Evaluator<'_> {
         };
         let mut shares = Vec::new();
         for part in &self.on.splits {
-            let mut right = vec![0.0; part.test().len()];
+            let mut correct = vec![0.0; part.test().len()];
             let fits: Vec<_> = result
                 .runs
                 .iter()
@@ -449,10 +456,14 @@ impl Evaluator<'_> {
             for fit in &fits {
                 for (i, &item) in part.test().iter().enumerate() {
                     let answer = argmax(fit.test_probabilities.row(i));
-                    right[i] += f64::from(u8::from(labels.get(item) == answer));
+                    correct[i] += f64::from(u8::from(labels.get(item) == answer));
                 }
             }
-            shares.extend(right.iter().map(|count| 100.0 * count / fits.len() as f64));
+            shares.extend(
+                correct
+                    .iter()
+                    .map(|count| 100.0 * count / fits.len() as f64),
+            );
         }
         Ok(shares)
     }
@@ -587,16 +598,16 @@ mod tests {
             known[(train + val) as usize..].fill(None);
             let known = Labels::new(known, 3).unwrap();
             let parts = held_back(&known, &split, 1).unwrap();
-            let mut judged: Vec<u32> = parts
+            let mut evaluated: Vec<u32> = parts
                 .iter()
                 .flat_map(|part| part.test().iter().copied())
                 .collect();
-            judged.sort_unstable();
-            assert_eq!(judged.len(), total as usize);
-            judged.dedup();
-            assert_eq!(judged.len(), total as usize, "once each");
+            evaluated.sort_unstable();
+            assert_eq!(evaluated.len(), total as usize);
+            evaluated.dedup();
+            assert_eq!(evaluated.len(), total as usize, "once each");
             assert!(
-                judged.iter().all(|&item| item < train + val),
+                evaluated.iter().all(|&item| item < train + val),
                 "never a test item"
             );
         }
@@ -628,13 +639,13 @@ mod tests {
                 |_| (),
             )
             .unwrap();
-        assert_eq!(first.looks, second.looks);
+        assert_eq!(first.summary, second.summary);
         assert_eq!(first.switch_on, second.switch_on);
         let accuracies = |advice: &Advice| -> Vec<f64> {
             advice
                 .tried
                 .iter()
-                .filter_map(|one| one.judged().map(|judged| judged.accuracy))
+                .filter_map(|one| one.evaluated().map(|evaluated| evaluated.accuracy))
                 .collect()
         };
         assert_eq!(accuracies(&first), accuracies(&second));

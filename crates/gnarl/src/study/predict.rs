@@ -55,10 +55,10 @@ pub fn of_fitted(fitted: &Fitted, data: &Dataset) -> Result<PredictResult> {
         true => Part::Test.of(&fitted.trained_on().split).to_vec(),
         false => (0..content.num_items() as u32).collect(),
     };
-    let is_plain = fitted.reading().is_plain();
+    let is_plain = fitted.fitted_inference().is_plain();
     let plain_accuracy = match is_plain || !held_out {
         true => None,
-        false => fitted.accuracy_on(&fitted.predict_plainly(&content)?, &content, &items)?,
+        false => fitted.accuracy_on(&fitted.predict_plain(&content)?, &content, &items)?,
     };
     Ok(PredictResult {
         classes: fitted.classes().to_vec(),
@@ -69,7 +69,7 @@ pub fn of_fitted(fitted: &Fitted, data: &Dataset) -> Result<PredictResult> {
         unknown_classes: content
             .labels()
             .map_or_else(Vec::new, |labels| fitted.unknown_classes(labels)),
-        inference: (!is_plain).then(|| fitted.reading().inference()),
+        inference: (!is_plain).then(|| fitted.fitted_inference().inference()),
         predictions,
         content,
     })

@@ -190,7 +190,7 @@ impl RobustnessStudy {
     }
 
     /// The part of the input that moves, which an inference rule perturbs.
-    pub fn moved_part(region: &Region) -> PerturbationTarget {
+    pub fn perturbed_part(region: &Region) -> PerturbationTarget {
         match region {
             Region::Structure { .. } => PerturbationTarget::Structure,
             Region::Features(_) | Region::Both { .. } => PerturbationTarget::Features,
@@ -306,7 +306,7 @@ impl RobustnessStudy {
     /// The bounds of every case; fails if the model has none.
     fn bounds<'a>(&self, cases: &'a [Case<'_>]) -> Result<Vec<(&'a WhiteBox, Bounds)>> {
         let is_plain = self.model.inference.is_plain();
-        let one = |case: &'a Case<'_>| bounds_of(&case.bare, is_plain, &case.input.graph);
+        let one = |case: &'a Case<'_>| bounds_of(&case.attack_target, is_plain, &case.input.graph);
         cases.iter().map(one).collect()
     }
 }
@@ -392,7 +392,7 @@ fn inputs_of(fitted: &Fitted, content: &Content) -> Result<Vec<Input>> {
 /// A fitted model and a graph to perturb.
 struct Case<'a> {
     fitted: &'a Fitted,
-    bare: crate::model::fitted::PreprocessedModel<'a>,
+    attack_target: crate::model::fitted::PreprocessedModel<'a>,
     input: &'a Input,
 }
 
@@ -400,7 +400,7 @@ impl<'a> Case<'a> {
     fn new(fitted: &'a Fitted, input: &'a Input) -> Self {
         Self {
             fitted,
-            bare: fitted.bare(),
+            attack_target: fitted.attack_target(),
             input,
         }
     }
@@ -438,12 +438,12 @@ impl<'a> Case<'a> {
         watch: SampleCallbacks<'_>,
     ) -> Result<Option<Estimate>> {
         let (graph, settings) = (&self.input.graph, &self.settings(settings));
-        let reading = self.fitted.reading();
+        let reading = self.fitted.fitted_inference();
         if reading.is_plain() {
-            return estimate_watched(&self.bare, graph, settings, watch);
+            return estimate_watched(&self.attack_target, graph, settings, watch);
         }
         let defended = Defended {
-            model: &self.bare,
+            model: &self.attack_target,
             reading,
             seed: self.fitted.seed(),
         };

@@ -99,7 +99,7 @@ impl TrainStudy {
 
     /// Everything that determines the study's result, for a [`Journal`](crate::train::Journal): an
     /// interrupted study resumes only with the same settings.
-    pub fn asked(&self, on: &Benchmark) -> Result<serde_json::Value> {
+    pub fn resume_key(&self, on: &Benchmark) -> Result<serde_json::Value> {
         let plan = self.model.plan(on.content.task())?;
         let splits: Vec<[&[u32]; 3]> = on
             .splits
@@ -139,14 +139,14 @@ impl TrainStudy {
         ready
             .plan()
             .check_demand(&on.name, &on.content, self.num_fits(on) as f64, 0.0)?;
-        let judge = Evaluator::new(self, on)?;
+        let evaluator = Evaluator::new(self, on)?;
         let kept = Mutex::new(None::<(Rank, Fitted)>);
         let one = |i: usize| {
             // Many short runs would each begin, only to be stopped.
             if watch.stopped() {
                 return Ok(None);
             }
-            let (run, fitted) = judge.fit(&ready, i, watch)?;
+            let (run, fitted) = evaluator.fit(&ready, i, watch)?;
             let rank = Rank::of(self.keep_run, &run, i);
             let mut kept = kept.lock().unwrap_or_else(|e| e.into_inner());
             if !run.fit.interrupted && kept.as_ref().is_none_or(|(other, _)| rank.is_before(other))
@@ -159,8 +159,8 @@ impl TrainStudy {
             .into_par_iter()
             .map(one)
             .collect::<Result<_>>()?;
-        let asked = done.len();
-        let mut runs = Vec::with_capacity(asked);
+        let planned = done.len();
+        let mut runs = Vec::with_capacity(planned);
         // A fold counts only if all its initialisations are finished.
         let of_fold = if on.content.task() == Task::Graph {
             self.inits
@@ -168,7 +168,7 @@ impl TrainStudy {
             1
         };
         let mut done = done.into_iter();
-        for _ in 0..asked / of_fold {
+        for _ in 0..planned / of_fold {
             let fold: Vec<Option<Run>> = done.by_ref().take(of_fold).collect();
             runs.extend(
                 fold.into_iter()
@@ -177,7 +177,7 @@ impl TrainStudy {
                     .flatten(),
             );
         }
-        let unfinished = asked - runs.len();
+        let unfinished = planned - runs.len();
         let kept = kept
             .into_inner()
             .unwrap_or_else(|e| e.into_inner())
@@ -436,13 +436,21 @@ impl TrainResult {
             return Ok(None);
         };
         let minus_plain = paired_difference(&ours, &plain)?;
-        let trusted: Vec<f64> = self.runs.iter().filter_map(|run| run.fit.trusted).collect();
-        let untrusted_runs = (!trusted.is_empty())
-            .then(|| trusted.iter().filter(|&&trusted| trusted == 0.0).count());
+        let tested_limit: Vec<f64> = self
+            .runs
+            .iter()
+            .filter_map(|run| run.fit.tested_limit)
+            .collect();
+        let fallback_runs = (!tested_limit.is_empty()).then(|| {
+            tested_limit
+                .iter()
+                .filter(|&&tested_limit| tested_limit == 0.0)
+                .count()
+        });
         Ok(Some(InferenceReport {
             plain_test_accuracy: Accuracy::of(plain)?,
             minus_plain,
-            untrusted_runs,
+            fallback_runs,
         }))
     }
 }
@@ -482,8 +490,8 @@ pub struct InferenceReport {
     pub minus_plain: PairedDifference,
     /// Number of runs whose inference rule failed its own test on the training graph and falls back
     /// to a plain forward pass.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub untrusted_runs: Option<usize>,
+    #[serde(rename = "untrusted_runs", skip_serializing_if = "Option::is_none")]
+    pub fallback_runs: Option<usize>,
 }
 
 /// Evaluates fits on the test nodes or graphs of their splits.
@@ -517,16 +525,15 @@ impl<'a> Evaluator<'a> {
         let content = &self.on.content;
         let predictions = fitted.predict(content)?;
         let test_accuracy = fitted.accuracy_on(&predictions, content, split.test())?;
-        let plain_test_accuracy = match fitted.reading().is_plain() {
-            false => {
-                fitted.accuracy_on(&fitted.predict_plainly(content)?, content, split.test())?
-            }
-            true => None,
+        let plain_test_accuracy = if fitted.fitted_inference().is_plain() {
+            None
+        } else {
+            fitted.accuracy_on(&fitted.predict_plain(content)?, content, split.test())?
         };
         let exits = match &self.structure {
             Some(structure) => fitted
-                .exit_answers(content)?
-                .map(|answers| self.judge_exits(&fitted, structure, &answers, split))
+                .exit_predictions(content)?
+                .map(|predictions| self.evaluate_exits(&fitted, structure, &predictions, split))
                 .transpose()?,
             None => None,
         };
@@ -558,11 +565,11 @@ impl<'a> Evaluator<'a> {
         Ok((run, fitted))
     }
 
-    fn judge_exits(
+    fn evaluate_exits(
         &self,
         fitted: &Fitted,
         structure: &Structure<'_>,
-        answers: &ExitPredictions,
+        predictions: &ExitPredictions,
         split: &Split,
     ) -> Result<ExitRun> {
         let Some(labels) = self.on.content.labels() else {
@@ -578,27 +585,27 @@ impl<'a> Evaluator<'a> {
             Targets::new(split.test(), labels),
         );
         let single_layer = if val.items.is_empty() {
-            answers.num_exits() - 1
+            predictions.num_exits() - 1
         } else {
-            answers.best_exit(&val)
+            predictions.best_exit(&val)
         };
         let (mut policy_accuracy, mut policy_val_accuracy) = (Vec::new(), Vec::new());
         for &kind in &self.study.policies {
-            let policy = Policy::learn(kind, structure, answers, &val)?;
+            let policy = Policy::learn(kind, structure, predictions, &val)?;
             policy_accuracy
-                .push(answers.policy_accuracy(&policy.choose(structure, answers)?, &test));
-            policy_val_accuracy.push(cross_fitted_accuracy(kind, structure, answers, &val)?);
+                .push(predictions.policy_accuracy(&policy.choose(structure, predictions)?, &test));
+            policy_val_accuracy.push(cross_fitted_accuracy(kind, structure, predictions, &val)?);
         }
         let every_exit = |targets| {
-            (0..answers.num_exits())
-                .map(|exit| answers.accuracy(exit, targets))
+            (0..predictions.num_exits())
+                .map(|exit| predictions.accuracy(exit, targets))
                 .collect()
         };
         let own = fitted
             .policy()
             .ok_or_else(|| internal("a model with exits has no policy"))?;
-        let mut taken = vec![0; answers.num_exits()];
-        own.exits(structure, answers)?
+        let mut taken = vec![0; predictions.num_exits()];
+        own.exits(structure, predictions)?
             .iter()
             .for_each(|&exit| taken[exit] += 1);
         Ok(ExitRun {
@@ -608,7 +615,7 @@ impl<'a> Evaluator<'a> {
             policy_accuracy,
             policy_val_accuracy,
             taken,
-            oracle_accuracy: answers.oracle_accuracy(&test),
+            oracle_accuracy: predictions.oracle_accuracy(&test),
         })
     }
 }
@@ -730,7 +737,8 @@ pub struct AugmentationReport {
 #[derive(Debug, Serialize)]
 pub struct LatentDistance {
     /// Distance from sampled to original vectors.
-    pub drawn: Accuracy,
+    #[serde(rename = "drawn")]
+    pub sampled: Accuracy,
     /// Distance among original vectors.
     pub original: Accuracy,
 }
@@ -743,22 +751,22 @@ impl AugmentationReport {
             return Ok(None);
         };
         let retrain = result.over(|run| head(run)?.retrain_test_accuracy);
-        let drawn = |run: &Run| run.fit.fresh_head.as_ref()?.drawn.clone();
+        let sampled = |run: &Run| run.fit.fresh_head.as_ref()?.sampled.clone();
         let gaussians = result
             .runs
             .iter()
-            .filter_map(drawn)
-            .flat_map(|drawn| drawn.fits.into_iter().map(|fit| fit.components));
+            .filter_map(sampled)
+            .flat_map(|sampled| sampled.fits.into_iter().map(|fit| fit.components));
         let gaussians: Vec<usize> = gaussians.collect();
-        let distances = |f: fn(&crate::model::heads::DrawReport) -> f64| {
-            result.over(|run| drawn(run).as_ref().map(f))
+        let distances = |f: fn(&crate::model::heads::SampleReport) -> f64| {
+            result.over(|run| sampled(run).as_ref().map(f))
         };
         let latent_distance = match (
             distances(|d| d.distance),
             distances(|d| d.original_distance),
         ) {
-            (Some(drawn), Some(original)) => Some(LatentDistance {
-                drawn: Accuracy::of(drawn)?,
+            (Some(sampled), Some(original)) => Some(LatentDistance {
+                sampled: Accuracy::of(sampled)?,
                 original: Accuracy::of(original)?,
             }),
             _ => None,

@@ -75,7 +75,7 @@ pub(super) fn evaluate_inference<T: ?Sized>(
     Ok(DefendedRun {
         clean_accuracy,
         attacked_accuracy,
-        tested_limit: given[1].0.reading().trusted(),
+        tested_limit: given[1].0.fitted_inference().trusted(),
         seconds: start.elapsed().as_secs_f64(),
     })
 }
@@ -105,15 +105,14 @@ impl Evaluator<'_> {
         };
         let later = poisoned.as_ref().unwrap_or(clean);
         let (first, second) = (
-            predicted_classes(&clean.bare(), before)?,
-            predicted_classes(&later.bare(), after)?,
+            predicted_classes(&clean.attack_target(), before)?,
+            predicted_classes(&later.attack_target(), after)?,
         );
         let plain = AttackAccuracy::new(&first, &second, self.targets);
         let defended = if self.model.inference.is_plain() {
             None
         } else {
-            let predict =
-                |model: &Fitted, graph: &Graph| model.answers_on_scaled(graph, self.split);
+            let predict = |model: &Fitted, graph: &Graph| model.predict_scaled(graph, self.split);
             let given = [(clean, before), (later, after)];
             Some(evaluate_inference(given, self.targets, predict)?)
         };

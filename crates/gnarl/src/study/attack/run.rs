@@ -186,7 +186,7 @@ impl AttackStudy {
             }
             None => None,
         };
-        let (plain, adaptive) = (clean.bare(), clean.answering());
+        let (plain, adaptive) = (clean.attack_target(), clean.adaptive_target());
         let model: Option<&dyn Classifier> = match (&surrogate, self.mode) {
             (Some(surrogate), _) => Some(surrogate.network()?),
             (None, _) if self.sees_predictions() => Some(&adaptive),

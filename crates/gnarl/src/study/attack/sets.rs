@@ -170,7 +170,7 @@ impl AttackStudy {
     /// Attacks the test graphs of a fitted model.
     fn evade_set(&self, on: &Fold<'_>) -> Result<Outcome> {
         let start = Instant::now();
-        let (plain, adaptive) = (on.clean.bare(), on.clean.answering());
+        let (plain, adaptive) = (on.clean.attack_target(), on.clean.adaptive_target());
         let own: &dyn Classifier = if self.sees_predictions() {
             &adaptive
         } else {
@@ -243,12 +243,12 @@ impl AttackStudy {
         test: &[(u32, u32)],
     ) -> Result<Evaluation> {
         let by_place = by_place(test);
-        let [before, after] = given.map(|(model, graphs)| classes(&model.bare(), graphs));
+        let [before, after] = given.map(|(model, graphs)| classes(&model.attack_target(), graphs));
         let plain = AttackAccuracy::new(&before?, &after?, &by_place);
         let defended = if self.model.inference.is_plain() {
             None
         } else {
-            let predict = Fitted::answers_on_scaled_graphs;
+            let predict = Fitted::predict_scaled_graphs;
             Some(evaluate_inference(given, &by_place, predict)?)
         };
         Ok(Evaluation { plain, defended })

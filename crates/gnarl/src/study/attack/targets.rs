@@ -24,7 +24,7 @@ impl AttackStudy {
             return self.targets.resolve(scaled, split);
         }
         let test = test_nodes(split, true_labels(scaled)?)?;
-        let targets = nettack_targets(&clean.bare().scores(scaled)?, &test, seed);
+        let targets = nettack_targets(&clean.attack_target().scores(scaled)?, &test, seed);
         if targets.is_empty() {
             return Err(refused(
                 "the model predicts no test node correctly, so no target is left; name --targets",

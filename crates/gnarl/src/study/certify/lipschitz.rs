@@ -132,7 +132,7 @@ impl Method for Lipschitz {
         }
     }
 
-    fn promise(&self, threat: ThreatModel) -> String {
+    fn guarantee(&self, threat: ThreatModel) -> String {
         if let Rows::Flips(_) = self.rows(threat) {
             let what = match threat.target {
                 Target::Edges => "edges",

@@ -118,7 +118,7 @@ pub trait Method {
     fn rows(&self, threat: ThreatModel) -> Rows;
 
     /// The guarantee in words.
-    fn promise(&self, threat: ThreatModel) -> String;
+    fn guarantee(&self, threat: ThreatModel) -> String;
 
     /// Number of samples of one input.
     fn samples(&self) -> usize {

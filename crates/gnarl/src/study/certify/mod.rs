@@ -347,7 +347,7 @@ impl CertifyStudy {
         watch: &CertifyCallbacks<'_>,
         result: &mut CertifyResult,
     ) -> Result<()> {
-        let begun = Instant::now();
+        let start = Instant::now();
         let input = CertifyInput {
             threat: ThreatModel {
                 target: self.target,
@@ -369,7 +369,7 @@ impl CertifyStudy {
         if result.interrupted {
             return Ok(());
         }
-        let seconds = begun.elapsed().as_secs_f64();
+        let seconds = start.elapsed().as_secs_f64();
         if let (OnData::Nodes(nodes), Some(first), true) =
             (&subjects[0], series.first(), self.attempts > 0)
         {
@@ -617,7 +617,8 @@ mod tests {
                 .fit(&on.splits[0], study.seed, &Callbacks::quiet())
                 .unwrap();
             assert_eq!(found.certificates[0].nodes.len(), 5);
-            let (bare, Content::Graphs(set)) = (fitted.bare(), &on.content) else {
+            let (attack_target, Content::Graphs(set)) = (fitted.attack_target(), &on.content)
+            else {
                 panic!("a set")
             };
             for node in found.certificates[0]
@@ -636,7 +637,9 @@ mod tests {
                     for flips in
                         std::iter::once(vec![one]).chain(others.map(|&other| vec![one, other]))
                     {
-                        let scores = bare.scores(&flipped(&graph, &flips).unwrap()).unwrap();
+                        let scores = attack_target
+                            .scores(&flipped(&graph, &flips).unwrap())
+                            .unwrap();
                         assert_eq!(
                             argmax(scores.row(0)),
                             node.class,

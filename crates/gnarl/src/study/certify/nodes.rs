@@ -19,7 +19,7 @@ use gnarl_robust::perturb::{Norm, rows::row_norms};
 /// A fitted model on its graph.
 pub struct Nodes<'a> {
     pub(super) fitted: &'a Fitted,
-    bare: crate::model::fitted::PreprocessedModel<'a>,
+    attack_target: crate::model::fitted::PreprocessedModel<'a>,
     pub(super) graph: &'a Graph,
     pub(super) scaled: Graph,
     pub(super) items: Items,
@@ -56,7 +56,7 @@ impl<'a> Nodes<'a> {
             .map_or(0.0, |features| median(row_norms(features, Norm::L2)));
         Ok(Self {
             fitted,
-            bare: fitted.bare(),
+            attack_target: fitted.attack_target(),
             graph,
             scaled,
             items: Items::new(test, truth)?,
@@ -66,7 +66,7 @@ impl<'a> Nodes<'a> {
 
     /// The network, if the model has no further parts.
     pub(super) fn network(&self) -> Result<&WhiteBox> {
-        self.bare.white_box().ok_or_else(no_network)
+        self.attack_target.white_box().ok_or_else(no_network)
     }
 
     /// The graph after Nettack on one node, whose class is known.

@@ -57,7 +57,7 @@ pub struct CertifyReport {
     pub threat: ThreatModel,
     /// The guarantees of the certificates in words.
     #[serde(skip)]
-    pub promises: Vec<String>,
+    pub guarantees: Vec<String>,
 }
 
 /// Settings by their options, as keywords; open ones are left out.
@@ -102,10 +102,10 @@ impl CertifyReport {
             train_seconds: result.train_seconds,
             total_seconds: result.seconds,
             threat,
-            promises: study
+            guarantees: study
                 .certificates
                 .iter()
-                .map(|certificate| certificate.method().promise(threat))
+                .map(|certificate| certificate.method().guarantee(threat))
                 .collect(),
         })
     }

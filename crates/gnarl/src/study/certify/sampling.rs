@@ -319,8 +319,8 @@ impl Table<'_> {
             };
             0.5 * sigma * (normal_quantile(c.lower) - normal_quantile(upper))
         };
-        let farthest = radius(self.best);
-        let radii: Vec<f64> = (0..=20).map(|i| farthest * f64::from(i) / 20.0).collect();
+        let largest = radius(self.best);
+        let radii: Vec<f64> = (0..=20).map(|i| largest * f64::from(i) / 20.0).collect();
         let reached: HashMap<u32, (usize, f64)> = self
             .known
             .iter()
@@ -331,7 +331,7 @@ impl Table<'_> {
         // A radius that is nearly that of unanimous votes counts as equal: both come from the same
         // bisection.
         self.items.series(&radii, of, |r, reached| {
-            r < reached || (r == farthest && reached >= farthest)
+            r < reached || (r == largest && reached >= largest)
         })
     }
 }
