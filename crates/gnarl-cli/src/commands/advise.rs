@@ -69,11 +69,7 @@ pub fn run(
             &model, task,
         )?)));
     }
-    let study = AdviseStudy {
-        model,
-        runs: args.runs,
-        seed: global.seed,
-    };
+    let study = AdviseStudy::new(model).runs(args.runs).seed(global.seed);
     if args.dry_run {
         let choices = study.choices(&benchmark.first())?;
         let left_out = "what is joined once something helps".to_string();
@@ -274,10 +270,10 @@ impl Report for AdviceReport {
         let mut text = format!(
             "{}{} on {}, judged on {} training and validation items, held back in {} parts, {} fits each; test labels are not looked at.\n\
              Differences are paired, item by item (* beyond two standard errors)\n{}\n",
-            output::render(&output::pairs(looks(&advice.looks))),
+            output::render(&output::pairs(looks(&advice.summary))),
             self.backbone,
             self.data,
-            count(advice.judged_items as u64),
+            count(advice.evaluated_items as u64),
             advice.parts,
             self.runs,
             output::render(&table)

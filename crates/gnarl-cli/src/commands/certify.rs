@@ -491,7 +491,7 @@ impl Report for CertifyOutput {
             report.threat.item(),
             if runs == 1 { "" } else { "s" },
         );
-        for (certified, promise) in report.all().zip(&report.promises) {
+        for (certified, promise) in report.all().zip(&report.guarantees) {
             text += &certificate_text(report, certified, promise);
         }
         if !report.survived.is_empty() {

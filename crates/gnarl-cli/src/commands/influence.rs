@@ -123,7 +123,7 @@ fn study(run: &Run) -> Option<&InfluenceStudy> {
     run.fit
         .fresh_head
         .as_ref()?
-        .drawn
+        .sampled
         .as_ref()?
         .influence
         .as_ref()

@@ -197,7 +197,7 @@ pub fn run(
     };
     let part = settings
         .first()
-        .map(|settings| RobustnessStudy::moved_part(&settings.region));
+        .map(|settings| RobustnessStudy::perturbed_part(&settings.region));
     let model = args
         .model
         .model_with(&data.name, task, |model| match part {

@@ -96,7 +96,7 @@ impl CheckpointArgs {
         Ok(Some(Journal::open(
             folder,
             every,
-            study.asked(on)?,
+            study.resume_key(on)?,
             self.resume,
         )?))
     }
@@ -721,7 +721,7 @@ impl Report for TrainReport {
                 inference.plain_test_accuracy.text(),
                 difference(&inference.minus_plain)
             );
-            text += &output::untrusted(inference.untrusted_runs, self.runs.len())
+            text += &output::untrusted(inference.fallback_runs, self.runs.len())
                 .map_or(String::new(), |s| s + "\n");
         }
         if let Some(depth) = &self.depth {
@@ -854,8 +854,11 @@ fn augmentation_text(report: &AugmentationReport, name: &str, with: &Option<Accu
     let mut table = output::table(&headers);
     table.add_rows(rows);
     let mut text = format!("\n{}", output::render(&table));
-    if let Some(LatentDistance { drawn, original }) = &report.latent_distance {
-        let (drawn, original) = (real(drawn.mean), real(original.mean));
+    if let Some(LatentDistance {
+        sampled, original, ..
+    }) = &report.latent_distance
+    {
+        let (drawn, original) = (real(sampled.mean), real(original.mean));
         text += &format!(
             "mean distance of a drawn vector to those of its class {drawn}, among those {original}\n"
         );

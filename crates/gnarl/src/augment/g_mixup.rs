@@ -127,11 +127,11 @@ impl FittedTransform for Graphons<'_> {
         };
         let (own, other) = (self.classes[graph] as usize, self.classes[partner] as usize);
         let n = self.graphs[graph].num_nodes();
-        let edges = match own == other {
-            true => self.graphons[own].sample(n, rng),
-            false => self.graphons[own]
-                .mixed(&self.graphons[other], share)
-                .sample(n, rng),
+        let edges = if own == other {
+            self.graphons[own].sample(n, rng)
+        } else {
+            let mixed = self.graphons[own].mixed(&self.graphons[other], share);
+            mixed.sample(n, rng)
         };
         let mut kept = vec![false; n];
         edges

@@ -89,6 +89,7 @@ impl Augmentation for Gratin {
 
 /// Sampled vectors with their classes and fits.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct SampledVectors {
     /// One vector per row, class by class.
     pub vectors: DenseMatrix<f64>,

@@ -334,6 +334,7 @@ pub struct CgSettings {
 
 /// Result of conjugate gradients.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct CgSolution {
     /// The solution.
     pub x: Vec<f64>,

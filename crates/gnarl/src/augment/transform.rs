@@ -167,6 +167,7 @@ pub fn transform_in_place(
 
 gnarl_graph::named! {
     /// Schedule of the augmented copies.
+    #[non_exhaustive]
     pub enum Copies as "copies" {
         /// One copy for all epochs, next to its training graph.
         Fixed = "fixed",
@@ -177,6 +178,7 @@ gnarl_graph::named! {
 
 /// A transformed graph and its label.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Copied {
     /// The graph.
     pub graph: Graph,

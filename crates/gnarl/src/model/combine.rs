@@ -19,6 +19,7 @@ use gnarl_robust::inference::{Inference, PerturbationTarget};
 
 named! {
     /// A circumstance that a choice may need: the task, or another choice.
+    #[non_exhaustive]
     pub enum Condition as "condition" {
         /// The nodes of one graph are classified.
         OneGraph = "one graph",
@@ -47,6 +48,7 @@ named! {
 
 /// Something that a choice needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Needed {
     /// A capability of the network.
     Of(Capability),
@@ -63,6 +65,7 @@ pub struct Provided {
 
 /// A choice or setting and what it needs.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Need {
     /// The option that made the choice.
     pub option: &'static str,

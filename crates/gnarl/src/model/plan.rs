@@ -17,6 +17,7 @@ use gnarl_robust::inference::PerturbationTarget;
 
 /// A model for a task, with nothing left open.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Plan {
     /// The task: node or graph classification.
     pub task: Task,

@@ -13,6 +13,7 @@ use gnarl_nn::train::Callbacks;
 
 /// One candidate of a setting, and its validation accuracy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Trial {
     /// The setting: `features`, `init` or `head`.
     pub setting: &'static str,
@@ -29,6 +30,7 @@ pub struct Trial {
 
 /// The rule that decides between candidates.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Rule {
     /// The best validation accuracy, the first of equals. Needs validation data.
     Best,
@@ -39,6 +41,7 @@ pub enum Rule {
 
 /// The result of a search over one setting.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Selected<T> {
     /// The position of the candidate that was kept.
     pub candidate: usize,

@@ -270,6 +270,7 @@ fn of_training() -> names::Fields {
 
 /// The options of one part of a model.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Section {
     /// The option that makes the choice, for an axis.
     pub axis: Option<&'static str>,

@@ -28,6 +28,7 @@ use gnarl_nn::train::Callbacks;
 
 /// A search over axes: the model to start from, and the number of fits.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct AdviseStudy {
     /// The plain model that axes are switched on in.
     pub model: Model,
@@ -39,6 +40,7 @@ pub struct AdviseStudy {
 
 /// Summary of a dataset without the labels of its test nodes or graphs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DatasetSummary {
     /// The task: node or graph classification.
     pub task: Task,
@@ -116,6 +118,7 @@ impl DatasetSummary {
 
 /// One choice and its accuracy on held-back nodes or graphs.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct TriedChoice {
     /// The axes that are switched on; none for the plain model.
     pub switched: Vec<Switched>,
@@ -131,6 +134,7 @@ pub struct TriedChoice {
 /// The result of a choice.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Outcome {
     /// The accuracy of the choice.
     #[serde(rename = "judged")]
@@ -141,6 +145,7 @@ pub enum Outcome {
 
 /// The accuracy of a choice.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Evaluated {
     /// Accuracy on the held-back nodes or graphs, in per cent.
     pub accuracy: f64,
@@ -191,6 +196,7 @@ impl TriedChoice {
 
 /// Recommended axes and the measurements behind them.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Advice {
     /// The summary of the dataset.
     #[serde(rename = "looks")]
@@ -212,6 +218,28 @@ pub struct Advice {
 }
 
 impl AdviseStudy {
+    /// One fit of each choice on each part, with seed 0.
+    #[must_use]
+    pub fn new(model: Model) -> Self {
+        Self {
+            model,
+            runs: 1,
+            seed: 0,
+        }
+    }
+
+    /// Sets the number of fits of each choice on each part.
+    #[must_use]
+    pub fn runs(self, runs: usize) -> Self {
+        Self { runs, ..self }
+    }
+
+    /// Sets the seed of the first fit.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
     /// The smallest number of choices that are tried, for progress.
     pub fn num_choices(&self, task: Task) -> usize {
         2 + Switched::all(task).len()
@@ -273,77 +301,111 @@ impl AdviseStudy {
             },
             watch,
         };
-        let mut tried: Vec<TriedChoice> = Vec::new();
-        // A choice that was stopped early has no result.
-        let mut note = |one: TriedChoice, tried: &mut Vec<TriedChoice>| {
-            if !watch.stopped() {
-                on_done(&one);
-                tried.push(one);
-            }
+        let mut search = AdviceSearch {
+            evaluator: &evaluator,
+            on_done: &mut on_done,
+            tried: Vec::new(),
+            plain: None,
         };
-        let plain = evaluator.plain()?;
-        note(plain.clone(), &mut tried);
-        let plain = plain.evaluated().cloned();
-        if let Some(control) = evaluator.without_edges(plain.as_ref())? {
-            note(control, &mut tried);
+        search.try_controls()?;
+        let helpful = search.try_alone(task)?;
+        let switch_on = search.try_together(helpful)?;
+        let tried = search.tried;
+        let splits = &evaluator.on.splits;
+        Ok(Advice {
+            summary,
+            evaluated_items: splits.iter().map(|part| part.test().len()).sum(),
+            parts: splits.len(),
+            tried,
+            model: with_switched(&self.model, &switch_on)?,
+            switch_on,
+            interrupted: watch.stopped(),
+        })
+    }
+}
+
+/// The choices that were tried so far.
+struct AdviceSearch<'a> {
+    evaluator: &'a Evaluator<'a>,
+    on_done: &'a mut dyn FnMut(&TriedChoice),
+    tried: Vec<TriedChoice>,
+    /// The accuracy of the plain model.
+    plain: Option<Evaluated>,
+}
+
+impl AdviceSearch<'_> {
+    fn stopped(&self) -> bool {
+        self.evaluator.watch.stopped()
+    }
+
+    /// Adds a choice. A choice that was stopped early has no result.
+    fn note(&mut self, one: TriedChoice) {
+        if !self.stopped() {
+            (self.on_done)(&one);
+            self.tried.push(one);
         }
+    }
+
+    /// Tries the plain model and the model without edges.
+    fn try_controls(&mut self) -> Result<()> {
+        let plain = self.evaluator.plain()?;
+        self.plain = plain.evaluated().cloned();
+        self.note(plain);
+        if let Some(control) = self.evaluator.without_edges(self.plain.as_ref())? {
+            self.note(control);
+        }
+        Ok(())
+    }
+
+    /// Tries every choice alone. Returns those that help, the most helpful first.
+    fn try_alone(&mut self, task: Task) -> Result<Vec<Switched>> {
         let mut helpful: Vec<(f64, Switched)> = Vec::new();
         for choice in Switched::all(task) {
-            if watch.stopped() {
+            if self.stopped() {
                 break;
             }
-            let one = evaluator.switched(vec![choice], plain.as_ref(), None)?;
-            if let Some(difference) = one.evaluated().and_then(|j| j.minus_plain)
+            let one = self
+                .evaluator
+                .switched(vec![choice], self.plain.as_ref(), None)?;
+            if let Some(difference) = one.evaluated().and_then(|found| found.minus_plain)
                 && Evaluated::helps(Some(&difference))
             {
                 helpful.push((difference.mean, choice));
             }
-            note(one, &mut tried);
+            self.note(one);
         }
         helpful.sort_by(|a, b| b.0.total_cmp(&a.0));
+        Ok(helpful.into_iter().map(|(_, choice)| choice).collect())
+    }
+
+    /// Adds helpful choices of different axes one by one, and keeps each that helps on top of the
+    /// others.
+    fn try_together(&mut self, helpful: Vec<Switched>) -> Result<Vec<Switched>> {
         let mut switch_on: Vec<Switched> = Vec::new();
         let mut before: Option<Evaluated> = None;
-        for (_, choice) in helpful {
-            if watch.stopped() || switch_on.iter().any(|s| s.axis == choice.axis) {
+        for choice in helpful {
+            if self.stopped() || switch_on.iter().any(|s| s.axis == choice.axis) {
                 continue;
             }
             if switch_on.is_empty() {
-                let of_choice = |one: &&TriedChoice| one.switched == [choice];
-                before = tried
-                    .iter()
-                    .find(of_choice)
-                    .and_then(TriedChoice::evaluated)
-                    .cloned();
+                let alone = self.tried.iter().find(|one| one.switched == [choice]);
+                before = alone.and_then(TriedChoice::evaluated).cloned();
                 switch_on.push(choice);
                 continue;
             }
             let joined: Vec<Switched> = switch_on.iter().copied().chain([choice]).collect();
-            let one = evaluator.switched(joined, plain.as_ref(), before.as_ref())?;
+            let one = self
+                .evaluator
+                .switched(joined, self.plain.as_ref(), before.as_ref())?;
             if let Some(evaluated) = one.evaluated()
                 && Evaluated::helps(evaluated.minus_before.as_ref())
             {
                 before = Some(evaluated.clone());
                 switch_on.push(choice);
             }
-            note(one, &mut tried);
+            self.note(one);
         }
-        let model = with_switched(&self.model, &switch_on)?;
-        let evaluated_items = evaluator
-            .on
-            .splits
-            .iter()
-            .map(|part| part.test().len())
-            .sum();
-        let (parts, interrupted) = (evaluator.on.splits.len(), watch.stopped());
-        Ok(Advice {
-            summary,
-            evaluated_items,
-            parts,
-            tried,
-            switch_on,
-            model,
-            interrupted,
-        })
+        Ok(switch_on)
     }
 }
 
@@ -566,11 +628,7 @@ mod tests {
     use gnarl_graph::generate::csbm;
 
     fn study() -> AdviseStudy {
-        AdviseStudy {
-            model: Model::new(Backbone::GCN).epochs(10),
-            runs: 1,
-            seed: 3,
-        }
+        AdviseStudy::new(Model::new(Backbone::GCN).epochs(10)).seed(3)
     }
 
     fn on(graph: Graph) -> SplitData {

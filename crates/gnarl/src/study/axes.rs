@@ -169,6 +169,7 @@ fn name(switched: &[Switched]) -> String {
 /// The result of a combination.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Outcome {
     /// Accuracies on the test nodes or graphs.
     #[serde(rename = "judged")]

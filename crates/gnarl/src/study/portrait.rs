@@ -17,6 +17,7 @@ use gnarl_robust::perturb::{Pair, flipped};
 
 /// The predictions of a fitted model on the nodes of a graph.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Portrait {
     /// The predicted class of every node.
     pub predicted: Vec<u32>,
@@ -39,6 +40,7 @@ pub struct Portrait {
 
 /// Predictions of every exit.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct ExitPortrait {
     /// Number of exits.
     pub num_exits: usize,
@@ -54,6 +56,7 @@ pub struct ExitPortrait {
 
 /// Calibration: confidence of predictions against their accuracy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Calibration {
     /// Ten bins of equal width.
     pub bins: Vec<CalibrationBin>,
@@ -65,6 +68,7 @@ pub struct Calibration {
 
 /// Predictions of about the same confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[non_exhaustive]
 pub struct CalibrationBin {
     /// Number of predictions.
     pub count: usize,
@@ -214,6 +218,7 @@ fn plane(rows: &DenseMatrix<f32>) -> Result<Vec<[f32; 2]>> {
 
 /// An attack on edges as a walk: its flips in order, and their effect after some of them.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Walk {
     /// Node pairs, and true if an edge was added.
     #[serde(skip)]
@@ -224,6 +229,7 @@ pub struct Walk {
 
 /// The effect of so many flips.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct WalkStep {
     /// Number of flips.
     pub flips: usize,

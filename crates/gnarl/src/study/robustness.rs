@@ -329,14 +329,14 @@ fn bounds_of<'a>(
 /// sampling, and the bounds or why there are none.
 pub fn measure(
     model: &dyn Classifier,
-    reading: &FittedInference,
+    inference: &FittedInference,
     graph: &Graph,
     settings: &Settings,
 ) -> Result<(Estimate, Result<Vec<Bound>>)> {
-    let is_plain = reading.is_plain();
+    let is_plain = inference.is_plain();
     let defended = Defended {
         model,
-        reading,
+        reading: inference,
         seed: settings.seed,
     };
     let found = if is_plain {
@@ -438,13 +438,13 @@ impl<'a> Case<'a> {
         watch: SampleCallbacks<'_>,
     ) -> Result<Option<Estimate>> {
         let (graph, settings) = (&self.input.graph, &self.settings(settings));
-        let reading = self.fitted.fitted_inference();
-        if reading.is_plain() {
+        let inference = self.fitted.fitted_inference();
+        if inference.is_plain() {
             return estimate_watched(&self.attack_target, graph, settings, watch);
         }
         let defended = Defended {
             model: &self.attack_target,
-            reading,
+            reading: inference,
             seed: self.fitted.seed(),
         };
         estimate_watched(&defended, graph, settings, watch)

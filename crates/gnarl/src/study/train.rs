@@ -5,6 +5,19 @@
 //! `j` of fold `i` has seed `seed + i + j · folds`, and a fold counts with the mean of its
 //! initialisations. Runs are parallel on the cores available; the results are those of sequential
 //! runs.
+//!
+//! ```
+//! use gnarl::prelude::*;
+//! use gnarl::study::train::TrainStudy;
+//! use gnarl::train::Callbacks;
+//! let karate = Dataset::load("karate")?.benchmark(0, 3)?;
+//! let study = TrainStudy::new(Model::new(Backbone::GCN).epochs(20)).runs(3);
+//! let result = study.run(&karate, &Callbacks::quiet())?;
+//! if let Some(accuracy) = result.test_accuracy()? {
+//!     println!("{} % on test nodes", accuracy.text());
+//! }
+//! # Ok::<(), gnarl_graph::Error>(())
+//! ```
 
 use std::borrow::Cow;
 use std::sync::Mutex;
@@ -24,7 +37,7 @@ use gnarl_nn::depth::{ExitPredictions, Kind, Policy, Structure, cross_fitted_acc
 use gnarl_nn::features::FeatureScaling;
 use gnarl_nn::train::{Callbacks, Targets, median};
 
-/// A model, and the number of its runs.
+/// Trains and evaluates a model over splits and seeds.
 #[derive(Debug, Clone)]
 pub struct TrainStudy {
     /// The model.
@@ -45,6 +58,7 @@ pub struct TrainStudy {
 
 gnarl_graph::named! {
     /// The run whose model is kept.
+    #[non_exhaustive]
     pub enum KeepRun as "run to keep" {
         /// The first finished run.
         First = "first",
@@ -54,7 +68,8 @@ gnarl_graph::named! {
 }
 
 impl TrainStudy {
-    /// A study of one run, or of one initialisation of every fold.
+    /// A study of one run, or of one initialisation of every fold, with seed 0.
+    #[must_use]
     pub fn new(model: Model) -> Self {
         Self {
             model,
@@ -65,6 +80,45 @@ impl TrainStudy {
             options: FitOptions::default(),
             keep_run: KeepRun::First,
         }
+    }
+
+    /// Sets the number of runs on one graph.
+    #[must_use]
+    pub fn runs(self, runs: usize) -> Self {
+        Self { runs, ..self }
+    }
+
+    /// Sets the number of initialisations of each fold of a set.
+    #[must_use]
+    pub fn inits(self, inits: usize) -> Self {
+        Self { inits, ..self }
+    }
+
+    /// Sets the seed of the first run.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// Sets the exit policies to report in addition to the model's own.
+    #[must_use]
+    pub fn policies(self, policies: impl IntoIterator<Item = Kind>) -> Self {
+        Self {
+            policies: policies.into_iter().collect(),
+            ..self
+        }
+    }
+
+    /// Sets further options of each fit.
+    #[must_use]
+    pub fn options(self, options: FitOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Sets the run whose model is kept.
+    #[must_use]
+    pub fn keep_run(self, keep_run: KeepRun) -> Self {
+        Self { keep_run, ..self }
     }
 
     /// Number of epochs of all trainings together, for progress.
@@ -220,6 +274,7 @@ impl Rank {
 
 /// One run: one split, one seed. Accuracies in per cent.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Run {
     /// The seed.
     pub seed: u64,
@@ -245,7 +300,7 @@ pub struct Run {
     /// Accuracies of exits and policies, for a model with exits.
     #[serde(flatten)]
     pub exits: Option<ExitRun>,
-    /// The operator's initialisation, if it was chosen.
+    /// The operator's initialisation, if it was selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub init: Option<String>,
     /// Class distributions of the test nodes or graphs.
@@ -255,6 +310,7 @@ pub struct Run {
 
 /// Accuracies of exits and policies on the test nodes or graphs of a run.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct ExitRun {
     /// Test accuracy of every exit.
     pub exit_accuracy: Vec<f64>,
@@ -283,6 +339,7 @@ impl ExitRun {
 
 /// All runs that were finished.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct TrainResult {
     /// The runs in the order of their seeds; for a set fold after fold.
     pub runs: Vec<Run>,
@@ -457,6 +514,7 @@ impl TrainResult {
 
 /// Class-balanced scores on test nodes or graphs over splits, per cent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Scores {
     /// Balanced accuracy: the mean recall of the classes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -472,6 +530,7 @@ pub struct Scores {
 
 /// An initialisation that runs chose among.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct InitialisationReport {
     /// The initialisation.
     pub init: String,
@@ -483,6 +542,7 @@ pub struct InitialisationReport {
 
 /// The effect of the inference rule.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct InferenceReport {
     /// Test accuracy of a plain forward pass.
     pub plain_test_accuracy: Accuracy,
@@ -629,6 +689,7 @@ fn internal(what: &str) -> Error {
 
 /// Accuracies of a network with exits, over runs.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct DepthReport {
     /// Test accuracy of every exit.
     pub exit_accuracy: Vec<Accuracy>,
@@ -649,6 +710,7 @@ pub struct DepthReport {
 
 /// Accuracy of a policy over runs, and against the best single layer of the same runs.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct PolicyAccuracy {
     /// Accuracy on test nodes or graphs.
     #[serde(flatten)]
@@ -709,6 +771,7 @@ impl DepthReport {
 
 /// The effect of the training-data augmentation, fold by fold.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct AugmentationReport {
     /// Test accuracy without it: the head that was trained with the rest.
     pub none_test_accuracy: Accuracy,
@@ -735,6 +798,7 @@ pub struct AugmentationReport {
 
 /// Distances between sampled vectors and the vectors that their density was fitted to.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct LatentDistance {
     /// Distance from sampled to original vectors.
     #[serde(rename = "drawn")]

@@ -185,7 +185,7 @@ mod tests {
         let mut seen: Vec<f64> = (0..400).map(|i| points.row(i)[0]).collect();
         let mut sampled: Vec<f64> = samples.iter().map(|x| x[0]).collect();
         let (seen, sampled) = (median(&mut seen), median(&mut sampled));
-        assert!((seen - sampled).abs() < 0.15, "{seen} and {drawn}");
+        assert!((seen - sampled).abs() < 0.15, "{seen} and {sampled}");
         assert!(
             samples.iter().all(|x| x[0] > 0.0),
             "no draw below what was seen"

@@ -12,6 +12,7 @@ use gnarl_robust::inference::PerturbationTarget;
 
 gnarl_graph::named! {
     /// The attacked phase: prediction or training.
+    #[non_exhaustive]
     pub enum Mode as "mode" {
         /// The input graph of a trained model is attacked.
         Evasion = "evasion",
@@ -22,6 +23,7 @@ gnarl_graph::named! {
 
 gnarl_graph::named! {
     /// The class labels that the attacker has.
+    #[non_exhaustive]
     pub enum LabelKnowledge as "labels" {
         /// True labels: the strongest attacker, and the setting of DICE's reference ([Waniek et al.
         /// 2018](https://arxiv.org/abs/1608.00375)).
@@ -33,6 +35,7 @@ gnarl_graph::named! {
 
 gnarl_graph::named! {
     /// The attacker's access to a model with an inference rule.
+    #[non_exhaustive]
     pub enum AttackerAccess as "attacker access" {
         /// The predictions after inference: black-box attacks compare candidates by them, and
         /// gradients pass straight through the inference. Other attacks use the network alone.

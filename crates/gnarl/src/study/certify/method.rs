@@ -22,6 +22,7 @@ use gnarl_robust::robustness::certify::{BinaryGcn, LipschitzMargins, Propagated,
 
 named! {
     /// A property of a model that a certificate relies on.
+    #[non_exhaustive]
     pub enum Requirement as "requirement" {
         /// The nodes of one graph are classified.
         OneGraph = "one-graph",

@@ -76,6 +76,7 @@ pub use self::threat::{Rows, Target, ThreatModel};
 
 gnarl_graph::choices! {
     /// A certificate: changes of the input within a radius do not change the predicted class.
+    #[non_exhaustive]
     pub enum Certificate: dyn Method as "certificate" {
         Smoothing(smoothing::Smoothing),
         Lipschitz(lipschitz::Lipschitz),
