@@ -128,7 +128,7 @@ fn options_without_sampling_support_are_refused_in_one_line() {
         ),
         (
             &["--model", "gcn", "--fanout", "3,2,1"],
-            "3,2,1 is for 3 rounds of message passing, and there are 2",
+            "3,2,1 is for 3 layers, and the network has 2",
         ),
         (&["--model", "gcn", "--fanout", "0"], "hears nobody"),
         (

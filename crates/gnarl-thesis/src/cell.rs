@@ -17,7 +17,7 @@ use super::measured::Measured;
 use super::recipe::Recipe;
 use super::table::Spec;
 use super::work::Work;
-use gnarl::study::attack_cache::AttackCache;
+use gnarl::study::attack::AttackCache;
 use gnarl_graph::{Error, Result};
 
 /// Version of the numerics, raised when the same configuration gives other results: cells of an

@@ -23,7 +23,7 @@ use super::recipe::Recipe;
 use super::report::{Report, Status};
 use super::table::{Table, dataset_name};
 use super::work::{Work, folds_of};
-use gnarl::study::attack_cache::AttackCache;
+use gnarl::study::attack::AttackCache;
 use gnarl_graph::{Error, Result};
 
 /// Settings of a reproduction.

@@ -24,9 +24,8 @@ use gnarl::augment::{Copies, Corruption};
 use gnarl::model::fit::FitOptions;
 use gnarl::model::{Fitted, Model, TrainingCorruption};
 use gnarl::study::attack::{
-    AttackStudy, AttackerAccess, LabelKnowledge, Mode, Targets, attacked_part,
+    AttackCache, AttackStudy, AttackerAccess, LabelKnowledge, Mode, RunOptions, attacked_part,
 };
-use gnarl::study::attack_cache::AttackCache;
 use gnarl::study::train::{ExitRun, Run, TrainResult, TrainStudy};
 use gnarl_graph::Result;
 use gnarl_nn::depth::{Exits, Kind, Scheme};
@@ -744,19 +743,15 @@ impl Runs<UnderAttack> {
             Some(protocol) => loaded.benchmark_by(Some(protocol), self.seed, self.runs)?,
             None => loaded.benchmark(self.seed, self.runs)?,
         };
-        let study = AttackStudy {
-            model: self.model,
-            attack,
-            mode,
-            surrogate: surrogate.then_some(Backbone::GCN),
-            targets: Targets::Usual,
-            labels: known,
-            access: AttackerAccess::Network,
-            runs: self.runs,
-            seed: self.seed,
-        };
+        let study = AttackStudy::new(self.model, attack)
+            .mode(mode)
+            .surrogate(surrogate.then_some(Backbone::GCN))
+            .labels(known)
+            .access(AttackerAccess::Network)
+            .runs(self.runs)
+            .seed(self.seed);
         let watch = Callbacks::stopped_by(stop);
-        let result = study.runner(&watch).cache(made).run(&benchmark)?;
+        let result = study.run(&benchmark, RunOptions::new(&watch).cache(made))?;
         if stop.load(Ordering::Relaxed) || result.unfinished > 0 {
             return Ok(None);
         }

@@ -24,7 +24,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
     let fitted = gcn.depth(Exits::st(3)).fit(&data.split(0)?, 0)?;
 
     // Accuracy of every exit on the test nodes, and the number of nodes that take it.
-    let (Some(answers), Some(labels)) = (fitted.exit_answers(&data.content)?, graph.labels())
+    let (Some(answers), Some(labels)) = (fitted.exit_predictions(&data.content)?, graph.labels())
     else {
         return Ok(());
     };

@@ -41,16 +41,16 @@ pub(crate) fn main() -> gnarl::Result<()> {
     let accuracies = |model: Model| -> gnarl::Result<(f64, f64)> {
         let fitted = model.fit(&on, 0)?;
         let scaled = fitted.scaled(data.graph()?)?;
-        let (_, verdict) = evade(
+        let (_, found) = evade(
             &scaled,
-            &fitted.bare(),
+            &fitted.attack_target(),
             None,
             &attack,
             LabelKnowledge::True,
             &on.split,
             0,
         )?;
-        Ok((verdict.clean_accuracy, verdict.attacked_accuracy))
+        Ok((found.clean_accuracy, found.attacked_accuracy))
     };
     let (free_clean, free) = accuracies(gcn)?;
     let (clean, orthonormal) = accuracies(gcn.weights(Orthonormal::default()))?;

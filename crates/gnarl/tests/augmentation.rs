@@ -363,14 +363,14 @@ fn the_filtering_curve_joins_the_control_and_gratin() {
             let study = drawn.influence.as_ref().unwrap();
             let n = drawn.drawn;
             assert_eq!(
-                (drawn.kept, study.on_validation.len(), study.on_test.len()),
+                (sampled.kept, study.on_validation.len(), study.on_test.len()),
                 (n, n, n)
             );
             assert!(
                 study.on_validation.iter().any(|x| *x > 0.0)
                     && study.on_validation.iter().any(|x| *x < 0.0)
             );
-            assert!(drawn.distance > 0.0 && drawn.original_distance > 0.0);
+            assert!(sampled.distance > 0.0 && sampled.original_distance > 0.0);
             assert_eq!(study.filtering.len(), 11);
             let point = |f: usize| -> Point {
                 let f = study.filtering[f];
@@ -454,9 +454,9 @@ fn oversampling_has_its_own_control() {
         for (run, control) in gratin.runs.iter().zip(&level.runs) {
             let fresh = run.fit.fresh_head.as_ref().unwrap();
             assert_eq!(fresh.retrain_test_accuracy, control.test_accuracy, "{name}");
-            let drawn = fresh.drawn.as_ref().unwrap();
+            let sampled = fresh.sampled.as_ref().unwrap();
             assert_eq!(
-                (drawn.drawn, drawn.kept),
+                (sampled.sampled, sampled.kept),
                 (12 + 21, 12 + 21),
                 "{name}: 24 of each with those that are there"
             );

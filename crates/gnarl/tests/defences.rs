@@ -2,7 +2,7 @@
 //! graph, and gradients with respect to flips equal finite differences.
 
 use gnarl::model::Model;
-use gnarl::study::attack::{AttackStudy, AttackerAccess, LabelKnowledge, Mode, Targets};
+use gnarl::study::attack::{AttackStudy, AttackerAccess};
 use gnarl_data::{Benchmark, Content};
 use gnarl_graph::random::stream;
 use gnarl_graph::{DenseMatrix, Features, Graph, Split, generate};
@@ -272,17 +272,10 @@ fn attacked(on: &Benchmark, backbone: Backbone, defense: Defense) -> (f64, f64) 
             final_samples: 6,
             ..Prbcd::budget(0.1)
         };
-        let study = AttackStudy {
-            model,
-            attack: attack.into(),
-            mode: Mode::Evasion,
-            surrogate,
-            targets: Targets::Usual,
-            labels: LabelKnowledge::True,
-            access: AttackerAccess::Predictions,
-            runs: 2,
-            seed: 3,
-        };
+        let study = AttackStudy::new(model, attack)
+            .surrogate(surrogate)
+            .runs(2)
+            .seed(3);
         assert_eq!(study.is_adaptive(), surrogate.is_none());
         let runs = study.run(on, &Callbacks::quiet()).unwrap().runs;
         runs.iter().map(|run| run.attacked_accuracy).sum::<f64>() / runs.len() as f64
@@ -356,17 +349,10 @@ fn adaptive_attacks_use_the_predictions_of_inference() {
             .inference(inference);
         model.network.hidden = Some(16);
         let left = |attack: Attack, access: AttackerAccess| {
-            let study = AttackStudy {
-                model,
-                attack,
-                mode: Mode::Evasion,
-                surrogate: None,
-                targets: Targets::Usual,
-                labels: LabelKnowledge::True,
-                access,
-                runs: 2,
-                seed: 3,
-            };
+            let study = AttackStudy::new(model, attack)
+                .access(access)
+                .runs(2)
+                .seed(3);
             let runs = study.run(&on, &Callbacks::quiet()).unwrap().runs;
             let sum: f64 = runs
                 .iter()

@@ -4,7 +4,7 @@ use crate::support;
 
 use gnarl::augment::{Components, Copies};
 use gnarl::model::FitOptions;
-use gnarl::model::batches::{Evaluation, TrainingSet, answers, scores, train_classifier};
+use gnarl::model::batches::{Evaluation, TrainingSet, head_scores, scores, train_classifier};
 use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
 use gnarl::prelude::*;
 use gnarl::study::train::{Run, TrainResult, TrainStudy};
@@ -105,7 +105,7 @@ fn exit_l_is_a_plain_classifier_of_l_layers() {
             };
             let exits = ExitClassifier::new(&config(3), &data.shape(3), 7).unwrap();
             // Batches of two, with a batch without nodes among them.
-            let found = answers(&exits, &data.batches(&all, 2).unwrap()).unwrap();
+            let found = head_scores(&exits, &data.batches(&all, 2).unwrap()).unwrap();
             assert_eq!(
                 (found.len(), exits.num_answers(), exits.max_depth()),
                 (4, 4, 3)
@@ -115,7 +115,7 @@ fn exit_l_is_a_plain_classifier_of_l_layers() {
                 plant(&exits, l, &plain);
                 let expected = scores(&plain, &data.batches(&all, 7).unwrap()).unwrap();
                 assert_close(found, &expected, &format!("{name} on {operator}, exit {l}"));
-                let one = answers(&exits.exit(l), &data.batches(&all, 7).unwrap()).unwrap();
+                let one = head_scores(&exits.exit(l), &data.batches(&all, 7).unwrap()).unwrap();
                 assert_close(
                     &one[0],
                     &expected,
@@ -400,7 +400,7 @@ fn every_exit_has_a_fresh_head() {
             assert_eq!(Some(head.none_val_accuracy), plain.fit.val_accuracy);
             assert_eq!(head.retrain_test_accuracy, retrained.test_accuracy);
             assert!(
-                head.drawn.as_ref().unwrap().drawn == 3 * 20,
+                head.sampled.as_ref().unwrap().sampled == 3 * 20,
                 "three exits, one vector for each graph"
             );
             assert_ne!(
@@ -459,11 +459,11 @@ fn one_training_graph_takes_the_last_exit() {
             (None, 2)
         );
         assert_eq!(fitted.predict(&on.content).unwrap().exits, Some(vec![1]));
-        let answers = fitted.exit_answers(&on.content).unwrap().unwrap();
+        let answers = fitted.exit_predictions(&on.content).unwrap().unwrap();
         assert_eq!((answers.num_exits(), answers.class(1, 0)), (2, 0));
         assert!(
             fitted
-                .exit_answers(&Content::Graph(odd[0].clone()))
+                .exit_predictions(&Content::Graph(odd[0].clone()))
                 .unwrap()
                 .is_none()
         );

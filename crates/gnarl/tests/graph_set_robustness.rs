@@ -3,8 +3,8 @@
 use crate::support;
 
 use gnarl::prelude::*;
-use gnarl::study::attack::{AttackRun, AttackStudy, AttackerAccess, LabelKnowledge, Mode, Targets};
-use gnarl::study::robustness::{RobustnessStudy, RobustnessWatch};
+use gnarl::study::attack::{AttackRun, AttackStudy, Mode};
+use gnarl::study::robustness::{RobustnessCallbacks, RobustnessStudy};
 use gnarl_data::Benchmark;
 use gnarl_data::Task;
 use gnarl_graph::random::stream;
@@ -92,17 +92,7 @@ fn model(backbone: Backbone) -> Model {
 }
 
 fn study(model: Model, attack: impl Into<Attack>, mode: Mode) -> AttackStudy {
-    AttackStudy {
-        model,
-        attack: attack.into(),
-        mode,
-        surrogate: None,
-        targets: Targets::Usual,
-        labels: LabelKnowledge::True,
-        access: AttackerAccess::Predictions,
-        runs: 2,
-        seed: 1,
-    }
+    AttackStudy::new(model, attack).mode(mode).runs(2).seed(1)
 }
 
 fn runs(study: &AttackStudy, on: &Benchmark) -> gnarl_graph::Result<Vec<AttackRun>> {
@@ -205,10 +195,7 @@ fn gradient_attacks_beat_noise_and_transfer() {
         after(&pgd),
         after(&noise)
     );
-    let through = AttackStudy {
-        surrogate: Some(Backbone::GCN),
-        ..pgd.clone()
-    };
+    let through = pgd.clone().surrogate(Backbone::GCN);
     assert!(
         after(&through) < after(&noise),
         "{} through a surrogate",
@@ -284,7 +271,7 @@ fn unsupported_attacks_on_sets_are_refused_in_one_line() {
     // By default, it perturbs edges.
     let open = around(RobustCrf::default().into()).unwrap();
     assert_eq!(
-        open.reading().inference().method().part(),
+        open.fitted_inference().inference().method().part(),
         Some(PerturbationTarget::Structure)
     );
 }
@@ -364,7 +351,7 @@ fn every_inference_rule_predicts_graphs_and_is_saved() {
                     .all(|p| (p[0] + p[1] - 1.0).abs() < 1e-4)
             );
             assert_eq!(
-                fitted.predict_plainly(&on.content).unwrap().classes,
+                fitted.predict_plain(&on.content).unwrap().classes,
                 plain.classes
             );
             let file = dir.path().join("model");
@@ -461,7 +448,11 @@ fn tuning_uses_validation_graphs() {
         tune: true,
         ..RobustCrf::default()
     });
-    let Inference::RobustCrf(found) = tuned.fit(&on.split(0), 1).unwrap().reading().inference()
+    let Inference::RobustCrf(found) = tuned
+        .fit(&on.split(0), 1)
+        .unwrap()
+        .fitted_inference()
+        .inference()
     else {
         panic!("crf")
     };
@@ -502,7 +493,7 @@ fn clean_crf_raises_accuracy_on_noisy_graphs_only() {
     for run in &found {
         let defended = run.defended.unwrap();
         assert_eq!(defended.clean_accuracy, run.clean_accuracy);
-        assert!(defended.trusted.is_some());
+        assert!(defended.tested_limit.is_some());
     }
     let mean =
         |f: &dyn Fn(&AttackRun) -> f64| found.iter().map(f).sum::<f64>() / found.len() as f64;
@@ -535,19 +526,8 @@ fn robustness(
         sigmas: vec![0.1],
         seed: 1,
     };
-    let study = RobustnessStudy {
-        model,
-        settings: vec![settings],
-        runs: 2,
-        seed: 1,
-    };
-    study.run(
-        on,
-        &RobustnessWatch {
-            training: Callbacks::quiet(),
-            on_samples: &|_| (),
-        },
-    )
+    let study = RobustnessStudy::new(model, [settings]).runs(2).seed(1);
+    study.run(on, &RobustnessCallbacks::quiet())
 }
 
 /// Robustness of the classes of test graphs, with bounds that no sample violates; more flips than a
@@ -567,7 +547,7 @@ fn robustness_is_measured_around_test_graphs() {
                 radius
                     .bounds
                     .iter()
-                    .all(|b| b.seen <= b.sound * (1.0 + 1e-6) && b.sound > 0.0),
+                    .all(|b| b.largest_sampled <= b.sound * (1.0 + 1e-6) && b.sound > 0.0),
                 "{:?}",
                 radius.bounds
             );
@@ -697,7 +677,7 @@ proptest! {
         let split = Split::new("all", vec![0, 1], vec![2], vec![3]).unwrap();
         let on = SplitData { name: "any".into(), content: Content::Graphs(set.clone()), split };
         let fitted = Model::new(Backbone::GIN).features(FeatureScaling::AsLoaded).hidden(4).epochs(2).fit(&on, 1).unwrap();
-        let victim = fitted.bare();
+        let victim = fitted.attack_target();
         for attack in quick(share) {
             for graph in set.graphs() {
                 let input = AttackInput { graph, model: Some(&victim), targets: &[(0, 1)], labels: None, training: &[], stop: None };

@@ -114,9 +114,9 @@ fn retraining_changes_only_the_head() {
             before.report().val_accuracy,
             "{backbone}"
         );
-        let drawn = report.drawn.as_ref().unwrap();
+        let sampled = report.sampled.as_ref().unwrap();
         assert_eq!(
-            (drawn.drawn, drawn.kept),
+            (sampled.sampled, sampled.kept),
             (on.split.train().len(), on.split.train().len()),
             "{backbone}"
         );
@@ -333,10 +333,10 @@ fn sampling_with_rare_and_missing_classes() {
                 .fresh_head
                 .as_ref()
                 .unwrap()
-                .drawn
+                .sampled
                 .as_ref()
                 .unwrap();
-            assert_eq!(report.drawn, drawn, "{density}, {what}");
+            assert_eq!(report.sampled, drawn, "{density}, {what}");
             assert!(fitted.predict(&on.content).is_ok(), "{density}, {what}");
         }
     }
@@ -389,15 +389,15 @@ fn influence_selects_sampled_vectors() {
         .augment(half)
         .fit(&on, 1)
         .unwrap();
-    let drawn = fitted
+    let sampled = fitted
         .report()
         .fresh_head
         .as_ref()
         .unwrap()
-        .drawn
+        .sampled
         .clone()
         .unwrap();
-    assert_eq!(drawn.kept, drawn.drawn.div_ceil(2));
+    assert_eq!(sampled.kept, sampled.sampled.div_ceil(2));
     let model = small(Backbone::GCN, 6).epochs(8).augment(GRATIN);
     let options = FitOptions {
         study_influence: true,
@@ -406,7 +406,7 @@ fn influence_selects_sampled_vectors() {
     let ready = model.ready("graph", &on.content, options).unwrap();
     let studied = ready.fit(&on.split, 1, &Callbacks::quiet()).unwrap();
     let report = studied.report().fresh_head.clone().unwrap();
-    let study = report.drawn.unwrap().influence.unwrap();
+    let study = report.sampled.unwrap().influence.unwrap();
     assert_eq!(
         (study.on_validation.len(), study.on_test.len()),
         (on.split.train().len(), on.split.train().len())

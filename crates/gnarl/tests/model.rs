@@ -144,7 +144,7 @@ impl Seen {
         let predictions = fitted.predict(&on.content)?;
         // For one of the inference rules, inputs that look clean are their own neighbours.
         let noisy = fitted.predict(&with_noise(&on.content))?.probabilities;
-        let mut reading = serde_json::to_value(fitted.reading()).unwrap();
+        let mut reading = serde_json::to_value(fitted.fitted_inference()).unwrap();
         let tunes = model.inference.tunes();
         Ok(Self {
             params: tensors(&bytes(&fitted)),

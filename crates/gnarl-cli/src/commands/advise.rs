@@ -62,11 +62,7 @@ pub fn run(global: &Global, args: &AdviseArgs) -> anyhow::Result<StudyOutput<Adv
     if args.model.print_spec {
         return StudyOutput::spec(&model, task);
     }
-    let study = AdviseStudy {
-        model,
-        runs: args.runs,
-        seed: global.seed,
-    };
+    let study = AdviseStudy::new(model).runs(args.runs).seed(global.seed);
     if args.dry_run {
         let choices = study.choices(&benchmark.first())?;
         let left_out = "combinations of axes that help".to_string();
@@ -271,7 +267,7 @@ impl Report for AdviceReport {
             output::render(&output::pairs(data_rows(&advice.looks))),
             self.backbone,
             self.data,
-            count(advice.judged_items as u64),
+            count(advice.evaluated_items as u64),
             advice.parts,
             self.runs,
             output::render(&table)

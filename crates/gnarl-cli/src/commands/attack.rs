@@ -10,10 +10,9 @@ use gnarl::model::fit::FitOptions;
 use gnarl::model::{Model, Section};
 use gnarl::study::Accuracy;
 use gnarl::study::attack::{
-    AttackResult, AttackRun, AttackStudy, AttackerAccess, DefendedReport, GivenStudy,
+    AttackResult, AttackRun, AttackStudy, AttackedGraphStudy, AttackerAccess, DefendedReport,
     LabelKnowledge, Mode, Targets, attacked_part,
 };
-use gnarl::study::attack_compare::targets_of;
 use gnarl::study::forecast::Planned;
 use gnarl::study::portrait::walk_along;
 use gnarl_data::Task;
@@ -465,17 +464,14 @@ impl AttackRequest<'_> {
         if args.model.print_spec {
             return StudyOutput::spec(&model, task);
         }
-        let study = AttackStudy {
-            model,
-            attack,
-            mode: args.mode,
-            surrogate: self.transfer(),
-            targets: self.targets.clone(),
-            labels: args.labels,
-            access: args.sees,
-            runs,
-            seed: global.seed,
-        };
+        let study = AttackStudy::new(model, attack)
+            .mode(args.mode)
+            .surrogate(self.transfer())
+            .targets(self.targets.clone())
+            .labels(args.labels)
+            .access(args.sees)
+            .runs(runs)
+            .seed(global.seed);
         study.check()?;
         self.check_sees(&attack, [&model])?;
         if args.dry_run {
@@ -558,13 +554,10 @@ impl AttackRequest<'_> {
         if args.dry_run {
             return self.dry_run(&[(model.backbone.to_string(), model)], &[]);
         }
-        let study = GivenStudy {
-            model,
-            mode: args.mode,
-            features,
-            runs,
-            seed: global.seed,
-        };
+        let study = AttackedGraphStudy::new(model, args.mode)
+            .features(features)
+            .runs(runs)
+            .seed(global.seed);
         let epochs = model.plan(Task::Node)?.training.epochs as u64;
         let trainings = runs as u64 * if args.mode == Mode::Poisoning { 2 } else { 1 };
         let label = format!("{} on {}", model.backbone, file.display());
@@ -741,12 +734,11 @@ fn found_targets(
             }
         }
     };
-    Ok(targets_of(
-        nodes
-            .iter()
-            .map(found)
-            .collect::<gnarl_graph::Result<_>>()?,
-    ))
+    let found: Vec<u32> = nodes
+        .iter()
+        .map(found)
+        .collect::<gnarl_graph::Result<_>>()?;
+    Ok(found.into())
 }
 
 /// Fails if the ending of the file is not that of its format.

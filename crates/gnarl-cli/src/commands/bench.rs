@@ -101,7 +101,7 @@ pub fn inference(
         }
         timed(&mut with_rule, &|| {
             fitted
-                .reading()
+                .fitted_inference()
                 .answer(network, &graph, global.seed)
                 .map(drop)
         })?;

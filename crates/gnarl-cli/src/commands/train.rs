@@ -93,7 +93,7 @@ impl CheckpointArgs {
         Ok(Some(Journal::open(
             folder,
             every,
-            study.asked(on)?,
+            study.resume_key(on)?,
             self.resume,
         )?))
     }

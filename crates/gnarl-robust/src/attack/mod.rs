@@ -31,7 +31,7 @@
 //! use gnarl_graph::generate::{CsbmConfig, csbm};
 //! let graph = csbm(&CsbmConfig::default(), 0)?;
 //! let attack = Attack::from(Dice::budget(0.1));
-//! let attacked = attack.run(&AttackInput { graph: &graph, model: None, targets: &[], labels: graph.labels(), training: &[], stop: None }, 1)?;
+//! let attacked = attack.run(&AttackInput::new(&graph, &[]), 1)?;
 //! assert_eq!(attacked.change.num_flips(), graph.num_edges() / 10);
 //! assert_eq!("dice".parse::<Attack>()?.with(&[("budget".into(), "0.1".into())])?, attack);
 //! # Ok::<(), gnarl_graph::Error>(())

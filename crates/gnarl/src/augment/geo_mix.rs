@@ -33,7 +33,7 @@ pub const MOST_NODES: usize = 200;
 /// Weight of the structure in graphs with features.
 const STRUCTURE: f64 = 0.5;
 /// Largest number of iterations of the search; nearly all of the gain is in the first few.
-const MAX_ROUNDS: usize = 10;
+const MAX_ITERATIONS: usize = 10;
 /// Convergence threshold: an iteration that moves structure or features by less is the last. It is
 /// a thousandth of one edge.
 const TOLERANCE: f64 = 1e-3;
@@ -77,7 +77,7 @@ impl Augmentation for GeoMix {
 }
 
 impl GraphTransform for GeoMix {
-    fn describes_anew(&self) -> bool {
+    fn recomputes_degrees(&self) -> bool {
         true
     }
 
@@ -129,7 +129,7 @@ fn between(graph: &Graph, partner: &Graph, share: f64, rng: &mut Rng) -> Result<
         } else {
             1.0
         },
-        max_rounds: MAX_ROUNDS,
+        max_rounds: MAX_ITERATIONS,
         tolerance: TOLERANCE,
         ..BarycentreSettings::default()
     };

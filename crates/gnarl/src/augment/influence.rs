@@ -127,8 +127,8 @@ impl HeadInfluence {
             let gradient = self.objective_gradient(train);
             self.hessian = self.hessian_at(train);
             let step = self.solve(&gradient)?;
-            let promised = dot(&gradient, &step);
-            if promised <= NEWTON_TOLERANCE * (1.0 + loss) {
+            let decrease = dot(&gradient, &step);
+            if decrease <= NEWTON_TOLERANCE * (1.0 + loss) {
                 return Ok(());
             }
             let from = self.parameters.clone();
@@ -140,7 +140,7 @@ impl HeadInfluence {
                     .map(|(p, s)| p - length * s)
                     .collect();
                 let now = self.objective(train);
-                if now <= loss - 1e-4 * length * promised {
+                if now <= loss - 1e-4 * length * decrease {
                     loss = now;
                     break;
                 }
@@ -271,8 +271,8 @@ impl HeadInfluence {
         hessian
     }
 
-    fn solve(&self, right: &[f64]) -> Result<Vec<f64>> {
-        cholesky_solve(right.len(), &self.hessian, right).map_err(|_| {
+    fn solve(&self, rhs: &[f64]) -> Result<Vec<f64>> {
+        cholesky_solve(rhs.len(), &self.hessian, rhs).map_err(|_| {
             let what =
                 "the head's Hessian is not positive definite in f64; scale the vectors down or use a larger decay";
             Error::argument(OP, what)
@@ -334,6 +334,7 @@ pub struct CgSettings {
 
 /// Result of conjugate gradients.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct CgSolution {
     /// The solution.
     pub x: Vec<f64>,
@@ -346,21 +347,21 @@ pub struct CgSolution {
     pub negative_curvature: bool,
 }
 
-/// Solves `A x = right` for a symmetric positive definite matrix, given its products (Hestenes and
+/// Solves `A x = rhs` for a symmetric positive definite matrix, given its products (Hestenes and
 /// Stiefel 1952).
 pub fn conjugate_gradients<E>(
     mut apply: impl FnMut(&[f64]) -> std::result::Result<Vec<f64>, E>,
-    right: &[f64],
+    rhs: &[f64],
     settings: CgSettings,
 ) -> std::result::Result<CgSolution, E> {
-    let size = norm(right);
+    let size = norm(rhs);
     let mut solution = CgSolution {
-        x: vec![0.0; right.len()],
+        x: vec![0.0; rhs.len()],
         iterations: 0,
         residual: 1.0,
         negative_curvature: false,
     };
-    let (mut residual, mut direction) = (right.to_vec(), right.to_vec());
+    let (mut residual, mut direction) = (rhs.to_vec(), rhs.to_vec());
     let mut square = dot(&residual, &residual);
     while size > 0.0
         && solution.residual > settings.tolerance

@@ -158,8 +158,8 @@ impl<'a> NetworkInfluence<'a> {
         if classes.is_empty() {
             return refuse("an influence on an empty set; there must be an item in it");
         }
-        let right = self.gradient(batches, classes)?;
-        let found = conjugate_gradients(|v| self.product(v), &right, CG)?;
+        let rhs = self.gradient(batches, classes)?;
+        let found = conjugate_gradients(|v| self.product(v), &rhs, CG)?;
         if found.negative_curvature {
             // A sum of squares in exact arithmetic.
             return refuse(

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 /// Transforms a graph into another graph of the same class. Features and labels stay with the nodes
 /// ([`Graph::subgraph`], [`Graph::remove_edges`] and [`Graph::add_edges`] keep them). So do the
 /// one-hot degrees of nodes without features, unless nodes are [described
-/// anew](Self::describes_anew).
+/// anew](Self::recomputes_degrees).
 pub trait GraphTransform: std::fmt::Debug + Send + Sync {
     /// Returns the new graph. All randomness comes from `rng`.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph>;
@@ -33,7 +33,7 @@ pub trait GraphTransform: std::fmt::Debug + Send + Sync {
     /// Returns true if nodes without features get their degrees in the copy, because the nodes are
     /// new. A node of the original graph keeps its degree there, as if one-hot degrees were made
     /// first: validation and test graphs have degrees without dropped edges.
-    fn describes_anew(&self) -> bool {
+    fn recomputes_degrees(&self) -> bool {
         false
     }
 
@@ -167,6 +167,7 @@ pub fn transform_in_place(
 
 gnarl_graph::named! {
     /// Schedule of the augmented copies.
+    #[non_exhaustive]
     pub enum Copies as "copies" {
         /// One copy for all epochs, next to its training graph.
         Fixed = "fixed",
@@ -177,6 +178,7 @@ gnarl_graph::named! {
 
 /// A transformed graph and its label.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Copied {
     /// The graph.
     pub graph: Graph,
@@ -205,7 +207,7 @@ pub fn transform_all(
 pub struct Copier<'a> {
     transform: &'a dyn GraphTransform,
     graphs: &'a [&'a Graph],
-    taught: Option<Box<dyn FittedTransform + 'a>>,
+    fitted: Option<Box<dyn FittedTransform + 'a>>,
     seed: u64,
 }
 
@@ -220,7 +222,7 @@ impl<'a> Copier<'a> {
         Ok(Self {
             transform,
             graphs,
-            taught: transform.learn(graphs, classes, seed)?,
+            fitted: transform.learn(graphs, classes, seed)?,
             seed,
         })
     }
@@ -231,8 +233,8 @@ impl<'a> Copier<'a> {
         let one = |(i, graph): (usize, &&Graph)| {
             let partner = stream(seed, "partner", i as u64).random_range(0..graphs.len());
             let rng = &mut stream(seed, "graph transform", i as u64);
-            let (graph, partner_share) = match &self.taught {
-                Some(taught) => taught.copy(i, partner, rng)?,
+            let (graph, partner_share) = match &self.fitted {
+                Some(fitted) => fitted.copy(i, partner, rng)?,
                 None => self.transform.apply_with(graph, graphs[partner], rng)?,
             };
             Ok(Copied {

@@ -19,6 +19,7 @@ use gnarl_robust::inference::{Inference, PerturbationTarget};
 
 named! {
     /// A circumstance that a choice may need: the task, or another choice.
+    #[non_exhaustive]
     pub enum Condition as "condition" {
         /// The nodes of one graph are classified.
         OneGraph = "one graph",
@@ -47,6 +48,7 @@ named! {
 
 /// Something that a choice needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Needed {
     /// A capability of the network.
     Of(Capability),
@@ -63,6 +65,7 @@ pub struct Provided {
 
 /// A choice or setting and what it needs.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Need {
     /// The option that made the choice.
     pub option: &'static str,
@@ -188,7 +191,7 @@ fn circumstance(condition: Condition, model: &Model, task: Task) -> String {
 }
 
 /// Checks the policy's requirement on a task.
-pub(super) fn of_policy(task: Task, policy: Kind) -> Result<()> {
+pub(super) fn check_policy(task: Task, policy: Kind) -> Result<()> {
     match policy.refused_on(task) {
         Some(why) => Err(Error::unsupported("policy", format!("{policy} {why}"))),
         None => Ok(()),
@@ -228,9 +231,9 @@ fn of_network(model: &Model) -> Vec<Need> {
 }
 
 fn of_operator(model: &Model) -> Vec<Need> {
-    let usual = model.backbone.usual_operator();
+    let usual_operator = model.backbone.usual_operator();
     let needs: &[Needed] = match model.operator {
-        OperatorChoice::Classical(kind) if usual == UsualOperator::Classical(kind) => {
+        OperatorChoice::Classical(kind) if usual_operator == UsualOperator::Classical(kind) => {
             &[Of(C::MessagePassing)]
         }
         OperatorChoice::Classical(_) => &[Of(C::MessagePassing), Of(C::EdgeWeights)],

@@ -359,9 +359,10 @@ impl GraphData {
                 let rows = filled
                     .map(|r| x.narrow(0, r.start, r.len()))
                     .collect::<gnarl_tensor::Result<Vec<_>>>()?;
-                Input::Dense(match rows.is_empty() {
-                    true => Tensor::zeros((0, self.input.dim()), DType::F32, &Device::Cpu)?,
-                    false => Tensor::cat(&rows, 0)?,
+                Input::Dense(if rows.is_empty() {
+                    Tensor::zeros((0, self.input.dim()), DType::F32, &Device::Cpu)?
+                } else {
+                    Tensor::cat(&rows, 0)?
                 })
             }
         };

@@ -13,8 +13,9 @@ use gnarl_data::{Content, SplitData};
 use gnarl_graph::Split;
 
 use super::fit::FitOptions;
-use super::fitted::{Fitted, Learned, TrainedOn};
+use super::fitted::{Fitted, TrainedOn};
 use super::graph_data::Inputs;
+use super::learned::Learned;
 use super::report::{FitReport, no_labels, refused};
 use super::{Model, Plan};
 use gnarl_graph::Result;
@@ -22,7 +23,6 @@ use gnarl_nn::features::{FeatureKind, Scaler};
 use gnarl_nn::networks::{Group, Network};
 use gnarl_nn::operator::RowOperator;
 use gnarl_nn::train::{Batches, SampledProblem, Targets};
-use gnarl_robust::classifier::WhiteBox;
 use gnarl_robust::inference::FittedInference;
 use gnarl_tensor::{Adam, AdamSettings, Device, GradStore, Tensor};
 
@@ -47,7 +47,7 @@ impl SharedTraining {
     /// and an initialised operator.
     pub fn new(model: &Model, on: SplitData, seed: u64) -> Result<Self> {
         let plan = model.plan(on.content.task())?;
-        plan.check_asked(&FitOptions::default())?;
+        plan.check_options(&FitOptions::default())?;
         let (Content::Graph(graph), Some(sampling)) = (&on.content, plan.sampling) else {
             return Err(refused(
                 "workers share sampled neighbourhoods; give batch-nodes",
@@ -313,7 +313,7 @@ impl SharedTraining {
                 .collect(),
             mean_log_degree: self.rows.mean_log_degree(),
             inputs: Inputs::of_graph(graph),
-            reading: FittedInference::default(),
+            inference: FittedInference::default(),
             trained_on: TrainedOn {
                 dataset: self.on.name.clone(),
                 fingerprint: self.fingerprint,
@@ -321,7 +321,7 @@ impl SharedTraining {
             },
             seed: self.seed,
             report,
-            learned: Learned::Network(WhiteBox::new(self.network, self.plan.model.operator)?),
+            learned: Learned::network(self.network, &self.plan)?,
             scaler: self.scaler,
             plan: self.plan,
         })

@@ -18,7 +18,7 @@ impl Model {
     /// options take their default; unknown keys are refused.
     ///
     /// ```
-    /// use crate::prelude::*;
+    /// use gnarl::prelude::*;
     /// let model = Model::from_toml("backbone = \"gcn\"\noperator = \"A\"\n[training]\nepochs = 50\n")?;
     /// assert_eq!(model.training.epochs, Some(50));
     /// # Ok::<(), gnarl_graph::Error>(())

@@ -32,7 +32,7 @@ macro_rules! choose {
 /// Open options take their defaults.
 ///
 /// ```
-/// use crate::prelude::*;
+/// use gnarl::prelude::*;
 /// let model = Model::new(Backbone::GCN).operator(Cgso::by(Centrality::Core)).weights(Orthonormal::default());
 /// let text = model.to_toml()?;
 /// assert_eq!(Model::from_toml(&text)?, model);
@@ -270,6 +270,7 @@ fn of_training() -> names::Fields {
 
 /// The options of one part of a model.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Section {
     /// The option that makes the choice, for an axis.
     pub axis: Option<&'static str>,

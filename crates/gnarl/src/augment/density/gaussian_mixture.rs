@@ -518,8 +518,8 @@ mod tests {
         );
         // Moments of samples against those of the mixture: mean Σ w μ, five standard errors.
         let rng = &mut stream(3, "mixture test", 1);
-        let draws: Vec<Vec<f64>> = (0..20_000).map(|_| fitted.sample(rng)).collect();
-        let mean = |c: usize| draws.iter().map(|x| x[c]).sum::<f64>() / 20_000.0;
+        let samples: Vec<Vec<f64>> = (0..20_000).map(|_| fitted.sample(rng)).collect();
+        let mean = |c: usize| samples.iter().map(|x| x[c]).sum::<f64>() / 20_000.0;
         let expected = |c: usize| {
             fitted
                 .components()
@@ -529,7 +529,7 @@ mod tests {
         };
         assert!((mean(0) - expected(0)).abs() < 5.0 * 4.4 / 20_000f64.sqrt());
         assert!((mean(1) - expected(1)).abs() < 5.0 * 2.6 / 20_000f64.sqrt());
-        let right = draws.iter().filter(|x| x[0] > 0.5);
+        let right = samples.iter().filter(|x| x[0] > 0.5);
         let slope: Vec<(f64, f64)> = right.map(|x| (x[0] - 5.0, x[1] + 3.0)).collect();
         let covariance = slope.iter().map(|(a, b)| a * b).sum::<f64>() / slope.len() as f64;
         assert!((covariance - 0.8).abs() < 0.1, "{covariance}");

@@ -40,6 +40,7 @@ pub use variational::Variational;
 
 gnarl_graph::choices! {
     /// The density that is fitted to the vectors of a class.
+    #[non_exhaustive]
     pub enum Density: dyn Estimator as "density" {
         Mixture(mixture::Mixture),
         Variational(variational::Variational),
@@ -97,6 +98,7 @@ pub trait FittedDensity: std::fmt::Debug + Send + Sync {
 
 /// Report of a fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct FitReport {
     /// Number of points that were fitted to.
     pub points: usize,

@@ -132,7 +132,7 @@ impl Method for Lipschitz {
         }
     }
 
-    fn promise(&self, threat: ThreatModel) -> String {
+    fn guarantee(&self, threat: ThreatModel) -> String {
         if let Rows::Flips(_) = self.rows(threat) {
             let what = match threat.target {
                 Target::Edges => "edges",
@@ -189,7 +189,7 @@ impl Method for Lipschitz {
             epsilon: 1.0,
         };
         let reached = graphs.reached(|bounds, margin| {
-            let moved = farthest(bounds, budget)?;
+            let moved = largest_change(bounds, budget)?;
             Ok(if moved > 0.0 {
                 margin / moved
             } else {
@@ -246,7 +246,7 @@ fn of_graph(reached: &HashMap<u32, (usize, f64)>, g: usize) -> (usize, f64) {
 fn flips_within(bounds: &Bounds, margin: f64, settings: &Lipschitz) -> Result<f64> {
     let mut stands = 0;
     while stands < settings.max_radius
-        && farthest(bounds, Budget::Structure { flips: stands + 1 })? < margin
+        && largest_change(bounds, Budget::Structure { flips: stands + 1 })? < margin
     {
         stands += 1;
     }
@@ -254,7 +254,7 @@ fn flips_within(bounds: &Bounds, margin: f64, settings: &Lipschitz) -> Result<f6
 }
 
 /// An upper bound on the change of every score.
-fn farthest(bounds: &Bounds, budget: Budget) -> Result<f64> {
+fn largest_change(bounds: &Bounds, budget: Budget) -> Result<f64> {
     let of = bounds.within(budget)?;
     let least = of
         .iter()

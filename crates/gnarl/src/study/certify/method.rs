@@ -22,6 +22,7 @@ use gnarl_robust::robustness::certify::{BinaryGcn, LipschitzMargins, Propagated,
 
 named! {
     /// A property of a model that a certificate relies on.
+    #[non_exhaustive]
     pub enum Requirement as "requirement" {
         /// The nodes of one graph are classified.
         OneGraph = "one-graph",
@@ -118,7 +119,7 @@ pub trait Method {
     fn rows(&self, threat: ThreatModel) -> Rows;
 
     /// The guarantee in words.
-    fn promise(&self, threat: ThreatModel) -> String;
+    fn guarantee(&self, threat: ThreatModel) -> String;
 
     /// Number of samples of one input.
     fn samples(&self) -> usize {

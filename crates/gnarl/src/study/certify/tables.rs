@@ -105,7 +105,7 @@ impl Items {
         }
     }
 
-    pub fn is_right(&self, item: u32, class: usize) -> bool {
+    pub fn is_correct(&self, item: u32, class: usize) -> bool {
         self.truth[item as usize] == Some(class as u32)
     }
 
@@ -157,16 +157,16 @@ impl Items {
 
     /// Shares of certified nodes or graphs, and of certified and correct ones.
     pub fn cell(&self, radius: Radius, stand: impl Iterator<Item = (u32, usize)>) -> Cell {
-        let (mut all, mut right) = (0usize, 0usize);
+        let (mut all, mut correct) = (0usize, 0usize);
         for (u, class) in stand {
             all += 1;
-            right += usize::from(self.is_right(u, class));
+            correct += usize::from(self.is_correct(u, class));
         }
         let share = |count: usize| count as f64 / self.test.len() as f64;
         Cell {
             radius,
             share: share(all),
-            accurate_share: share(right),
+            accurate_share: share(correct),
         }
     }
 }

@@ -373,13 +373,11 @@ fn axes(
     seed: u64,
     callbacks: &Callbacks<'_>,
 ) -> anyhow::Result<(UnderAttacks, Vec<Row>)> {
-    let study = |model: Model| AxesStudy {
-        model,
-        runs: RUNS,
-        seed,
-        attacks: Vec::new(),
-        which: Which::Alone,
-        rows: Vec::new(),
+    let study = |model: Model| {
+        AxesStudy::new(model)
+            .runs(RUNS)
+            .seed(seed)
+            .which(Which::Alone)
     };
     let choices: Vec<Switched> = Switched::all(Task::Node)
         .into_iter()
@@ -481,15 +479,8 @@ fn certificates(
         let results = (0..RUNS as u64)
             .map(|i| {
                 let seed = seed.wrapping_add(i);
-                let study = CertifyStudy {
-                    model,
-                    target: Target::Features,
-                    certificates: vec![Lipschitz::default().into()],
-                    attacked: 0,
-                    attempts: 0,
-                    runs: 1,
-                    seed,
-                };
+                let study =
+                    CertifyStudy::new(model, Target::Features, [Lipschitz::default()]).seed(seed);
                 Ok(study.run(
                     on,
                     &CertifyCallbacks {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use gnarl_graph::Split;
 
-use super::attack::{AttackStudy, LabelKnowledge, Targets};
+use super::request::{AttackStudy, LabelKnowledge, Targets};
 use gnarl_graph::Result;
 use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::{Attacked, Property, Requirement};
@@ -18,22 +18,22 @@ use gnarl_robust::perturb::Budget;
 pub struct AttackCache(Mutex<HashMap<String, Attacked>>);
 
 impl AttackCache {
-    /// Returns the cached graph of this name, or runs the attack. Two threads that miss at the same
+    /// Returns the cached graph of this key, or runs the attack. Two threads that miss at the same
     /// time both run it: threads that share their work could wait for themselves.
     pub(super) fn get_or_run(
         &self,
-        name: String,
+        key: String,
         watch: &Callbacks<'_>,
         run: impl FnOnce() -> Result<Attacked>,
     ) -> Result<Attacked> {
-        let found = self.graphs().get(&name).cloned();
+        let found = self.graphs().get(&key).cloned();
         if let Some(attacked) = found {
             return Ok(attacked);
         }
         let attacked = run()?;
         // A stopped attack has only the first of its flips.
         if !watch.stopped() {
-            self.graphs().insert(name, attacked.clone());
+            self.graphs().insert(key, attacked.clone());
         }
         Ok(attacked)
     }
@@ -56,7 +56,7 @@ impl AttackCache {
 
 /// The cache key of a run: everything that its attacked graph depends on. `None` if the graph
 /// depends on the model, or if features are attacked, whose copies are large.
-pub(super) fn name_of(study: &AttackStudy, split: &Split, seed: u64) -> Option<String> {
+pub(super) fn key_of(study: &AttackStudy, split: &Split, seed: u64) -> Option<String> {
     let attack = &study.attack;
     let flips_alone = matches!(attack.budget(), Ok(Budget::Edges(_)));
     let for_all = flips_alone
@@ -64,7 +64,7 @@ pub(super) fn name_of(study: &AttackStudy, split: &Split, seed: u64) -> Option<S
         && !attack.queries_model()
         && !attack.has(Property::Targeted)
         && study.labels == LabelKnowledge::True
-        && study.targets == Targets::Usual;
+        && study.targets == Targets::ByAttack;
     let stored = serde_json::to_string(&study.attack).ok()?;
     // The key has the nodes of the split: splits of two protocols may have the same name.
     for_all.then(|| format!("{stored} {seed} {:?} {:?}", split.train(), split.test()))
@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
     use crate::model::Model;
-    use crate::study::attack::{AttackerAccess, Mode};
+    use crate::study::attack::{Mode, RunOptions};
     use gnarl_nn::features::FeatureScaling;
     use gnarl_nn::networks::Backbone;
     use gnarl_robust::attack::dice::Dice;
@@ -102,26 +102,21 @@ mod tests {
             inner_steps: 10,
             ..Mettack::budget(0.05)
         };
-        let study = |backbone, features| AttackStudy {
-            model: Model::new(backbone).features(features).hidden(8).epochs(20),
-            attack: mettack.into(),
-            mode: Mode::Poisoning,
-            surrogate: None,
-            targets: Targets::Usual,
-            labels: LabelKnowledge::True,
-            access: AttackerAccess::Predictions,
-            runs: 2,
-            seed: 1,
+        let study = |backbone, features| {
+            let model = Model::new(backbone).features(features).hidden(8).epochs(20);
+            AttackStudy::new(model, mettack)
+                .mode(Mode::Poisoning)
+                .runs(2)
+                .seed(1)
         };
         let cache = AttackCache::default();
+        let watch = Callbacks::quiet();
+        let sharing = RunOptions::new(&watch).cache(&cache);
         assert!(cache.is_empty());
         let scalings = [FeatureScaling::AsLoaded, FeatureScaling::Standardised];
         for (backbone, features) in [Backbone::GCN, Backbone::MLP].into_iter().zip(scalings) {
             let study = study(backbone, features);
-            let (alone, shared) = (
-                study.run(&on, &Callbacks::quiet()),
-                study.runner(&Callbacks::quiet()).cache(&cache).run(&on),
-            );
+            let (alone, shared) = (study.run(&on, &watch), study.run(&on, sharing));
             let (alone, shared) = (alone.unwrap(), shared.unwrap());
             for (a, b) in alone.runs.iter().zip(&shared.runs) {
                 assert_eq!(
@@ -135,24 +130,16 @@ mod tests {
             attack: Dice::budget(0.1).into(),
             ..study(Backbone::GCN, scalings[0])
         };
-        dice.runner(&Callbacks::quiet())
-            .cache(&cache)
-            .run(&on)
-            .unwrap();
+        dice.run(&on, sharing).unwrap();
         assert_eq!(
             cache.len(),
             2,
             "features are as the model takes them: not shared"
         );
         let stopped = std::sync::atomic::AtomicBool::new(true);
-        let other = AttackStudy {
-            seed: 9,
-            ..study(Backbone::GCN, scalings[0])
-        };
-        let _ = other
-            .runner(&Callbacks::stopped_by(&stopped))
-            .cache(&cache)
-            .run(&on);
+        let other = study(Backbone::GCN, scalings[0]).seed(9);
+        let watch = Callbacks::stopped_by(&stopped);
+        let _ = other.run(&on, RunOptions::new(&watch).cache(&cache));
         assert_eq!(cache.len(), 2, "what was stopped is not kept");
     }
 }

@@ -12,15 +12,18 @@ use std::time::Instant;
 use gnarl_graph::random::mix;
 use gnarl_graph::{DenseMatrix, Graph};
 
-use super::Plan;
-use super::batches::{
-    Evaluation, FreshGraphs, TrainingSet, answers_on, softmax_rows, train_classifier,
+use super::Run;
+use super::copies::on_copies;
+use super::set::OnSet;
+use crate::augment::FreshHead as FreshHeadSettings;
+use crate::model::Plan;
+use crate::model::batches::{
+    EpochGraphs, Evaluation, TrainingSet, head_scores_on, softmax_rows, train_classifier,
 };
-use super::fit_graphs::{OnSet, on_copies};
-use super::fitted::Learned;
-use super::graph_data::GraphData;
-use super::heads::{DrawReport, FreshHead, TrainedClassifier, augmented_head};
-use super::report::{FitReport, FreshHeadReport};
+use crate::model::graph_data::GraphData;
+use crate::model::heads::{FreshHead, SampleReport, TrainedClassifier, augmented_head};
+use crate::model::learned::Learned;
+use crate::model::report::{FitReport, FreshHeadReport};
 use gnarl_graph::Result;
 use gnarl_nn::depth::{
     ExitClassifier, ExitPredictions, Exits, Policy, Scheme, Structure, cross_fitted_accuracy,
@@ -30,18 +33,21 @@ use gnarl_nn::train::{Callbacks, Targets, Trained};
 use gnarl_robust::classifier::GraphEarlyExit;
 
 /// Returns the predictions of every exit for every prepared graph.
-pub(super) fn answers(early: &GraphEarlyExit, data: &GraphData) -> Result<ExitPredictions> {
-    ExitPredictions::new(&answers_on(early.exits(), data)?)
+pub(in crate::model) fn exit_predictions(
+    early: &GraphEarlyExit,
+    data: &GraphData,
+) -> Result<ExitPredictions> {
+    ExitPredictions::new(&head_scores_on(early.exits(), data)?)
 }
 
 /// Returns the class distributions of all graphs, given raw and prepared, and the exit of each
 /// graph.
-pub(super) fn probabilities(
+pub(in crate::model) fn probabilities(
     early: &GraphEarlyExit,
     graphs: &[Graph],
     data: &GraphData,
 ) -> Result<(DenseMatrix<f32>, Vec<usize>)> {
-    let scores = answers_on(early.exits(), data)?;
+    let scores = head_scores_on(early.exits(), data)?;
     let structure = Structure::of_graphs(graphs, &early.policy().kinds())?;
     let chosen = early
         .policy()
@@ -60,50 +66,49 @@ pub(super) fn fit(
     choice: Exits,
     on: &OnSet<'_>,
     train_on: &TrainingSet<'_>,
-    seed: u64,
-    watch: &Callbacks<'_>,
+    run: Run<'_>,
 ) -> Result<(Learned, FitReport)> {
     let start = Instant::now();
     let shape = train_on.data.shape(on.source.labels().num_classes());
-    let exits = ExitClassifier::new(&plan.network, &shape, seed)?;
+    let exits = ExitClassifier::new(&plan.network, &shape, run.seed)?;
     let stages = Stages {
         exits: &exits,
         plan,
         on,
-        seed,
-        watch,
+        seed: run.seed,
+        watch: run.watch,
     };
-    let (trained, copy_seconds) =
-        on_copies(plan, on, train_on, seed, |train_on| match choice.scheme {
-            Scheme::AdmpSt => stages.one_by_one(train_on),
-            Scheme::AdmpAlm => stages.at_once(train_on),
-        })?;
+    let (trained, copy_seconds) = on_copies(plan, on, train_on, run.seed, |train_on| match choice
+        .scheme
+    {
+        Scheme::AdmpSt => stages.one_by_one(train_on),
+        Scheme::AdmpAlm => stages.together(train_on),
+    })?;
     let mut report = FitReport {
-        interrupted: trained.iter().any(|t| t.interrupted),
-        trained,
         copy_seconds,
-        training_seconds: start.elapsed().as_secs_f64(),
-        ..FitReport::default()
+        ..FitReport::of_training(trained, start)
     };
     let chooser = Chooser::new(choice, on)?;
-    let mut aside = 0.0;
+    let mut control_seconds = 0.0;
     if let Some(settings) = plan.model.augment.method().fresh_head() {
-        let (head_report, interrupted, seconds_aside) =
+        let (head_report, interrupted, seconds) =
             stages.fresh_heads(&chooser, train_on, &settings)?;
         report.fresh_head = Some(head_report);
         report.interrupted |= interrupted;
-        aside = seconds_aside;
+        control_seconds = seconds;
     }
     exits.params().check_finite()?;
-    let Learnt { policy, answers } = chooser.learn(&exits)?;
-    report.val_accuracy = (!chooser.val.items.is_empty())
-        .then(|| chooser.cross_fitted(&answers))
-        .transpose()?;
+    let LearnedPolicy {
+        policy,
+        predictions,
+    } = chooser.learn(&exits)?;
+    if !chooser.val.items.is_empty() {
+        report.val_accuracy = Some(chooser.cross_fitted(&predictions)?);
+    }
     report.operator = exits.operator_scalars()?;
-    report.seconds = start.elapsed().as_secs_f64() - aside;
+    report.seconds = start.elapsed().as_secs_f64() - control_seconds;
     let degrees = on.source.inputs().degrees();
-    let early = GraphEarlyExit::new(exits, policy, plan.model.operator, degrees)?;
-    Ok((Learned::GraphExits(early), report))
+    Ok((Learned::graph_exits(exits, policy, plan, degrees)?, report))
 }
 
 /// Training modes of exits on graphs.
@@ -117,7 +122,7 @@ struct Stages<'a> {
 
 impl Stages<'_> {
     /// Trains all exits together on the sum of their losses (ALM).
-    fn at_once(&self, train_on: &TrainingSet<'_>) -> Result<Vec<Trained>> {
+    fn together(&self, train_on: &TrainingSet<'_>) -> Result<Vec<Trained>> {
         let Self {
             exits,
             plan,
@@ -155,9 +160,10 @@ impl Stages<'_> {
         for t in 0..=exits.max_depth() {
             if t >= 2 {
                 let advanced = |data: &GraphData| advanced(exits, t - 1, data);
-                frozen_val = match shares_data {
-                    true => None,
-                    false => Some(advanced(frozen_val.as_ref().unwrap_or(on.prepared.data()))?),
+                frozen_val = if shares_data {
+                    None
+                } else {
+                    Some(advanced(frozen_val.as_ref().unwrap_or(on.prepared.data()))?)
                 };
                 frozen = Some(advanced(frozen.as_ref().unwrap_or(train_on.data))?);
             }
@@ -168,9 +174,9 @@ impl Stages<'_> {
                 frozen_val.as_ref().unwrap_or(on.prepared.data())
             };
             let validate_on = Evaluation::new(val_data, &val, &val_classes)?;
-            let anew = |epoch: usize| -> Result<FreshGraphs> {
+            let anew = |epoch: usize| -> Result<EpochGraphs> {
                 let Some(make) = train_on.anew else {
-                    return Err(internal("graphs are made anew by nobody"));
+                    return Err(internal("no augmentation makes the graphs of an epoch"));
                 };
                 let mut fresh = make(epoch)?;
                 for done in 1..t {
@@ -180,7 +186,7 @@ impl Stages<'_> {
             };
             let anew = train_on
                 .anew
-                .map(|_| &anew as &(dyn Fn(usize) -> Result<FreshGraphs> + Sync));
+                .map(|_| &anew as &(dyn Fn(usize) -> Result<EpochGraphs> + Sync));
             let stage = TrainingSet {
                 data,
                 anew,
@@ -207,13 +213,16 @@ impl Stages<'_> {
         &self,
         chooser: &Chooser<'_>,
         train_on: &TrainingSet<'_>,
-        settings: &crate::augment::FreshHead,
+        settings: &FreshHeadSettings,
     ) -> Result<(FreshHeadReport, bool, f64)> {
         let exits = self.exits;
         let before = Instant::now();
         let none = chooser.learn(exits)?;
-        let (none_test, none_val) = (chooser.tested(&none)?, chooser.cross_fitted(&none.answers)?);
-        let mut aside = before.elapsed().as_secs_f64();
+        let (none_test, none_val) = (
+            chooser.test_accuracy(&none)?,
+            chooser.cross_fitted(&none.predictions)?,
+        );
+        let mut control_seconds = before.elapsed().as_secs_f64();
         let fresh = (0..=exits.max_depth()).map(|t| self.fresh_head(t, train_on, settings));
         let fresh = fresh.collect::<Result<Vec<FreshHead>>>()?;
         let before = Instant::now();
@@ -222,10 +231,10 @@ impl Stages<'_> {
         let mut retrain_test_accuracy = None;
         if let Some(controls) = controls {
             set_heads(exits, controls)?;
-            retrain_test_accuracy = Some(chooser.tested(&chooser.learn(exits)?)?);
+            retrain_test_accuracy = Some(chooser.test_accuracy(&chooser.learn(exits)?)?);
         }
-        aside += before.elapsed().as_secs_f64()
-            + fresh.iter().map(|fresh| fresh.seconds_aside).sum::<f64>();
+        control_seconds += before.elapsed().as_secs_f64()
+            + fresh.iter().map(|fresh| fresh.control_seconds).sum::<f64>();
         set_heads(exits, fresh.iter().map(|fresh| &fresh.head))?;
         let interrupted = fresh.iter().any(|fresh| fresh.interrupted);
         let report = FreshHeadReport {
@@ -233,9 +242,9 @@ impl Stages<'_> {
             none_val_accuracy: none_val,
             retrain_test_accuracy,
             seconds: fresh.iter().map(|fresh| fresh.seconds).sum(),
-            drawn: drawn(fresh),
+            sampled: combined(fresh),
         };
-        Ok((report, interrupted, aside))
+        Ok((report, interrupted, control_seconds))
     }
 
     /// Trains a fresh head for exit `t`, on the vectors of the training graphs there and the added
@@ -244,7 +253,7 @@ impl Stages<'_> {
         &self,
         t: usize,
         train_on: &TrainingSet<'_>,
-        settings: &crate::augment::FreshHead,
+        settings: &FreshHeadSettings,
     ) -> Result<FreshHead> {
         let Self {
             exits,
@@ -291,24 +300,22 @@ fn set_heads<'a>(exits: &ExitClassifier, heads: impl IntoIterator<Item = &'a Hea
 }
 
 /// Combines the reports of the sampled vectors of all exits: counts are summed, distances averaged.
-fn drawn(heads: Vec<FreshHead>) -> Option<DrawReport> {
-    let reports: Vec<DrawReport> = heads.into_iter().filter_map(|head| head.drawn).collect();
+fn combined(heads: Vec<FreshHead>) -> Option<SampleReport> {
+    let reports: Vec<SampleReport> = heads.into_iter().filter_map(|head| head.sampled).collect();
     let count = reports.len() as f64;
-    reports
-        .into_iter()
-        .reduce(|sum, next| DrawReport {
-            drawn: sum.drawn + next.drawn,
-            kept: sum.kept + next.kept,
-            fits: [sum.fits, next.fits].concat(),
-            distance: sum.distance + next.distance,
-            original_distance: sum.original_distance + next.original_distance,
-            influence: None,
-        })
-        .map(|sum| DrawReport {
-            distance: sum.distance / count,
-            original_distance: sum.original_distance / count,
-            ..sum
-        })
+    let sum = reports.into_iter().reduce(|sum, next| SampleReport {
+        sampled: sum.sampled + next.sampled,
+        kept: sum.kept + next.kept,
+        fits: [sum.fits, next.fits].concat(),
+        distance: sum.distance + next.distance,
+        original_distance: sum.original_distance + next.original_distance,
+        influence: None,
+    })?;
+    Some(SampleReport {
+        distance: sum.distance / count,
+        original_distance: sum.original_distance / count,
+        ..sum
+    })
 }
 
 /// Inputs to learn and evaluate a policy.
@@ -321,9 +328,9 @@ struct Chooser<'a> {
 }
 
 /// A policy, and the exits' predictions that it was learned on.
-struct Learnt {
+struct LearnedPolicy {
     policy: Policy,
-    answers: ExitPredictions,
+    predictions: ExitPredictions,
 }
 
 impl<'a> Chooser<'a> {
@@ -342,20 +349,26 @@ impl<'a> Chooser<'a> {
     }
 
     /// Learns a policy for the current exits.
-    fn learn(&self, exits: &ExitClassifier) -> Result<Learnt> {
-        let answers = ExitPredictions::new(&answers_on(exits, self.on.prepared.data())?)?;
-        let policy = Policy::learn(self.choice.policy, &self.structure, &answers, &self.val)?;
-        Ok(Learnt { policy, answers })
+    fn learn(&self, exits: &ExitClassifier) -> Result<LearnedPolicy> {
+        let scores = head_scores_on(exits, self.on.prepared.data())?;
+        let predictions = ExitPredictions::new(&scores)?;
+        let policy = Policy::learn(self.choice.policy, &self.structure, &predictions, &self.val)?;
+        Ok(LearnedPolicy {
+            policy,
+            predictions,
+        })
     }
 
     /// Returns the accuracy of the policy on the test graphs, in per cent.
-    fn tested(&self, Learnt { policy, answers }: &Learnt) -> Result<f64> {
-        Ok(answers.policy_accuracy(&policy.choose(&self.structure, answers)?, &self.test))
+    fn test_accuracy(&self, learned: &LearnedPolicy) -> Result<f64> {
+        let predictions = &learned.predictions;
+        let chosen = learned.policy.choose(&self.structure, predictions)?;
+        Ok(predictions.policy_accuracy(&chosen, &self.test))
     }
 
     /// Returns the cross-fitted accuracy on the validation graphs, in per cent: each graph is
     /// predicted by a policy that was not learned on it.
-    fn cross_fitted(&self, answers: &ExitPredictions) -> Result<f64> {
-        cross_fitted_accuracy(self.choice.policy, &self.structure, answers, &self.val)
+    fn cross_fitted(&self, predictions: &ExitPredictions) -> Result<f64> {
+        cross_fitted_accuracy(self.choice.policy, &self.structure, predictions, &self.val)
     }
 }

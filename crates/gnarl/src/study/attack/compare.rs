@@ -1,19 +1,17 @@
 //! Compares several models under one attack at several budgets, on the same splits and, if the
 //! attack does not depend on the evaluated model, on the same inputs.
 
-use std::sync::Arc;
-
 use gnarl_data::Content;
 use gnarl_data::{Benchmark, Task};
 use gnarl_graph::Graph;
 use serde::Serialize;
 
-use super::attack::{
-    AttackResult, AttackStudy, AttackerAccess, GivenStudy, LabelKnowledge, Mode, Targets,
-    attacked_alone,
+use super::{
+    AttackResult, AttackRun, AttackStudy, AttackedGraphStudy, AttackerAccess, LabelKnowledge, Mode,
+    Targets, attack_without_model,
 };
-use super::summary::Accuracy;
 use crate::model::Model;
+use crate::study::summary::Accuracy;
 use gnarl_graph::Result;
 use gnarl_nn::networks::Backbone;
 use gnarl_nn::train::Callbacks;
@@ -45,6 +43,7 @@ pub struct Comparison {
 
 /// One model at one budget.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Cell {
     /// Index of the model.
     pub model: usize,
@@ -58,6 +57,7 @@ pub struct Cell {
 /// The result of a model at a budget.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case", untagged)]
+#[non_exhaustive]
 pub enum Outcome {
     /// The model was evaluated.
     Evaluated {
@@ -112,7 +112,7 @@ impl Comparison {
                 }
                 let given = shared.as_ref().map(|all| (&all[budget], value));
                 let outcome = match given {
-                    Some((attacked, value)) => self.on_given(value, attacked, on, watch),
+                    Some((attacked, value)) => self.on_shared(value, attacked, on, watch),
                     None => self.on_own(value, attack, on, watch),
                 };
                 let outcome = match outcome {
@@ -144,7 +144,7 @@ impl Comparison {
         watch: &Callbacks<'_>,
     ) -> Result<Vec<Attacked>> {
         let make = |attack: &Attack| {
-            attacked_alone(
+            attack_without_model(
                 graph,
                 attack,
                 &self.targets,
@@ -183,26 +183,25 @@ impl Comparison {
         sizes.iter().map(first).collect()
     }
 
-    fn on_given(
+    /// Evaluates a model on a graph that is attacked already.
+    fn on_shared(
         &self,
         model: &Model,
         attacked: &Attacked,
         on: &Benchmark,
         watch: &Callbacks<'_>,
     ) -> Result<Option<Outcome>> {
-        let study = GivenStudy {
-            model: *model,
-            mode: self.mode,
-            features: attacked.features,
-            runs: self.runs,
-            seed: self.seed,
-        };
+        let study = AttackedGraphStudy::new(*model, self.mode)
+            .features(attacked.features)
+            .runs(self.runs)
+            .seed(self.seed);
         outcome(
             &study.run(on, &attacked.graph, &self.targets, watch)?,
             false,
         )
     }
 
+    /// Evaluates a model under an attack of its own.
     fn on_own(
         &self,
         model: &Model,
@@ -210,17 +209,14 @@ impl Comparison {
         on: &Benchmark,
         watch: &Callbacks<'_>,
     ) -> Result<Option<Outcome>> {
-        let study = AttackStudy {
-            model: *model,
-            attack: *attack,
-            mode: self.mode,
-            surrogate: self.surrogate,
-            targets: self.targets.clone(),
-            labels: self.labels,
-            access: self.access,
-            runs: self.runs,
-            seed: self.seed,
-        };
+        let study = AttackStudy::new(*model, *attack)
+            .mode(self.mode)
+            .surrogate(self.surrogate)
+            .targets(self.targets.clone())
+            .labels(self.labels)
+            .access(self.access)
+            .runs(self.runs)
+            .seed(self.seed);
         // With a budget of zero there is no attack.
         outcome(
             &study.run(on, watch)?,
@@ -235,27 +231,14 @@ fn outcome(result: &AttackResult, adaptive: bool) -> Result<Option<Outcome>> {
         return Ok(None);
     }
     let count = result.runs.len().max(1) as f64;
-    let mean = |f: &dyn Fn(&super::attack::AttackRun) -> f64| {
-        result.runs.iter().map(f).sum::<f64>() / count
-    };
+    let mean = |f: &dyn Fn(&AttackRun) -> f64| result.runs.iter().map(f).sum::<f64>() / count;
     Ok(Some(Outcome::Evaluated {
-        clean_accuracy: result.over(|run| {
-            run.defended
-                .map_or(run.clean_accuracy, |d| d.clean_accuracy)
-        })?,
-        attacked_accuracy: result.over(|run| {
-            run.defended
-                .map_or(run.attacked_accuracy, |d| d.attacked_accuracy)
-        })?,
+        clean_accuracy: result.over(AttackRun::own_clean_accuracy)?,
+        attacked_accuracy: result.over(AttackRun::own_attacked_accuracy)?,
         adaptive,
         flips: mean(&|run| (run.edges_added + run.edges_removed + run.features.entries) as f64),
         attack_seconds: mean(&|run| run.attack_seconds),
     }))
-}
-
-/// The targets of a study: these nodes.
-pub fn targets_of(nodes: Vec<u32>) -> Targets {
-    Targets::Nodes(Arc::from(nodes))
 }
 
 #[cfg(test)]
@@ -292,7 +275,7 @@ mod tests {
             attacks,
             mode,
             surrogate: None,
-            targets: Targets::Usual,
+            targets: Targets::default(),
             labels: LabelKnowledge::True,
             access: AttackerAccess::Predictions,
             runs: 2,
