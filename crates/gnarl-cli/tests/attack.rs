@@ -254,7 +254,7 @@ fn what_is_wrong_is_said_in_one_line() {
     ] {
         let e = refused(&[more, &["--sees", "network"]].concat());
         assert!(
-            e.contains("--sees: network is for a trained model with an inference"),
+            e.contains("--sees: network applies to a trained model with an inference rule"),
             "{e}"
         );
     }

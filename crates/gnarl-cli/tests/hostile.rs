@@ -333,7 +333,7 @@ fn numbers_below_zero_are_refused_in_our_words() {
         .concat(),
     );
     assert!(
-        e.contains("--checkpoint-every: give a number of minutes of at least 0"),
+        e.contains("--checkpoint-every must be a number of minutes >= 0 (got -1)"),
         "{e}"
     );
     for option in ["--seed", "--threads", "--runs", "--per-class"] {

@@ -110,7 +110,7 @@ fn without_data_everything_is_a_hole_and_nothing_fails() {
     assert_eq!(cell["thesis"]["mean"].as_f64(), Some(80.84));
     let shown = text(&["reproduce", "additional_ca_gcn", "--quick", "--out", out]);
     assert!(
-        shown.contains("recipe thesis, 3 runs from seed 0, quick: fewer than the thesis' 10"),
+        shown.contains("recipe thesis, 3 runs from seed 0, quick: fewer than the published 10"),
         "{shown}"
     );
     assert!(
@@ -618,7 +618,7 @@ fn many_tables_at_once_and_the_page_about_them() {
     );
     let shown = text(&report);
     assert!(
-        shown.contains("the thesis' claims: 0 holds") && shown.contains("1 of "),
+        shown.contains("published claims: 0 holds") && shown.contains("1 of "),
         "{shown}"
     );
     let page = std::fs::read_to_string(page).unwrap();
