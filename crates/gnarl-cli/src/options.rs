@@ -1,5 +1,7 @@
 //! Command-line options built from the library's lists of choices.
 
+use std::fmt::Display;
+
 use clap::Arg;
 use gnarl::augment::density::Density;
 use gnarl::model::{Model, Section};
@@ -38,6 +40,15 @@ pub fn setting_option(section: &Section, setting: &Setting) -> Arg {
     match setting.kind {
         Kind::Switch => option.num_args(0..=1).default_missing_value("true"),
         _ => option,
+    }
+}
+
+/// Builds the error of a value outside its range: `--workers must be >= 1 (got 0)`.
+pub fn out_of_range(option: &str, range: impl Display, got: impl Display) -> Error {
+    Error::OutOfRange {
+        setting: option.trim_start_matches('-').to_string(),
+        range: range.to_string(),
+        got: got.to_string(),
     }
 }
 

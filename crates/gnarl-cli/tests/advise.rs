@@ -28,8 +28,7 @@ fn advise_writes_a_spec_that_train_reads() {
     assert!(advice["looks"]["homophily"].is_number());
     let shown = text(&args);
     assert!(
-        shown.contains("test labels are not looked at")
-            && shown.contains("gnarl train --data csbm"),
+        shown.contains("test labels are not used") && shown.contains("gnarl train --data csbm"),
         "{shown}"
     );
     let trained = json(&["train", "--data", "csbm", "--spec", file, "--epochs", "5"]);

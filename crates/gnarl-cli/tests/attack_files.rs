@@ -255,7 +255,7 @@ fn targets_and_flips_use_node_names() {
     let e = refusal(&[&base[..], &["--targets", &targets]].concat());
     assert!(
         e.contains("line 1")
-            && e.contains("'nobody' is no node: a node's name, or its number, is expected"),
+            && e.contains("'nobody' is not a node: a node's name, or its number, is expected"),
         "{e}"
     );
 }
@@ -282,7 +282,10 @@ fn invalid_attack_files_are_refused_in_one_line() {
         "--targets",
         &at("targets"),
     ]));
-    assert!(e.contains("line 2") && e.contains("'x' is no node"), "{e}");
+    assert!(
+        e.contains("line 2") && e.contains("'x' is not a node"),
+        "{e}"
+    );
     std::fs::write(at("targets"), "3\n5\n3\n").unwrap();
     let e = refusal(&attack(&[
         "--attack",
@@ -291,7 +294,7 @@ fn invalid_attack_files_are_refused_in_one_line() {
         &at("targets"),
     ]));
     assert!(
-        e.contains("line 3") && e.contains("'3' is there twice, on line 1 too"),
+        e.contains("line 3") && e.contains("'3' is listed twice, also on line 1"),
         "{e}"
     );
     for strange in [&b"{\"a\": 1}"[..], b"[3, ", b"\xff\xfe", b""] {
@@ -320,19 +323,19 @@ fn invalid_attack_files_are_refused_in_one_line() {
     for (more, why) in [
         (&["--write", "y.npz"][..], "cannot be used with"),
         (&["--labels", "predicted"], "cannot be used with"),
-        (&["--budget", "0.3"], "--budget: is a setting of an attack"),
+        (&["--budget", "0.3"], "--budget: is a setting of --attack"),
         (
             &["--block-size", "5"],
-            "--block-size: is a setting of an attack",
+            "--block-size: is a setting of --attack",
         ),
     ] {
         let e = refusal(&attack(&[&["--on", &at("x.npz")], more].concat()));
         assert!(e.contains(why), "{e}");
     }
     let e = refusal(&attack(&["--attack", "dice", "--plot", &at("curve")]));
-    assert!(e.contains("--plot: draws a curve for each model"), "{e}");
+    assert!(e.contains("--plot: plots a curve for each model"), "{e}");
     let e = refusal(&["train", "--data", "csbm", "--model", "gcn,gat"]);
-    assert!(e.contains("one model at a time"), "{e}");
+    assert!(e.contains("takes one model"), "{e}");
 }
 
 #[test]

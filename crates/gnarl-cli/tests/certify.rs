@@ -139,7 +139,7 @@ fn smoothing_gives_a_table_of_additions_and_deletions() {
         .concat(),
     ));
     assert_eq!(strict["smoothing"]["certificate"], "multi-class");
-    assert!(text(&on(&data, "gat", &noise)).contains("additions down, deletions to the right"));
+    assert!(text(&on(&data, "gat", &noise)).contains("additions in rows, deletions in columns"));
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn certified_accuracy_is_plotted_with_empirical_accuracy() {
         .collect();
     assert_eq!(methods, ["lipschitz", "convex"]);
     let drawn = std::fs::read_to_string(format!("{stem}.svg")).unwrap();
-    assert!(drawn.contains("survives nettack") && drawn.contains("lipschitz"));
+    assert!(drawn.contains("unchanged and correct under nettack") && drawn.contains("lipschitz"));
 }
 
 #[test]

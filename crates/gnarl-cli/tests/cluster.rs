@@ -231,32 +231,32 @@ fn options_without_effect_are_refused() {
     let e = sbbam(&["--method", "louvain", "--centrality", "core"]);
     assert_eq!(
         e,
-        "error: --centrality: does not apply: cgso alone has a centrality"
+        "error: --centrality: does not apply: only cgso has a centrality"
     );
     let e = sbbam(&["--method", "walktrap", "--e2", "-1"]);
     assert_eq!(
         e,
-        "error: --e2, --e3: does not apply: cgso alone has exponents"
+        "error: --e2, --e3: does not apply: only cgso has exponents"
     );
     let e = sbbam(&["--method", "louvain", "--n-init", "3"]);
     assert_eq!(
         e,
-        "error: --n-init: does not apply: cgso and node2vec alone end with k-means"
+        "error: --n-init: does not apply: only cgso and node2vec end with k-means"
     );
     let e = sbbam(&["--method", "louvain", "--clusters", "3"]);
     assert_eq!(
         e,
-        "error: --clusters: does not apply: louvain finds their number itself"
+        "error: --clusters: does not apply: louvain determines the number of clusters"
     );
     let e = sbbam(&["--truth", "core"]);
     assert_eq!(
         e,
-        "error: --truth: does not apply: the truth of sbbam is its blocks"
+        "error: --truth: does not apply: the ground truth of sbbam is its blocks"
     );
     let e = karate(&["--graphs", "3"]);
     assert_eq!(
         e,
-        "error: --graphs: does not apply: only --data sbbam draws graphs, and --grid looks at one"
+        "error: --graphs: does not apply: only --data sbbam samples several graphs, and --grid uses one"
     );
     let e = karate(&["--attachment", "distinct"]);
     assert_eq!(
@@ -271,7 +271,7 @@ fn options_without_effect_are_refused() {
     let e = karate(&["--centrality", "core,degree"]);
     assert_eq!(
         e,
-        "error: --centrality: does not apply: several need --grid"
+        "error: --centrality: does not apply: several centralities need --grid"
     );
     assert!(karate(&["--step", "0.5"]).contains("--grid"));
     assert!(karate(&["--grid", "--e2", "0.5"]).contains("--grid"));
@@ -312,7 +312,8 @@ fn graphs_without_labels_or_clusters_are_refused_in_one_line() {
     );
     let e = refusal(&["cluster", "--data", path]);
     assert!(
-        e.contains("--clusters: ") && e.ends_with("cgso must be told how many clusters to find"),
+        e.contains("--clusters: ")
+            && e.ends_with("cgso needs the number of clusters; name it with --clusters N"),
         "{e}"
     );
     let report = json(&["cluster", "--data", path, "--truth", "core"]);
@@ -372,7 +373,7 @@ fn memberships_are_reported_and_written() {
     ]);
     assert_eq!(
         e,
-        "error: --output: does not apply: sbbam draws many graphs, whose nodes have no names"
+        "error: --output: does not apply: sbbam samples many graphs, whose nodes have no names"
     );
 }
 

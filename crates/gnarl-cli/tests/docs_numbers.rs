@@ -130,10 +130,10 @@ struct Results {
 impl Results {
     fn read(root: &Path) -> Self {
         let folder = root.join("results");
-        let shelf = ResultStore::read(&folder).unwrap();
+        let store = ResultStore::read(&folder).unwrap();
         let reports = tables::all()
             .iter()
-            .map(|table| shelf.report(table).unwrap())
+            .map(|table| store.report(table).unwrap())
             .collect();
         Self {
             studies: PublishedStudy::read_all(&folder).unwrap(),

@@ -48,23 +48,23 @@ fn a_change_of_the_graph_changes_predictions() {
     for (wrong, why) in [
         (
             r#"{"edges": [[0, 34]], "features": []}"#,
-            "no two of the 34 nodes",
+            "not two different nodes of 0 to 33",
         ),
-        ("[]", "not a change"),
+        ("[]", "invalid change"),
         (
             r#"{"edges": [], "features": [], "axes": {"weights": "leaden"}}"#,
-            "cannot be switched so",
+            "cannot be switched to",
         ),
         (
             r#"{"edges": [], "features": [], "axes": {"hidden": "1000000000"}}"#,
-            "cannot be switched so",
+            "cannot be switched to",
         ),
     ] {
         let (status, told) = running.change(wrong);
         assert_eq!(status, 400, "{told}");
         assert!(told.contains(why), "{told}");
     }
-    assert!(running.ended(), "ten answers were asked for");
+    assert!(running.ended(), "the server ends after ten requests");
 }
 
 #[test]
@@ -76,5 +76,5 @@ fn unsupported_data_and_taken_ports_are_refused_before_training() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let e = refusal(&["explore", "--data", "karate", "--port", &port]);
-    assert!(e.contains("cannot be waited at"), "{e}");
+    assert!(e.contains("cannot listen on"), "{e}");
 }

@@ -364,7 +364,7 @@ fn settings_of_augmentations_are_shown_and_change_training() {
     let dropped = words("--augment dropnode --copies fixed --runs 1 --p 0.5");
     let shown = text(&args(&dir, "mutag", &dropped));
     assert!(
-        shown.contains("dropnode with p 0.5, one copy of each training graph, beside them"),
+        shown.contains("dropnode with p 0.5, one copy of each training graph, added to them"),
         "{shown}"
     );
     let curves = |p| {
@@ -453,10 +453,10 @@ fn influence_is_reported_and_plotted() {
     let select = ["--influence", &stem, "--select", "0.25"];
     let shown = text(&args(&dir, "mutag", &[&GRATIN[..], &select].concat()));
     for part in [
-        "drawn vectors: ",
+        "sampled vectors: ",
         "minus retrain",
         "found-filter.svg",
-        "mean distance of a drawn vector",
+        "mean distance of a sampled vector",
         "25 % kept by influence",
     ] {
         assert!(shown.contains(part), "{part} in {shown}");

@@ -14,7 +14,7 @@ fn a_trained_model_has_a_page() {
     ]);
     assert_eq!(report["written"][0], name);
     let page = std::fs::read_to_string(&file).unwrap();
-    assert!(page.contains("<title>karate, as gcn sees it</title>"));
+    assert!(page.contains("<title>gcn on karate</title>"));
     for component in ["graph", "calibration", "confusion", "scatter", "lines"] {
         assert!(
             page.contains(&format!("data-component=\"{component}\"")),
@@ -85,12 +85,12 @@ fn robustness_has_a_page() {
     let report = json(&[&base[..], &["--epsilon", "2,0.5"]].concat());
     assert_eq!(report["files"][0], name);
     let page = std::fs::read_to_string(&file).unwrap();
-    assert!(page.contains("<title>gcn on karate: how far answers move</title>"));
+    assert!(page.contains("<title>gcn on karate: sensitivity of predictions</title>"));
     assert!(
         page.contains("\"values\":[0.5,2.0]"),
         "radii stand in their order"
     );
-    assert!(page.contains("The samples of each radius") && page.contains("What no input exceeds"));
+    assert!(page.contains("The samples of each radius") && page.contains("Upper bounds"));
     // Nothing moves within a radius of 0: there is no histogram, and no error.
     json(&[&base[..], &["--epsilon", "0"]].concat());
     assert!(

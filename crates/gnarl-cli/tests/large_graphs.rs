@@ -212,8 +212,11 @@ fn plan_reports_what_fits_in_memory() {
     assert!((4.0..30.0).contains(&gigabytes("whole")), "{plan}");
     assert!(gigabytes("sampled") < 2.0, "{plan}");
     assert!(text(&args).contains("sampled, sage, fan-out 15,10"));
-    assert!(refusal(&[&args[..], &["--fanout", "3"]].concat()).contains("3 is for 1 layers"));
-    assert!(refusal(&[&args[..], &["--train-share", "2"]].concat()).contains("no share"));
+    assert!(refusal(&[&args[..], &["--fanout", "3"]].concat()).contains("3 has 1 hops"));
+    assert!(
+        refusal(&[&args[..], &["--train-share", "2"]].concat())
+            .contains("--train-share must be > 0 and <= 1 (got 2)")
+    );
 }
 
 /// A training does not overwrite checkpoints without `--resume`, and does not resume from those of

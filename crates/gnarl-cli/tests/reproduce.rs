@@ -112,7 +112,7 @@ fn cells_without_data_are_holes() {
     assert_eq!(cell["thesis"]["mean"].as_f64(), Some(80.84));
     let shown = text(&["reproduce", "additional_ca_gcn", "--quick", "--out", out]);
     assert!(
-        shown.contains("recipe thesis, 3 runs from seed 0, quick: fewer than the thesis' 10"),
+        shown.contains("recipe thesis, 3 runs from seed 0, quick: fewer than the published 10"),
         "{shown}"
     );
     assert!(
@@ -560,7 +560,7 @@ fn tables_of_a_chapter_are_run_and_reported() {
     );
     let shown = text(&report);
     assert!(
-        shown.contains("the thesis' claims: 0 holds") && shown.contains("1 of "),
+        shown.contains("published claims: 0 holds") && shown.contains("1 of "),
         "{shown}"
     );
     let page = folders.read("page.html");

@@ -112,9 +112,9 @@ fn every_command_of_the_tutorial_prints_what_it_shows() {
             "the page has no {step}: {seen:?}"
         );
     }
-    let answers = std::fs::read_to_string(folder.path().join("answers.csv")).unwrap();
-    assert_eq!(answers.lines().count(), 301);
-    for line in answers.lines().skip(1) {
+    let predictions = std::fs::read_to_string(folder.path().join("predictions.csv")).unwrap();
+    assert_eq!(predictions.lines().count(), 301);
+    for line in predictions.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
         let sum: f64 = fields[2..].iter().map(|p| p.parse::<f64>().unwrap()).sum();
         assert!(

@@ -333,7 +333,7 @@ fn negative_numbers_are_refused_with_the_range() {
         .concat(),
     );
     assert!(
-        e.contains("--checkpoint-every: give a number of minutes of at least 0"),
+        e.contains("--checkpoint-every must be a number of minutes >= 0 (got -1)"),
         "{e}"
     );
     for option in ["--seed", "--threads", "--runs", "--per-class"] {

@@ -40,7 +40,8 @@ impl DryRun {
     ) -> anyhow::Result<Self> {
         let callbacks = Callbacks::stopped_by(interrupt::flag());
         let what = format!("timing a few epochs on {}", on.name);
-        let cells = match progress::during(&what, || forecast(on, planned, global.seed, &callbacks)) {
+        let cells = match progress::during(&what, || forecast(on, planned, global.seed, &callbacks))
+        {
             Err(_) if callbacks.stopped() => {
                 return Err(Interrupted::before_first(planned.len()).into());
             }

@@ -1,4 +1,12 @@
 //! Commands, one file each: from arguments to a [`Report`](crate::output::Report).
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `model` | model options of every command that trains |
+//! | `study` | output, progress and cancellation of every command that runs a study |
+//! | `dry_run` | plan of a study and an estimate of its time |
+//! | `model_page` | page about a fitted model on one graph |
+//! | `classes` | scores class by class |
 
 pub mod advise;
 pub mod attack;

@@ -4,9 +4,11 @@
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::study::scale::{ScalePlan, Size, Speed};
+use gnarl_graph::Error;
 use gnarl_graph::sample::Fanout;
 use serde::Serialize;
 
+use crate::options::out_of_range;
 use crate::output::{self, Report};
 use crate::progress;
 
@@ -71,28 +73,21 @@ pub struct PlanReport {
 
 /// Estimates memory and time.
 pub fn run(args: &PlanArgs) -> anyhow::Result<PlanReport> {
-    let refuse =
-        |option: &'static str, what: String| Err(gnarl_graph::Error::argument(option, what).into());
     if !(args.train_share > 0.0 && args.train_share <= 1.0) {
-        return refuse(
-            "--train-share",
-            format!("must be > 0 and <= 1 (got {})", args.train_share),
-        );
+        return Err(out_of_range("--train-share", "> 0 and <= 1", args.train_share).into());
     }
     if args.workers.contains(&0) {
-        return refuse("--workers", "must be >= 1 (got 0)".into());
+        return Err(out_of_range("--workers", ">= 1", 0).into());
     }
     let default = |i: u64| [15usize, 10].get(i as usize).copied().unwrap_or(5);
     let fanout = match args.fanout {
         Some(fanout) if fanout.rounds() as u64 != args.layers => {
-            return refuse(
-                "--fanout",
-                format!(
-                    "{fanout} has {} hops, and the network has {} layers; name one number for each layer",
-                    fanout.rounds(),
-                    args.layers
-                ),
+            let what = format!(
+                "{fanout} has {} hops, and the network has {} layers; name one number for each layer",
+                fanout.rounds(),
+                args.layers
             );
+            return Err(Error::argument("--fanout", what).into());
         }
         Some(fanout) => fanout,
         None => Fanout::new(&(0..args.layers).map(default).collect::<Vec<_>>())?,

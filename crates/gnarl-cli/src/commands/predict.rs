@@ -19,6 +19,7 @@ use super::classes::ByClass;
 use super::load;
 use super::model::ModelOptions;
 use crate::global::Global;
+use crate::options::out_of_range;
 use crate::output::{self, Report, real};
 
 /// Arguments of `gnarl predict`.
@@ -73,7 +74,7 @@ impl InferenceOptions {
                 None => Ok(None),
                 Some((flag, _)) => Err(Error::setting(
                     &format!("--{flag}"),
-                    "applies with --inference alone; name an inference rule",
+                    "belongs to --inference, which is not set",
                 )),
             };
         };
@@ -270,8 +271,8 @@ fn with_program(
     data: &Dataset,
 ) -> anyhow::Result<PredictReport> {
     let Ok(limit) = Duration::try_from_secs_f64(args.time_limit) else {
-        let what = format!("must be a number of seconds (got {})", args.time_limit);
-        return Err(Error::argument("--time-limit", what).into());
+        let range = "a number of seconds >= 0";
+        return Err(out_of_range("--time-limit", range, args.time_limit).into());
     };
     let words: Vec<String> = command.split_whitespace().map(String::from).collect();
     let model = External::start(&words, limit)?;

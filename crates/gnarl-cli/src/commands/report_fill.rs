@@ -406,9 +406,12 @@ mod tests {
     #[test]
     fn a_missing_row_is_refused_with_its_line() {
         let refused = |request: &str, end: &str| {
-            fill(&format!("a\n<!-- results {request} -->\n{end}\n"), &reports())
-                .unwrap_err()
-                .to_string()
+            fill(
+                &format!("a\n<!-- results {request} -->\n{end}\n"),
+                &reports(),
+            )
+            .unwrap_err()
+            .to_string()
         };
         let table = "tab:gin_feature_attacks";
         for (request, why) in [

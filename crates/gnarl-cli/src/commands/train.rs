@@ -30,6 +30,7 @@ use super::model_page;
 use super::study::{StudyOutput, run_study};
 use crate::global::Global;
 use crate::interrupt::Interrupted;
+use crate::options::out_of_range;
 use crate::output::{self, Report, difference, real};
 
 /// Arguments of `gnarl train`.
@@ -88,7 +89,8 @@ impl CheckpointArgs {
             return Ok(None);
         };
         let every = Duration::try_from_secs_f64(60.0 * self.checkpoint_every).map_err(|_| {
-            Error::argument("--checkpoint-every", "must be a number of minutes >= 0")
+            let range = "a number of minutes >= 0";
+            out_of_range("--checkpoint-every", range, self.checkpoint_every)
         })?;
         Ok(Some(Journal::open(
             folder,
@@ -142,7 +144,7 @@ impl StudyArgs {
         ];
         if let (Task::Node, Some((option, _))) = (task, of_sets.iter().find(|(_, given)| *given)) {
             let what = format!(
-                "applies to sets of graphs, and {data} is one graph; `gnarl data list` shows the datasets of task graph"
+                "belongs to sets of graphs, and {data} is one graph; `gnarl data list` shows the datasets of task graph"
             );
             return Err(Error::argument(*option, what));
         }
@@ -150,7 +152,7 @@ impl StudyArgs {
             return Err(Error::argument(
                 "--influence",
                 format!(
-                    "applies to --augment gratin, and the augmentation is {}",
+                    "belongs to gratin, and the augmentation is {}",
                     model.augment
                 ),
             ));
@@ -161,16 +163,14 @@ impl StudyArgs {
         {
             return Err(Error::argument(
                 "--influence-layers",
-                "applies with --select or --influence, which are not set",
+                "belongs to --select and --influence, which are not set",
             ));
         }
         if let (Some(rare), Some(others)) = (self.rare, self.per_class)
             && rare >= others
         {
-            return Err(Error::argument(
-                "--rare",
-                format!("must be less than --per-class {others} (got {rare})"),
-            ));
+            let range = format!("less than --per-class {others}");
+            return Err(out_of_range("--rare", range, rare));
         }
         Ok(())
     }

@@ -146,7 +146,7 @@ impl Report for CheckReport {
             String::new()
         };
         Some(anyhow::anyhow!(
-            "{first}{more}; the files differ from the published ones: delete them and run gnarl data get again"
+            "{first}{more}; the files are not the published ones: delete them and run gnarl data get again"
         ))
     }
 }
