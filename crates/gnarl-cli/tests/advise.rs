@@ -64,7 +64,7 @@ fn what_cannot_be_advised_on_is_said() {
     .unwrap();
     let e = refusal(&["advise", "--data", dir.path().to_str().unwrap()]);
     assert!(
-        e.contains("2 labelled training and 1 validation items"),
+        e.contains("2 labelled training and 1 validation nodes"),
         "{e}"
     );
     let e = refusal(&["train", "--data", "karate"]);

@@ -781,7 +781,7 @@ fn what_is_wrong_is_said_in_one_line() {
         ])
         .contains("unknown layers 'neck'; known: head, network")
     );
-    assert!(fail(&["--corrupt", "2"]).contains("a share of 2 edges; it must lie in 0 to 1"));
+    assert!(fail(&["--corrupt", "2"]).contains("share of edges must be in [0, 1] (got 2)"));
     assert!(
         fail(&["--depth", "admp-st", "--policy", "echo"])
             .contains("policy: echo uses the predictions for a node's neighbours")

@@ -302,10 +302,7 @@ fn odd_sets_are_defined() {
         .fit(&no_validation, 5)
         .unwrap_err()
         .to_string();
-    assert_eq!(
-        e,
-        "influence: an influence on an empty set; there must be an item in it"
-    );
+    assert_eq!(e, "influence: the influence on an empty set is not defined");
 }
 
 #[test]
@@ -545,7 +542,7 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
         graphs,
         classes: &classes,
         mixed: &[],
-        anew: None,
+        epoch_graphs: None,
         mixup: None,
     };
     train_classifier(

@@ -221,6 +221,7 @@ impl AxesReport {
             attacked,
             attacked_minus_plain,
             seconds,
+            ..
         } = match &combination.outcome {
             Outcome::Evaluated(judged) => judged,
             Outcome::Refused(why) => return vec![combination.name(), format!("- ({why})")],

@@ -528,6 +528,7 @@ impl TrainReport {
             balanced_accuracy,
             macro_f1,
             roc_auc,
+            ..
         } = &self.scores;
         if balanced_accuracy.is_some() {
             let all = [balanced_accuracy, macro_f1, roc_auc].map(text_of);
@@ -887,6 +888,7 @@ fn learned_text(parameters: &[(String, Accuracy)], tried: &[InitialisationReport
             init,
             val_accuracy,
             chosen,
+            ..
         } in tried
         {
             let accuracy = val_accuracy.map_or_else(|| "diverged".into(), |v| format!("{v:.2}"));

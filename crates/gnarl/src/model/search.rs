@@ -136,7 +136,7 @@ impl Search<'_> {
             return Ok(());
         }
         let setting = self.setting;
-        let why = "auto needs validation items, and there are none; name a value";
+        let why = "auto needs validation nodes or graphs, and there are none; name a value";
         Err(GraphError::setting(setting, why))
     }
 
